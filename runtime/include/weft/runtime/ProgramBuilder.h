@@ -1,0 +1,162 @@
+// Writes the program blob: appends records, interns text and lists.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The same calls give the same bytes. Equal strings, integer lists, axis lists,
+// placements and kernels are stored once. Worked example:
+//
+//   ProgramBuilder b;
+//   Id tp = b.addMeshAxis("tp", 2);
+//   Id rows = b.addPlacement({{{8, {tp}}}, {{4, {}}}});       // 8x4, rows
+//   split Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {4,
+//   4}); Id y = b.addBuffer("y", BufferClass::Output, DType::F32, 64, 64, {4,
+//   4}); Id in = b.addPort("x", DType::F32, {8, 4}, rows, x); Id out =
+//   b.addPort("y", DType::F32, {8, 4}, rows, y); b.beginProgram("forward",
+//   {in}, {out}); b.beginBody(/*streams=*/1, /*events=*/0); b.copy({},
+//   b.view(x), b.view(y)); b.endBody(); b.endProgram(); b.addStage({128, {}});
+//   std::vector<uint8_t> blob = b.finish();
+#ifndef WEFT_RUNTIME_PROGRAMBUILDER_H
+#define WEFT_RUNTIME_PROGRAMBUILDER_H
+
+#include "weft/runtime/Program.h"
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace weft::runtime {
+
+class ProgramBuilder {
+public:
+  using Ints = std::vector<int64_t>;
+  using Ids = std::vector<uint32_t>;
+
+  struct Part {
+    int64_t size;
+    Ids axes;
+  };
+  /// [dimension][part]
+  using PlacementDesc = std::vector<std::vector<Part>>;
+
+  /// What all commands share.
+  struct On {
+    On(unsigned stream = 0, std::string node = {}, Id predicate = kNone,
+       bool predicateInverted = false)
+        : stream(stream), node(std::move(node)), predicate(predicate),
+          predicateInverted(predicateInverted) {}
+    unsigned stream;
+    std::string node;
+    Id predicate;
+    bool predicateInverted;
+  };
+
+  struct Step {
+    TransformKind kind;
+    DType dtype = DType::F32; // Cast only
+    Ints ints;
+  };
+  struct PieceDesc {
+    SourceKind kind = SourceKind::File;
+    DType dtype = DType::F32;
+    Ints sourceShape;
+    std::string path;        // File
+    uint64_t byteOffset = 0; // File; Embedded: what addData returned
+    uint64_t hash = 0;
+    std::vector<Step> transforms;
+    Ints start;
+  };
+
+  ProgramBuilder();
+
+  StringId string(std::string_view text);
+  Range ints(const Ints &values);
+  Range axes(const Ids &values);
+
+  ModuleInfo &info() { return tables.Info[0]; }
+  void addMetadata(std::string_view key, std::string_view value);
+  Id addMeshAxis(std::string_view name, int64_t size);
+  Id addCommunicator(const Ids &axes);
+  Id addPlacement(const PlacementDesc &dims);
+  /// A placement that splits nothing.
+  Id addReplicated(const Ints &shape);
+  Id addBuffer(std::string_view name, BufferClass kind, DType dtype,
+               uint64_t offset, uint64_t bytes, const Ints &shape);
+  /// Embeds bytes; returns the offset for PieceDesc::byteOffset.
+  uint64_t addData(const void *bytes, size_t count);
+  Id addState(std::string_view name, DType dtype, const Ints &shape,
+              Id placement, Id buffer, const std::vector<PieceDesc> &pieces,
+              uint32_t stage = kNone);
+  Id addPort(std::string_view name, DType dtype, const Ints &shape,
+             Id placement, Id buffer, uint32_t stage = kNone);
+  Id addScalar(std::string_view name, int64_t initial);
+  Id addScalar(std::string_view name, double initial);
+  Id addKernel(std::string_view symbol);
+  void addStage(const Stage &stage) { tables.Stages.push_back(stage); }
+
+  /// The whole buffer, row-major, in its own shape.
+  View view(Id buffer);
+  /// A window; row-major strides if `strides` is empty and `sizes` is not.
+  View view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes,
+            const Ints &strides = {},
+            const std::vector<ScalarValue> &terms = {});
+
+  ScalarValue constant(int64_t value);
+  ScalarValue coordinate(const Ids &axes, int64_t scale = 1,
+                         int64_t addend = 0);
+  ScalarValue scalar(Id scalar, int64_t scale = 1, int64_t addend = 0);
+  Id addValue(const ScalarValue &value);
+
+  /// Ports must be added before the program that lists them; the lists must be
+  /// consecutive ids, as addPort gives them.
+  void beginProgram(std::string_view name, const Ids &inputs,
+                    const Ids &outputs);
+  void beginBody(uint32_t streams, uint32_t events);
+  void endBody();
+  void endProgram();
+
+  void launch(const On &on, Id kernel, int64_t extent, int64_t grain,
+              const std::vector<View> &pointers,
+              const std::vector<ScalarValue> &scalars);
+  void gemm(const On &on, const Gemm &params, const std::vector<View> &views);
+  void convolution(const On &on, const Convolution &params,
+                   const std::vector<View> &views);
+  void attention(const On &on, const Attention &params,
+                 const std::vector<View> &views);
+  void copy(const On &on, const View &source, const View &destination);
+  void fill(const On &on, const View &destination, uint64_t bits);
+  void slice(const On &on, const Slice &params, const View &source,
+             const View &destination);
+  void collective(const On &on, const Collective &params,
+                  const std::vector<View> &views);
+  void eventRecord(const On &on, uint32_t event);
+  void eventWait(const On &on, uint32_t event);
+  void repeatBegin(const ScalarValue &count, Id counter = kNone);
+  void repeatEnd();
+  void scalarUpdate(const On &on, Id target, ScalarOp op, Id operand);
+  void scalarUpdate(const On &on, Id target, ScalarOp op, int64_t immediate);
+  void scalarUpdate(const On &on, Id target, ScalarOp op, double immediate);
+
+  /// The blob. The builder may go on afterwards and finish again.
+  std::vector<uint8_t> finish() const;
+
+private:
+  void append(const On &on, Opcode opcode, uint32_t params,
+              const std::vector<View> &views);
+  Range values(const std::vector<ScalarValue> &list);
+
+  struct Tables {
+#define WEFT_SECTION(NAME, TYPE) std::vector<TYPE> NAME;
+    WEFT_PROGRAM_SECTIONS(WEFT_SECTION)
+#undef WEFT_SECTION
+  } tables;
+  std::map<std::string, StringId, std::less<>> stringIds;
+  std::map<Ints, Range> intLists;
+  std::map<Ids, Range> axisLists;
+  std::map<Ids, Id> communicatorIds;
+  std::map<std::vector<std::vector<std::pair<int64_t, Ids>>>, Id> placementIds;
+  std::map<StringId, Id> kernelIds;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_PROGRAMBUILDER_H

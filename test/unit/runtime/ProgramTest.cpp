@@ -1,0 +1,178 @@
+// Tests of the program blob: round trip, determinism, hostile bytes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/runtime/ProgramBuilder.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// One command of each opcode, one state with every transform.
+std::vector<uint8_t> sample() {
+  ProgramBuilder b;
+  b.info().modelName = b.string("sample");
+  b.addMetadata("phase", "test");
+  Id dp = b.addMeshAxis("dp", 2), tp = b.addMeshAxis("tp", 2);
+  Id comm = b.addCommunicator({tp});
+  Id rows = b.addPlacement({{{8, {tp}}}, {{4, {}}}});
+  Id qkv = b.addPlacement({{{3, {}}, {8, {tp}}}, {{4, {}}}});
+  Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {4, 4});
+  Id y = b.addBuffer("y", BufferClass::Output, DType::F32, 64, 128, {8, 4});
+  Id w =
+      b.addBuffer("w", BufferClass::Parameter, DType::F32, 192, 192, {12, 4});
+  std::vector<float> bytes(96, 1.0f);
+  ProgramBuilder::PieceDesc piece;
+  piece.kind = SourceKind::Embedded;
+  piece.sourceShape = {4, 24, 1};
+  piece.byteOffset = b.addData(bytes.data(), bytes.size() * sizeof(float));
+  piece.transforms = {{TransformKind::Reshape, DType::F32, {4, 24}},
+                      {TransformKind::Transpose, DType::F32, {1, 0}},
+                      {TransformKind::Slice, DType::F32, {0, 0, 24, 1, 1, 1}},
+                      {TransformKind::Broadcast, DType::F32, {24, 4}},
+                      {TransformKind::Cast, DType::F32, {}}};
+  b.addState("w", DType::F32, {24, 4}, qkv, w, {piece});
+  Id step = b.addScalar("step", int64_t(3));
+  b.addScalar("rate", 0.5);
+  Id in = b.addPort("x", DType::F32, {8, 4}, rows, x);
+  Id out = b.addPort("y", DType::F32, {8, 4}, b.addReplicated({8, 4}), y);
+  b.beginProgram("forward", {in}, {out});
+  b.beginBody(2, 1);
+  b.repeatBegin(b.constant(2), step);
+  b.launch({0, "node"}, b.addKernel("k"), 16, 4, {b.view(x), b.view(y)},
+           {b.coordinate({dp, tp}), b.scalar(step, 2, 1)});
+  b.repeatEnd();
+  Gemm gemm{};
+  gemm.accumulator = DType::F32;
+  gemm.alpha = 1.0;
+  b.gemm({}, gemm, {b.view(x), b.view(x), b.view(y, DType::F32, 0, {4, 4})});
+  Convolution conv{};
+  conv.groups = 1;
+  conv.strides = conv.dilations = b.ints({1});
+  conv.padsBegin = b.ints({0});
+  b.convolution({}, conv,
+                {b.view(x, DType::F32, 0, {1, 2, 4}),
+                 b.view(w, DType::F32, 0, {2, 2, 1}),
+                 b.view(y, DType::F32, 0, {1, 2, 4})});
+  Attention attention{};
+  attention.scale = 0.5;
+  attention.keyLength = b.addValue(b.scalar(step));
+  View heads = b.view(x, DType::F32, 0, {1, 1, 4, 4});
+  b.attention({}, attention,
+              {heads, heads, heads, b.view(y, DType::F32, 0, {1, 1, 4, 4})});
+  b.fill({}, b.view(y), 0);
+  b.eventRecord({0}, 0);
+  b.eventWait({1}, 0);
+  Collective gather{};
+  gather.kind = CollectiveKind::AllGather;
+  gather.dtype = gather.accumulator = DType::F32;
+  gather.communicator = comm;
+  gather.outer = 1, gather.extent = 8, gather.inner = 4,
+  gather.middle = gather.otherExtent = 1;
+  b.collective({1, "gather"}, gather, {b.view(x), b.view(y)});
+  b.slice({}, {b.axes({tp}), 1, 8, 4, 0}, b.view(y), b.view(x));
+  b.copy({0, "", step, true}, b.view(x),
+         b.view(y, DType::F32, 0, {4, 4}, {}, {b.scalar(step)}));
+  b.scalarUpdate({}, step, ScalarOp::Add, int64_t(1));
+  b.endBody();
+  b.endProgram();
+  b.addStage({448, {192, 64, 128, 0, 0, 0}});
+  return b.finish();
+}
+
+void fixChecksum(std::vector<uint8_t> &blob) {
+  ProgramHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  header.checksum =
+      hashBytes(blob.data() + sizeof header, blob.size() - sizeof header);
+  std::memcpy(blob.data(), &header, sizeof header);
+}
+
+TEST(Program, RoundTripsAndIsDeterministic) {
+  std::vector<uint8_t> blob = sample();
+  EXPECT_EQ(blob, sample());
+  ProgramView view;
+  Status status = ProgramView::open(blob.data(), blob.size(), view);
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(view.numRanks(), 4);
+  EXPECT_EQ(view.string(view.Programs()[0].name), "forward");
+  std::string text = dump(view);
+  EXPECT_NE(text.find("state 'w' [24 = 3 x 8{tp}, 4] f32 in buffer 2"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("launch k over 16 grain 4 coordinate{dp,tp} step*2+1 "
+                      "(%0[4,4], %1[8,4])"
+                      " // node"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("collective all_gather over {tp} of [1,8,4] f32 "
+                      "(%0[4,4], %1[8,4]) stream 1"
+                      " // gather"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Program, EveryFlippedByteIsNoticed) {
+  const std::vector<uint8_t> blob = sample();
+  for (size_t i = 0; i < blob.size(); ++i) {
+    std::vector<uint8_t> bad = blob;
+    bad[i] ^= 0x40;
+    ProgramView view;
+    EXPECT_FALSE(ProgramView::open(bad.data(), bad.size(), view).ok())
+        << "byte " << i;
+  }
+  for (size_t size = 0; size < blob.size(); size += 7) {
+    ProgramView view;
+    std::vector<uint8_t> cut(blob.begin(), blob.begin() + size);
+    EXPECT_FALSE(ProgramView::open(cut.data(), cut.size(), view).ok());
+  }
+}
+
+// With a matching checksum the tables themselves must hold: whatever is
+// accepted can be walked from end to end.
+TEST(Program, HostileTablesNeverCrash) {
+  const std::vector<uint8_t> blob = sample();
+  std::mt19937_64 random(1);
+  size_t accepted = 0;
+  for (int trial = 0; trial < 60000; ++trial) {
+    std::vector<uint8_t> bad = blob;
+    for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
+      size_t at = sizeof(ProgramHeader) +
+                  random() % (bad.size() - sizeof(ProgramHeader));
+      static constexpr uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
+      bad[at] = random() % 2 ? uint8_t(random()) : values[random() % 5];
+    }
+    fixChecksum(bad);
+    ProgramView view;
+    if (ProgramView::open(bad.data(), bad.size(), view).ok()) {
+      ++accepted;
+      EXPECT_FALSE(dump(view).empty());
+    }
+  }
+  EXPECT_GT(accepted, 0u); // padding and values without constraint
+  EXPECT_LT(accepted, 60000u);
+}
+
+TEST(Program, MessagesNameCommandAndProblem) {
+  ProgramBuilder b;
+  Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {16});
+  b.beginProgram("p", {}, {});
+  b.beginBody(1, 0);
+  b.fill({0, "layers.0/relu"}, b.view(x, DType::F32, 4, {16}), 0);
+  b.endBody();
+  b.endProgram();
+  b.addStage({64, {}});
+  std::vector<uint8_t> blob = b.finish();
+  ProgramView view;
+  Status status = ProgramView::open(blob.data(), blob.size(), view);
+  EXPECT_EQ(status.code(), StatusCode::UserError);
+  EXPECT_EQ(
+      status.text(),
+      "the executable program is corrupt: program 0: command 0 (fill of node "
+      "'layers.0/relu') has a view outside of its buffer; compile the model "
+      "again");
+}
+
+} // namespace
