@@ -1,0 +1,30 @@
+// The `nn` dialect: tensor ops on one logical device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_DIALECTS_NN_NN_H
+#define WEFT_DIALECTS_NN_NN_H
+
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/nn/IR/NnDialect.h.inc"
+#include "dialects/nn/IR/NnEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/nn/IR/NnAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/nn/IR/NnOps.h.inc"
+
+namespace weft::nn {
+/// Names of the attributes on program arguments and results.
+inline constexpr llvm::StringLiteral kNameAttr = "nn.name";
+inline constexpr llvm::StringLiteral kSourceAttr = "nn.source";
+} // namespace weft::nn
+
+#endif // WEFT_DIALECTS_NN_NN_H

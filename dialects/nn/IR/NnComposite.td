@@ -1,0 +1,81 @@
+//===- NnComposite.td - idioms that stay one op -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===------------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_NN_NNCOMPOSITE_TD
+#define WEFT_DIALECTS_NN_NNCOMPOSITE_TD
+
+include "dialects/nn/IR/NnDialect.td"
+
+def Nn_SoftmaxOp : Nn_Op<"softmax"> {
+  let summary = "exp(x - max) / sum exp(x - max) along a dim";
+  let description = [{ With `log`: its logarithm, computed without cancellation. }];
+  let arguments = (ins Nn_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = "$operand `dim` `=` $dim attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "int64_t":$dim, CArg<"bool", "false">:$log), [{
+    build($_builder, $_state, operand.getType(), operand, dim, log);
+  }]>];
+  let hasVerifier = 1;
+}
+
+def Nn_LayerNormOp : Nn_Op<"layer_norm"> {
+  let summary = "(x - mean) / sqrt(var + epsilon) * scale + bias over the trailing dims";
+  let description = [{
+    Mean and (biased) variance run over the dims from `dim` to the last; `scale` and
+    the optional `bias` have the shape of those dims. Statistics are computed in f32
+    for smaller floats (Ba, Kiros and Hinton, 2016).
+  }];
+  let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$scale, Optional<Nn_FloatTensor>:$bias,
+                       I64Attr:$dim, F64Attr:$epsilon);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{ $operand `,` $scale (`,` $bias^)? `dim` `=` $dim `epsilon` `=` $epsilon attr-dict
+      `:` functional-type(operands, results) }];
+  let hasVerifier = 1;
+}
+
+def Nn_RmsNormOp : Nn_Op<"rms_norm"> {
+  let summary = "x / sqrt(mean(x^2) + epsilon) * scale over the trailing dims";
+  let description = [{ As `nn.layer_norm` without mean and bias (Zhang and Sennrich, 2019). }];
+  let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$scale, I64Attr:$dim, F64Attr:$epsilon);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{ $operand `,` $scale `dim` `=` $dim `epsilon` `=` $epsilon attr-dict
+      `:` functional-type(operands, results) }];
+  let hasVerifier = 1;
+}
+
+def Nn_RopeOp : Nn_Op<"rope"> {
+  let summary = "rotate pairs of the innermost dim by position-dependent angles";
+  let description = [{
+    Operand `... x D` (D even), `cosine` and `sine` of the operand's shape with D/2
+    innermost. Pair j is (x[j], x[j + D/2]), or (x[2j], x[2j+1]) with `interleaved`;
+    it becomes (a cos - b sin, b cos + a sin) (Su et al., 2021).
+  }];
+  let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$cosine, Nn_FloatTensor:$sine, UnitAttr:$interleaved);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = "$operand `,` $cosine `,` $sine attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "::mlir::Value":$cosine, "::mlir::Value":$sine,
+      "bool":$interleaved), [{
+    build($_builder, $_state, operand.getType(), operand, cosine, sine, interleaved);
+  }]>];
+  let hasVerifier = 1;
+}
+
+def Nn_AttentionOp : Nn_Op<"attention"> {
+  let summary = "softmax(scale q k^T + mask) v per head";
+  let description = [{
+    q `B x H x S x D`, k `B x G x T x D`, v `B x G x T x E`, result `B x H x S x E`; H is
+    a multiple of G, and query head h uses key/value head h / (H/G). The optional
+    `mask` `B x H x S x T` is added to the scores (broadcast explicitly before).
+    `causal`: row i sees columns j <= i + T - S. `softcap` c > 0: scores become
+    c tanh(score / c) before the mask. A row that sees nothing gives zeros.
+    Sums are in f32 for smaller floats.
+  }];
+  let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
+      Optional<Nn_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+  let results = (outs Nn_FloatTensor:$result);
+  let assemblyFormat = [{ $query `,` $key `,` $value (`mask` $mask^)? `scale` `=` $scale attr-dict
+      `:` functional-type(operands, results) }];
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_DIALECTS_NN_NNCOMPOSITE_TD

@@ -1,0 +1,70 @@
+//===- NnDialect.td - dialect, attributes and base classes of nn -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===------------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_NN_NNDIALECT_TD
+#define WEFT_DIALECTS_NN_NNDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/nn/IR/NnEnums.td"
+include "weft/Interfaces/OpInterfaces.td"
+include "weft/Interfaces/ReduceKind.td"
+
+def Nn_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::weft::nn";
+  let summary = "A small closed set of tensor ops on one logical device";
+  let description = [{
+    The rungs `graph` and `step`, and with placements in the types' encoding the
+    rungs `sharded` and `local`. Shapes are static. Broadcasts are explicit
+    (`nn.broadcast`), so that elementwise ops have one shape and the gradient of a
+    broadcast is visible. Signless integer types are signed, `ui*` unsigned, `i1`
+    bool.
+
+    A program is a `func.func`; its arguments are inputs or state. Argument
+    attributes: `nn.name` (the name in the model file) and, for state,
+    `nn.source` (where the bytes are). Result attribute: `nn.name`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+}
+
+def Nn_Tensor : StaticShapeTensorOf<[F64, F32, F16, BF16, AnyInteger]>;
+def Nn_FloatTensor : StaticShapeTensorOf<[F64, F32, F16, BF16]>;
+def Nn_IntegerTensor : StaticShapeTensorOf<[AnyInteger]>;
+def Nn_BoolTensor : StaticShapeTensorOf<[I1]>;
+
+def Nn_CompareKindAttr : EnumAttr<Nn_Dialect, Nn_CompareKind, "compare">;
+
+def Nn_ReduceKindAttr : EnumAttr<Nn_Dialect, Weft_ReduceKind, "reduce_kind"> {
+  let cppNamespace = "::weft::nn";
+}
+
+def Nn_ScatterKindAttr : EnumAttr<Nn_Dialect, Nn_ScatterKind, "scatter_kind">;
+
+def Nn_SourceAttr : AttrDef<Nn_Dialect, "Source"> {
+  let mnemonic = "source";
+  let summary = "where the bytes of a state are";
+  let description = [{
+    `file` is relative to the model's folder unless absolute; `offset` and `length`
+    are in bytes; little-endian row-major elements. An empty file means that there
+    are no bytes (built with `--no-weights`): the program compiles, and running it
+    needs weights from elsewhere. `hash` is the XXH3-64 of the bytes, 0 if unknown.
+
+    Example: `#nn.source<file = "gpt2.onnx", offset = 4096, length = 1024>`
+  }];
+  let parameters = (ins StringRefParameter<>:$file, "int64_t":$offset, "int64_t":$length,
+                        DefaultValuedParameter<"uint64_t", "0">:$hash);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+class Nn_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Nn_Dialect, mnemonic, !listconcat([Pure,
+        DeclareOpInterfaceMethods<ShardableOpInterface>,
+        DeclareOpInterfaceMethods<ReferenceOpInterface>,
+        DeclareOpInterfaceMethods<KernelOpInterface>], traits)>;
+
+#endif // WEFT_DIALECTS_NN_NNDIALECT_TD

@@ -1,0 +1,116 @@
+//===- NnLayout.td - ops that make or move values -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===------------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_NN_NNLAYOUT_TD
+#define WEFT_DIALECTS_NN_NNLAYOUT_TD
+
+include "dialects/nn/IR/NnDialect.td"
+
+def Nn_ConstantOp : Nn_Op<"constant", [ConstantLike]> {
+  let summary = "a tensor known at compile time";
+  let description = [{
+    For small values: weights are state. A splat may be split along any dim;
+    other constants are whole on every device.
+    Example: `%0 = nn.constant dense<1.0> : tensor<4xf32> : tensor<4xf32>`
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "attr-dict $value `:` type($result)";
+  let hasFolder = 1;
+  let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{
+    build($_builder, $_state, value.getType(), value);
+  }]>];
+}
+
+def Nn_IotaOp : Nn_Op<"iota"> {
+  let summary = "0, 1, 2, ... along the only dim";
+  let description = [{ Shape: one dim. Example: `%0 = nn.iota : tensor<8xi64>` }];
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Nn_BroadcastOp : Nn_Op<"broadcast"> {
+  let summary = "repeat the operand along new dims";
+  let description = [{
+    Operand dim `i` becomes result dim `dims[i]`, of equal size; the result's other
+    dims repeat. `dims` increases strictly.
+    Example: `%1 = nn.broadcast %0 dims = [1] : tensor<4xf32> -> tensor<2x4xf32>`
+  }];
+  let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$dims);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$operand `dims` `=` $dims attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_ReshapeOp : Nn_Op<"reshape"> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = [{
+    Example: `%1 = nn.reshape %0 : tensor<2x3x8xf32> -> tensor<2x24xf32>`
+  }];
+  let arguments = (ins Nn_Tensor:$operand);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_TransposeOp : Nn_Op<"transpose"> {
+  let summary = "result dim i is operand dim permutation[i]";
+  let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$permutation);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$operand `permutation` `=` $permutation attr-dict `:` type($operand) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "::llvm::ArrayRef<int64_t>":$permutation)>];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_ReverseOp : Nn_Op<"reverse"> {
+  let summary = "the order of elements turned round along some dims";
+  let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$dims);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$operand `dims` `=` $dims attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Nn_SliceOp : Nn_Op<"slice"> {
+  let summary = "a strided box of the operand";
+  let description = [{
+    `result[i] = operand[starts[i] + i * strides[i]]` in every dim; sizes are the
+    result's. Strides are positive.
+    Example: `%1 = nn.slice %0 starts = [0, 4] strides = [1, 1] : tensor<2x12xf32> -> tensor<2x4xf32>`
+  }];
+  let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$strides);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = [{ $operand `starts` `=` $starts `strides` `=` $strides attr-dict
+                          `:` type($operand) `->` type($result) }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_ConcatOp : Nn_Op<"concat"> {
+  let summary = "operands one after the other along a dim";
+  let arguments = (ins Variadic<Nn_Tensor>:$inputs, I64Attr:$dim);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = "$inputs `dim` `=` $dim attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "int64_t":$dim)>];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def Nn_PadOp : Nn_Op<"pad"> {
+  let summary = "the operand with a constant around it";
+  let description = [{
+    `low` and `high` count elements added before and after in every dim (not
+    negative; cut with `nn.slice`).
+    Example: `%1 = nn.pad %0 low = [0, 1] high = [0, 1] value = 0.0 : f32 : tensor<2x3xf32> -> tensor<2x5xf32>`
+  }];
+  let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, TypedAttrInterface:$value);
+  let results = (outs Nn_Tensor:$result);
+  let assemblyFormat = [{ $operand `low` `=` $low `high` `=` $high `value` `=` $value attr-dict
+                          `:` type($operand) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_DIALECTS_NN_NNLAYOUT_TD
