@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# House rules that a script can check: layering, licence headers, file length, tests that are read.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -u
+cd "$(dirname "$0")/.." || exit 1
+failures=0
+report() { # TITLE LINES
+  [ -z "$2" ] && return
+  printf '%s:\n%s\n' "$1" "$2"
+  failures=$((failures + 1))
+}
+
+sources=$(git ls-files '*.cpp' '*.h' '*.td' '*.c' | grep -v '^build/')
+report "runtime must not know LLVM, MLIR or protobuf" \
+  "$(grep -rnE '#include [<"](llvm|mlir|google/protobuf)/' runtime --include='*.cpp' --include='*.h' | head)"
+report "dialects must not include passes" \
+  "$(grep -rnE '#include "passes/' dialects --include='*.cpp' --include='*.h' | head)"
+report "interfaces must not include dialects" \
+  "$(grep -rnE '#include "dialects/' include/weft/Interfaces lib/Interfaces | head)"
+report "no licence header" \
+  "$(for f in $sources; do head -4 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || echo "$f"; done)"
+report "files past 600 lines" \
+  "$(for f in $(git ls-files '*.cpp' '*.h'); do n=$(wc -l < "$f"); [ "$n" -gt 600 ] && echo "$f: $n"; done)"
+report "CHECK lines that no FileCheck reads" \
+  "$(git ls-files 'test/*.mlir' 'test/*.test' | xargs -r grep -lE '^(//|#) *[A-Z-]*CHECK' | xargs -r grep -LE 'FileCheck')"
+report "'// -----' without --split-input-file" \
+  "$(git ls-files 'test/*.mlir' | xargs -r grep -lE '^// -----' | xargs -r grep -LE 'split-input-file')"
+report "lit tests without a RUN line" \
+  "$(git ls-files 'test/*.mlir' | grep -v /Inputs/ | xargs -r grep -L 'RUN:')"
+report "paths of one machine" \
+  "$(git grep -nE '/work/(main|wt|shared)|/tmp/bash_jobs' -- . ':!test/lint.sh' | head)"
+report "TODO without an issue number" \
+  "$(git grep -nE 'TODO' -- '*.cpp' '*.h' '*.td' | grep -vE 'TODO\(#[0-9]+\): .+' | head)"
+[ $failures -eq 0 ] && echo "lint: clean" || { echo "lint: $failures rule(s) broken"; exit 1; }

@@ -1,0 +1,25 @@
+# Configuration of the lit tests: every .mlir, .test and .txt below this folder with a RUN line.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import os
+import lit.formats
+
+config.name = "weft"
+config.test_format = lit.formats.ShTest(True)
+config.suffixes = [".mlir", ".test", ".onnxtxt"]
+config.excludes = ["Inputs", "unit", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.weft_build, "test")
+
+path = [os.path.join(config.weft_build, "bin"), config.llvm_tools, config.environment.get("PATH", "")]
+config.environment["PATH"] = os.path.pathsep.join(path)
+for name in ("HOME", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions.append(("%weft_build", config.weft_build))
+config.substitutions.append(("%weft_source", os.path.dirname(config.test_source_root)))
+# Debian's ONNX test data, a package that test/run.sh installs.
+config.substitutions.append(("%onnx_testdata", "/usr/share/libonnx-testdata/data"))
+
+if config.have_mpi:
+    config.available_features.add("mpi")

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs what building and testing Weft needs, from Debian's packages; does nothing when all is there.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -euo pipefail
+packages=(g++ cmake ninja-build clang-22 lld-22 ccache
+  libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
+  libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
+  libdnnl-dev libopenblas-dev openmpi-bin libopenmpi-dev
+  libgtest-dev libonnx-testdata python3)
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+echo "weft: installing ${missing[*]}" >&2
+sudo=()
+[ "$(id -u)" -eq 0 ] || sudo=(sudo)
+"${sudo[@]}" apt-get update -q >&2
+DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
