@@ -1,0 +1,194 @@
+// Decoding of tensor payloads: plain bytes, packed varints, widened elements.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/onnx/IR/TensorData.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
+
+using namespace mlir;
+using namespace weft::onnx;
+
+unsigned weft::onnx::getStoredBits(Type element) {
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return 2 * getStoredBits(complex.getElementType());
+  if (!element.isIntOrFloat())
+    return 0;
+  return element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
+}
+
+std::optional<int64_t> weft::onnx::getStoredBytes(RankedTensorType type) {
+  int64_t bits = getStoredBits(type.getElementType());
+  if (bits == 0 || !type.hasStaticShape())
+    return std::nullopt;
+  // A zero extent makes the product zero however large the others are.
+  if (llvm::is_contained(type.getShape(), 0))
+    return 0;
+  for (int64_t extent : type.getShape())
+    if (llvm::MulOverflow(bits, extent, bits))
+      return std::nullopt;
+  return bits / 8 + (bits % 8 != 0);
+}
+
+bool weft::onnx::isPlainFileData(TensorAttr tensor) {
+  auto data = dyn_cast_or_null<DataAttr>(tensor.getData());
+  if (!data)
+    return false;
+  // `float` and `double` hold what they say; the other fields are varints.
+  return data.getField() == DataField::Raw ||
+         data.getField() == DataField::Float ||
+         data.getField() == DataField::Double;
+}
+
+namespace {
+/// The payload as the sequence of its field's elements.
+struct Payload {
+  DataField field;
+  SmallVector<char, 0> bytes;
+};
+} // namespace
+
+static unsigned fieldBytes(DataField field) {
+  switch (field) {
+  case DataField::Raw:
+    return 1;
+  case DataField::Float:
+  case DataField::Int32:
+    return 4;
+  case DataField::Int64:
+  case DataField::Double:
+  case DataField::Uint64:
+    return 8;
+  }
+  llvm_unreachable("unknown field");
+}
+
+/// Appends the varints in `text` as elements of `width` bytes.
+static LogicalResult decodeVarints(llvm::StringRef text, unsigned width,
+                                   SmallVectorImpl<char> &out) {
+  uint64_t value = 0;
+  unsigned shift = 0;
+  for (unsigned char byte : text) {
+    if (shift >= 64)
+      return failure();
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    shift += 7;
+    if (byte & 0x80)
+      continue;
+    const char *begin = reinterpret_cast<const char *>(&value);
+    out.append(begin, begin + width);
+    value = 0;
+    shift = 0;
+  }
+  return success(shift == 0);
+}
+
+static FailureOr<Payload> load(TensorAttr tensor, EmitError emitError) {
+  Payload payload{DataField::Raw, {}};
+  if (!tensor.getData())
+    return payload;
+  if (auto held = dyn_cast<BytesAttr>(tensor.getData())) {
+    payload.field = held.getField();
+    llvm::append_range(payload.bytes, held.getBytes().getValue());
+    return payload;
+  }
+  auto data = dyn_cast<DataAttr>(tensor.getData());
+  if (!data)
+    return emitError() << "cannot read a tensor of strings as numbers",
+           failure();
+  payload.field = data.getField();
+  llvm::StringRef path = data.getFile().getValue();
+  uint64_t size = 0;
+  if (std::error_code error = llvm::sys::fs::file_size(path, size)) {
+    emitError() << "cannot read '" << path << "': " << error.message();
+    return failure();
+  }
+  if (static_cast<uint64_t>(data.getOffset()) > size ||
+      static_cast<uint64_t>(data.getLength()) > size - data.getOffset()) {
+    emitError() << "needs bytes " << data.getOffset() << " to "
+                << data.getOffset() + data.getLength() << " of '" << path
+                << "', which has " << size;
+    return failure();
+  }
+  auto buffer = llvm::MemoryBuffer::getFileSlice(path, data.getLength(),
+                                                 data.getOffset());
+  if (!buffer) {
+    emitError() << "cannot read '" << path
+                << "': " << buffer.getError().message();
+    return failure();
+  }
+  llvm::StringRef text = (*buffer)->getBuffer();
+  if (isPlainFileData(tensor)) {
+    llvm::append_range(payload.bytes, text);
+    return payload;
+  }
+  if (failed(decodeVarints(text, fieldBytes(payload.field), payload.bytes))) {
+    emitError() << "holds a damaged varint in '" << path << "'";
+    return failure();
+  }
+  return payload;
+}
+
+FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor,
+                                                       EmitError emitError) {
+  RankedTensorType type = tensor.getType();
+  std::optional<int64_t> expected = getStoredBytes(type);
+  if (!expected) {
+    emitError() << "cannot read the elements of a constant of type " << type;
+    return failure();
+  }
+  FailureOr<Payload> payload = load(tensor, emitError);
+  if (failed(payload))
+    return failure();
+  SmallVector<char, 0> result;
+  unsigned bits = getStoredBits(type.getElementType());
+  unsigned from = fieldBytes(payload->field);
+  bool same = payload->field == DataField::Raw ||
+              isa<ComplexType>(type.getElementType()) || bits == 8 * from;
+  if (same) {
+    result = std::move(payload->bytes);
+  } else {
+    // The field is wider than the element: int32 for bytes and halves, uint64
+    // for uint32. Sub-byte types come two or four to a field element.
+    unsigned to = std::max(1u, bits / 8);
+    for (size_t i = 0; i + from <= payload->bytes.size(); i += from)
+      result.append(payload->bytes.begin() + i,
+                    payload->bytes.begin() + i + to);
+  }
+  if (static_cast<int64_t>(result.size()) != *expected) {
+    emitError() << "holds " << result.size() << " bytes, but its type " << type
+                << " needs " << *expected;
+    return failure();
+  }
+  return result;
+}
+
+FailureOr<SmallVector<int64_t>> weft::onnx::readIntegers(TensorAttr tensor,
+                                                         EmitError emitError) {
+  auto element = dyn_cast<IntegerType>(tensor.getType().getElementType());
+  if (!element) {
+    emitError() << "expected integers, found " << tensor.getType();
+    return failure();
+  }
+  FailureOr<SmallVector<char, 0>> bytes = readTensor(tensor, emitError);
+  if (failed(bytes))
+    return failure();
+  unsigned bits = getStoredBits(element);
+  bool isSigned = !element.isUnsigned() && element.getWidth() > 1;
+  SmallVector<int64_t> values;
+  values.reserve(tensor.getType().getNumElements());
+  for (int64_t i = 0, e = tensor.getType().getNumElements(); i < e; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, bytes->data() + i * bits / 8, std::max(1u, bits / 8));
+    if (bits < 8)
+      value >>= i * bits % 8;
+    if (bits < 64) {
+      value &= (uint64_t(1) << bits) - 1;
+      if (isSigned)
+        value = llvm::SignExtend64(value, bits);
+    }
+    values.push_back(value);
+  }
+  return values;
+}
