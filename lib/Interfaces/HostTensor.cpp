@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/APFloat.h"
 
+#include <cstring>
+
 using namespace mlir;
 
 namespace weft {
@@ -57,6 +59,101 @@ Scalar roundToType(Scalar value, Type type) {
                                              : static_cast<int64_t>(bits) >> (64 - width);
   }
   return value;
+}
+
+void roundToOwnType(HostTensor &tensor) {
+  Type type = tensor.elementType;
+  if (type.isF64() || type.isInteger(64))
+    return;
+  for (int64_t i = 0, e = tensor.size(); i < e; ++i)
+    tensor.set(i, roundToType(tensor.at(i), type));
+}
+
+static double toDouble(llvm::APFloat value) {
+  bool losesInfo;
+  value.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return value.convertToDouble();
+}
+
+static int64_t toInt64(const llvm::APInt &value, IntegerType type) {
+  return type.isUnsigned() || type.getWidth() == 1 ? static_cast<int64_t>(value.getZExtValue())
+                                                   : value.getSExtValue();
+}
+
+HostTensor toHostTensor(ElementsAttr elements) {
+  HostTensor tensor(cast<RankedTensorType>(elements.getShapedType()));
+  if (tensor.isFloat()) {
+    if (elements.isSplat())
+      std::fill(tensor.reals.begin(), tensor.reals.end(),
+                toDouble(elements.getSplatValue<llvm::APFloat>()));
+    else
+      for (auto [slot, value] : llvm::zip_equal(tensor.reals, elements.getValues<llvm::APFloat>()))
+        slot = toDouble(value);
+    return tensor;
+  }
+  auto type = cast<IntegerType>(tensor.elementType);
+  if (elements.isSplat())
+    std::fill(tensor.integers.begin(), tensor.integers.end(),
+              toInt64(elements.getSplatValue<llvm::APInt>(), type));
+  else
+    for (auto [slot, value] : llvm::zip_equal(tensor.integers, elements.getValues<llvm::APInt>()))
+      slot = toInt64(value, type);
+  return tensor;
+}
+
+DenseElementsAttr toElementsAttr(const HostTensor &tensor) {
+  auto type = RankedTensorType::get(tensor.shape, tensor.elementType);
+  int64_t count = tensor.size();
+  // One element or many equal ones are one value; -0.0 differs from 0.0.
+  bool splat = count > 0;
+  for (int64_t i = 1; splat && i < count; ++i)
+    splat = tensor.isFloat() ? std::memcmp(&tensor.reals[i], &tensor.reals[0], 8) == 0
+                             : tensor.integers[i] == tensor.integers[0];
+  int64_t stored = splat ? 1 : count;
+  if (auto floatType = dyn_cast<FloatType>(tensor.elementType)) {
+    if (floatType.isF64())
+      return DenseElementsAttr::get(type, llvm::ArrayRef(tensor.reals).take_front(stored));
+    if (floatType.isF32()) {
+      std::vector<float> values(tensor.reals.begin(), tensor.reals.begin() + stored);
+      return DenseElementsAttr::get(type, llvm::ArrayRef(values));
+    }
+    std::vector<llvm::APFloat> values;
+    values.reserve(stored);
+    for (int64_t i = 0; i < stored; ++i) {
+      llvm::APFloat value(tensor.reals[i]);
+      bool losesInfo;
+      value.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+      values.push_back(value);
+    }
+    return DenseElementsAttr::get(type, values);
+  }
+  unsigned width = cast<IntegerType>(tensor.elementType).getWidth();
+  if (tensor.elementType.isSignlessInteger(64))
+    return DenseElementsAttr::get(type, llvm::ArrayRef(tensor.integers).take_front(stored));
+  std::vector<llvm::APInt> values;
+  values.reserve(stored);
+  for (int64_t i = 0; i < stored; ++i)
+    values.emplace_back(width, static_cast<uint64_t>(tensor.integers[i]), /*isSigned=*/false,
+                        /*implicitTrunc=*/true);
+  return DenseElementsAttr::get(type, values);
+}
+
+HostTensor decodeHostTensor(RankedTensorType type, llvm::ArrayRef<char> bytes) {
+  HostTensor tensor(type);
+  Type element = type.getElementType();
+  unsigned width = element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
+  assert(width % 8 == 0 && width <= 64 && "no packed types");
+  assert(bytes.size() == static_cast<size_t>(tensor.size()) * (width / 8) && "wrong length");
+  for (int64_t i = 0, e = tensor.size(); i < e; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * (width / 8), width / 8);
+    if (auto floatType = dyn_cast<FloatType>(element))
+      tensor.reals[i] =
+          toDouble(llvm::APFloat(floatType.getFloatSemantics(), llvm::APInt(width, bits)));
+    else
+      tensor.integers[i] = roundToType({0, static_cast<int64_t>(bits)}, element).integer;
+  }
+  return tensor;
 }
 
 SmallVector<int64_t, 4> rowMajorStrides(ArrayRef<int64_t> shape) {

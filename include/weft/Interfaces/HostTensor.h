@@ -3,6 +3,7 @@
 #ifndef WEFT_INTERFACES_HOSTTENSOR_H
 #define WEFT_INTERFACES_HOSTTENSOR_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 #include <vector>
@@ -36,6 +37,17 @@ struct HostTensor {
 /// The nearest value that `type` can represent: floats round to nearest even,
 /// integers wrap.
 Scalar roundToType(Scalar value, mlir::Type type);
+
+/// Rounds every element to the tensor's element type.
+void roundToOwnType(HostTensor &tensor);
+
+/// The values of a constant, and back. Splats stay compact as attributes only.
+HostTensor toHostTensor(mlir::ElementsAttr elements);
+mlir::DenseElementsAttr toElementsAttr(const HostTensor &tensor);
+
+/// Decodes little-endian row-major elements, a bool one byte each; `bytes` must
+/// have the length that `type` asks for. No type of less than 8 bits but bool.
+HostTensor decodeHostTensor(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes);
 
 /// Row-major strides, in elements.
 llvm::SmallVector<int64_t, 4> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
