@@ -60,7 +60,7 @@ def Nn_RopeOp : Nn_Op<"rope"> {
   let hasVerifier = 1;
 }
 
-def Nn_AttentionOp : Nn_Op<"attention"> {
+def Nn_AttentionOp : Nn_Op<"attention", [], ["getLibraryCall", "getParallelDims"]> {
   let summary = "softmax(scale q k^T + mask) v per head";
   let description = [{
     q `B x H x S x D`, k `B x G x T x D`, v `B x G x T x E`, result `B x H x S x E`; H is

@@ -61,10 +61,11 @@ def Nn_SourceAttr : AttrDef<Nn_Dialect, "Source"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-class Nn_Op<string mnemonic, list<Trait> traits = []>
+// `kernelMethods` names the methods of KernelOpInterface that the op overrides.
+class Nn_Op<string mnemonic, list<Trait> traits = [], list<string> kernelMethods = ["getParallelDims"]>
     : Op<Nn_Dialect, mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<ShardableOpInterface>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>,
-        DeclareOpInterfaceMethods<KernelOpInterface>], traits)>;
+        DeclareOpInterfaceMethods<KernelOpInterface, kernelMethods>], traits)>;
 
 #endif // WEFT_DIALECTS_NN_NNDIALECT_TD

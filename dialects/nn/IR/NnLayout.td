@@ -30,7 +30,7 @@ def Nn_IotaOp : Nn_Op<"iota"> {
   let hasVerifier = 1;
 }
 
-def Nn_BroadcastOp : Nn_Op<"broadcast"> {
+def Nn_BroadcastOp : Nn_Op<"broadcast", [], ["getView", "getParallelDims"]> {
   let summary = "repeat the operand along new dims";
   let description = [{
     Operand dim `i` becomes result dim `dims[i]`, of equal size; the result's other
@@ -44,7 +44,7 @@ def Nn_BroadcastOp : Nn_Op<"broadcast"> {
   let hasFolder = 1;
 }
 
-def Nn_ReshapeOp : Nn_Op<"reshape"> {
+def Nn_ReshapeOp : Nn_Op<"reshape", [], ["getView", "getParallelDims"]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Example: `%1 = nn.reshape %0 : tensor<2x3x8xf32> -> tensor<2x24xf32>`
@@ -56,7 +56,7 @@ def Nn_ReshapeOp : Nn_Op<"reshape"> {
   let hasFolder = 1;
 }
 
-def Nn_TransposeOp : Nn_Op<"transpose"> {
+def Nn_TransposeOp : Nn_Op<"transpose", [], ["getView", "getParallelDims"]> {
   let summary = "result dim i is operand dim permutation[i]";
   let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Nn_Tensor:$result);
@@ -74,7 +74,7 @@ def Nn_ReverseOp : Nn_Op<"reverse"> {
   let hasVerifier = 1;
 }
 
-def Nn_SliceOp : Nn_Op<"slice"> {
+def Nn_SliceOp : Nn_Op<"slice", [], ["getView", "getParallelDims"]> {
   let summary = "a strided box of the operand";
   let description = [{
     `result[i] = operand[starts[i] + i * strides[i]]` in every dim; sizes are the
