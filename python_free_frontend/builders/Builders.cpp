@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/builders/Builders.h"
 
+#include "python_free_frontend/builders/Checkpoint.h"
 #include "python_free_frontend/builders/Models.h"
 
 using namespace llvm;
@@ -28,10 +29,29 @@ Expected<WriteSummary> build(StringRef text, const BuildOptions &options) {
   Expected<ModelSpec> spec = parseModelSpec(text);
   if (!spec)
     return spec.takeError();
+  if (!options.withWeights && !spec->weights.empty())
+    return createStringError(inconvertibleErrorCode(),
+                             "--no-weights contradicts weights=%s; drop one",
+                             spec->weights.c_str());
   GraphBuilder g(*spec);
   buildGraph(g);
-  RandomWeights random(spec->seed, spec->init == "varied");
-  return writeModel(g, options.withWeights ? &random : nullptr, options.output);
+  if (!options.withWeights)
+    return writeModel(g, nullptr, options.output);
+  if (spec->weights.empty()) {
+    RandomWeights random(spec->seed, spec->init == "varied");
+    return writeModel(g, &random, options.output);
+  }
+  Expected<SafeTensors> file = SafeTensors::open(spec->weights);
+  if (!file)
+    return file.takeError();
+  Expected<CheckpointWeights> checkpoint =
+      CheckpointWeights::match(std::move(*file), g.weights());
+  if (!checkpoint)
+    return checkpoint.takeError();
+  Expected<WriteSummary> summary = writeModel(g, &*checkpoint, options.output);
+  if (summary)
+    summary->unused = checkpoint->unused();
+  return summary;
 }
 
 } // namespace weft::builders

@@ -3,6 +3,7 @@
 #include "python_free_frontend/builders/Command.h"
 
 #include "python_free_frontend/builders/Builders.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -61,6 +62,12 @@ std::optional<int> runBuildCommand(int argc, const char *const *argv) {
              : summary->external  ? "in " + options.output + ".data"
                                   : "in the file")
          << ")\n";
+  if (!summary->unused.empty()) {
+    errs() << "note: the model does not use " << summary->unused.size()
+           << " tensors of the checkpoint: ";
+    interleaveComma(summary->unused, errs());
+    errs() << "\n";
+  }
   return 0;
 }
 

@@ -141,12 +141,12 @@ const Preset kMoePresets[] = {
 const KindInfo kKinds[] = {
     {"gpt2", Kind::Gpt2,
      "layers=12,hidden=768,heads=12,ffn,vocab=50257,seq=1024,std=0.02,"
-     "eps=1e-5,attention=eager,mask_input=0",
+     "eps=1e-5,attention=eager,mask_input=0,weights=",
      kGpt2Presets},
     {"llama", Kind::Llama,
      "layers=16,hidden=2048,heads=32,kv_heads,ffn,vocab=32000,seq=2048,tied=0,"
      "bias=0,std=0.02,eps=1e-5,rope_theta=10000,attention=sdpa,linear=matmul,"
-     "mask_input=0",
+     "mask_input=0,weights=",
      kLlamaPresets},
     {"bert", Kind::Bert,
      "layers=12,hidden=768,heads=12,ffn,vocab=30522,seq=512,types=2,std=0.02,"
@@ -155,7 +155,7 @@ const KindInfo kKinds[] = {
      kBertPresets},
     {"vit", Kind::Vit,
      "layers=12,hidden=768,heads=12,ffn,image=224,patch=16,channels=3,"
-     "classes=1000,std=0.02,eps=1e-12,attention=sdpa,linear=matmul",
+     "classes=1000,std=0.02,eps=1e-12,attention=sdpa,linear=matmul,weights=",
      kVitPresets},
     {"moe", Kind::Moe,
      "layers=16,hidden=2048,heads=32,kv_heads,ffn,vocab=32000,seq=2048,"
@@ -164,7 +164,8 @@ const KindInfo kKinds[] = {
      kMoePresets},
     {"mlp",
      Kind::Mlp,
-     "layers=3,inputs=784,hidden=256,classes=10,activation=relu,std=0",
+     "layers=3,inputs=784,hidden=256,classes=10,activation=relu,std=0,"
+     "weights=",
      {}}};
 
 const Key *findKey(StringRef name) {

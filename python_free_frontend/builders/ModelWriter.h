@@ -11,6 +11,8 @@ namespace weft::builders {
 struct WriteSummary {
   int64_t nodes = 0, parameters = 0, weightBytes = 0;
   bool external = false;
+  /// Tensors of the checkpoint that the model does not use.
+  std::vector<std::string> unused;
 };
 
 /// Writes the model of `g` to `path`. Weights go into the file, or beside it

@@ -74,12 +74,13 @@ uint16_t encode16(double value, int32_t type) {
 }
 
 TEST(ModelSpec, ListsEveryFaultAtOnce) {
-  EXPECT_EQ(faultsOf("gpt2:foo=1,layers=0,heads=x"),
-            "--build gpt2: unknown key 'foo'; valid keys are preset layers "
-            "hidden heads ffn vocab seq std eps attention mask_input seed "
-            "opset style dtype init external\n"
-            "--build gpt2: layers=0 is outside [1, 65536]\n"
-            "--build gpt2: heads=x is not a whole number in 64 bits");
+  EXPECT_EQ(
+      faultsOf("gpt2:foo=1,layers=0,heads=x"),
+      "--build gpt2: unknown key 'foo'; valid keys are preset layers "
+      "hidden heads ffn vocab seq std eps attention mask_input weights seed "
+      "opset style dtype init external\n"
+      "--build gpt2: layers=0 is outside [1, 65536]\n"
+      "--build gpt2: heads=x is not a whole number in 64 bits");
 }
 
 TEST(ModelSpec, NamesTheNearestDivisors) {
