@@ -1,13 +1,71 @@
-// weft-opt: runs passes on an MLIR file, as mlir-opt does for MLIR itself.
+// weft-opt: runs passes on an MLIR or ONNX file, as mlir-opt does for MLIR.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "python_free_frontend/importer/Importer.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Support/Diagnostics.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+/// Reads the input: a model file is imported and handed on as bytecode, which
+/// keeps the locations.
+static std::unique_ptr<llvm::MemoryBuffer>
+openInput(llvm::StringRef path, mlir::DialectRegistry &registry) {
+  std::string error;
+  if (!path.ends_with(".onnx")) {
+    auto buffer = mlir::openInputFile(path, &error);
+    if (!buffer)
+      llvm::errs() << error << '\n';
+    return buffer;
+  }
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  weft::DiagnosticHandler diagnostics(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      weft::onnx::importModel(path, &context);
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  if (!module || failed(mlir::writeBytecodeToFile(*module, stream)))
+    return nullptr;
+  return llvm::MemoryBuffer::getMemBufferCopy(bytes, path);
+}
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "Weft pass driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "Weft pass driver\n", registry);
+  mlir::MlirOptMainConfig config =
+      mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, output, registry));
+
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInput(input, registry);
+  if (!buffer)
+    return 1;
+  std::string error;
+  auto file = mlir::openOutputFile(output, &error);
+  if (!file) {
+    llvm::errs() << error << '\n';
+    return 1;
+  }
+  // The driver installs its own handler, which drops the names of nodes; ours
+  // comes after it and so is asked first.
+  mlir::MlirOptMainConfig pipeline = config;
+  config.setPassPipelineSetupFn([&](mlir::PassManager &pm) {
+    if (!pipeline.shouldVerifyDiagnostics())
+      weft::printNodeDiagnostics(pm.getContext());
+    return pipeline.setupPassPipeline(pm);
+  });
+  if (failed(
+          mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+    return 1;
+  file->keep();
+  return 0;
 }

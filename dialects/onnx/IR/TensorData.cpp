@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/TensorData.h"
 #include "mlir/IR/Diagnostics.h"
+#include "weft/Support/BeneathFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include <cstring>
 
 using namespace mlir;
@@ -41,14 +42,6 @@ bool weft::onnx::isPlainFileData(TensorAttr tensor) {
          data.getField() == DataField::Double;
 }
 
-namespace {
-/// The payload as the sequence of its field's elements.
-struct Payload {
-  DataField field;
-  SmallVector<char, 0> bytes;
-};
-} // namespace
-
 static unsigned fieldBytes(DataField field) {
   switch (field) {
   case DataField::Raw:
@@ -84,8 +77,36 @@ static LogicalResult decodeVarints(llvm::StringRef text, unsigned width,
   return success(shift == 0);
 }
 
-static FailureOr<Payload> load(TensorAttr tensor, EmitError emitError) {
-  Payload payload{DataField::Raw, {}};
+/// Opens the file of `data`. A path that a model's text gave is held to the
+/// model's folder again: the file may have been exchanged since the import.
+static LogicalResult openData(TensorAttr tensor, DataAttr data,
+                              weft::BeneathFile &file, std::string &reason) {
+  llvm::StringRef path = data.getFile().getValue();
+  llvm::StringRef location = llvm::sys::path::filename(path);
+  if (ArrayAttr entries = tensor.getExternal())
+    for (auto entry : entries.getAsRange<EntryAttr>())
+      if (entry.getKey() && entry.getKey() == "location" && entry.getValue() &&
+          path.ends_with(entry.getValue().getValue()))
+        location = path.take_back(entry.getValue().size());
+  llvm::StringRef folder = path.drop_back(location.size());
+  // The model file itself may be a link: only external data is untrusted.
+  if (!tensor.getExternal()) {
+    llvm::SmallString<256> real;
+    if (std::error_code error = llvm::sys::fs::real_path(path, real)) {
+      reason = error.message();
+      return failure();
+    }
+    return success(file.open(llvm::sys::path::parent_path(real),
+                             llvm::sys::path::filename(real),
+                             reason) == weft::BeneathFile::Failure::None);
+  }
+  return success(file.open(folder, location, reason) ==
+                 weft::BeneathFile::Failure::None);
+}
+
+FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor,
+                                           EmitError emitError) {
+  Payload payload;
   if (!tensor.getData())
     return payload;
   if (auto held = dyn_cast<BytesAttr>(tensor.getData())) {
@@ -94,36 +115,34 @@ static FailureOr<Payload> load(TensorAttr tensor, EmitError emitError) {
     return payload;
   }
   auto data = dyn_cast<DataAttr>(tensor.getData());
-  if (!data)
-    return emitError() << "cannot read a tensor of strings as numbers",
-           failure();
+  if (!data) {
+    emitError() << "cannot read a tensor of strings as numbers";
+    return failure();
+  }
   payload.field = data.getField();
   llvm::StringRef path = data.getFile().getValue();
-  uint64_t size = 0;
-  if (std::error_code error = llvm::sys::fs::file_size(path, size)) {
-    emitError() << "cannot read '" << path << "': " << error.message();
+  weft::BeneathFile file;
+  std::string reason;
+  if (failed(openData(tensor, data, file, reason))) {
+    emitError() << "cannot read '" << path << "': " << reason;
     return failure();
   }
-  if (static_cast<uint64_t>(data.getOffset()) > size ||
-      static_cast<uint64_t>(data.getLength()) > size - data.getOffset()) {
-    emitError() << "needs bytes " << data.getOffset() << " to "
-                << data.getOffset() + data.getLength() << " of '" << path
-                << "', which has " << size;
+  uint64_t offset = data.getOffset(), length = data.getLength();
+  if (offset > file.getSize() || length > file.getSize() - offset) {
+    emitError() << "needs " << length << " bytes at offset " << offset
+                << " of '" << path << "', which has " << file.getSize();
     return failure();
   }
-  auto buffer = llvm::MemoryBuffer::getFileSlice(path, data.getLength(),
-                                                 data.getOffset());
-  if (!buffer) {
-    emitError() << "cannot read '" << path
-                << "': " << buffer.getError().message();
+  SmallVector<char, 0> bytes;
+  bytes.resize_for_overwrite(length);
+  if (!file.read(offset, length, bytes.data(), reason)) {
+    emitError() << "cannot read '" << path << "': " << reason;
     return failure();
   }
-  llvm::StringRef text = (*buffer)->getBuffer();
   if (isPlainFileData(tensor)) {
-    llvm::append_range(payload.bytes, text);
-    return payload;
-  }
-  if (failed(decodeVarints(text, fieldBytes(payload.field), payload.bytes))) {
+    payload.bytes = std::move(bytes);
+  } else if (failed(decodeVarints({bytes.data(), bytes.size()},
+                                  fieldBytes(payload.field), payload.bytes))) {
     emitError() << "holds a damaged varint in '" << path << "'";
     return failure();
   }
@@ -138,7 +157,7 @@ FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor,
     emitError() << "cannot read the elements of a constant of type " << type;
     return failure();
   }
-  FailureOr<Payload> payload = load(tensor, emitError);
+  FailureOr<Payload> payload = readPayload(tensor, emitError);
   if (failed(payload))
     return failure();
   SmallVector<char, 0> result;

@@ -24,6 +24,16 @@ std::optional<int64_t> getStoredBytes(mlir::RankedTensorType type);
 /// is, if they can be mapped and used where they are.
 bool isPlainFileData(TensorAttr tensor);
 
+/// The payload as the entries of its field: little-endian, 1 byte each for
+/// `raw`, 4 for `float` and `int32`, 8 for the others.
+struct Payload {
+  DataField field = DataField::Raw;
+  llvm::SmallVector<char, 0> bytes;
+};
+
+/// Reads the payload as it stands, external or not; empty if there is none.
+mlir::FailureOr<Payload> readPayload(TensorAttr tensor, EmitError emitError);
+
 /// Reads the elements as little-endian, row-major bytes, types under 8 bits
 /// packed (the layout of the field `raw`). Fails, having reported why, if the
 /// file cannot be read, if its size is wrong or the elements are strings.

@@ -1,0 +1,54 @@
+// Opening files that a model names, without leaving the model's folder.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SUPPORT_BENEATHFILE_H
+#define WEFT_SUPPORT_BENEATHFILE_H
+
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace weft {
+
+/// An open regular file that lies beneath a folder, whatever links its path
+/// goes through. A name that comes from a file format is untrusted: it must not
+/// make us read what the owner of the folder did not put there, nor block on a
+/// pipe or touch a device.
+class BeneathFile {
+public:
+  enum class Failure { None, Rule, Missing, System };
+
+  BeneathFile() = default;
+  BeneathFile(BeneathFile &&other)
+      : fd(std::exchange(other.fd, -1)), size(other.size) {}
+  BeneathFile &operator=(BeneathFile &&other) {
+    std::swap(fd, other.fd);
+    size = other.size;
+    return *this;
+  }
+  BeneathFile(const BeneathFile &) = delete;
+  BeneathFile &operator=(const BeneathFile &) = delete;
+  ~BeneathFile();
+
+  /// Opens `path`, relative to `folder` ("" is the working directory), for
+  /// reading. On failure says in `error` which rule was broken or what the
+  /// system said, without naming the path.
+  Failure open(llvm::StringRef folder, llvm::StringRef path,
+               std::string &error);
+
+  /// The size when it was opened.
+  uint64_t getSize() const { return size; }
+
+  /// Reads exactly `length` bytes at `offset`; false, with a reason, if the
+  /// file is shorter or cannot be read.
+  bool read(uint64_t offset, uint64_t length, char *out,
+            std::string &error) const;
+
+private:
+  int fd = -1;
+  uint64_t size = 0;
+};
+
+} // namespace weft
+
+#endif // WEFT_SUPPORT_BENEATHFILE_H

@@ -1,0 +1,43 @@
+// The one form in which our tools print diagnostics.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SUPPORT_DIAGNOSTICS_H
+#define WEFT_SUPPORT_DIAGNOSTICS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace weft {
+
+/// What a location says about the node of the model it goes back to.
+struct NodeLocation {
+  llvm::StringRef file, node, opType;
+  unsigned line = 0, column = 0;
+};
+
+/// Reads locations of the form NameLoc(node, NameLoc(op type, file:index)),
+/// which the importer makes and passes keep; the inner name may be missing, and
+/// fused locations speak for their first part that has a name.
+NodeLocation describeLocation(mlir::Location loc);
+
+/// Prints a diagnostic and its notes, one line each:
+/// `FILE: node 'NAME' (OpType): error: text`, or `FILE:LINE:COLUMN: ...` for a
+/// place in a text file.
+void printDiagnostic(const mlir::Diagnostic &diagnostic,
+                     llvm::raw_ostream &out);
+
+/// Prints every diagnostic of a context while it lives.
+class DiagnosticHandler : public mlir::ScopedDiagnosticHandler {
+public:
+  explicit DiagnosticHandler(mlir::MLIRContext *context,
+                             llvm::raw_ostream &out = llvm::errs());
+};
+
+/// For tools whose driver has a handler of its own: from now on prints those
+/// diagnostics of `context` that name a node and leaves the rest to it.
+void printNodeDiagnostics(mlir::MLIRContext *context,
+                          llvm::raw_ostream &out = llvm::errs());
+
+} // namespace weft
+
+#endif // WEFT_SUPPORT_DIAGNOSTICS_H

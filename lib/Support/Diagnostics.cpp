@@ -1,0 +1,90 @@
+// Printing of diagnostics with the names of a model's nodes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Support/Diagnostics.h"
+
+using namespace mlir;
+using weft::NodeLocation;
+
+NodeLocation weft::describeLocation(Location loc) {
+  NodeLocation result;
+  // Pre-order: the node's name comes before the operator's inside it, and a
+  // fused location's first part before the others.
+  loc->walk([&](Location part) {
+    if (auto name = dyn_cast<NameLoc>(part)) {
+      result.node = name.getName().getValue();
+      Location child = name.getChildLoc();
+      if (auto inner = dyn_cast<NameLoc>(child)) {
+        result.opType = inner.getName().getValue();
+        child = inner.getChildLoc();
+      }
+      if (auto file = child->findInstanceOf<FileLineColLoc>())
+        result.file = file.getFilename().getValue();
+      return WalkResult::interrupt();
+    }
+    if (auto file = dyn_cast<FileLineColLoc>(part))
+      if (result.file.empty()) {
+        result.file = file.getFilename().getValue();
+        result.line = file.getLine();
+        result.column = file.getColumn();
+      }
+    return WalkResult::advance();
+  });
+  return result;
+}
+
+static llvm::StringRef nameOf(DiagnosticSeverity severity) {
+  switch (severity) {
+  case DiagnosticSeverity::Note:
+    return "note";
+  case DiagnosticSeverity::Warning:
+    return "warning";
+  case DiagnosticSeverity::Error:
+    return "error";
+  case DiagnosticSeverity::Remark:
+    return "remark";
+  }
+  llvm_unreachable("unknown severity");
+}
+
+static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &out) {
+  NodeLocation where = weft::describeLocation(diagnostic.getLocation());
+  if (!where.file.empty()) {
+    out << where.file;
+    if (where.node.empty() && where.line)
+      out << ':' << where.line << ':' << where.column;
+    out << ": ";
+  }
+  if (!where.node.empty())
+    out << "node '" << where.node << "'";
+  if (!where.opType.empty())
+    out << " (" << where.opType << ')';
+  if (!where.node.empty())
+    out << ": ";
+  out << nameOf(diagnostic.getSeverity()) << ": " << diagnostic << '\n';
+}
+
+void weft::printDiagnostic(const Diagnostic &diagnostic,
+                           llvm::raw_ostream &out) {
+  printLine(diagnostic, out);
+  for (const Diagnostic &note : diagnostic.getNotes())
+    printLine(note, out);
+  out.flush();
+}
+
+weft::DiagnosticHandler::DiagnosticHandler(MLIRContext *context,
+                                           llvm::raw_ostream &out)
+    : ScopedDiagnosticHandler(context) {
+  setHandler([&out](Diagnostic &diagnostic) {
+    printDiagnostic(diagnostic, out);
+    return success();
+  });
+}
+
+void weft::printNodeDiagnostics(MLIRContext *context, llvm::raw_ostream &out) {
+  context->getDiagEngine().registerHandler([&out](Diagnostic &diagnostic) {
+    if (describeLocation(diagnostic.getLocation()).node.empty())
+      return failure();
+    printDiagnostic(diagnostic, out);
+    return success();
+  });
+}

@@ -1,0 +1,261 @@
+// Nodes, graphs, functions and the model as messages.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "mlir/IR/Diagnostics.h"
+#include "python_free_frontend/exporter/AttributeExporter.h"
+#include "python_free_frontend/exporter/Exporter.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace weft::onnx;
+using google::protobuf::RepeatedPtrField;
+using mlir::ArrayAttr;
+using mlir::failure;
+using mlir::LogicalResult;
+using mlir::StringAttr;
+using mlir::success;
+using mlir::Value;
+
+#define EXPORT_TEXT(value, message, field)                                     \
+  if (StringAttr present = (value))                                            \
+  (message).set_##field(present.str())
+
+namespace {
+
+class ModelExporter {
+public:
+  LogicalResult exportModel(mlir::ModuleOp module, Model &model);
+
+private:
+  LogicalResult exportNode(NodeOp op, Node &message);
+  LogicalResult exportAttributes(ArrayAttr attributes,
+                                 llvm::MutableArrayRef<mlir::Region> regions,
+                                 RepeatedPtrField<Attribute> &messages,
+                                 mlir::Location loc);
+  LogicalResult exportGraph(GraphAttr info, mlir::Region &region,
+                            Graph &message, mlir::Location loc,
+                            Model *model = nullptr);
+  LogicalResult exportFunction(FunctionOp op, Function &message);
+  LogicalResult exportTraining(TrainingInfoOp op, TrainingInfo &message);
+
+  /// The names under which values are read.
+  llvm::DenseMap<Value, llvm::StringRef> names;
+};
+
+} // namespace
+
+static llvm::StringRef textOf(StringAttr text) {
+  return text ? text.getValue() : llvm::StringRef();
+}
+
+LogicalResult ModelExporter::exportAttributes(
+    ArrayAttr attributes, llvm::MutableArrayRef<mlir::Region> regions,
+    RepeatedPtrField<Attribute> &messages, mlir::Location loc) {
+  if (!attributes)
+    return success();
+  auto exportRegion = [&](mlir::Attribute value, Graph &graph) {
+    auto info = mlir::cast<GraphAttr>(value);
+    return exportGraph(info, regions[info.getRegion().getInt()], graph, loc);
+  };
+  for (auto attribute : attributes.getAsRange<AttributeAttr>()) {
+    Attribute &message = *messages.Add();
+    EXPORT_TEXT(attribute.getName(), message, name);
+    EXPORT_TEXT(attribute.getRef(), message, ref_attr_name);
+    EXPORT_TEXT(attribute.getDocString(), message, doc_string);
+    if (attribute.getTyped())
+      message.set_type(static_cast<Attribute::Kind>(attribute.getKind()));
+    if (!attribute.getValue())
+      continue;
+    if (attribute.getKind() == AttributeKind::Graph) {
+      if (failed(exportRegion(attribute.getValue(), *message.mutable_g())))
+        return failure();
+    } else if (attribute.getKind() == AttributeKind::Graphs) {
+      for (mlir::Attribute value : mlir::cast<ArrayAttr>(attribute.getValue()))
+        if (failed(exportRegion(value, *message.add_graphs())))
+          return failure();
+    } else if (failed(exportPlainValue(attribute, message, loc))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult ModelExporter::exportNode(NodeOp op, Node &message) {
+  for (Value operand : op.getInputs())
+    *message.add_input() = names.lookup(operand).str();
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    llvm::StringRef name = op.getOutputName(index);
+    names[result] = name;
+    *message.add_output() = name.str();
+  }
+  message.set_op_type(op.getOpType().str());
+  EXPORT_TEXT(op.getDomainAttr(), message, domain);
+  EXPORT_TEXT(op.getOverloadAttr(), message, overload);
+  EXPORT_TEXT(op.getNodeNameAttr(), message, name);
+  EXPORT_TEXT(op.getDocStringAttr(), message, doc_string);
+  exportEntries(op.getMetadataAttr(), *message.mutable_metadata_props());
+  exportNodeDevices(op.getDeviceConfigurationsAttr(),
+                    *message.mutable_device_configurations());
+  return exportAttributes(op.getOnnxAttributesAttr(), op.getGraphs(),
+                          *message.mutable_attribute(), op.getLoc());
+}
+
+LogicalResult ModelExporter::exportGraph(GraphAttr info, mlir::Region &region,
+                                         Graph &message, mlir::Location loc,
+                                         Model *model) {
+  EXPORT_TEXT(info.getName(), message, name);
+  EXPORT_TEXT(info.getDocString(), message, doc_string);
+  if (failed(
+          exportValueInfos(info.getInputs(), *message.mutable_input(), loc)) ||
+      failed(exportValueInfos(info.getOutputs(), *message.mutable_output(),
+                              loc)) ||
+      failed(exportValueInfos(info.getValueInfo(),
+                              *message.mutable_value_info(), loc)))
+    return failure();
+  exportQuantization(info.getQuantizationAnnotation(),
+                     *message.mutable_quantization_annotation());
+  exportEntries(info.getMetadata(), *message.mutable_metadata_props());
+  for (mlir::BlockArgument argument : region.getArguments())
+    names[argument] = textOf(
+        mlir::cast<ValueInfoAttr>(info.getInputs()[argument.getArgNumber()])
+            .getName());
+  for (mlir::Operation &op : region.front()) {
+    LogicalResult result = success();
+    if (auto node = mlir::dyn_cast<NodeOp>(op)) {
+      result = exportNode(node, *message.add_node());
+    } else if (auto tensor = mlir::dyn_cast<InitializerOp>(op)) {
+      names[tensor] = textOf(tensor.getValue().getName());
+      result = exportTensor(tensor.getValue(), *message.add_initializer(),
+                            op.getLoc());
+    } else if (auto sparse = mlir::dyn_cast<SparseInitializerOp>(op)) {
+      if (auto values =
+              mlir::dyn_cast_or_null<TensorAttr>(sparse.getValue().getValues()))
+        names[sparse] = textOf(values.getName());
+      result = exportSparseTensor(
+          sparse.getValue(), *message.add_sparse_initializer(), op.getLoc());
+    } else if (auto training = mlir::dyn_cast<TrainingInfoOp>(op)) {
+      if (!model)
+        return op.emitOpError() << "belongs into the main graph";
+      result = exportTraining(training, *model->add_training_info());
+    } else if (!mlir::isa<NoneOp, YieldOp>(op)) {
+      return op.emitOpError() << "is not part of a model file";
+    }
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ModelExporter::exportTraining(TrainingInfoOp op,
+                                            TrainingInfo &message) {
+  auto add = [&](GraphAttr info, Graph &graph) {
+    return exportGraph(info, op.getGraphs()[info.getRegion().getInt()], graph,
+                       op.getLoc());
+  };
+  if (GraphAttr info = op.getInitializationAttr())
+    if (failed(add(info, *message.mutable_initialization())))
+      return failure();
+  if (GraphAttr info = op.getAlgorithmAttr())
+    if (failed(add(info, *message.mutable_algorithm())))
+      return failure();
+  exportEntries(op.getInitializationBindingAttr(),
+                *message.mutable_initialization_binding());
+  exportEntries(op.getUpdateBindingAttr(), *message.mutable_update_binding());
+  return success();
+}
+
+LogicalResult ModelExporter::exportFunction(FunctionOp op, Function &message) {
+  EXPORT_TEXT(op.getFunctionNameAttr(), message, name);
+  EXPORT_TEXT(op.getDomainAttr(), message, domain);
+  EXPORT_TEXT(op.getOverloadAttr(), message, overload);
+  EXPORT_TEXT(op.getDocStringAttr(), message, doc_string);
+  exportTexts(op.getInputNames(), *message.mutable_input());
+  exportTexts(op.getOutputNames(), *message.mutable_output());
+  exportTexts(op.getPlainAttributesAttr(), *message.mutable_attribute());
+  exportOpsets(op.getOpsetImportAttr(), *message.mutable_opset_import());
+  exportEntries(op.getMetadataAttr(), *message.mutable_metadata_props());
+  if (failed(exportValueInfos(op.getValueInfoAttr(),
+                              *message.mutable_value_info(), op.getLoc())) ||
+      failed(exportAttributes(op.getOnnxAttributesAttr(), op.getGraphs(),
+                              *message.mutable_attribute_proto(), op.getLoc())))
+    return failure();
+  for (auto [argument, name] :
+       llvm::zip_equal(op.getBody().getArguments(),
+                       op.getInputNames().getAsRange<StringAttr>()))
+    names[argument] = name.getValue();
+  for (mlir::Operation &nested : op.getBody().front()) {
+    if (auto node = mlir::dyn_cast<NodeOp>(nested)) {
+      if (failed(exportNode(node, *message.add_node())))
+        return failure();
+    } else if (!mlir::isa<NoneOp, YieldOp>(nested)) {
+      return nested.emitOpError() << "is not part of a function";
+    }
+  }
+  return success();
+}
+
+LogicalResult ModelExporter::exportModel(mlir::ModuleOp module, Model &model) {
+  ModelAttr info = getModel(module);
+  GraphOp graph = getMainGraph(module);
+  if (!info || !graph)
+    return module.emitError()
+           << "is not a model: it needs '" << OnnxDialect::kModelAttrName
+           << "' and an 'onnx.graph'";
+  if (info.getIrVersion())
+    model.set_ir_version(info.getIrVersion().getInt());
+  if (info.getModelVersion())
+    model.set_model_version(info.getModelVersion().getInt());
+  EXPORT_TEXT(info.getProducerName(), model, producer_name);
+  EXPORT_TEXT(info.getProducerVersion(), model, producer_version);
+  EXPORT_TEXT(info.getDomain(), model, domain);
+  EXPORT_TEXT(info.getDocString(), model, doc_string);
+  exportOpsets(info.getOpsetImport(), *model.mutable_opset_import());
+  exportEntries(info.getMetadata(), *model.mutable_metadata_props());
+  exportConfigurations(info.getConfiguration(), *model.mutable_configuration());
+  if (failed(exportGraph(graph.getInfo(), graph.getBody(),
+                         *model.mutable_graph(), graph.getLoc(), &model)))
+    return failure();
+  for (FunctionOp function : module.getOps<FunctionOp>())
+    if (failed(exportFunction(function, *model.add_functions())))
+      return failure();
+  return success();
+}
+
+LogicalResult weft::onnx::exportModel(mlir::ModuleOp module, Model &model) {
+  return ModelExporter().exportModel(module, model);
+}
+
+LogicalResult weft::onnx::exportModelBytes(mlir::ModuleOp module,
+                                           std::string &bytes) {
+  Model model;
+  if (failed(exportModel(module, model)))
+    return failure();
+  size_t size = model.ByteSizeLong();
+  if (size > INT32_MAX)
+    return module.emitError()
+           << "needs " << size
+           << " bytes, but a model file holds less than 2 GiB; store the "
+              "weights as external data";
+  if (!model.SerializeToString(&bytes))
+    return module.emitError() << "cannot be serialised";
+  return success();
+}
+
+LogicalResult weft::onnx::exportModel(mlir::ModuleOp module,
+                                      llvm::StringRef path) {
+  std::string bytes;
+  if (failed(exportModelBytes(module, bytes)))
+    return failure();
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (!error) {
+    out << bytes;
+    out.close();
+    error = out.error();
+    out.clear_error();
+  }
+  if (error)
+    return module.emitError()
+           << "cannot be written to '" << path << "': " << error.message();
+  return success();
+}
