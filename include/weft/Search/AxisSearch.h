@@ -1,0 +1,72 @@
+// Finds, for one mesh axis, the split of every value that moves the fewest bytes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SEARCH_AXISSEARCH_H
+#define WEFT_SEARCH_AXISSEARCH_H
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <functional>
+
+namespace weft {
+
+/// How one value lies on the searched axis. A split cuts the part `size` of the
+/// dim `outer x size x rest` (row-major): `outer = 3` on GPT-2's fused QKV is a
+/// split over heads.
+struct AxisSplit {
+  enum class Kind : uint8_t { Replicated, Partial, Sharded };
+  Kind kind = Kind::Replicated;
+  unsigned dim = 0;
+  int64_t outer = 1;
+  int64_t size = 1;
+
+  bool operator==(const AxisSplit &other) const {
+    return kind == other.kind &&
+           (kind != Kind::Sharded ||
+            (dim == other.dim && outer == other.outer && size == other.size));
+  }
+};
+
+struct AxisSearchOptions {
+  /// Devices along the axis.
+  int64_t axisSize = 1;
+  /// Also count the elements that cheap ops compute on every device. Then the
+  /// norms and residuals between tensor-parallel regions are split along the
+  /// sequence, which moves no more bytes (all_reduce = reduce_scatter +
+  /// all_gather) but takes more collectives (Korthikanti et al., 2022).
+  bool countReplicatedElements = false;
+  /// Dims that other axes have split already: returns how many leading blocks
+  /// of the dim are taken (1 = none), so that `outer` of a split of that dim
+  /// must be a multiple of it; 0 = the dim cannot be split further.
+  std::function<int64_t(mlir::Value, unsigned dim)> takenBlocks;
+  /// Frontier states kept after each op. The search is exact as long as fewer
+  /// are alive, which holds for chains of blocks.
+  unsigned beam = 128;
+};
+
+struct AxisSearchResult {
+  /// Where each value rests: as produced, or, if it is produced as a partial
+  /// sum, as it is first consumed.
+  llvm::DenseMap<mlir::Value, AxisSplit> splits;
+  /// How each op wants its operands, in operand order.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<AxisSplit, 2>> uses;
+  double bytesMoved = 0;      // per device, by the collectives of one run
+  unsigned numCollectives = 0;
+  unsigned numStatesPruned = 0; // 0: the result is optimal for the cost model
+};
+
+/// Cost model, in bytes sent by one device of n (ring algorithms, Thakur et
+/// al., 2005), B the whole tensor's bytes: all_gather and reduce_scatter
+/// B(n-1)/n, all_reduce 2B(n-1)/n, all_to_all B(n-1)/n^2, slice 0; plus a fixed
+/// price a collective. A matrix product, convolution or attention that every
+/// device repeats is priced far above any collective, so weights are split
+/// whenever they can be, and among the splits communication decides.
+///
+/// The search walks the ops once, in order, and keeps for each assignment of
+/// the values still alive the cheapest way to get there.
+AxisSearchResult searchAxis(mlir::Block &program, const AxisSearchOptions &options);
+
+} // namespace weft
+
+#endif // WEFT_SEARCH_AXISSEARCH_H

@@ -1,0 +1,55 @@
+// The splits of values and op strategies among which the axis search chooses.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_SEARCH_AXISCANDIDATES_H
+#define WEFT_LIB_SEARCH_AXISCANDIDATES_H
+
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Search/AxisSearch.h"
+
+namespace weft {
+
+/// One way to run an op on the axis: states (indices into the values' candidate
+/// lists) that operands must have and results get, and what it costs.
+struct AxisStrategy {
+  llvm::SmallVector<unsigned, 3> operands, results;
+  double computeCost = 0;
+};
+
+/// Candidate states of every value and strategies of every op of a program.
+/// State 0 of a value is replicated, state 1 partial(sum).
+class AxisCandidates {
+public:
+  AxisCandidates(mlir::Block &program, const AxisSearchOptions &options);
+
+  llvm::ArrayRef<AxisSplit> states(mlir::Value value) const;
+  llvm::SmallVector<AxisStrategy, 8> strategies(mlir::Operation *op) const;
+
+private:
+  /// A piece `size` of a dim or factor, after `outer` blocks.
+  struct Cut {
+    int64_t outer, size;
+    bool operator==(const Cut &o) const { return outer == o.outer && size == o.size; }
+  };
+  using Cuts = llvm::SmallVector<Cut, 4>;
+
+  void closeCuts(mlir::Block &program);
+  bool propagateThrough(mlir::Operation *op);
+  bool addFromFactor(Cuts &dimCuts, const FactorRule &rule, const DimFactors &dim,
+                     int factor, Cut cut, int64_t dimSize) const;
+  bool addToFactors(const FactorRule &rule, const DimFactors &dim, Cut cut, int64_t dimSize,
+                    llvm::MutableArrayRef<Cuts> factorCuts) const;
+  Cut canonical(Cut cut, int64_t dimSize) const;
+  unsigned stateOf(mlir::Value value, const AxisSplit &split) const;
+  bool cutStates(const FactorRule &rule, const TensorFactors &tensor, mlir::Value value,
+                 int factor, Cut cut, unsigned &state) const;
+
+  const AxisSearchOptions &options;
+  llvm::DenseMap<mlir::Operation *, FactorRule> rules;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Cuts, 8>> factorCuts;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Cuts, 4>> valueCuts;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<AxisSplit, 8>> valueStates;
+};
+
+} // namespace weft
+
+#endif // WEFT_LIB_SEARCH_AXISCANDIDATES_H

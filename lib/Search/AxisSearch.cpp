@@ -1,0 +1,276 @@
+// Walks a program once and keeps the cheapest way to each layout of live values.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Search/AxisSearch.h"
+
+#include "AxisCandidates.h"
+
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+#include <unordered_map>
+
+using namespace mlir;
+
+namespace weft {
+
+namespace {
+
+/// Price, in bytes, of starting one collective.
+constexpr double kCollectiveLatency = 1024.0;
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
+
+/// For each live value the set of states that exist, one bit a state. A program
+/// argument that nobody has used yet has none: its first use decides.
+using Frontier = SmallVector<uint32_t, 8>;
+
+struct FrontierHash {
+  size_t operator()(const Frontier &frontier) const {
+    return llvm::hash_combine_range(frontier.begin(), frontier.end());
+  }
+};
+
+/// The cheapest known way to a frontier.
+struct Entry {
+  double cost = 0;
+  double bytes = 0;
+  unsigned collectives = 0;
+  int parent = -1;   // entry of the step before
+  unsigned strategy = 0;
+};
+
+struct Step {
+  Operation *op;
+  SmallVector<AxisStrategy, 8> strategies;
+  SmallVector<Entry> entries;
+};
+
+struct Move {
+  double bytes;
+  unsigned collectives;
+  double cost() const { return bytes + collectives * kCollectiveLatency; }
+};
+
+class Search {
+public:
+  Search(Block &program, const AxisSearchOptions &options)
+      : program(program), options(options), candidates(program, options) {}
+
+  AxisSearchResult run();
+
+private:
+  void findLastUses();
+  void advance(Operation *op);
+  bool acquire(Value value, uint32_t &available, unsigned state, Entry &entry);
+  Move move(const AxisSplit &from, const AxisSplit &to, double bytes) const;
+  AxisSearchResult trace();
+
+  Block &program;
+  const AxisSearchOptions &options;
+  AxisCandidates candidates;
+  DenseMap<Value, Operation *> lastUse;
+  SmallVector<Value> live;
+  SmallVector<Frontier> frontiers;
+  SmallVector<Entry> current;
+  std::vector<Step> steps;
+  unsigned pruned = 0;
+};
+
+double bytesOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return 0;
+  return static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+Move Search::move(const AxisSplit &from, const AxisSplit &to, double bytes) const {
+  using Kind = AxisSplit::Kind;
+  double n = options.axisSize, ring = bytes * (n - 1) / n;
+  if (from == to || from.kind == Kind::Replicated)
+    return {to.kind == Kind::Partial ? kImpossible : 0, 0};
+  if (to.kind == Kind::Partial)
+    return {kImpossible, 0};
+  if (from.kind == Kind::Partial)
+    return to.kind == Kind::Sharded ? Move{ring, 1} : Move{2 * ring, 1};
+  if (to.kind == Kind::Sharded && to.dim != from.dim)
+    return {ring / n, 1};
+  return {ring, 1};
+}
+
+/// Makes `state` of a value exist, by the cheapest move from one that does.
+bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &entry) {
+  uint32_t bit = 1u << state;
+  if (available & bit)
+    return true;
+  ArrayRef<AxisSplit> states = candidates.states(value);
+  if (available == 0) {
+    if (states[state].kind == AxisSplit::Kind::Partial)
+      return false;
+    available = bit;
+    // Keeping an argument whole costs memory; among equals a split one wins.
+    if (states[state].kind == AxisSplit::Kind::Replicated)
+      entry.cost += 1e-3 * bytesOf(value);
+    return true;
+  }
+  Move best{kImpossible, 0};
+  for (auto [index, from] : llvm::enumerate(states))
+    if (available >> index & 1)
+      if (Move candidate = move(from, states[state], bytesOf(value)); candidate.cost() < best.cost())
+        best = candidate;
+  if (best.bytes == kImpossible)
+    return false;
+  available |= bit;
+  entry.cost += best.cost();
+  entry.bytes += best.bytes;
+  entry.collectives += best.collectives;
+  return true;
+}
+
+void Search::findLastUses() {
+  for (Operation &op : program)
+    for (Value operand : op.getOperands())
+      lastUse[operand] = &op;
+}
+
+void Search::advance(Operation *op) {
+  Step step{op, {}, {}};
+  if (op->hasTrait<OpTrait::IsTerminator>()) {
+    // Results may stay split (the runtime assembles them), but not partial.
+    step.strategies.emplace_back();
+  } else {
+    step.strategies = candidates.strategies(op);
+  }
+  DenseMap<Value, unsigned> slot;
+  for (auto [index, value] : llvm::enumerate(live))
+    slot[value] = index;
+  for (Value operand : op->getOperands())
+    if (slot.try_emplace(operand, live.size()).second) { // an argument's first use
+      live.push_back(operand);
+      for (Frontier &frontier : frontiers)
+        frontier.push_back(0);
+    }
+  SmallVector<Value> nextLive;
+  SmallVector<unsigned> kept;
+  for (auto [index, value] : llvm::enumerate(live))
+    if (auto last = lastUse.find(value); last != lastUse.end() && last->second != op) {
+      nextLive.push_back(value);
+      kept.push_back(index);
+    }
+  SmallVector<unsigned> keptResults;
+  for (auto [index, result] : llvm::enumerate(op->getResults()))
+    if (lastUse.contains(result)) {
+      nextLive.push_back(result);
+      keptResults.push_back(index);
+    }
+
+  std::unordered_map<Frontier, unsigned, FrontierHash> known;
+  SmallVector<Frontier> nextFrontiers;
+  SmallVector<Entry> next;
+  for (auto [parent, frontier, from] : llvm::enumerate(frontiers, current)) {
+    for (auto [number, strategy] : llvm::enumerate(step.strategies)) {
+      Entry entry = from;
+      entry.parent = parent;
+      entry.strategy = number;
+      entry.cost += strategy.computeCost;
+      Frontier masks = frontier;
+      bool possible = true;
+      for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+        uint32_t &available = masks[slot[operand]];
+        if (!strategy.operands.empty())
+          possible = acquire(operand, available, strategy.operands[index], entry);
+        else if (available == 2u) // partial only
+          possible = acquire(operand, available, 0, entry);
+        if (!possible)
+          break;
+      }
+      if (!possible)
+        continue;
+      Frontier reached;
+      for (unsigned index : kept)
+        reached.push_back(masks[index]);
+      for (unsigned index : keptResults)
+        reached.push_back(1u << strategy.results[index]);
+      auto [position, isNew] = known.try_emplace(reached, next.size());
+      if (isNew) {
+        nextFrontiers.push_back(std::move(reached));
+        next.push_back(entry);
+      } else if (entry.cost < next[position->second].cost) {
+        next[position->second] = entry;
+      }
+    }
+  }
+  if (next.size() > options.beam) {
+    SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, next.size()));
+    llvm::sort(order, [&](unsigned a, unsigned b) { return std::tie(next[a].cost, a) < std::tie(next[b].cost, b); });
+    pruned += order.size() - options.beam;
+    order.resize(options.beam);
+    SmallVector<Frontier> bestFrontiers;
+    SmallVector<Entry> best;
+    for (unsigned index : order) {
+      bestFrontiers.push_back(std::move(nextFrontiers[index]));
+      best.push_back(next[index]);
+    }
+    nextFrontiers = std::move(bestFrontiers);
+    next = std::move(best);
+  }
+  step.entries = next;
+  steps.push_back(std::move(step));
+  frontiers = std::move(nextFrontiers);
+  current = std::move(next);
+  live = std::move(nextLive);
+}
+
+/// Follows the best end back to the start and reads off every op's choice.
+AxisSearchResult Search::trace() {
+  AxisSearchResult result;
+  const auto *best = llvm::min_element(
+      current, [](const Entry &a, const Entry &b) { return a.cost < b.cost; });
+  result.bytesMoved = best->bytes;
+  result.numCollectives = best->collectives;
+  result.numStatesPruned = pruned;
+  SmallVector<unsigned> chosen(steps.size());
+  int entry = best - current.begin();
+  for (int index = steps.size() - 1; index >= 0; --index) {
+    chosen[index] = steps[index].entries[entry].strategy;
+    entry = steps[index].entries[entry].parent;
+  }
+  auto rest = [&](Value value, const AxisSplit &split) {
+    auto [position, isNew] = result.splits.try_emplace(value, split);
+    if (!isNew && position->second.kind == AxisSplit::Kind::Partial)
+      position->second = split;
+  };
+  for (auto [step, number] : llvm::zip(steps, chosen)) {
+    const AxisStrategy &strategy = step.strategies[number];
+    auto &uses = result.uses[step.op];
+    for (auto [operand, state] : llvm::zip(step.op->getOperands(), strategy.operands)) {
+      const AxisSplit &split = candidates.states(operand)[state];
+      uses.push_back(split);
+      rest(operand, split);
+    }
+    for (auto [value, state] : llvm::zip(step.op->getResults(), strategy.results))
+      result.splits[value] = candidates.states(value)[state];
+  }
+  // What only the end of the program consumes must not rest partial.
+  for (Value operand : program.getTerminator()->getOperands())
+    if (auto found = result.splits.find(operand);
+        found != result.splits.end() && found->second.kind == AxisSplit::Kind::Partial)
+      found->second = AxisSplit{};
+  return result;
+}
+
+AxisSearchResult Search::run() {
+  findLastUses();
+  frontiers.emplace_back();
+  current.emplace_back();
+  for (Operation &op : program)
+    advance(&op);
+  return trace();
+}
+
+} // namespace
+
+AxisSearchResult searchAxis(Block &program, const AxisSearchOptions &options) {
+  return Search(program, options).run();
+}
+
+} // namespace weft
