@@ -1,0 +1,67 @@
+// What each step between two placements does to a tensor, and its geometry.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SHARDING_COLLECTIVE_H
+#define WEFT_SHARDING_COLLECTIVE_H
+
+#include "weft/Sharding/Placement.h"
+
+namespace weft {
+
+/// One step from a placement to another.
+enum class StepKind {
+  /// Concatenates the shards along `axes`, the minor-most axes of a part of
+  /// `dim`: they leave the placement.
+  AllGather,
+  /// Keeps this device's shard: `axes` become the minor-most of a part of `dim`.
+  Slice,
+  /// Combines a value that is partial on `axes`; every device gets all of it.
+  AllReduce,
+  /// The same, and each device keeps its shard along `dim`.
+  ReduceScatter,
+  /// Gathers `axes` out of `otherDim` and splits `dim` over them instead.
+  AllToAll,
+  /// Sets the padding to a neutral element. No communication.
+  Mask,
+};
+llvm::StringRef stringifyStepKind(StepKind kind);
+
+/// The part of `dim` whose minor-most axes are `axes`, in that order, or -1.
+int findPart(llvm::ArrayRef<Part> dim, llvm::ArrayRef<AxisId> axes);
+/// The dimension after those axes leave that part; canonical.
+DimPlacement withoutAxes(const Mesh &mesh, llvm::ArrayRef<Part> dim, int part, size_t axisCount);
+
+/// Judges one step between two canonical placements, the one truth for the
+/// planner, the verifier of ops, and the SPMD verifier: true if `to` is what
+/// the step makes of `from`; else `why` says what differs.
+bool checkStep(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim, int otherDim,
+               const Placement &from, const Placement &to, std::string *why = nullptr);
+
+/// The padding state that a step may claim for its result, which has padding:
+/// it fills what padding it makes with the neutral element of `wanted`, and
+/// keeps what was there.
+bool mayClaimPadding(const Mesh &mesh, StepKind kind, const Placement &from, ReduceKind wanted);
+
+/// The step as the runtime's command sees it: contiguous tensors
+/// [outer, extent, inner], where `extent` is split over the group by ceiling
+/// division; for AllToAll two such dims around `middle`.
+struct CollectiveGeometry {
+  StepKind kind;
+  AxisList axes;
+  int64_t outer = 1, extent = 1, inner = 1;
+  int64_t middle = 1, otherExtent = 1; // AllToAll: the gathered dimension
+  bool gatherFirst = false;            // AllToAll: it stands before the split one
+  std::optional<ReduceKind> reduction; // AllReduce, ReduceScatter
+  std::optional<ReduceKind> padding;   // neutral element that fills new padding
+  /// Elements of one shard of `extent`, of `otherExtent`.
+  int64_t shard = 1, otherShard = 1;
+};
+CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim,
+                              int otherDim, const Placement &from, const Placement &to);
+
+/// Bytes that one device sends, by the ring or pairwise algorithm.
+double bytesMoved(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes,
+                  const Placement &from, const Placement &to, double elementBytes);
+
+} // namespace weft
+
+#endif // WEFT_SHARDING_COLLECTIVE_H

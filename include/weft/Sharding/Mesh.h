@@ -1,0 +1,61 @@
+// The devices of a program as a grid with named axes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SHARDING_MESH_H
+#define WEFT_SHARDING_MESH_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
+#include <string>
+
+namespace weft {
+
+/// A mesh axis is named by its position in the mesh.
+using AxisId = int;
+/// Axes from major to minor.
+using AxisList = llvm::SmallVector<AxisId, 2>;
+
+/// Named axes with sizes. Process rank = row-major index in written order, the
+/// last axis fastest. An axis written as a product is split into sub-axes:
+/// `dp=4x2` has the axes `dp.0` (outer, 4) and `dp.1` (2), and "dp" names both.
+struct Mesh {
+  struct Axis {
+    std::string name;
+    int64_t size;
+    bool operator==(const Axis &other) const {
+      return name == other.name && size == other.size;
+    }
+  };
+  llvm::SmallVector<Axis, 4> axes;
+
+  /// Reads `dp=4x2,tp=2`. On failure says in `why` what is wrong.
+  static std::optional<Mesh> parse(llvm::StringRef text, std::string *why = nullptr);
+
+  int64_t deviceCount() const;
+  int64_t size(AxisId axis) const { return axes[axis].size; }
+  /// Product of the sizes: the number of members of a group over `list`.
+  int64_t groupSize(llvm::ArrayRef<AxisId> list) const;
+
+  /// The axes that `name` stands for: the axis itself or all its sub-axes,
+  /// outer first; empty if there is none.
+  AxisList resolve(llvm::StringRef name) const;
+
+  /// Coordinates of a process rank, one an axis, and back.
+  llvm::SmallVector<int64_t, 4> coordinates(int64_t rank) const;
+  int64_t rank(llvm::ArrayRef<int64_t> coordinates) const;
+
+  /// Index of the device at `coordinates` within its group over `list`:
+  /// row-major in the order listed.
+  int64_t memberIndex(llvm::ArrayRef<AxisId> list, llvm::ArrayRef<int64_t> coordinates) const;
+
+  bool operator==(const Mesh &other) const { return axes == other.axes; }
+};
+
+/// `"dp","tp"`.
+void printAxes(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, llvm::raw_ostream &os);
+
+} // namespace weft
+
+#endif // WEFT_SHARDING_MESH_H

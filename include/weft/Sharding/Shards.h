@@ -1,0 +1,47 @@
+// Tensors as all devices of a mesh hold them, for tests and the interpreter.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SHARDING_SHARDS_H
+#define WEFT_SHARDING_SHARDS_H
+
+#include "weft/Interfaces/HostTensor.h"
+#include "weft/Sharding/Collective.h"
+
+#include <vector>
+
+namespace weft {
+
+/// One local tensor for each process rank.
+using Shards = std::vector<HostTensor>;
+
+/// The neutral element of a reduction in an element type; for max of floats
+/// it is minus infinity.
+Scalar neutralElement(ReduceKind kind, mlir::Type elementType);
+/// `a` combined with `b`. NaN wins in max and min.
+Scalar combine(ReduceKind kind, Scalar a, Scalar b, mlir::Type elementType);
+
+/// What each device holds of `global`: its elements by toGlobal, with padding
+/// as the placement says; undefined padding is NaN, or an absurd integer, so that
+/// a leak shows. On partial axes the first device holds the value, the others
+/// the neutral element.
+Shards distribute(const Mesh &mesh, const Placement &placement, const HostTensor &global);
+
+/// Puts padding that is undefined to the poison of `distribute`.
+void poisonPadding(const Mesh &mesh, const Placement &placement, Shards &shards);
+
+/// The global tensor. Combines partial axes. Devices that should hold the same
+/// element must, to `tolerance` of the largest; else `why` names one that does
+/// not and the result is empty.
+std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
+                                   const Shards &shards, double tolerance, std::string *why);
+
+/// Runs one step on all devices at once, as the runtime would, from its
+/// geometry alone; `resultShape` is the local shape after it.
+Shards runStep(const Mesh &mesh, const CollectiveGeometry &geometry,
+               llvm::ArrayRef<int64_t> resultShape, const Shards &input);
+
+/// Sets the padding of every device's tensor to the neutral element.
+void maskPadding(const Mesh &mesh, const Placement &placement, ReduceKind kind, Shards &shards);
+
+} // namespace weft
+
+#endif // WEFT_SHARDING_SHARDS_H
