@@ -45,12 +45,12 @@ AxisCandidates::AxisCandidates(Block &program, const AxisSearchOptions &options)
     auto cuts = valueCuts.find(value);
     if (!type || cuts == valueCuts.end())
       return;
-    for (auto [dim, list] : llvm::enumerate(cuts->second)) {
-      int64_t taken = this->options.takenBlocks ? this->options.takenBlocks(value, dim) : 1;
-      for (Cut cut : list)
-        if (taken > 0 && cut.outer % taken == 0)
-          states.push_back({AxisSplit::Kind::Sharded, static_cast<unsigned>(dim), cut.outer, cut.size});
-    }
+    for (auto [dim, list] : llvm::enumerate(cuts->second))
+      for (Cut cut : list) {
+        AxisSplit split{AxisSplit::Kind::Sharded, static_cast<unsigned>(dim), cut.outer, cut.size};
+        if (!this->options.allowed || this->options.allowed(value, split))
+          states.push_back(split);
+      }
   };
   for (BlockArgument argument : program.getArguments())
     listStates(argument);

@@ -36,10 +36,9 @@ struct AxisSearchOptions {
   /// sequence, which moves no more bytes (all_reduce = reduce_scatter +
   /// all_gather) but takes more collectives (Korthikanti et al., 2022).
   bool countReplicatedElements = false;
-  /// Dims that other axes have split already: returns how many leading blocks
-  /// of the dim are taken (1 = none), so that `outer` of a split of that dim
-  /// must be a multiple of it; 0 = the dim cannot be split further.
-  std::function<int64_t(mlir::Value, unsigned dim)> takenBlocks;
+  /// Whether a value may be split so, given how other axes split it already.
+  /// Absent: always.
+  std::function<bool(mlir::Value, const AxisSplit &)> allowed;
   /// Frontier states kept after each op. The search is exact as long as fewer
   /// are alive, which holds for chains of blocks.
   unsigned beam = 128;
