@@ -1,0 +1,65 @@
+// The `rt` dialect: clusters on tensors, and commands on streams.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_DIALECTS_RT_RT_H
+#define WEFT_DIALECTS_RT_RT_H
+
+#include "weft/Interfaces/FactorRule.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/rt/IR/RtDialect.h.inc"
+#include "dialects/rt/IR/RtEnums.h.inc"
+
+namespace weft::rt {
+
+/// One part of a dimension: its extent and the axes that split it.
+struct PlacementPart {
+  int64_t size;
+  llvm::SmallVector<mlir::StringAttr, 2> axes;
+  bool operator==(const PlacementPart &other) const {
+    return size == other.size && axes == other.axes;
+  }
+};
+/// Parts multiply, outermost first, to the dimension's size.
+struct PlacementDim {
+  llvm::SmallVector<PlacementPart, 2> parts;
+  bool operator==(const PlacementDim &other) const { return parts == other.parts; }
+};
+llvm::hash_code hash_value(const PlacementPart &part);
+llvm::hash_code hash_value(const PlacementDim &dim);
+
+/// Mark of the function that a program was made from; see `rt-lower-to-commands`.
+inline constexpr llvm::StringLiteral kSpecAttr = "rt.spec";
+/// On a command: the position of its op in that function.
+inline constexpr llvm::StringLiteral kOriginAttr = "rt.origin";
+/// On an outlined kernel: how many independent leading pieces it can be cut into.
+inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
+
+/// The tensor type without its encoding.
+mlir::RankedTensorType plainType(mlir::Type type);
+
+/// The name of the model's node that `loc` tells, or nothing.
+llvm::StringRef nodeName(mlir::Location loc);
+
+/// Offset and strides of a memref whose layout is static.
+bool staticLayout(mlir::MemRefType type, llvm::SmallVectorImpl<int64_t> &strides, int64_t &offset);
+
+} // namespace weft::rt
+
+#include "dialects/rt/IR/RtInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/rt/IR/RtAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/rt/IR/RtOps.h.inc"
+
+#endif // WEFT_DIALECTS_RT_RT_H

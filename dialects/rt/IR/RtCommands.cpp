@@ -1,0 +1,198 @@
+// Verifiers and access lists of the commands.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Rt.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace weft::rt;
+
+using Values = SmallVector<Value>;
+
+static Values present(std::initializer_list<Value> values) {
+  Values list;
+  for (Value value : values)
+    if (value)
+      list.push_back(value);
+  return list;
+}
+
+static ArrayRef<int64_t> sizes(Value view) { return cast<MemRefType>(view.getType()).getShape(); }
+static Type element(Value view) { return cast<MemRefType>(view.getType()).getElementType(); }
+
+Values LaunchOp::getReads() { return Values(getInputs()); }
+Values LaunchOp::getWrites() { return Values(getOutputs()); }
+Values GemmOp::getReads() { return present({getLhs(), getRhs(), getBias(), getResidual()}); }
+Values GemmOp::getWrites() { return {getResult()}; }
+Values ConvOp::getReads() { return present({getInput(), getFilter(), getBias()}); }
+Values ConvOp::getWrites() { return {getResult()}; }
+Values AttentionOp::getReads() { return present({getQuery(), getKey(), getValue(), getMask()}); }
+Values AttentionOp::getWrites() { return {getResult()}; }
+Values CopyOp::getReads() { return {getSource()}; }
+Values CopyOp::getWrites() { return {getTarget()}; }
+Values CollectiveOp::getReads() { return {getSource()}; }
+Values CollectiveOp::getWrites() { return {getTarget()}; }
+bool CollectiveOp::isCommunication() { return true; }
+Values SliceOp::getReads() { return {getSource()}; }
+Values SliceOp::getWrites() { return {getTarget()}; }
+Values RecordOp::getReads() { return {}; }
+Values RecordOp::getWrites() { return {}; }
+Values WaitOp::getReads() { return {}; }
+Values WaitOp::getWrites() { return {}; }
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "launches @" << getKernel() << ", which is no function of this module";
+  auto check = [&](ValueRange views, TypeRange types, StringRef what) -> LogicalResult {
+    if (views.size() != types.size())
+      return emitOpError() << "has " << views.size() << " " << what << "s, but the kernel " << types.size();
+    for (auto [i, view, type] : llvm::enumerate(views, types)) {
+      auto tensor = cast<RankedTensorType>(type);
+      auto memref = cast<MemRefType>(view.getType());
+      SmallVector<int64_t> strides;
+      int64_t offset;
+      if (tensor.getShape() != memref.getShape() || tensor.getElementType() != memref.getElementType() ||
+          !staticLayout(memref, strides, offset) || !memref.areTrailingDimsContiguous(memref.getRank()))
+        return emitOpError() << what << " " << i << " is " << memref << ", expected a contiguous view of " << tensor;
+    }
+    return success();
+  };
+  if (failed(check(getInputs(), kernel.getArgumentTypes(), "input")))
+    return failure();
+  return check(getOutputs(), kernel.getResultTypes(), "output");
+}
+
+LogicalResult GemmOp::verify() {
+  ArrayRef<int64_t> a = sizes(getLhs()), b = sizes(getRhs()), c = sizes(getResult());
+  size_t rank = c.size();
+  if (rank < 2 || rank > 6 || a.size() != rank || b.size() != rank)
+    return emitOpError() << "has operands of tensor ranks " << a.size() << ", " << b.size() << " and " << rank
+                         << ", expected equal ones of 2 to 6";
+  for (size_t d = 0; d + 2 < rank; ++d)
+    if (a[d] != c[d] || b[d] != c[d])
+      return emitOpError() << "has batch sizes " << a[d] << ", " << b[d] << " and " << c[d] << " in dimension " << d;
+  if (a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] || a[rank - 1] != b[rank - 2])
+    return emitOpError() << "has sizes that do not contract: " << getLhs().getType() << ", " << getRhs().getType()
+                         << " -> " << getResult().getType();
+  for (Value extra : {getBias(), getResidual()})
+    if (extra && sizes(extra) != c)
+      return emitOpError() << "has a bias or residual of type " << extra.getType() << ", expected sizes as "
+                           << getResult().getType();
+  return success();
+}
+
+LogicalResult ConvOp::verify() {
+  ArrayRef<int64_t> in = sizes(getInput()), filter = sizes(getFilter()), out = sizes(getResult());
+  size_t rank = in.size();
+  if (rank < 3 || rank > 5 || filter.size() != rank || out.size() != rank)
+    return emitOpError() << "has operands of tensor ranks " << rank << ", " << filter.size() << " and " << out.size()
+                         << ", expected equal ones of 3 to 5";
+  for (ArrayRef<int64_t> list : {getStrides(), getPads(), getDilations()})
+    if (list.size() != rank - 2)
+      return emitOpError() << "has a list of " << list.size() << " entries for " << rank - 2 << " spatial dims";
+  int64_t groups = getGroups();
+  if (groups < 1 || in[1] != filter[1] * groups || out[1] != filter[0] || out[1] % groups != 0 ||
+      in[0] != out[0])
+    return emitOpError() << "has channels that do not fit " << getGroups() << " groups: " << getInput().getType()
+                         << ", " << getFilter().getType() << " -> " << getResult().getType();
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  ArrayRef<int64_t> q = sizes(getQuery()), k = sizes(getKey()), v = sizes(getValue()), o = sizes(getResult());
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4 || o.size() != 4)
+    return emitOpError("has an operand that is not of tensor rank 4");
+  bool fits = k[0] == q[0] && v[0] == q[0] && o[0] == q[0] && v[1] == k[1] && o[1] == q[1] && k[1] > 0 &&
+              q[1] % k[1] == 0 && o[2] == q[2] && v[2] == k[2] && k[3] == q[3] && o[3] == v[3];
+  if (!fits)
+    return emitOpError() << "has sizes that do not fit: " << getQuery().getType() << ", " << getKey().getType() << ", "
+                         << getValue().getType() << " -> " << getResult().getType();
+  if (getMask() && (sizes(getMask()).size() != 4 || sizes(getMask()).take_front(3) != q.take_front(3) ||
+                    sizes(getMask())[3] != k[2]))
+    return emitOpError() << "has a mask of type " << getMask().getType();
+  return success();
+}
+
+LogicalResult CopyOp::verify() {
+  if (sizes(getSource()) != sizes(getTarget()) || element(getSource()) != element(getTarget()))
+    return emitOpError() << "copies " << getSource().getType() << " to " << getTarget().getType()
+                         << ", expected equal sizes and element types";
+  return success();
+}
+
+/// Members of the group spanned by `axes`, or nothing if the mesh lacks one.
+static std::optional<SmallVector<int64_t>> groupSizes(Operation *op, ArrayAttr axes) {
+  SmallVector<int64_t> result;
+  auto module = op->getParentOfType<ModuleOp>();
+  for (StringRef axis : axes.getAsValueRange<StringAttr>()) {
+    std::optional<int64_t> found;
+    if (module)
+      for (MeshOp mesh : module.getOps<MeshOp>())
+        for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+          if (name == axis)
+            found = size;
+    if (!found) {
+      op->emitOpError() << "names axis \"" << axis << "\", which the mesh does not have";
+      return std::nullopt;
+    }
+    result.push_back(*found);
+  }
+  return result;
+}
+
+static int64_t shardOf(int64_t extent, ArrayRef<int64_t> group) {
+  for (int64_t size : group)
+    extent = llvm::divideCeil(extent, size);
+  return extent;
+}
+
+static LogicalResult holds(Operation *op, Value view, int64_t elements, StringRef what) {
+  auto type = cast<MemRefType>(view.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!staticLayout(type, strides, offset) || !type.areTrailingDimsContiguous(type.getRank()))
+    return op->emitOpError() << what << " is " << type << ", expected a contiguous view";
+  if (type.getNumElements() != elements)
+    return op->emitOpError() << what << " has " << type.getNumElements() << " elements, expected " << elements;
+  return success();
+}
+
+LogicalResult CollectiveOp::verify() {
+  if (getShape().size() != 5 || llvm::any_of(getShape(), [](int64_t size) { return size < 0; }))
+    return emitOpError("needs a shape of five sizes: outer, extent, inner, middle, other extent");
+  auto group = groupSizes(*this, getAxes());
+  if (!group)
+    return failure();
+  if (element(getSource()) != element(getTarget()))
+    return emitOpError() << "moves " << element(getSource()) << " to " << element(getTarget());
+  int64_t outer = getShape()[0], extent = getShape()[1], inner = getShape()[2], middle = getShape()[3],
+          other = getShape()[4], shard = shardOf(extent, *group);
+  int64_t whole = outer * extent * inner, part = outer * shard * inner, source = whole, target = whole;
+  if (getKind() == CollectiveKind::AllGather)
+    source = part;
+  if (getKind() == CollectiveKind::ReduceScatter)
+    target = part;
+  if (getKind() == CollectiveKind::AllToAll) {
+    source = outer * extent * middle * shardOf(other, *group) * inner;
+    target = outer * shard * middle * other * inner;
+  }
+  if (failed(holds(*this, getSource(), source, "source")))
+    return failure();
+  return holds(*this, getTarget(), target, "target");
+}
+
+LogicalResult SliceOp::verify() {
+  if (getShape().size() != 3)
+    return emitOpError("needs a shape of three sizes: outer, extent, inner");
+  auto group = groupSizes(*this, getAxes());
+  if (!group)
+    return failure();
+  int64_t outer = getShape()[0], extent = getShape()[1], inner = getShape()[2];
+  if (failed(holds(*this, getSource(), outer * extent * inner, "source")))
+    return failure();
+  return holds(*this, getTarget(), outer * shardOf(extent, *group) * inner, "target");
+}
+
+#define GET_OP_CLASSES
+#include "dialects/rt/IR/RtOps.cpp.inc"

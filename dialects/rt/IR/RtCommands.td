@@ -1,0 +1,155 @@
+//===- RtCommands.td - commands on streams -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_RT_RTCOMMANDS_TD
+#define WEFT_DIALECTS_RT_RTCOMMANDS_TD
+
+include "dialects/rt/IR/RtDialect.td"
+include "dialects/rt/IR/RtInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Rt_Stream : ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<7>]>;
+
+class Rt_Command<string mnemonic, list<Trait> traits = []>
+    : Rt_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Rt_CommandInterface, ["getReads", "getWrites"]>], traits)>;
+
+def Rt_LaunchOp : Rt_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run a generated kernel";
+  let description = [{
+    The kernel's pointers are the first elements of `reads`, then of `writes`.
+    `pieces` is the number of independent leading pieces (see `rt.cluster`).
+    Example: `rt.launch @gelu reads(%0 : memref<8xf32>) writes(%1 : memref<8xf32>) pieces 8 stream 0`
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
+      I64Attr:$pieces, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $kernel `reads` `(` ($inputs^ `:` type($inputs))? `)` `writes` `(` ($outputs^ `:` type($outputs))? `)`
+      `pieces` $pieces `stream` $stream attr-dict }];
+}
+
+def Rt_GemmOp : Rt_Command<"gemm", [AttrSizedOperandSegments]> {
+  let summary = "a (batched) matrix product by the target's library";
+  let description = [{
+    `result[b.., m, n] = activation(sum_k lhs[b.., m, k] rhs[b.., k, n] + bias) + residual`,
+    0 to 4 batch dims; strides of 0 repeat. bias and residual have the result's sizes.
+
+    Constraints: equal tensor ranks of 2 to 6; sizes contract.
+    Example: `rt.gemm %a, %b -> %c accumulate f32 stream 0 : memref<4x8xf32>, memref<8x2xf32> -> memref<4x2xf32>`
+  }];
+  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, Optional<AnyMemRef>:$bias,
+      Optional<AnyMemRef>:$residual, TypeAttr:$accumulate,
+      DefaultValuedAttr<Rt_ActivationAttr, "::weft::rt::Activation::None">:$activation,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $lhs `,` $rhs `->` $result (`bias` `(` $bias^ `:` type($bias) `)`)?
+      (`residual` `(` $residual^ `:` type($residual) `)`)? `accumulate` $accumulate `stream` $stream attr-dict
+      `:` type($lhs) `,` type($rhs) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Rt_ConvOp : Rt_Command<"conv"> {
+  let summary = "a convolution by the target's library";
+  let description = [{
+    Operands input `[n, c, s..]`, filter `[m, c/groups, k..]`, optional bias `[m]`, result `[n, m, t..]`. The
+    extents of the result are the views'; reads outside the input are zero.
+
+    Constraints: tensor rank 3 to 5, lists have one entry a spatial dim; channels fit groups.
+    Example: `rt.conv %x, %w -> %y strides [1] pads [0] dilations [1] groups 1 stream 0
+      : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>`
+  }];
+  let arguments = (ins AnyMemRef:$input, AnyMemRef:$filter, AnyMemRef:$result, Optional<AnyMemRef>:$bias,
+      DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations, I64Attr:$groups,
+      DefaultValuedAttr<Rt_ActivationAttr, "::weft::rt::Activation::None">:$activation,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $input `,` $filter `->` $result (`bias` `(` $bias^ `:` type($bias) `)`)? `strides` $strides
+      `pads` $pads `dilations` $dilations `groups` $groups `stream` $stream attr-dict
+      `:` type($input) `,` type($filter) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Rt_AttentionOp : Rt_Command<"attention"> {
+  let summary = "softmax(scale q k^T + mask) v per head, without the score matrix";
+  let description = [{
+    query `[b, h, s, d]`, key `[b, g, t, d]`, value `[b, g, t, e]`, result `[b, h, s, e]`, mask `[b, h, s, t]`; see
+    `nn.attention`. Any strides.
+
+    Constraints: sizes fit as above, h a multiple of g.
+  }];
+  let arguments = (ins AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value, AnyMemRef:$result, Optional<AnyMemRef>:$mask,
+      F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$softcap, UnitAttr:$causal,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $query `,` $key `,` $value `->` $result (`mask` `(` $mask^ `:` type($mask) `)`)?
+      `scale` $scale `stream` $stream attr-dict
+      `:` type($query) `,` type($key) `,` type($value) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Rt_CopyOp : Rt_Command<"copy"> {
+  let summary = "copy a view to another of the same sizes and element type";
+  let description = [{
+    Any strides. Constraints: equal sizes, equal element types.
+    Example: `rt.copy %0 -> %1 stream 0 : memref<4x2xf32, strided<[1, 4]>> -> memref<4x2xf32>`
+  }];
+  let arguments = (ins AnyMemRef:$source, AnyMemRef:$target, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = "$source `->` $target `stream` $stream attr-dict `:` type($source) `->` type($target)";
+  let hasVerifier = 1;
+}
+
+def Rt_CollectiveOp : Rt_Command<"collective", [DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
+  let summary = "exchange between the processes along some mesh axes";
+  let description = [{
+    The group is spanned by `axes` (major to minor); every member starts its
+    collectives in the same order. `shape` holds outer, extent, inner, middle
+    and other extent (the last two are 1 but for all_to_all); the dimension of
+    `extent` is split over the group, by ceiling division level by level:
+    - all_gather: [outer, shard, inner] -> [outer, extent, inner] (ncclAllGather)
+    - all_reduce: [outer, extent, inner] -> the same; source may be target (ncclAllReduce)
+    - reduce_scatter: [outer, extent, inner] -> [outer, shard, inner] (ncclReduceScatter)
+    - all_to_all: [outer, extent, middle, otherShard, inner] ->
+      [outer, shard, middle, otherExtent, inner]; with `gather_first`
+      [outer, otherShard, middle, extent, inner] ->
+      [outer, otherExtent, middle, shard, inner] (grouped ncclSend, ncclRecv)
+    Reductions run over members in order, in `accumulate`. Elements beyond the
+    last shard's end become `padding` (bits).
+
+    Constraints: views are contiguous; source and target hold the elements above.
+    Example: `rt.collective all_reduce sum %0 -> %1 axes ["tp"] shape [1, 8, 1, 1, 1] accumulate f32 stream 1
+      : memref<8xf32> -> memref<8xf32>`
+  }];
+  let arguments = (ins Rt_CollectiveKindAttr:$kind, Rt_ReduceKindAttr:$reduction, AnyMemRef:$source, AnyMemRef:$target,
+      StrArrayAttr:$axes, DenseI64ArrayAttr:$shape, TypeAttr:$accumulate, UnitAttr:$gather_first,
+      DefaultValuedAttr<I64Attr, "0">:$padding, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $kind $reduction $source `->` $target `axes` $axes `shape` $shape `accumulate` $accumulate
+      `stream` $stream attr-dict `:` type($source) `->` type($target) }];
+  let hasVerifier = 1;
+}
+
+def Rt_SliceOp : Rt_Command<"slice"> {
+  let summary = "this process's shard of a value that is whole on every member";
+  let description = [{
+    `shape` is outer, extent, inner: target[o, i, x] = source[o, start + i, x],
+    where the shard of `extent` over `axes` starts at `start`; beyond its end
+    the target holds `padding` (bits). No communication.
+    Example: `rt.slice %0 -> %1 axes ["tp"] shape [2, 8, 1] stream 0 : memref<2x8xf32> -> memref<2x4xf32>`
+  }];
+  let arguments = (ins AnyMemRef:$source, AnyMemRef:$target, StrArrayAttr:$axes, DenseI64ArrayAttr:$shape,
+      DefaultValuedAttr<I64Attr, "0">:$padding, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $source `->` $target `axes` $axes `shape` $shape `stream` $stream attr-dict
+      `:` type($source) `->` type($target) }];
+  let hasVerifier = 1;
+}
+
+class Rt_EventOp<string mnemonic> : Rt_Command<mnemonic> {
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$event, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = "$event `stream` $stream attr-dict";
+}
+
+def Rt_RecordOp : Rt_EventOp<"record"> {
+  let summary = "mark the point that a stream has reached";
+  let description = [{ Example: `rt.record 3 stream 1` }];
+}
+
+def Rt_WaitOp : Rt_EventOp<"wait"> {
+  let summary = "hold a stream until the latest record of an event before this in program order";
+  let description = [{ Example: `rt.wait 3 stream 0` }];
+}
+
+#endif // WEFT_DIALECTS_RT_RTCOMMANDS_TD

@@ -1,0 +1,170 @@
+// Verifiers of programs, memory, tables and clusters.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Rt.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace weft::rt;
+
+static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEncoding, const Twine &what) {
+  if (plain.size() != withEncoding.size())
+    return op->emitOpError() << "has " << withEncoding.size() << " " << what << "s, but "
+                             << plain.size() << " inside";
+  for (auto [i, inner, outer] : llvm::enumerate(plain, withEncoding))
+    if (inner != plainType(outer))
+      return op->emitOpError() << what << " " << i << " is " << outer << ", but " << inner << " inside";
+  return success();
+}
+
+LogicalResult ClusterOp::verify() {
+  if (failed(sameTypes(*this, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))
+    return failure();
+  auto yield = cast<YieldOp>(getBody().front().getTerminator());
+  if (failed(sameTypes(*this, yield.getValues().getTypes(), getOutputs().getTypes(), "output")))
+    return failure();
+  if (getPieces() < 1)
+    return emitOpError() << "has " << getPieces() << " pieces, expected at least 1";
+  return success();
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError() << "calls @" << getCallee() << ", which is no function of this module";
+  if (failed(sameTypes(*this, callee.getArgumentTypes(), getInputs().getTypes(), "input")))
+    return failure();
+  return sameTypes(*this, callee.getResultTypes(), getOutputs().getTypes(), "output");
+}
+
+LogicalResult MeshOp::verify() {
+  if (getAxes().size() != getSizes().size())
+    return emitOpError() << "names " << getAxes().size() << " axes, but gives " << getSizes().size() << " sizes";
+  llvm::StringSet<> seen;
+  for (auto [name, size] : llvm::zip(getAxes().getAsValueRange<StringAttr>(), getSizes())) {
+    if (!seen.insert(name).second)
+      return emitOpError() << "names axis \"" << name << "\" twice";
+    if (size < 1)
+      return emitOpError() << "axis \"" << name << "\" has size " << size << ", expected at least 1";
+  }
+  return success();
+}
+
+/// Checks that a placement covers `global`, names axes of the mesh, splits by
+/// each at most once, and gives the sizes of `local`.
+static LogicalResult verifyPlacement(Operation *op, RankedTensorType global, MemRefType local,
+                                     PlacementAttr placement) {
+  if (int64_t(placement.getDims().size()) != global.getRank() || local.getRank() != global.getRank())
+    return op->emitOpError() << "has a placement of " << placement.getDims().size() << " dimensions and a buffer of "
+                             << local.getRank() << " for a global tensor of " << global.getRank();
+  llvm::StringMap<int64_t> sizes;
+  if (auto module = op->getParentOfType<ModuleOp>())
+    for (MeshOp mesh : module.getOps<MeshOp>())
+      for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+        sizes[name] = size;
+  llvm::StringSet<> used;
+  for (auto [d, dim] : llvm::enumerate(placement.getDims())) {
+    int64_t whole = 1, part = 1;
+    for (const PlacementPart &p : dim.parts) {
+      int64_t extent = p.size;
+      for (StringAttr axis : p.axes) {
+        auto found = sizes.find(axis.getValue());
+        if (found == sizes.end())
+          return op->emitOpError() << "splits dimension " << d << " over axis " << axis
+                                   << ", which the mesh does not have";
+        if (!used.insert(axis.getValue()).second)
+          return op->emitOpError() << "uses axis " << axis << " twice";
+        extent = llvm::divideCeil(extent, found->second);
+      }
+      whole *= p.size;
+      part *= extent;
+    }
+    if (whole != global.getDimSize(d))
+      return op->emitOpError() << "has parts of product " << whole << " in dimension " << d
+                               << ", expected the global size " << global.getDimSize(d);
+    if (part != local.getDimSize(d))
+      return op->emitOpError() << "has local size " << local.getDimSize(d) << " in dimension " << d << ", expected "
+                               << part;
+  }
+  return success();
+}
+
+LogicalResult StateOp::verify() {
+  for (Attribute piece : getPieces())
+    if (!isa<PieceAttr>(piece))
+      return emitOpError() << "has a piece that is no #rt.piece: " << piece;
+  if (getOffset() && *getOffset() % 64 != 0)
+    return emitOpError() << "has offset " << *getOffset() << ", expected a multiple of 64";
+  return verifyPlacement(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getLocal()), getPlacement());
+}
+
+LogicalResult InputOp::verify() {
+  return verifyPlacement(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
+                         getPlacement());
+}
+
+LogicalResult OutputOp::verify() {
+  return verifyPlacement(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
+                         getPlacement());
+}
+
+LogicalResult ScalarVarOp::verify() {
+  Type type = getInitial().getType();
+  if (!type.isSignlessInteger(64) && !type.isF64())
+    return emitOpError() << "has type " << type << ", expected i64 or f64";
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  auto type = cast<MemRefType>(getResult().getType());
+  if (!type.getLayout().isIdentity() || !type.hasStaticShape())
+    return emitOpError() << "has type " << type << ", expected a static shape without layout";
+  if (getOffset() && (*getOffset() % 64 != 0 || *getOffset() < 0))
+    return emitOpError() << "has offset " << *getOffset() << ", expected a multiple of 64";
+  if (getLives() && (getLives()->size() != 2 || (*getLives())[0] > (*getLives())[1]))
+    return emitOpError() << "has a lifetime that is no [first, last]";
+  return success();
+}
+
+LogicalResult StateBufferOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+  if (!state)
+    return emitOpError() << "names @" << getState() << ", which is no state of this module";
+  if (state.getLocal() != getResult().getType())
+    return emitOpError() << "has type " << getResult().getType() << ", but the state is " << state.getLocal();
+  return success();
+}
+
+LogicalResult ViewOp::verify() {
+  auto from = cast<MemRefType>(getBuffer().getType()), to = cast<MemRefType>(getResult().getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!from.getLayout().isIdentity() || !from.hasStaticShape())
+    return emitOpError() << "is of " << from << ", expected a buffer of static shape without layout";
+  if (from.getElementType() != to.getElementType())
+    return emitOpError() << "has element type " << to.getElementType() << ", but the buffer " << from.getElementType();
+  if (!staticLayout(to, strides, offset))
+    return emitOpError() << "has type " << to << ", expected static sizes, strides and offset";
+  if (to.getNumElements() == 0)
+    return success();
+  int64_t low = offset, high = offset;
+  for (auto [size, stride] : llvm::zip(to.getShape(), strides))
+    (stride < 0 ? low : high) += (size - 1) * stride;
+  if (low < 0 || high >= from.getNumElements())
+    return emitOpError() << "reaches elements " << low << " to " << high << " of a buffer of "
+                         << from.getNumElements();
+  return success();
+}
+
+LogicalResult RepeatOp::verify() {
+  if (getCount() < 0)
+    return emitOpError() << "has count " << getCount() << ", expected at least 0";
+  return success();
+}
+
+LogicalResult UpdateOp::verify() {
+  if (bool(getOperand()) == bool(getBy()))
+    return emitOpError("needs exactly one of a scalar and a number");
+  return success();
+}

@@ -1,0 +1,143 @@
+//===- RtOps.td - programs, memory and tables -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_RT_RTOPS_TD
+#define WEFT_DIALECTS_RT_RTOPS_TD
+
+include "dialects/rt/IR/RtCommands.td"
+include "dialects/rt/IR/RtTensorOps.td"
+
+def Rt_MeshOp : Rt_Op<"mesh", [HasParent<"::mlir::ModuleOp">]> {
+  let summary = "the axes of the process mesh, last fastest";
+  let description = [{
+    Process rank = row-major index over the axes. At most one in a module; a
+    module without one runs on one device.
+    Constraints: names are distinct, sizes positive, as many of each.
+    Example: `rt.mesh ["dp", "tp"] sizes [2, 2]`
+  }];
+  let arguments = (ins StrArrayAttr:$axes, DenseI64ArrayAttr:$sizes);
+  let assemblyFormat = "$axes `sizes` $sizes attr-dict";
+  let hasVerifier = 1;
+}
+
+def Rt_StateOp : Rt_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "named values that outlive a run";
+  let description = [{
+    `global` is the logical tensor's type, `local` the buffer on each process, at
+    `offset` bytes in the arena once planned. Filled at load from `pieces`;
+    elements that no piece covers are zero.
+    Example: `rt.state @w global tensor<8x4xf32> local memref<4x4xf32> placement <[8:"tp"], [4]>
+      pieces [#rt.piece<type = tensor<8x4xf32>, file = "m.bin">]`
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$global, TypeAttrOf<AnyMemRef>:$local,
+      Rt_PlacementAttr:$placement, ArrayAttr:$pieces, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = [{ $sym_name `global` $global `local` $local `placement` $placement `pieces` $pieces
+      (`offset` $offset^)? attr-dict }];
+  let hasVerifier = 1;
+}
+
+def Rt_ScalarVarOp : Rt_Op<"scalar", [Symbol, HasParent<"::mlir::ModuleOp">]> {
+  let summary = "a value on the host, equal on all processes, that commands read and write";
+  let description = [{ i64 or f64. Example: `rt.scalar @step = 0 : i64` }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypedAttrInterface:$initial);
+  let assemblyFormat = "$sym_name `=` $initial attr-dict";
+  let hasVerifier = 1;
+}
+
+def Rt_ProgramOp : Rt_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "a named list of commands";
+  let description = [{
+    Buffers, views and tables come where they are first needed; commands run per
+    stream in the order listed. `arena` is the number of bytes each process
+    needs, set by `rt-plan-arena`.
+
+    Example:
+    `rt.program @forward streams 1 events 0 {
+       %0 = rt.buffer "x" input offset 0 : memref<8xf32>
+       rt.input "x" %0 global tensor<8xf32> placement <[8]> : memref<8xf32>
+     }`
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I32Attr:$streams, I32Attr:$events, OptionalAttr<I64Attr>:$arena);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `streams` $streams `events` $events (`arena` $arena^)? attr-dict-with-keyword $body";
+}
+
+def Rt_BufferOp : Rt_Op<"buffer", [HasParent<"ProgramOp">]> {
+  let summary = "a named piece of the arena";
+  let description = [{
+    `name` is for people. `offset` (bytes, a multiple of 64) and the lifetime
+    `lives` - positions of the first and last command of the program between
+    which the bytes belong to this buffer - are set by `rt-plan-arena`. Buffers
+    of inputs and outputs live for the whole program.
+    Constraints: identity layout; offset a multiple of 64.
+  }];
+  let arguments = (ins StrAttr:$name, Rt_BufferClassAttr:$kind, OptionalAttr<I64Attr>:$offset,
+      OptionalAttr<DenseI64ArrayAttr>:$lives);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$name $kind (`offset` $offset^)? (`lives` $lives^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Rt_StateBufferOp : Rt_Op<"state_buffer", [Pure, HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the buffer of a state";
+  let description = [{ Example: `%0 = rt.state_buffer @w : memref<4x4xf32>` }];
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$state attr-dict `:` type($result)";
+}
+
+def Rt_ViewOp : Rt_Op<"view", [Pure]> {
+  let summary = "a strided window of a buffer";
+  let description = [{
+    The result's type tells sizes, strides and offset, in elements, relative to
+    the buffer. Constraints: same element type; every element lies in the buffer.
+    Example: `%1 = rt.view %0 : memref<4x8xf32> to memref<4x2xf32, strided<[8, 1], offset: 2>>`
+  }];
+  let arguments = (ins AnyMemRef:$buffer);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+class Rt_PortOp<string mnemonic> : Rt_Op<mnemonic, [HasParent<"ProgramOp">]> {
+  let arguments = (ins StrAttr:$name, AnyMemRef:$buffer, TypeAttrOf<AnyRankedTensor>:$global, Rt_PlacementAttr:$placement);
+  let assemblyFormat = "$name $buffer `global` $global `placement` $placement attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Rt_InputOp : Rt_PortOp<"input"> {
+  let summary = "an input of the program: who feeds the buffer, and how it is split";
+  let description = [{ Constraints: the placement's parts multiply to the global sizes; local sizes follow. }];
+}
+
+def Rt_OutputOp : Rt_PortOp<"output"> {
+  let summary = "an output of the program";
+  let description = [{ Constraints as `rt.input`. }];
+}
+
+def Rt_RepeatOp : Rt_Op<"repeat", [NoTerminator, SingleBlock]> {
+  let summary = "run the commands a fixed number of times";
+  let description = [{
+    `counter`, an i64 `rt.scalar`, holds 0, 1, ... Constraint: count >= 0.
+    Example: `rt.repeat 4 counter @i { rt.copy %0 -> %1 stream 0 : memref<2xf32> -> memref<2xf32> }`
+  }];
+  let arguments = (ins I64Attr:$count, OptionalAttr<FlatSymbolRefAttr>:$counter);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count (`counter` $counter^)? attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Rt_UpdateOp : Rt_Op<"update"> {
+  let summary = "target = target op operand, on a runtime scalar";
+  let description = [{
+    The operand is another scalar or a number of the target's type (`set`: the
+    operand itself; `equal`, `less`: 1 or 0). Constraint: exactly one of them.
+    Example: `rt.update add @step by 1 : i64`
+  }];
+  let arguments = (ins Rt_ScalarOpAttr:$op, FlatSymbolRefAttr:$target, OptionalAttr<FlatSymbolRefAttr>:$operand,
+      OptionalAttr<TypedAttrInterface>:$by);
+  let assemblyFormat = "$op $target (`with` $operand^)? (`by` $by^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_DIALECTS_RT_RTOPS_TD

@@ -1,0 +1,76 @@
+//===- RtTensorOps.td - clusters and calls on tensors -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_RT_RTTENSOROPS_TD
+#define WEFT_DIALECTS_RT_RTTENSOROPS_TD
+
+include "dialects/rt/IR/RtDialect.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Rt_ClusterOp : Rt_Op<"cluster", [Pure, IsolatedFromAbove, SingleBlock,
+    SingleBlockImplicitTerminator<"::weft::rt::YieldOp">]> {
+  let summary = "ops that run as one command";
+  let description = [{
+    The body holds `nn` ops on local types without placement; its arguments are
+    the inputs in order. A `kernel` cluster becomes a generated kernel; a
+    `library` cluster holds one op with a library call, whose operands and
+    result may be re-indexed by view ops and whose result may pass through an
+    epilogue. `pieces` says into how many independent leading pieces of equal
+    size all results can be cut (1: runs whole).
+
+    Lifespan: made by `rt-fuse-kernels`; `kernel` clusters are removed by
+    `rt-outline-kernels`, the others by `rt-lower-to-commands`.
+
+    Constraints: argument types equal the inputs' without encoding; yielded
+    types equal the results' without encoding.
+
+    Example:
+    `%1 = rt.cluster kernel(%x : tensor<8xf32>) -> (tensor<8xf32>) pieces 8 {
+     ^bb0(%a: tensor<8xf32>):
+       %2 = nn.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+       rt.yield %2 : tensor<8xf32>
+     }`
+  }];
+  let arguments = (ins Rt_ClusterKindAttr:$kind, Variadic<AnyRankedTensor>:$inputs, I64Attr:$pieces);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ $kind `(` ($inputs^ `:` type($inputs))? `)` `->` `(` type($outputs) `)`
+      `pieces` $pieces attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+}
+
+def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, HasParent<"ClusterOp">, ReturnLike]> {
+  let summary = "results of a cluster";
+  let description = [{ Example: `rt.yield %2 : tensor<8xf32>` }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+}
+
+def Rt_CallOp : Rt_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run an outlined kernel on tensors";
+  let description = [{
+    The callee is a private `func.func` in the same module whose types are those
+    of the operands and results without encoding.
+
+    Lifespan: made by `rt-outline-kernels`, removed by `rt-lower-to-commands`.
+    Example: `%1 = rt.call @gelu(%0) : (tensor<8xf32>) -> tensor<8xf32>`
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+}
+
+def Rt_DenseOp : Rt_Op<"dense", [Pure, AllTypesMatch<["operand", "result"]>]> {
+  let summary = "a row-major copy of a view";
+  let description = [{
+    Stands where a value that is a strided view must be contiguous. Becomes a
+    copy command. Example: `%1 = rt.dense %0 : tensor<4x8xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand)";
+}
+
+#endif // WEFT_DIALECTS_RT_RTTENSOROPS_TD

@@ -1,0 +1,126 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{names axis "tp" twice}}
+rt.mesh ["tp", "tp"] sizes [2, 2]
+
+// -----
+
+// expected-error @below {{axis "tp" has size 0, expected at least 1}}
+rt.mesh ["tp"] sizes [0]
+
+// -----
+
+// The local buffer is what the placement leaves of the global tensor.
+rt.mesh ["tp"] sizes [2]
+// expected-error @below {{has local size 3 in dimension 0, expected 4}}
+rt.state @w global tensor<8xf32> local memref<3xf32> placement <[8:"tp"]> pieces []
+
+// -----
+
+rt.mesh ["tp"] sizes [2]
+// expected-error @below {{has parts of product 6 in dimension 0, expected the global size 8}}
+rt.state @w global tensor<8xf32> local memref<3xf32> placement <[6:"tp"]> pieces []
+
+// -----
+
+// expected-error @below {{splits dimension 0 over axis "tp", which the mesh does not have}}
+rt.state @w global tensor<8xf32> local memref<8xf32> placement <[8:"tp"]> pieces []
+
+// -----
+
+rt.mesh ["tp"] sizes [2]
+// expected-error @below {{uses axis "tp" twice}}
+rt.state @w global tensor<8x8xf32> local memref<4x4xf32> placement <[8:"tp"], [8:"tp"]> pieces []
+
+// -----
+
+// expected-error @below {{has type 'i32', expected i64 or f64}}
+rt.scalar @s = 0 : i32
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "x" input : memref<8xf32>
+  // expected-error @below {{reaches elements 4 to 11 of a buffer of 8}}
+  %1 = rt.view %0 : memref<8xf32> to memref<8xf32, strided<[1], offset: 4>>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  // expected-error @below {{has offset 32, expected a multiple of 64}}
+  %0 = rt.buffer "x" input offset 32 : memref<8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4x8xf32>
+  %1 = rt.buffer "c" output : memref<4x4xf32>
+  // expected-error @below {{has sizes that do not contract}}
+  rt.gemm %0, %0 -> %1 accumulate f32 stream 0 : memref<4x8xf32>, memref<4x8xf32> -> memref<4x4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4x8xf32>
+  %1 = rt.buffer "c" output : memref<8x4xf32>
+  // expected-error @below {{expected equal sizes and element types}}
+  rt.copy %0 -> %1 stream 0 : memref<4x8xf32> -> memref<8x4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  // expected-error @below {{names axis "tp", which the mesh does not have}}
+  rt.collective all_reduce sum %0 -> %0 axes ["tp"] shape [1, 4, 1, 1, 1] accumulate f32 stream 0
+    : memref<4xf32> -> memref<4xf32>
+}
+
+// -----
+
+rt.mesh ["tp"] sizes [2]
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  // expected-error @below {{target has 4 elements, expected 8}}
+  rt.collective all_gather sum %0 -> %0 axes ["tp"] shape [1, 8, 1, 1, 1] accumulate f32 stream 0
+    : memref<4xf32> -> memref<4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "x" input : memref<8xf32>
+  // expected-error @below {{launches @none, which is no function of this module}}
+  rt.launch @none reads(%0 : memref<8xf32>) writes() pieces 1 stream 0
+}
+
+// -----
+
+func.func private @k(tensor<4xf32>) -> ()
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "x" input : memref<8xf32>
+  // expected-error @below {{expected a contiguous view of 'tensor<4xf32>'}}
+  rt.launch @k reads(%0 : memref<8xf32>) writes() pieces 1 stream 0
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<8xf32> {
+  // expected-error @below {{output 0 is 'tensor<8xf32>', but 'tensor<4xf32>' inside}}
+  %0 = rt.cluster kernel(%x : tensor<4xf32>) -> (tensor<8xf32>) pieces 1 {
+  ^bb0(%a: tensor<4xf32>):
+    rt.yield %a : tensor<4xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+rt.scalar @s = 0 : i64
+rt.program @p streams 1 events 0 {
+  // expected-error @below {{needs exactly one of a scalar and a number}}
+  rt.update add @s
+}

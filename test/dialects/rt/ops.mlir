@@ -1,0 +1,91 @@
+// RUN: weft-opt %s | weft-opt | FileCheck %s
+// RUN: weft-opt %s --mlir-print-op-generic | weft-opt | FileCheck %s
+
+// Programs, memory and tables keep every field through text.
+// CHECK: rt.mesh ["dp", "tp"] sizes [2, 2]
+rt.mesh ["dp", "tp"] sizes [2, 2]
+// CHECK: rt.state @w global tensor<3x8xf32> local memref<3x4xf32> placement <[3], [8:"tp"]>
+// CHECK-SAME: pieces [#rt.piece<type = tensor<3x8xf32>, file = "m.bin", offset = 64, hash = 7>] offset 128
+rt.state @w global tensor<3x8xf32> local memref<3x4xf32> placement <[3], [8:"tp"]>
+  pieces [#rt.piece<type = tensor<3x8xf32>, file = "m.bin", offset = 64, hash = 7>] offset 128
+// CHECK: rt.state @c {{.*}}data = dense<{{.*}}> : tensor<2xi64>
+rt.state @c global tensor<2xi64> local memref<2xi64> placement <[2]>
+  pieces [#rt.piece<type = tensor<2xi64>, data = dense<[1, 2]> : tensor<2xi64>>]
+// CHECK: rt.scalar @step = 0 : i64
+rt.scalar @step = 0 : i64
+
+func.func private @gelu(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  return %a : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: rt.program @forward streams 2 events 2 arena 4096
+rt.program @forward streams 2 events 2 arena 4096 {
+  // CHECK: %[[X:.+]] = rt.buffer "x" input offset 64 lives [0, 9] : memref<4x8xf32>
+  %x = rt.buffer "x" input offset 64 lives [0, 9] : memref<4x8xf32>
+  // CHECK: rt.input "x" %[[X]] global tensor<8x8xf32> placement <[8:"dp"], [8]> : memref<4x8xf32>
+  rt.input "x" %x global tensor<8x8xf32> placement <[8:"dp"], [8]> : memref<4x8xf32>
+  // CHECK: rt.state_buffer @w : memref<3x4xf32>
+  %w = rt.state_buffer @w : memref<3x4xf32>
+  %y = rt.buffer "y" activation : memref<4x8xf32>
+  %z = rt.buffer "z" output : memref<4x4xf32>
+  // CHECK: %[[V:.+]] = rt.view %[[X]] : memref<4x8xf32> to memref<4x3xf32, strided<[8, 1], offset: 2>>
+  %v = rt.view %x : memref<4x8xf32> to memref<4x3xf32, strided<[8, 1], offset: 2>>
+  // CHECK: rt.launch @gelu reads(%[[X]] : memref<4x8xf32>) writes(%{{.+}} : memref<4x8xf32>) pieces 32 stream 0
+  rt.launch @gelu reads(%x : memref<4x8xf32>) writes(%y : memref<4x8xf32>) pieces 32 stream 0
+  // CHECK: rt.gemm %[[V]], %{{.+}} -> %{{.+}} residual(%{{.+}} : memref<4x4xf32>) accumulate f32 stream 0 {activation = #rt<activation relu>}
+  rt.gemm %v, %w -> %z residual(%z : memref<4x4xf32>) accumulate f32 stream 0 {activation = #rt<activation relu>}
+    : memref<4x3xf32, strided<[8, 1], offset: 2>>, memref<3x4xf32> -> memref<4x4xf32>
+  // CHECK: rt.record 0 stream 0
+  rt.record 0 stream 0
+  // CHECK: rt.wait 0 stream 1
+  rt.wait 0 stream 1
+  // CHECK: rt.collective all_reduce sum %[[Y:.+]] -> %[[Y]] axes ["tp"] shape [1, 32, 1, 1, 1] accumulate f32 stream 1
+  rt.collective all_reduce sum %y -> %y axes ["tp"] shape [1, 32, 1, 1, 1] accumulate f32 stream 1
+    : memref<4x8xf32> -> memref<4x8xf32>
+  %s = rt.buffer "s" activation : memref<2x8xf32>
+  // CHECK: rt.slice %{{.+}} -> %{{.+}} axes ["dp"] shape [1, 4, 8] stream 0
+  rt.slice %x -> %s axes ["dp"] shape [1, 4, 8] stream 0 : memref<4x8xf32> -> memref<2x8xf32>
+  // CHECK: rt.copy
+  rt.copy %x -> %y stream 0 : memref<4x8xf32> -> memref<4x8xf32>
+  // CHECK: rt.repeat 4 counter @step {
+  rt.repeat 4 counter @step {
+    rt.copy %x -> %y stream 0 : memref<4x8xf32> -> memref<4x8xf32>
+  }
+  // CHECK: rt.update add @step by 1 : i64
+  rt.update add @step by 1 : i64
+  // CHECK: rt.output "z"
+  rt.output "z" %z global tensor<8x4xf32> placement <[8:"dp"], [4]> : memref<4x4xf32>
+}
+
+// Library calls with every optional operand.
+// CHECK-LABEL: rt.program @calls
+rt.program @calls streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<1x2x8xf32>
+  %f = rt.buffer "f" input : memref<4x2x3xf32>
+  %b = rt.buffer "b" input : memref<4xf32>
+  %o = rt.buffer "o" output : memref<1x4x6xf32>
+  // CHECK: rt.conv %{{.+}}, %{{.+}} -> %{{.+}} bias(%{{.+}} : memref<4xf32>) strides [1] pads [0] dilations [1] groups 1 stream 0
+  rt.conv %i, %f -> %o bias(%b : memref<4xf32>) strides [1] pads [0] dilations [1] groups 1 stream 0
+    : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
+  %q = rt.buffer "q" input : memref<1x4x5x8xf32>
+  %k = rt.buffer "k" input : memref<1x2x7x8xf32>
+  %m = rt.buffer "m" input : memref<1x4x5x7xf32>
+  // CHECK: rt.attention %{{.+}}, %{{.+}}, %{{.+}} -> %{{.+}} mask(%{{.+}} : memref<1x4x5x7xf32>) scale 5.000000e-01 stream 0 {causal}
+  rt.attention %q, %k, %k -> %q mask(%m : memref<1x4x5x7xf32>) scale 0.5 stream 0 {causal}
+    : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32> -> memref<1x4x5x8xf32>
+}
+
+// Clusters and calls on tensors; types inside have no encoding.
+// CHECK-LABEL: func.func @clusters
+func.func @clusters(%x: tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7> {
+  // CHECK: rt.cluster kernel(%{{.+}} : tensor<4x8xf32, 7 : i64>) -> (tensor<4x8xf32, 7 : i64>) pieces 4 {
+  %0 = rt.cluster kernel(%x : tensor<4x8xf32, 7>) -> (tensor<4x8xf32, 7>) pieces 4 {
+  ^bb0(%a: tensor<4x8xf32>):
+    rt.yield %a : tensor<4x8xf32>
+  }
+  // CHECK: rt.call @gelu(%{{.+}}) : (tensor<4x8xf32, 7 : i64>) -> tensor<4x8xf32, 7 : i64>
+  %1 = rt.call @gelu(%0) : (tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7>
+  // CHECK: rt.dense
+  %2 = rt.dense %1 : tensor<4x8xf32, 7>
+  return %2 : tensor<4x8xf32, 7>
+}
