@@ -1,16 +1,21 @@
 // Model files in and out: builds models, translates them to text and back.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/builders/Command.h"
+#include "python_free_frontend/text/Command.h"
 #include "python_free_frontend/translate/Command.h"
 #include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
   if (auto code = weft::builders::runBuildCommand(argc, argv))
     return *code;
+  if (auto code = weft::text::runTextCommand(argc, argv))
+    return *code;
   if (auto code = weft::onnx::runTranslateCommand(argc, argv))
     return *code;
   llvm::errs() << "usage: weft-translate --build KIND:key=value,... "
                   "[--no-weights] -o FILE.onnx\n"
+                  "       weft-translate --onnx-to-text|--text-to-onnx [FILE] "
+                  "[-o FILE]\n"
                   "       weft-translate --onnx-to-mlir FILE.onnx "
                   "[--inline-data] [--allow-missing-data] [-o FILE.mlir]\n"
                   "       weft-translate --mlir-to-onnx FILE.mlir "

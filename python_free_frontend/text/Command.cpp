@@ -1,0 +1,120 @@
+// Converts files between the two forms of a model.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "python_free_frontend/text/Command.h"
+
+#include "python_free_frontend/text/Losses.h"
+#include "python_free_frontend/text/TextReader.h"
+#include "python_free_frontend/text/TextWriter.h"
+#include "python_free_frontend/wire/Prescan.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace llvm;
+
+namespace weft::text {
+namespace {
+
+Error toText(MemoryBuffer &input, raw_ostream &os) {
+  std::string name = input.getBufferIdentifier().str();
+  // The scan bounds what a hostile file may cost before protobuf reads it.
+  onnx::ScanLimits limits;
+  limits.inlineBytes = UINT64_MAX;
+  onnx::Skeleton scanned;
+  std::string fault;
+  onnx::Model model;
+  if (!onnx::prescanModel(input.getBuffer(), limits, scanned, fault))
+    return createStringError(inconvertibleErrorCode(), "%s: error: %s",
+                             name.c_str(), fault.c_str());
+  if (!model.ParseFromString(scanned.bytes))
+    return createStringError(inconvertibleErrorCode(),
+                             "%s: error: protobuf cannot read the model; files "
+                             "above 2 GiB need external data",
+                             name.c_str());
+  if (scanned.numUnknownFields)
+    errs() << name << ": warning: " << scanned.numUnknownFields
+           << " fields are newer than our schema, left out; first "
+           << scanned.firstUnknownField << "\n";
+  for (const std::string &loss : findLosses(model))
+    errs() << input.getBufferIdentifier() << ": warning: " << loss << "\n";
+  if (Error error = writeText(model, os))
+    return createStringError(inconvertibleErrorCode(), "%s: error: %s",
+                             input.getBufferIdentifier().str().c_str(),
+                             toString(std::move(error)).c_str());
+  return Error::success();
+}
+
+Error toModel(MemoryBuffer &input, raw_ostream &os) {
+  Expected<onnx::Model> model =
+      readText(input.getBuffer(), input.getBufferIdentifier());
+  if (!model)
+    return model.takeError();
+  std::string bytes;
+  if (!model->SerializeToString(&bytes))
+    return createStringError(inconvertibleErrorCode(),
+                             "%s: error: the model exceeds protobuf's limit of "
+                             "2 GiB; keep large tensors in external data",
+                             input.getBufferIdentifier().str().c_str());
+  os << bytes;
+  return Error::success();
+}
+
+} // namespace
+
+std::optional<int> runTextCommand(int argc, const char *const *argv) {
+  Error (*convert)(MemoryBuffer &, raw_ostream &) = nullptr;
+  std::string input, output = "-", stray;
+  for (int i = 1; i < argc; ++i) {
+    StringRef arg = argv[i];
+    if (arg == "--onnx-to-text")
+      convert = toText;
+    else if (arg == "--text-to-onnx")
+      convert = toModel;
+    else if (arg == "-o" && i + 1 < argc)
+      output = argv[++i];
+    else if (arg.consume_front("-o="))
+      output = arg.str();
+    else if (input.empty() && (arg == "-" || !arg.starts_with("-")))
+      input = arg.str();
+    else
+      stray = arg.str();
+  }
+  if (!convert)
+    return std::nullopt;
+  if (!stray.empty()) {
+    errs() << "error: unexpected argument '" << stray
+           << "'\nusage: weft-translate --onnx-to-text|--text-to-onnx [FILE] "
+              "[-o FILE]\n";
+    return 2;
+  }
+  auto buffer = MemoryBuffer::getFileOrSTDIN(input.empty() ? "-" : input,
+                                             /*IsText=*/false,
+                                             /*RequiresNullTerminator=*/false);
+  if (!buffer) {
+    errs() << "error: cannot read '" << input
+           << "': " << buffer.getError().message() << "\n";
+    return 1;
+  }
+  std::error_code code;
+  ToolOutputFile file(output, code, sys::fs::OF_None);
+  if (code) {
+    errs() << "error: cannot write '" << output << "': " << code.message()
+           << "\n";
+    return 1;
+  }
+  if (Error error = convert(**buffer, file.os())) {
+    errs() << toString(std::move(error)) << "\n";
+    return 1;
+  }
+  file.os().close();
+  if (file.os().has_error()) {
+    errs() << "error: cannot write '" << output
+           << "': " << file.os().error().message() << "\n";
+    file.os().clear_error();
+    return 1;
+  }
+  file.keep();
+  return 0;
+}
+
+} // namespace weft::text
