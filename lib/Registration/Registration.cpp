@@ -1,6 +1,7 @@
 // Registration of dialects and passes; each area adds its line here.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Registration/Registration.h"
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +17,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect>();
+  registry.insert<dist::DistDialect>();
   registry.insert<onnx::OnnxDialect>();
   registry.insert<rt::RtDialect>();
 }

@@ -1,0 +1,66 @@
+// The `dist` dialect: placements as attributes and types, and steps between them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_DIALECTS_DIST_DIST_H
+#define WEFT_DIALECTS_DIST_DIST_H
+
+#include "weft/Sharding/Placement.h"
+#include "weft/Sharding/StepOpInterface.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace weft {
+// The attributes' storage is uniqued by value.
+llvm::hash_code hash_value(const Mesh &mesh);
+llvm::hash_code hash_value(const Placement &placement);
+} // namespace weft
+
+#include "dialects/dist/IR/DistDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/dist/IR/DistAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/dist/IR/DistOps.h.inc"
+
+namespace weft::dist {
+
+/// Names of the discardable attributes; see the dialect's description.
+inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
+inline constexpr llvm::StringLiteral kPlacementAttr = "dist.placement";
+inline constexpr llvm::StringLiteral kPlacementsAttr = "dist.placements";
+inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
+inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
+
+/// The mesh of the module around `op`, or null.
+MeshAttr getMesh(mlir::Operation *op);
+
+/// The encoding of a placed global type, or null; of a local type, or null.
+PlacementAttr getPlacement(mlir::Type type);
+LocalAttr getLocal(mlir::Type type);
+
+/// A tensor type of global shape with this placement, of local shape with this
+/// placement, and without encoding.
+mlir::RankedTensorType placedType(mlir::RankedTensorType type, MeshAttr mesh,
+                                  const Placement &placement);
+mlir::RankedTensorType localType(mlir::Type elementType, MeshAttr mesh,
+                                 const Placement &placement);
+/// The type of global shape without encoding that a placed or local type stands
+/// for; other types stay.
+mlir::Type globalType(mlir::Type type);
+/// The type without encoding, of its own shape.
+mlir::Type withoutPlacement(mlir::Type type);
+
+/// Creates the op that does one step of a plan.
+mlir::Value createStep(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
+                       MeshAttr mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim,
+                       int otherDim, const Placement &result);
+
+} // namespace weft::dist
+
+#endif // WEFT_DIALECTS_DIST_DIST_H

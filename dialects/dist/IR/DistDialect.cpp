@@ -1,0 +1,132 @@
+// Registration of the `dist` dialect, its discardable attributes, and its types.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Dist.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::dist;
+
+#include "dialects/dist/IR/DistDialect.cpp.inc"
+
+namespace {
+
+/// Prints the mesh, which is part of every placed type, as `#mesh`.
+struct DistAsmInterface : public OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(Attribute attr, llvm::raw_ostream &os) const override {
+    if (!isa<MeshAttr>(attr))
+      return AliasResult::NoAlias;
+    os << "mesh";
+    return AliasResult::FinalAlias;
+  }
+};
+
+} // namespace
+
+void DistDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/dist/IR/DistOps.cpp.inc"
+      >();
+  addInterfaces<DistAsmInterface>();
+}
+
+/// Checks a placement attribute against the type that it will be moved into.
+static LogicalResult verifyPlacementFor(Operation *op, Attribute attr, Type type, StringRef what) {
+  auto placement = dyn_cast<PlacementAttr>(attr);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!placement || !tensor)
+    return op->emitError() << what << " must be a #dist.placement of a tensor";
+  std::string why;
+  if (!verifyPlacement(placement.getMesh().getValue(), placement.getValue(),
+                       cast<RankedTensorType>(globalType(tensor)).getShape(), &why))
+    return op->emitError() << what << ": " << why;
+  return success();
+}
+
+LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == kMeshAttr)
+    return isa<ModuleOp>(op) && isa<MeshAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.mesh' must be a #dist.mesh on a module";
+  if (name == kClosedAttr)
+    return success();
+  if (name != kPlacementsAttr && name != kOperandsAttr)
+    return op->emitError() << "unknown attribute '" << name << "'";
+  SmallVector<Type> types = name == kPlacementsAttr ? SmallVector<Type>(op->getResultTypes())
+                                                    : SmallVector<Type>(op->getOperandTypes());
+  auto entries = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!entries || entries.size() != types.size())
+    return op->emitError() << "'" << name << "' must be a list of " << types.size()
+                           << " placements";
+  for (auto [entry, type] : llvm::zip_equal(entries, types))
+    if (failed(verifyPlacementFor(op, entry, type, name)))
+      return failure();
+  return success();
+}
+
+LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != kPlacementAttr)
+    return success();
+  return verifyPlacementFor(op, attribute.getValue(),
+                            op->getRegion(region).getArgument(index).getType(),
+                            "'dist.placement' of argument " + std::to_string(index));
+}
+
+LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,
+                                                       NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (attribute.getName() != kPlacementAttr || !function)
+    return success();
+  return verifyPlacementFor(op, attribute.getValue(), function.getResultTypes()[index],
+                            "'dist.placement' of result " + std::to_string(index));
+}
+
+MeshAttr weft::dist::getMesh(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto mesh = op->getAttrOfType<MeshAttr>(kMeshAttr))
+      return mesh;
+  return {};
+}
+
+PlacementAttr weft::dist::getPlacement(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<PlacementAttr>(tensor.getEncoding()) : PlacementAttr();
+}
+
+LocalAttr weft::dist::getLocal(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<LocalAttr>(tensor.getEncoding()) : LocalAttr();
+}
+
+RankedTensorType weft::dist::placedType(RankedTensorType type, MeshAttr mesh,
+                                        const Placement &placement) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(),
+                               PlacementAttr::get(type.getContext(), mesh, placement));
+}
+
+RankedTensorType weft::dist::localType(Type elementType, MeshAttr mesh,
+                                       const Placement &placement) {
+  return RankedTensorType::get(localShape(mesh.getValue(), placement), elementType,
+                               LocalAttr::get(elementType.getContext(), mesh, placement));
+}
+
+Type weft::dist::globalType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return type;
+  if (auto local = getLocal(type))
+    return RankedTensorType::get(globalShape(local.getValue()), tensor.getElementType());
+  return withoutPlacement(type);
+}
+
+Type weft::dist::withoutPlacement(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? RankedTensorType::get(tensor.getShape(), tensor.getElementType()) : type;
+}

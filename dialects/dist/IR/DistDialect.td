@@ -1,0 +1,89 @@
+//===- DistDialect.td - dialect and attributes of dist -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===------------------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_DIST_DISTDIALECT_TD
+#define WEFT_DIALECTS_DIST_DISTDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/TensorEncoding.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::weft::dist";
+  let summary = "Placements of values on a mesh, and the steps between them";
+  let description = [{
+    The rungs `sharded` and `local`. A module has one mesh, its attribute
+    `dist.mesh`. While placements are being found they are attributes: `dist.placement` on
+    arguments and results of a function, `dist.placements` (one entry a result)
+    and optionally `dist.operands` (how the op reads its operands) on ops, all of
+    `#dist.placement`. `dist.closed` on an op, argument or result marks a placement that a
+    person gave and no pass may change. At the end of `sharded` placements move
+    into the types: a tensor of global shape with encoding `#dist.placement`. In
+    `local` the shape is the device's and the encoding `#dist.local`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+  }];
+}
+
+class Dist_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Dist_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
+  let summary = "named axes with sizes";
+  let description = [{
+    Process rank = row-major index in written order, the last axis fastest. `dp=4x2`
+    on a command line becomes the axes "dp.0" (outer) and "dp.1".
+
+    Example: `#dist.mesh<["dp"=2, "tp"=4]>`
+  }];
+  let parameters = (ins AttrParameter<"::weft::Mesh", "axes", "const ::weft::Mesh &">:$value);
+  let hasCustomAssemblyFormat = 1;
+}
+
+class Dist_PlacementBase<string name, string attrMnemonic>
+    : Dist_Attr<name, attrMnemonic, [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let parameters = (ins AttrParameter<"MeshAttr", "the mesh">:$mesh,
+      AttrParameter<"::weft::Placement", "canonical placement", "const ::weft::Placement &">:$value);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Dist_PlacementAttr : Dist_PlacementBase<"Placement", "placement"> {
+  let summary = "where the elements of a global tensor lie";
+  let description = [{
+    A dim is a product of parts, major to minor, each with its size and the axes
+    that split it (major to minor; see weft::Placement for uneven sizes). On
+    axes that do not appear the value is replicated. As a tensor's encoding the
+    parts multiply to the tensor's shape.
+
+    Constraints: axes are on the mesh, none appears twice; partial axes are of one kind.
+
+    Example, the fused query/key/value weight of GPT-2, split on heads, and a
+    value that awaits a sum:
+    `#dist.placement<#mesh, [768, 3*768{"tp"} ]>`,
+    `#dist.placement<#mesh, [8{"dp"}, 768], partial = sum["tp"]>`
+  }];
+}
+
+def Dist_LocalAttr : Dist_PlacementBase<"Local", "local"> {
+  let summary = "the placement of which a local tensor is a shard";
+  let description = [{
+    As an encoding, the tensor's shape is the placement's local shape. `padding`
+    says what the padding of uneven splits holds (the neutral element of a reduction); without it,
+    anything. `local_indices` says which components of an index tensor are positions in a
+    shard, and of what.
+
+    Example: `tensor<4x768xf32, #dist.local<#mesh, [8{"dp"}, 768]>>`
+  }];
+}
+
+#endif // WEFT_DIALECTS_DIST_DISTDIALECT_TD

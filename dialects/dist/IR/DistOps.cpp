@@ -1,0 +1,184 @@
+// Verification and construction of the steps between placements.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Dist.h"
+
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::dist;
+
+/// Axis numbers of the names, or nothing if one is unknown.
+static std::optional<AxisList> axesOf(const Mesh &mesh, ArrayAttr names) {
+  AxisList axes;
+  for (StringAttr name : names.getAsRange<StringAttr>()) {
+    AxisList found = mesh.resolve(name.getValue());
+    if (found.empty())
+      return std::nullopt;
+    llvm::append_range(axes, found);
+  }
+  return axes;
+}
+
+static const Mesh &meshOf(Operation *op) {
+  return getLocal(op->getResult(0).getType()).getMesh().getValue();
+}
+static const Placement &operandPlacement(Operation *op) {
+  return getLocal(op->getOperand(0).getType()).getValue();
+}
+static const Placement &resultPlacement(Operation *op) {
+  return getLocal(op->getResult(0).getType()).getValue();
+}
+
+/// What every op between local types asks of them.
+static LogicalResult verifyLocalTypes(Operation *op) {
+  Type from = op->getOperand(0).getType(), to = op->getResult(0).getType();
+  if (getElementTypeOrSelf(from) != getElementTypeOrSelf(to))
+    return op->emitOpError() << "operand and result differ in element type";
+  LocalAttr a = getLocal(from), b = getLocal(to);
+  if (!a || !b || a.getMesh() != b.getMesh())
+    return op->emitOpError() << "operand and result must have a #dist.local on one mesh";
+  return success();
+}
+
+static LogicalResult verifyStep(StepOpInterface step, ArrayAttr axisNames = {}) {
+  Operation *op = step;
+  if (failed(verifyLocalTypes(op)))
+    return failure();
+  const Mesh &mesh = meshOf(op);
+  if (axisNames && !axesOf(mesh, axisNames))
+    return op->emitOpError() << "names an axis that is not on the mesh";
+  std::string why;
+  if (!checkStep(mesh, step.getStepKind(), step.getStepAxes(), step.getStepDim(),
+                 step.getStepOtherDim(), operandPlacement(op), resultPlacement(op), &why))
+    return op->emitOpError() << why;
+  if (Type accumulate = step.getAccumulateType())
+    if (isa<FloatType>(accumulate) != isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+      return op->emitOpError() << "cannot accumulate " << op->getResult(0).getType() << " in "
+                               << accumulate;
+  return success();
+}
+
+static CollectiveGeometry geometryOfOp(StepOpInterface step) {
+  return geometryOf(meshOf(step), step.getStepKind(), step.getStepAxes(), step.getStepDim(),
+                    step.getStepOtherDim(), operandPlacement(step), resultPlacement(step));
+}
+
+// Answers that differ by op only in the step's kind.
+#define WEFT_DIST_STEP(OP, KIND)                                                                   \
+  StepKind OP::getStepKind() { return StepKind::KIND; }                                            \
+  const Mesh &OP::getStepMesh() { return meshOf(*this); }                                          \
+  CollectiveGeometry OP::getGeometry() { return geometryOfOp(*this); }
+#define WEFT_DIST_AXES(OP)                                                                         \
+  AxisList OP::getStepAxes() { return *axesOf(meshOf(*this), getAxes()); }                         \
+  LogicalResult OP::verify() { return verifyStep(*this, getAxes()); }
+
+WEFT_DIST_STEP(AllGatherOp, AllGather)
+WEFT_DIST_AXES(AllGatherOp)
+int AllGatherOp::getStepDim() { return getDim(); }
+
+WEFT_DIST_STEP(SliceOp, Slice)
+WEFT_DIST_AXES(SliceOp)
+int SliceOp::getStepDim() { return getDim(); }
+
+WEFT_DIST_STEP(AllReduceOp, AllReduce)
+WEFT_DIST_AXES(AllReduceOp)
+int AllReduceOp::getStepDim() { return -1; }
+Type AllReduceOp::getAccumulateType() { return getAccumulate(); }
+
+WEFT_DIST_STEP(ReduceScatterOp, ReduceScatter)
+WEFT_DIST_AXES(ReduceScatterOp)
+int ReduceScatterOp::getStepDim() { return getDim(); }
+Type ReduceScatterOp::getAccumulateType() { return getAccumulate(); }
+
+WEFT_DIST_STEP(AllToAllOp, AllToAll)
+WEFT_DIST_AXES(AllToAllOp)
+int AllToAllOp::getStepDim() { return getSplitDim(); }
+int AllToAllOp::getStepOtherDim() { return getGatherDim(); }
+
+WEFT_DIST_STEP(MaskOp, Mask)
+AxisList MaskOp::getStepAxes() { return {}; }
+int MaskOp::getStepDim() { return -1; }
+LogicalResult MaskOp::verify() { return verifyStep(*this); }
+
+#undef WEFT_DIST_STEP
+#undef WEFT_DIST_AXES
+
+LogicalResult ReshardOp::verify() {
+  auto from = cast<RankedTensorType>(getInput().getType());
+  auto to = cast<RankedTensorType>(getResult().getType());
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "changes shape or element type: " << from << " to " << to;
+  PlacementAttr a = getPlacement(from), b = getPlacement(to);
+  if (!a || !b || a.getMesh() != b.getMesh())
+    return emitOpError() << "operand and result must have a #dist.placement on one mesh";
+  for (const PartialAxis &axis : b.getValue().partial)
+    if (!llvm::is_contained(a.getValue().partial, axis))
+      return emitOpError() << "result is partial on axis \""
+                           << a.getMesh().getValue().axes[axis.axis].name
+                           << "\", which the operand is not";
+  return success();
+}
+
+OpFoldResult ReshardOp::fold(FoldAdaptor) {
+  return getInput().getType() == getResult().getType() ? getInput() : Value();
+}
+
+LogicalResult LocalizeIndexOp::verify() {
+  if (failed(verifyLocalTypes(*this)))
+    return failure();
+  Placement from = operandPlacement(*this), to = resultPlacement(*this);
+  if (!from.localIndices.empty() || to.localIndices.empty())
+    return emitOpError() << "the result, and only it, must have local_indices";
+  Placement same = to;
+  same.localIndices.clear();
+  same.padding = from.padding;
+  if (same != from || to.padding)
+    return emitOpError() << "result is placed as " << toString(meshOf(*this), to)
+                         << ", operand as " << toString(meshOf(*this), from);
+  if (!from.partial.empty())
+    return emitOpError() << "partial indices have no positions";
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(getInput().getType()).getShape();
+  if (shape.empty() || from.dims.back().size() != 1 || !from.dims.back().front().axes.empty())
+    return emitOpError() << "the innermost dim must be whole";
+  int previous = -1;
+  for (const LocalIndex &index : to.localIndices) {
+    if (index.component <= previous || index.component >= shape.back())
+      return emitOpError() << "components must be distinct and below " << shape.back();
+    previous = index.component;
+  }
+  return success();
+}
+
+Value weft::dist::createStep(OpBuilder &builder, Location loc, Value input, MeshAttr mesh,
+                             StepKind kind, ArrayRef<AxisId> axes, int dim, int otherDim,
+                             const Placement &result) {
+  Type elementType = getElementTypeOrSelf(input.getType());
+  Type type = localType(elementType, mesh, result);
+  SmallVector<StringRef> names;
+  for (AxisId axis : axes)
+    names.push_back(mesh.getValue().axes[axis].name);
+  ArrayAttr axisNames = builder.getStrArrayAttr(names);
+  // Sums of small floats are kept in f32 until the last member is added.
+  Type accumulate = elementType;
+  if (auto real = dyn_cast<FloatType>(elementType); real && real.getWidth() < 32)
+    accumulate = builder.getF32Type();
+  switch (kind) {
+  case StepKind::AllGather:
+    return AllGatherOp::create(builder, loc, type, input, axisNames, dim);
+  case StepKind::Slice:
+    return SliceOp::create(builder, loc, type, input, axisNames, dim);
+  case StepKind::AllReduce:
+    return AllReduceOp::create(builder, loc, type, input, axisNames, accumulate);
+  case StepKind::ReduceScatter:
+    return ReduceScatterOp::create(builder, loc, type, input, axisNames, dim, accumulate);
+  case StepKind::AllToAll:
+    return AllToAllOp::create(builder, loc, type, input, axisNames, otherDim, dim);
+  case StepKind::Mask:
+    return MaskOp::create(builder, loc, type, input);
+  }
+  llvm_unreachable("unknown step kind");
+}
+
+#define GET_OP_CLASSES
+#include "dialects/dist/IR/DistOps.cpp.inc"

@@ -1,0 +1,156 @@
+//===- DistOps.td - steps between placements -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------===//
+#ifndef WEFT_DIALECTS_DIST_DISTOPS_TD
+#define WEFT_DIALECTS_DIST_DISTOPS_TD
+
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/dist/IR/DistDialect.td"
+include "weft/Sharding/StepOpInterface.td"
+
+class Dist_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Dist_Dialect, mnemonic, !listconcat([Pure], traits)>;
+
+def Dist_ReshardOp : Dist_Op<"reshard"> {
+  let summary = "the same value under another placement";
+  let description = [{
+    Lifespan: made by `dist-insert-reshards`, replaced by collectives in
+    `dist-partition`. Shape: that of the operand.
+
+    Constraints, in the order the verifier reports them:
+    - Shape and element type are equal; both types have a `#dist.placement` on one mesh.
+    - The result is partial at most where the operand is.
+
+    Example: `%1 = dist.reshard %0 : tensor<8x4xf32, #dist.placement<#mesh, [8, 4], partial = sum["tp"]>>
+        -> tensor<8x4xf32, #dist.placement<#mesh, [8{"tp"}, 4]>>`
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+class Dist_StepOp<string mnemonic, list<string> overrides = [], list<Trait> traits = []>
+    : Dist_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<StepOpInterface, overrides>], traits)> {
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+}
+
+// Description shared by all steps.
+class Dist_StepText<string meaning, string constraints, string example> {
+  string value = meaning # [{
+
+    Lifespan: made by `dist-partition` and rewritten by simplifications in `local`; becomes one
+    command in `rt`. SPMD: every device of the group runs it, in program order.
+
+    Constraints, in the order the verifier reports them:
+    - Element types are equal; both types have a `#dist.local` on one mesh.
+    }] # constraints # [{
+    - The result's placement is what the step makes of the operand's, and its padding state holds.
+
+    Example: }] # example;
+}
+
+def Dist_AllGatherOp : Dist_StepOp<"all_gather"> {
+  let summary = "concatenate every device's shard along one dimension";
+  let description = Dist_StepText<[{
+    Each device of the group spanned by `axes` contributes `input` and receives the
+    concatenation in mesh order along the part of `dim` that the axes split; what
+    was padding vanishes. Shape: that part's local size becomes what it was before `axes` split it.
+    NCCL: ncclAllGather.
+  }], "- `axes` are the minor-most axes of a part of the operand's `dim`.", [{
+    `%1 = dist.all_gather %0 ["tp"] dim 0 : tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>> -> tensor<8x8xf32, #dist.local<#mesh, [8, 8]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes, I64Attr:$dim);
+  let assemblyFormat = "$input $axes `dim` $dim attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_SliceOp : Dist_StepOp<"slice"> {
+  let summary = "keep this device's shard of a dimension";
+  let description = Dist_StepText<[{
+    Each device keeps the piece of a part of `dim` that is its own along `axes`,
+    which become the minor-most axes of the part. No communication. New padding holds the
+    neutral element of the result's padding state, else zero. Shape: the part is divided by each axis in turn, rounding up.
+  }], "- `axes` are the minor-most axes of a part of the result's `dim`.", [{
+    `%1 = dist.slice %0 ["tp"] dim 0 : tensor<8x8xf32, #dist.local<#mesh, [8, 8]>> -> tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes, I64Attr:$dim);
+  let assemblyFormat = "$input $axes `dim` $dim attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_AllReduceOp : Dist_StepOp<"all_reduce", ["getAccumulateType"]> {
+  let summary = "combine what the devices of a group hold";
+  let description = Dist_StepText<[{
+    The operand is partial on `axes`; every device of the group receives the
+    combination by the operand's kind, in type `accumulate`. May be in place. Shape: unchanged.
+    NCCL: ncclAllReduce.
+  }], "- The operand is partial on each of `axes`.", [{
+    `%1 = dist.all_reduce %0 ["tp"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes, TypeAttr:$accumulate);
+  let assemblyFormat = "$input $axes `accumulate` $accumulate attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_ReduceScatterOp : Dist_StepOp<"reduce_scatter", ["getAccumulateType"]> {
+  let summary = "combine what the devices of a group hold and keep this device's shard";
+  let description = Dist_StepText<[{
+    `dist.all_reduce` followed by `dist.slice` over the same axes, at half the bytes.
+    NCCL: ncclReduceScatter.
+  }], [{- The operand is partial on each of `axes`.
+    - `axes` are the minor-most axes of a part of the result's `dim`.}], [{
+    `%1 = dist.reduce_scatter %0 ["tp"] dim 0 accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>> -> tensor<2xf32, #dist.local<#mesh, [8{"tp"} ]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes, I64Attr:$dim, TypeAttr:$accumulate);
+  let assemblyFormat = "$input $axes `dim` $dim `accumulate` $accumulate attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_AllToAllOp : Dist_StepOp<"all_to_all", ["getStepOtherDim"]> {
+  let summary = "move a split from one dimension to another";
+  let description = Dist_StepText<[{
+    `dist.all_gather` of `gather_dim` followed by `dist.slice` of `split_dim` over the
+    same axes, in one exchange that moves only what changes device. NCCL: grouped ncclSend and ncclRecv.
+  }], [{- The dims are distinct.
+    - `axes` are the minor-most axes of a part of the operand's `gather_dim` and of the result's `split_dim`.}], [{
+    `%1 = dist.all_to_all %0 ["tp"] gather 0 split 1 : tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>> -> tensor<8x2xf32, #dist.local<#mesh, [8, 8{"tp"} ]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes, I64Attr:$gather_dim, I64Attr:$split_dim);
+  let assemblyFormat = [{ $input $axes `gather` $gather_dim `split` $split_dim attr-dict
+                          `:` type($input) `->` type($result) }];
+}
+
+def Dist_MaskOp : Dist_StepOp<"mask", [], [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
+  let summary = "set the padding of uneven splits to a neutral element";
+  let description = Dist_StepText<[{
+    The result's padding state names the reduction whose neutral element every padding
+    element becomes; the others stay. No communication. Shape: unchanged.
+  }], "- The result has padding and a padding state.", [{
+    `%1 = dist.mask %0 : tensor<2xf32, #dist.local<#mesh, [5{"tp"} ]>> -> tensor<2xf32, #dist.local<#mesh, [5{"tp"} ], padding = sum>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
+  let summary = "turn global positions into positions within this device's shard";
+  let description = [{
+    The innermost dim of `input` holds index vectors. The result's `local_indices` name the components that become
+    positions in the shard of a factor, and its layout; a position on another device
+    becomes -1, which `nn.gather` reads as zero and `nn.scatter` drops. Shape: unchanged.
+    Lifespan: as the steps.
+
+    Constraints, in the order the verifier reports them:
+    - Types are equal but for `local_indices`, which the operand lacks and the result has.
+    - Components are below the innermost size, which is not split.
+
+    Example, for a vocabulary of 100 split over tp:
+    `%1 = dist.localize_index %ids : tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>
+        -> tensor<4x1xi64, #dist.local<#mesh, [4, 1], local_indices = [0 : 100{"tp"} ]>>`
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // WEFT_DIALECTS_DIST_DISTOPS_TD

@@ -1,0 +1,62 @@
+// RUN: weft-opt %s | weft-opt | FileCheck %s
+// RUN: weft-opt %s --mlir-print-op-generic | weft-opt | FileCheck %s
+
+#mesh = #dist.mesh<["dp"=2, "tp"=4]>
+
+// CHECK: #mesh = #dist.mesh<["dp"=2, "tp"=4]>
+// CHECK: module attributes {dist.mesh = #mesh}
+module attributes {dist.mesh = #mesh} {
+
+// Every step parses and prints; the mesh prints as an alias.
+// CHECK-LABEL: func @steps
+func.func @steps(%x: tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>>,
+                 %p: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>,
+                 %u: tensor<2xf32, #dist.local<#mesh, [5{"tp"}]>>) {
+  // CHECK: dist.all_gather %{{.+}} ["tp"] dim 0 : tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>> -> tensor<8x8xf32, #dist.local<#mesh, [8, 8]>>
+  %0 = dist.all_gather %x ["tp"] dim 0 : tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>>
+      -> tensor<8x8xf32, #dist.local<#mesh, [8, 8]>>
+  // CHECK: dist.slice %{{.+}} ["dp"] dim 1
+  %1 = dist.slice %0 ["dp"] dim 1 : tensor<8x8xf32, #dist.local<#mesh, [8, 8]>>
+      -> tensor<8x4xf32, #dist.local<#mesh, [8, 8{"dp"}]>>
+  // CHECK: dist.all_reduce %{{.+}} ["tp"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>
+  %2 = dist.all_reduce %p ["tp"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>
+      -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  // CHECK: dist.reduce_scatter %{{.+}} ["tp"] dim 0 accumulate f64
+  %3 = dist.reduce_scatter %p ["tp"] dim 0 accumulate f64
+      : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>
+      -> tensor<2xf32, #dist.local<#mesh, [8{"tp"}]>>
+  // CHECK: dist.all_to_all %{{.+}} ["tp"] gather 0 split 1
+  %4 = dist.all_to_all %x ["tp"] gather 0 split 1 : tensor<2x8xf32, #dist.local<#mesh, [8{"tp"}, 8]>>
+      -> tensor<8x2xf32, #dist.local<#mesh, [8, 8{"tp"}]>>
+  // CHECK: dist.mask %{{.+}} : tensor<2xf32, #dist.local<#mesh, [5{"tp"}]>> -> tensor<2xf32, #dist.local<#mesh, [5{"tp"}], padding = max>>
+  %5 = dist.mask %u : tensor<2xf32, #dist.local<#mesh, [5{"tp"}]>>
+      -> tensor<2xf32, #dist.local<#mesh, [5{"tp"}], padding = max>>
+  return
+}
+
+// CHECK-LABEL: func @localize_index
+func.func @localize_index(%ids: tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>) {
+  // CHECK: local_indices = [0 : 100{"dp","tp"}]
+  %0 = dist.localize_index %ids : tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>
+      -> tensor<4x1xi64, #dist.local<#mesh, [4, 1], local_indices = [0 : 100{"dp","tp"}]>>
+  return
+}
+
+// Placements print in canonical form: 12{"tp"} * 64 is 768{"tp"}.
+// CHECK-LABEL: func @reshard
+// CHECK-SAME: tensor<768xf32, #dist.placement<#mesh, [768{"tp"}]>>
+func.func @reshard(%x: tensor<768xf32, #dist.placement<#mesh, [12{"tp"}*64]>>) {
+  // CHECK: dist.reshard %{{.+}} -> tensor<768xf32, #dist.placement<#mesh, [3*256{"tp"}]>>
+  %0 = dist.reshard %x : tensor<768xf32, #dist.placement<#mesh, [12{"tp"}*64]>>
+      -> tensor<768xf32, #dist.placement<#mesh, [3*256{"tp"}]>>
+  return
+}
+
+// Placements as attributes, while they are being found.
+// CHECK-LABEL: func @attributes
+// CHECK-SAME: dist.closed, dist.placement = #dist.placement<#mesh, [8{"dp"}]>
+func.func @attributes(%x: tensor<8xf32> {dist.placement = #dist.placement<#mesh, [8{"dp"}]>, dist.closed}) {
+  return
+}
+
+}
