@@ -1,0 +1,73 @@
+// What a communicator backend provides: groups, exchanges, sends.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Backends only move bytes. The collectives are algorithms above them
+// (Collectives.cpp), so that every backend reduces in the same order and all
+// agree bit for bit.
+#ifndef WEFT_RUNTIME_COMMUNICATOR_H
+#define WEFT_RUNTIME_COMMUNICATOR_H
+
+#include "weft/runtime/Runtime.h"
+
+extern "C" {
+
+constexpr uint32_t kWeftCommunicatorVersion = 1;
+
+/// A run of bytes that one member gives to another.
+struct weft_block {
+  const void *data;
+  uint64_t bytes;
+};
+
+/// What the runtime offers to a backend.
+struct weft_comm_host {
+  void *context;
+  /// Non-zero once a local rank failed: give up waiting.
+  int32_t (*aborted)(void *context);
+  double timeout_seconds;
+};
+
+/// One rank's end of a group of ranks. Calls on it come from one thread at a
+/// time, in the same order on all members. Codes are those of Status.h.
+struct weft_comm_vtable {
+  uint32_t version;
+  const char *name;
+  void (*destroy)(void *backend);
+
+  /// Collective over the members, which call it in the same order. `id`
+  /// distinguishes groups of the same members. `ranks` are process ranks.
+  int32_t (*create_group)(void *backend, uint32_t id, const int64_t *ranks,
+                          int64_t members, int64_t me, void **group,
+                          weft_status *status);
+  void (*destroy_group)(void *group);
+
+  /// Gives sends[j] to member j and makes received[j] point to what member j
+  /// gave: into `staging[j]`, or right at the giver's memory. The pointers
+  /// hold, and nothing in `sends` may change, until exchange_end. Member `me`
+  /// included.
+  int32_t (*exchange_begin)(void *group, const weft_block *sends,
+                            const weft_block *staging, const void **received,
+                            weft_status *status);
+  int32_t (*exchange_end)(void *group, weft_status *status);
+
+  /// Rendezvous of two members; the others do not take part.
+  int32_t (*send)(void *group, int64_t to, const void *data, uint64_t bytes,
+                  weft_status *status);
+  int32_t (*recv)(void *group, int64_t from, void *data, uint64_t bytes,
+                  weft_status *status);
+
+  /// Ends the job on all processes with `code`; returns where there are none
+  /// other.
+  void (*abort_job)(void *backend, int32_t code);
+  int64_t (*num_processes)(void *backend);
+  int64_t (*process)(void *backend);
+};
+
+/// A plugin exports this under the name `weft_communicator_open`.
+typedef int32_t (*weft_communicator_open_fn)(const weft_comm_host *host,
+                                             const weft_comm_vtable **vtable,
+                                             void **backend,
+                                             weft_status *status);
+}
+
+#endif // WEFT_RUNTIME_COMMUNICATOR_H

@@ -1,0 +1,127 @@
+// Element conversions between the format's dtypes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_CONVERT_H
+#define WEFT_RUNTIME_LIB_CONVERT_H
+
+#include "weft/runtime/Program.h"
+
+#include <cstring>
+
+namespace weft::runtime {
+
+/// bfloat16: the upper half of a float.
+struct BFloat16 {
+  uint16_t bits;
+  BFloat16() = default;
+  [[gnu::always_inline]] BFloat16(float value) {
+    uint32_t word;
+    std::memcpy(&word, &value, 4);
+    if ((word & 0x7fffffff) > 0x7f800000)
+      bits = uint16_t(word >> 16) | 0x40; // a NaN stays one
+    else
+      bits = uint16_t((word + 0x7fff + ((word >> 16) & 1)) >> 16);
+  }
+  [[gnu::always_inline]] operator float() const {
+    uint32_t word = uint32_t(bits) << 16;
+    float value;
+    std::memcpy(&value, &word, 4);
+    return value;
+  }
+};
+
+/// IEEE half precision.
+struct Float16 {
+  uint16_t bits;
+  Float16() = default;
+  [[gnu::always_inline]] Float16(float value) {
+    uint32_t word;
+    std::memcpy(&word, &value, 4);
+    uint32_t sign = (word >> 16) & 0x8000, magnitude = word & 0x7fffffff;
+    if (magnitude > 0x7f800000) {
+      bits = uint16_t(sign | 0x7e00);
+    } else if (magnitude >= 0x47800000) { // 2^16 and above, infinity included
+      bits = uint16_t(sign | 0x7c00);
+    } else if (magnitude >= 0x38800000) { // a normal half
+      uint32_t rebased = magnitude - 0x38000000;
+      bits = uint16_t(sign | ((rebased + 0xfff + ((rebased >> 13) & 1)) >> 13));
+    } else {
+      // A subnormal half counts units of 2^-24; adding 0.5 makes the float
+      // adder round to them (ties to even) in its lowest mantissa bits.
+      float positive;
+      std::memcpy(&positive, &magnitude, 4);
+      float shifted = positive + 0.5f;
+      uint32_t rounded;
+      std::memcpy(&rounded, &shifted, 4);
+      bits = uint16_t(sign | (rounded - 0x3f000000));
+    }
+  }
+  [[gnu::always_inline]] operator float() const {
+    uint32_t sign = uint32_t(bits & 0x8000) << 16;
+    uint32_t magnitude = bits & 0x7fff;
+    uint32_t word;
+    float value;
+    if (magnitude >= 0x7c00) {
+      word = sign | 0x7f800000 | ((magnitude & 0x3ff) << 13);
+    } else if (magnitude >= 0x400) {
+      word = sign | ((magnitude << 13) + 0x38000000);
+    } else {
+      value = float(magnitude) * 0x1p-24f;
+      return sign ? -value : value;
+    }
+    std::memcpy(&value, &word, 4);
+    return value;
+  }
+};
+
+/// A Bool element; any non-zero byte of a file counts as true.
+struct Boolean {
+  uint8_t value;
+};
+
+/// Calls `visit(T())` with the C++ type of `type`.
+template <typename Visit> auto withType(DType type, Visit visit) {
+  switch (type) {
+  case DType::F64:
+    return visit(double());
+  case DType::F32:
+    return visit(float());
+  case DType::BF16:
+    return visit(BFloat16());
+  case DType::F16:
+    return visit(Float16());
+  case DType::I8:
+    return visit(int8_t());
+  case DType::I16:
+    return visit(int16_t());
+  case DType::I32:
+    return visit(int32_t());
+  case DType::I64:
+    return visit(int64_t());
+  case DType::U8:
+    return visit(uint8_t());
+  case DType::U16:
+    return visit(uint16_t());
+  case DType::U32:
+    return visit(uint32_t());
+  case DType::U64:
+    return visit(uint64_t());
+  case DType::Bool:
+    break;
+  }
+  return visit(Boolean());
+}
+
+/// Converts `count` consecutive elements. To a smaller float: nearest even.
+/// Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
+/// Double goes to half precision through float, as the compiler's casts do.
+void convertElements(DType from, const void *source, DType to,
+                     void *destination, int64_t count);
+
+/// Copies `count` elements of `bytes` each from a strided source (stride in
+/// elements) to consecutive ones.
+void gatherElements(const void *source, int64_t stride, void *destination,
+                    int64_t count, unsigned bytes);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_CONVERT_H

@@ -1,0 +1,94 @@
+// A parked thread that runs jobs, and a pool that splits a range.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_THREADS_H
+#define WEFT_RUNTIME_LIB_THREADS_H
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace weft::runtime {
+
+/// A thread of its own that runs one job after another, without allocating.
+class Worker {
+public:
+  using Job = void (*)(void *argument);
+
+  Worker();
+  ~Worker(); // waits for the job in work
+  Worker(const Worker &) = delete;
+
+  void post(Job job, void *argument); // the previous job must be done
+  void wait();
+  /// Waits at most so long; false if the job is still in work.
+  bool waitFor(double seconds);
+  /// Gives the thread up without waiting for it: it never comes back from its
+  /// job. The caller keeps all that the job uses alive.
+  void abandon();
+
+private:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    Job job = nullptr;
+    void *argument = nullptr;
+    bool stop = false;
+  };
+  static void loop(std::shared_ptr<Shared> shared);
+
+  std::shared_ptr<Shared> shared;
+  std::thread thread;
+};
+
+/// Splits ranges over a rank's threads, the caller being one of them.
+class ThreadPool {
+public:
+  using Body = void (*)(void *context, int64_t begin, int64_t end,
+                        unsigned part);
+
+  /// `spin`: wait actively for a while, for machines with a core per thread.
+  ThreadPool(unsigned threads, bool spin);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool &) = delete;
+
+  unsigned size() const { return unsigned(workers.size()) + 1; }
+  /// The number of parts that `run` cuts `extent` into.
+  unsigned parts(int64_t extent, int64_t grain) const;
+  /// Calls body on parts(extent, grain) even pieces of [0, extent).
+  void run(int64_t extent, int64_t grain, Body body, void *context);
+
+  template <typename Function>
+  void forEach(int64_t extent, int64_t grain, Function &function) {
+    run(
+        extent, grain,
+        [](void *context, int64_t begin, int64_t end, unsigned part) {
+          (*static_cast<Function *>(context))(begin, end, part);
+        },
+        &function);
+  }
+
+private:
+  void work(unsigned index);
+  void runPart(unsigned index);
+
+  std::vector<std::thread> workers;
+  bool spin;
+  std::mutex mutex;
+  std::condition_variable started, finished;
+  std::atomic<uint64_t> generation{0};
+  std::atomic<unsigned> pending{0};
+  bool stop = false;
+  // The job in work; written before `generation` moves.
+  Body body = nullptr;
+  void *context = nullptr;
+  int64_t extent = 0;
+  unsigned numParts = 0;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_THREADS_H

@@ -1,0 +1,74 @@
+// What the ranks of one process share: failure, progress, waiting.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_WORLD_H
+#define WEFT_RUNTIME_LIB_WORLD_H
+
+#include "weft/runtime/Status.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace weft::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+inline double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class World {
+public:
+  explicit World(double timeoutSeconds) : timeout(timeoutSeconds) {}
+
+  double timeoutSeconds() const { return timeout; }
+  bool aborted() const { return failed.load(std::memory_order_acquire); }
+
+  /// The first failure counts; the ranks that it stops report RankFailed.
+  void abort(const Status &status) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!failed.load(std::memory_order_relaxed)) {
+      first = status;
+      failed.store(true, std::memory_order_release);
+    }
+  }
+  Status failure() const {
+    std::lock_guard<std::mutex> lock(mutex);
+    return first;
+  }
+  /// What a rank returns that stopped because another one failed.
+  static Status stopped() {
+    return {StatusCode::RankFailed, "stopped because another rank failed"};
+  }
+
+private:
+  double timeout;
+  std::atomic<bool> failed{false};
+  mutable std::mutex mutex;
+  Status first;
+};
+
+enum class Wait { Done, Aborted, TimedOut };
+
+/// Waits for `ready()` under `lock`, with the world's patience. Aborts are
+/// polled, so that no one must know all the places where ranks wait.
+template <typename Ready>
+Wait waitFor(World &world, std::unique_lock<std::mutex> &lock,
+             std::condition_variable &condition, Ready ready) {
+  if (ready())
+    return Wait::Done;
+  Clock::time_point start = Clock::now();
+  while (true) {
+    if (condition.wait_for(lock, std::chrono::milliseconds(20), ready))
+      return Wait::Done;
+    if (world.aborted())
+      return Wait::Aborted;
+    if (secondsSince(start) > world.timeoutSeconds())
+      return Wait::TimedOut;
+  }
+}
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_WORLD_H

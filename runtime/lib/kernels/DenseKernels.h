@@ -1,0 +1,68 @@
+// Matrix product and attention of our own, built once per instruction set.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_KERNELS_DENSEKERNELS_H
+#define WEFT_RUNTIME_LIB_KERNELS_DENSEKERNELS_H
+
+#include "weft/runtime/Program.h"
+
+namespace weft::runtime {
+
+/// A strided matrix in memory; strides in elements.
+struct MatrixRef {
+  const char *data;
+  DType dtype;
+  int64_t row, column; // strides
+};
+
+/// c = act(alpha * a b + bias) + residual (+ c). Every element of c is one sum
+/// over k = 0, 1, ... in one accumulator, so that its bits depend neither on
+/// the other rows and columns nor on threads.
+struct GemmProblem {
+  int64_t m, n, k;
+  MatrixRef a, b, c, bias, residual; // data null = none
+  double alpha;
+  Activation activation;
+  bool accumulate;
+};
+
+/// One batch entry and head of attention, rows [firstRow, lastRow) of q.
+struct AttentionProblem {
+  int64_t rows, keys, depth, valueDepth; // whole rows; keys that count
+  int64_t firstRow, lastRow;
+  MatrixRef q, k, v, out, mask; // mask data null = none
+  char *logSumExp;              // null = none; F32, or F64 if q is
+  int64_t logSumExpStride;
+  double scale, softcap;
+  bool causal;
+};
+
+struct DenseKernels {
+  const char *name; // "avx512"
+  /// Float problems; `scratch` has gemmScratch bytes, 64-byte aligned.
+  void (*gemm)(const GemmProblem &problem, char *scratch);
+  uint64_t (*gemmScratch)(int64_t m, int64_t n, int64_t k, DType dtype);
+  /// Columns and rows that a part of a split problem should be multiples of.
+  int64_t tileRows, tileColumns;
+  void (*attention)(const AttentionProblem &problem, char *scratch);
+  uint64_t (*attentionScratch)(int64_t depth, int64_t valueDepth, DType dtype);
+  int64_t attentionRows; // rows of q that a part should be a multiple of
+  /// In place on consecutive elements of F32 or F64.
+  void (*activate)(Activation activation, DType dtype, void *data,
+                   int64_t count);
+};
+
+namespace baseline {
+extern const DenseKernels kDenseKernels;
+}
+#ifdef WEFT_X86_KERNELS
+namespace avx2 {
+extern const DenseKernels kDenseKernels;
+}
+namespace avx512 {
+extern const DenseKernels kDenseKernels;
+}
+#endif
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_KERNELS_DENSEKERNELS_H

@@ -1,0 +1,273 @@
+// Vectors of the instruction set that a kernel file is built for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Files that include this are built once per instruction set, with WEFT_ISA
+// naming a namespace and WEFT_VECTOR_BYTES, WEFT_TILE_ROWS its shape. All of it
+// has internal linkage: a shared inline function could be kept in its AVX-512
+// form and crash a smaller processor.
+#ifndef WEFT_RUNTIME_LIB_KERNELS_VECTOR_H
+#define WEFT_RUNTIME_LIB_KERNELS_VECTOR_H
+
+#include "../Convert.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace weft::runtime::WEFT_ISA {
+namespace {
+
+template <typename T> struct VectorOf;
+template <> struct VectorOf<float> {
+  typedef float type __attribute__((vector_size(WEFT_VECTOR_BYTES)));
+  typedef int32_t mask __attribute__((vector_size(WEFT_VECTOR_BYTES)));
+};
+template <> struct VectorOf<double> {
+  typedef double type __attribute__((vector_size(WEFT_VECTOR_BYTES)));
+  typedef int64_t mask __attribute__((vector_size(WEFT_VECTOR_BYTES)));
+};
+template <typename T> using Vec = typename VectorOf<T>::type;
+template <typename T> constexpr int kLanes = WEFT_VECTOR_BYTES / sizeof(T);
+
+template <typename T> inline Vec<T> load(const T *from) {
+  Vec<T> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+template <typename T> inline void store(T *to, Vec<T> v) {
+  std::memcpy(to, &v, sizeof v);
+}
+template <typename T> inline Vec<T> splat(T value) { return Vec<T>{} + value; }
+template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) {
+  return a > b ? a : b;
+}
+template <typename T> inline T sumOf(Vec<T> v) {
+  T sum = v[0];
+  for (int i = 1; i < kLanes<T>; ++i)
+    sum += v[i];
+  return sum;
+}
+template <typename T> inline T largestOf(Vec<T> v) {
+  T most = v[0];
+  for (int i = 1; i < kLanes<T>; ++i)
+    most = v[i] > most ? v[i] : most;
+  return most;
+}
+
+/// e^x; 0 below -87.3, where float results become subnormal.
+inline Vec<float> exponential(Vec<float> x) {
+  using V = Vec<float>;
+  using M = VectorOf<float>::mask;
+  M vanishes = x < splat(-87.3f);
+  V clamped = x > splat(88.7f) ? splat(88.7f) : x;
+  clamped = vanishes ? splat(0.0f) : clamped;
+  // Adding 1.5 * 2^23 rounds to an integer in the lowest mantissa bits.
+  V shifted = clamped * 1.44269504f + 12582912.0f;
+  V whole = shifted - 12582912.0f;
+  // ln 2 in two parts, the first exact in products with small integers.
+  V f = clamped - whole * 0.693145752f;
+  f = f - whole * 1.42860677e-6f;
+  // (e^f - 1 - f) / f^2 on |f| <= ln 2 / 2, Chebyshev fit, error 1e-8.
+  V p = f * 0.0013933643f + 0.0083631752f;
+  p = p * f + 0.04166646674f;
+  p = p * f + 0.16666576266f;
+  p = p * f + 0.5f;
+  V value = p * f * f + f + 1.0f;
+  M bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  // The scale 2^n in two factors, as 2^128 is no float.
+  M n = bits - 0x4b400000;
+  M half = n >> 1;
+  M first = (half + 127) << 23, second = (n - half + 127) << 23;
+  V a, b;
+  std::memcpy(&a, &first, sizeof a);
+  std::memcpy(&b, &second, sizeof b);
+  value = value * a * b;
+  value = x > splat(88.7228f) ? splat(HUGE_VALF) : value;
+  value = vanishes ? splat(0.0f) : value;
+  return x != x ? x : value;
+}
+inline Vec<double> exponential(Vec<double> x) {
+  for (int i = 0; i < kLanes<double>; ++i)
+    x[i] = std::exp(x[i]);
+  return x;
+}
+
+inline Vec<float> hyperbolicTangent(Vec<float> x) {
+  // Above 10 the float result is 1; below 0.05 the quotient would cancel.
+  Vec<float> bounded = x > splat(10.0f) ? splat(10.0f) : x;
+  bounded = bounded < splat(-10.0f) ? splat(-10.0f) : bounded;
+  Vec<float> e = exponential(bounded + bounded);
+  Vec<float> value = (e - 1.0f) / (e + 1.0f);
+  Vec<float> square = x * x;
+  Vec<float> series = x - x * square * (0.333333333f - square * 0.133333333f);
+  return square < splat(0.0025f) ? series : value;
+}
+inline Vec<double> hyperbolicTangent(Vec<double> x) {
+  for (int i = 0; i < kLanes<double>; ++i)
+    x[i] = std::tanh(x[i]);
+  return x;
+}
+
+/// Complementary error function of |x|, absolute error 2e-7: enough beside the
+/// 1 + erf of GELU.
+inline Vec<float> complementaryError(Vec<float> magnitude) {
+  Vec<float> t = 1.0f / (1.0f + 0.5f * magnitude);
+  // erfc(x) e^(x^2) in t = 1 / (1 + x/2), Chebyshev fit of degree 9.
+  constexpr float c[] = {-0.000132072746f, 0.28452003f,    0.262999058f,
+                         0.330546379f,     -0.0437929854f, 0.423575759f,
+                         -0.255190551f,    -0.0917937532f, 0.11782015f,
+                         -0.028552033f};
+  Vec<float> p = splat(c[9]);
+  for (int i = 8; i >= 0; --i)
+    p = p * t + c[i];
+  return p * exponential(-(magnitude * magnitude));
+}
+
+inline Vec<float> geluErf(Vec<float> x) {
+  Vec<float> scaled = x * 0.707106781f;
+  Vec<float> magnitude = scaled < splat(0.0f) ? -scaled : scaled;
+  Vec<float> tail = complementaryError(magnitude);
+  return 0.5f * x * (x < splat(0.0f) ? tail : 2.0f - tail);
+}
+inline Vec<double> geluErf(Vec<double> x) {
+  for (int i = 0; i < kLanes<double>; ++i)
+    x[i] = 0.5 * x[i] * (1 + std::erf(x[i] * 0.70710678118654752440));
+  return x;
+}
+
+template <typename T> inline Vec<T> activated(Activation activation, Vec<T> x) {
+  switch (activation) {
+  case Activation::None:
+    break;
+  case Activation::Relu:
+    return x < splat(T(0)) ? splat(T(0)) : x; // NaN stays
+  case Activation::GeluErf:
+    return geluErf(x);
+  case Activation::GeluTanh: {
+    Vec<T> inner = x * T(0.79788456080286535588) * (T(1) + T(0.044715) * x * x);
+    return T(0.5) * x * (T(1) + hyperbolicTangent(inner));
+  }
+  case Activation::Silu:
+    return x / (T(1) + exponential(-x));
+  }
+  return x;
+}
+
+template <typename T>
+void activateSpan(Activation activation, T *data, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes<T> <= count; i += kLanes<T>)
+    store<T>(data + i, activated<T>(activation, load(data + i)));
+  if (i < count) {
+    T rest[kLanes<T>] = {};
+    std::memcpy(rest, data + i, size_t(count - i) * sizeof(T));
+    store<T>(rest, activated<T>(activation, load(rest)));
+    std::memcpy(data + i, rest, size_t(count - i) * sizeof(T));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The register tile
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kTileRows = WEFT_TILE_ROWS;
+template <typename T> constexpr int64_t kTileColumns = 2 * kLanes<T>;
+
+/// tile[i][j] = sum over p of a[p][i] * b[p][j]; `a` is packed in rows of
+/// kTileRows, `b` has rows `bStride` apart.
+template <typename T>
+inline void multiplyTile(int64_t k, const T *a, const T *b, int64_t bStride,
+                         T *tile) {
+  Vec<T> sums[kTileRows][2] = {};
+  for (int64_t p = 0; p < k; ++p) {
+    Vec<T> b0 = load(b), b1 = load(b + kLanes<T>);
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileRows; ++i) {
+      sums[i][0] += b0 * a[i];
+      sums[i][1] += b1 * a[i];
+    }
+    a += kTileRows;
+    b += bStride;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i) {
+    store<T>(tile + i * kTileColumns<T>, sums[i][0]);
+    store<T>(tile + i * kTileColumns<T> + kLanes<T>, sums[i][1]);
+  }
+}
+
+/// Calls `visit(From())` for the float types that pack into T.
+template <typename T, typename Visit>
+inline void withFloat(DType dtype, Visit visit) {
+  if constexpr (std::is_same_v<T, double>) {
+    visit(double());
+  } else {
+    if (dtype == DType::BF16)
+      visit(BFloat16());
+    else if (dtype == DType::F16)
+      visit(Float16());
+    else
+      visit(float());
+  }
+}
+
+/// Packs `count` <= `width` vectors of `depth` elements side by side:
+/// to[p * width + i] = from[i * across + p * along], zeros beyond `count`.
+template <typename T, typename From>
+inline void packPanel(const From *from, int64_t across, int64_t along,
+                      int64_t count, int64_t depth, int64_t width, T *to) {
+  if (count < width)
+    std::memset(to, 0, size_t(depth * width) * sizeof(T));
+  if (across == 1) {
+    for (int64_t p = 0; p < depth; ++p)
+      for (int64_t i = 0; i < count; ++i)
+        to[p * width + i] = T(from[p * along + i]);
+    return;
+  }
+  // In blocks of depth, so that the lines written stay in the cache.
+  constexpr int64_t kBlock = 32;
+  for (int64_t q = 0; q < depth; q += kBlock) {
+    int64_t end = depth - q < kBlock ? depth : q + kBlock;
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t p = q; p < end; ++p)
+        to[p * width + i] = T(from[i * across + p * along]);
+  }
+}
+
+template <typename T>
+inline T readAs(const MatrixRef &m, int64_t i, int64_t j) {
+  int64_t at = i * m.row + j * m.column;
+  if constexpr (std::is_same_v<T, double>)
+    return reinterpret_cast<const double *>(m.data)[at];
+  else if (m.dtype == DType::F32)
+    return reinterpret_cast<const float *>(m.data)[at];
+  else if (m.dtype == DType::BF16)
+    return float(reinterpret_cast<const BFloat16 *>(m.data)[at]);
+  else
+    return float(reinterpret_cast<const Float16 *>(m.data)[at]);
+}
+template <typename T>
+inline void writeAs(const MatrixRef &m, int64_t i, int64_t j, T value) {
+  int64_t at = i * m.row + j * m.column;
+  char *data = const_cast<char *>(m.data);
+  if constexpr (std::is_same_v<T, double>)
+    reinterpret_cast<double *>(data)[at] = value;
+  else if (m.dtype == DType::F32)
+    reinterpret_cast<float *>(data)[at] = value;
+  else if (m.dtype == DType::BF16)
+    reinterpret_cast<BFloat16 *>(data)[at] = BFloat16(value);
+  else
+    reinterpret_cast<Float16 *>(data)[at] = Float16(value);
+}
+
+constexpr int64_t kAlign = 64;
+inline uint64_t aligned(uint64_t bytes) {
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+} // namespace
+} // namespace weft::runtime::WEFT_ISA
+
+#endif // WEFT_RUNTIME_LIB_KERNELS_VECTOR_H

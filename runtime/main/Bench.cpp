@@ -1,0 +1,96 @@
+// Times runs: warm-up, percentiles, rates, exposed communication.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Report.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// Measure for about this long, but at least and at most so many runs.
+constexpr double kMeasureSeconds = 3.0;
+constexpr int kLeastRuns = 10, kMostRuns = 2000, kWarmups = 3;
+
+double percentile(const std::vector<double> &sorted, double share) {
+  // The least value that at least this share of the runs do not exceed.
+  size_t rank = size_t(share * double(sorted.size()) + 0.999999);
+  return sorted[std::min(sorted.size() - 1, rank ? rank - 1 : 0)];
+}
+
+} // namespace
+
+Status weft::runtime::bench(weft_session *session, const ProgramView &p,
+                            const char *program, const CommandLine &options,
+                            bool speaks) {
+  using Clock = std::chrono::steady_clock;
+  auto once = [&](double &seconds) {
+    Clock::time_point start = Clock::now();
+    Status status =
+        checked([&](weft_status *s) { return weft_run(session, program, s); });
+    seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    return status;
+  };
+  auto everywhere = [&](double &value) {
+    return checked([&](weft_status *status) {
+      return weft_reduce_max(session, value, &value, status);
+    });
+  };
+  double first = 0, warm = 0;
+  WEFT_TRY(once(first));
+  for (int i = 1; i < kWarmups; ++i)
+    WEFT_TRY(once(warm));
+  WEFT_TRY(everywhere(warm)); // all processes must run equally often
+  int runs = int(std::clamp(kMeasureSeconds / std::max(warm, 1e-7),
+                            double(kLeastRuns), double(kMostRuns)));
+  say(speaks, "timing %d runs after %d for warm-up", runs, kWarmups);
+  weft_statistics before, after;
+  weft_get_statistics(session, &before);
+  std::vector<double> times(static_cast<size_t>(runs));
+  for (double &time : times)
+    WEFT_TRY(once(time));
+  weft_get_statistics(session, &after);
+  double total = 0;
+  for (double time : times)
+    total += time;
+  std::sort(times.begin(), times.end());
+  double p50 = percentile(times, 0.5), p90 = percentile(times, 0.9);
+  double p99 = percentile(times, 0.99), mean = total / runs;
+  double share = (after.communication_seconds - before.communication_seconds) /
+                 std::max(1e-12, after.run_seconds - before.run_seconds);
+  for (double *value : {&first, &p50, &p90, &p99, &mean, &share})
+    WEFT_TRY(everywhere(*value));
+  double tokens = 0;
+  for (const MetadataEntry &entry : p.Metadata())
+    if (p.string(entry.key) == "tokens_per_run")
+      tokens = std::atof(std::string(p.string(entry.value)).c_str());
+  if (!speaks)
+    return {};
+  if (options.benchJson) {
+    std::printf("{\"program\":\"%s\",\"ranks\":%lld,\"threads_per_rank\":%u,"
+                "\"runs\":%d,\"first_ms\":%.6g,\"mean_ms\":%.6g,"
+                "\"p50_ms\":%.6g,\"p90_ms\":%.6g,\"p99_ms\":%.6g,"
+                "\"runs_per_s\":%.6g,",
+                program, static_cast<long long>(weft_num_ranks(session)),
+                after.threads_per_rank, runs, first * 1e3, mean * 1e3,
+                p50 * 1e3, p90 * 1e3, p99 * 1e3, 1 / mean);
+    if (tokens > 0)
+      std::printf("\"tokens_per_s\":%.6g,", tokens / mean);
+    std::printf("\"exposed_communication_share\":%.4g,\"arena_bytes\":%llu}\n",
+                share, static_cast<unsigned long long>(after.arena_bytes));
+    return {};
+  }
+  std::printf("%d runs: p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, mean %.3f ms "
+              "(first %.3f ms)\n",
+              runs, p50 * 1e3, p90 * 1e3, p99 * 1e3, mean * 1e3, first * 1e3);
+  if (tokens > 0)
+    std::printf("%.1f tokens/s, ", tokens / mean);
+  std::printf("%.2f runs/s on %lld ranks of %u threads; %.1f %% of the time "
+              "waiting for communication\n",
+              1 / mean, static_cast<long long>(weft_num_ranks(session)),
+              after.threads_per_rank, share * 100);
+  return {};
+}

@@ -1,0 +1,41 @@
+// The command line of weft-run and of every executable.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_MAIN_COMMANDLINE_H
+#define WEFT_RUNTIME_MAIN_COMMANDLINE_H
+
+#include "weft/runtime/Status.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::runtime {
+
+struct CommandLine {
+  using Files = std::vector<std::pair<std::string, std::string>>;
+
+  std::string executable; // weft-run only: OUT
+  long ranks = 0;         // -n; 0 = the program's
+  std::string comm;       // empty = by how the process was started
+  std::string program;    // empty = the first
+  Files inputs, expected; // NAME=FILE
+  std::string outputDirectory, trace, modelDirectory;
+  double rtol = 1e-4, atol = 1e-5;
+  double timeout = 0; // seconds; 0 = the runtime's default
+  unsigned threads = 0;
+  bool bench = false, benchJson = false;
+  bool help = false, info = false, dump = false, countRanks = false;
+  std::string inject; // RANK:COMMAND[:stall]
+};
+
+/// Parses `arguments` (without the program's name). `positional`: the first
+/// argument without dashes is the executable.
+Status parseCommandLine(const std::vector<std::string> &arguments,
+                        bool positional, CommandLine &result);
+
+/// The text of --help. `name` is how the program was called.
+std::string helpText(const std::string &name, bool positional);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_MAIN_COMMANDLINE_H

@@ -1,0 +1,305 @@
+// The main program of every executable that weft-compile makes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Report.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// Set by the launchers that start one process a rank.
+bool startedByLauncher() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMI_SIZE");
+}
+
+bool isFirstProcess() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (const char *rank = std::getenv(name))
+      return std::strcmp(rank, "0") == 0;
+  return true;
+}
+
+double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Status parseInjection(const std::string &text, weft_options &options) {
+  long long rank = -1, command = -1;
+  char rest[16] = "";
+  int fields =
+      std::sscanf(text.c_str(), "%lld:%lld:%15s", &rank, &command, rest);
+  if (fields < 2 || (fields == 3 && std::strcmp(rest, "stall") != 0))
+    return {StatusCode::Usage, "--inject wants RANK:COMMAND[:stall]"};
+  options.inject_rank = rank;
+  options.inject_command = command;
+  options.inject_stall = fields == 3;
+  return {};
+}
+
+/// A file name of an output's name: anything but a path.
+std::string fileName(std::string_view name) {
+  std::string result(name);
+  for (char &c : result)
+    if (c == '/' || c == '\0')
+      c = '_';
+  return result;
+}
+
+class Application {
+public:
+  Application(const CommandLine &options, const ProgramView &program,
+              bool speaks)
+      : options(options), p(program), speaks(speaks) {}
+
+  Status run() {
+    WEFT_TRY(chooseProgram());
+    WEFT_TRY(checkNames());
+    WEFT_TRY(open());
+    WEFT_TRY(bindInputs());
+    if (options.bench)
+      WEFT_TRY(bench(session, p, programName.c_str(), options, speaks));
+    else
+      WEFT_TRY(runOnce());
+    WEFT_TRY(giveOutputs());
+    if (!options.trace.empty()) {
+      WEFT_TRY(call([&](weft_status *s) {
+        std::string path = options.trace;
+        if (weft_first_local_rank(session) != 0)
+          path += "." + std::to_string(weft_first_local_rank(session));
+        return weft_write_trace(session, path.c_str(), s);
+      }));
+      say(speaks, "wrote the trace to %s", options.trace.c_str());
+    }
+    return {};
+  }
+
+  weft_session *session = nullptr;
+
+private:
+  template <typename Call> Status call(Call function) {
+    return checked(function);
+  }
+
+  Status chooseProgram() {
+    if (p.Programs().empty())
+      return Status::internal("the executable has no program");
+    std::string known;
+    for (const Program &entry : p.Programs()) {
+      if (!program &&
+          (options.program.empty() || p.string(entry.name) == options.program))
+        program = &entry;
+      known += (known.empty() ? "" : ", ") + std::string(p.string(entry.name));
+    }
+    if (!program)
+      return {StatusCode::Usage, "there is no program '" + options.program +
+                                     "'; there is " + known};
+    programName = std::string(p.string(program->name));
+    if (options.ranks != 0 && options.ranks != p.numRanks())
+      return {StatusCode::Usage,
+              "the program is for " + std::to_string(p.numRanks()) +
+                  " ranks, not " + std::to_string(options.ranks) +
+                  "; run it with -n " + std::to_string(p.numRanks()) +
+                  ", or compile it with another --mesh"};
+    return {};
+  }
+
+  const Port *find(Range ports, const std::string &name) const {
+    for (const Port &port : p.Ports().slice(ports))
+      if (p.string(port.name) == name)
+        return &port;
+    return nullptr;
+  }
+
+  /// All names on the command line, before anything slow happens.
+  Status checkNames() {
+    auto known = [&](Range ports) {
+      std::string text;
+      for (const Port &port : p.Ports().slice(ports))
+        text += (text.empty() ? "" : ", ") + std::string(p.string(port.name));
+      return text.empty() ? std::string("none") : text;
+    };
+    for (const auto &[name, path] : options.inputs)
+      if (!find(program->inputs, name))
+        return {StatusCode::Usage, "there is no input '" + name +
+                                       "'; there is " + known(program->inputs)};
+    for (const auto &[name, path] : options.expected)
+      if (!find(program->outputs, name))
+        return {StatusCode::Usage, "there is no output '" + name +
+                                       "'; there is " +
+                                       known(program->outputs)};
+    if (options.bench)
+      return {};
+    std::string missing;
+    for (const Port &port : p.Ports().slice(program->inputs)) {
+      std::string name(p.string(port.name));
+      if (!given(name))
+        missing += " --input " + name + "=FILE.npy";
+    }
+    if (!missing.empty())
+      return {StatusCode::Usage, "inputs are missing; add" + missing};
+    return {};
+  }
+
+  bool given(const std::string &name) const {
+    for (const auto &entry : options.inputs)
+      if (entry.first == name)
+        return true;
+    return false;
+  }
+
+  Status open() {
+    double start = now();
+    weft_options settings;
+    weft_options_init(&settings);
+    settings.comm = options.comm.c_str();
+    settings.threads_per_rank = options.threads;
+    settings.timeout_seconds = options.timeout;
+    if (!options.modelDirectory.empty())
+      settings.model_directory = options.modelDirectory.c_str();
+    if (!options.inject.empty())
+      WEFT_TRY(parseInjection(options.inject, settings));
+    if (!options.trace.empty())
+      settings.trace_commands = 1 << 16;
+    WEFT_TRY(call([&](weft_status *s) {
+      return weft_open(weft_program_blob, weft_program_blob_size,
+                       weft_kernel_table, weft_kernel_count, &settings,
+                       &session, s);
+    }));
+    weft_statistics statistics;
+    weft_get_statistics(session, &statistics);
+    say(speaks, "%lld ranks over %s, %u threads each, %.1f MiB a rank (%.2f s)",
+        static_cast<long long>(weft_num_ranks(session)), options.comm.c_str(),
+        statistics.threads_per_rank, double(statistics.arena_bytes) / (1 << 20),
+        now() - start);
+    start = now();
+    WEFT_TRY(call([&](weft_status *s) { return weft_load_state(session, s); }));
+    if (!p.States().empty())
+      say(speaks, "loaded %zu tensors of state (%.2f s)", p.States().size(),
+          now() - start);
+    return {};
+  }
+
+  Status bindInputs() {
+    for (const auto &[name, path] : options.inputs)
+      WEFT_TRY(call([&, name = name, path = path](weft_status *s) {
+        return weft_set_input_file(session, programName.c_str(), name.c_str(),
+                                   path.c_str(), s);
+      }));
+    for (const Port &port : p.Ports().slice(program->inputs))
+      if (!given(std::string(p.string(port.name))))
+        say(speaks, "input '%s' is zeros, as --input gives none",
+            std::string(p.string(port.name)).c_str());
+    return {};
+  }
+
+  Status runOnce() {
+    double start = now();
+    WEFT_TRY(call([&](weft_status *s) {
+      return weft_run(session, programName.c_str(), s);
+    }));
+    say(speaks, "ran '%s' (%.3f s)", programName.c_str(), now() - start);
+    return {};
+  }
+
+  Status giveOutputs() {
+    if (!options.outputDirectory.empty()) {
+      if (mkdir(options.outputDirectory.c_str(), 0777) != 0 && errno != EEXIST)
+        return Status::user("'" + options.outputDirectory +
+                            "' cannot be made: " + std::strerror(errno));
+      for (const Port &port : p.Ports().slice(program->outputs)) {
+        std::string name(p.string(port.name));
+        std::string path =
+            options.outputDirectory + "/" + fileName(name) + ".npy";
+        WEFT_TRY(call([&](weft_status *s) {
+          return weft_write_output(session, programName.c_str(), name.c_str(),
+                                   path.c_str(), s);
+        }));
+        say(speaks, "wrote %s", path.c_str());
+      }
+    }
+    Status result;
+    for (const auto &[name, path] : options.expected) {
+      Status status =
+          compareOutput(session, p, programName.c_str(),
+                        *find(program->outputs, name), path, options, speaks);
+      if (result.ok())
+        result = status;
+    }
+    bool wholeHere = weft_num_local_ranks(session) == weft_num_ranks(session);
+    if (options.outputDirectory.empty() && options.expected.empty() &&
+        !options.bench && wholeHere)
+      for (const Port &port : p.Ports().slice(program->outputs))
+        WEFT_TRY(printOutput(session, p, programName.c_str(), port));
+    return result;
+  }
+
+  const CommandLine &options;
+  const ProgramView &p;
+  bool speaks;
+  const Program *program = nullptr;
+  std::string programName;
+};
+
+int finish(const Status &status, bool speaks) {
+  if (!status.ok() && speaks)
+    std::fprintf(stderr, "weft: error: %s\n", status.text().c_str());
+  return int(status.code());
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CommandLine options;
+  bool speaks = isFirstProcess();
+  Status status = parseCommandLine({argv + 1, argv + argc}, false, options);
+  if (!status.ok())
+    return finish(status, speaks);
+  if (options.help) {
+    std::fputs(helpText(argv[0], false).c_str(), stdout);
+    return 0;
+  }
+  ProgramView program;
+  status =
+      ProgramView::open(weft_program_blob, weft_program_blob_size, program);
+  if (!status.ok())
+    return finish(status, speaks);
+  if (options.info || options.dump || options.countRanks) {
+    std::string text = options.info ? infoText(program)
+                       : options.dump
+                           ? dump(program)
+                           : std::to_string(program.numRanks()) + "\n";
+    std::fputs(text.c_str(), stdout);
+    return 0;
+  }
+  bool launched = startedByLauncher();
+  if (options.comm.empty())
+    options.comm = launched ? "mpi" : "inproc";
+  if (options.comm == "mpi" && !launched && program.numRanks() != 1)
+    return finish({StatusCode::Usage,
+                   "MPI ranks are started by mpirun: mpirun -n " +
+                       std::to_string(program.numRanks()) + " " + argv[0] +
+                       " ..., or weft-run --comm mpi " + argv[0] + " ..."},
+                  speaks);
+  Application application(options, program, speaks);
+  status = application.run();
+  // Any rank may be the one that failed first, so each speaks for itself then.
+  bool own = status.code() != StatusCode::Usage;
+  int code = finish(status, speaks || own);
+  std::fflush(stdout);
+  if (!status.ok() && application.session)
+    weft_abort_job(application.session, code);
+  weft_close(application.session);
+  // A rank that does not come back must not keep the process alive.
+  if (code == int(StatusCode::Hang) || code == int(StatusCode::RankFailed))
+    _exit(code);
+  return code;
+}

@@ -1,0 +1,195 @@
+// Program info, output values, comparisons.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Report.h"
+
+#include "../lib/Convert.h"
+
+#include "weft/runtime/Npy.h"
+
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+using namespace weft::runtime;
+
+void weft::runtime::say(bool speaks, const char *format, ...) {
+  if (!speaks)
+    return;
+  va_list arguments;
+  va_start(arguments, format);
+  std::fputs("weft: ", stderr);
+  std::vfprintf(stderr, format, arguments);
+  std::fputc('\n', stderr);
+  va_end(arguments);
+}
+
+namespace {
+
+std::vector<int64_t> shapeOf(const ProgramView &p, const Port &port) {
+  return {p.ints(port.shape).begin(), p.ints(port.shape).end()};
+}
+
+std::string portText(const ProgramView &p, const Port &port) {
+  return std::string(p.string(port.name)) + ": " + shapeText(shapeOf(p, port)) +
+         " " + dtypeName(port.dtype);
+}
+
+std::string mebibytes(uint64_t bytes) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / (1 << 20));
+  return text;
+}
+
+Status readOutput(weft_session *session, const ProgramView &p,
+                  const char *program, const Port &port,
+                  std::vector<char> &data) {
+  std::string name(p.string(port.name));
+  return checked([&](weft_status *status) {
+    return weft_get_output(session, program, name.c_str(), data.data(),
+                           data.size(), status);
+  });
+}
+
+std::vector<double> asDoubles(DType type, const void *data, int64_t count) {
+  std::vector<double> values(size_t(count), 0.0);
+  convertElements(type, data, DType::F64, values.data(), count);
+  return values;
+}
+
+int64_t numElements(const std::vector<int64_t> &shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+} // namespace
+
+std::string weft::runtime::infoText(const ProgramView &p) {
+  const ModuleInfo &info = p.info();
+  std::string text = "model " + std::string(p.string(info.modelName)) +
+                     ", compiled by weft " +
+                     std::string(p.string(info.weftVersion)) + " for " +
+                     std::string(p.string(info.target)) + "\nmesh";
+  for (const MeshAxis &axis : p.MeshAxes())
+    text += " " + std::string(p.string(axis.name)) + "=" +
+            std::to_string(axis.size);
+  text += " (" + std::to_string(p.numRanks()) + " ranks)\n";
+  for (size_t i = 0; i < p.Stages().size(); ++i) {
+    const Stage &stage = p.Stages()[i];
+    text += p.Stages().size() > 1
+                ? "memory per rank of stage " + std::to_string(i) + ": "
+                : "memory per rank: ";
+    text += mebibytes(stage.arenaBytes);
+    for (unsigned c = 0; c < kNumBufferClasses; ++c)
+      if (stage.peakBytes[c] != 0)
+        text += std::string(c ? ", " : " (") + bufferClassName(BufferClass(c)) +
+                " " + mebibytes(stage.peakBytes[c]);
+    text += ")\n";
+  }
+  uint64_t parameters = 0;
+  for (const State &state : p.States()) {
+    uint64_t elements = 1;
+    for (int64_t size : p.ints(state.shape))
+      elements *= uint64_t(size);
+    parameters += elements;
+  }
+  text += "state: " + std::to_string(p.States().size()) + " tensors, " +
+          std::to_string(parameters) + " elements\n";
+  for (const Program &program : p.Programs()) {
+    uint64_t commands = 0;
+    for (const Body &body : p.Bodies().slice(program.bodies))
+      commands += body.commands.count;
+    text += "program " + std::string(p.string(program.name)) + ": " +
+            std::to_string(commands) + " commands\n";
+    for (const Port &port : p.Ports().slice(program.inputs))
+      text += "  input  " + portText(p, port) + "\n";
+    for (const Port &port : p.Ports().slice(program.outputs))
+      text += "  output " + portText(p, port) + "\n";
+  }
+  return text;
+}
+
+Status weft::runtime::printOutput(weft_session *session, const ProgramView &p,
+                                  const char *program, const Port &port) {
+  std::vector<int64_t> shape = shapeOf(p, port);
+  int64_t count = numElements(shape);
+  std::vector<char> data(size_t(count) * dtypeBytes(port.dtype));
+  WEFT_TRY(readOutput(session, p, program, port, data));
+  std::vector<double> values = asDoubles(port.dtype, data.data(), count);
+  std::printf("%s = [", portText(p, port).c_str());
+  for (int64_t i = 0; i < count && i < 8; ++i)
+    std::printf(i ? ", %.6g" : "%.6g", values[size_t(i)]);
+  double low = HUGE_VAL, high = -HUGE_VAL, sum = 0;
+  for (double value : values) {
+    low = value < low ? value : low;
+    high = value > high ? value : high;
+    sum += value;
+  }
+  std::printf(count > 8 ? ", ...]" : "]");
+  if (count > 8)
+    std::printf(" min %.6g max %.6g mean %.6g", low, high, sum / double(count));
+  std::printf("\n");
+  return {};
+}
+
+Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
+                                    const char *program, const Port &port,
+                                    const std::string &path,
+                                    const CommandLine &options, bool speaks) {
+  NpyFile file;
+  WEFT_TRY(NpyFile::open(path, file));
+  std::vector<int64_t> shape = shapeOf(p, port);
+  std::string name(p.string(port.name));
+  if (file.shape() != shape)
+    return Status::user("output '" + name + "' is " + shapeText(shape) +
+                        ", but '" + path + "' is " + shapeText(file.shape()));
+  int64_t count = numElements(shape);
+  std::vector<double> expected = asDoubles(file.dtype(), file.data(), count);
+  // Elements of other processes keep the expected value, rounded.
+  std::vector<char> data(size_t(count) * dtypeBytes(port.dtype));
+  convertElements(DType::F64, expected.data(), port.dtype, data.data(), count);
+  WEFT_TRY(readOutput(session, p, program, port, data));
+  std::vector<double> found = asDoubles(port.dtype, data.data(), count);
+  double worst = 0, largest = 0, excess = 0;
+  int64_t worstAt = 0, wrong = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double y = found[size_t(i)], e = expected[size_t(i)];
+    bool same = y == e || (y != y && e != e);
+    double error = same ? 0 : std::fabs(y - e);
+    if (error != error)
+      error = HUGE_VAL;
+    if (std::isfinite(e))
+      largest = std::fmax(largest, std::fabs(e));
+    double limit = options.atol + options.rtol * std::fabs(e);
+    wrong += !(error <= limit);
+    excess = std::fmax(excess, error <= limit ? 0 : 1);
+    if (error > worst) {
+      worst = error;
+      worstAt = i;
+    }
+  }
+  auto reduced = [&](double value, double &result) {
+    return checked([&](weft_status *status) {
+      return weft_reduce_max(session, value, &result, status);
+    });
+  };
+  double everywhere = 0, anyExcess = 0;
+  WEFT_TRY(reduced(worst, everywhere));
+  WEFT_TRY(reduced(excess, anyExcess));
+  say(speaks || excess > 0,
+      "%s: max error %.3g, relative to the largest value %.3g (rtol %g, atol "
+      "%g): %s",
+      name.c_str(), everywhere, everywhere / std::fmax(largest, 1e-300),
+      options.rtol, options.atol, anyExcess > 0 ? "DIFFERENT" : "ok");
+  if (excess > 0)
+    return Status::user("output '" + name + "' differs from '" + path +
+                        "' in " + std::to_string(wrong) + " of " +
+                        std::to_string(count) + " elements, most at element " +
+                        std::to_string(worstAt) + ": found " +
+                        std::to_string(found[size_t(worstAt)]) + ", expected " +
+                        std::to_string(expected[size_t(worstAt)]));
+  if (anyExcess > 0)
+    return Status::user("output '" + name + "' differs on another rank");
+  return {};
+}

@@ -1,0 +1,44 @@
+// What a run tells: program info, output values, comparisons, timings.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_MAIN_REPORT_H
+#define WEFT_RUNTIME_MAIN_REPORT_H
+
+#include "CommandLine.h"
+
+#include "weft/runtime/Runtime.h"
+
+namespace weft::runtime {
+
+/// One line on stderr, from one process of the job.
+void say(bool speaks, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/// Text of --info.
+std::string infoText(const ProgramView &program);
+
+/// Calls a C interface function that ends in a weft_status.
+template <typename Call> Status checked(Call call) {
+  weft_status status;
+  status.code = 0;
+  status.text[0] = 0;
+  int32_t code = call(&status);
+  return code == 0 ? Status() : Status{StatusCode(code), status.text};
+}
+
+/// Prints shape, range and first values of an output that is wholly local.
+Status printOutput(weft_session *session, const ProgramView &program,
+                   const char *name, const Port &port);
+
+/// Compares an output with a file; a mismatch is a UserError.
+Status compareOutput(weft_session *session, const ProgramView &program,
+                     const char *programName, const Port &port,
+                     const std::string &path, const CommandLine &options,
+                     bool speaks);
+
+/// Times runs and prints the result to stdout.
+Status bench(weft_session *session, const ProgramView &program,
+             const char *programName, const CommandLine &options, bool speaks);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_MAIN_REPORT_H

@@ -1,0 +1,562 @@
+// Library calls against plain loops in double precision.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Harness.h"
+
+#include "../../../runtime/lib/Convert.h"
+
+#include <cmath>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// max |y - e| / max |e|, as the project's numerics rules define an error.
+template <typename T>
+double errorOf(const std::vector<T> &found, const std::vector<double> &exact) {
+  double worst = 0, largest = 1e-30;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    double difference = std::fabs(double(found[i]) - exact[i]);
+    worst = difference > worst || difference != difference ? difference : worst;
+    largest = std::fmax(largest, std::fabs(exact[i]));
+  }
+  return worst / largest;
+}
+
+double activate(Activation activation, double x) {
+  switch (activation) {
+  case Activation::None:
+    break;
+  case Activation::Relu:
+    return x < 0 ? 0 : x;
+  case Activation::GeluErf:
+    return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+  case Activation::GeluTanh:
+    return 0.5 * x *
+           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  case Activation::Silu:
+    return x / (1 + std::exp(-x));
+  }
+  return x;
+}
+
+struct GemmCase {
+  int64_t batch, m, n, k;
+  bool transposeA, transposeB, broadcastA, broadcastB;
+  Activation activation;
+  bool bias, residual, accumulate;
+  double alpha;
+  int64_t gap; // extra elements between rows: strides unlike the sizes
+};
+
+template <typename T>
+void testGemm(const GemmCase &c, DType dtype, double limit) {
+  Harness h;
+  auto stored = [&](int64_t rows, int64_t columns, bool transposed) {
+    return transposed ? std::pair(columns, rows) : std::pair(rows, columns);
+  };
+  auto strides = [&](int64_t rows, int64_t columns, bool transposed,
+                     bool broadcast) {
+    auto [r, s] = stored(rows, columns, transposed);
+    int64_t pitch = s + c.gap;
+    int64_t each = broadcast ? 0 : r * pitch;
+    return transposed ? Harness::Ints{each, 1, pitch}
+                      : Harness::Ints{each, pitch, 1};
+  };
+  auto count = [&](int64_t rows, int64_t columns, bool transposed,
+                   bool broadcast) {
+    auto [r, s] = stored(rows, columns, transposed);
+    return (broadcast ? 1 : c.batch) * r * (s + c.gap);
+  };
+  int64_t countA = count(c.m, c.k, c.transposeA, c.broadcastA);
+  int64_t countB = count(c.k, c.n, c.transposeB, c.broadcastB);
+  int64_t countC = count(c.m, c.n, false, false);
+  Id a = h.input("a", dtype, {countA}), b = h.input("b", dtype, {countB});
+  Id bias = h.input("bias", dtype, {c.n});
+  Id residual = h.input("residual", dtype, {countC});
+  Id old = h.input("old", dtype, {countC});
+  Id out = h.output("c", dtype, {countC});
+  h.begin();
+  Gemm params{};
+  params.accumulator = dtype == DType::F64 ? DType::F64 : DType::F32;
+  params.activation = c.activation;
+  params.accumulate = c.accumulate;
+  params.hasBias = c.bias;
+  params.hasResidual = c.residual;
+  params.alpha = c.alpha;
+  Harness::Ints sa = strides(c.m, c.k, c.transposeA, c.broadcastA),
+                sb = strides(c.k, c.n, c.transposeB, c.broadcastB),
+                sc = strides(c.m, c.n, false, false);
+  ProgramBuilder &p = h.builder;
+  std::vector<View> views = {p.view(a, dtype, 0, {c.batch, c.m, c.k}, sa),
+                             p.view(b, dtype, 0, {c.batch, c.k, c.n}, sb),
+                             p.view(out, dtype, 0, {c.batch, c.m, c.n}, sc)};
+  if (c.bias)
+    views.push_back(p.view(bias, dtype, 0, {c.batch, c.m, c.n}, {0, 0, 1}));
+  if (c.residual)
+    views.push_back(p.view(residual, dtype, 0, {c.batch, c.m, c.n}, sc));
+  p.copy({}, p.view(old), p.view(out));
+  p.gemm({0, "gemm"}, params, views);
+  ASSERT_OK(h.open());
+  auto va = randomValues<T>(countA, 1), vb = randomValues<T>(countB, 2);
+  auto vBias = randomValues<T>(c.n, 3), vResidual = randomValues<T>(countC, 4);
+  auto vOld = randomValues<T>(countC, 5);
+  h.set("a", va), h.set("b", vb), h.set("bias", vBias);
+  h.set("residual", vResidual), h.set("old", vOld);
+  ASSERT_OK(h.run());
+  auto found = h.get<T>("c", countC);
+  std::vector<double> exact(vOld.begin(), vOld.end());
+  for (int64_t e = 0; e < c.batch; ++e)
+    for (int64_t i = 0; i < c.m; ++i)
+      for (int64_t j = 0; j < c.n; ++j) {
+        double sum = 0;
+        for (int64_t q = 0; q < c.k; ++q)
+          sum += double(va[e * sa[0] + i * sa[1] + q * sa[2]]) *
+                 double(vb[e * sb[0] + q * sb[1] + j * sb[2]]);
+        sum *= c.alpha;
+        if (c.bias)
+          sum += double(vBias[j]);
+        sum = activate(c.activation, sum);
+        int64_t at = e * sc[0] + i * sc[1] + j;
+        if (c.residual)
+          sum += double(vResidual[at]);
+        if (c.accumulate)
+          sum += double(vOld[at]);
+        exact[at] = sum;
+      }
+  EXPECT_LE(errorOf(found, exact), limit)
+      << c.m << "x" << c.n << "x" << c.k << " of " << dtypeName(dtype);
+}
+
+TEST(Gemm, AgreesWithPlainLoops) {
+  const Activation acts[] = {Activation::None, Activation::Relu,
+                             Activation::GeluErf, Activation::GeluTanh,
+                             Activation::Silu};
+  const int64_t sizes[][3] = {{1, 1, 1},     {5, 7, 3},     {12, 32, 16},
+                              {13, 33, 65},  {1, 100, 40},  {100, 1, 40},
+                              {64, 96, 200}, {130, 70, 300}};
+  unsigned index = 0;
+  for (auto [m, n, k] : sizes)
+    for (unsigned variant = 0; variant < 8; ++variant, ++index) {
+      GemmCase c{};
+      c.batch = 1 + variant % 3;
+      c.m = m, c.n = n, c.k = k;
+      c.transposeA = variant & 1, c.transposeB = variant & 2;
+      c.broadcastA = variant == 5, c.broadcastB = variant == 6;
+      c.activation = acts[index % 5];
+      c.bias = index & 1, c.residual = index & 4, c.accumulate = index & 2;
+      c.alpha = variant == 3 ? 0.125 : 1;
+      c.gap = variant == 4 ? 3 : 0;
+      testGemm<float>(c, DType::F32, 2e-6);
+      testGemm<double>(c, DType::F64, 1e-14);
+      testGemm<BFloat16>(c, DType::BF16, 5e-3);
+      testGemm<Float16>(c, DType::F16, 6e-4);
+    }
+}
+
+TEST(Gemm, EmptyContractionIsTheEpilogueOfZero) {
+  GemmCase c{
+      1,    4,     5,     0, false, false, false, false, Activation::None,
+      true, false, false, 1, 0};
+  testGemm<float>(c, DType::F32, 0);
+}
+
+TEST(Gemm, IntegersWrap) {
+  Harness h;
+  Id a = h.input("a", DType::I8, {2, 3}), b = h.input("b", DType::I8, {3, 2});
+  Id c = h.output("c", DType::I32, {2, 2});
+  h.begin();
+  Gemm params{};
+  params.accumulator = DType::I32;
+  params.alpha = 1;
+  ProgramBuilder &p = h.builder;
+  p.gemm({}, params, {p.view(a), p.view(b), p.view(c)});
+  ASSERT_OK(h.open());
+  h.set<int8_t>("a", {-128, 127, 1, 2, -3, 4});
+  h.set<int8_t>("b", {-128, 1, 127, 2, 3, 4});
+  ASSERT_OK(h.run());
+  EXPECT_EQ(h.get<int32_t>("c", 4),
+            (std::vector<int32_t>{16384 + 16129 + 3, -128 + 254 + 4,
+                                  -256 - 381 + 12, 2 - 6 + 16}));
+}
+
+// One sum per element in one order: cutting rows or columns changes no bit, so
+// tensor-parallel columns agree with the whole product.
+TEST(Gemm, PartsHaveTheBitsOfTheWhole) {
+  auto product = [](int64_t m, int64_t n, int64_t firstColumn) {
+    Harness h;
+    Id a = h.input("a", DType::F32, {m, 300});
+    Id b = h.input("b", DType::F32, {300, 96}),
+       c = h.output("c", DType::F32, {m, n});
+    h.begin();
+    Gemm params{};
+    params.accumulator = DType::F32;
+    params.alpha = 1;
+    ProgramBuilder &p = h.builder;
+    p.gemm({}, params,
+           {p.view(a),
+            p.view(b, DType::F32, firstColumn * 4, {300, n}, {96, 1}),
+            p.view(c)});
+    EXPECT_OK(h.open());
+    h.set("a", randomValues<float>(m * 300, 7));
+    h.set("b", randomValues<float>(300 * 96, 8));
+    EXPECT_OK(h.run());
+    return h.get<float>("c", m * n);
+  };
+  std::vector<float> whole = product(50, 96, 0);
+  for (int64_t first : {0, 16, 48, 83})
+    for (int64_t m : {1, 17, 50}) {
+      int64_t n = first == 83 ? 13 : 16;
+      std::vector<float> part = product(m, n, first);
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j)
+          ASSERT_EQ(part[i * n + j], whole[i * 96 + first + j]);
+    }
+}
+
+struct AttentionCase {
+  int64_t b, h, g, s, t, d, e;
+  bool causal;
+  int mask; // 0 none, 1 additive, 2 bool, 3 bool with fully masked rows
+  double softcap;
+  int64_t keys; // that count
+};
+
+template <typename T>
+void testAttention(const AttentionCase &c, DType dtype, double limit) {
+  Harness h;
+  // [b, s, h, d] in memory, as models have it: strides unlike the view's order.
+  Id q = h.input("q", dtype, {c.b, c.s, c.h, c.d});
+  Id k = h.input("k", dtype, {c.b, c.t, c.g, c.d});
+  Id v = h.input("v", dtype, {c.b, c.t, c.g, c.e});
+  bool isBool = c.mask >= 2;
+  DType maskType = isBool ? DType::Bool : dtype;
+  Id mask = h.input("mask", maskType, {c.s, c.t});
+  Id out = h.output("out", dtype, {c.b, c.s, c.h, c.e});
+  DType sumType = dtype == DType::F64 ? DType::F64 : DType::F32;
+  Id sum = h.output("sum", sumType, {c.b, c.h, c.s});
+  h.begin();
+  ProgramBuilder &p = h.builder;
+  auto heads = [&](Id id, int64_t heads, int64_t length, int64_t width) {
+    return p.view(id, dtype, 0, {c.b, heads, length, width},
+                  {length * heads * width, width, heads * width, 1});
+  };
+  Attention params{};
+  params.scale = 1 / std::sqrt(double(c.d));
+  params.causal = c.causal;
+  params.softcap = c.softcap;
+  params.hasMask = c.mask != 0;
+  params.hasLogSumExp = 1;
+  params.keyLength = p.addValue(p.constant(c.keys));
+  std::vector<View> views = {heads(q, c.h, c.s, c.d), heads(k, c.g, c.t, c.d),
+                             heads(v, c.g, c.t, c.e),
+                             heads(out, c.h, c.s, c.e)};
+  if (c.mask)
+    views.push_back(
+        p.view(mask, maskType, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
+  views.push_back(p.view(sum));
+  p.attention({0, "attention"}, params, views);
+  ASSERT_OK(h.open());
+  auto vq = randomValues<T>(c.b * c.s * c.h * c.d, 1, 2),
+       vk = randomValues<T>(c.b * c.t * c.g * c.d, 2, 2),
+       vv = randomValues<T>(c.b * c.t * c.g * c.e, 3);
+  auto additive = randomValues<T>(c.s * c.t, 4);
+  std::vector<uint8_t> allowed(c.s * c.t);
+  for (int64_t i = 0; i < c.s; ++i)
+    for (int64_t j = 0; j < c.t; ++j)
+      allowed[i * c.t + j] =
+          (i * 7 + j * 3) % 5 != 0 && !(c.mask == 3 && i % 3 == 1);
+  h.set("q", vq), h.set("k", vk), h.set("v", vv);
+  if (isBool)
+    h.set("mask", allowed);
+  else
+    h.set("mask", additive);
+  ASSERT_OK(h.run());
+  auto found = h.get<T>("out", c.b * c.s * c.h * c.e);
+  std::vector<double> exact(found.size()), exactSum;
+  for (int64_t b = 0; b < c.b; ++b)
+    for (int64_t head = 0; head < c.h; ++head)
+      for (int64_t i = 0; i < c.s; ++i) {
+        int64_t group = head / (c.h / c.g);
+        std::vector<double> weight(c.t, -HUGE_VAL);
+        double most = -HUGE_VAL, total = 0;
+        for (int64_t j = 0; j < c.keys; ++j) {
+          if (c.causal && j > i + c.keys - c.s)
+            continue;
+          double x = 0;
+          for (int64_t d = 0; d < c.d; ++d)
+            x += double(vq[((b * c.s + i) * c.h + head) * c.d + d]) *
+                 double(vk[((b * c.t + j) * c.g + group) * c.d + d]);
+          x *= params.scale;
+          if (c.softcap > 0)
+            x = c.softcap * std::tanh(x / c.softcap);
+          if (c.mask == 1)
+            x += double(additive[i * c.t + j]);
+          if (c.mask >= 2 && !allowed[i * c.t + j])
+            x = -HUGE_VAL;
+          weight[j] = x;
+          most = std::fmax(most, x);
+        }
+        for (double &w : weight) {
+          w = most == -HUGE_VAL ? 0 : std::exp(w - most);
+          total += w;
+        }
+        exactSum.push_back(total == 0 ? -HUGE_VAL : most + std::log(total));
+        for (int64_t e = 0; e < c.e; ++e) {
+          double value = 0;
+          for (int64_t j = 0; j < c.t; ++j)
+            if (weight[j] != 0)
+              value += weight[j] / total *
+                       double(vv[((b * c.t + j) * c.g + group) * c.e + e]);
+          exact[((b * c.s + i) * c.h + head) * c.e + e] = value;
+        }
+      }
+  EXPECT_LE(errorOf(found, exact), limit) << c.s << " of " << c.t;
+  std::vector<double> sums;
+  if (dtype == DType::F64)
+    sums = h.get<double>("sum", exactSum.size());
+  else
+    for (float value : h.get<float>("sum", exactSum.size()))
+      sums.push_back(value);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (exactSum[i] == -HUGE_VAL)
+      EXPECT_EQ(sums[i], -HUGE_VAL);
+    else
+      EXPECT_NEAR(sums[i], exactSum[i],
+                  dtype == DType::F64 ? 1e-12
+                                      : 1e-4 * (1 + std::fabs(exactSum[i])));
+  }
+}
+
+TEST(Attention, AgreesWithPlainLoops) {
+  const AttentionCase cases[] = {
+      {1, 1, 1, 1, 1, 4, 4, false, 0, 0, 1},
+      {2, 3, 3, 17, 17, 16, 16, false, 0, 0, 17},
+      {1, 4, 2, 40, 40, 32, 24, true, 0, 0, 40},
+      {1, 6, 1, 5, 300, 64, 64, true, 0, 0, 300}, // one key head, bottom right
+      {1, 2, 2, 300, 300, 16, 40, true, 0, 0, 300}, // several blocks of each
+      {1, 2, 2, 20, 9, 8, 8, true, 0, 0, 9},        // rows that see nothing
+      {2, 2, 1, 33, 150, 16, 16, false, 1, 0, 150}, // additive mask
+      {1, 2, 2, 33, 150, 16, 16, false, 2, 0, 150}, // bool mask
+      {1, 2, 2, 33, 150, 16, 16, true, 3, 0, 150},  // fully masked rows
+      {1, 2, 2, 33, 50, 16, 16, false, 0, 5, 50},   // softcap
+      {1, 4, 2, 1, 200, 64, 64, true, 0, 0, 131},   // a decode step
+      {1, 2, 2, 3, 20, 8, 8, false, 0, 0, 0},       // no keys at all
+  };
+  for (const AttentionCase &c : cases) {
+    testAttention<float>(c, DType::F32, 3e-6);
+    testAttention<double>(c, DType::F64, 1e-13);
+    testAttention<BFloat16>(c, DType::BF16, 6e-3);
+    testAttention<Float16>(c, DType::F16, 1e-3);
+  }
+}
+
+struct ConvolutionCase {
+  int64_t n, c, m, groups;
+  Harness::Ints in, kernel, strides, dilations, pads, out;
+  bool transposed, bias;
+  Activation activation;
+};
+
+template <typename T>
+void testConvolution(const ConvolutionCase &c, DType dtype, double limit) {
+  Harness h;
+  size_t spatial = c.in.size();
+  auto join = [](int64_t a, int64_t b, const Harness::Ints &rest) {
+    Harness::Ints result{a, b};
+    result.insert(result.end(), rest.begin(), rest.end());
+    return result;
+  };
+  auto count = [](const Harness::Ints &shape) {
+    int64_t n = 1;
+    for (int64_t size : shape)
+      n *= size;
+    return n;
+  };
+  Harness::Ints xs = join(c.n, c.c, c.in), ys = join(c.n, c.m, c.out);
+  Harness::Ints ws = c.transposed ? join(c.c, c.m / c.groups, c.kernel)
+                                  : join(c.m, c.c / c.groups, c.kernel);
+  Id x = h.input("x", dtype, xs), w = h.input("w", dtype, ws);
+  Id bias = h.input("bias", dtype, {c.m}), y = h.output("y", dtype, ys);
+  h.begin();
+  ProgramBuilder &p = h.builder;
+  Convolution params{};
+  params.transposed = c.transposed;
+  params.hasBias = c.bias;
+  params.activation = c.activation;
+  params.groups = uint32_t(c.groups);
+  params.strides = p.ints(c.strides);
+  params.dilations = p.ints(c.dilations);
+  params.padsBegin = p.ints(c.pads);
+  std::vector<View> views = {p.view(x), p.view(w), p.view(y)};
+  if (c.bias)
+    views.push_back(p.view(bias));
+  p.convolution({0, "conv"}, params, views);
+  ASSERT_OK(h.open());
+  auto vx = randomValues<T>(count(xs), 1), vw = randomValues<T>(count(ws), 2),
+       vb = randomValues<T>(c.m, 3);
+  h.set("x", vx), h.set("w", vw), h.set("bias", vb);
+  ASSERT_OK(h.run());
+  auto found = h.get<T>("y", count(ys));
+  // Scatter every product to its output: the definition, in either direction.
+  std::vector<double> exact(count(ys), 0.0);
+  int64_t inPer = c.c / c.groups, outPer = c.m / c.groups;
+  auto unravel = [&](int64_t index, const Harness::Ints &shape) {
+    Harness::Ints at(shape.size());
+    for (size_t d = shape.size(); d-- > 0; index /= shape[d])
+      at[d] = index % shape[d];
+    return at;
+  };
+  for (int64_t n = 0; n < c.n; ++n)
+    for (int64_t ci = 0; ci < c.c; ++ci)
+      for (int64_t mi = 0; mi < outPer; ++mi) {
+        int64_t m = ci / inPer * outPer + mi;
+        for (int64_t i = 0; i < count(c.in); ++i)
+          for (int64_t q = 0; q < count(c.kernel); ++q) {
+            Harness::Ints at = unravel(i, c.in), tap = unravel(q, c.kernel);
+            int64_t target = 0;
+            bool inside = true;
+            for (size_t d = 0; d < spatial; ++d) {
+              int64_t o;
+              if (c.transposed) {
+                o = at[d] * c.strides[d] - c.pads[d] + tap[d] * c.dilations[d];
+              } else {
+                int64_t scaled = at[d] + c.pads[d] - tap[d] * c.dilations[d];
+                inside &= scaled % c.strides[d] == 0;
+                o = scaled / c.strides[d];
+                inside &= scaled >= 0;
+              }
+              inside &= o >= 0 && o < c.out[d];
+              target = target * c.out[d] + o;
+            }
+            if (!inside)
+              continue;
+            int64_t weight =
+                c.transposed ? ci * outPer + mi : m * inPer + ci % inPer;
+            exact[(n * c.m + m) * count(c.out) + target] +=
+                double(vx[(n * c.c + ci) * count(c.in) + i]) *
+                double(vw[weight * count(c.kernel) + q]);
+          }
+      }
+  for (int64_t i = 0; i < count(ys); ++i) {
+    double b = c.bias ? double(vb[i / count(c.out) % c.m]) : 0.0;
+    exact[i] = activate(c.activation, exact[i] + b);
+  }
+  EXPECT_LE(errorOf(found, exact), limit);
+}
+
+TEST(Convolution, AgreesWithPlainLoops) {
+  const ConvolutionCase cases[] = {
+      {2,
+       3,
+       8,
+       1,
+       {12, 10},
+       {3, 3},
+       {1, 1},
+       {1, 1},
+       {1, 1},
+       {12, 10},
+       false,
+       true,
+       Activation::Relu},
+      {1,
+       4,
+       6,
+       2,
+       {11, 11},
+       {3, 2},
+       {2, 2},
+       {1, 1},
+       {0, 1},
+       {5, 6},
+       false,
+       false,
+       Activation::None},
+      {1,
+       6,
+       6,
+       6,
+       {9, 9},
+       {3, 3},
+       {1, 1},
+       {2, 2},
+       {2, 2},
+       {9, 9},
+       false,
+       true,
+       Activation::Silu},
+      {3,
+       2,
+       5,
+       1,
+       {20},
+       {5},
+       {3},
+       {1},
+       {2},
+       {7},
+       false,
+       true,
+       Activation::None},
+      {1,
+       2,
+       3,
+       1,
+       {5, 6, 7},
+       {2, 3, 2},
+       {1, 2, 1},
+       {1, 1, 2},
+       {0, 1, 0},
+       {4, 3, 5},
+       false,
+       true,
+       Activation::None},
+      {1,
+       4,
+       3,
+       1,
+       {6, 5},
+       {3, 3},
+       {2, 2},
+       {1, 1},
+       {1, 1},
+       {11, 9},
+       true,
+       true,
+       Activation::None},
+      {2,
+       4,
+       6,
+       2,
+       {5},
+       {4},
+       {3},
+       {2},
+       {0},
+       {19},
+       true,
+       false,
+       Activation::None},
+      {1,
+       16,
+       16,
+       1,
+       {8, 8},
+       {1, 1},
+       {1, 1},
+       {1, 1},
+       {0, 0},
+       {8, 8},
+       false,
+       false,
+       Activation::None},
+  };
+  for (const ConvolutionCase &c : cases) {
+    testConvolution<float>(c, DType::F32, 2e-6);
+    testConvolution<double>(c, DType::F64, 1e-14);
+    testConvolution<BFloat16>(c, DType::BF16, 5e-3);
+    testConvolution<Float16>(c, DType::F16, 1e-3);
+  }
+}
+
+} // namespace
