@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Registration/Registration.h"
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,6 +19,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect>();
   registry.insert<dist::DistDialect>();
+  registry.insert<nn::NnDialect>();
   registry.insert<onnx::OnnxDialect>();
   registry.insert<rt::RtDialect>();
 }

@@ -6,7 +6,7 @@
 
 include "dialects/nn/IR/NnDialect.td"
 
-def Nn_SoftmaxOp : Nn_Op<"softmax"> {
+def Nn_SoftmaxOp : Nn_Op<"softmax", shardMethods = ["getFlopsPerPoint"]> {
   let summary = "exp(x - max) / sum exp(x - max) along a dim";
   let description = [{ With `log`: its logarithm, computed without cancellation. }];
   let arguments = (ins Nn_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);
@@ -18,7 +18,7 @@ def Nn_SoftmaxOp : Nn_Op<"softmax"> {
   let hasVerifier = 1;
 }
 
-def Nn_LayerNormOp : Nn_Op<"layer_norm"> {
+def Nn_LayerNormOp : Nn_Op<"layer_norm", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "(x - mean) / sqrt(var + epsilon) * scale + bias over the trailing dims";
   let description = [{
     Mean and (biased) variance run over the dims from `dim` to the last; `scale` and
@@ -33,7 +33,7 @@ def Nn_LayerNormOp : Nn_Op<"layer_norm"> {
   let hasVerifier = 1;
 }
 
-def Nn_RmsNormOp : Nn_Op<"rms_norm"> {
+def Nn_RmsNormOp : Nn_Op<"rms_norm", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "x / sqrt(mean(x^2) + epsilon) * scale over the trailing dims";
   let description = [{ As `nn.layer_norm` without mean and bias (Zhang and Sennrich, 2019). }];
   let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$scale, I64Attr:$dim, F64Attr:$epsilon);
@@ -43,7 +43,7 @@ def Nn_RmsNormOp : Nn_Op<"rms_norm"> {
   let hasVerifier = 1;
 }
 
-def Nn_RopeOp : Nn_Op<"rope"> {
+def Nn_RopeOp : Nn_Op<"rope", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "rotate pairs of the innermost dim by position-dependent angles";
   let description = [{
     Operand `... x D` (D even), `cosine` and `sine` of the operand's shape with D/2
@@ -60,7 +60,9 @@ def Nn_RopeOp : Nn_Op<"rope"> {
   let hasVerifier = 1;
 }
 
-def Nn_AttentionOp : Nn_Op<"attention", [], ["getLibraryCall", "getParallelDims"]> {
+def Nn_AttentionOp : Nn_Op<"attention",
+    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "softmax(scale q k^T + mask) v per head";
   let description = [{
     q `B x H x S x D`, k `B x G x T x D`, v `B x G x T x E`, result `B x H x S x E`; H is

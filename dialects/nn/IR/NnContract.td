@@ -6,7 +6,9 @@
 
 include "dialects/nn/IR/NnDialect.td"
 
-def Nn_ContractOp : Nn_Op<"contract", [], ["getLibraryCall", "getParallelDims"]> {
+def Nn_ContractOp : Nn_Op<"contract",
+    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "sum of products over shared labels (einsum of two operands)";
   let description = [{
     Each list labels the dims of one tensor; labels are small integers, distinct
@@ -29,7 +31,9 @@ def Nn_ContractOp : Nn_Op<"contract", [], ["getLibraryCall", "getParallelDims"]>
   let hasVerifier = 1;
 }
 
-def Nn_ConvOp : Nn_Op<"conv", [], ["getLibraryCall", "getParallelDims"]> {
+def Nn_ConvOp : Nn_Op<"conv",
+    shardMethods = ["getPartialRules", "localizeAttributes", "getFlopsPerPoint"],
+    kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "convolution of N x C x spatial with O x C/groups x spatial to N x O x spatial";
   let description = [{
     Per spatial dim, with `dilated = (in - 1) * input_dilation + 1` and

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 
+#include "dialects/nn/IR/NnElementwise.h"
+#include "dialects/nn/IR/NnFold.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -23,6 +26,7 @@ void NnDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/nn/IR/NnOps.cpp.inc"
       >();
+  addInterfaces<FoldInterface>();
 }
 
 Operation *NnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

@@ -35,6 +35,8 @@ def Nn_Dialect : Dialect {
 def Nn_Tensor : StaticShapeTensorOf<[F64, F32, F16, BF16, AnyInteger]>;
 def Nn_FloatTensor : StaticShapeTensorOf<[F64, F32, F16, BF16]>;
 def Nn_IntegerTensor : StaticShapeTensorOf<[AnyInteger]>;
+/// Floats and integers other than bool.
+def Nn_NumberTensor : StaticShapeTensorOf<[F64, F32, F16, BF16, AnyI8, AnyI16, AnyI32, AnyI64]>;
 def Nn_BoolTensor : StaticShapeTensorOf<[I1]>;
 
 def Nn_CompareKindAttr : EnumAttr<Nn_Dialect, Nn_CompareKind, "compare">;
@@ -61,10 +63,12 @@ def Nn_SourceAttr : AttrDef<Nn_Dialect, "Source"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-// `kernelMethods` names the methods of KernelOpInterface that the op overrides.
-class Nn_Op<string mnemonic, list<Trait> traits = [], list<string> kernelMethods = ["getParallelDims"]>
+// The lists name those interface methods with a default that the op overrides:
+// of KernelOpInterface in NnKernels*.cpp, of ShardableOpInterface in Nn<Family>.cpp.
+class Nn_Op<string mnemonic, list<Trait> traits = [], list<string> kernelMethods = ["getParallelDims"],
+            list<string> shardMethods = []>
     : Op<Nn_Dialect, mnemonic, !listconcat([Pure,
-        DeclareOpInterfaceMethods<ShardableOpInterface>,
+        DeclareOpInterfaceMethods<ShardableOpInterface, shardMethods>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>,
         DeclareOpInterfaceMethods<KernelOpInterface, kernelMethods>], traits)>;
 

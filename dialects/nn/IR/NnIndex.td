@@ -6,7 +6,7 @@
 
 include "dialects/nn/IR/NnDialect.td"
 
-def Nn_GatherOp : Nn_Op<"gather"> {
+def Nn_GatherOp : Nn_Op<"gather", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "read elements or slices of the operand at computed indices";
   let description = [{
     `indices` has shape `I... x K`: its innermost dim holds index vectors with one
@@ -32,7 +32,7 @@ def Nn_GatherOp : Nn_Op<"gather"> {
   let hasVerifier = 1;
 }
 
-def Nn_ScatterOp : Nn_Op<"scatter"> {
+def Nn_ScatterOp : Nn_Op<"scatter", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "the operand with updates written at computed indices";
   let description = [{
     Dims of `updates` are those of the result of `nn.gather` with the same operand,

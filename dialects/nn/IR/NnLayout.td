@@ -6,7 +6,9 @@
 
 include "dialects/nn/IR/NnDialect.td"
 
-def Nn_ConstantOp : Nn_Op<"constant", [ConstantLike]> {
+def Nn_ConstantOp : Nn_Op<"constant",
+    [ConstantLike],
+    shardMethods = ["localizeAttributes", "getFlopsPerPoint"]> {
   let summary = "a tensor known at compile time";
   let description = [{
     For small values: weights are state. A splat may be split along any dim;
@@ -20,9 +22,10 @@ def Nn_ConstantOp : Nn_Op<"constant", [ConstantLike]> {
   let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{
     build($_builder, $_state, value.getType(), value);
   }]>];
+  let hasVerifier = 1;
 }
 
-def Nn_IotaOp : Nn_Op<"iota"> {
+def Nn_IotaOp : Nn_Op<"iota", shardMethods = ["getFlopsPerPoint"]> {
   let summary = "0, 1, 2, ... along the only dim";
   let description = [{ Shape: one dim. Example: `%0 = nn.iota : tensor<8xi64>` }];
   let results = (outs Nn_Tensor:$result);
@@ -30,7 +33,9 @@ def Nn_IotaOp : Nn_Op<"iota"> {
   let hasVerifier = 1;
 }
 
-def Nn_BroadcastOp : Nn_Op<"broadcast", [], ["getView", "getParallelDims"]> {
+def Nn_BroadcastOp : Nn_Op<"broadcast",
+    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getView", "getParallelDims"]> {
   let summary = "repeat the operand along new dims";
   let description = [{
     Operand dim `i` becomes result dim `dims[i]`, of equal size; the result's other
@@ -44,7 +49,9 @@ def Nn_BroadcastOp : Nn_Op<"broadcast", [], ["getView", "getParallelDims"]> {
   let hasFolder = 1;
 }
 
-def Nn_ReshapeOp : Nn_Op<"reshape", [], ["getView", "getParallelDims"]> {
+def Nn_ReshapeOp : Nn_Op<"reshape",
+    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getView", "getParallelDims"]> {
   let summary = "the same elements in row-major order under another shape";
   let description = [{
     Example: `%1 = nn.reshape %0 : tensor<2x3x8xf32> -> tensor<2x24xf32>`
@@ -56,7 +63,9 @@ def Nn_ReshapeOp : Nn_Op<"reshape", [], ["getView", "getParallelDims"]> {
   let hasFolder = 1;
 }
 
-def Nn_TransposeOp : Nn_Op<"transpose", [], ["getView", "getParallelDims"]> {
+def Nn_TransposeOp : Nn_Op<"transpose",
+    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getView", "getParallelDims"]> {
   let summary = "result dim i is operand dim permutation[i]";
   let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Nn_Tensor:$result);
@@ -66,7 +75,7 @@ def Nn_TransposeOp : Nn_Op<"transpose", [], ["getView", "getParallelDims"]> {
   let hasFolder = 1;
 }
 
-def Nn_ReverseOp : Nn_Op<"reverse"> {
+def Nn_ReverseOp : Nn_Op<"reverse", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "the order of elements turned round along some dims";
   let arguments = (ins Nn_Tensor:$operand, DenseI64ArrayAttr:$dims);
   let results = (outs Nn_Tensor:$result);
@@ -74,7 +83,9 @@ def Nn_ReverseOp : Nn_Op<"reverse"> {
   let hasVerifier = 1;
 }
 
-def Nn_SliceOp : Nn_Op<"slice", [], ["getView", "getParallelDims"]> {
+def Nn_SliceOp : Nn_Op<"slice",
+    shardMethods = ["getPartialRules", "localizeAttributes", "getFlopsPerPoint"],
+    kernelMethods = ["getView", "getParallelDims"]> {
   let summary = "a strided box of the operand";
   let description = [{
     `result[i] = operand[starts[i] + i * strides[i]]` in every dim; sizes are the
@@ -89,7 +100,7 @@ def Nn_SliceOp : Nn_Op<"slice", [], ["getView", "getParallelDims"]> {
   let hasFolder = 1;
 }
 
-def Nn_ConcatOp : Nn_Op<"concat"> {
+def Nn_ConcatOp : Nn_Op<"concat", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "operands one after the other along a dim";
   let arguments = (ins Variadic<Nn_Tensor>:$inputs, I64Attr:$dim);
   let results = (outs Nn_Tensor:$result);
@@ -99,7 +110,8 @@ def Nn_ConcatOp : Nn_Op<"concat"> {
   let hasFolder = 1;
 }
 
-def Nn_PadOp : Nn_Op<"pad"> {
+def Nn_PadOp : Nn_Op<"pad",
+    shardMethods = ["getPartialRules", "localizeAttributes", "getFlopsPerPoint"]> {
   let summary = "the operand with a constant around it";
   let description = [{
     `low` and `high` count elements added before and after in every dim (not

@@ -6,7 +6,7 @@
 
 include "dialects/nn/IR/NnDialect.td"
 
-def Nn_ReduceOp : Nn_Op<"reduce"> {
+def Nn_ReduceOp : Nn_Op<"reduce", shardMethods = ["getPartialRules"]> {
   let summary = "combine all elements along some dims, which vanish";
   let description = [{
     An empty reduction gives the neutral element. Floats of less than 32 bits are
@@ -29,7 +29,7 @@ def Nn_ArgReduceOp : Nn_Op<"arg_reduce"> {
   let hasVerifier = 1;
 }
 
-def Nn_ReduceWindowOp : Nn_Op<"reduce_window"> {
+def Nn_ReduceWindowOp : Nn_Op<"reduce_window", shardMethods = ["getPartialRules"]> {
   let summary = "combine the elements of a sliding window over the trailing dims";
   let description = [{
     All lists have one entry a windowed dim; windowed dims are the last ones, leading
@@ -59,7 +59,7 @@ def Nn_ArgWindowOp : Nn_Op<"arg_window"> {
   let hasVerifier = 1;
 }
 
-def Nn_ScanOp : Nn_Op<"scan"> {
+def Nn_ScanOp : Nn_Op<"scan", shardMethods = ["getPartialRules"]> {
   let summary = "running reduction along a dim";
   let description = [{
     `exclusive`: element i combines those before it only (the first is neutral).
