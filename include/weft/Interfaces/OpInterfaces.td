@@ -36,7 +36,7 @@ def ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       whole factor). `globalOperandTypes` and `globalResultTypes` are those of
       the op before. Default: nothing to adapt.
     }], "void", "localizeAttributes",
-      (ins "::mlir::TypeRange":$globalOperandTypes, "::mlir::TypeRange":$globalResultTypes), [{}], [{}]>,
+      (ins "::mlir::TypeRange":$globalOperandTypes, "::mlir::TypeRange":$globalResultTypes), [{}], [{ return; }]>,
     InterfaceMethod<[{
       Floating-point operations for one point of the iteration space (matmul 2,
       add 1, exp about 8); 0 for ops that only move data.
