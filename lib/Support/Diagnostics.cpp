@@ -1,6 +1,7 @@
 // Printing of diagnostics with the names of a model's nodes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Support/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using weft::NodeLocation;
@@ -46,7 +47,19 @@ static llvm::StringRef nameOf(DiagnosticSeverity severity) {
   llvm_unreachable("unknown severity");
 }
 
-static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &out) {
+/// Writes a line whose names may come from a hostile file: control characters
+/// must not reach the terminal.
+static void writeSafely(llvm::StringRef text, llvm::raw_ostream &out) {
+  for (unsigned char c : text)
+    if (c >= 0x20 || c == '\n' || c == '\t')
+      out << c;
+    else
+      out << "\\x" << llvm::hexdigit(c >> 4) << llvm::hexdigit(c & 15);
+}
+
+static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
   NodeLocation where = weft::describeLocation(diagnostic.getLocation());
   if (!where.file.empty()) {
     out << where.file;
@@ -61,6 +74,7 @@ static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &out) {
   if (!where.node.empty())
     out << ": ";
   out << nameOf(diagnostic.getSeverity()) << ": " << diagnostic << '\n';
+  writeSafely(text, stream);
 }
 
 void weft::printDiagnostic(const Diagnostic &diagnostic,

@@ -194,7 +194,8 @@ LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute,
   auto list = mlir::dyn_cast<ArrayAttr>(value);
   switch (attribute.getKind()) {
   case AttributeKind::Float:
-    if (auto number = mlir::dyn_cast<mlir::FloatAttr>(value))
+    if (auto number = mlir::dyn_cast<mlir::FloatAttr>(value);
+        number && number.getType().isF32())
       return message.set_f(number.getValue().convertToFloat()), success();
     break;
   case AttributeKind::Int:

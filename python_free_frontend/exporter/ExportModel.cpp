@@ -6,6 +6,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
+#include <google/protobuf/stubs/logging.h>
 
 using namespace weft::onnx;
 using google::protobuf::RepeatedPtrField;
@@ -227,6 +228,8 @@ LogicalResult weft::onnx::exportModel(mlir::ModuleOp module, Model &model) {
 
 LogicalResult weft::onnx::exportModelBytes(mlir::ModuleOp module,
                                            std::string &bytes) {
+  // Names need not be UTF-8; protobuf would complain on stderr.
+  google::protobuf::LogSilencer silence;
   Model model;
   if (failed(exportModel(module, model)))
     return failure();

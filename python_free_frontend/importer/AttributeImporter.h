@@ -62,7 +62,8 @@ public:
   mlir::ArrayAttr array(llvm::ArrayRef<mlir::Attribute> values) {
     return values.empty() ? mlir::ArrayAttr() : builder.getArrayAttr(values);
   }
-  llvm::StringRef getPath() const { return path; }
+  /// Tensors whose external file does not exist, where that is allowed.
+  unsigned getNumMissing() const { return numMissing; }
 
 private:
   mlir::FailureOr<mlir::Type> importType(const weft::onnx::Type &message,
@@ -81,6 +82,7 @@ private:
   std::string path;
   llvm::ArrayRef<PayloadPlace> places;
   ImportOptions options;
+  unsigned numMissing = 0;
 };
 
 } // namespace weft::onnx

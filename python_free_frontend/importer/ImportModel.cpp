@@ -483,6 +483,10 @@ mlir::OwningOpRef<mlir::ModuleOp> ModelImporter::import(const Model &model) {
       return {};
   if (failed(mlir::verify(*module)))
     return {};
+  if (attributes.getNumMissing())
+    mlir::emitWarning(fileLoc())
+        << "has " << attributes.getNumMissing()
+        << " tensors whose external data file does not exist";
   return module;
 }
 

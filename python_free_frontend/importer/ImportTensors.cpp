@@ -223,13 +223,14 @@ AttributeImporter::importExternalData(const Tensor &message,
   BeneathFile file;
   std::string reason;
   BeneathFile::Failure result = file.open(folder, *location, reason);
-  if (result == BeneathFile::Failure::Missing && options.allowMissingData)
-    return mlir::Attribute();
-  if (result != BeneathFile::Failure::None)
+  bool missing =
+      result == BeneathFile::Failure::Missing && options.allowMissingData;
+  if (result != BeneathFile::Failure::None && !missing)
     return error() << "location '" << *location << "': " << reason, failure();
+  numMissing += missing;
   uint64_t begin = offset.value_or(0);
-  if (begin > file.getSize() ||
-      static_cast<uint64_t>(*needed) > file.getSize() - begin)
+  if (!missing && (begin > file.getSize() ||
+                   static_cast<uint64_t>(*needed) > file.getSize() - begin))
     return error() << "needs " << *needed << " bytes at offset " << begin
                    << ", but '" << *location << "' has only " << file.getSize()
                    << " bytes",

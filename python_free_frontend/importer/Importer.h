@@ -15,8 +15,9 @@ struct ImportOptions {
   /// Hold every payload of the model file itself in the IR, so that the printed
   /// text is the whole model. Costs the size of the weights, twice in text.
   bool inlineData = false;
-  /// Accept external data whose file does not exist: such tensors have no
-  /// data. For planning with weights that are elsewhere.
+  /// Accept external data whose file does not exist, with one warning: reading
+  /// such a tensor fails later. For looking at models, and for planning, where
+  /// the weights are elsewhere.
   bool allowMissingData = false;
 };
 

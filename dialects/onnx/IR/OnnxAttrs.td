@@ -43,7 +43,7 @@ def Onnx_DimsAttr : Onnx_Attr<"Dims", "dims"> {
     Example: `tensor<?x?x768xf32, #onnx.dims<["batch", "seq", unit]>>`
   }];
   let parameters = (ins "::mlir::ArrayAttr":$names, Opt<"ArrayAttr">:$denotations, Opt<"StringAttr">:$denotation);
-  let assemblyFormat = "`<` $names (`,` `denotations` `=` $denotations^)? (`,` `denotation` `=` $denotation^)? `>`";
+  let assemblyFormat = "`<` $names (`denotations` $denotations^)? (`denotation` $denotation^)? `>`";
 }
 
 def Onnx_ValueInfoAttr : Onnx_MessageAttr<"ValueInfo", "value_info"> {

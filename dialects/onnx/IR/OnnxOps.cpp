@@ -61,45 +61,49 @@ static LogicalResult verifyGraph(Operation *op, GraphAttr info,
   return verifyYield(op, region, sizeOf(info.getOutputs()));
 }
 
-/// Verifies that `attributes` are #onnx.attr and that the graphs among them
-/// refer to each of `regions` exactly once.
-static LogicalResult verifyAttributes(Operation *op, ArrayAttr attributes,
-                                      MutableArrayRef<Region> regions) {
-  SmallVector<GraphAttr> graphs(regions.size());
-  auto claim = [&](GraphAttr graph) -> LogicalResult {
+/// Verifies that each region belongs to exactly one of the graphs, whose
+/// declared inputs and outputs it has.
+static LogicalResult verifyGraphs(Operation *op,
+                                  llvm::ArrayRef<Attribute> graphs,
+                                  MutableArrayRef<Region> regions) {
+  SmallVector<GraphAttr> owners(regions.size());
+  for (Attribute entry : graphs) {
+    auto graph = dyn_cast_or_null<GraphAttr>(entry);
     int64_t index =
         graph && graph.getRegion() ? graph.getRegion().getInt() : -1;
     if (index < 0 || index >= static_cast<int64_t>(regions.size()))
       return op->emitOpError() << "a graph attribute refers to no region";
-    if (graphs[index])
+    if (owners[index])
       return op->emitOpError()
              << "region " << index << " belongs to two graphs";
-    graphs[index] = graph;
-    return success();
-  };
-  for (Attribute entry : entriesOf(attributes)) {
-    auto attribute = dyn_cast<AttributeAttr>(entry);
-    if (!attribute)
-      return op->emitOpError() << "expected an #onnx.attr, found " << entry;
-    if (!attribute.getValue())
-      continue;
-    if (attribute.getKind() == AttributeKind::Graph) {
-      if (failed(claim(dyn_cast<GraphAttr>(attribute.getValue()))))
-        return failure();
-    } else if (attribute.getKind() == AttributeKind::Graphs) {
-      for (Attribute graph :
-           entriesOf(dyn_cast<ArrayAttr>(attribute.getValue())))
-        if (failed(claim(dyn_cast<GraphAttr>(graph))))
-          return failure();
-    }
+    owners[index] = graph;
   }
-  for (auto [index, graph] : llvm::enumerate(graphs)) {
+  for (auto [index, graph] : llvm::enumerate(owners)) {
     if (!graph)
       return op->emitOpError() << "region " << index << " belongs to no graph";
     if (failed(verifyGraph(op, graph, regions[index])))
       return failure();
   }
   return success();
+}
+
+/// Verifies that `attributes` are #onnx.attr and the graphs among them.
+static LogicalResult verifyAttributes(Operation *op, ArrayAttr attributes,
+                                      MutableArrayRef<Region> regions) {
+  SmallVector<Attribute> graphs;
+  for (Attribute entry : entriesOf(attributes)) {
+    auto attribute = dyn_cast<AttributeAttr>(entry);
+    if (!attribute)
+      return op->emitOpError() << "expected an #onnx.attr, found " << entry;
+    if (!attribute.getValue())
+      continue;
+    if (attribute.getKind() == AttributeKind::Graph)
+      graphs.push_back(attribute.getValue());
+    else if (attribute.getKind() == AttributeKind::Graphs)
+      llvm::append_range(graphs,
+                         entriesOf(dyn_cast<ArrayAttr>(attribute.getValue())));
+  }
+  return verifyGraphs(op, graphs, regions);
 }
 
 static void nameArguments(GraphAttr info, Region &region,
@@ -306,6 +310,14 @@ std::optional<int64_t> FunctionOp::getOpset(llvm::StringRef domain) {
   return ModelAttr::get(getContext(), {}, {}, {}, {}, {}, {},
                         getOpsetImportAttr(), {}, {})
       .getOpset(domain);
+}
+
+LogicalResult TrainingInfoOp::verify() {
+  SmallVector<Attribute> graphs;
+  for (GraphAttr graph : {getInitializationAttr(), getAlgorithmAttr()})
+    if (graph)
+      graphs.push_back(graph);
+  return verifyGraphs(*this, graphs, getGraphs());
 }
 
 void TrainingInfoOp::getAsmBlockArgumentNames(Region &region,

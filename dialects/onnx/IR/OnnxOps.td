@@ -139,6 +139,8 @@ def Onnx_TrainingInfoOp : Onnx_Op<"training_info", [Onnx_NamesArguments]> {
   let description = [{
     Stands last in the main graph, because the algorithm may read the graph's values. `graphs` holds one region for each of
     `initialization` and `algorithm` that is given; they refer to them by index.
+
+    Constraint: each region belongs to exactly one of the two graphs.
   }];
   let arguments = (ins OptionalAttr<Onnx_GraphAttr>:$initialization, OptionalAttr<Onnx_GraphAttr>:$algorithm,
                        OptionalAttr<ArrayAttr>:$initialization_binding, OptionalAttr<ArrayAttr>:$update_binding);
@@ -147,6 +149,7 @@ def Onnx_TrainingInfoOp : Onnx_Op<"training_info", [Onnx_NamesArguments]> {
     (`initialization` $initialization^)? (`algorithm` $algorithm^)? (`initialize` $initialization_binding^)?
     (`update` $update_binding^)? (`graphs` $graphs^)? attr-dict
   }];
+  let hasVerifier = 1;
 }
 
 def Onnx_YieldOp : Onnx_Op<"yield", [Pure, Terminator]> {
