@@ -203,7 +203,7 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   bool heavy = kernel && kernel.getLibraryCall();
   if (heavy)
     whole.computeCost = kRepeatedHeavyFlop * shared * rule.points() * shardable.getFlopsPerPoint();
-  else if (options.countReplicatedElements && shardable.getFlopsPerPoint() > 0)
+  else if (options.sequenceParallel && shardable.getFlopsPerPoint() > 0)
     whole.computeCost = kRepeatedElement * shared * rule.points();
   list.push_back(whole);
 

@@ -18,6 +18,12 @@ namespace {
 
 /// Price, in bytes, of starting one collective.
 constexpr double kCollectiveLatency = 1024.0;
+/// Price, in bytes, of one byte of a weight matrix that every device keeps: a
+/// batch would need this many times more elements than the matrix for splitting
+/// the batch to look better.
+constexpr double kWholeStateByte = 1e4;
+/// The same for a vector: only breaks ties.
+constexpr double kWholeVectorByte = 1e-3;
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 /// For each live value the set of states that exist, one bit a state. A program
@@ -62,6 +68,9 @@ private:
   void findLastUses();
   void advance(Operation *op);
   bool acquire(Value value, uint32_t &available, unsigned state, Entry &entry);
+  bool finish(Value value, uint32_t &available, Entry &entry);
+  bool isDominated(const Frontier &frontier, double cost, const Frontier &other, double otherCost);
+  void prune(SmallVector<Entry> &entries, SmallVector<Frontier> &all);
   Move move(const AxisSplit &from, const AxisSplit &to, double bytes) const;
   AxisSearchResult trace();
 
@@ -91,7 +100,7 @@ Move Search::move(const AxisSplit &from, const AxisSplit &to, double bytes) cons
   if (to.kind == Kind::Partial)
     return {kImpossible, 0};
   if (from.kind == Kind::Partial)
-    return to.kind == Kind::Sharded ? Move{ring, 1} : Move{2 * ring, 1};
+    return to.kind == Kind::Sharded && options.sequenceParallel ? Move{ring, 1} : Move{2 * ring, 1};
   if (to.kind == Kind::Sharded && to.dim != from.dim)
     return {ring / n, 1};
   return {ring, 1};
@@ -107,11 +116,14 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
     if (states[state].kind == AxisSplit::Kind::Partial)
       return false;
     available = bit;
-    // Keeping an argument whole costs memory; among equals a split one wins.
-    if (states[state].kind == AxisSplit::Kind::Replicated)
-      entry.cost += 1e-3 * bytesOf(value);
+    bool isMatrix = cast<RankedTensorType>(value.getType()).getRank() > 1;
+    if (states[state].kind == AxisSplit::Kind::Replicated && options.isState && options.isState(value))
+      entry.cost += (isMatrix ? kWholeStateByte : kWholeVectorByte) * bytesOf(value);
     return true;
   }
+  // Arguments are read as they rest, or sliced.
+  if (isa<BlockArgument>(value) && !(available & 1u))
+    return false;
   Move best{kImpossible, 0};
   for (auto [index, from] : llvm::enumerate(states))
     if (available >> index & 1)
@@ -123,6 +135,22 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
   entry.cost += best.cost();
   entry.bytes += best.bytes;
   entry.collectives += best.collectives;
+  return true;
+}
+
+/// A result of the program: partial sums are combined, and whoever reads a
+/// split result must gather it, which costs but is not done here.
+bool Search::finish(Value value, uint32_t &available, Entry &entry) {
+  if (available == 0)
+    return true;
+  bool onlyPartial = available == 2u;
+  Entry gathered = entry;
+  if (!acquire(value, available, 0, gathered))
+    return isa<BlockArgument>(value);
+  if (onlyPartial)
+    entry = gathered;
+  else
+    entry.cost = gathered.cost;
   return true;
 }
 
@@ -178,8 +206,8 @@ void Search::advance(Operation *op) {
         uint32_t &available = masks[slot[operand]];
         if (!strategy.operands.empty())
           possible = acquire(operand, available, strategy.operands[index], entry);
-        else if (available == 2u) // partial only
-          possible = acquire(operand, available, 0, entry);
+        else
+          possible = finish(operand, available, entry);
         if (!possible)
           break;
       }
@@ -199,25 +227,54 @@ void Search::advance(Operation *op) {
       }
     }
   }
-  if (next.size() > options.beam) {
-    SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, next.size()));
-    llvm::sort(order, [&](unsigned a, unsigned b) { return std::tie(next[a].cost, a) < std::tie(next[b].cost, b); });
-    pruned += order.size() - options.beam;
-    order.resize(options.beam);
-    SmallVector<Frontier> bestFrontiers;
-    SmallVector<Entry> best;
-    for (unsigned index : order) {
-      bestFrontiers.push_back(std::move(nextFrontiers[index]));
-      best.push_back(next[index]);
-    }
-    nextFrontiers = std::move(bestFrontiers);
-    next = std::move(best);
-  }
+  live = std::move(nextLive);
+  prune(next, nextFrontiers);
   step.entries = next;
   steps.push_back(std::move(step));
   frontiers = std::move(nextFrontiers);
   current = std::move(next);
-  live = std::move(nextLive);
+}
+
+/// True if it is no dearer to go on from `other` and make, when needed, what
+/// `frontier` has and `other` lacks.
+bool Search::isDominated(const Frontier &frontier, double cost, const Frontier &other,
+                         double otherCost) {
+  Entry reached;
+  reached.cost = otherCost;
+  for (auto [value, mask, otherMask] : llvm::zip(live, frontier, other)) {
+    uint32_t available = otherMask;
+    for (uint32_t missing = mask & ~otherMask; missing; missing &= missing - 1)
+      if (!acquire(value, available, llvm::countr_zero(missing), reached) || reached.cost > cost)
+        return false;
+  }
+  return true;
+}
+
+/// Keeps the frontiers that can still lead to the best end, at most `beam`.
+void Search::prune(SmallVector<Entry> &entries, SmallVector<Frontier> &all) {
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, entries.size()));
+  llvm::sort(order, [&](unsigned a, unsigned b) {
+    return std::tie(entries[a].cost, a) < std::tie(entries[b].cost, b);
+  });
+  SmallVector<Frontier> keptFrontiers;
+  SmallVector<Entry> kept;
+  for (unsigned index : order) {
+    // The cheapest few dominate nearly all that is ever dominated.
+    constexpr size_t judges = 8;
+    bool dominated = false;
+    for (size_t judge = 0; judge < std::min(judges, kept.size()) && !dominated; ++judge)
+      dominated = isDominated(all[index], entries[index].cost, keptFrontiers[judge], kept[judge].cost);
+    if (dominated)
+      continue;
+    if (kept.size() == options.beam) {
+      ++pruned;
+      continue;
+    }
+    keptFrontiers.push_back(std::move(all[index]));
+    kept.push_back(entries[index]);
+  }
+  entries = std::move(kept);
+  all = std::move(keptFrontiers);
 }
 
 /// Follows the best end back to the start and reads off every op's choice.

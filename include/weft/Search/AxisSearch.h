@@ -31,17 +31,20 @@ struct AxisSplit {
 struct AxisSearchOptions {
   /// Devices along the axis.
   int64_t axisSize = 1;
-  /// Also count the elements that cheap ops compute on every device. Then the
-  /// norms and residuals between tensor-parallel regions are split along the
-  /// sequence, which moves no more bytes (all_reduce = reduce_scatter +
-  /// all_gather) but takes more collectives (Korthikanti et al., 2022).
-  bool countReplicatedElements = false;
+  /// Split the norms and residuals between tensor-parallel regions along the
+  /// sequence too: partial sums may be reduce_scattered, and the elements that
+  /// cheap ops compute on every device count. Moves no more bytes (all_reduce =
+  /// reduce_scatter + all_gather) in more collectives (Korthikanti et al., 2022).
+  bool sequenceParallel = false;
   /// Whether a value may be split so, given how other axes split it already.
   /// Absent: always.
   std::function<bool(mlir::Value, const AxisSplit &)> allowed;
+  /// Whether a program argument is state (weights), which the axis is there to
+  /// split. Absent: none is.
+  std::function<bool(mlir::Value)> isState;
   /// Frontier states kept after each op. The search is exact as long as fewer
   /// are alive, which holds for chains of blocks.
-  unsigned beam = 128;
+  unsigned beam = 256;
 };
 
 struct AxisSearchResult {
@@ -58,9 +61,12 @@ struct AxisSearchResult {
 /// Cost model, in bytes sent by one device of n (ring algorithms, Thakur et
 /// al., 2005), B the whole tensor's bytes: all_gather and reduce_scatter
 /// B(n-1)/n, all_reduce 2B(n-1)/n, all_to_all B(n-1)/n^2, slice 0; plus a fixed
-/// price a collective. A matrix product, convolution or attention that every
-/// device repeats is priced far above any collective, so weights are split
-/// whenever they can be, and among the splits communication decides.
+/// price a collective. Two things are priced far above any collective: a matrix
+/// product, convolution or attention that every device repeats, and a weight
+/// matrix that every device keeps whole (vectors are too small to matter). So
+/// weights are split whenever they can be, and among the splits communication
+/// decides. A split result of the program is priced as if its reader gathered
+/// it, but is left split. State is never gathered: that would be FSDP, another axis's work.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
 /// the values still alive the cheapest way to get there.

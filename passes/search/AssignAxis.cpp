@@ -1,0 +1,165 @@
+// Writes the result of the axis search as placements.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/search/Passes.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Search/AxisSearch.h"
+#include "weft/Sharding/Projection.h"
+
+#include "mlir/IR/Remarks.h"
+
+namespace weft {
+#define GEN_PASS_DEF_ASSIGNAXIS
+#include "passes/search/Passes.h.inc"
+} // namespace weft
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// Placements of a function's values on the other axes, and what is closed.
+class Placements {
+public:
+  Placements(func::FuncOp function, dist::MeshAttr mesh);
+
+  Placement of(Value value) const;
+  bool isClosed(Value value) const { return closed.contains(value); }
+  void set(Value value, Placement placement) { known[value] = std::move(placement); }
+  void write(func::FuncOp function) const;
+
+private:
+  dist::MeshAttr mesh;
+  DenseMap<Value, Placement> known;
+  DenseSet<Value> closed;
+};
+
+Placements::Placements(func::FuncOp function, dist::MeshAttr mesh) : mesh(mesh) {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (auto attr = function.getArgAttrOfType<dist::PlacementAttr>(number, dist::kPlacementAttr))
+      known[argument] = attr.getValue();
+    if (function.getArgAttr(number, dist::kClosedAttr))
+      closed.insert(argument);
+  }
+  for (Operation &op : function.front()) {
+    auto list = op.getAttrOfType<ArrayAttr>(dist::kPlacementsAttr);
+    if (!list)
+      continue;
+    for (auto [result, attr] : llvm::zip(op.getResults(), list)) {
+      if (auto placement = dyn_cast<dist::PlacementAttr>(attr))
+        known[result] = placement.getValue();
+      if (op.hasAttr(dist::kClosedAttr))
+        closed.insert(result);
+    }
+  }
+}
+
+Placement Placements::of(Value value) const {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  return Placement::replicated(cast<RankedTensorType>(value.getType()).getShape());
+}
+
+void Placements::write(func::FuncOp function) const {
+  MLIRContext *context = function.getContext();
+  for (BlockArgument argument : function.getArguments())
+    if (!isClosed(argument) && isa<RankedTensorType>(argument.getType()))
+      function.setArgAttr(argument.getArgNumber(), dist::kPlacementAttr,
+                          dist::PlacementAttr::get(context, mesh, of(argument)));
+  for (Operation &op : function.front()) {
+    if (op.getNumResults() == 0 || op.hasAttr(dist::kClosedAttr))
+      continue;
+    SmallVector<Attribute> list;
+    for (Value result : op.getResults())
+      list.push_back(dist::PlacementAttr::get(context, mesh, of(result)));
+    op.setAttr(dist::kPlacementsAttr, ArrayAttr::get(context, list));
+  }
+}
+
+/// The placement with `split` on `axis` added; nothing if the other axes leave
+/// no room for it.
+std::optional<Placement> addSplit(const Mesh &mesh, Placement placement, AxisId axis,
+                                  const AxisSplit &split) {
+  if (split.kind == AxisSplit::Kind::Replicated)
+    return placement;
+  if (split.kind == AxisSplit::Kind::Partial) {
+    placement.partial.push_back({axis, ReduceKind::Sum});
+    llvm::sort(placement.partial, [](auto &a, auto &b) { return a.axis < b.axis; });
+    if (!llvm::all_of(placement.partial, [](auto &p) { return p.kind == ReduceKind::Sum; }))
+      return std::nullopt;
+    return placement;
+  }
+  DimPlacement &dim = placement.dims[split.dim];
+  int64_t rest = globalSize(dim) / (split.outer * split.size);
+  SmallVector<FactorSharding> pieces;
+  if (!splitDim(mesh, dim, {split.outer, split.size, rest}, pieces) ||
+      llvm::any_of(pieces[1], [](const Part &part) { return !part.axes.empty(); }))
+    return std::nullopt;
+  SmallVector<Part> parts;
+  llvm::append_range(parts, pieces[0]);
+  parts.push_back({split.size, {axis}});
+  llvm::append_range(parts, pieces[2]);
+  dim = canonicalize(mesh, parts);
+  return placement;
+}
+
+struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
+  using AssignAxisBase::AssignAxisBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    dist::MeshAttr mesh = dist::getMesh(function);
+    if (!mesh || function.isExternal())
+      return;
+    for (AxisId id : mesh.getValue().resolve(axis))
+      if (mesh.getValue().size(id) > 1)
+        assign(function, mesh, id);
+  }
+
+  void assign(func::FuncOp function, dist::MeshAttr meshAttr, AxisId id) {
+    const Mesh &mesh = meshAttr.getValue();
+    Placements placements(function, meshAttr);
+    AxisSearchOptions options;
+    options.axisSize = mesh.size(id);
+    options.sequenceParallel = sequenceParallel;
+    options.allowed = [&](Value value, const AxisSplit &split) {
+      Placement placement = placements.of(value);
+      return !llvm::is_contained(placement.usedAxes(), id) &&
+             addSplit(mesh, placement, id, split).has_value();
+    };
+    options.isState = [&](Value value) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      return argument && function.getArgAttr(argument.getArgNumber(), nn::kSourceAttr);
+    };
+    AxisSearchResult result = searchAxis(function.front(), options);
+
+    auto placed = [&](Value value, const AxisSplit &split) {
+      Placement placement = placements.of(value);
+      if (llvm::is_contained(placement.usedAxes(), id))
+        return placement;
+      return addSplit(mesh, placement, id, split).value_or(placement);
+    };
+    for (Operation &op : function.front())
+      if (auto uses = result.uses.find(&op); uses != result.uses.end() && !uses->second.empty()) {
+        SmallVector<Attribute> operands;
+        for (auto [operand, split] : llvm::zip(op.getOperands(), uses->second))
+          operands.push_back(dist::PlacementAttr::get(&getContext(), meshAttr, placed(operand, split)));
+        op.setAttr(dist::kOperandsAttr, ArrayAttr::get(&getContext(), operands));
+      }
+    for (auto &[value, split] : result.splits)
+      if (!placements.isClosed(value))
+        placements.set(value, placed(value, split));
+    placements.write(function);
+
+    remark::analysis(function.getLoc(), remark::RemarkOpts::name("axis").category("dist-assign-axis"))
+        << "axis \"" << mesh.axes[id].name << "\": " << remark::metric("collectives", result.numCollectives)
+        << " collectives move " << remark::metric("bytes", static_cast<int64_t>(result.bytesMoved))
+        << " bytes a device and run"
+        << (result.numStatesPruned ? " (search cut short: may not be the least)" : "");
+  }
+};
+
+} // namespace
