@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/search/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
@@ -25,6 +26,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 void weft::registerAllPasses() {
+  registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
