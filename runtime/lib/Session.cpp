@@ -1,94 +1,15 @@
-// The C interface: sessions, inputs, runs, outputs.
+// The C interface: opens, runs and closes sessions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Libraries.h"
-#include "RankContext.h"
-
-#include "weft/runtime/Npy.h"
-#include "weft/runtime/Runtime.h"
+#include "Session.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
 using namespace weft::runtime;
 
-/// After a failure the others get this long to notice it and stop.
-static constexpr double kGraceSeconds = 2.0;
-
-struct weft_session {
-  explicit weft_session(double timeout) : world(timeout) {
-    shared.world = &world;
-    shared.libraries = &libraries;
-  }
-
-  World world;
-  Libraries libraries;
-  SessionShared shared;
-  std::vector<std::unique_ptr<RankContext>> ranks;
-  int64_t firstRank = 0;
-  bool broken = false; // a rank's thread did not come back
-  weft_options options{};
-  weft_statistics statistics{};
-  // The job that all local ranks do; set before it is posted.
-  uint32_t program = 0;
-
-  const ProgramView &view() const { return shared.program; }
-
-  /// Runs `job` on every rank's own thread and waits for all.
-  template <void (*Function)(weft_session &, RankContext &)> Status onRanks() {
-    for (size_t i = 0; i < ranks.size(); ++i) {
-      pairs[i] = {this, ranks[i].get()};
-      ranks[i]->thread().post(
-          [](void *argument) {
-            auto *pair = static_cast<PairSlot *>(argument);
-            Function(*pair->session, *pair->rank);
-          },
-          &pairs[i]);
-    }
-    Clock::time_point failed{};
-    for (std::unique_ptr<RankContext> &rank : ranks)
-      while (!rank->thread().waitFor(0.1)) {
-        if (!world.aborted())
-          continue;
-        if (failed == Clock::time_point{})
-          failed = Clock::now();
-        if (secondsSince(failed) > kGraceSeconds) {
-          broken = true;
-          Status status = world.failure();
-          return {status.code(),
-                  status.text() + "; " + rank->where() + " does not react"};
-        }
-      }
-    if (world.aborted())
-      return world.failure();
-    for (std::unique_ptr<RankContext> &rank : ranks)
-      if (!rank->status.ok())
-        return rank->status;
-    return {};
-  }
-
-  struct PairSlot {
-    weft_session *session;
-    RankContext *rank;
-  };
-  std::vector<PairSlot> pairs;
-};
-
 namespace {
-
-int32_t report(const Status &status, weft_status *result) {
-  if (result) {
-    result->code = int32_t(status.code());
-    std::snprintf(result->text, sizeof result->text, "%s",
-                  status.text().c_str());
-  }
-  return int32_t(status.code());
-}
 
 void failIfNotOk(weft_session &session, RankContext &rank) {
   if (!rank.status.ok() && !session.world.aborted())
@@ -208,16 +129,10 @@ void closeSession(weft_session *session) {
     comm.vtable->destroy(comm.backend);
   delete session;
 }
+} // namespace
 
-std::string names(const ProgramView &p, Range ports) {
-  std::string text;
-  for (const Port &port : p.Ports().slice(ports))
-    text +=
-        (text.empty() ? "'" : ", '") + std::string(p.string(port.name)) + "'";
-  return text.empty() ? "none" : text;
-}
-
-Status findProgram(const ProgramView &p, const char *name, uint32_t &index) {
+Status weft::runtime::findProgram(const ProgramView &p, const char *name,
+                                  uint32_t &index) {
   std::string known;
   for (uint32_t i = 0; i < p.Programs().size(); ++i) {
     std::string_view found = p.string(p.Programs()[i].name);
@@ -231,125 +146,8 @@ Status findProgram(const ProgramView &p, const char *name, uint32_t &index) {
                       "'; there is " + known);
 }
 
-Status findPort(const ProgramView &p, const char *program, const char *name,
-                bool input, const Port *&result) {
-  uint32_t index = 0;
-  WEFT_TRY(findProgram(p, program, index));
-  Range range =
-      input ? p.Programs()[index].inputs : p.Programs()[index].outputs;
-  for (const Port &port : p.Ports().slice(range))
-    if (p.string(port.name) == name) {
-      result = &port;
-      return {};
-    }
-  return Status::user(std::string("program '") + program + "' has no " +
-                      (input ? "input" : "output") + " '" + name +
-                      "'; it has " + names(p, range));
-}
-
-std::vector<int64_t> shapeOf(const ProgramView &p, Range shape) {
-  return {p.ints(shape).begin(), p.ints(shape).end()};
-}
-
-uint64_t globalBytes(const ProgramView &p, DType dtype, Range shape) {
-  uint64_t bytes = dtypeBytes(dtype);
-  for (int64_t size : p.ints(shape))
-    bytes *= uint64_t(size);
-  return bytes;
-}
-
-Status checkBytes(const char *name, uint64_t expected, uint64_t found) {
-  if (expected == found)
-    return {};
-  return Status::user(std::string("'") + name + "' has " +
-                      std::to_string(expected) +
-                      " bytes, the caller's buffer " + std::to_string(found));
-}
-
-/// Copies between global memory and the local ranks' shards.
-void scatter(weft_session &session, const Port &port, const void *data) {
-  uint64_t bytes = dtypeBytes(port.dtype);
-  for (std::unique_ptr<RankContext> &rank : session.ranks) {
-    if (!rank->holds(port.stage))
-      continue;
-    const ShardMap &map = rank->map(port.placement);
-    char *to = rank->buffer(port.buffer);
-    if (map.numValid() != map.numLocal())
-      std::memset(to, 0, size_t(map.numLocal()) * bytes);
-    map.forEachRun([&](const ShardMap::Run &run) {
-      std::memcpy(to + run.local * bytes,
-                  static_cast<const char *>(data) + run.global * bytes,
-                  size_t(run.count) * bytes);
-    });
-  }
-}
-
-void gather(weft_session &session, DType dtype, Id placement, Id buffer,
-            uint32_t stage, void *data) {
-  uint64_t bytes = dtypeBytes(dtype);
-  for (std::unique_ptr<RankContext> &rank : session.ranks) {
-    if (!rank->holds(stage) || !rank->map(placement).isWriter())
-      continue;
-    const char *from = rank->buffer(buffer);
-    rank->map(placement).forEachRun([&](const ShardMap::Run &run) {
-      std::memcpy(static_cast<char *>(data) + run.global * bytes,
-                  from + run.local * bytes, size_t(run.count) * bytes);
-    });
-  }
-}
-
-Status setInputFile(weft_session &session, const char *program,
-                    const char *name, const char *path) {
-  const ProgramView &p = session.view();
-  const Port *port = nullptr;
-  WEFT_TRY(findPort(p, program, name, true, port));
-  NpyFile file;
-  WEFT_TRY(NpyFile::open(path, file));
-  bool sameType = file.dtype() == port->dtype ||
-                  (file.dtype() == DType::U16 && port->dtype == DType::BF16) ||
-                  (file.dtype() == DType::BF16 && port->dtype == DType::U16);
-  std::vector<int64_t> shape = shapeOf(p, port->shape);
-  if (!sameType || file.shape() != shape)
-    return Status::user(std::string("input '") + name + "' must be " +
-                        shapeText(shape) + " " + dtypeName(port->dtype) +
-                        ", but '" + path + "' is " + shapeText(file.shape()) +
-                        " " + dtypeName(file.dtype()) +
-                        (sameType ? "; bind the sizes when compiling (--bind)"
-                                  : "; convert the file"));
-  scatter(session, *port, file.data());
-  return {};
-}
-
-Status writeRuns(RankContext &rank, const Port &port, const char *path,
-                 size_t headerBytes) {
-  int descriptor = ::open(path, O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return Status::user(std::string("'") + path +
-                        "' cannot be written: " + std::strerror(errno));
-  int64_t bytes = dtypeBytes(port.dtype);
-  const char *from = rank.buffer(port.buffer);
-  bool good = true;
-  rank.map(port.placement).forEachRun([&](const ShardMap::Run &run) {
-    int64_t done = 0, total = run.count * bytes;
-    while (good && done < total) {
-      ssize_t n = pwrite(
-          descriptor, from + run.local * bytes + done, size_t(total - done),
-          off_t(int64_t(headerBytes) + run.global * bytes + done));
-      if (n < 0 && errno == EINTR)
-        continue;
-      good = n > 0;
-      done += n;
-    }
-  });
-  int error = errno;
-  close(descriptor);
-  if (!good)
-    return Status::user(std::string("'") + path +
-                        "' cannot be written: " + std::strerror(error));
-  return {};
-}
-
-Status reduceMax(weft_session &session, double local, double &result) {
+Status weft::runtime::reduceMax(weft_session &session, double local,
+                                double &result) {
   result = local;
   const CommBackend &comm = session.shared.comm;
   if (comm.everyRankIsLocal)
@@ -384,40 +182,6 @@ Status reduceMax(weft_session &session, double local, double &result) {
   comm.vtable->destroy_group(group);
   return status;
 }
-
-Status writeOutput(weft_session &session, const char *program, const char *name,
-                   const char *path) {
-  const ProgramView &p = session.view();
-  const Port *port = nullptr;
-  WEFT_TRY(findPort(p, program, name, false, port));
-  std::vector<int64_t> shape = shapeOf(p, port->shape);
-  Status status;
-  if (session.firstRank == 0)
-    status = createNpy(path, port->dtype, shape);
-  // The others wait for the file, and learn whether it is there.
-  double worst = 0;
-  WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
-  if (worst > 0)
-    return status.ok()
-               ? Status::user(std::string("rank 0 cannot write '") + path + "'")
-               : status;
-  size_t header = npyHeader(port->dtype, shape).size();
-  for (std::unique_ptr<RankContext> &rank : session.ranks)
-    if (rank->holds(port->stage) && rank->map(port->placement).isWriter())
-      WEFT_TRY(writeRuns(*rank, *port, path, header));
-  return reduceMax(session, 0, worst);
-}
-
-Status findScalar(const ProgramView &p, const char *name, uint32_t &index) {
-  for (uint32_t i = 0; i < p.Scalars().size(); ++i)
-    if (p.string(p.Scalars()[i].name) == name) {
-      index = i;
-      return {};
-    }
-  return Status::user(std::string("the program has no scalar '") + name + "'");
-}
-
-} // namespace
 
 void weft_options_init(weft_options *options) {
   *options = {};
@@ -463,25 +227,6 @@ int32_t weft_load_state(weft_session *session, weft_status *status) {
   return report(session->onRanks<loadJob>(), status);
 }
 
-int32_t weft_set_input(weft_session *session, const char *program,
-                       const char *name, const void *data, uint64_t bytes,
-                       weft_status *status) {
-  const Port *port = nullptr;
-  Status result = findPort(session->view(), program, name, true, port);
-  if (result.ok())
-    result = checkBytes(
-        name, globalBytes(session->view(), port->dtype, port->shape), bytes);
-  if (result.ok())
-    scatter(*session, *port, data);
-  return report(result, status);
-}
-
-int32_t weft_set_input_file(weft_session *session, const char *program,
-                            const char *name, const char *path,
-                            weft_status *status) {
-  return report(setInputFile(*session, program, name, path), status);
-}
-
 int32_t weft_run(weft_session *session, const char *program,
                  weft_status *status) {
   Status found = findProgram(session->view(), program, session->program);
@@ -500,63 +245,6 @@ int32_t weft_run(weft_session *session, const char *program,
   return report(result, status);
 }
 
-int32_t weft_get_output(weft_session *session, const char *program,
-                        const char *name, void *data, uint64_t bytes,
-                        weft_status *status) {
-  const Port *port = nullptr;
-  Status result = findPort(session->view(), program, name, false, port);
-  if (result.ok())
-    result = checkBytes(
-        name, globalBytes(session->view(), port->dtype, port->shape), bytes);
-  if (result.ok())
-    gather(*session, port->dtype, port->placement, port->buffer, port->stage,
-           data);
-  return report(result, status);
-}
-
-int32_t weft_get_state(weft_session *session, const char *name, void *data,
-                       uint64_t bytes, weft_status *status) {
-  const ProgramView &p = session->view();
-  for (const State &state : p.States()) {
-    if (p.string(state.name) != name)
-      continue;
-    Status result =
-        checkBytes(name, globalBytes(p, state.dtype, state.shape), bytes);
-    if (result.ok())
-      gather(*session, state.dtype, state.placement, state.buffer, state.stage,
-             data);
-    return report(result, status);
-  }
-  return report(
-      Status::user(std::string("the program has no state '") + name + "'"),
-      status);
-}
-
-int32_t weft_write_output(weft_session *session, const char *program,
-                          const char *name, const char *path,
-                          weft_status *status) {
-  return report(writeOutput(*session, program, name, path), status);
-}
-
-int32_t weft_set_scalar(weft_session *session, const char *name, uint64_t bits,
-                        weft_status *status) {
-  uint32_t index = 0;
-  Status result = findScalar(session->view(), name, index);
-  if (result.ok())
-    for (std::unique_ptr<RankContext> &rank : session->ranks)
-      rank->scalars()[index] = bits;
-  return report(result, status);
-}
-
-int32_t weft_get_scalar(weft_session *session, const char *name, uint64_t *bits,
-                        weft_status *status) {
-  uint32_t index = 0;
-  Status result = findScalar(session->view(), name, index);
-  if (result.ok())
-    *bits = session->ranks[0]->scalars()[index];
-  return report(result, status);
-}
-
 void weft_get_statistics(const weft_session *session,
                          weft_statistics *statistics) {
   *statistics = session->statistics;
@@ -565,57 +253,4 @@ void weft_get_statistics(const weft_session *session,
 int32_t weft_reduce_max(weft_session *session, double local, double *result,
                         weft_status *status) {
   return report(reduceMax(*session, local, *result), status);
-}
-
-int32_t weft_write_trace(const weft_session *session, const char *path,
-                         weft_status *status) {
-  const ProgramView &p = session->view();
-  std::FILE *file = std::fopen(path, "w");
-  if (!file)
-    return report(Status::user(std::string("'") + path +
-                               "' cannot be written: " + std::strerror(errno)),
-                  status);
-  auto quoted = [](std::string_view text) {
-    std::string result;
-    for (char c : text) {
-      if (c == '"' || c == '\\')
-        result += '\\';
-      result += unsigned(c) < 0x20 ? ' ' : c;
-    }
-    return result;
-  };
-  std::fprintf(file, "{\"traceEvents\":[");
-  const char *separator = "\n";
-  for (const std::unique_ptr<RankContext> &rank : session->ranks) {
-    const auto &streams = rank->streamContexts();
-    for (size_t s = 0; s < streams.size(); ++s)
-      for (const TraceEvent &event : streams[s].trace) {
-        const Program &program = p.Programs()[event.program];
-        const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
-        const Command &command =
-            p.Commands()[body.commands.begin + event.command];
-        std::string name = opcodeName(command.opcode);
-        if (command.opcode == Opcode::Launch)
-          name = std::string(p.string(
-              p.Kernels()[p.Launches()[command.params].kernel].symbol));
-        else if (command.opcode == Opcode::Collective)
-          name = collectiveKindName(p.Collectives()[command.params].kind);
-        std::fprintf(
-            file,
-            "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,"
-            "\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":\"%s\","
-            "\"command\":%u}}",
-            separator, quoted(name).c_str(), opcodeName(command.opcode),
-            static_cast<long long>(rank->rank()), s, event.begin * 1e6,
-            (event.end - event.begin) * 1e6,
-            quoted(p.string(command.node)).c_str(), event.command);
-        separator = ",\n";
-      }
-  }
-  std::fprintf(file, "\n],\"displayTimeUnit\":\"ms\"}\n");
-  bool good = std::fclose(file) == 0;
-  return report(
-      good ? Status()
-           : Status::user(std::string("'") + path + "' cannot be written"),
-      status);
 }

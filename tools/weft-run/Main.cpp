@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -28,6 +29,34 @@ long ranksOf(const std::string &path) {
   long ranks = 0;
   bool good = std::fscanf(pipe, "%ld", &ranks) == 1;
   return pclose(pipe) == 0 && good ? ranks : 0;
+}
+
+/// Runs mpirun and gives its end one of our exit codes.
+int launch(char *const *command) {
+  pid_t child = fork();
+  if (child == 0) {
+    execvp(command[0], command);
+    _exit(127);
+  }
+  int result = 0;
+  if (child < 0 || waitpid(child, &result, 0) != child)
+    return fail(std::string("mpirun cannot be started: ") +
+                    std::strerror(errno),
+                StatusCode::UserError);
+  int code = WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result);
+  for (StatusCode known :
+       {StatusCode::Ok, StatusCode::UserError, StatusCode::Usage,
+        StatusCode::RankFailed, StatusCode::Hang, StatusCode::DoesNotFit,
+        StatusCode::Internal})
+    if (code == int(known))
+      return code;
+  if (code == 127)
+    return fail("mpirun is not installed; use --comm inproc",
+                StatusCode::UserError);
+  return fail("a rank ended without saying why; mpirun's exit code is " +
+                  std::to_string(code) +
+                  (code > 128 ? ", signal " + std::to_string(code - 128) : ""),
+              StatusCode::RankFailed);
 }
 
 } // namespace
@@ -75,6 +104,8 @@ int main(int argc, char **argv) {
   for (std::string &word : command)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  if (command[0] == "mpirun")
+    return launch(pointers.data());
   execvp(pointers[0], pointers.data());
   return fail("'" + command[0] + "' cannot be run: " + std::strerror(errno),
               StatusCode::UserError);

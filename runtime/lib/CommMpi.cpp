@@ -1,0 +1,248 @@
+// The `mpi` communicator: a plugin, built where MPI is found.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/runtime/Communicator.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <mpi.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+using weft::runtime::StatusCode;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Backend {
+  weft_comm_host host;
+  int processes = 1, process = 0;
+};
+
+struct Group {
+  Backend *backend;
+  MPI_Comm comm;
+  std::vector<int64_t> ranks;
+  int64_t me;
+  // Room for one exchange, so that it need not allocate.
+  std::vector<MPI_Request> requests;
+  std::vector<int64_t> peers; // of the requests
+};
+
+int32_t fail(weft_status *status, StatusCode code, const std::string &text) {
+  std::snprintf(status->text, sizeof status->text, "%s", text.c_str());
+  status->code = int32_t(code);
+  return status->code;
+}
+
+/// Checks the result of `call`, naming it.
+int32_t check(int result, const char *call, int line, weft_status *status) {
+  if (result == MPI_SUCCESS)
+    return 0;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(result, text, &length);
+  return fail(status, StatusCode::RankFailed,
+              std::string(call) + " at CommMpi.cpp:" + std::to_string(line) +
+                  ": " + std::string(text, size_t(length)));
+}
+#define CHECK_MPI(call)                                                        \
+  do {                                                                         \
+    int32_t code_ = check(call, #call, __LINE__, status);                      \
+    if (code_ != 0)                                                            \
+      return code_;                                                            \
+  } while (false)
+
+/// MPI counts are int; larger blocks travel as chunks of bytes.
+constexpr uint64_t kChunk = uint64_t(1) << 30;
+
+std::string rankList(const Group &group, const std::vector<bool> &arrived,
+                     bool wanted) {
+  std::string text;
+  for (size_t i = 0; i < group.ranks.size(); ++i)
+    if (arrived[i] == wanted)
+      text +=
+          (text.empty() ? "rank " : ", rank ") + std::to_string(group.ranks[i]);
+  return text.empty() ? "none" : text;
+}
+
+/// Waits for all requests with the host's patience.
+int32_t waitAll(Group &group, weft_status *status) {
+  std::vector<MPI_Request> &requests = group.requests;
+  Clock::time_point start = Clock::now();
+  for (unsigned spins = 0;; ++spins) {
+    int done = 0;
+    CHECK_MPI(MPI_Testall(int(requests.size()), requests.data(), &done,
+                          MPI_STATUSES_IGNORE));
+    if (done)
+      return 0;
+    if (spins < 2000)
+      continue;
+    // Ranks may share cores: let the others run.
+    if (spins < 4000)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if ((spins & 63) != 0)
+      continue;
+    if (group.backend->host.aborted(group.backend->host.context))
+      return fail(status, StatusCode::RankFailed,
+                  "stopped because another rank failed");
+    double waited = std::chrono::duration<double>(Clock::now() - start).count();
+    if (waited <= group.backend->host.timeout_seconds)
+      continue;
+    std::vector<bool> arrived(group.ranks.size(), true);
+    for (size_t i = 0; i < requests.size(); ++i)
+      if (requests[i] != MPI_REQUEST_NULL)
+        arrived[size_t(group.peers[i])] = false;
+    char patience[32];
+    std::snprintf(patience, sizeof patience, "%g",
+                  group.backend->host.timeout_seconds);
+    return fail(status, StatusCode::Hang,
+                std::string("no progress for ") + patience +
+                    " s; arrived: " + rankList(group, arrived, true) +
+                    "; missing: " + rankList(group, arrived, false));
+  }
+}
+
+void destroy(void *opaque) {
+  delete static_cast<Backend *>(opaque);
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized)
+    MPI_Finalize();
+}
+
+int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks,
+                    int64_t members, int64_t me, void **result,
+                    weft_status *status) {
+  auto &backend = *static_cast<Backend *>(opaque);
+  auto *group =
+      new Group{&backend, MPI_COMM_NULL, {ranks, ranks + members}, me, {}, {}};
+  *result = group;
+  // Every process makes a group of the same axes at the same time, so one split
+  // of the world makes all of them; the lowest rank is the color.
+  int64_t color = ranks[0];
+  for (int64_t rank : group->ranks)
+    color = rank < color ? rank : color;
+  CHECK_MPI(MPI_Comm_split(MPI_COMM_WORLD, int(color), int(me), &group->comm));
+  CHECK_MPI(MPI_Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN));
+  return 0;
+}
+
+void destroyGroup(void *opaque) {
+  auto *group = static_cast<Group *>(opaque);
+  if (group->comm != MPI_COMM_NULL)
+    MPI_Comm_free(&group->comm);
+  delete group;
+}
+
+int32_t post(Group &group, bool sends, void *data, uint64_t bytes, int64_t peer,
+             weft_status *status) {
+  for (uint64_t at = 0; at < bytes; at += kChunk) {
+    int count = int(bytes - at < kChunk ? bytes - at : kChunk);
+    char *from = static_cast<char *>(data) + at;
+    group.requests.push_back(MPI_REQUEST_NULL);
+    group.peers.push_back(peer);
+    MPI_Request *request = &group.requests.back();
+    if (sends)
+      CHECK_MPI(
+          MPI_Isend(from, count, MPI_BYTE, int(peer), 0, group.comm, request));
+    else
+      CHECK_MPI(
+          MPI_Irecv(from, count, MPI_BYTE, int(peer), 0, group.comm, request));
+  }
+  return 0;
+}
+
+int32_t exchangeBegin(void *opaque, const weft_block *sends,
+                      const weft_block *staging, const void **received,
+                      weft_status *status) {
+  auto &group = *static_cast<Group *>(opaque);
+  int64_t members = int64_t(group.ranks.size());
+  group.requests.clear();
+  group.peers.clear();
+  for (int64_t j = 0; j < members; ++j) {
+    received[j] = j == group.me ? sends[j].data : staging[j].data;
+    if (j == group.me)
+      continue;
+    int32_t code = post(group, false, const_cast<void *>(staging[j].data),
+                        staging[j].bytes, j, status);
+    if (code != 0)
+      return code;
+  }
+  for (int64_t j = 0; j < members; ++j) {
+    if (j == group.me)
+      continue;
+    int32_t code = post(group, true, const_cast<void *>(sends[j].data),
+                        sends[j].bytes, j, status);
+    if (code != 0)
+      return code;
+  }
+  return waitAll(group, status);
+}
+
+int32_t exchangeEnd(void *, weft_status *) {
+  return 0; // what was received is this process's own copy
+}
+
+int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes,
+             weft_status *status) {
+  auto &group = *static_cast<Group *>(opaque);
+  group.requests.clear();
+  group.peers.clear();
+  int32_t code = post(group, true, const_cast<void *>(data), bytes, to, status);
+  return code != 0 ? code : waitAll(group, status);
+}
+
+int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes,
+             weft_status *status) {
+  auto &group = *static_cast<Group *>(opaque);
+  group.requests.clear();
+  group.peers.clear();
+  int32_t code = post(group, false, data, bytes, from, status);
+  return code != 0 ? code : waitAll(group, status);
+}
+
+void abortJob(void *, int32_t code) { MPI_Abort(MPI_COMM_WORLD, code); }
+int64_t numProcesses(void *backend) {
+  return static_cast<Backend *>(backend)->processes;
+}
+int64_t process(void *backend) {
+  return static_cast<Backend *>(backend)->process;
+}
+
+constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
+                                      "mpi",
+                                      destroy,
+                                      createGroup,
+                                      destroyGroup,
+                                      exchangeBegin,
+                                      exchangeEnd,
+                                      send,
+                                      recv,
+                                      abortJob,
+                                      numProcesses,
+                                      process};
+
+} // namespace
+
+extern "C" int32_t weft_communicator_open(const weft_comm_host *host,
+                                          const weft_comm_vtable **vtable,
+                                          void **backend, weft_status *status) {
+  int provided = 0;
+  CHECK_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
+  auto *result = new Backend{*host};
+  *backend = result;
+  *vtable = &kVtable;
+  if (provided < MPI_THREAD_MULTIPLE)
+    return fail(status, StatusCode::UserError,
+                "this MPI cannot be called from several threads "
+                "(MPI_THREAD_MULTIPLE), which overlapping communication needs");
+  CHECK_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  CHECK_MPI(MPI_Comm_size(MPI_COMM_WORLD, &result->processes));
+  CHECK_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &result->process));
+  return 0;
+}

@@ -1,0 +1,96 @@
+// The session behind the C interface.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_SESSION_H
+#define WEFT_RUNTIME_LIB_SESSION_H
+
+#include "Libraries.h"
+#include "RankContext.h"
+
+#include "weft/runtime/Runtime.h"
+
+#include <cstdio>
+
+struct weft_session {
+  /// After a failure the others get this long to notice it and stop.
+  static constexpr double kGraceSeconds = 2.0;
+
+  explicit weft_session(double timeout) : world(timeout) {
+    shared.world = &world;
+    shared.libraries = &libraries;
+  }
+
+  weft::runtime::World world;
+  weft::runtime::Libraries libraries;
+  weft::runtime::SessionShared shared;
+  std::vector<std::unique_ptr<weft::runtime::RankContext>> ranks;
+  int64_t firstRank = 0;
+  bool broken = false; // a rank's thread did not come back
+  weft_options options{};
+  weft_statistics statistics{};
+  // The job that all local ranks do; set before it is posted.
+  uint32_t program = 0;
+
+  const weft::runtime::ProgramView &view() const { return shared.program; }
+
+  /// Runs `job` on every rank's own thread and waits for all.
+  template <void (*Function)(weft_session &, weft::runtime::RankContext &)>
+  weft::runtime::Status onRanks() {
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      pairs[i] = {this, ranks[i].get()};
+      ranks[i]->thread().post(
+          [](void *argument) {
+            auto *pair = static_cast<PairSlot *>(argument);
+            Function(*pair->session, *pair->rank);
+          },
+          &pairs[i]);
+    }
+    weft::runtime::Clock::time_point failed{};
+    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
+      while (!rank->thread().waitFor(0.1)) {
+        if (!world.aborted())
+          continue;
+        if (failed == weft::runtime::Clock::time_point{})
+          failed = weft::runtime::Clock::now();
+        if (weft::runtime::secondsSince(failed) > kGraceSeconds) {
+          broken = true;
+          weft::runtime::Status status = world.failure();
+          return {status.code(),
+                  status.text() + "; " + rank->where() + " does not react"};
+        }
+      }
+    if (world.aborted())
+      return world.failure();
+    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
+      if (!rank->status.ok())
+        return rank->status;
+    return {};
+  }
+
+  struct PairSlot {
+    weft_session *session;
+    weft::runtime::RankContext *rank;
+  };
+  std::vector<PairSlot> pairs;
+};
+
+namespace weft::runtime {
+
+/// Hands a status over to the caller.
+inline int32_t report(const Status &status, weft_status *result) {
+  if (result) {
+    result->code = int32_t(status.code());
+    std::snprintf(result->text, sizeof result->text, "%s",
+                  status.text().c_str());
+  }
+  return int32_t(status.code());
+}
+
+Status findProgram(const ProgramView &program, const char *name,
+                   uint32_t &index);
+
+/// Largest value over all processes; a barrier too.
+Status reduceMax(weft_session &session, double local, double &result);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_SESSION_H

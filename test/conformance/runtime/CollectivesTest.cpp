@@ -1,0 +1,470 @@
+// Conformance of a communicator: every collective, bit for bit.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// usage: weft_collectives_test inproc|mpi RANKS
+//
+// One executable program holds all cases as named programs. The expected values
+// are computed here from the definition, reducing over members in order; every
+// backend must give exactly these bits, so backends agree with each other.
+#include "weft/runtime/ProgramBuilder.h"
+#include "weft/runtime/Runtime.h"
+
+#include "../../../runtime/lib/Convert.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+using namespace weft::runtime;
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+struct Case {
+  std::string name;
+  Collective params;
+  std::vector<uint32_t> axes; // of the communicator
+  int64_t sourceElements, destinationElements;
+  Bytes input, expected; // [rank][elements]
+};
+
+class Suite {
+public:
+  explicit Suite(int64_t ranks) : ranks(ranks) {
+    for (int64_t rest = ranks; rest > 1;) {
+      int64_t size = rest == 8 ? 4 : 2; // 2; 2x2; 4x2
+      sizes.push_back(size);
+      axes.push_back(
+          builder.addMeshAxis(std::string(1, char('a' + axes.size())), size));
+      rest /= size;
+    }
+    builder.info().stageAxes = builder.axes({axes[0]});
+    makeCases();
+    for (int64_t stage = 0; stage < sizes[0]; ++stage)
+      builder.addStage({arena, {}});
+    blob = builder.finish();
+  }
+
+  int run(const char *comm) {
+    weft_options options;
+    weft_options_init(&options);
+    options.comm = comm;
+    options.timeout_seconds = 60;
+    weft_session *session = nullptr;
+    weft_status status{};
+    if (weft_open(blob.data(), blob.size(), nullptr, 0, &options, &session,
+                  &status) != 0)
+      return fail("open", status.text, session);
+    int wrong = 0;
+    for (const Case &test : cases) {
+      // Twice: a second run must not see the first one's values.
+      Bytes output(test.expected.size(), 0xab);
+      for (int repeat = 0; repeat < 2; ++repeat)
+        if (weft_set_input(session, test.name.c_str(), "in", test.input.data(),
+                           test.input.size(), &status) != 0 ||
+            weft_run(session, test.name.c_str(), &status) != 0 ||
+            weft_get_output(session, test.name.c_str(), "out", output.data(),
+                            output.size(), &status) != 0)
+          return fail(test.name, status.text, session);
+      size_t row = test.expected.size() / size_t(ranks);
+      int64_t first = weft_first_local_rank(session);
+      for (int64_t r = first; r < first + weft_num_local_ranks(session); ++r)
+        if (!std::equal(output.begin() + r * row,
+                        output.begin() + (r + 1) * row,
+                        test.expected.begin() + r * row)) {
+          std::fprintf(stderr, "rank %lld: %s: other bits than expected\n",
+                       static_cast<long long>(r), test.name.c_str());
+          ++wrong;
+        }
+    }
+    double worst = wrong;
+    if (weft_reduce_max(session, wrong, &worst, &status) != 0)
+      return fail("reduce_max", status.text, session);
+    if (weft_first_local_rank(session) == 0)
+      std::printf("%s on %lld ranks: %zu cases, %s\n", comm,
+                  static_cast<long long>(ranks), cases.size(),
+                  worst > 0 ? "FAILED" : "all exact");
+    weft_close(session);
+    return worst > 0 ? 1 : cases.size() >= 100 ? 0 : 2;
+  }
+
+private:
+  int fail(const std::string &where, const char *text, weft_session *session) {
+    std::fprintf(stderr, "%s: %s\n", where.c_str(), text);
+    if (session)
+      weft_abort_job(session, 1);
+    return 1;
+  }
+
+  int64_t coordinate(int64_t rank, uint32_t axis) const {
+    for (size_t i = sizes.size(); i-- > axis + 1;)
+      rank /= sizes[i];
+    return rank % sizes[axis];
+  }
+  /// The ranks that talk to `rank`, in member order, and its place among them.
+  std::vector<int64_t> members(int64_t rank, const std::vector<uint32_t> &over,
+                               int64_t &me) const {
+    std::vector<int64_t> result;
+    int64_t count = 1;
+    for (uint32_t axis : over)
+      count *= sizes[axis];
+    for (int64_t m = 0; m < count; ++m) {
+      std::vector<int64_t> at(sizes.size());
+      for (uint32_t axis = 0; axis < sizes.size(); ++axis)
+        at[axis] = coordinate(rank, axis);
+      int64_t rest = m;
+      for (size_t i = over.size(); i-- > 0; rest /= sizes[over[i]])
+        at[over[i]] = rest % sizes[over[i]];
+      int64_t process = 0;
+      for (uint32_t axis = 0; axis < sizes.size(); ++axis)
+        process = process * sizes[axis] + at[axis];
+      if (process == rank)
+        me = m;
+      result.push_back(process);
+    }
+    return result;
+  }
+  /// [start, end) of member m's shard; extents by ceiling division per level.
+  std::pair<int64_t, int64_t> shard(int64_t extent, int64_t m,
+                                    const std::vector<uint32_t> &over,
+                                    int64_t *whole = nullptr) const {
+    int64_t count = 1;
+    for (uint32_t axis : over)
+      count *= sizes[axis];
+    int64_t start = 0, end = extent, local = extent;
+    for (uint32_t axis : over) {
+      count /= sizes[axis];
+      local = (local + sizes[axis] - 1) / sizes[axis];
+      start = std::min(end, start + m / count * local);
+      end = std::min(end, start + local);
+      m %= count;
+    }
+    if (whole)
+      *whole = local;
+    return {start, end};
+  }
+
+  Bytes randomInput(DType type, int64_t elements) {
+    std::vector<double> values(size_t(elements * ranks), 0.0);
+    std::uniform_real_distribution<double> real(-3, 3);
+    for (double &value : values)
+      value =
+          type == DType::Bool ? double(random() % 3 != 0)
+          : unsigned(type) <= unsigned(DType::F16)
+              ? real(random)
+              : double(int64_t(random() % 200) - (type == DType::U8 ? 0 : 100));
+    Bytes bytes(values.size() * dtypeBytes(type));
+    convertElements(DType::F64, values.data(), type, bytes.data(),
+                    int64_t(values.size()));
+    return bytes;
+  }
+
+  template <typename Acc>
+  static Acc combine(Reduction reduction, Acc a, Acc b) {
+    switch (reduction) {
+    case Reduction::Sum:
+      return Acc(a + b);
+    case Reduction::Product:
+      return Acc(a * b);
+    case Reduction::Max:
+      return std::max(a, b);
+    case Reduction::Min:
+      return std::min(a, b);
+    case Reduction::And:
+      return Acc(int64_t(a) & int64_t(b));
+    case Reduction::Or:
+      return Acc(int64_t(a) | int64_t(b));
+    }
+    return a;
+  }
+  /// One element reduced over members in order, as the header promises.
+  void reduceElement(const Case &test, const std::vector<int64_t> &group,
+                     int64_t element, uint8_t *to) const {
+    DType type = test.params.dtype, acc = test.params.accumulator;
+    int64_t bytes = dtypeBytes(type);
+    auto at = [&](size_t m) {
+      return test.input.data() +
+             (group[m] * test.sourceElements + element) * bytes;
+    };
+    auto fold = [&](auto zero, DType accType) {
+      decltype(zero) sum = zero;
+      convertElements(type, at(0), accType, &sum, 1);
+      for (size_t m = 1; m < group.size(); ++m) {
+        decltype(zero) next = zero;
+        convertElements(type, at(m), accType, &next, 1);
+        sum = combine(test.params.reduction, sum, next);
+      }
+      convertElements(accType, &sum, type, to, 1);
+    };
+    if (acc == DType::F64)
+      fold(double(), DType::F64);
+    else if (acc == DType::F32 || acc == DType::BF16 || acc == DType::F16)
+      fold(float(), DType::F32);
+    else if (type == DType::Bool)
+      fold(uint8_t(), DType::U8);
+    else if (type == DType::I8)
+      fold(int8_t(), DType::I8);
+    else if (type == DType::U8)
+      fold(uint8_t(), DType::U8);
+    else if (type == DType::I32)
+      fold(int32_t(), DType::I32);
+    else
+      fold(int64_t(), DType::I64);
+  }
+
+  void expect(Case &test) {
+    const Collective &c = test.params;
+    int64_t bytes = dtypeBytes(c.dtype);
+    test.expected.assign(size_t(ranks * test.destinationElements * bytes), 0);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      int64_t me = 0;
+      std::vector<int64_t> group = members(rank, test.axes, me);
+      uint8_t *row =
+          test.expected.data() + rank * test.destinationElements * bytes;
+      auto input = [&](int64_t m, int64_t element) {
+        return test.input.data() +
+               (group[size_t(m)] * test.sourceElements + element) * bytes;
+      };
+      auto put = [&](int64_t element, const uint8_t *from) {
+        std::memcpy(row + element * bytes, from, size_t(bytes));
+      };
+      int64_t local = 0, n = int64_t(group.size());
+      auto mine = shard(c.extent, me, test.axes, &local);
+      for (int64_t i = 0; c.kind == CollectiveKind::ReduceScatter &&
+                          i < test.destinationElements;
+           ++i)
+        put(i, reinterpret_cast<const uint8_t *>(&c.padBits));
+      for (int64_t o = 0; o < c.outer; ++o)
+        for (int64_t x = 0; x < c.inner; ++x)
+          switch (c.kind) {
+          case CollectiveKind::AllGather:
+            for (int64_t m = 0; m < n; ++m) {
+              auto [start, end] = shard(c.extent, m, test.axes);
+              for (int64_t i = start; i < end; ++i)
+                put((o * c.extent + i) * c.inner + x,
+                    input(m, (o * local + i - start) * c.inner + x));
+            }
+            break;
+          case CollectiveKind::AllReduce:
+            for (int64_t i = 0; i < c.extent; ++i) {
+              int64_t element = (o * c.extent + i) * c.inner + x;
+              reduceElement(test, group, element, row + element * bytes);
+            }
+            break;
+          case CollectiveKind::ReduceScatter:
+            for (int64_t i = mine.first; i < mine.second; ++i)
+              reduceElement(test, group, (o * c.extent + i) * c.inner + x,
+                            row + ((o * local + i - mine.first) * c.inner + x) *
+                                      bytes);
+            break;
+          case CollectiveKind::AllToAll:
+            allToAll(test, o, x, me, n, input, put);
+            break;
+          case CollectiveKind::Shift:
+          case CollectiveKind::Send: // with its Recv: a ring
+          case CollectiveKind::Recv: {
+            int64_t from = ((me - c.peer) % n + n) % n;
+            for (int64_t i = 0; i < c.extent; ++i) {
+              int64_t element = (o * c.extent + i) * c.inner + x;
+              put(element, input(from, element));
+            }
+            break;
+          }
+          }
+    }
+  }
+
+  template <typename Input, typename Put>
+  void allToAll(const Case &test, int64_t o, int64_t x, int64_t me, int64_t n,
+                Input input, Put put) const {
+    const Collective &c = test.params;
+    int64_t local = 0, other = 0;
+    auto mine = shard(c.extent, me, test.axes, &local);
+    shard(c.otherExtent, me, test.axes, &other);
+    for (int64_t m = 0; m < n; ++m) {
+      auto theirs = shard(c.otherExtent, m, test.axes);
+      for (int64_t a = mine.first; a < mine.second; ++a)
+        for (int64_t mid = 0; mid < c.middle; ++mid)
+          for (int64_t b = theirs.first; b < theirs.second; ++b) {
+            int64_t la = a - mine.first, lb = b - theirs.first;
+            int64_t from =
+                c.gatherFirst
+                    ? (((o * other + lb) * c.middle + mid) * c.extent + a)
+                    : (((o * c.extent + a) * c.middle + mid) * other + lb);
+            int64_t to =
+                c.gatherFirst
+                    ? (((o * c.otherExtent + b) * c.middle + mid) * local + la)
+                    : (((o * local + la) * c.middle + mid) * c.otherExtent + b);
+            put(to * c.inner + x, input(m, from * c.inner + x));
+          }
+    }
+  }
+
+  void add(CollectiveKind kind, const std::vector<uint32_t> &over, DType dtype,
+           DType accumulator, Reduction reduction,
+           std::vector<int64_t> geometry, int64_t peer = 0,
+           bool gatherFirst = false, bool inPlace = false) {
+    Case test;
+    Collective &c = test.params;
+    c = {};
+    c.kind = kind;
+    c.reduction = reduction;
+    c.dtype = dtype;
+    c.accumulator = accumulator;
+    c.communicator = builder.addCommunicator(over);
+    c.peer = peer;
+    c.gatherFirst = gatherFirst;
+    c.outer = geometry[0], c.extent = geometry[1], c.inner = geometry[2];
+    c.middle = geometry.size() > 3 ? geometry[3] : 1;
+    c.otherExtent = geometry.size() > 3 ? geometry[4] : 1;
+    c.padBits = kind == CollectiveKind::ReduceScatter ? 0x01 : 0;
+    test.axes = over;
+    int64_t local = 0, other = 0;
+    shard(c.extent, 0, over, &local);
+    shard(c.otherExtent, 0, over, &other);
+    int64_t whole = c.outer * c.extent * c.inner;
+    int64_t part = c.outer * local * c.inner;
+    test.sourceElements = kind == CollectiveKind::AllGather ? part
+                          : kind == CollectiveKind::AllToAll
+                              ? whole * c.middle * other
+                              : whole;
+    test.destinationElements = kind == CollectiveKind::AllGather       ? whole
+                               : kind == CollectiveKind::ReduceScatter ? part
+                               : kind == CollectiveKind::AllToAll
+                                   ? part * c.middle * c.otherExtent
+                                   : whole;
+    test.name = std::to_string(cases.size()) + " " + collectiveKindName(kind) +
+                " " + dtypeName(dtype) + " over";
+    for (uint32_t axis : over)
+      test.name += " " + std::string(1, char('a' + axis));
+    for (int64_t value : geometry)
+      test.name += " " + std::to_string(value);
+    test.input = randomInput(dtype, test.sourceElements);
+    emit(test, inPlace);
+    expect(test);
+    cases.push_back(std::move(test));
+  }
+
+  Id port(const char *name, BufferClass kind, DType dtype, int64_t elements,
+          Id &buffer) {
+    uint64_t bytes = uint64_t(elements) * dtypeBytes(dtype);
+    buffer = builder.addBuffer(name, kind, dtype, arena, bytes, {1, elements});
+    arena += (bytes + 63) / 64 * 64;
+    Id placement = builder.addPlacement({{{ranks, axes}}, {{elements, {}}}});
+    return builder.addPort(name, dtype, {ranks, elements}, placement, buffer);
+  }
+
+  void emit(const Case &test, bool inPlace) {
+    Id source, destination;
+    Id in = port("in", BufferClass::Input, test.params.dtype,
+                 test.sourceElements, source);
+    Id out = port("out", BufferClass::Output, test.params.dtype,
+                  test.destinationElements, destination);
+    builder.beginProgram(test.name, {in}, {out});
+    unsigned stream = cases.size() % 2; // half of them beside stream 0
+    for (int64_t stage = 0; stage < sizes[0]; ++stage) {
+      builder.beginBody(2, 2);
+      if (test.params.kind == CollectiveKind::Send) {
+        sendAndReceive(test, stage, stream, source, destination);
+      } else if (inPlace) {
+        builder.copy({}, builder.view(source), builder.view(destination));
+        builder.eventRecord({0}, 1);
+        builder.eventWait({stream}, 1);
+        builder.collective(
+            {stream, test.name}, test.params,
+            {builder.view(destination), builder.view(destination)});
+      } else {
+        builder.collective({stream, test.name}, test.params,
+                           {builder.view(source), builder.view(destination)});
+      }
+      builder.eventRecord({stream}, 0);
+      builder.eventWait({0}, 0);
+      builder.endBody();
+    }
+    builder.endProgram();
+  }
+
+  // A ring along axis a by rendezvous: even stages send first, odd ones
+  // receive.
+  void sendAndReceive(const Case &test, int64_t stage, unsigned stream,
+                      Id source, Id destination) {
+    int64_t n = sizes[0];
+    Collective send = test.params, recv = test.params;
+    send.peer = (stage + 1) % n;
+    recv.kind = CollectiveKind::Recv;
+    recv.peer = -1;
+    recv.peerRelative = 1;
+    for (bool first : {true, false})
+      if (first == (stage % 2 == 0))
+        builder.collective({stream, "send"}, send, {builder.view(source)});
+      else
+        builder.collective({stream, "recv"}, recv, {builder.view(destination)});
+  }
+
+  void makeCases() {
+    using K = CollectiveKind;
+    using R = Reduction;
+    const DType f32 = DType::F32, i32 = DType::I32;
+    std::vector<std::vector<uint32_t>> groups = {{0}};
+    if (sizes.size() > 1)
+      groups = {{0}, {1}, {0, 1}, {1, 0}};
+    const std::vector<std::vector<int64_t>> shapes = {
+        {1, 7, 1}, {1, 8, 3}, {3, 5, 2}, {2, 1, 4}, {1, 10, 1}, {2, 3001, 3}};
+    const std::vector<std::vector<int64_t>> boxes = {
+        {1, 4, 1, 1, 4}, {2, 5, 3, 2, 7}, {1, 8, 2, 3, 3}, {1, 1, 1, 1, 9}};
+    for (const auto &over : groups) {
+      for (const auto &shape : shapes) {
+        for (K kind : {K::AllGather, K::AllReduce, K::ReduceScatter})
+          for (DType type : {f32, i32})
+            add(kind, over, type, type, R::Sum, shape);
+        add(K::AllReduce, over, f32, f32, R::Sum, shape, 0, false, true);
+        add(K::Shift, over, f32, f32, R::Sum, shape, 1);
+        add(K::Shift, over, i32, i32, R::Sum, shape, -3);
+      }
+      for (const auto &box : boxes)
+        for (bool gatherFirst : {false, true})
+          add(K::AllToAll, over, f32, f32, R::Sum, box, 0, gatherFirst);
+    }
+    add(K::Send, {0}, f32, f32, R::Sum, {1, 12, 1}, 1);
+    add(K::Send, {0}, f32, f32, R::Sum, {1, 60000, 1}, 1);
+    struct Typed {
+      DType type, accumulator;
+    };
+    const Typed types[] = {{DType::F64, DType::F64},  {f32, DType::F64},
+                           {DType::BF16, f32},        {DType::F16, f32},
+                           {DType::BF16, DType::F64}, {DType::I8, DType::I8},
+                           {DType::U8, DType::U8},    {DType::I64, DType::I64}};
+    for (const auto &over : groups)
+      for (const Typed &typed : types)
+        for (R reduction : {R::Sum, R::Product, R::Max, R::Min})
+          for (K kind : {K::AllReduce, K::ReduceScatter})
+            add(kind, over, typed.type, typed.accumulator, reduction,
+                {2, 9, 1});
+    for (R reduction : {R::And, R::Or})
+      for (DType type : {DType::Bool, DType::U8, DType::I32})
+        add(K::AllReduce, groups.back(), type, type, reduction, {1, 33, 1});
+    for (DType type : {DType::Bool, DType::F16, DType::U8, DType::F64})
+      add(K::AllGather, groups.back(), type, type, R::Sum, {2, 5, 3});
+  }
+
+  int64_t ranks;
+  std::vector<int64_t> sizes;
+  std::vector<uint32_t> axes;
+  ProgramBuilder builder;
+  uint64_t arena = 0;
+  std::vector<Case> cases;
+  std::vector<uint8_t> blob;
+  std::mt19937_64 random{42};
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: %s inproc|mpi RANKS\n", argv[0]);
+    return 2;
+  }
+  return Suite(std::atoi(argv[2])).run(argv[1]);
+}
