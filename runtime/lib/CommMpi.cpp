@@ -3,10 +3,12 @@
 #include "weft/runtime/Communicator.h"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <mpi.h>
 #include <string>
+#include <sys/prctl.h>
 #include <thread>
 #include <vector>
 
@@ -232,6 +234,8 @@ constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
 extern "C" int32_t weft_communicator_open(const weft_comm_host *host,
                                           const weft_comm_vtable **vtable,
                                           void **backend, weft_status *status) {
+  // A launcher that dies takes its ranks with it.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   int provided = 0;
   CHECK_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
   auto *result = new Backend{*host};

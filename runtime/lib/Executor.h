@@ -131,8 +131,9 @@ public:
   }
   Wait wait(World &world, uint32_t event, uint64_t count) {
     std::unique_lock<std::mutex> lock(mutex);
-    return waitFor(world, lock, changed,
-                   [&] { return counts[event] >= count; });
+    // The stream waited for knows who is missing, so it may speak first.
+    return waitFor(
+        world, lock, changed, [&] { return counts[event] >= count; }, 3.0);
   }
 
 private:

@@ -51,11 +51,12 @@ private:
 
 enum class Wait { Done, Aborted, TimedOut };
 
-/// Waits for `ready()` under `lock`, with the world's patience. Aborts are
-/// polled, so that no one must know all the places where ranks wait.
+/// Waits for `ready()` under `lock`, with the world's patience and `more`
+/// seconds. Aborts are polled, so that no one must know all the places where
+/// ranks wait.
 template <typename Ready>
 Wait waitFor(World &world, std::unique_lock<std::mutex> &lock,
-             std::condition_variable &condition, Ready ready) {
+             std::condition_variable &condition, Ready ready, double more = 0) {
   if (ready())
     return Wait::Done;
   Clock::time_point start = Clock::now();
@@ -64,7 +65,7 @@ Wait waitFor(World &world, std::unique_lock<std::mutex> &lock,
       return Wait::Done;
     if (world.aborted())
       return Wait::Aborted;
-    if (secondsSince(start) > world.timeoutSeconds())
+    if (secondsSince(start) > world.timeoutSeconds() + more)
       return Wait::TimedOut;
   }
 }

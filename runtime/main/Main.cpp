@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -249,6 +250,19 @@ private:
   std::string programName;
 };
 
+/// Launchers may crash on an aborted job, so the first failing process leaves
+/// its exit code where weft-run finds it.
+void leaveCode(int code) {
+  const char *path = std::getenv("WEFT_STATUS_FILE");
+  int descriptor = path ? ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+  if (descriptor < 0)
+    return;
+  std::string text = std::to_string(code) + "\n";
+  if (write(descriptor, text.data(), text.size()) < 0)
+    std::perror(path);
+  close(descriptor);
+}
+
 int finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks)
     std::fprintf(stderr, "weft: error: %s\n", status.text().c_str());
@@ -295,6 +309,8 @@ int main(int argc, char **argv) {
   bool own = status.code() != StatusCode::Usage;
   int code = finish(status, speaks || own);
   std::fflush(stdout);
+  if (code != 0)
+    leaveCode(code);
   if (!status.ok() && application.session)
     weft_abort_job(application.session, code);
   weft_close(application.session);

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The command line of executables and weft-run: results, messages, exit codes.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -u
+run=$1 out=$2 data=$3 mpi=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0 checks=0
+
+# expect CODE PATTERN COMMAND...: the exit code, and a line of stdout or stderr.
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  timeout 60 "$@" >"$work/log" 2>&1
+  local found=$?
+  checks=$((checks + 1))
+  if [ $found -ne "$code" ] || ! grep -qE -- "$pattern" "$work/log"; then
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n  exit code %s, expected %s and a line like: %s\n' \
+      "$*" $found "$code" "$pattern"
+    sed 's/^/  | /' "$work/log"
+  fi
+}
+model=(--model-dir "$data")
+x=(--input "x=$data/x.npy")
+
+expect 0 'usage: weft-run OUT' "$run" --help
+expect 2 'usage: weft-run OUT' "$run"
+expect 2 "there is no flag '--frobnicate'" "$run" "$out" --frobnicate
+expect 2 '--rtol wants a number' "$run" "$out" --rtol much
+expect 1 "cannot be run: No such file" "$run" "$work/nothing"
+expect 0 'mesh dp=2 tp=2 \(4 ranks\)' "$out" --info
+expect 0 'input  x: 5x6 f32' "$run" "$out" --info
+expect 0 'all_reduce sum in f32 over \{tp\}' "$run" "$out" --dump
+expect 2 'inputs are missing; add --input x=FILE.npy' "$out" "${model[@]}"
+expect 2 "there is no input 'z'; there is x" "$out" --input z=f.npy
+expect 2 "there is no program 'train'; there is forward" "$out" --program train
+expect 2 'the program is for 4 ranks, not 3; run it with -n 4' "$run" -n 3 "$out" "${x[@]}"
+expect 1 "input 'x' must be 5x6 f32, but .*wide.npy' is 5x12 f32" \
+  "$out" "${model[@]}" --input "x=$data/wide.npy"
+expect 1 "input 'x' must be 5x6 f32, but .*half.npy' is 5x6 f16" \
+  "$out" "${model[@]}" --input "x=$data/half.npy"
+expect 1 "not a .npy file" "$out" "${model[@]}" --input "x=$data/weights.bin"
+expect 1 "rank .: parameter 'w': weights '.*/weights.bin' cannot be read: No such file.*--model-dir" \
+  "$out" "${x[@]}" --model-dir "$work"
+head -c 20 "$data/weights.bin" >"$work/weights.bin"
+expect 1 'have 20 bytes, expected at least 92; the file is cut off' \
+  "$out" "${x[@]}" --model-dir "$work"
+sed 's/^headers:./headers:Z/' "$data/weights.bin" >"$work/weights.bin"
+expect 1 "changed since the model was compiled" "$out" "${x[@]}" --model-dir "$work"
+
+expect 0 'y: 5x3 f32 = \[.*\] min' "$out" "${model[@]}" "${x[@]}"
+expect 0 'y: max error .*: ok' "$run" -n 4 "$out" "${model[@]}" "${x[@]}" \
+  --expect "y=$data/y.npy" --output-dir "$work/inproc"
+expect 1 "output 'y' differs from .* in 1 of 15 elements, most at element 4" \
+  "$out" "${model[@]}" "${x[@]}" --expect "y=$data/wrong.npy"
+expect 0 'p50_ms.*exposed_communication_share' "$out" "${model[@]}" --bench=json
+expect 0 "input 'x' is zeros" "$out" "${model[@]}" --bench
+expect 0 'tokens/s' "$out" "${model[@]}" "${x[@]}" --bench
+expect 0 'wrote the trace' "$out" "${model[@]}" "${x[@]}" --trace "$work/trace.json"
+expect 0 '"name":"bias_relu","cat":"launch".*"node":"layer/relu"' cat "$work/trace.json"
+
+# A failing and a stalling rank end all others, by name. Command 1 is the launch.
+expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
+  "$out" "${model[@]}" "${x[@]}" --inject 2:1
+expect 4 'no progress for 1 s; arrived: rank 2; missing: rank 3' \
+  "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
+
+if [ "$mpi" = mpi ]; then
+  expect 2 'MPI ranks are started by mpirun: mpirun -n 4' "$out" --comm mpi "${x[@]}"
+  expect 0 'y: max error .*: ok' "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" \
+    --expect "y=$data/y.npy" --output-dir "$work/mpi"
+  expect 0 '^same$' bash -c "cmp '$work/inproc/y.npy' '$work/mpi/y.npy' && echo same"
+  expect 2 'the program is for 4 ranks, 2 were started; start it with mpirun -n 4' \
+    mpirun --allow-run-as-root --oversubscribe -n 2 "$out" "${model[@]}" "${x[@]}"
+  expect 1 "output 'y' differs" "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" \
+    --expect "y=$data/wrong.npy"
+  expect 0 'p50_ms' "$run" --comm mpi "$out" "${model[@]}" --bench=json
+  expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
+    "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1
+  expect 4 'no progress for 1 s; arrived: rank 2; missing: rank 3' \
+    "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
+else
+  echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
+fi
+
+echo "$checks checks, $failures failed"
+[ $failures -eq 0 ] && [ $checks -ge 28 ]
