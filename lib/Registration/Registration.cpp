@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/dist/Passes.h"
 #include "passes/search/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -26,6 +27,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 void weft::registerAllPasses() {
+  dist::registerDistPasses();
   registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -210,6 +210,11 @@ bool isLegal(const Mesh &mesh, const FactorRule &rule, PartialRulesFn partialRul
 OpPlacements placementsOf(const Mesh &mesh, const FactorRule &rule, const OpSharding &sharding,
                           CheckLevel level) {
   OpPlacements result;
+  // Where padding is combined as a neutral element, its index is of no matter.
+  SmallVector<bool> isIndex(rule.operands.size(), false);
+  for (const Factor &factor : rule.factors)
+    if (factor.indexOperand >= 0)
+      isIndex[factor.indexOperand] = true;
   for (const TensorFactors &tensor : rule.operands)
     result.operands.push_back(joinTensor(mesh, tensor, sharding.factors));
   for (const TensorFactors &tensor : rule.results)
@@ -235,8 +240,9 @@ OpPlacements placementsOf(const Mesh &mesh, const FactorRule &rule, const OpShar
     // A position that an index selects is never padding.
     if (factor.kind == Factor::Kind::Reduction && factor.indexOperand < 0 &&
         hasPadding(mesh, parts))
-      for (auto [tensor, placement] : llvm::zip_equal(rule.operands, result.operands))
-        if (FactorRule::contains(tensor, f))
+      for (auto [tensor, placement, index] :
+           llvm::zip_equal(rule.operands, result.operands, isIndex))
+        if (!index && FactorRule::contains(tensor, f))
           placement.padding = factor.reduction;
   }
   for (Placement &placement : result.operands)

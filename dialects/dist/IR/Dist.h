@@ -36,6 +36,7 @@ inline constexpr llvm::StringLiteral kPlacementAttr = "dist.placement";
 inline constexpr llvm::StringLiteral kPlacementsAttr = "dist.placements";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
+inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
 
 /// The mesh of the module around `op`, or null.
 MeshAttr getMesh(mlir::Operation *op);

@@ -54,7 +54,7 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<ModuleOp>(op) && isa<MeshAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.mesh' must be a #dist.mesh on a module";
-  if (name == kClosedAttr)
+  if (name == kClosedAttr || name == kReasonAttr)
     return success();
   if (name != kPlacementsAttr && name != kOperandsAttr)
     return op->emitError() << "unknown attribute '" << name << "'";

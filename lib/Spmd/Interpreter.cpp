@@ -1,0 +1,133 @@
+// Lockstep execution of one program by all devices.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Spmd/Interpreter.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Sharding/Shards.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+
+namespace weft {
+
+namespace {
+
+class Interpreter {
+public:
+  Interpreter(func::FuncOp function, double tolerance, std::string *why)
+      : function(function), mesh(dist::getMesh(function).getValue()), tolerance(tolerance),
+        why(why) {}
+
+  std::optional<std::vector<HostTensor>> run(ArrayRef<HostTensor> inputs) {
+    for (auto [argument, input] : llvm::zip_equal(function.getArguments(), inputs))
+      values[argument] = distribute(mesh, placementOf(argument), input);
+    Block &body = function.getBody().front();
+    for (Operation &op : body.without_terminator())
+      if (!runOp(&op))
+        return std::nullopt;
+    std::vector<HostTensor> results;
+    for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+      std::string text;
+      auto whole = assemble(mesh, placementOf(value), values.at(value), tolerance, &text);
+      if (!whole) {
+        fail("result " + std::to_string(index) + ": " + text);
+        return std::nullopt;
+      }
+      results.push_back(std::move(*whole));
+    }
+    return results;
+  }
+
+private:
+  static const Placement &placementOf(Value value) {
+    return dist::getLocal(value.getType()).getValue();
+  }
+
+  bool fail(const std::string &text) {
+    if (why)
+      *why = text;
+    return false;
+  }
+
+  bool runOp(Operation *op) {
+    if (auto body = dyn_cast<DeviceBodyOpInterface>(op)) {
+      Shards result;
+      for (auto [rank, local] : llvm::enumerate(values.at(op->getOperand(0))))
+        result.push_back(body.evaluateOn(mesh.coordinates(rank), local));
+      return define(op->getResult(0), std::move(result));
+    }
+    if (auto step = dyn_cast<StepOpInterface>(op)) {
+      auto type = cast<RankedTensorType>(op->getResult(0).getType());
+      return define(op->getResult(0), runStep(mesh, step.getGeometry(), type.getShape(),
+                                              values.at(op->getOperand(0))));
+    }
+    auto reference = dyn_cast<ReferenceOpInterface>(op);
+    if (!reference)
+      return fail("op '" + op->getName().getStringRef().str() + "' has no reference");
+    SmallVector<Shards> results(op->getNumResults());
+    for (int64_t rank = 0, end = mesh.deviceCount(); rank < end; ++rank) {
+      SmallVector<HostTensor> operands;
+      for (Value operand : op->getOperands())
+        operands.push_back(values.at(operand)[rank]);
+      for (auto [index, result] : llvm::enumerate(reference.evaluate(operands)))
+        results[index].push_back(std::move(result));
+    }
+    for (auto [index, shards] : llvm::enumerate(results))
+      if (!define(op->getResult(index), std::move(shards)))
+        return false;
+    return true;
+  }
+
+  bool define(Value value, Shards shards) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+    for (const HostTensor &local : shards)
+      if (ArrayRef<int64_t>(local.shape) != shape)
+        return fail("an op made another shape than its type says");
+    poisonPadding(mesh, placementOf(value), shards);
+    values[value] = std::move(shards);
+    return true;
+  }
+
+  func::FuncOp function;
+  const Mesh &mesh;
+  double tolerance;
+  std::string *why;
+  llvm::DenseMap<Value, Shards> values;
+};
+
+} // namespace
+
+std::optional<std::vector<HostTensor>> interpretSpmd(func::FuncOp function,
+                                                     ArrayRef<HostTensor> inputs,
+                                                     double tolerance, std::string *why) {
+  return Interpreter(function, tolerance, why).run(inputs);
+}
+
+std::optional<std::vector<HostTensor>>
+interpretGlobal(func::FuncOp function, ArrayRef<HostTensor> inputs, std::string *why) {
+  llvm::DenseMap<Value, HostTensor> values;
+  for (auto [argument, input] : llvm::zip_equal(function.getArguments(), inputs))
+    values[argument] = input;
+  Block &body = function.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    auto reference = dyn_cast<ReferenceOpInterface>(op);
+    if (!reference) {
+      if (why)
+        *why = "op '" + op.getName().getStringRef().str() + "' has no reference";
+      return std::nullopt;
+    }
+    SmallVector<HostTensor> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(values.at(operand));
+    for (auto [index, result] : llvm::enumerate(reference.evaluate(operands)))
+      values[op.getResult(index)] = std::move(result);
+  }
+  std::vector<HostTensor> results;
+  for (Value value : body.getTerminator()->getOperands())
+    results.push_back(values.at(value));
+  return results;
+}
+
+} // namespace weft

@@ -1,0 +1,193 @@
+// Chooses every op's split, inserts reshards, and makes placements types.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+
+#include "passes/dist/OpAssignment.h"
+#include "passes/dist/OpQueries.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTINSERTRESHARDS
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+class Resharder {
+public:
+  Resharder(func::FuncOp function, MeshAttr mesh, ReshardPlanner &planner)
+      : function(function), mesh(mesh), planner(planner) {}
+
+  LogicalResult run() {
+    Block &body = function.getBody().front();
+    for (BlockArgument argument : body.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type)
+        return function.emitError() << "argument " << argument.getArgNumber() << " is no tensor";
+      PlacementAttr wish = wishOf(argument);
+      if (wish && !wish.getValue().partial.empty())
+        return function.emitError() << "argument " << argument.getArgNumber() << " cannot be partial";
+      argument.setType(placedType(
+          type, mesh, wish ? wish.getValue() : Placement::replicated(type.getShape())));
+    }
+    bool failedAny = false;
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
+      failedAny |= failed(placeOp(&op));
+    if (failedAny)
+      return failure();
+    placeResults(body.getTerminator());
+    mergeChains();
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      function.removeArgAttr(i, kPlacementAttr);
+      function.removeArgAttr(i, kClosedAttr);
+    }
+    updateFunctionType(function);
+    return success();
+  }
+
+private:
+  static const Placement &placementOf(Value value) {
+    return getPlacement(value.getType()).getValue();
+  }
+
+  /// `value` under another placement: once for all later users.
+  Value resharded(OpBuilder &builder, Location loc, Value value, const Placement &to,
+                  const Twine &reason) {
+    if (placementOf(value) == to)
+      return value;
+    Type type = placedType(cast<RankedTensorType>(value.getType()), mesh, to);
+    Value &found = reshards[{value, type}];
+    if (found)
+      return found;
+    auto reshard = ReshardOp::create(builder, loc, type, value);
+    reshard->setAttr(kReasonAttr, builder.getStringAttr(reason));
+    return found = reshard;
+  }
+
+  std::optional<Assignment> assign(Operation *op, const AssignmentQuery &query, std::string &why) {
+    auto fixed = op->getAttrOfType<ArrayAttr>(kOperandsAttr);
+    if (!fixed)
+      return chooseAssignment(planner, query);
+    AssignmentQuery settled = query;
+    SmallVector<Placement> operands;
+    for (Attribute entry : fixed)
+      operands.push_back(cast<PlacementAttr>(entry).getValue());
+    settled.operands = operands;
+    return assignmentFromOperands(planner, settled, &why);
+  }
+
+  LogicalResult placeOp(Operation *op) {
+    if (op->getNumRegions() != 0)
+      return op->emitError() << "has regions, which cannot be placed on a mesh";
+    if (!isa<ShardableOpInterface>(op))
+      remark::missed(op->getLoc(), remark::RemarkOpts::name("whole").category("dist-insert-reshards"))
+          << "op without sharding rule runs whole on every device";
+    FactorRule rule = globalRuleOf(op);
+    auto partialRules = [&](ReduceKind kind) { return partialRulesOf(op, kind); };
+    SmallVector<Placement> operands = placementsOfTypes(op->getOperandTypes());
+    std::vector<std::optional<Placement>> wishes;
+    for (Value result : op->getResults()) {
+      PlacementAttr wish = wishOf(result);
+      wishes.push_back(wish ? std::optional(wish.getValue()) : std::nullopt);
+    }
+    auto bytesOf = [](Type type) { return elementBytes(type); };
+    SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
+    SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
+    auto shardable = dyn_cast<ShardableOpInterface>(op);
+    AssignmentQuery query{&rule,  partialRules, operands, operandBytes,
+                          wishes, resultBytes,  shardable ? shardable.getFlopsPerPoint() : 0};
+    std::string why;
+    std::optional<Assignment> chosen = assign(op, query, why);
+    if (!chosen)
+      return op->emitError() << "'" << nodeName(op)
+                             << "' cannot read its operands as dist.operands asks: " << why;
+    OpBuilder builder(op);
+    for (auto [index, operand] : llvm::enumerate(op->getOpOperands()))
+      operand.set(resharded(builder, op->getLoc(), operand.get(), chosen->placements.operands[index],
+                            "operand " + Twine(index) + " of '" + nodeName(op) + "'"));
+    builder.setInsertionPointAfter(op);
+    for (auto [index, result] : llvm::enumerate(op->getResults()))
+      if (failed(placeResult(builder, op, result, chosen->placements.results[index],
+                             wishes[index])))
+        return failure();
+    op->removeAttr(kPlacementsAttr);
+    op->removeAttr(kOperandsAttr);
+    op->removeAttr(kClosedAttr);
+    return success();
+  }
+
+  LogicalResult placeResult(OpBuilder &builder, Operation *op, OpResult result,
+                            const Placement &computed, const std::optional<Placement> &wish) {
+    Placement wanted = wish ? *wish : reduced(computed);
+    for (const PartialAxis &axis : wanted.partial)
+      if (!llvm::is_contained(computed.partial, axis))
+        return op->emitError() << "result " << result.getResultNumber() << " of '" << nodeName(op)
+                               << "' is wished partial on axis \""
+                               << mesh.getValue().axes[axis.axis].name
+                               << "\", but is computed as "
+                               << toString(mesh.getValue(), computed);
+    result.setType(placedType(cast<RankedTensorType>(result.getType()), mesh, computed));
+    if (wanted == computed)
+      return success();
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : result.getUses())
+      uses.push_back(&use);
+    Value final = resharded(builder, op->getLoc(), result, wanted,
+                            "result " + Twine(result.getResultNumber()) + " of '" + nodeName(op) + "'");
+    for (OpOperand *use : uses)
+      use->set(final);
+    return success();
+  }
+
+  void placeResults(Operation *terminator) {
+    OpBuilder builder(terminator);
+    for (auto [index, operand] : llvm::enumerate(terminator->getOpOperands())) {
+      auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
+      Placement wanted = declared ? declared.getValue() : reduced(placementOf(operand.get()));
+      operand.set(resharded(builder, terminator->getLoc(), operand.get(), wanted,
+                            "result " + Twine(index) + " of the program"));
+    }
+  }
+
+  /// A reshard of a reshard that nothing else reads is one reshard: so an
+  /// all_reduce before a slice is seen as a whole, and becomes a reduce_scatter.
+  void mergeChains() {
+    for (auto reshard : llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>())) {
+      while (auto inner = reshard.getInput().getDefiningOp<ReshardOp>()) {
+        if (!inner->hasOneUse())
+          break;
+        reshard.getInputMutable().assign(inner.getInput());
+        inner.erase();
+      }
+      if (reshard.getInput().getType() == reshard.getResult().getType()) {
+        reshard.getResult().replaceAllUsesWith(reshard.getInput());
+        reshard.erase();
+      }
+    }
+  }
+
+  func::FuncOp function;
+  MeshAttr mesh;
+  ReshardPlanner &planner;
+  DenseMap<std::pair<Value, Type>, Value> reshards;
+};
+
+struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
+  void runOnOperation() override {
+    MeshAttr mesh = getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+      return signalPassFailure();
+    }
+    ReshardPlanner planner(mesh.getValue());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(Resharder(function, mesh, planner).run()))
+        signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace weft::dist

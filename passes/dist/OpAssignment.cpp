@@ -1,0 +1,179 @@
+// Candidates for an op's split, and their cost.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/OpAssignment.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+using namespace llvm;
+
+namespace weft::dist {
+
+Placement reduced(Placement placement) {
+  placement.partial.clear();
+  return placement;
+}
+
+namespace {
+
+/// How many operations a device does while one byte travels. Only the order of
+/// magnitude matters: it decides when repeating a computation beats moving data.
+constexpr double kFlopsPerByte = 50;
+
+class Chooser {
+public:
+  Chooser(ReshardPlanner &planner, const AssignmentQuery &query)
+      : planner(planner), mesh(planner.mesh()), query(query), rule(*query.rule) {}
+
+  /// Takes the splits of one tensor into `sharding`, as far as they are legal
+  /// beside what it has.
+  void adopt(OpSharding &sharding, const TensorFactors &tensor, const Placement &placement) {
+    SmallVector<std::optional<FactorSharding>, 8> mine(rule.factors.size());
+    splitWhatSplits(tensor, placement, mine);
+    for (auto [f, parts] : llvm::enumerate(mine)) {
+      if (!parts || !isWhole(sharding.factors[f]))
+        continue;
+      FactorSharding previous = sharding.factors[f];
+      sharding.factors[f] = *parts;
+      if (!isLegal(mesh, rule, query.partialRules, sharding))
+        sharding.factors[f] = previous;
+    }
+  }
+
+  /// Lets partial operands through where the op commutes with the reduction.
+  void adoptPartial(OpSharding &sharding) {
+    for (auto [index, placement] : llvm::enumerate(query.operands))
+      for (const PartialAxis &axis : placement.partial) {
+        OpSharding::PartialOperands entry{axis, {}};
+        for (auto [other, found] : llvm::enumerate(query.operands))
+          if (llvm::is_contained(found.partial, axis))
+            entry.operands.push_back(other);
+        // Each axis once, when its first operand is met.
+        if (entry.operands.front() != index)
+          continue;
+        sharding.partial.push_back(entry);
+        if (!isLegal(mesh, rule, query.partialRules, sharding))
+          sharding.partial.pop_back();
+      }
+  }
+
+  void consider(const OpSharding &sharding) {
+    if (llvm::is_contained(seen, sharding))
+      return;
+    seen.push_back(sharding);
+    Assignment candidate = evaluate(sharding);
+    if (!best || candidate.cost < best->cost)
+      best = std::move(candidate);
+  }
+
+  Assignment evaluate(const OpSharding &sharding) {
+    Assignment result{sharding, placementsOf(mesh, rule, sharding, CheckLevel::Sharded), 0};
+    for (auto [from, to, bytes] :
+         llvm::zip_equal(query.operands, result.placements.operands, query.operandBytes))
+      result.cost += planner.cost(from, to, bytes);
+    for (auto [from, wish, bytes] :
+         llvm::zip_equal(result.placements.results, query.wishes, query.resultBytes))
+      result.cost += planner.cost(from, wish ? *wish : reduced(from), bytes);
+    result.cost += localPoints(mesh, rule, sharding) * query.flopsPerPoint / kFlopsPerByte;
+    return result;
+  }
+
+  /// All orders in which the tensors may take precedence: results or operands
+  /// first, each operand first among operands; with and without partial operands.
+  Assignment choose() {
+    SmallVector<SmallVector<std::pair<const TensorFactors *, const Placement *>>> orders;
+    SmallVector<std::pair<const TensorFactors *, const Placement *>> operands, wished;
+    for (auto [tensor, placement] : llvm::zip_equal(rule.operands, query.operands))
+      operands.push_back({&tensor, &placement});
+    for (auto [tensor, wish] : llvm::zip_equal(rule.results, query.wishes))
+      if (wish)
+        wished.push_back({&tensor, &*wish});
+    for (size_t first = 0; first < std::max<size_t>(operands.size(), 1); ++first) {
+      auto rotated = operands;
+      if (!operands.empty())
+        std::rotate(rotated.begin(), rotated.begin() + first, rotated.end());
+      auto order = rotated;
+      llvm::append_range(order, wished);
+      orders.push_back(order);
+      order = wished;
+      llvm::append_range(order, rotated);
+      orders.push_back(order);
+    }
+    orders.push_back(wished);
+    for (const auto &order : orders) {
+      OpSharding sharding = OpSharding::replicated(rule);
+      OpSharding through = sharding;
+      adoptPartial(through);
+      for (auto [tensor, placement] : order) {
+        adopt(sharding, *tensor, *placement);
+        adopt(through, *tensor, *placement);
+        // A prefix of the order is a candidate too: the others then follow.
+        consider(through);
+        consider(sharding);
+      }
+    }
+    consider(OpSharding::replicated(rule));
+    return *best;
+  }
+
+private:
+  static bool isWhole(const FactorSharding &parts) {
+    return llvm::all_of(parts, [](const Part &part) { return part.axes.empty(); });
+  }
+
+  /// Dim by dim, so that one that does not split leaves the others.
+  void splitWhatSplits(const TensorFactors &tensor, const Placement &placement,
+                       MutableArrayRef<std::optional<FactorSharding>> out) {
+    for (auto [factors, dim] : llvm::zip_equal(tensor, placement.dims)) {
+      SmallVector<int64_t, 4> sizes;
+      for (int f : factors)
+        sizes.push_back(rule.factors[f].size);
+      SmallVector<FactorSharding, 4> split;
+      if (!splitDim(mesh, dim, sizes, split))
+        continue;
+      for (auto [f, parts] : llvm::zip_equal(factors, split))
+        if (!isWhole(parts))
+          out[f] = parts;
+    }
+  }
+
+  ReshardPlanner &planner;
+  const Mesh &mesh;
+  const AssignmentQuery &query;
+  const FactorRule &rule;
+  std::vector<OpSharding> seen;
+  std::optional<Assignment> best;
+};
+
+} // namespace
+
+Assignment chooseAssignment(ReshardPlanner &planner, const AssignmentQuery &query) {
+  return Chooser(planner, query).choose();
+}
+
+std::optional<Assignment> assignmentFromOperands(ReshardPlanner &planner,
+                                                 const AssignmentQuery &query, std::string *why) {
+  std::optional<OpSharding> sharding = shardingFromOperands(planner.mesh(), *query.rule,
+                                                            query.partialRules, query.operands,
+                                                            why);
+  if (!sharding)
+    return std::nullopt;
+  Chooser chooser(planner, query);
+  // Operands settle the factors that they have, whole ones included.
+  for (auto [tensor, wish] : llvm::zip_equal(query.rule->results, query.wishes)) {
+    if (!wish)
+      continue;
+    OpSharding extended = *sharding;
+    chooser.adopt(extended, tensor, *wish);
+    for (auto [f, parts] : llvm::enumerate(extended.factors))
+      if (llvm::any_of(query.rule->operands, [&, f = static_cast<int>(f)](const TensorFactors &t) {
+            return FactorRule::contains(t, f);
+          }))
+        parts = sharding->factors[f];
+    *sharding = extended;
+  }
+  return chooser.evaluate(*sharding);
+}
+
+} // namespace weft::dist

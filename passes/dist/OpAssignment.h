@@ -1,0 +1,44 @@
+// Choosing how one op is split, by cost.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_DIST_OPASSIGNMENT_H
+#define WEFT_PASSES_DIST_OPASSIGNMENT_H
+
+#include "weft/Sharding/Projection.h"
+#include "weft/Sharding/Reshard.h"
+
+namespace weft::dist {
+
+/// The question: an op, where its operands are, and where its results are wished.
+struct AssignmentQuery {
+  const FactorRule *rule;
+  PartialRulesFn partialRules;
+  llvm::ArrayRef<Placement> operands;
+  llvm::ArrayRef<double> operandBytes; // of one element
+  llvm::ArrayRef<std::optional<Placement>> wishes;
+  llvm::ArrayRef<double> resultBytes;
+  double flopsPerPoint;
+};
+
+/// The answer: a legal split and the placements that follow.
+struct Assignment {
+  OpSharding sharding;
+  OpPlacements placements;
+  /// Bytes, latencies as bytes, and computation as bytes.
+  double cost;
+};
+
+/// The cheapest of the splits that the operands and the wishes imply, taken in
+/// every order of precedence. There is always one: nothing split at all.
+Assignment chooseAssignment(ReshardPlanner &planner, const AssignmentQuery &query);
+
+/// The split that `operands` imply exactly; factors that no operand has follow the wishes.
+std::optional<Assignment> assignmentFromOperands(ReshardPlanner &planner,
+                                                 const AssignmentQuery &query,
+                                                 std::string *why);
+
+/// `placement` with its partial axes reduced.
+Placement reduced(Placement placement);
+
+} // namespace weft::dist
+
+#endif // WEFT_PASSES_DIST_OPASSIGNMENT_H

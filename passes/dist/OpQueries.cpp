@@ -1,0 +1,81 @@
+// Answers about single ops, types and names.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/OpQueries.h"
+
+#include "weft/Interfaces/OpInterfaces.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+
+FactorRule factorRuleOf(Operation *op, TypeRange operandTypes, TypeRange resultTypes) {
+  if (auto shardable = dyn_cast<ShardableOpInterface>(op))
+    return shardable.getFactorRule(operandTypes, resultTypes);
+  FactorRule rule;
+  auto whole = [&](TypeRange types, SmallVectorImpl<TensorFactors> &tensors) {
+    for (Type type : types) {
+      TensorFactors &tensor = tensors.emplace_back();
+      if (auto shaped = dyn_cast<RankedTensorType>(type))
+        for (int64_t size : shaped.getShape())
+          tensor.push_back({rule.add(size, Factor::Kind::Whole)});
+    }
+  };
+  whole(operandTypes, rule.operands);
+  whole(resultTypes, rule.results);
+  return rule;
+}
+
+FactorRule globalRuleOf(Operation *op) {
+  return factorRuleOf(op, globalTypes(op->getOperandTypes()), globalTypes(op->getResultTypes()));
+}
+
+SmallVector<PartialRule> partialRulesOf(Operation *op, ReduceKind kind) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  return shardable ? shardable.getPartialRules(kind) : SmallVector<PartialRule>();
+}
+
+SmallVector<Type> globalTypes(TypeRange types) {
+  return llvm::map_to_vector(types, [](Type type) { return globalType(type); });
+}
+
+SmallVector<Placement> placementsOfTypes(TypeRange types) {
+  return llvm::map_to_vector(types, [](Type type) {
+    if (PlacementAttr placement = getPlacement(type))
+      return placement.getValue();
+    if (LocalAttr local = getLocal(type))
+      return local.getValue();
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return Placement::replicated(tensor ? tensor.getShape() : ArrayRef<int64_t>());
+  });
+}
+
+double elementBytes(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat() ? std::max(1.0, element.getIntOrFloatBitWidth() / 8.0) : 8.0;
+}
+
+std::string nodeName(Operation *op) {
+  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
+    return name.getName().str();
+  return op->getName().getStringRef().str();
+}
+
+PlacementAttr wishOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    return function ? function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(),
+                                                               kPlacementAttr)
+                    : PlacementAttr();
+  }
+  auto wishes = value.getDefiningOp()->getAttrOfType<ArrayAttr>(kPlacementsAttr);
+  return wishes ? dyn_cast<PlacementAttr>(wishes[cast<OpResult>(value).getResultNumber()])
+                : PlacementAttr();
+}
+
+void updateFunctionType(func::FuncOp function) {
+  Block &body = function.getBody().front();
+  function.setFunctionType(FunctionType::get(function.getContext(), body.getArgumentTypes(),
+                                             body.getTerminator()->getOperandTypes()));
+}
+
+} // namespace weft::dist

@@ -1,0 +1,41 @@
+// What the passes of dist ask of any op, with answers for ops that have none.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_DIST_OPQUERIES_H
+#define WEFT_PASSES_DIST_OPQUERIES_H
+
+#include "dialects/dist/IR/Dist.h"
+#include "weft/Sharding/Projection.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::dist {
+
+/// The op's factor rule at these types; for an op without the interface every
+/// dim is a factor of its own that must stay whole.
+FactorRule factorRuleOf(mlir::Operation *op, mlir::TypeRange operandTypes,
+                        mlir::TypeRange resultTypes);
+/// The rule at the global types that the op's types stand for.
+FactorRule globalRuleOf(mlir::Operation *op);
+llvm::SmallVector<PartialRule> partialRulesOf(mlir::Operation *op, ReduceKind kind);
+
+llvm::SmallVector<mlir::Type> globalTypes(mlir::TypeRange types);
+
+/// Placements of the types' encodings; replicated where a type has none.
+llvm::SmallVector<Placement> placementsOfTypes(mlir::TypeRange types);
+
+/// Bytes of one element.
+double elementBytes(mlir::Type type);
+
+/// The name of the node that an op comes from, or the op's own.
+std::string nodeName(mlir::Operation *op);
+
+/// A wished placement of a value, or null: `dist.placement` of an argument,
+/// `dist.placements` of an op.
+PlacementAttr wishOf(mlir::Value value);
+
+/// Sets the function's type to that of its entry block and its returns.
+void updateFunctionType(mlir::func::FuncOp function);
+
+} // namespace weft::dist
+
+#endif // WEFT_PASSES_DIST_OPQUERIES_H

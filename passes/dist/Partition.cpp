@@ -1,0 +1,129 @@
+// From the global program to the program of one device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+
+#include "passes/dist/OpQueries.h"
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Sharding/Reshard.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTPARTITION
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+/// Rewrites one function in place, in order, so that operands are local by the
+/// time an op is met.
+class Partitioner {
+public:
+  Partitioner(func::FuncOp function, MeshAttr mesh, ReshardPlanner &planner)
+      : function(function), mesh(mesh), planner(planner) {}
+
+  LogicalResult run() {
+    Block &body = function.getBody().front();
+    for (BlockArgument argument : body.getArguments())
+      argument.setType(toLocal(argument.getType()));
+    bool failedAny = false;
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+      auto reshard = dyn_cast<ReshardOp>(op);
+      failedAny |= failed(reshard ? lowerReshard(reshard) : partitionOp(&op));
+    }
+    if (failedAny)
+      return failure();
+    updateFunctionType(function);
+    return success();
+  }
+
+private:
+  Type toLocal(Type type) {
+    PlacementAttr placement = getPlacement(type);
+    return placement ? localType(getElementTypeOrSelf(type), mesh, placement.getValue()) : type;
+  }
+
+  LogicalResult lowerReshard(ReshardOp op) {
+    // The operand is local already, the result still has its global type.
+    const Placement &from = getLocal(op.getInput().getType()).getValue();
+    const Placement &to = getPlacement(op.getResult().getType()).getValue();
+    const ReshardPlan *plan = planner.plan(from, to, elementBytes(op.getResult().getType()));
+    if (!plan)
+      return op.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
+                            << toString(mesh.getValue(), to);
+    OpBuilder builder(op);
+    Value value = op.getInput();
+    for (const ReshardStep &step : plan->steps) {
+      value = createStep(builder, op.getLoc(), value, mesh, step.kind, step.axes, step.dim,
+                         step.otherDim, step.result);
+      if (Attribute reason = op->getAttr(kReasonAttr))
+        value.getDefiningOp()->setAttr(kReasonAttr, reason);
+    }
+    op.getResult().replaceAllUsesWith(value);
+    op.erase();
+    return success();
+  }
+
+  /// The operand with the padding or the local indices that the op needs, once
+  /// for all users.
+  Value adapt(Operation *op, Value operand, const Placement &wanted) {
+    const Placement &found = getLocal(operand.getType()).getValue();
+    bool needsPadding = wanted.padding && wanted.padding != found.padding;
+    bool needsIndices = wanted.localIndices != found.localIndices;
+    if (!needsPadding && !needsIndices)
+      return operand;
+    Type type = localType(getElementTypeOrSelf(operand.getType()), mesh, wanted);
+    Value &adapted = adaptedValues[{operand, type}];
+    if (adapted)
+      return adapted;
+    // Right behind the value, so that it serves all later users.
+    OpBuilder builder(op);
+    builder.setInsertionPointAfterValue(operand);
+    if (needsIndices)
+      adapted = LocalizeIndexOp::create(builder, op->getLoc(), type, operand);
+    else
+      adapted = MaskOp::create(builder, op->getLoc(), type, operand);
+    return adapted;
+  }
+
+  LogicalResult partitionOp(Operation *op) {
+    SmallVector<Type> operandTypes = globalTypes(op->getOperandTypes());
+    SmallVector<Type> resultTypes = globalTypes(op->getResultTypes());
+    FactorRule rule = factorRuleOf(op, operandTypes, resultTypes);
+    std::string why;
+    OpSharding sharding;
+    if (!checkOp(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+                 placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
+                 CheckLevel::Sharded, &why, &sharding))
+      return op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
+    OpPlacements needed = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local);
+    for (auto [operand, wanted] : llvm::zip_equal(op->getOpOperands(), needed.operands))
+      operand.set(adapt(op, operand.get(), wanted));
+    for (Value result : op->getResults())
+      result.setType(toLocal(result.getType()));
+    if (auto shardable = dyn_cast<ShardableOpInterface>(op))
+      shardable.localizeAttributes(operandTypes, resultTypes);
+    return success();
+  }
+
+  func::FuncOp function;
+  MeshAttr mesh;
+  ReshardPlanner &planner;
+  DenseMap<std::pair<Value, Type>, Value> adaptedValues;
+};
+
+struct Partition : impl::DistPartitionBase<Partition> {
+  void runOnOperation() override {
+    MeshAttr mesh = getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+      return signalPassFailure();
+    }
+    ReshardPlanner planner(mesh.getValue());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(Partitioner(function, mesh, planner).run()))
+        signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace weft::dist

@@ -1,0 +1,124 @@
+//===- Passes.td - passes of the rungs sharded and local -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef WEFT_PASSES_DIST_PASSES_TD
+#define WEFT_PASSES_DIST_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class Dist_Pass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  let dependentDialects = ["::weft::dist::DistDialect"];
+}
+
+def DistAttachMesh : Dist_Pass<"dist-attach-mesh"> {
+  let summary = "set the module's mesh";
+  let description = [{
+    **Requires** nothing. **Ensures** the module has the attribute `dist.mesh`.
+    An axis written as a product becomes sub-axes.
+
+    **Example** `--dist-attach-mesh="mesh=dp=4x2,tp=2"` gives
+    `dist.mesh = #dist.mesh<["dp.0"=4, "dp.1"=2, "tp"=2]>`.
+  }];
+  let options = [Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: no axes">];
+}
+
+def DistPlace : Dist_Pass<"dist-place"> {
+  let summary = "write down the placements that a person gave";
+  let description = [{
+    **Requires** a mesh. **Ensures** values whose name matches a rule have a
+    `dist.placement` (arguments, results of the program) or `dist.placements` (results of nodes), marked
+    `dist.closed`: no later pass changes it; and inputs are split along `batch-axes`.
+
+    A rule is `REGEX=dim0:tp,dim1:-`; dims not named are whole. Axes are joined by `+`,
+    major first, and a part within a dim is cut by `*`: `dim1:3*tp` splits the 768 of 3 x 768.
+    The regular expression is searched for in `nn.name` or the node's name. The first rule that matches rules; one that
+    matches nothing is an error, because it is a mistake in spelling more often than not.
+    The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
+    input. State (arguments with `nn.source`) is never split so.
+
+    **Example** `--dist-place="rules=w1=dim1:tp;w2=dim0:tp batch-axes=dp"`.
+  }];
+  let options = [
+    Option<"rules", "rules", "std::string", "\"\"", "Rules, separated by `;`; default: none">,
+    Option<"batchAxes", "batch-axes", "std::string", "\"\"", "Axes that split the batch, joined by `+`; default: none; set it for data parallelism">];
+}
+
+def DistPropagate : Dist_Pass<"dist-propagate"> {
+  let summary = "spread placements through factors to a fixed point";
+  let description = [{
+    **Requires** a mesh; placements on some values. **Ensures** every value that shares a factor with a placed one, directly or through
+    others, is placed (`dist.placement`, `dist.placements`); closed placements are unchanged.
+
+    Splits spread along factors, forward and backward: first through ops without
+    reduced factors, which move no data, then through all. Where two
+    operands disagree, the placement that came first stays, and a remark (category
+    `dist-propagate`) names both sides. An uneven split is spread with a remark or, with `uneven=false`,
+    not at all. Nothing spreads through ops without the interface. Partial sums are not spread: they follow from the split
+    factors of each op, and `dist-insert-reshards` decides where they end.
+
+    **Example** a weight `k x n` split on n makes the product `m x n` split on n, and the next weight,
+    which sums over n, split on n too.
+  }];
+  let options = [Option<"uneven", "uneven", "bool", "true", "Whether sizes that the axis does not divide may be split">];
+}
+
+def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
+  let summary = "give every op one consistent split and make placements types";
+  let description = [{
+    **Requires** a mesh; placements as attributes, on any subset of values. **Ensures** every tensor of the program has a
+    `#dist.placement` encoding, every op is consistent (`weft::checkOp`), and where a value is
+    needed in another placement than it has there is a `dist.reshard`. The attributes are gone. Function
+    results are not partial.
+
+    Each op gets the split of its factors that costs least: bytes of the reshards of its operands and of its results to their
+    wished placement, latency of each collective, and computation that is repeated on several devices.
+    Candidates are the splits that its operands, or the wish for its results,
+    imply. `dist.operands` settles the choice. A partial result is reduced at
+    once unless its wish says otherwise. Ops without the interface run whole on every device, with a remark.
+
+    **Example** in test/passes/dist/insert-reshards.mlir.
+  }];
+}
+
+def DistPartition : Dist_Pass<"dist-partition"> {
+  let summary = "turn the global program into the program of one device";
+  let description = [{
+    **Requires** what `dist-insert-reshards` ensures. **Ensures** every type is
+    local, with `#dist.local`; reshards are the cheapest collectives; padding that meets a reduction is masked, and
+    indices into a split factor are localized.
+
+    Attributes that depend on shapes are adapted by the ops themselves
+    (`ShardableOpInterface::localizeAttributes`). Ops without the interface have whole operands and stay as they are.
+
+    **Example** in test/passes/dist/partition.mlir.
+  }];
+}
+
+def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
+  let summary = "move fewer bytes by merging steps and moving gathers";
+  let description = [{
+    **Requires** `local`. **Ensures** `local`, the same values, no more bytes moved than before.
+
+    - A step whose result is only input of another step: both become the cheapest plan
+      from the first placement to the last (all_reduce and slice: reduce_scatter; gather and slice: all_to_all or nothing).
+    - A mask of a step's result that makes the padding itself: the step fills it.
+
+    **Example** in test/passes/dist/simplify-collectives.mlir.
+  }];
+}
+
+def DistVerifySpmd : Dist_Pass<"dist-verify-spmd"> {
+  let summary = "reject programs whose devices do not together compute the global program";
+  let description = [{
+    **Requires** nothing. **Ensures** the program is one of `sharded` or `local` that computes, shard by shard, what the
+    ops compute on global types; else fails, with one error an offender.
+
+    For each op the rule of its factors is asked again at the global types, and the
+    placements of its operands must imply those of its results: sums that are missing
+    or doubled, operands that disagree, padding that leaks into a reduction, and
+    unlocalized indices are errors. Arguments and results of functions are not partial. An op that is neither
+    shardable nor a step must have whole operands and results. Sound, not complete.
+  }];
+}
+
+#endif // WEFT_PASSES_DIST_PASSES_TD

@@ -1,0 +1,314 @@
+// Spreads placements along factors to a fixed point.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+
+#include "passes/dist/OpQueries.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/IR/Remarks.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTPROPAGATE
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+/// One tensor of an op and the value that it is.
+struct Tensor {
+  Value value;
+  const TensorFactors *factors;
+  std::string name; // "operand 1"
+};
+
+class Propagator {
+public:
+  Propagator(func::FuncOp function, MeshAttr meshAttr, bool uneven)
+      : function(function), meshAttr(meshAttr), mesh(meshAttr.getValue()), uneven(uneven) {}
+
+  void run() {
+    collect();
+    // Ops that only move or combine elements at the same place agree on one
+    // placement whatever it is; reductions must not pull against that.
+    sweep(/*reductions=*/false);
+    sweep(/*reductions=*/true);
+    reportConflicts();
+    writeAttributes();
+  }
+
+private:
+  struct OpInfo {
+    Operation *op;
+    FactorRule rule;
+    bool reduces;
+  };
+
+  void collect() {
+    Block &body = function.getBody().front();
+    for (BlockArgument argument : body.getArguments()) {
+      setWish(argument);
+      if (function.getArgAttr(argument.getArgNumber(), kClosedAttr))
+        closed.insert(argument);
+    }
+    for (Operation &op : body.without_terminator()) {
+      for (Value result : op.getResults()) {
+        setWish(result);
+        if (op.hasAttr(kClosedAttr))
+          closed.insert(result);
+      }
+      if (!isa<ShardableOpInterface>(op))
+        continue;
+      FactorRule rule = globalRuleOf(&op);
+      bool reduces = llvm::any_of(
+          rule.factors, [](const Factor &f) { return f.kind == Factor::Kind::Reduction; });
+      ops.push_back({&op, std::move(rule), reduces});
+    }
+    // A declared result of the program asks of the value that is returned.
+    for (OpOperand &operand : body.getTerminator()->getOpOperands())
+      if (auto declared = function.getResultAttrOfType<PlacementAttr>(operand.getOperandNumber(),
+                                                                     kPlacementAttr))
+        placements.try_emplace(operand.get(), reducedDims(declared.getValue()));
+  }
+
+  void setWish(Value value) {
+    if (PlacementAttr wish = wishOf(value))
+      placements[value] = reducedDims(wish.getValue());
+  }
+
+  /// Propagation is about dims only.
+  static Placement reducedDims(Placement placement) {
+    placement.partial.clear();
+    return placement;
+  }
+
+  void sweep(bool reductions) {
+    // Placements only grow, so this ends; forward and backward in turn, because
+    // one pass in the right direction crosses the whole program.
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (OpInfo &info : ops)
+        if (reductions || !info.reduces)
+          changed |= visit(info, nullptr);
+      for (OpInfo &info : llvm::reverse(ops))
+        if (reductions || !info.reduces)
+          changed |= visit(info, nullptr);
+    }
+  }
+
+  SmallVector<Tensor> tensorsOf(const OpInfo &info) {
+    SmallVector<Tensor> tensors;
+    for (auto [index, value] : llvm::enumerate(info.op->getOperands()))
+      tensors.push_back({value, &info.rule.operands[index], "operand " + std::to_string(index)});
+    for (auto [index, value] : llvm::enumerate(info.op->getResults()))
+      tensors.push_back({value, &info.rule.results[index], "result " + std::to_string(index)});
+    // What a person gave comes first.
+    SmallVector<Tensor> ordered;
+    for (bool wanted : {true, false})
+      for (const Tensor &tensor : tensors)
+        if (closed.contains(tensor.value) == wanted)
+          ordered.push_back(tensor);
+    return ordered;
+  }
+
+  static bool isWhole(ArrayRef<Part> parts) {
+    return llvm::all_of(parts, [](const Part &part) { return part.axes.empty(); });
+  }
+
+  /// True if `longer` splits as `shorter` and then further.
+  static bool extends(ArrayRef<Part> longer, ArrayRef<Part> shorter) {
+    if (isWhole(shorter))
+      return true;
+    if (longer.size() != shorter.size())
+      return false;
+    for (auto [a, b] : llvm::zip_equal(longer, shorter))
+      if (a.size != b.size || a.axes.size() < b.axes.size() ||
+          ArrayRef<AxisId>(a.axes).take_front(b.axes.size()) != ArrayRef<AxisId>(b.axes))
+        return false;
+    return true;
+  }
+
+  struct Conflict {
+    std::string first, second;
+    FactorSharding kept, refused;
+  };
+
+  /// Lets the tensors of one op agree. Returns whether a placement grew.
+  bool visit(const OpInfo &info, SmallVectorImpl<Conflict> *conflicts) {
+    SmallVector<Tensor> tensors = tensorsOf(info);
+    SmallVector<FactorSharding, 8> agreed(info.rule.factors.size());
+    SmallVector<std::string, 8> origin(info.rule.factors.size());
+    SmallVector<std::string, 4> used(mesh.axes.size());
+    for (const Tensor &tensor : tensors)
+      agree(info, tensor, agreed, origin, used, conflicts);
+    bool changed = false;
+    for (const Tensor &tensor : tensors)
+      changed |= grow(info, tensor, agreed);
+    return changed;
+  }
+
+  void agree(const OpInfo &info, const Tensor &tensor, MutableArrayRef<FactorSharding> agreed,
+             MutableArrayRef<std::string> origin,
+             MutableArrayRef<std::string> used,
+             SmallVectorImpl<Conflict> *conflicts) {
+    auto found = placements.find(tensor.value);
+    if (found == placements.end())
+      return;
+    for (auto [factors, dim] : llvm::zip_equal(*tensor.factors, found->second.dims)) {
+      SmallVector<int64_t, 4> sizes;
+      for (int f : factors)
+        sizes.push_back(info.rule.factors[f].size);
+      SmallVector<FactorSharding, 4> split;
+      if (isWhole(dim) || !splitDim(mesh, dim, sizes, split))
+        continue;
+      for (auto [f, parts] : llvm::zip_equal(factors, split)) {
+        if (isWhole(parts) || info.rule.factors[f].kind == Factor::Kind::Whole)
+          continue;
+        if (!extends(parts, agreed[f])) {
+          if (!extends(agreed[f], parts) && conflicts)
+            conflicts->push_back({origin[f], tensor.name, agreed[f], parts});
+          continue;
+        }
+        // Axes beyond what is agreed must be free in the op.
+        AxisList fresh;
+        for (const Part &part : parts)
+          for (AxisId axis : part.axes)
+            if (!holds(agreed[f], axis))
+              fresh.push_back(axis);
+        auto *taken = llvm::find_if(fresh, [&](AxisId axis) { return !used[axis].empty(); });
+        if (taken != fresh.end()) {
+          if (conflicts)
+            conflicts->push_back({used[*taken], tensor.name, {}, parts});
+          continue;
+        }
+        for (AxisId axis : fresh)
+          used[axis] = tensor.name;
+        agreed[f] = parts;
+        origin[f] = tensor.name;
+      }
+    }
+  }
+
+  static bool holds(ArrayRef<Part> parts, AxisId axis) {
+    return llvm::any_of(parts,
+                        [&](const Part &part) { return llvm::is_contained(part.axes, axis); });
+  }
+
+  bool grow(const OpInfo &info, const Tensor &tensor, ArrayRef<FactorSharding> agreed) {
+    if (closed.contains(tensor.value))
+      return false;
+    auto type = cast<RankedTensorType>(tensor.value.getType());
+    auto found = placements.find(tensor.value);
+    Placement current =
+        found == placements.end() ? Placement::replicated(type.getShape()) : found->second;
+    Placement next = current;
+    for (auto [index, factors] : llvm::enumerate(*tensor.factors)) {
+      SmallVector<Part, 4> parts;
+      for (int f : factors) {
+        if (agreed[f].empty())
+          parts.push_back(Part{info.rule.factors[f].size, {}});
+        else
+          llvm::append_range(parts, agreed[f]);
+      }
+      DimPlacement dim = canonicalize(mesh, parts);
+      if (dim == current.dims[index] || !extends(dim, current.dims[index]) || !mayUse(dim))
+        continue;
+      Placement attempt = next;
+      attempt.dims[index] = dim;
+      if (verifyPlacement(mesh, attempt, type.getShape()))
+        next = attempt;
+    }
+    if (next == current)
+      return false;
+    placements[tensor.value] = next;
+    return true;
+  }
+
+  /// A split that leaves some device nothing is never worth it.
+  bool mayUse(ArrayRef<Part> dim) {
+    return llvm::all_of(dim, [&](const Part &part) {
+      int64_t members = mesh.groupSize(part.axes);
+      return part.size % members == 0 || (uneven && part.size >= members);
+    });
+  }
+
+  void reportConflicts() {
+    for (OpInfo &info : ops) {
+      SmallVector<Conflict> conflicts;
+      visit(info, &conflicts);
+      for (const Conflict &conflict : conflicts) {
+        std::string text;
+        llvm::raw_string_ostream os(text);
+        os << "'" << nodeName(info.op) << "': " << conflict.first << " ";
+        if (!conflict.kept.empty()) {
+          os << "holds a factor as ";
+          printDim(mesh, conflict.kept, os);
+        } else {
+          os << "has the axis elsewhere";
+        }
+        os << ", " << conflict.second << " as ";
+        printDim(mesh, conflict.refused, os);
+        os << ": the first stays";
+        remark::missed(info.op->getLoc(),
+                       remark::RemarkOpts::name("conflict").category("dist-propagate"))
+            << text;
+      }
+    }
+  }
+
+  void writeAttributes() {
+    MLIRContext *context = function.getContext();
+    auto attribute = [&](Value value) {
+      auto found = placements.find(value);
+      Placement placement =
+          found == placements.end()
+              ? Placement::replicated(cast<RankedTensorType>(value.getType()).getShape())
+              : found->second;
+      if (hasPadding(mesh, placement))
+        remark::analysis(value.getLoc(),
+                         remark::RemarkOpts::name("uneven").category("dist-propagate"))
+            << "uneven: " + toString(mesh, placement) + " is padded to equal shards";
+      return PlacementAttr::get(context, meshAttr, placement);
+    };
+    for (BlockArgument argument : function.getArguments())
+      if (!closed.contains(argument))
+        function.setArgAttr(argument.getArgNumber(), kPlacementAttr, attribute(argument));
+    for (OpInfo &info : ops) {
+      if (info.op->hasAttr(kClosedAttr))
+        continue;
+      // A result that is wished partial stays so.
+      SmallVector<Attribute> entries;
+      for (Value result : info.op->getResults()) {
+        PlacementAttr wish = wishOf(result);
+        entries.push_back(wish && !wish.getValue().partial.empty() ? wish : attribute(result));
+      }
+      info.op->setAttr(kPlacementsAttr, ArrayAttr::get(context, entries));
+    }
+  }
+
+  func::FuncOp function;
+  MeshAttr meshAttr;
+  const Mesh &mesh;
+  bool uneven;
+  std::vector<OpInfo> ops;
+  DenseMap<Value, Placement> placements;
+  DenseSet<Value> closed;
+};
+
+struct Propagate : impl::DistPropagateBase<Propagate> {
+  using DistPropagateBase::DistPropagateBase;
+  void runOnOperation() override {
+    MeshAttr mesh = getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+      return signalPassFailure();
+    }
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        Propagator(function, mesh, uneven).run();
+  }
+};
+
+} // namespace
+} // namespace weft::dist

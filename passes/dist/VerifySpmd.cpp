@@ -1,0 +1,157 @@
+// The judge of sharded and local programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+
+#include "passes/dist/OpQueries.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTVERIFYSPMD
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+/// Checks one module. Types carry everything: each op is judged by itself.
+class SpmdVerifier {
+public:
+  explicit SpmdVerifier(ModuleOp module) : module(module), mesh(getMesh(module)) {}
+
+  LogicalResult run() {
+    if (!mesh)
+      return module.emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    for (auto function : module.getOps<func::FuncOp>())
+      verifyFunction(function);
+    return failure(failed);
+  }
+
+private:
+  InFlightDiagnostic error(Operation *op) {
+    failed = true;
+    return op->emitError();
+  }
+
+  /// The rung of the program: that of its first placed type. All others must
+  /// agree.
+  void verifyFunction(func::FuncOp function) {
+    if (function.isExternal()) {
+      error(function) << "has no body, so what its devices compute is unknown";
+      return;
+    }
+    if (!function.getBody().hasOneBlock()) {
+      error(function) << "branches, which a program of one device must not";
+      return;
+    }
+    level = CheckLevel::Sharded;
+    function.walk([&](Operation *op) {
+      if (llvm::any_of(op->getResultTypes(), [](Type type) { return bool(getLocal(type)); }))
+        level = CheckLevel::Local;
+    });
+    if (llvm::any_of(function.getArgumentTypes(), [](Type type) { return bool(getLocal(type)); }))
+      level = CheckLevel::Local;
+    for (BlockArgument argument : function.getArguments())
+      verifyPort(function, "argument", argument.getArgNumber(), argument.getType());
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (auto [index, type] : llvm::enumerate(terminator->getOperandTypes())) {
+      verifyPort(function, "result", index, type);
+      auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
+      if (declared && placementsOfTypes(type).front().dims != declared.getValue().dims)
+        error(function) << "result " << index << " is placed as "
+                        << toString(mesh.getValue(), placementsOfTypes(type).front())
+                        << ", declared as " << toString(mesh.getValue(), declared.getValue());
+    }
+    for (Operation &op : function.getBody().front().without_terminator())
+      verifyOp(&op);
+  }
+
+  /// What enters or leaves a program is whole numbers: not awaiting a sum, and
+  /// with no claim on padding, which callers do not keep.
+  void verifyPort(func::FuncOp function, StringRef what, unsigned index, Type type) {
+    if (!verifyType(function, what, index, type))
+      return;
+    Placement placement = placementsOfTypes(type).front();
+    if (!placement.partial.empty())
+      error(function) << what << " " << index << " is partial: "
+                      << toString(mesh.getValue(), placement);
+    if (!placement.localIndices.empty())
+      error(function) << what << " " << index << " holds local indices";
+    if (placement.padding && what == "argument")
+      error(function) << what << " " << index << " claims to know its padding";
+  }
+
+  bool verifyType(Operation *op, StringRef what, unsigned index, Type type) {
+    if (!isa<RankedTensorType>(type)) {
+      error(op) << what << " " << index << " is no tensor: " << type;
+      return false;
+    }
+    Attribute encoding = cast<RankedTensorType>(type).getEncoding();
+    MeshAttr found;
+    if (level == CheckLevel::Local) {
+      if (auto local = dyn_cast_or_null<LocalAttr>(encoding))
+        found = local.getMesh();
+    } else if (auto placement = dyn_cast_or_null<PlacementAttr>(encoding)) {
+      found = placement.getMesh();
+    }
+    if (found == mesh)
+      return true;
+    error(op) << what << " " << index << " has no "
+              << (level == CheckLevel::Local ? "#dist.local" : "#dist.placement")
+              << " on the module's mesh: " << type;
+    return false;
+  }
+
+  void verifyOp(Operation *op) {
+    if (op->getNumRegions() != 0 || op->getNumSuccessors() != 0) {
+      error(op) << "has regions or successors, whose meaning under placements is not defined";
+      return;
+    }
+    bool typesHold = true;
+    for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
+      typesHold &= verifyType(op, "operand", index, type);
+    for (auto [index, type] : llvm::enumerate(op->getResultTypes()))
+      typesHold &= verifyType(op, "result", index, type);
+    if (!typesHold)
+      return;
+    // Steps of this rung are judged by their own verifiers, from types alone.
+    bool isStep = level == CheckLevel::Local ? isa<StepOpInterface, DeviceBodyOpInterface>(op)
+                                             : isa<ReshardOp>(op);
+    if (isStep) {
+      if (mlir::failed(mlir::verify(op, /*verifyRecursively=*/false)))
+        failed = true;
+      return;
+    }
+    if (op->getDialect() && op->getDialect()->getNamespace() == "dist") {
+      error(op) << "does not belong on this rung";
+      return;
+    }
+    FactorRule rule = globalRuleOf(op);
+    std::string why;
+    if (!rule.verify(globalTypes(op->getOperandTypes()), globalTypes(op->getResultTypes()), &why)) {
+      error(op) << "its factors do not fit its global types: " << why;
+      return;
+    }
+    if (!checkOp(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+                 placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
+                 level, &why))
+      error(op) << "'" << nodeName(op) << "': " << why;
+  }
+
+  ModuleOp module;
+  MeshAttr mesh;
+  CheckLevel level = CheckLevel::Sharded;
+  bool failed = false;
+};
+
+struct VerifySpmd : impl::DistVerifySpmdBase<VerifySpmd> {
+  void runOnOperation() override {
+    if (failed(SpmdVerifier(getOperation()).run()))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+} // namespace weft::dist

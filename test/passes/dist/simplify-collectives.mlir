@@ -1,0 +1,50 @@
+// RUN: weft-opt %s --dist-simplify-collectives --dist-verify-spmd --split-input-file | FileCheck %s
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// all_reduce and slice are reduce_scatter.
+// CHECK-LABEL: func @reduce_scatter
+func.func @reduce_scatter(%x: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>> {
+  %0 = nn.reduce sum %x dims = [0] : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> -> tensor<4xf32, #dist.local<#mesh, [4], partial = sum["tp"]>>
+  // CHECK: dist.reduce_scatter
+  // CHECK-NEXT: return
+  %1 = dist.all_reduce %0 ["tp"] accumulate f32 : tensor<4xf32, #dist.local<#mesh, [4], partial = sum["tp"]>> -> tensor<4xf32, #dist.local<#mesh, [4]>>
+  %2 = dist.slice %1 ["tp"] dim 0 : tensor<4xf32, #dist.local<#mesh, [4]>> -> tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>>
+  return %2 : tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// A gather that is undone vanishes; one that is split elsewhere is an exchange.
+// CHECK-LABEL: func @cancel
+// CHECK-SAME: %[[X:.+]]: tensor<4x4xf32
+func.func @cancel(%x: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> (tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>, tensor<8x2xf32, #dist.local<#mesh, [8, 4{"tp"}]>>) {
+  %0 = dist.all_gather %x ["tp"] dim 0 : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> -> tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>
+  %1 = dist.slice %0 ["tp"] dim 0 : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> -> tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>
+  // CHECK: %[[MOVED:.+]] = dist.all_to_all %[[X]] ["tp"] gather 0 split 1
+  %2 = dist.all_gather %x ["tp"] dim 0 : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> -> tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>
+  %3 = dist.slice %2 ["tp"] dim 1 : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> -> tensor<8x2xf32, #dist.local<#mesh, [8, 4{"tp"}]>>
+  // CHECK-NEXT: return %[[X]], %[[MOVED]]
+  return %1, %3 : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>, tensor<8x2xf32, #dist.local<#mesh, [8, 4{"tp"}]>>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+module attributes {dist.mesh = #mesh} {
+// A slice fills its own padding.
+// CHECK-LABEL: func @fill
+func.func @fill(%x: tensor<10xf32, #dist.local<#mesh, [10]>>) -> tensor<f32, #dist.local<#mesh, []>> {
+  // CHECK: dist.slice %{{.+}} padding = sum>>
+  // CHECK-NEXT: nn.reduce
+  %0 = dist.slice %x ["tp"] dim 0 : tensor<10xf32, #dist.local<#mesh, [10]>> -> tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>>
+  %1 = dist.mask %0 : tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>> -> tensor<3xf32, #dist.local<#mesh, [10{"tp"}], padding = sum>>
+  %2 = nn.reduce sum %1 dims = [0] : tensor<3xf32, #dist.local<#mesh, [10{"tp"}], padding = sum>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
+  %3 = dist.all_reduce %2 ["tp"] accumulate f32 : tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>> -> tensor<f32, #dist.local<#mesh, []>>
+  return %3 : tensor<f32, #dist.local<#mesh, []>>
+}
+}

@@ -1,0 +1,104 @@
+// RUN: weft-opt %s --dist-verify-spmd --split-input-file --verify-diagnostics
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// A right program: no diagnostic.
+func.func @right(%x: tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>,
+                 %w: tensor<8x4xf32, #dist.local<#mesh, [16{"tp"}, 4]>>) -> tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> {
+  %0 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>, tensor<8x4xf32, #dist.local<#mesh, [16{"tp"}, 4]>>)
+      -> tensor<8x4xf32, #dist.local<#mesh, [8, 4], partial = sum["tp"]>>
+  %1 = dist.all_reduce %0 ["tp"] accumulate f32 : tensor<8x4xf32, #dist.local<#mesh, [8, 4], partial = sum["tp"]>>
+      -> tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>
+  return %1 : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// A missing reduction.
+func.func @missing(%x: tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>,
+                   %w: tensor<8x4xf32, #dist.local<#mesh, [16{"tp"}, 4]>>) -> tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> {
+  // expected-error @below {{result 0 is placed as [8, 4], expected [8, 4], partial = sum["tp"]}}
+  %0 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>, tensor<8x4xf32, #dist.local<#mesh, [16{"tp"}, 4]>>)
+      -> tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>
+  return %0 : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// expected-error @below {{result 0 is partial: [], partial = sum["tp"]}}
+func.func @returned_partial(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>) -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>> {
+  %0 = nn.reduce sum %x dims = [0] : tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
+  return %0 : tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// exp of a sum is not the sum of exps.
+func.func @nonlinear(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>) {
+  %0 = nn.reduce sum %x dims = [0] : tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
+  // expected-error @below {{the op does not commute with sum of operand 0, partial on axis "tp"}}
+  %1 = nn.exp %0 : (tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>) -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+module attributes {dist.mesh = #mesh} {
+// Padding must not leak into a sum.
+func.func @padding(%x: tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>>) {
+  // expected-error @below {{operand 0 is placed as [10{"tp"}], expected [10{"tp"}], padding = sum}}
+  %0 = nn.reduce sum %x dims = [0] : tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// Global positions in a local table.
+func.func @unlocalized(%table: tensor<50x8xf32, #dist.local<#mesh, [100{"tp"}, 8]>>, %ids: tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>) {
+  // expected-error @below {{operand 1 is placed as [4, 1], expected [4, 1], local_indices = [0 : 100{"tp"}]}}
+  %0 = nn.gather %table, %ids indexed = [0] operand_batch = [] indices_batch = []
+      : (tensor<50x8xf32, #dist.local<#mesh, [100{"tp"}, 8]>>, tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>)
+      -> tensor<4x8xf32, #dist.local<#mesh, [4, 8], partial = sum["tp"]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// expected-error @below {{argument 1 has no #dist.local on the module's mesh: 'tensor<4xf32>'}}
+func.func @no_placement(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>, %y: tensor<4xf32>) {
+  // expected-error @below {{operand 1 has no #dist.local on the module's mesh: 'tensor<4xf32>'}}
+  %0 = nn.add %x, %y : (tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>, tensor<4xf32>) -> tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// Collectives do not belong among global shapes.
+func.func @rung(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) {
+  // expected-error @below {{result 0 has no #dist.placement on the module's mesh}}
+  %0 = nn.cast %x : (tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) -> tensor<8xf64>
+  return
+}
+}
