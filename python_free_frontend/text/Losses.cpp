@@ -66,6 +66,8 @@ public:
     std::vector<const pb::FieldDescriptor *> fields;
     look.ListFields(message, &fields);
     auto known = expressible().find(kind);
+    if (const auto *attr = dynamic_cast<const onnx::Attribute *>(&message))
+      stray(*attr, fields, place);
     for (const pb::FieldDescriptor *field : fields) {
       bool written = known != expressible().end() &&
                      is_contained(known->second, field->name());
@@ -106,6 +108,33 @@ private:
     Tally &tally = losses[what + " of " + kind];
     if (!tally.count++)
       tally.first = place;
+  }
+
+  /// An attribute is written by its kind; whatever else it holds is not.
+  void stray(const onnx::Attribute &attr,
+             const std::vector<const pb::FieldDescriptor *> &fields,
+             const std::string &place) {
+    static const std::map<onnx::Attribute::Kind, StringRef> payloads = {
+        {onnx::Attribute::FLOAT, "f"},
+        {onnx::Attribute::INT, "i"},
+        {onnx::Attribute::STRING, "s"},
+        {onnx::Attribute::TENSOR, "t"},
+        {onnx::Attribute::GRAPH, "g"},
+        {onnx::Attribute::FLOATS, "floats"},
+        {onnx::Attribute::INTS, "ints"},
+        {onnx::Attribute::STRINGS, "strings"},
+        {onnx::Attribute::TENSORS, "tensors"},
+        {onnx::Attribute::GRAPHS, "graphs"},
+        {onnx::Attribute::TYPE_PROTO, "tp"},
+        {onnx::Attribute::TYPE_PROTOS, "type_protos"}};
+    auto kind = effectiveKind(attr);
+    bool reference = !attr.ref_attr_name().empty();
+    if (kind == onnx::Attribute::UNDEFINED && !reference)
+      note("a value that is missing", "Attribute", place);
+    for (const pb::FieldDescriptor *field : fields)
+      for (const auto &[owner, payload] : payloads)
+        if (payload == field->name() && (owner != kind || reference))
+          note("'" + field->name() + "' beside the value", "Attribute", place);
   }
 
   /// The name by which a user finds a part: its own, else that around it.

@@ -24,6 +24,16 @@ public:
   std::string fault; // the first one
 
 private:
+  void refuse(const std::string &what) {
+    if (fault.empty())
+      fault = what;
+  }
+  void dataType(int32_t type) {
+    StringRef name = dataTypeName(type);
+    if (name.empty())
+      refuse("data type " + std::to_string(type) + " is not known");
+    os << name;
+  }
   /// A name that may be quoted.
   void id(StringRef name) {
     if (isIdentifier(name))
@@ -83,35 +93,11 @@ private:
   bool firstKey = true;
 };
 
-/// Old files leave the kind of an attribute to be seen from what is set.
-Attribute::Kind kindOf(const Attribute &attr) {
-  if (attr.type() != Attribute::UNDEFINED)
-    return attr.type();
-  if (attr.has_f())
-    return Attribute::FLOAT;
-  if (attr.has_i())
-    return Attribute::INT;
-  if (attr.has_s())
-    return Attribute::STRING;
-  if (attr.has_t())
-    return Attribute::TENSOR;
-  if (attr.has_g())
-    return Attribute::GRAPH;
-  if (attr.has_tp())
-    return Attribute::TYPE_PROTO;
-  if (attr.floats_size())
-    return Attribute::FLOATS;
-  if (attr.ints_size())
-    return Attribute::INTS;
-  if (attr.strings_size())
-    return Attribute::STRINGS;
-  if (attr.tensors_size())
-    return Attribute::TENSORS;
-  if (attr.graphs_size())
-    return Attribute::GRAPHS;
-  if (attr.type_protos_size())
-    return Attribute::TYPE_PROTOS;
-  return Attribute::UNDEFINED;
+/// Empty, or identifiers between dots.
+bool isQualified(StringRef text) {
+  SmallVector<StringRef> parts;
+  text.split(parts, '.');
+  return text.empty() || all_of(parts, isIdentifier);
 }
 
 bool hasForm(Attribute::Kind kind) {
@@ -165,10 +151,7 @@ void Writer::model(const onnx::Model &model) {
 
 void Writer::tensorType(int32_t type, bool ranked,
                         const onnx::TensorShape &shape) {
-  StringRef name = dataTypeName(type);
-  if (name.empty() && fault.empty())
-    fault = "data type " + std::to_string(type) + " is not known";
-  os << name;
+  dataType(type);
   if (!ranked) {
     os << "[]";
     return;
@@ -199,7 +182,9 @@ void Writer::type(const onnx::Type &message) {
     type(message.sequence_type().elem_type());
     os << ")";
   } else if (message.has_map_type()) {
-    os << "map(" << dataTypeName(message.map_type().key_type()) << ", ";
+    os << "map(";
+    dataType(message.map_type().key_type());
+    os << ", ";
     type(message.map_type().value_type());
     os << ")";
   } else if (message.has_optional_type()) {
@@ -213,8 +198,13 @@ void Writer::type(const onnx::Type &message) {
     os << ")";
   } else if (message.has_opaque_type()) {
     const auto &opaque = message.opaque_type();
+    if (!isQualified(opaque.domain()) || !isQualified(opaque.name()))
+      refuse("opaque type '" + opaque.domain() + "', '" + opaque.name() +
+             "' is not made of identifiers");
     os << "opaque(" << opaque.domain() << (opaque.domain().empty() ? "" : ", ")
        << opaque.name() << ")";
+  } else {
+    refuse("a type says neither tensor nor sequence nor anything else");
   }
 }
 
@@ -227,7 +217,7 @@ void Writer::valueInfo(const onnx::ValueInfo &info) {
 }
 
 void Writer::tensor(const onnx::Tensor &tensor, bool initializer) {
-  os << dataTypeName(tensor.data_type());
+  dataType(tensor.data_type());
   if (tensor.dims_size()) {
     os << "[";
     interleave(tensor.dims(), os, ",");
@@ -241,8 +231,8 @@ void Writer::tensor(const onnx::Tensor &tensor, bool initializer) {
   if (tensor.data_location() == onnx::Tensor::EXTERNAL)
     return entries(tensor.external_data());
   std::string problem = writeTensorData(tensor, os);
-  if (!problem.empty() && fault.empty())
-    fault = problem;
+  if (!problem.empty())
+    refuse(problem);
 }
 
 void Writer::attributeValue(const Attribute &attr, Attribute::Kind kind) {
@@ -284,7 +274,7 @@ void Writer::attributeValue(const Attribute &attr, Attribute::Kind kind) {
 }
 
 void Writer::attribute(const Attribute &attr) {
-  Attribute::Kind kind = kindOf(attr);
+  Attribute::Kind kind = effectiveKind(attr);
   id(attr.name());
   if (StringRef name = attributeKindName(kind); !name.empty())
     os << ": " << name;
@@ -308,9 +298,7 @@ void Writer::node(const onnx::Node &node) {
   os << (node.output_size() ? " = " : "= ");
   // A dot separates, so every part of a domain is an identifier of its own.
   if (!node.domain().empty()) {
-    SmallVector<StringRef> parts;
-    StringRef(node.domain()).split(parts, '.');
-    if (all_of(parts, isIdentifier))
+    if (isQualified(node.domain()))
       os << node.domain();
     else
       writeQuoted(node.domain(), os);
@@ -324,7 +312,7 @@ void Writer::node(const onnx::Node &node) {
   std::vector<const Attribute *> written;
   bool nested = false;
   for (const Attribute &attr : node.attribute())
-    if (!attr.ref_attr_name().empty() || hasForm(kindOf(attr))) {
+    if (!attr.ref_attr_name().empty() || hasForm(effectiveKind(attr))) {
       written.push_back(&attr);
       nested |= attr.has_g() || attr.graphs_size();
     }
@@ -395,7 +383,7 @@ void Writer::function(const onnx::Function &function) {
     ids("<", function.attribute(), "");
     const char *separator = function.attribute_size() ? ", " : "";
     for (const Attribute &attr : function.attribute_proto()) {
-      if (!hasForm(kindOf(attr)))
+      if (!hasForm(effectiveKind(attr)))
         continue;
       os << separator;
       attribute(attr);

@@ -164,4 +164,34 @@ int64_t elementCount(const Tensor &tensor) {
   return count;
 }
 
+Attribute::Kind effectiveKind(const Attribute &attr) {
+  if (attr.type() != Attribute::UNDEFINED)
+    return attr.type();
+  if (attr.has_f())
+    return Attribute::FLOAT;
+  if (attr.has_i())
+    return Attribute::INT;
+  if (attr.has_s())
+    return Attribute::STRING;
+  if (attr.has_t())
+    return Attribute::TENSOR;
+  if (attr.has_g())
+    return Attribute::GRAPH;
+  if (attr.has_tp())
+    return Attribute::TYPE_PROTO;
+  if (attr.floats_size())
+    return Attribute::FLOATS;
+  if (attr.ints_size())
+    return Attribute::INTS;
+  if (attr.strings_size())
+    return Attribute::STRINGS;
+  if (attr.tensors_size())
+    return Attribute::TENSORS;
+  if (attr.graphs_size())
+    return Attribute::GRAPHS;
+  if (attr.type_protos_size())
+    return Attribute::TYPE_PROTOS;
+  return Attribute::UNDEFINED;
+}
+
 } // namespace weft::text

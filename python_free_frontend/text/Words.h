@@ -19,6 +19,9 @@ std::optional<onnx::Attribute::Kind> attributeKindOf(llvm::StringRef name);
 /// "float, int, string, ..." for messages.
 std::string attributeKindNames();
 
+/// The kind of an attribute; old files leave it to be seen from what is set.
+onnx::Attribute::Kind effectiveKind(const onnx::Attribute &attr);
+
 /// INTS to INT and so on; other kinds stay.
 onnx::Attribute::Kind elementKind(onnx::Attribute::Kind kind);
 bool isListKind(onnx::Attribute::Kind kind);

@@ -179,6 +179,36 @@ TEST(Text, ReportsWhatItCannotSay) {
   EXPECT_TRUE(findLosses(mustRead(textOf(model))).empty());
 }
 
+TEST(Text, ReportsValuesBesideTheKind) {
+  onnx::Model model;
+  onnx::Node &node = *model.mutable_graph()->add_node();
+  node.set_name("n");
+  onnx::Attribute &attr = *node.add_attribute();
+  attr.set_name("a");
+  attr.set_type(onnx::Attribute::INT);
+  attr.set_i(1);
+  attr.set_f(2);
+  node.add_attribute()->set_name("b");
+  EXPECT_EQ(findLosses(model),
+            (std::vector<std::string>{
+                "'f' beside the value of Attribute: not expressible in the "
+                "text syntax, left out of 1 place, first at attribute 'a'",
+                "a value that is missing of Attribute: not expressible in the "
+                "text syntax, left out of 1 place, first at attribute 'b'"}));
+}
+
+TEST(Text, RefusesTypesThatSayNothing) {
+  onnx::Model model;
+  onnx::ValueInfo &input = *model.mutable_graph()->add_input();
+  input.mutable_type()->mutable_sequence_type();
+  EXPECT_NE(textOf(model).find("a type says neither"), std::string::npos);
+  input.mutable_type()->mutable_tensor_type()->set_elem_type(99);
+  EXPECT_NE(textOf(model).find("data type 99 is not known"), std::string::npos);
+  input.mutable_type()->mutable_opaque_type()->set_name("a b");
+  EXPECT_NE(textOf(model).find("is not made of identifiers"),
+            std::string::npos);
+}
+
 TEST(Text, RefusesDamagedTensors) {
   onnx::Model model;
   auto *tensor = model.mutable_graph()->add_initializer();
