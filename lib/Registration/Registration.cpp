@@ -14,6 +14,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/dist/Passes.h"
+#include "passes/nn/Passes.h"
 #include "passes/search/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -28,6 +29,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void weft::registerAllPasses() {
   dist::registerDistPasses();
+  registerNnPasses();
   registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -204,6 +204,9 @@ SmallVector<PartialRule> ScatterOp::getPartialRules(ReduceKind kind) {
   case ScatterKind::Assign:
     return {{0, 2}};
   case ScatterKind::Add:
+    // Zeros are a sum of zeros, so that they need not be partial themselves.
+    if (kind == ReduceKind::Sum && isZero(getOperand()))
+      return {{0, 2}, {2}};
     return when(ReduceKind::Sum);
   case ScatterKind::Mul:
     return when(ReduceKind::Prod);

@@ -1,0 +1,18 @@
+// Passes on programs of one logical device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_NN_PASSES_H
+#define WEFT_PASSES_NN_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace weft {
+
+#define GEN_PASS_DECL
+#include "passes/nn/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/nn/Passes.h.inc"
+
+} // namespace weft
+
+#endif // WEFT_PASSES_NN_PASSES_H
