@@ -16,6 +16,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/nn/Passes.h"
 #include "passes/search/Passes.h"
+#include "passes/rt/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
@@ -34,4 +35,5 @@ void weft::registerAllPasses() {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
+  rt::registerWeftRtPasses();
 }

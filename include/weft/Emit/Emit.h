@@ -1,0 +1,83 @@
+// From scheduled commands to the executable: blob, kernels, one ELF file.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_EMIT_EMIT_H
+#define WEFT_EMIT_EMIT_H
+
+#include "weft/Target/Cpu/KernelCompiler.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct weft_kernel_entry;
+
+namespace weft::emit {
+
+struct BlobOptions {
+  std::string modelName;
+  /// Where relative paths of weights start.
+  std::string modelDirectory;
+  std::string target = "cpu";
+  /// 0: cores / local ranks.
+  unsigned threadsPerRank = 0;
+  std::string version;
+};
+
+/// How a kernel's iterations may be cut, told by the target that compiled it.
+struct KernelShape {
+  int64_t extent = 1, grain = 1;
+};
+
+/// The programs, states and tables of `module` as the runtime's blob. Equal
+/// modules give equal bytes. Emits an error at what cannot be told.
+mlir::FailureOr<std::vector<uint8_t>> emitBlob(mlir::ModuleOp module, const llvm::StringMap<KernelShape> &kernels,
+                                               const BlobOptions &options);
+
+/// All that an executable is made of.
+struct Artifact {
+  std::vector<uint8_t> blob;
+  std::vector<cpu::CompiledKernel> kernels;
+};
+
+/// Compiles the kernels of `module` (private functions with a body that are no
+/// program's spec) and emits its blob.
+mlir::FailureOr<Artifact> emitArtifact(mlir::ModuleOp module, const cpu::KernelOptions &kernels,
+                                       const BlobOptions &options);
+
+/// Kernels loaded into this process, for running without an executable.
+class LoadedKernels {
+public:
+  /// Links the objects in memory; nothing and a message if they do not link.
+  static std::unique_ptr<LoadedKernels> load(llvm::ArrayRef<cpu::CompiledKernel> kernels, std::string &error);
+  ~LoadedKernels();
+  llvm::ArrayRef<weft_kernel_entry> table() const;
+
+private:
+  LoadedKernels();
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+struct LinkOptions {
+  /// The C++ driver that links; empty: the first found of c++, g++, clang++-22
+  /// and clang++.
+  std::string linker;
+  /// Where libweft_runtime's archives are.
+  std::string runtimeDirectory;
+};
+
+/// Links blob, kernels and runtime into one executable at `path`. On failure
+/// returns false and tells in `error` what to do.
+bool linkExecutable(const Artifact &artifact, llvm::StringRef path, const LinkOptions &options, std::string &error);
+
+/// The relocatable ELF object that holds the blob and the kernel table, with
+/// the symbols of runtime/include/weft/runtime/Program.h.
+bool emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object, std::string &error);
+
+} // namespace weft::emit
+
+#endif // WEFT_EMIT_EMIT_H

@@ -1,0 +1,381 @@
+// Scheduled commands as the runtime's blob, op by op.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Rt.h"
+#include "weft/Emit/Emit.h"
+#include "weft/runtime/ProgramBuilder.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace weft;
+namespace run = weft::runtime;
+using Builder_ = run::ProgramBuilder;
+
+namespace {
+
+std::optional<run::DType> dtypeOf(Type type) {
+  if (type.isF64())
+    return run::DType::F64;
+  if (type.isF32())
+    return run::DType::F32;
+  if (type.isBF16())
+    return run::DType::BF16;
+  if (type.isF16())
+    return run::DType::F16;
+  if (type.isInteger(1))
+    return run::DType::Bool;
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return std::nullopt;
+  bool isUnsigned = integer.isUnsigned();
+  switch (integer.getWidth()) {
+  case 8:
+    return isUnsigned ? run::DType::U8 : run::DType::I8;
+  case 16:
+    return isUnsigned ? run::DType::U16 : run::DType::I16;
+  case 32:
+    return isUnsigned ? run::DType::U32 : run::DType::I32;
+  case 64:
+    return isUnsigned ? run::DType::U64 : run::DType::I64;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// Row-major little-endian bytes; a bool is one byte.
+std::vector<uint8_t> bytesOf(ElementsAttr value) {
+  std::vector<uint8_t> bytes;
+  auto append = [&](const APInt &bits) {
+    unsigned count = std::max(1u, bits.getBitWidth() / 8);
+    uint64_t word = bits.getZExtValue();
+    for (unsigned i = 0; i < count; ++i)
+      bytes.push_back(uint8_t(word >> (8 * i)));
+  };
+  if (isa<FloatType>(value.getElementType()))
+    for (const APFloat &element : value.getValues<APFloat>())
+      append(element.bitcastToAPInt());
+  else
+    for (const APInt &element : value.getValues<APInt>())
+      append(element);
+  return bytes;
+}
+
+class Emitter {
+public:
+  Emitter(ModuleOp module, const llvm::StringMap<emit::KernelShape> &kernels, const emit::BlobOptions &options)
+      : module(module), kernels(kernels), options(options) {}
+
+  FailureOr<std::vector<uint8_t>> emit() {
+    run::ModuleInfo &info = out.info();
+    info.weftVersion = out.string(options.version);
+    info.modelName = out.string(options.modelName);
+    info.modelDirectory = out.string(options.modelDirectory);
+    info.target = out.string(options.target);
+    info.threadsPerRank = options.threadsPerRank;
+    for (auto mesh : module.getOps<rt::MeshOp>())
+      for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+        axes[name] = out.addMeshAxis(name.str(), size);
+    for (auto scalar : module.getOps<rt::ScalarVarOp>())
+      emitScalar(scalar);
+    for (auto state : module.getOps<rt::StateOp>())
+      if (failed(emitState(state)))
+        return failure();
+    for (auto program : module.getOps<rt::ProgramOp>())
+      if (failed(emitProgram(program)))
+        return failure();
+    out.addStage(stage);
+    return out.finish();
+  }
+
+private:
+  static Builder_::Ints ints(ArrayRef<int64_t> values) { return {values.begin(), values.end()}; }
+
+  FailureOr<run::DType> dtype(Operation *op, Type type) {
+    if (auto result = dtypeOf(getElementTypeOrSelf(type)))
+      return *result;
+    return op->emitError() << "the runtime has no element type " << type;
+  }
+
+  Builder_::Ids axisIds(ArrayAttr names) {
+    Builder_::Ids ids;
+    for (StringRef name : names.getAsValueRange<StringAttr>())
+      ids.push_back(axes.lookup(name));
+    return ids;
+  }
+
+  run::Id placement(rt::PlacementAttr placement) {
+    Builder_::PlacementDesc dims;
+    for (const rt::PlacementDim &dim : placement.getDims()) {
+      dims.emplace_back();
+      for (const rt::PlacementPart &part : dim.parts) {
+        Builder_::Ids ids;
+        for (StringAttr axis : part.axes)
+          ids.push_back(axes.lookup(axis.getValue()));
+        dims.back().push_back({part.size, ids});
+      }
+    }
+    return out.addPlacement(dims);
+  }
+
+  static int64_t bytes(MemRefType type) {
+    return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+  }
+
+  void emitScalar(rt::ScalarVarOp scalar) {
+    if (auto integer = dyn_cast<IntegerAttr>(scalar.getInitial()))
+      scalars[scalar.getSymName()] = out.addScalar(scalar.getSymName().str(), integer.getInt());
+    else
+      scalars[scalar.getSymName()] =
+          out.addScalar(scalar.getSymName().str(), cast<FloatAttr>(scalar.getInitial()).getValueAsDouble());
+  }
+
+  LogicalResult emitState(rt::StateOp state) {
+    auto local = cast<MemRefType>(state.getLocal());
+    auto global = cast<RankedTensorType>(state.getGlobal());
+    auto type = dtype(state, local);
+    if (failed(type))
+      return failure();
+    std::string name = state.getSymName().str();
+    run::Id buffer = out.addBuffer(name, run::BufferClass::Parameter, *type, state.getOffset().value_or(0),
+                                   bytes(local), ints(local.getShape()));
+    std::vector<Builder_::PieceDesc> pieces;
+    for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
+      auto source = cast<RankedTensorType>(piece.getType());
+      auto sourceType = dtype(state, source);
+      if (failed(sourceType))
+        return failure();
+      Builder_::PieceDesc desc;
+      desc.dtype = *sourceType;
+      desc.sourceShape = ints(source.getShape());
+      desc.hash = piece.getHash();
+      if (piece.getData()) {
+        std::vector<uint8_t> data = bytesOf(piece.getData());
+        desc.kind = run::SourceKind::Embedded;
+        desc.byteOffset = out.addData(data.data(), data.size());
+      } else {
+        desc.path = piece.getFile() ? piece.getFile().getValue().str() : "";
+        desc.byteOffset = piece.getOffset();
+      }
+      if (source.getElementType() != local.getElementType())
+        desc.transforms.push_back({run::TransformKind::Cast, *type, {}});
+      if (piece.getStart())
+        desc.start = ints(piece.getStart().asArrayRef());
+      pieces.push_back(std::move(desc));
+    }
+    out.addState(name, *type, ints(global.getShape()), placement(state.getPlacement()), buffer, pieces);
+    states[state.getSymName()] = buffer;
+    stage.arenaBytes = std::max<uint64_t>(stage.arenaBytes, llvm::alignTo(state.getOffset().value_or(0) + bytes(local), 64));
+    stage.peakBytes[unsigned(run::BufferClass::Parameter)] += bytes(local);
+    return success();
+  }
+
+  LogicalResult emitProgram(rt::ProgramOp program) {
+    buffers.clear();
+    for (auto use : program.getOps<rt::StateBufferOp>())
+      buffers[use.getResult()] = states.lookup(use.getState());
+    for (auto buffer : program.getOps<rt::BufferOp>()) {
+      auto type = cast<MemRefType>(buffer.getType());
+      auto element = dtype(buffer, type);
+      if (failed(element))
+        return failure();
+      if (!buffer.getOffset())
+        return buffer.emitError("has no offset in the arena; run rt-plan-arena before emitting");
+      buffers[buffer.getResult()] = out.addBuffer(buffer.getName().str(), run::BufferClass(unsigned(buffer.getKind())),
+                                                  *element, *buffer.getOffset(), bytes(type), ints(type.getShape()));
+    }
+    Builder_::Ids inputs, outputs;
+    auto port = [&](auto op, Builder_::Ids &ids) {
+      auto global = cast<RankedTensorType>(op.getGlobal());
+      ids.push_back(out.addPort(op.getName().str(), *dtypeOf(global.getElementType()), ints(global.getShape()),
+                                placement(op.getPlacement()), buffers.lookup(op.getBuffer())));
+    };
+    for (auto op : program.getOps<rt::InputOp>())
+      port(op, inputs);
+    for (auto op : program.getOps<rt::OutputOp>())
+      port(op, outputs);
+    out.beginProgram(program.getSymName().str(), inputs, outputs);
+    out.beginBody(program.getStreams(), program.getEvents());
+    if (failed(emitCommands(program.getBody().front())))
+      return failure();
+    out.endBody();
+    out.endProgram();
+    stage.arenaBytes = std::max<uint64_t>(stage.arenaBytes, llvm::alignTo(program.getArena().value_or(0), 64));
+    countPeaks(program);
+    return success();
+  }
+
+  /// The most bytes of each class that are alive together.
+  void countPeaks(rt::ProgramOp program) {
+    std::map<int64_t, std::array<int64_t, run::kNumBufferClasses>> change;
+    for (auto buffer : program.getOps<rt::BufferOp>())
+      if (buffer.getLives()) {
+        int64_t size = bytes(cast<MemRefType>(buffer.getType()));
+        change[(*buffer.getLives())[0]][unsigned(buffer.getKind())] += size;
+        change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -= size;
+      }
+    std::array<int64_t, run::kNumBufferClasses> now{};
+    for (auto &[position, delta] : change)
+      for (unsigned c = 0; c < run::kNumBufferClasses; ++c) {
+        now[c] += delta[c];
+        stage.peakBytes[c] = std::max<uint64_t>(stage.peakBytes[c], now[c]);
+      }
+  }
+
+  run::View view(Value value) {
+    auto type = cast<MemRefType>(value.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    rt::staticLayout(type, strides, offset);
+    Value buffer = value;
+    while (auto op = buffer.getDefiningOp<rt::ViewOp>())
+      buffer = op.getBuffer();
+    run::DType element = *dtypeOf(type.getElementType());
+    return out.view(buffers.lookup(buffer), element, offset * run::dtypeBytes(element), ints(type.getShape()),
+                    ints(strides));
+  }
+  std::vector<run::View> views(ValueRange values) {
+    std::vector<run::View> result;
+    for (Value value : values)
+      if (value)
+        result.push_back(view(value));
+    return result;
+  }
+
+  LogicalResult emitCommands(Block &block) {
+    for (Operation &op : block)
+      if (failed(emitOp(&op)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult emitOp(Operation *op) {
+    Builder_::On on(0, rt::nodeName(op->getLoc()).str());
+    if (auto command = dyn_cast<rt::CommandInterface>(op))
+      on.stream = command.getStreamNumber();
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp,
+              rt::RecordOp, rt::WaitOp, rt::RepeatOp, rt::UpdateOp>(
+            [&](auto command) { return emitCommand(on, command); })
+        .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
+            [](auto) { return success(); })
+        .Default([](Operation *other) { return other->emitError("is no command of a program"); });
+  }
+
+  LogicalResult emitCommand(const Builder_::On &on, rt::LaunchOp op) {
+    auto shape = kernels.find(op.getKernel());
+    if (shape == kernels.end())
+      return op.emitError() << "launches @" << op.getKernel() << ", which was not compiled";
+    SmallVector<Value> pointers(op.getInputs());
+    llvm::append_range(pointers, op.getOutputs());
+    out.launch(on, out.addKernel(op.getKernel().str()), shape->second.extent, shape->second.grain, views(pointers), {});
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {
+    run::Gemm params{};
+    params.accumulator = *dtypeOf(op.getAccumulate());
+    params.activation = run::Activation(unsigned(op.getActivation()));
+    params.hasBias = bool(op.getBias());
+    params.hasResidual = bool(op.getResidual());
+    params.alpha = 1;
+    out.gemm(on, params, views({op.getLhs(), op.getRhs(), op.getResult(), op.getBias(), op.getResidual()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::ConvOp op) {
+    run::Convolution params{};
+    params.hasBias = bool(op.getBias());
+    params.activation = run::Activation(unsigned(op.getActivation()));
+    params.groups = op.getGroups();
+    params.strides = out.ints(ints(op.getStrides()));
+    params.dilations = out.ints(ints(op.getDilations()));
+    params.padsBegin = out.ints(ints(op.getPads()));
+    out.convolution(on, params, views({op.getInput(), op.getFilter(), op.getResult(), op.getBias()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::AttentionOp op) {
+    run::Attention params{};
+    params.scale = op.getScale().convertToDouble();
+    params.softcap = op.getSoftcap().convertToDouble();
+    params.causal = op.getCausal();
+    params.hasMask = bool(op.getMask());
+    params.keyLength = run::kNone;
+    out.attention(on, params, views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::CopyOp op) {
+    out.copy(on, view(op.getSource()), view(op.getTarget()));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::SliceOp op) {
+    run::Slice params{};
+    params.axes = out.axes(axisIds(op.getAxes()));
+    params.outer = op.getShape()[0];
+    params.extent = op.getShape()[1];
+    params.inner = op.getShape()[2];
+    params.padBits = op.getPadding();
+    out.slice(on, params, view(op.getSource()), view(op.getTarget()));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::CollectiveOp op) {
+    static constexpr run::CollectiveKind kinds[] = {run::CollectiveKind::AllGather, run::CollectiveKind::AllReduce,
+                                                    run::CollectiveKind::ReduceScatter, run::CollectiveKind::AllToAll};
+    static constexpr run::Reduction reductions[] = {run::Reduction::Sum, run::Reduction::Product, run::Reduction::Max,
+                                                    run::Reduction::Min, run::Reduction::And,     run::Reduction::Or};
+    run::Collective params{};
+    params.kind = kinds[unsigned(op.getKind())];
+    params.reduction = reductions[unsigned(op.getReduction())];
+    params.dtype = *dtypeOf(cast<MemRefType>(op.getSource().getType()).getElementType());
+    params.accumulator = *dtypeOf(op.getAccumulate());
+    params.communicator = out.addCommunicator(axisIds(op.getAxes()));
+    params.gatherFirst = op.getGatherFirst();
+    params.outer = op.getShape()[0];
+    params.extent = op.getShape()[1];
+    params.inner = op.getShape()[2];
+    params.middle = op.getShape()[3];
+    params.otherExtent = op.getShape()[4];
+    params.padBits = op.getPadding();
+    out.collective(on, params, views({op.getSource(), op.getTarget()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::RecordOp op) {
+    out.eventRecord(on, op.getEvent());
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::WaitOp op) {
+    out.eventWait(on, op.getEvent());
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &, rt::RepeatOp op) {
+    out.repeatBegin(out.constant(op.getCount()), op.getCounter() ? scalars.lookup(*op.getCounter()) : run::kNone);
+    if (failed(emitCommands(op.getBody().front())))
+      return failure();
+    out.repeatEnd();
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::UpdateOp op) {
+    auto kind = run::ScalarOp(unsigned(op.getOp()));
+    run::Id target = scalars.lookup(op.getTarget());
+    if (op.getOperand())
+      out.scalarUpdate(on, target, kind, scalars.lookup(*op.getOperand()));
+    else if (auto integer = dyn_cast<IntegerAttr>(*op.getBy()))
+      out.scalarUpdate(on, target, kind, integer.getInt());
+    else
+      out.scalarUpdate(on, target, kind, cast<FloatAttr>(*op.getBy()).getValueAsDouble());
+    return success();
+  }
+
+  ModuleOp module;
+  const llvm::StringMap<emit::KernelShape> &kernels;
+  const emit::BlobOptions &options;
+  Builder_ out;
+  run::Stage stage{};
+  llvm::StringMap<run::Id> axes, scalars, states;
+  llvm::DenseMap<Value, run::Id> buffers;
+};
+
+} // namespace
+
+FailureOr<std::vector<uint8_t>> emit::emitBlob(ModuleOp module, const llvm::StringMap<KernelShape> &kernels,
+                                               const BlobOptions &options) {
+  return Emitter(module, kernels, options).emit();
+}

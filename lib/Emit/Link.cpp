@@ -1,0 +1,179 @@
+// Links blob, kernels and runtime into one ELF executable.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Emit/Emit.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/GlobalVariable.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace weft;
+using namespace weft::emit;
+
+namespace {
+
+/// A folder that is gone when the object is.
+class ScratchDirectory {
+public:
+  explicit ScratchDirectory(std::string &error) {
+    if (auto code = llvm::sys::fs::createUniqueDirectory("weft", path))
+      error = "cannot make a temporary folder: " + code.message();
+  }
+  ~ScratchDirectory() {
+    if (!path.empty())
+      llvm::sys::fs::remove_directories(path);
+  }
+  std::string file(llvm::StringRef name) const {
+    llvm::SmallString<128> full(path);
+    llvm::sys::path::append(full, name);
+    return full.str().str();
+  }
+
+private:
+  llvm::SmallString<128> path;
+};
+
+bool writeFile(const std::string &path, llvm::StringRef bytes, std::string &error) {
+  std::error_code code;
+  llvm::raw_fd_ostream stream(path, code);
+  if (!code) {
+    stream << bytes;
+    stream.close();
+    code = stream.error();
+    stream.clear_error();
+  }
+  if (code)
+    error = "cannot write '" + path + "': " + code.message();
+  return !code;
+}
+
+std::string findLinker(const std::string &wanted, std::string &error) {
+  llvm::SmallVector<llvm::StringRef> names{"c++", "g++", "clang++-22", "clang++"};
+  if (!wanted.empty())
+    names = {wanted};
+  for (llvm::StringRef name : names)
+    if (auto found = llvm::sys::findProgramByName(name))
+      return *found;
+  error = "no program to link with: looked for " + llvm::join(names, ", ") +
+          " in PATH; install one (apt-get install g++)";
+  return "";
+}
+
+} // namespace
+
+bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object, std::string &error) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::LLVMContext context;
+  llvm::Module module("weft", context);
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple.str(), error);
+  if (!target)
+    return false;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
+  module.setTargetTriple(triple);
+  module.setDataLayout(machine->createDataLayout());
+
+  auto *word = llvm::Type::getInt64Ty(context);
+  auto *pointer = llvm::PointerType::getUnqual(context);
+  auto add = [&](llvm::StringRef name, llvm::Constant *value, unsigned alignment) {
+    auto *global = new llvm::GlobalVariable(module, value->getType(), /*isConstant=*/true,
+                                            llvm::GlobalValue::ExternalLinkage, value, name);
+    global->setAlignment(llvm::Align(alignment));
+  };
+  auto text = [&](llvm::StringRef value) -> llvm::Constant * {
+    auto *data = llvm::ConstantDataArray::getString(context, value);
+    return new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "name");
+  };
+  add("weft_program_blob",
+      llvm::ConstantDataArray::get(context, llvm::ArrayRef<uint8_t>(artifact.blob.data(), artifact.blob.size())), 64);
+  add("weft_program_blob_size", llvm::ConstantInt::get(word, artifact.blob.size()), 8);
+  auto *entry = llvm::StructType::get(pointer, pointer);
+  auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {word, word, pointer, pointer}, false);
+  std::vector<llvm::Constant *> entries;
+  for (const cpu::CompiledKernel &kernel : artifact.kernels)
+    entries.push_back(llvm::ConstantStruct::get(
+        entry, {text(kernel.symbol),
+                llvm::Function::Create(function, llvm::GlobalValue::ExternalLinkage, kernel.symbol, module)}));
+  add("weft_kernel_table", llvm::ConstantArray::get(llvm::ArrayType::get(entry, entries.size()), entries), 8);
+  add("weft_kernel_count", llvm::ConstantInt::get(word, entries.size()), 8);
+
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    error = "this target cannot write object files";
+    return false;
+  }
+  passes.run(module);
+  return true;
+}
+
+bool emit::linkExecutable(const Artifact &artifact, llvm::StringRef path, const LinkOptions &options,
+                          std::string &error) {
+  std::string linker = findLinker(options.linker, error);
+  if (linker.empty())
+    return false;
+  ScratchDirectory scratch(error);
+  if (!error.empty())
+    return false;
+  llvm::SmallVector<char> table;
+  if (!emitTableObject(artifact, table, error) ||
+      !writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size()), error))
+    return false;
+  // File names do not depend on the scratch folder, nor does the output's bytes:
+  // the linker runs with relative names in a response file of its own.
+  std::vector<std::string> args{linker, "-o", scratch.file("out"), scratch.file("table.o")};
+  for (size_t i = 0; i < artifact.kernels.size(); ++i) {
+    const auto &object = artifact.kernels[i].object;
+    std::string file = scratch.file("kernel" + std::to_string(i) + ".o");
+    if (!writeFile(file, llvm::StringRef(object.data(), object.size()), error))
+      return false;
+    args.push_back(file);
+  }
+  auto archive = [&](llvm::StringRef name) {
+    llvm::SmallString<128> full(options.runtimeDirectory);
+    llvm::sys::path::append(full, name);
+    if (!llvm::sys::fs::exists(full))
+      error = "cannot find the runtime library '" + full.str().str() + "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
+    args.push_back(full.str().str());
+  };
+  archive("libweft_main.a");
+  archive("libweft_runtime_core.a");
+  archive("libweft_program.a");
+  if (!error.empty())
+    return false;
+  for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,--export-dynamic-symbol=weft_*",
+                           "-s", "-pthread", "-ldl", "-lm"})
+    args.push_back(flag);
+
+  std::string response;
+  for (size_t i = 1; i < args.size(); ++i)
+    response += "\"" + args[i] + "\"\n";
+  if (!writeFile(scratch.file("link.rsp"), response, error))
+    return false;
+  std::string log = scratch.file("link.log"), responseArg = "@" + scratch.file("link.rsp");
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  std::string message;
+  int code = llvm::sys::ExecuteAndWait(linker, {linker, responseArg}, std::nullopt, redirects, 0, 0, &message);
+  if (code != 0) {
+    auto text = llvm::MemoryBuffer::getFile(log);
+    error = "'" + linker + "' failed with code " + std::to_string(code) + (message.empty() ? "" : ": " + message) +
+            (text ? "\n" + (*text)->getBuffer().str() : "");
+    return false;
+  }
+  if (auto failed = llvm::sys::fs::copy_file(scratch.file("out"), path)) {
+    error = "cannot write '" + path.str() + "': " + failed.message();
+    return false;
+  }
+  using llvm::sys::fs::perms;
+  llvm::sys::fs::setPermissions(path, perms(0755));
+  return true;
+}

@@ -1,0 +1,144 @@
+// Puts communication on its own stream, ordered by events.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Rt.h"
+#include "passes/rt/Lifetimes.h"
+#include "passes/rt/Passes.h"
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTASSIGNSTREAMS
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft::rt;
+
+namespace {
+
+constexpr unsigned kCompute = 0, kCommunication = 1;
+
+/// Reorders the commands of one program. Compute commands keep their order;
+/// each communication is listed right after the compute command that it waits
+/// for, or after the communication before it. Both streams run in order, so a
+/// wait covers everything that the other stream did before the event.
+class Scheduler {
+public:
+  explicit Scheduler(ProgramOp program) : program(program), builder(program.getContext()) {}
+
+  void run() {
+    std::vector<CommandInterface> commands = commandsOf(program);
+    if (llvm::none_of(commands, [](CommandInterface c) { return c.isCommunication(); }))
+      return;
+    for (CommandInterface command : commands) {
+      findDependencies(command);
+      for (auto [buffer, writes] : accesses(command))
+        users[buffer].push_back({command, writes});
+    }
+    emit(commands);
+    program.setStreams(2);
+    program.setEvents(events);
+  }
+
+private:
+  struct Communication {
+    CommandInterface command;
+    int64_t slot = -1;      // listed after this compute command; -1 = first
+    bool startsAt = false;  // waits for an event recorded at its slot
+    bool isAwaited = false; // the compute stream waits for its end
+  };
+
+  /// Buffers whose bytes the command touches, and whether it writes them.
+  static SmallVector<std::pair<Value, bool>> accesses(CommandInterface command) {
+    SmallVector<std::pair<Value, bool>> result;
+    for (Value view : command.getReads())
+      result.push_back({bufferOfView(view), false});
+    for (Value view : command.getWrites())
+      result.push_back({bufferOfView(view), true});
+    return result;
+  }
+
+  void findDependencies(CommandInterface command) {
+    int64_t lastCompute = -1, lastCommunication = -1;
+    for (auto [buffer, writes] : accesses(command))
+      for (auto &[other, otherWrites] : users[buffer]) {
+        if (!writes && !otherWrites)
+          continue;
+        int64_t &last = other.isCommunication() ? lastCommunication : lastCompute;
+        last = std::max(last, number.lookup(other));
+      }
+    if (command.isCommunication()) {
+      Communication item{command};
+      int64_t before = communications.empty() ? -1 : communications.back().slot;
+      item.startsAt = lastCompute > before;
+      item.slot = std::max(before, lastCompute);
+      number[command] = communications.size();
+      communications.push_back(item);
+      return;
+    }
+    number[command] = compute.size();
+    // The compute stream waits once for all communication up to the last.
+    awaits.push_back(lastCommunication > awaited ? lastCommunication : -1);
+    if (lastCommunication > awaited) {
+      communications[lastCommunication].isAwaited = true;
+      awaited = lastCommunication;
+    }
+    compute.push_back(command);
+  }
+
+  void emit(ArrayRef<CommandInterface> commands) {
+    // Buffers, views and ports need no order: they go first.
+    SmallVector<Operation *> others;
+    for (Operation &op : program.getBody().front())
+      if (!isa<CommandInterface>(op))
+        others.push_back(&op);
+    for (Operation *op : others)
+      op->moveBefore(commands.front());
+    Block *body = &program.getBody().front();
+    builder.setInsertionPointToEnd(body);
+    size_t next = 0;
+    auto emitSlot = [&](int64_t slot) {
+      for (; next < communications.size() && communications[next].slot == slot; ++next)
+        emitCommunication(communications[next]);
+    };
+    emitSlot(-1);
+    for (size_t i = 0; i < compute.size(); ++i) {
+      if (awaits[i] >= 0)
+        WaitOp::create(builder, compute[i]->getLoc(), endEvent.lookup(awaits[i]), kCompute);
+      compute[i]->moveBefore(body, body->end());
+      emitSlot(i);
+    }
+  }
+
+  void emitCommunication(Communication &item) {
+    Location loc = item.command->getLoc();
+    if (item.startsAt) {
+      RecordOp::create(builder, loc, events, kCompute);
+      WaitOp::create(builder, loc, events++, kCommunication);
+    }
+    item.command.setStreamNumber(kCommunication);
+    Block &body = program.getBody().front();
+    item.command->moveBefore(&body, body.end());
+    if (item.isAwaited) {
+      endEvent[number.lookup(item.command)] = events;
+      RecordOp::create(builder, loc, events++, kCommunication);
+    }
+  }
+
+  ProgramOp program;
+  OpBuilder builder;
+  llvm::DenseMap<Value, SmallVector<std::pair<CommandInterface, bool>>> users;
+  llvm::DenseMap<Operation *, int64_t> number; // within its stream
+  std::vector<CommandInterface> compute;
+  std::vector<int64_t> awaits; // per compute command: the communication, or -1
+  std::vector<Communication> communications;
+  llvm::DenseMap<int64_t, int64_t> endEvent;
+  int64_t events = 0, awaited = -1;
+};
+
+struct AssignStreams : weft::rt::impl::RtAssignStreamsBase<AssignStreams> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>())
+      Scheduler(program).run();
+  }
+};
+
+} // namespace

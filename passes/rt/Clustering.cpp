@@ -1,0 +1,375 @@
+// Groups the ops of a block into clusters along equal leading factors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/Clustering.h"
+#include "passes/rt/LibraryPlan.h"
+
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <functional>
+#include <queue>
+#include <set>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// A piece of all of a cluster's temporaries should stay in a core's second
+/// level cache, and must fit a kernel's stack (1 MiB).
+constexpr int64_t kMaxPieceBytes = 512 << 10;
+/// Fewer pieces than this leave threads idle, unless the work is small anyway.
+constexpr int64_t kFewPieces = 16;
+constexpr int64_t kSmallElements = 1 << 15;
+
+int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+
+int64_t bytesOf(Value value) {
+  unsigned bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
+  return elementsOf(value) * std::max(1u, bits / 8);
+}
+
+using Cuts = SmallVector<int64_t>;
+
+Cuts intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  Cuts result;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
+  return result;
+}
+
+/// Factors of a tensor's leading dims, as long as they are parallel.
+SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &tensor, unsigned dims) {
+  SmallVector<int> result;
+  for (const DimFactors &dim : ArrayRef<DimFactors>(tensor).take_front(dims))
+    for (int factor : dim) {
+      if (rule.factors[factor].kind != Factor::Kind::Parallel)
+        return result;
+      if (rule.factors[factor].size != 1)
+        result.push_back(factor);
+    }
+  return result;
+}
+
+/// The numbers of pieces into which `op` can be cut such that piece i of each
+/// result needs piece i of `operand` only (-1: of no operand in particular).
+Cuts cutsOf(Operation *op, int operand) {
+  Cuts cuts{1};
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!kernel || !shardable)
+    return cuts;
+  FactorRule rule = shardable.getOwnFactorRule();
+  if (rule.results.empty())
+    return cuts;
+  unsigned dims = std::min<unsigned>(kernel.getParallelDims(), rule.results[0].size());
+  SmallVector<int> common = leadingFactors(rule, rule.results[0], dims);
+  auto restrictTo = [&](const TensorFactors &tensor) {
+    SmallVector<int> other = leadingFactors(rule, tensor, tensor.size());
+    size_t n = 0;
+    while (n < common.size() && n < other.size() && common[n] == other[n])
+      ++n;
+    common.truncate(n);
+  };
+  for (const TensorFactors &result : ArrayRef<TensorFactors>(rule.results).drop_front())
+    restrictTo(result);
+  if (operand >= 0)
+    restrictTo(rule.operands[operand]);
+  for (int factor : common)
+    cuts.push_back(cuts.back() * rule.factors[factor].size);
+  if (cuts.back() == 0)
+    return {1};
+  return cuts;
+}
+
+bool isFreeOp(Operation *op) {
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  if (!kernel || op->getNumResults() != 1)
+    return false;
+  if (op->getNumOperands() == 0)
+    return true;
+  auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  return type && kernel.getView(rowMajorStrides(type.getShape()), strides, offset);
+}
+
+} // namespace
+
+bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  int64_t expected = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != expected)
+      return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+std::optional<ValueLayout> weft::rt::layoutOf(Value value, llvm::function_ref<bool(Operation *)> isRoot) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isRoot(op) || op->hasTrait<OpTrait::ConstantLike>()) {
+    ValueLayout layout{value, {}, 0};
+    llvm::append_range(layout.strides, rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape()));
+    return layout;
+  }
+  if (op->getNumOperands() == 0)
+    return std::nullopt;
+  std::optional<ValueLayout> from = layoutOf(op->getOperand(0), isRoot);
+  if (!from)
+    return std::nullopt;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (!cast<KernelOpInterface>(op).getView(from->strides, strides, offset))
+    return std::nullopt;
+  ValueLayout layout{from->root, {}, from->offset + offset};
+  llvm::append_range(layout.strides, strides);
+  return layout;
+}
+
+Clustering::Clustering(Block &block) {
+  classify(block);
+  demandLayouts(block);
+  formClusters(block);
+  sortNodes(block);
+}
+
+void Clustering::classify(Block &block) {
+  for (auto [i, op] : llvm::enumerate(block)) {
+    position[&op] = i;
+    if (isFreeOp(&op))
+      roles[&op] = Role::Free;
+    else if (planLibraryDense(&op))
+      roles[&op] = Role::Library;
+    else if (isa<KernelOpInterface>(op))
+      roles[&op] = Role::Kernel;
+    else
+      roles[&op] = Role::Opaque;
+  }
+}
+
+/// A consumer needs this operand in memory of its own. A view becomes a member
+/// of a cluster, so that its producer may write it in the new order at once;
+/// what has no producer here is copied.
+void Clustering::demandDense(Operation *user, unsigned operand) {
+  Operation *op = user->getOperand(operand).getDefiningOp();
+  if (op && roles.lookup(op) == Role::Free && !op->hasTrait<OpTrait::ConstantLike>())
+    roles[op] = Role::Kernel;
+  else
+    dense.push_back({user, operand});
+}
+
+/// The one reader of a library op may permute the result in a way that the
+/// library can write at once: so heads merge without a copy.
+void Clustering::absorbPermutation(Operation *op) {
+  if (!op->getResult(0).hasOneUse())
+    return;
+  Operation *view = *op->getResult(0).user_begin();
+  auto strides = roles.lookup(view) == Role::Free ? stridesBehindPermutation(view) : std::nullopt;
+  if (!strides)
+    return;
+  SmallVector<SmallVector<int64_t, 4>> operands;
+  for (Value operand : op->getOperands()) {
+    auto layout = layoutOf(operand, [&](Operation *def) { return isRoot(def); });
+    operands.push_back(layout ? layout->strides
+                              : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
+  }
+  if (planLibrary(op, operands, *strides)) {
+    roles[view] = Role::Absorbed;
+    absorbedBy[op] = view;
+  }
+}
+
+void Clustering::demandLayouts(Block &block) {
+  auto root = [&](Operation *op) { return isRoot(op); };
+  llvm::DenseSet<Value> returned;
+  for (Operation &op : block) {
+    Role role = roles.lookup(&op);
+    if (role == Role::Library) {
+      for (unsigned i = 0; i < op.getNumOperands(); ++i)
+        if (!layoutOf(op.getOperand(i), root))
+          demandDense(&op, i);
+      // Strided operands may not collapse into the library's dims; dense ones do.
+      for (unsigned i = 0; i < op.getNumOperands() && !planLibrary(&op, root); ++i)
+        if (op.getOperand(i).getDefiningOp() && !isRoot(op.getOperand(i).getDefiningOp()))
+          demandDense(&op, i);
+      absorbPermutation(&op);
+    } else if (role == Role::Opaque) {
+      bool isReturn = op.hasTrait<OpTrait::IsTerminator>();
+      for (unsigned i = 0; i < op.getNumOperands(); ++i) {
+        Value operand = op.getOperand(i);
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        if (!type)
+          continue;
+        Operation *def = operand.getDefiningOp();
+        bool owned = def && isRoot(def);
+        if (isReturn) {
+          // Each output is a buffer of its own, written by its producer.
+          if (!owned && !returned.contains(operand))
+            demandDense(&op, i);
+          else if (returned.contains(operand))
+            dense.push_back({&op, i});
+          returned.insert(operand);
+          continue;
+        }
+        auto layout = layoutOf(operand, root);
+        if (!layout || !isRowMajor(type.getShape(), layout->strides))
+          demandDense(&op, i);
+      }
+    }
+  }
+}
+
+void Clustering::formClusters(Block &block) {
+  for (Operation &op : block) {
+    if (roles.lookup(&op) != Role::Kernel)
+      continue;
+    clusterOf[&op] = clusters.size();
+    Cluster single;
+    single.ops = {&op};
+    single.cuts = cutsOf(&op, -1);
+    for (Value result : op.getResults()) {
+      single.bytes += bytesOf(result);
+      single.elements = std::max(single.elements, elementsOf(result));
+    }
+    clusters.push_back(std::move(single));
+    // A product that no library does is a loop nest of its own.
+    if (cast<KernelOpInterface>(op).getLibraryCall())
+      continue;
+    for (unsigned i = 0; i < op.getNumOperands(); ++i)
+      tryMerge(&op, i);
+  }
+}
+
+void Clustering::tryMerge(Operation *consumer, unsigned operand) {
+  Cuts edge = cutsOf(consumer, operand);
+  Operation *producer = consumer->getOperand(operand).getDefiningOp();
+  while (producer && roles.lookup(producer) == Role::Free && producer->getNumOperands() > 0) {
+    edge = intersect(edge, cutsOf(producer, 0));
+    producer = producer->getOperand(0).getDefiningOp();
+  }
+  if (!producer || roles.lookup(producer) != Role::Kernel ||
+      cast<KernelOpInterface>(producer).getLibraryCall())
+    return;
+  unsigned from = clusterOf.lookup(producer), into = clusterOf.lookup(consumer);
+  if (from == into) {
+    // Another edge between members: it must allow the cuts too.
+    clusters[into].cuts = intersect(clusters[into].cuts, edge);
+    return;
+  }
+  Cluster &a = clusters[from], &b = clusters[into];
+  Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
+  int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements), bytes = a.bytes + b.bytes;
+  if (bytes / pieces > kMaxPieceBytes || (pieces < kFewPieces && elements > kSmallElements))
+    return;
+  if (wouldCycle(from, into))
+    return;
+  // Keep the earlier cluster's number; ops stay in program order.
+  for (Operation *op : b.ops)
+    clusterOf[op] = from;
+  llvm::append_range(a.ops, b.ops);
+  llvm::sort(a.ops, [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
+  a.cuts = cuts;
+  a.bytes = bytes;
+  a.elements = elements;
+  b = Cluster();
+}
+
+/// Is there a way from `from` to `into` through something outside both? Merging
+/// them would make that thing wait for itself. Views do not stand between: they
+/// are cloned into their readers.
+bool Clustering::wouldCycle(unsigned from, unsigned into) const {
+  unsigned last = position.lookup(clusters[into].ops.back());
+  SmallVector<Operation *> work;
+  llvm::DenseSet<Operation *> seen, seenFree[2];
+  bool found = false;
+  std::function<void(Operation *, bool)> visitUsers = [&](Operation *op, bool direct) {
+    for (Operation *user : op->getUsers()) {
+      if (roles.lookup(user) == Role::Free) {
+        if (seenFree[direct].insert(user).second)
+          visitUsers(user, direct);
+        continue;
+      }
+      auto cluster = clusterOf.find(user);
+      bool isMember = cluster != clusterOf.end();
+      if (isMember && cluster->second == from)
+        continue;
+      if (isMember && cluster->second == into) {
+        found |= !direct;
+        continue;
+      }
+      Operation *first = isMember ? clusters[cluster->second].ops.front() : user;
+      if (position.lookup(first) <= last && seen.insert(first).second)
+        work.push_back(first);
+    }
+  };
+  for (Operation *op : clusters[from].ops)
+    visitUsers(op, /*direct=*/true);
+  while (!found && !work.empty()) {
+    Operation *op = work.pop_back_val();
+    auto cluster = clusterOf.find(op);
+    if (cluster == clusterOf.end())
+      visitUsers(op, /*direct=*/false);
+    else
+      for (Operation *member : clusters[cluster->second].ops)
+        visitUsers(member, /*direct=*/false);
+  }
+  return found;
+}
+
+void Clustering::sortNodes(Block &block) {
+  std::vector<Node> nodes;
+  llvm::DenseMap<Operation *, unsigned> nodeOf;
+  for (Operation &op : block) {
+    Role role = roles.lookup(&op);
+    if (role == Role::Free || role == Role::Absorbed)
+      continue;
+    if (role != Role::Kernel) {
+      nodeOf[&op] = nodes.size();
+      if (Operation *view = absorbed(&op))
+        nodeOf[view] = nodes.size();
+      nodes.push_back({role, {&op}, 1});
+    } else if (Cluster &cluster = clusters[clusterOf[&op]]; cluster.ops.front() == &op) {
+      for (Operation *member : cluster.ops)
+        nodeOf[member] = nodes.size();
+      nodes.push_back({role, cluster.ops, cluster.cuts.back()});
+    }
+  }
+  // Kahn's algorithm; the least first position goes first, which is stable and
+  // keeps the collectives' order.
+  std::vector<SmallVector<unsigned>> users(nodes.size());
+  std::vector<unsigned> waits(nodes.size(), 0);
+  std::set<std::pair<unsigned, unsigned>> edges;
+  for (auto [n, node] : llvm::enumerate(nodes)) {
+    SmallVector<Operation *> work(node.ops.begin(), node.ops.end());
+    while (!work.empty())
+      for (Value operand : work.pop_back_val()->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (!def)
+          continue;
+        if (roles.lookup(def) == Role::Free)
+          work.push_back(def);
+        else if (unsigned from = nodeOf.lookup(def); from != n && edges.insert({from, n}).second) {
+          users[from].push_back(n);
+          ++waits[n];
+        }
+      }
+  }
+  std::priority_queue<std::pair<unsigned, unsigned>, std::vector<std::pair<unsigned, unsigned>>, std::greater<>> ready;
+  auto enqueue = [&](unsigned n) { ready.push({position.lookup(nodes[n].ops.back()), n}); };
+  for (unsigned n = 0; n < nodes.size(); ++n)
+    if (waits[n] == 0)
+      enqueue(n);
+  while (!ready.empty()) {
+    unsigned n = ready.top().second;
+    ready.pop();
+    order.push_back(nodes[n]);
+    for (unsigned user : users[n])
+      if (--waits[user] == 0)
+        enqueue(user);
+  }
+  assert(order.size() == nodes.size() && "a cluster waits for itself");
+}

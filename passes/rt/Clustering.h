@@ -1,0 +1,97 @@
+// Which ops run as one command: the analysis behind rt-fuse-kernels.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_RT_CLUSTERING_H
+#define WEFT_PASSES_RT_CLUSTERING_H
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+#include <vector>
+
+namespace weft::rt {
+
+/// What becomes of an op of the rung `local`.
+enum class Role {
+  Opaque,   // not ours to fuse: a collective, the return, anything unknown
+  Free,     // a view, a constant, or a value without operands: no command of its own
+  Kernel,   // generated code, together with the rest of its cluster
+  Library,  // one library command
+  Absorbed, // a permutation of a library op's result, in which order it is written
+};
+
+/// Row-major order of a value's elements in the dense buffer of `root`.
+struct ValueLayout {
+  mlir::Value root;
+  llvm::SmallVector<int64_t, 4> strides;
+  int64_t offset = 0;
+};
+
+/// The layout that `value` has as a view, or nothing if some step on the way to
+/// its root cannot be said by sizes and strides. Views stop at ops for which
+/// `isRoot` holds.
+std::optional<ValueLayout> layoutOf(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> isRoot);
+
+/// True if the strides are row-major for the shape (dims of size 1 aside).
+bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+
+/// Groups the ops of one block into nodes: clusters of kernel ops and single
+/// library and opaque ops.
+///
+/// Ops of a cluster are cut together into `pieces` leading pieces: piece i of
+/// each member's results depends on piece i of the members before it only. For
+/// an edge the possible numbers of pieces follow from the consumer's factor
+/// rule: products of the leading factors that its results and the operand have
+/// in common and that are parallel. A cluster takes the intersection over its
+/// edges; it grows while a piece stays small enough for a cache and pieces stay
+/// many enough for the threads. No op is computed twice, except free ones.
+///
+/// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
+/// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
+/// b*s pieces; the cluster runs in b*s rows and the sum never leaves the cache.
+class Clustering {
+public:
+  explicit Clustering(mlir::Block &block);
+
+  struct Node {
+    Role role;
+    std::vector<mlir::Operation *> ops; // in program order, free ones not listed
+    int64_t pieces = 1;
+  };
+  /// In an order in which every node comes after those it reads.
+  const std::vector<Node> &nodes() const { return order; }
+  Role role(mlir::Operation *op) const { return roles.lookup(op); }
+  /// The view that a library op's result is written through, or null.
+  mlir::Operation *absorbed(mlir::Operation *library) const { return absorbedBy.lookup(library); }
+  /// Values that must be copied to a dense buffer of their own because a
+  /// consumer outside of all clusters needs them so: (user, operand number).
+  const std::vector<std::pair<mlir::Operation *, unsigned>> &denseUses() const { return dense; }
+
+private:
+  void classify(mlir::Block &block);
+  void demandLayouts(mlir::Block &block);
+  void formClusters(mlir::Block &block);
+  void sortNodes(mlir::Block &block);
+  void tryMerge(mlir::Operation *consumer, unsigned operand);
+  bool wouldCycle(unsigned from, unsigned into) const;
+  bool isRoot(mlir::Operation *op) const { return roles.lookup(op) != Role::Free; }
+  void demandDense(mlir::Operation *user, unsigned operand);
+  void absorbPermutation(mlir::Operation *library);
+
+  struct Cluster {
+    std::vector<mlir::Operation *> ops;
+    llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
+    int64_t bytes = 0, elements = 0; // sum over results; largest result
+  };
+  llvm::DenseMap<mlir::Operation *, Role> roles;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> absorbedBy;
+  llvm::DenseMap<mlir::Operation *, unsigned> position, clusterOf;
+  std::vector<Cluster> clusters;
+  std::vector<Node> order;
+  std::vector<std::pair<mlir::Operation *, unsigned>> dense;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_PASSES_RT_CLUSTERING_H

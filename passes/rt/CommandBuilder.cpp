@@ -1,0 +1,139 @@
+// One op of a program's function as views and a command.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/CommandBuilder.h"
+#include "passes/rt/LibraryPlan.h"
+
+#include "weft/Interfaces/OpInterfaces.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+SpecKind weft::rt::specKind(Operation *op) {
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return SpecKind::End;
+  if (isa<CallOp, ClusterOp, DenseOp>(op))
+    return SpecKind::Command;
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return SpecKind::Constant;
+  return isa<KernelOpInterface>(op) ? SpecKind::View : SpecKind::Unknown;
+}
+
+static bool isSpecRoot(Operation *op) { return specKind(op) != SpecKind::View; }
+
+ValueLayout weft::rt::specLayout(Value value) {
+  std::optional<ValueLayout> layout = layoutOf(value, isSpecRoot);
+  assert(layout && "rt-fuse-kernels left a view without strides");
+  return *layout;
+}
+
+MemRefType weft::rt::bufferType(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+namespace {
+
+class CommandMaker {
+public:
+  CommandMaker(OpBuilder &builder, Operation *op, llvm::function_ref<Value(Value)> bufferOf)
+      : builder(builder), op(op), bufferOf(bufferOf) {}
+
+  Operation *make() {
+    if (auto call = dyn_cast<CallOp>(op))
+      return launch(call);
+    if (auto copy = dyn_cast<DenseOp>(op))
+      return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()), bufferOf(copy.getResult()), 0);
+    if (auto cluster = dyn_cast<ClusterOp>(op))
+      return library(cluster);
+    op->emitError("no command does this op");
+    return nullptr;
+  }
+
+private:
+  Value window(Value buffer, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, int64_t offset) {
+    auto whole = cast<MemRefType>(buffer.getType());
+    if (whole.getShape() == sizes && offset == 0 && isRowMajor(sizes, strides))
+      return buffer;
+    // Dims of one element are written with their row-major stride, so that
+    // equal views are equal types.
+    SmallVector<int64_t> clean(strides);
+    bool dense = isRowMajor(sizes, strides);
+    int64_t next = 1;
+    for (size_t d = sizes.size(); d-- > 0; next *= sizes[d])
+      if (dense || sizes[d] == 1)
+        clean[d] = next;
+    auto layout = StridedLayoutAttr::get(builder.getContext(), offset, clean);
+    bool identity = dense && offset == 0;
+    auto type = identity ? MemRefType::get(sizes, whole.getElementType())
+                         : MemRefType::get(sizes, whole.getElementType(), layout);
+    return ViewOp::create(builder, op->getLoc(), type, buffer);
+  }
+
+  Value view(Value value) {
+    ValueLayout layout = specLayout(value);
+    return window(bufferOf(layout.root), cast<RankedTensorType>(value.getType()).getShape(), layout.strides,
+                  layout.offset);
+  }
+
+  Operation *launch(CallOp call) {
+    SmallVector<Value> reads, writes;
+    for (Value input : call.getInputs())
+      reads.push_back(view(input));
+    for (Value output : call.getOutputs())
+      writes.push_back(bufferOf(output));
+    auto kernel = SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr());
+    auto pieces = kernel ? kernel->getAttrOfType<IntegerAttr>(kPiecesAttr) : IntegerAttr();
+    return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, pieces ? pieces.getInt() : 1, 0);
+  }
+
+  Operation *library(ClusterOp cluster) {
+    Block &body = cluster.getBody().front();
+    Operation *libraryOp = &body.front();
+    // The only thing that may follow is a permutation of the result.
+    Operation *permutation = libraryOp->getNextNode();
+    SmallVector<int64_t, 4> resultStrides =
+        rowMajorStrides(cast<RankedTensorType>(libraryOp->getResult(0).getType()).getShape());
+    if (!isa<YieldOp>(permutation))
+      resultStrides = *stridesBehindPermutation(permutation);
+
+    SmallVector<ValueLayout> layouts;
+    SmallVector<SmallVector<int64_t, 4>> strides;
+    for (Value operand : libraryOp->getOperands()) {
+      Value input = cluster.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
+      layouts.push_back(specLayout(input));
+      strides.push_back(layouts.back().strides);
+    }
+    std::optional<LibraryPlan> plan = planLibrary(libraryOp, strides, resultStrides);
+    assert(plan && "rt-fuse-kernels left a library call that the runtime does not take");
+    SmallVector<Value> operands;
+    for (auto [layout, part] : llvm::zip(layouts, plan->operands))
+      operands.push_back(window(bufferOf(layout.root), part.sizes, part.strides, layout.offset));
+    Value result = window(bufferOf(cluster.getResult(0)), plan->result.sizes, plan->result.strides, 0);
+    return std::visit([&](const auto &call) { return create(call, operands, result); }, plan->call);
+  }
+
+  Operation *create(const GemmCall &call, ArrayRef<Value> operands, Value result) {
+    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], result, Value(), Value(), call.accumulate,
+                          Activation::None, 0);
+  }
+  Operation *create(const ConvCall &call, ArrayRef<Value> operands, Value result) {
+    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], result, Value(), call.strides, call.padLow,
+                          call.filterDilation, call.groups, Activation::None, 0);
+  }
+  Operation *create(const AttentionCall &call, ArrayRef<Value> operands, Value result) {
+    return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], result,
+                               operands.size() > 3 ? operands[3] : Value(), llvm::APFloat(call.scale),
+                               llvm::APFloat(call.softcap), call.causal, 0);
+  }
+
+  OpBuilder &builder;
+  Operation *op;
+  llvm::function_ref<Value(Value)> bufferOf;
+};
+
+} // namespace
+
+Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op, llvm::function_ref<Value(Value)> bufferOf) {
+  return CommandMaker(builder, op, bufferOf).make();
+}

@@ -1,0 +1,39 @@
+// The command that one op of a program's function asks for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_RT_COMMANDBUILDER_H
+#define WEFT_PASSES_RT_COMMANDBUILDER_H
+
+#include "dialects/rt/IR/Rt.h"
+#include "passes/rt/Clustering.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace weft::rt {
+
+/// What an op is in a function that is ready for commands.
+enum class SpecKind {
+  View,     // no command: readers see through it
+  Constant, // embedded state
+  Command,  // exactly one command
+  End,      // the return
+  Unknown,
+};
+SpecKind specKind(mlir::Operation *op);
+
+/// Where `value` lies in the dense buffer of the op, constant or argument that
+/// made it. Views in such functions always can be said.
+ValueLayout specLayout(mlir::Value value);
+
+/// The buffer type of a value.
+mlir::MemRefType bufferType(mlir::Type tensor);
+
+/// Creates the views and the command for `op`, on stream 0; `bufferOf` gives
+/// the buffer of an argument, constant or command's result. The verifier of
+/// commands compares programs with what this makes. Emits an error and returns
+/// nothing for an op that no command does.
+mlir::Operation *buildCommand(mlir::OpBuilder &builder, mlir::Operation *op,
+                              llvm::function_ref<mlir::Value(mlir::Value)> bufferOf);
+
+} // namespace weft::rt
+
+#endif // WEFT_PASSES_RT_COMMANDBUILDER_H

@@ -1,0 +1,239 @@
+// Gathers the ops that run as one command into rt.cluster.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Rt.h"
+#include "passes/rt/Clustering.h"
+#include "passes/rt/LibraryPlan.h"
+#include "passes/rt/Passes.h"
+
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
+#include <functional>
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTFUSEKERNELS
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// Constants up to this many elements are part of a kernel's code; larger ones
+/// are memory.
+constexpr int64_t kMaxCodeConstant = 16;
+
+/// Rebuilds one block as the nodes of its clustering, in their order.
+class Fuser {
+public:
+  Fuser(Block &block) : block(block), clustering(block), builder(block.getTerminator()) {}
+
+  void run() {
+    for (auto [user, operand] : clustering.denseUses()) {
+      builder.setInsertionPoint(user);
+      Value value = user->getOperand(operand);
+      auto copy = DenseOp::create(builder, user->getLoc(), value.getType(), value);
+      copies.insert(copy);
+      user->setOperand(operand, copy);
+    }
+    std::vector<Operation *> before;
+    for (Operation &op : block.without_terminator())
+      before.push_back(&op);
+    for (const Clustering::Node &node : clustering.nodes()) {
+      builder.setInsertionPoint(block.getTerminator());
+      if (node.role == Role::Opaque)
+        place(node.ops.front());
+      else if (node.role == Role::Library)
+        emitLibrary(node.ops.front());
+      else if (!emitCopy(node))
+        emitKernel(node);
+    }
+    for (Operation *op : llvm::reverse(before))
+      if (isOpTriviallyDead(op))
+        op->erase();
+  }
+
+private:
+  bool isFree(Operation *op) const { return op && clustering.role(op) == Role::Free; }
+
+  /// Moves an op that stays in the function, and the views it reads, to here.
+  void place(Operation *op) {
+    if (!placed.insert(op).second)
+      return;
+    for (Value operand : op->getOperands())
+      placeOperand(operand);
+    if (!op->hasTrait<OpTrait::IsTerminator>())
+      op->moveBefore(block.getTerminator());
+  }
+  void placeOperand(Value value) {
+    Operation *def = value.getDefiningOp();
+    if (isFree(def) || copies.contains(def))
+      place(def);
+  }
+
+  bool isCode(Operation *constant) const {
+    DenseElementsAttr value;
+    return matchPattern(constant, m_Constant(&value)) && (value.isSplat() || value.getNumElements() <= kMaxCodeConstant);
+  }
+
+  Location fusedLocation(ArrayRef<Operation *> ops) const {
+    SmallVector<Location> locs;
+    // The last node names the cluster.
+    for (Operation *op : llvm::reverse(ops))
+      if (!llvm::is_contained(locs, op->getLoc()))
+        locs.push_back(op->getLoc());
+    return locs.size() == 1 ? locs[0] : FusedLoc::get(builder.getContext(), locs);
+  }
+
+  static void stripTypes(Operation *op) {
+    for (OpResult result : op->getResults())
+      result.setType(plainType(result.getType()));
+  }
+
+  /// Types in a body have no placement, and a constant's attribute neither.
+  Operation *cloneInto(Block &body, Operation *op, IRMapping &map) {
+    OpBuilder inner(op->getContext());
+    inner.setInsertionPointToEnd(&body);
+    DenseElementsAttr value;
+    Operation *copy = inner.clone(*op, map);
+    stripTypes(copy);
+    if (op->hasTrait<OpTrait::ConstantLike>() && matchPattern(op, m_Constant(&value))) {
+      auto type = plainType(value.getType());
+      for (NamedAttribute attr : op->getAttrs())
+        if (attr.getValue() == value)
+          copy->setAttr(attr.getName(), value.isSplat() ? DenseElementsAttr(value.resizeSplat(type))
+                                                        : value.reshape(type));
+    }
+    return copy;
+  }
+
+  void emitKernel(const Clustering::Node &node) {
+    auto body = std::make_unique<Block>();
+    IRMapping map;
+    SmallVector<Value> inputs;
+    llvm::DenseSet<Operation *> members(node.ops.begin(), node.ops.end());
+    std::function<void(Value)> provide = [&](Value value) {
+      if (map.contains(value))
+        return;
+      Operation *def = value.getDefiningOp();
+      if (isFree(def) && (!def->hasTrait<OpTrait::ConstantLike>() || isCode(def))) {
+        for (Value operand : def->getOperands())
+          provide(operand);
+        map.map(value, cloneInto(*body, def, map)->getResult(0));
+        return;
+      }
+      placeOperand(value);
+      inputs.push_back(value);
+      map.map(value, body->addArgument(plainType(value.getType()), value.getLoc()));
+    };
+    for (Operation *op : node.ops) {
+      for (Value operand : op->getOperands())
+        provide(operand);
+      Operation *copy = cloneInto(*body, op, map);
+      for (auto [from, to] : llvm::zip(op->getResults(), copy->getResults()))
+        map.map(from, to);
+    }
+    SmallVector<Value> outputs, yielded;
+    for (Operation *op : node.ops)
+      for (Value result : op->getResults())
+        if (isReadOutside(result, members)) {
+          outputs.push_back(result);
+          yielded.push_back(map.lookup(result));
+        }
+    finish(ClusterKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces, std::move(body));
+  }
+
+  /// Free ops are read through: they are cloned or stay, whoever needs them.
+  bool isReadOutside(Value value, const llvm::DenseSet<Operation *> &members) const {
+    SmallVector<Value> work{value};
+    while (!work.empty())
+      for (Operation *user : work.pop_back_val().getUsers()) {
+        if (isFree(user)) {
+          work.push_back(user->getResult(0));
+          continue;
+        }
+        if (!members.contains(user))
+          return true;
+      }
+    return false;
+  }
+
+  std::function<bool(Operation *)> isRoot() const {
+    return [this](Operation *op) { return !isFree(op); };
+  }
+
+  /// A view that must be dense and found no company is a copy, not a kernel.
+  bool emitCopy(const Clustering::Node &node) {
+    Operation *op = node.ops.front();
+    if (node.ops.size() != 1 || op->getNumOperands() != 1 || op->getNumResults() != 1)
+      return false;
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    auto layout = layoutOf(op->getOperand(0), isRoot());
+    if (!layout || !cast<KernelOpInterface>(op).getView(layout->strides, strides, offset))
+      return false;
+    place(op);
+    Value view = op->getResult(0);
+    auto copy = DenseOp::create(builder, op->getLoc(), view.getType(), view);
+    view.replaceAllUsesExcept(copy, copy);
+    return true;
+  }
+
+  void emitLibrary(Operation *op) {
+    auto body = std::make_unique<Block>();
+    IRMapping map;
+    SmallVector<Value> inputs;
+    for (Value operand : op->getOperands())
+      if (!map.contains(operand)) {
+        placeOperand(operand);
+        inputs.push_back(operand);
+        map.map(operand, body->addArgument(plainType(operand.getType()), operand.getLoc()));
+      }
+    Value yielded = cloneInto(*body, op, map)->getResult(0), output = op->getResult(0);
+    map.map(output, yielded);
+    if (Operation *view = clustering.absorbed(op)) {
+      yielded = cloneInto(*body, view, map)->getResult(0);
+      output = view->getResult(0);
+    }
+    finish(ClusterKind::Library, op->getLoc(), inputs, output, yielded, 1, std::move(body));
+  }
+
+  void finish(ClusterKind kind, Location loc, ValueRange inputs, ValueRange outputs, ValueRange yielded,
+              int64_t pieces, std::unique_ptr<Block> body) {
+    OpBuilder inner(builder.getContext());
+    inner.setInsertionPointToEnd(body.get());
+    YieldOp::create(inner, loc, yielded);
+    builder.setInsertionPoint(block.getTerminator());
+    auto cluster = ClusterOp::create(builder, loc, outputs.getTypes(), kind, inputs, pieces);
+    cluster.getBody().push_back(body.release());
+    for (auto [from, to] : llvm::zip(outputs, cluster.getOutputs()))
+      Value(from).replaceAllUsesWith(to);
+  }
+
+  Block &block;
+  Clustering clustering;
+  OpBuilder builder;
+  llvm::DenseSet<Operation *> placed;
+  llvm::DenseSet<Operation *> copies;
+};
+
+struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal() || !function.isPublic())
+        continue;
+      Block &body = function.getBody().front();
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+        if (isOpTriviallyDead(&op))
+          op.erase();
+      Fuser(body).run();
+    }
+  }
+};
+
+} // namespace

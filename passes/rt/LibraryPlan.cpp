@@ -1,0 +1,213 @@
+// Collapses the dims of library calls into the runtime's commands.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/LibraryPlan.h"
+#include "passes/rt/Clustering.h"
+
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// One loop of a product and its stride in lhs, rhs and result.
+struct Loop {
+  int64_t size;
+  std::array<int64_t, 3> strides;
+};
+using Loops = SmallVector<Loop>;
+
+/// Merges neighbours that are contiguous in all tensors, drops loops of one.
+Loops collapse(const Loops &loops) {
+  Loops result;
+  for (const Loop &loop : loops) {
+    if (loop.size == 1)
+      continue;
+    if (!result.empty()) {
+      Loop &outer = result.back();
+      bool merges = true;
+      for (unsigned t = 0; t < 3; ++t)
+        merges &= outer.strides[t] == loop.strides[t] * loop.size;
+      if (merges) {
+        outer.size *= loop.size;
+        outer.strides = loop.strides;
+        continue;
+      }
+    }
+    result.push_back(loop);
+  }
+  return result;
+}
+
+std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorType> types,
+                                    ArrayRef<SmallVector<int64_t, 4>> strides) {
+  auto group = [&](ArrayRef<unsigned> lhs, ArrayRef<unsigned> rhs, ArrayRef<unsigned> result) {
+    Loops loops;
+    std::array<ArrayRef<unsigned>, 3> dims{lhs, rhs, result};
+    size_t count = std::max({lhs.size(), rhs.size(), result.size()});
+    for (size_t i = 0; i < count; ++i) {
+      Loop loop{1, {0, 0, 0}};
+      for (unsigned t = 0; t < 3; ++t)
+        if (!dims[t].empty()) {
+          loop.size = types[t].getDimSize(dims[t][i]);
+          loop.strides[t] = strides[t][dims[t][i]];
+        }
+      loops.push_back(loop);
+    }
+    return collapse(loops);
+  };
+  Loops batch = group(call.lhsBatch, call.rhsBatch, call.resultBatch);
+  Loops m = group(call.lhsM, {}, call.resultM), n = group({}, call.rhsN, call.resultN);
+  Loops k = group(call.lhsK, call.rhsK, {});
+  if (k.size() > 1)
+    return std::nullopt;
+  // The largest loop of m and of n stays, the others go to the batch.
+  auto keepOne = [&](Loops &loops) -> Loop {
+    if (loops.empty())
+      return {1, {0, 0, 0}};
+    auto best = llvm::max_element(loops, [](const Loop &a, const Loop &b) { return a.size < b.size; });
+    Loop kept = *best;
+    loops.erase(best);
+    llvm::append_range(batch, loops);
+    return kept;
+  };
+  Loop rows = keepOne(m), columns = keepOne(n), sum = k.empty() ? Loop{1, {0, 0, 0}} : k.front();
+  if (batch.size() > 4)
+    return std::nullopt;
+  // A size-1 dim may have any stride; row-major ones spare libraries a packing.
+  if (rows.size == 1)
+    rows.strides = {sum.size, 0, columns.size};
+  if (columns.size == 1)
+    columns.strides = {0, 1, 1};
+  if (sum.size == 1)
+    sum.strides = {1, columns.size, 0};
+  LibraryPlan plan{call, {Window(), Window()}, Window()};
+  auto fill = [&](Window &window, unsigned tensor, const Loop &first, const Loop &second) {
+    for (const Loop &loop : batch) {
+      window.sizes.push_back(loop.size);
+      window.strides.push_back(loop.strides[tensor]);
+    }
+    for (const Loop &loop : {first, second}) {
+      window.sizes.push_back(loop.size);
+      window.strides.push_back(loop.strides[tensor]);
+    }
+  };
+  fill(plan.operands[0], 0, rows, sum);
+  fill(plan.operands[1], 1, sum, columns);
+  fill(plan.result, 2, rows, columns);
+  return plan;
+}
+
+bool isLibraryFloat(Type type) { return type.isF64() || type.isF32() || type.isBF16() || type.isF16(); }
+
+/// What the runtime's Gemm, Convolution and Attention commands accept.
+bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
+  Type first = types[0].getElementType(), result = types.back().getElementType();
+  if (llvm::any_of(types, [](RankedTensorType type) { return type.getNumElements() == 0; }))
+    return false;
+  if (auto *gemm = std::get_if<GemmCall>(&call)) {
+    if (types[1].getElementType() != first)
+      return false;
+    if (isLibraryFloat(first)) {
+      Type sum = first.isF64() ? first : Type(Float32Type::get(first.getContext()));
+      return gemm->accumulate == sum && (result == first || (!first.isF64() && result == sum));
+    }
+    return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) && gemm->accumulate == result &&
+           first.getIntOrFloatBitWidth() >= 8;
+  }
+  for (RankedTensorType type : ArrayRef<RankedTensorType>(types))
+    if (type.getElementType() != first || !isLibraryFloat(first))
+      return false;
+  if (auto *conv = std::get_if<ConvCall>(&call)) {
+    size_t rank = types[0].getRank();
+    return rank >= 3 && rank <= 5 && llvm::all_of(conv->inputDilation, [](int64_t d) { return d == 1; });
+  }
+  return true;
+}
+
+} // namespace
+
+std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, ArrayRef<SmallVector<int64_t, 4>> operandStrides,
+                                                 ArrayRef<int64_t> resultStrides) {
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
+  if (!call || op->getNumResults() != 1)
+    return std::nullopt;
+  SmallVector<RankedTensorType> types;
+  for (Type type : op->getOperandTypes())
+    types.push_back(cast<RankedTensorType>(type));
+  types.push_back(cast<RankedTensorType>(op->getResult(0).getType()));
+  if (!runtimeTakes(*call, types))
+    return std::nullopt;
+  SmallVector<SmallVector<int64_t, 4>> strides(operandStrides.begin(), operandStrides.end());
+  strides.emplace_back(resultStrides.begin(), resultStrides.end());
+  if (auto *gemm = std::get_if<GemmCall>(&*call))
+    return planGemm(*gemm, types, strides);
+  LibraryPlan plan{*call, {}, {}};
+  for (auto [type, list] : llvm::zip(types, strides)) {
+    Window window;
+    llvm::append_range(window.sizes, type.getShape());
+    llvm::append_range(window.strides, list);
+    plan.operands.push_back(std::move(window));
+  }
+  plan.result = plan.operands.pop_back_val();
+  return plan;
+}
+
+static SmallVector<int64_t, 4> denseStrides(Value value) {
+  return rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape());
+}
+
+std::optional<LibraryPlan> weft::rt::planLibraryDense(Operation *op) {
+  if (op->getNumResults() != 1)
+    return std::nullopt;
+  SmallVector<SmallVector<int64_t, 4>> strides;
+  for (Value operand : op->getOperands()) {
+    if (!isa<RankedTensorType>(operand.getType()))
+      return std::nullopt;
+    strides.push_back(denseStrides(operand));
+  }
+  return isa<KernelOpInterface>(op) ? planLibrary(op, strides, denseStrides(op->getResult(0))) : std::nullopt;
+}
+
+std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, llvm::function_ref<bool(Operation *)> isRoot) {
+  SmallVector<SmallVector<int64_t, 4>> strides;
+  for (Value operand : op->getOperands()) {
+    std::optional<ValueLayout> layout = layoutOf(operand, isRoot);
+    strides.push_back(layout ? layout->strides : denseStrides(operand));
+  }
+  return planLibrary(op, strides, denseStrides(op->getResult(0)));
+}
+
+std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {
+  auto kernel = dyn_cast<KernelOpInterface>(view);
+  if (!kernel || view->getNumOperands() != 1 || view->getNumResults() != 1)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(view->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(view->getResult(0).getType());
+  SmallVector<int64_t, 4> source = rowMajorStrides(from.getShape()), target = rowMajorStrides(to.getShape());
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (from.getRank() != to.getRank() || from.getNumElements() != to.getNumElements() ||
+      !kernel.getView(source, strides, offset) || offset != 0)
+    return std::nullopt;
+  SmallVector<int64_t, 4> result(from.getRank(), 0);
+  SmallVector<bool> taken(to.getRank(), false);
+  for (int64_t d = 0; d < from.getRank(); ++d) {
+    if (from.getDimSize(d) == 1)
+      continue;
+    bool found = false;
+    for (int64_t e = 0; e < to.getRank() && !found; ++e)
+      if (!taken[e] && to.getDimSize(e) == from.getDimSize(d) && strides[e] == source[d]) {
+        taken[e] = found = true;
+        result[d] = target[e];
+      }
+    if (!found)
+      return std::nullopt;
+  }
+  return result;
+}

@@ -1,0 +1,51 @@
+// How a library call's operands look to the runtime: views of fixed tensor rank.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_RT_LIBRARYPLAN_H
+#define WEFT_PASSES_RT_LIBRARYPLAN_H
+
+#include "weft/Interfaces/LibraryCall.h"
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace weft::rt {
+
+/// Sizes and strides, in elements.
+struct Window {
+  llvm::SmallVector<int64_t> sizes, strides;
+};
+
+/// The windows of the operands in order and of the result, as the command
+/// takes them; offsets stay those of the values.
+struct LibraryPlan {
+  LibraryCall call;
+  llvm::SmallVector<Window> operands;
+  Window result;
+};
+
+/// The plan of `op` for operands and result with these strides; nothing if the
+/// op has no library call, the runtime lacks its element types, or the dims do
+/// not collapse into the command's.
+///
+/// A product's dims collapse as far as neighbours are contiguous in every
+/// tensor that has them; what is left over in m or n becomes batch dims, along
+/// which the other operand has stride 0. Example: q k^T of heads inside a fused
+/// projection, lhs [b, s, h, d] with strides of a [b, s, 3, h, d] buffer.
+std::optional<LibraryPlan> planLibrary(mlir::Operation *op,
+                                       llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
+                                       llvm::ArrayRef<int64_t> resultStrides);
+
+/// The same for dense operands and result.
+std::optional<LibraryPlan> planLibraryDense(mlir::Operation *op);
+
+/// The same for operands that are views as `layoutOf` tells, and a dense result.
+std::optional<LibraryPlan> planLibrary(mlir::Operation *op, llvm::function_ref<bool(mlir::Operation *)> isRoot);
+
+/// If `view` only permutes its operand's elements: the strides that the operand
+/// has in a dense buffer of the view's result.
+std::optional<llvm::SmallVector<int64_t, 4>> stridesBehindPermutation(mlir::Operation *view);
+
+} // namespace weft::rt
+
+#endif // WEFT_PASSES_RT_LIBRARYPLAN_H

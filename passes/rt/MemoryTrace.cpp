@@ -1,0 +1,229 @@
+// Arena contents, lifetimes and the order of accesses.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/MemoryTrace.h"
+
+using namespace mlir;
+using namespace weft::rt;
+
+static int64_t bytesOf(MemRefType type) {
+  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+MemoryTrace::MemoryTrace(ProgramOp program) : program(program) {
+  for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>())
+    states[state.getSymName()] = state;
+}
+
+std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) const {
+  int64_t offset = 0;
+  if (auto op = buffer.getDefiningOp<BufferOp>())
+    offset = op.getOffset().value_or(0);
+  else if (auto use = buffer.getDefiningOp<StateBufferOp>())
+    offset = states.lookup(use.getState()).getOffset().value_or(0);
+  return {offset, offset + bytesOf(cast<MemRefType>(buffer.getType()))};
+}
+
+void MemoryTrace::write(Value buffer, Content content) {
+  write(range(buffer).first, cast<MemRefType>(buffer.getType()), content);
+}
+
+void MemoryTrace::write(int64_t offset, MemRefType type, Content content) {
+  int64_t begin = offset, end = begin + bytesOf(type);
+  if (begin == end)
+    return;
+  auto it = intervals.lower_bound(begin);
+  if (it != intervals.begin() && std::prev(it)->second.first > begin)
+    --it;
+  // A value that loses a byte is no longer held.
+  while (it != intervals.end() && it->first < end)
+    it = intervals.erase(it);
+  intervals[begin] = {end, content};
+}
+
+bool MemoryTrace::holds(Value buffer, Content content) const {
+  auto [begin, end] = range(buffer);
+  if (begin == end)
+    return true;
+  auto found = intervals.find(begin);
+  return found != intervals.end() && found->second == std::make_pair(end, content);
+}
+
+LogicalResult MemoryTrace::verifyLifetimes() {
+  struct Life {
+    int64_t first, last, begin, end;
+    BufferOp buffer;
+  };
+  bool valid = true;
+  std::vector<Life> lives;
+  llvm::DenseMap<Value, std::pair<int64_t, int64_t>> declared;
+  int64_t statesEnd = 0;
+  for (auto &entry : states)
+    statesEnd = std::max<int64_t>(statesEnd, entry.second.getOffset().value_or(0) + bytesOf(cast<MemRefType>(entry.second.getLocal())));
+  Lifetimes computed(program);
+  for (auto buffer : program.getOps<BufferOp>()) {
+    if (!buffer.getOffset() || !buffer.getLives()) {
+      valid = false;
+      buffer.emitError("has no offset or lifetime");
+      continue;
+    }
+    auto [begin, end] = range(buffer);
+    auto [first, last] = computed.of(buffer);
+    ArrayRef<int64_t> told = *buffer.getLives();
+    if (told[0] > first || told[1] < last) {
+      valid = false;
+      buffer.emitError() << "lives from command " << told[0] << " to " << told[1] << ", but is in use from " << first
+                         << " to " << last;
+    }
+    if (end > int64_t(program.getArena().value_or(0)) || (begin < statesEnd && begin != end)) {
+      valid = false;
+      buffer.emitError() << "occupies bytes " << begin << " to " << end << ", outside of the arena or inside of states";
+    }
+    if (begin != end)
+      lives.push_back({told[0], told[1], begin, end, buffer});
+  }
+  // Sweep over time; buffers alive now, by their first byte.
+  llvm::sort(lives, [](const Life &a, const Life &b) { return std::tie(a.first, a.begin) < std::tie(b.first, b.begin); });
+  std::multimap<int64_t, const Life *> ends;
+  std::map<int64_t, const Life *> alive;
+  for (const Life &life : lives) {
+    while (!ends.empty() && ends.begin()->first < life.first) {
+      auto found = alive.find(ends.begin()->second->begin);
+      if (found != alive.end() && found->second == ends.begin()->second)
+        alive.erase(found);
+      ends.erase(ends.begin());
+    }
+    auto next = alive.lower_bound(life.begin);
+    const Life *clash = nullptr;
+    if (next != alive.end() && next->second->begin < life.end)
+      clash = next->second;
+    if (next != alive.begin() && std::prev(next)->second->end > life.begin)
+      clash = std::prev(next)->second;
+    if (clash) {
+      valid = false;
+      BufferOp buffer = life.buffer, other = clash->buffer;
+      auto diagnostic = buffer.emitError() << "shares bytes with a buffer that is alive at the same time";
+      diagnostic.attachNote(other.getLoc()) << "the other buffer is \"" << other.getName() << "\"";
+      continue;
+    }
+    alive[life.begin] = &life;
+    ends.insert({life.last, &life});
+  }
+  return success(valid);
+}
+
+LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command) const {
+  for (Value written : command.getWrites())
+    for (Value read : command.getReads()) {
+      auto [a, b] = range(bufferOfView(written));
+      auto [c, d] = range(bufferOfView(read));
+      if (written != read && a < d && c < b)
+        return command->emitError("writes bytes that it reads");
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Vector clocks: how many commands of each stream are known to be done.
+using Clock = std::array<int64_t, 8>;
+
+struct Access {
+  int64_t begin, end;
+  bool writes;
+};
+
+struct Point {
+  CommandInterface command;
+  unsigned stream;
+  Clock before; // done before the command starts
+  int64_t index; // in its stream
+  SmallVector<Access, 4> accesses;
+};
+
+Clock join(Clock a, const Clock &b) {
+  for (unsigned s = 0; s < a.size(); ++s)
+    a[s] = std::max(a[s], b[s]);
+  return a;
+}
+
+bool isBefore(const Point &a, const Point &b) { return b.before[a.stream] > a.index; }
+
+bool conflict(const Point &a, const Point &b) {
+  for (const Access &x : a.accesses)
+    for (const Access &y : b.accesses)
+      if ((x.writes || y.writes) && x.begin < y.end && y.begin < x.end)
+        return true;
+  return false;
+}
+
+} // namespace
+
+LogicalResult weft::rt::verifyOrder(ProgramOp program) {
+  bool valid = true;
+  MemoryTrace memory(program);
+  std::vector<Point> points;
+  std::array<Clock, 8> now{};
+  std::array<std::vector<size_t>, 8> streams;
+  llvm::DenseMap<unsigned, Clock> events;
+  for (CommandInterface command : commandsOf(program)) {
+    unsigned stream = command.getStreamNumber();
+    if (stream >= program.getStreams()) {
+      command->emitError() << "runs on stream " << stream << " of " << program.getStreams();
+      return failure();
+    }
+    Point point{command, stream, now[stream], int64_t(streams[stream].size()), {}};
+    if (auto wait = dyn_cast<WaitOp>(*command)) {
+      auto event = events.find(wait.getEvent());
+      if (event == events.end()) {
+        valid = false;
+        command->emitError() << "waits for event " << wait.getEvent() << ", which is not recorded before";
+      } else {
+        now[stream] = join(now[stream], event->second);
+      }
+    }
+    now[stream][stream] = point.index + 1;
+    if (auto record = dyn_cast<RecordOp>(*command))
+      events[record.getEvent()] = now[stream];
+    auto add = [&](ValueRange views, bool writes) {
+      for (Value view : views) {
+        auto [begin, end] = memory.range(bufferOfView(view));
+        point.accesses.push_back({begin, end, writes});
+      }
+    };
+    add(command.getReads(), false);
+    add(command.getWrites(), true);
+    streams[stream].push_back(points.size());
+    points.push_back(std::move(point));
+  }
+  // Only commands of different streams can be unordered, and for each command
+  // they are a short run of the other stream.
+  const Point *lastCommunication = nullptr;
+  for (const Point &point : points) {
+    for (unsigned other = 0; other < point.stream; ++other)
+      for (size_t i = point.before[other]; i < streams[other].size(); ++i) {
+        const Point &peer = points[streams[other][i]];
+        if (isBefore(point, peer))
+          break;
+        if (conflict(point, peer)) {
+          valid = false;
+          auto diagnostic = point.command->emitError() << "is not ordered with a command of stream " << other
+                                                       << " that uses the same bytes";
+          CommandInterface command = peer.command;
+          diagnostic.attachNote(command->getLoc()) << "this command: " << command->getName();
+        }
+      }
+    CommandInterface command = point.command;
+    if (!command.isCommunication())
+      continue;
+    if (lastCommunication && !(lastCommunication->stream == point.stream || isBefore(*lastCommunication, point))) {
+      valid = false;
+      command->emitError("is not ordered with the communication before it");
+    }
+    lastCommunication = &point;
+  }
+  return success(valid);
+}

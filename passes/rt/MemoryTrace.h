@@ -1,0 +1,45 @@
+// What the bytes of the arena hold, and which accesses are ordered.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_RT_MEMORYTRACE_H
+#define WEFT_PASSES_RT_MEMORYTRACE_H
+
+#include "passes/rt/Lifetimes.h"
+
+#include <map>
+
+namespace weft::rt {
+
+/// The arena as intervals of bytes, each holding a whole value or nothing.
+class MemoryTrace {
+public:
+  using Content = const void *;
+
+  explicit MemoryTrace(ProgramOp program);
+
+  /// The buffer now holds `content`; whatever shared bytes with it is gone.
+  void write(mlir::Value buffer, Content content);
+  void write(int64_t offset, mlir::MemRefType type, Content content);
+  bool holds(mlir::Value buffer, Content content) const;
+
+  /// Buffers alive together share no bytes, and each access is in a lifetime.
+  mlir::LogicalResult verifyLifetimes();
+  /// No view that the command writes shares bytes with one it reads, unless it
+  /// is the same view.
+  mlir::LogicalResult verifyNoOverlap(CommandInterface command) const;
+
+  /// [first, last) bytes of a buffer or state in the arena.
+  std::pair<int64_t, int64_t> range(mlir::Value buffer) const;
+
+private:
+  ProgramOp program;
+  llvm::StringMap<StateOp> states;
+  std::map<int64_t, std::pair<int64_t, Content>> intervals; // begin -> (end, content)
+};
+
+/// Waits refer to earlier records; conflicting accesses are ordered by streams
+/// and events, whatever the streams do; communication is ordered among itself.
+mlir::LogicalResult verifyOrder(ProgramOp program);
+
+} // namespace weft::rt
+
+#endif // WEFT_PASSES_RT_MEMORYTRACE_H

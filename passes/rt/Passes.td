@@ -1,0 +1,113 @@
+//===- Passes.td - from local tensors to scheduled commands -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------===//
+#ifndef WEFT_PASSES_RT_PASSES_TD
+#define WEFT_PASSES_RT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
+  let summary = "Gather the ops that run as one command into rt.cluster";
+  let description = [{
+    **Requires** functions of the rung `local`: ops with KernelOpInterface, and
+    ops of other dialects that are left as they are.
+
+    **Ensures** that every op left in a function body is a cluster, a constant,
+    a view that its readers can express by sizes and strides, an `rt.dense`, or
+    an op without KernelOpInterface (a collective, the return).
+
+    Kernel clusters grow along leading parallel factors that producer and
+    consumer have in common, so that no value is computed twice and a piece
+    stays in the cache (Clustering.h); views are cloned into the clusters that
+    read them. A library op stands alone in its cluster; if its result is only
+    permuted, the permutation is taken in and the library writes that order.
+    Ops without KernelOpInterface are never moved across each other.
+
+    **Example**: test/passes/rt/fuse-kernels.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
+def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make a private function of each kernel cluster";
+  let description = [{
+    **Requires** `rt-fuse-kernels`. **Ensures** that every kernel cluster is an
+    `rt.call` of a private function with attribute `rt.pieces`. Clusters with
+    equal bodies share one function: repeated layers are compiled once. The
+    function is named after the last node of the first such cluster.
+
+    **Example**: test/passes/rt/outline-kernels.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
+}
+
+def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
+  let summary = "Turn each program's function into buffers and commands";
+  let description = [{
+    **Requires** `rt-outline-kernels`: every op of a program (a public function
+    with a body) is a view, a constant, an `rt.call`, a library cluster, an
+    `rt.dense` or a collective.
+
+    **Ensures** an `rt.program` for each program, all commands on stream 0 in
+    the function's order, one buffer for each value that is not a view, and an
+    `rt.state` for each state and constant. The function stays in the module,
+    private and marked `rt.spec`: the verifier of commands compares with it.
+
+    **Example**: test/passes/rt/lower-to-commands.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
+def RtAssignStreams : Pass<"rt-assign-streams", "::mlir::ModuleOp"> {
+  let summary = "Put communication on its own stream, ordered by events";
+  let description = [{
+    **Requires** programs whose commands are all on stream 0 in a valid order.
+    **Ensures** that communication is on stream 1; an event recorded after the
+    last producer of what it reads lets it start, and its first reader waits for
+    an event recorded after it. Communication moves to where its producers are
+    done and the wait stands before the first reader; the compute commands between
+    overlap with it. The order of communication among itself never changes, so it stays equal on all
+    processes. Programs without communication keep one stream.
+
+    **Example**: test/passes/rt/assign-streams.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
+def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
+  let summary = "Give every buffer its place in the arena";
+  let description = [{
+    **Requires** assigned streams. **Ensures** offsets (multiples of 64 bytes)
+    and lifetimes: buffers that share bytes are never alive together. States
+    come first and belong to all programs, then inputs and outputs, which live
+    for the whole program, then all others, largest first, each in the smallest
+    gap that is free for its whole life (best fit). A buffer used by another
+    stream lives from the event that lets that command start until the wait for
+    its end.
+
+    **Example**: test/passes/rt/plan-arena.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
+def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
+  let summary = "Reject programs whose commands do not compute their function";
+  let description = [{
+    **Requires** planned programs and their `rt.spec` functions. Changes nothing.
+    Checks, reporting every offender:
+    - waits refer to events recorded before, so waiting is acyclic;
+    - any two accesses to common bytes, one of them a write, are ordered by a
+      stream or a chain of events;
+    - arena ranges of buffers alive together are disjoint;
+    - every command is the one its op in the `rt.spec` function asks for, and
+      each view that it reads holds the value of that op's operand, whole, as
+      written last;
+    - every output is written;
+    - communication is in the function's order, which is the same on every
+      process.
+
+    **Example**: test/passes/rt/verify-commands.mlir.
+  }];
+}
+
+#endif // WEFT_PASSES_RT_PASSES_TD

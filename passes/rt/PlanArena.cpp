@@ -1,0 +1,102 @@
+// Gives every buffer its place in the arena.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Rt.h"
+#include "passes/rt/Lifetimes.h"
+#include "passes/rt/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTPLANARENA
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft::rt;
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+int64_t alignedBytes(MemRefType type) {
+  int64_t bytes = type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+  return llvm::alignTo(std::max<int64_t>(bytes, 1), kAlignment);
+}
+
+struct Placed {
+  int64_t offset, bytes, first, last;
+};
+
+/// The offset of the smallest gap between `placed` that are alive with
+/// [first, last] and that holds `bytes`; the end of them if none does.
+int64_t bestFit(std::vector<Placed> &placed, int64_t bytes, int64_t first, int64_t last, int64_t base) {
+  std::vector<std::pair<int64_t, int64_t>> busy;
+  for (const Placed &other : placed)
+    if (other.first <= last && first <= other.last)
+      busy.push_back({other.offset, other.offset + other.bytes});
+  std::sort(busy.begin(), busy.end());
+  int64_t cursor = base, best = -1, bestGap = INT64_MAX;
+  for (auto [begin, end] : busy) {
+    int64_t gap = begin - cursor;
+    if (gap >= bytes && gap < bestGap) {
+      best = cursor;
+      bestGap = gap;
+    }
+    cursor = std::max(cursor, end);
+  }
+  return best >= 0 ? best : cursor;
+}
+
+void planProgram(ProgramOp program, int64_t base) {
+  Builder builder(program.getContext());
+  std::vector<BufferOp> buffers(program.getOps<BufferOp>().begin(), program.getOps<BufferOp>().end());
+  Lifetimes lifetimes(program);
+  // Ports live as long as the program, so they simply stand first.
+  auto isPort = [](BufferOp buffer) {
+    return buffer.getKind() == BufferClass::Input || buffer.getKind() == BufferClass::Output;
+  };
+  auto place = [&](BufferOp buffer, int64_t offset, int64_t first, int64_t last) {
+    buffer.setOffset(offset);
+    buffer.setLives(SmallVector<int64_t>{first, last});
+  };
+  int64_t end = std::max<int64_t>(lifetimes.numCommands() - 1, 0);
+  for (BufferOp buffer : buffers)
+    if (isPort(buffer)) {
+      place(buffer, base, 0, end);
+      base += alignedBytes(cast<MemRefType>(buffer.getType()));
+    }
+  // Largest first: small buffers then fill the gaps that large ones leave.
+  llvm::erase_if(buffers, isPort);
+  std::vector<std::pair<int64_t, size_t>> bySize;
+  for (auto [i, buffer] : llvm::enumerate(buffers))
+    bySize.push_back({-alignedBytes(cast<MemRefType>(buffer.getType())), i});
+  llvm::sort(bySize);
+  std::vector<Placed> placed;
+  int64_t peak = base;
+  for (auto [negated, i] : bySize) {
+    BufferOp buffer = buffers[i];
+    auto [first, last] = lifetimes.of(buffer);
+    int64_t bytes = -negated;
+    int64_t offset = bestFit(placed, bytes, first, last, base);
+    placed.push_back({offset, bytes, first, last});
+    place(buffer, offset, first, last);
+    peak = std::max(peak, offset + bytes);
+  }
+  program.setArena(peak);
+}
+
+struct PlanArena : weft::rt::impl::RtPlanArenaBase<PlanArena> {
+  void runOnOperation() override {
+    int64_t base = 0;
+    for (auto state : getOperation().getOps<StateOp>()) {
+      state.setOffset(base);
+      base += alignedBytes(cast<MemRefType>(state.getLocal()));
+    }
+    for (auto program : getOperation().getOps<ProgramOp>())
+      planProgram(program, base);
+  }
+};
+
+} // namespace

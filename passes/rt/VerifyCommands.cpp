@@ -1,0 +1,205 @@
+// Rejects programs whose commands do not compute their function.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Rt.h"
+#include "passes/rt/CommandBuilder.h"
+#include "passes/rt/Lifetimes.h"
+#include "passes/rt/MemoryTrace.h"
+#include "passes/rt/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTVERIFYCOMMANDS
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// Follows the values of one program's function through its commands, in list
+/// order. List order is one of the orders that streams and events allow, and
+/// where accesses are ordered (checked by OrderTrace) all others give the same.
+class ProgramVerifier {
+public:
+  ProgramVerifier(ProgramOp program, func::FuncOp spec) : program(program), spec(spec), memory(program) {}
+
+  LogicalResult verify() {
+    bool valid = succeeded(verifyOrder(program));
+    valid &= succeeded(memory.verifyLifetimes());
+    for (auto [i, op] : llvm::enumerate(spec.getBody().front()))
+      ops.push_back(&op);
+    placeStates();
+    valid &= succeeded(placeInputs());
+    for (CommandInterface command : commandsOf(program))
+      if (!isa<RecordOp, WaitOp>(*command))
+        valid &= succeeded(verifyCommand(command));
+    for (auto [i, op] : llvm::enumerate(ops))
+      if (specKind(op) == SpecKind::Command && !done.contains(i)) {
+        valid = false;
+        auto diagnostic = program.emitError() << "no command does op " << i << " of @" << spec.getSymName();
+        diagnostic.attachNote(op->getLoc()) << "this op: " << op->getName();
+      }
+    valid &= succeeded(verifyOutputs());
+    return success(valid);
+  }
+
+private:
+  /// What identifies the contents of a buffer: the argument or result of the
+  /// function, or for constants and states the state.
+  MemoryTrace::Content content(Value root) const {
+    auto state = stateOf.find(root);
+    return state == stateOf.end() ? root.getAsOpaquePointer() : state->second;
+  }
+
+  void placeStates() {
+    for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>()) {
+      MemoryTrace::Content key = state.getOperation();
+      memory.write(state.getOffset().value_or(0), cast<MemRefType>(state.getLocal()), key);
+      for (BlockArgument arg : spec.getArguments())
+        if (spec.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) &&
+            spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == state.getSymNameAttr())
+          stateOf[arg] = key;
+      if (state.getPieces().size() == 1)
+        if (Attribute data = cast<PieceAttr>(state.getPieces()[0]).getData())
+          for (Operation *op : ops)
+            if (ElementsAttr value; specKind(op) == SpecKind::Constant && matchPattern(op, m_Constant(&value)) && value == data)
+              stateOf[op->getResult(0)] = key;
+    }
+  }
+
+  LogicalResult placeInputs() {
+    auto inputs = llvm::to_vector(program.getOps<InputOp>());
+    size_t next = 0;
+    for (BlockArgument arg : spec.getArguments()) {
+      if (stateOf.count(arg))
+        continue;
+      auto name = spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
+      if (next == inputs.size() || (name && inputs[next].getNameAttr() != name) ||
+          inputs[next].getBuffer().getType() != bufferType(arg.getType()))
+        return program.emitError() << "has no input for argument " << arg.getArgNumber() << " of @" << spec.getSymName();
+      memory.write(inputs[next++].getBuffer(), content(arg));
+    }
+    return success(next == inputs.size());
+  }
+
+  LogicalResult verifyOutputs() {
+    auto outputs = llvm::to_vector(program.getOps<OutputOp>());
+    Operation *end = ops.back();
+    if (outputs.size() != end->getNumOperands())
+      return program.emitError() << "has " << outputs.size() << " outputs, but @" << spec.getSymName() << " returns "
+                                 << end->getNumOperands();
+    bool valid = true;
+    for (auto [output, value] : llvm::zip(outputs, end->getOperands()))
+      if (!memory.holds(output.getBuffer(), content(value))) {
+        output.emitError() << "output \"" << output.getName() << "\" is not written, or overwritten, when the program ends";
+        valid = false;
+      }
+    return success(valid);
+  }
+
+  LogicalResult verifyCommand(CommandInterface command) {
+    auto origin = command->getAttrOfType<IntegerAttr>(kOriginAttr);
+    if (!origin || origin.getInt() < 0 || origin.getInt() >= int64_t(ops.size()) ||
+        specKind(ops[origin.getInt()]) != SpecKind::Command)
+      return command->emitError() << "belongs to no op of @" << spec.getSymName();
+    if (!done.insert(origin.getInt()).second)
+      return command->emitError() << "does op " << origin.getInt() << " of @" << spec.getSymName() << " a second time";
+    Operation *op = ops[origin.getInt()];
+
+    // The command that the op asks for, on placeholders for its buffers.
+    Block scratch;
+    OpBuilder builder(program.getContext());
+    builder.setInsertionPointToEnd(&scratch);
+    llvm::DenseMap<Value, Value> placeholders, roots;
+    auto placeholder = [&](Value root) {
+      Value &buffer = placeholders[root];
+      if (!buffer) {
+        buffer = BufferOp::create(builder, op->getLoc(), bufferType(root.getType()), builder.getStringAttr(""),
+                                  BufferClass::Workspace, IntegerAttr(), DenseI64ArrayAttr());
+        roots[buffer] = root;
+      }
+      return buffer;
+    };
+    Operation *expected = buildCommand(builder, op, placeholder);
+    if (!expected)
+      return failure();
+    LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);
+    // Whatever was wrong is reported once: from here on the result is right.
+    for (Value view : cast<CommandInterface>(expected).getWrites())
+      if (unsigned number = operandNumber(expected, view); number < command->getNumOperands())
+        memory.write(bufferOfView(command->getOperand(number)), content(roots.lookup(bufferOfView(view))));
+    scratch.clear();
+    return result;
+  }
+
+  static unsigned operandNumber(Operation *op, Value value) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (operand.get() == value)
+        return operand.getOperandNumber();
+    return ~0u;
+  }
+
+  /// Same kind, same parameters, same views; and what is read holds the value.
+  LogicalResult compare(CommandInterface actual, CommandInterface expected, const llvm::DenseMap<Value, Value> &roots) {
+    auto parameters = [](Operation *op) {
+      NamedAttrList attrs(op->getAttrDictionary());
+      attrs.erase(kOriginAttr);
+      attrs.erase("stream");
+      return attrs.getDictionary(op->getContext());
+    };
+    if (actual->getName() != expected->getName() || parameters(actual) != parameters(expected) ||
+        actual->getNumOperands() != expected->getNumOperands()) {
+      auto diagnostic = actual->emitError() << "is not what its op asks for";
+      diagnostic.attachNote() << "expected " << *expected;
+      return diagnostic;
+    }
+    SmallVector<Value> writes = expected.getWrites();
+    for (unsigned i = 0; i < actual->getNumOperands(); ++i) {
+      Value got = actual->getOperand(i), want = expected->getOperand(i);
+      Value gotBuffer = bufferOfView(got), wantBuffer = bufferOfView(want);
+      if (got.getType() != want.getType() || gotBuffer.getType() != wantBuffer.getType())
+        return actual->emitError() << "has view " << got.getType() << " of " << gotBuffer.getType() << " as operand " << i
+                                   << ", expected " << want.getType() << " of " << wantBuffer.getType();
+      if (llvm::is_contained(writes, want))
+        continue;
+      if (!memory.holds(gotBuffer, content(roots.lookup(wantBuffer))))
+        return actual->emitError() << "reads operand " << i
+                                   << ", whose buffer does not hold the value: never written, or overwritten since";
+    }
+    return memory.verifyNoOverlap(actual);
+  }
+
+  ProgramOp program;
+  func::FuncOp spec;
+  MemoryTrace memory;
+  std::vector<Operation *> ops;
+  llvm::DenseMap<Value, MemoryTrace::Content> stateOf;
+  llvm::DenseSet<int64_t> done;
+};
+
+struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
+  void runOnOperation() override {
+    bool valid = true;
+    SymbolTable symbols(getOperation());
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      auto name = program->getAttrOfType<FlatSymbolRefAttr>(kSpecAttr);
+      auto spec = name ? symbols.lookup<func::FuncOp>(name.getValue()) : func::FuncOp();
+      if (!spec) {
+        program.emitError() << "names no function that it computes (attribute " << kSpecAttr << ")";
+        valid = false;
+        continue;
+      }
+      valid &= succeeded(ProgramVerifier(program, spec).verify());
+    }
+    markAllAnalysesPreserved();
+    if (!valid)
+      signalPassFailure();
+  }
+};
+
+} // namespace

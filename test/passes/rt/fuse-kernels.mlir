@@ -1,0 +1,92 @@
+// RUN: weft-opt %s --rt-fuse-kernels | FileCheck %s
+
+// Elementwise ops, broadcasts and the norm after them run in one cluster, in
+// rows: the norm needs its whole row. The sum has a second reader and is a
+// second output.
+// CHECK-LABEL: func.func @residual_norm
+func.func @residual_norm(%x: tensor<4x8x32xf32>, %y: tensor<4x8x32xf32>, %g: tensor<32xf32>)
+    -> (tensor<4x8x32xf32>, tensor<4x8x32xf32>) {
+  // CHECK: %[[C:.+]]:2 = rt.cluster kernel({{.*}}) -> (tensor<4x8x32xf32>, tensor<4x8x32xf32>) pieces 32
+  // CHECK: nn.add
+  // CHECK: nn.rms_norm
+  // CHECK-NOT: rt.cluster
+  // CHECK: return %[[C]]#0, %[[C]]#1
+  %0 = nn.add %x, %y : (tensor<4x8x32xf32>, tensor<4x8x32xf32>) -> tensor<4x8x32xf32>
+  %1 = nn.rms_norm %0, %g dim = 2 epsilon = 1.0e-5 : (tensor<4x8x32xf32>, tensor<32xf32>) -> tensor<4x8x32xf32>
+  return %0, %1 : tensor<4x8x32xf32>, tensor<4x8x32xf32>
+}
+
+// Views between a product and an attention stay views, and the permutation of
+// the attention's result is written by the attention: no copy anywhere.
+// CHECK-LABEL: func.func @heads
+func.func @heads(%p: tensor<2x8x192xf32>, %w: tensor<64x64xf32>) -> tensor<2x8x64xf32> {
+  // CHECK-NOT: rt.dense
+  // CHECK-NOT: rt.cluster kernel
+  // CHECK: rt.cluster library
+  // CHECK: %[[A:.+]] = nn.attention
+  // CHECK: %[[T:.+]] = nn.transpose %[[A]]
+  // CHECK: rt.yield %[[T]]
+  // CHECK: nn.reshape
+  // CHECK: rt.cluster library
+  // CHECK: nn.contract
+  %q0 = nn.slice %p starts = [0, 0, 0] strides = [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
+  %q1 = nn.reshape %q0 : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
+  %q = nn.transpose %q1 permutation = [0, 2, 1, 3] : tensor<2x8x4x16xf32> -> tensor<2x4x8x16xf32>
+  %a = nn.attention %q, %q, %q scale = 0.25 : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
+  %t = nn.transpose %a permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %r = nn.reshape %t : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %o = nn.contract %r, %w lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+    : (tensor<2x8x64xf32>, tensor<64x64xf32>) -> tensor<2x8x64xf32>
+  return %o : tensor<2x8x64xf32>
+}
+
+// A transpose in front of an elementwise op is read through, not copied.
+// CHECK-LABEL: func.func @transposed_read
+func.func @transposed_read(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor<16x8xf32> {
+  // CHECK: rt.cluster kernel
+  // CHECK: nn.transpose
+  // CHECK: nn.mul
+  // CHECK-NOT: rt.dense
+  %t = nn.transpose %x permutation = [1, 0] : tensor<8x16xf32> -> tensor<16x8xf32>
+  %0 = nn.mul %t, %y : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>
+  return %0 : tensor<16x8xf32>
+}
+
+// Whatever is returned gets a buffer of its own: arguments, constants, views and
+// second returns are copied.
+// CHECK-LABEL: func.func @returns
+func.func @returns(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<16x8xf32>, tensor<8x16xf32>, tensor<8x16xf32>) {
+  // CHECK-DAG: %[[X:.+]] = rt.dense %arg0
+  // CHECK-DAG: %[[V:.+]] = nn.transpose %arg0
+  // CHECK-DAG: %[[T:.+]] = rt.dense %[[V]]
+  // CHECK-DAG: %[[C:.+]] = rt.cluster kernel
+  // CHECK-DAG: %[[D:.+]] = rt.dense %[[C]]
+  // CHECK: return %[[X]], %[[T]], %[[C]], %[[D]]
+  %t = nn.transpose %x permutation = [1, 0] : tensor<8x16xf32> -> tensor<16x8xf32>
+  %e = nn.exp %x : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %x, %t, %e, %e : tensor<8x16xf32>, tensor<16x8xf32>, tensor<8x16xf32>, tensor<8x16xf32>
+}
+
+// A reduction of everything would make the elementwise op run in one piece:
+// large ones stay apart.
+// CHECK-LABEL: func.func @keep_parallel
+func.func @keep_parallel(%x: tensor<512x512xf32>) -> tensor<f32> {
+  // CHECK: rt.cluster kernel({{.*}}) pieces 262144
+  // CHECK: rt.cluster kernel({{.*}}) pieces 1
+  %0 = nn.exp %x : (tensor<512x512xf32>) -> tensor<512x512xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<512x512xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// Merging both elementwise ops would make the product wait for itself.
+// CHECK-LABEL: func.func @no_cycle
+func.func @no_cycle(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  // CHECK: rt.cluster kernel
+  // CHECK: rt.cluster library
+  // CHECK: rt.cluster kernel
+  %0 = nn.exp %x : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %1 = nn.contract %0, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+    : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %2 = nn.add %0, %1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %2 : tensor<16x16xf32>
+}

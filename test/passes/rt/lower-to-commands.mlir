@@ -1,0 +1,26 @@
+// RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels --rt-lower-to-commands | FileCheck %s
+
+// States become states, small constants part of a kernel, arguments inputs, results outputs; the
+// function stays as the spec, and each command names its op in it.
+// CHECK: rt.state @w global tensor<8x4xf32> local memref<8x4xf32> placement <[8], [4]> pieces [#rt.piece<type = tensor<8x4xf32>, file = "m.bin", offset = 64>]
+// CHECK-LABEL: rt.program @forward
+// CHECK-SAME: rt.spec = @forward.spec
+// CHECK: %[[X:.+]] = rt.buffer "x" input : memref<4x8xf32>
+// CHECK: rt.input "x" %[[X]] global tensor<4x8xf32>
+// CHECK: %[[W:.+]] = rt.state_buffer @w
+// CHECK: %[[P:.+]] = rt.buffer "proj" activation : memref<4x4xf32>
+// CHECK: rt.gemm %[[X]], %[[W]] -> %[[P]] accumulate f32 stream 0 {rt.origin = 0 : i64}
+// CHECK: %[[Y:.+]] = rt.buffer "y" output : memref<4x4xf32>
+// CHECK: rt.launch @k_scale reads(%[[P]] : memref<4x4xf32>) writes(%[[Y]] : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 1 : i64}
+// CHECK: rt.output "y" %[[Y]]
+// CHECK: func.func private @forward.spec
+// CHECK-SAME: attributes {rt.spec}
+func.func @forward(%x: tensor<4x8xf32> {nn.name = "x"},
+                   %w: tensor<8x4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.bin", offset = 64, length = 128>})
+    -> (tensor<4x4xf32> {nn.name = "y"}) {
+  %0 = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+    : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32> loc("proj")
+  %c = nn.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 9.0]]> : tensor<4x4xf32> : tensor<4x4xf32>
+  %1 = nn.mul %0, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("scale")
+  return %1 : tensor<4x4xf32>
+}

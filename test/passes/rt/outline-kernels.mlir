@@ -1,0 +1,18 @@
+// RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels | FileCheck %s
+
+// Equal clusters of different nodes share one kernel, named after the first;
+// another shape is another kernel.
+// CHECK-LABEL: func.func @forward
+func.func @forward(%x: tensor<8xf32>, %w: tensor<8x8xf32>, %z: tensor<4xf32>) -> (tensor<8xf32>, tensor<4xf32>) {
+  // CHECK: rt.call @k_layer_0_act
+  // CHECK: rt.call @k_layer_0_act
+  // CHECK: rt.call @k_other
+  %0 = nn.gelu %x : (tensor<8xf32>) -> tensor<8xf32> loc("layer.0/act")
+  %1 = nn.contract %0, %w lhs = [0] rhs = [0, 1] result = [1] accumulate = f32 : (tensor<8xf32>, tensor<8x8xf32>) -> tensor<8xf32>
+  %2 = nn.gelu %1 : (tensor<8xf32>) -> tensor<8xf32> loc("layer.1/act")
+  %3 = nn.gelu %z : (tensor<4xf32>) -> tensor<4xf32> loc("other")
+  return %2, %3 : tensor<8xf32>, tensor<4xf32>
+}
+// CHECK: func.func private @k_layer_0_act(%{{.+}}: tensor<8xf32>) -> tensor<8xf32> attributes {rt.pieces = 8 : i64}
+// CHECK: func.func private @k_other(%{{.+}}: tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NOT: func.func

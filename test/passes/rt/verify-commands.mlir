@@ -1,0 +1,131 @@
+// RUN: weft-opt %s --split-input-file --rt-verify-commands --verify-diagnostics
+
+// What the pipeline emits is accepted.
+rt.program @good streams 1 events 0 arena 768 attributes {rt.spec = @good.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %a = rt.buffer "a" activation offset 512 lives [0, 1] : memref<64xf32>
+  rt.copy %x -> %a stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %a -> %y stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @good.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+// A dropped command leaves its op undone and its readers without a value.
+// expected-error @below {{no command does op 0 of @p.spec}}
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %a = rt.buffer "a" activation offset 512 lives [0, 1] : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{reads operand 0, whose buffer does not hold the value: never written, or overwritten since}}
+  rt.copy %a -> %y stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  // expected-note @below {{this op: rt.dense}}
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+// A view of the wrong half is not what the op asks for.
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 0] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 0] : memref<32xf32>
+  %v = rt.view %x : memref<64xf32> to memref<32xf32, strided<[1], offset: 16>>
+  // expected-error @below {{has view 'memref<32xf32, strided<[1], offset: 16>>' of 'memref<64xf32>' as operand 0, expected 'memref<32xf32, strided<[1], offset: 32>>' of 'memref<64xf32>'}}
+  rt.copy %v -> %y stream 0 {rt.origin = 1 : i64} : memref<32xf32, strided<[1], offset: 16>> -> memref<32xf32>
+  rt.output "y" %y global tensor<32xf32> placement <[32]> : memref<32xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<32xf32> attributes {rt.spec} {
+  %0 = nn.slice %x starts = [32] strides = [1] : tensor<64xf32> -> tensor<32xf32>
+  %1 = rt.dense %0 : tensor<32xf32>
+  return %1 : tensor<32xf32>
+}
+
+// -----
+
+// Buffers alive together share no bytes.
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  // expected-note @below {{the other buffer is "x"}}
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  // expected-error @below {{shares bytes with a buffer that is alive at the same time}}
+  %a = rt.buffer "a" activation offset 128 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{writes bytes that it reads}}
+  rt.copy %x -> %a stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 1] : memref<64xf32>
+  rt.copy %a -> %y stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+// Without the wait the second stream may read before the first has written.
+rt.program @p streams 2 events 1 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 2] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %a = rt.buffer "a" activation offset 512 lives [0, 2] : memref<64xf32>
+  // expected-note @below {{this command: rt.copy}}
+  rt.copy %x -> %a stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.record 0 stream 0
+  %y = rt.buffer "y" output offset 256 lives [0, 2] : memref<64xf32>
+  // expected-error @below {{is not ordered with a command of stream 0 that uses the same bytes}}
+  rt.copy %a -> %y stream 1 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+// A wait for an event that nobody recorded before it.
+rt.program @p streams 2 events 1 arena 512 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{waits for event 0, which is not recorded before}}
+  rt.wait 0 stream 1
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// A doubled command.
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  // expected-error @below {{does op 0 of @p.spec a second time}}
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
