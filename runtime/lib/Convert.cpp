@@ -71,10 +71,11 @@ namespace {
 template <typename T>
 void gather(const void *source, int64_t stride, void *destination,
             int64_t count) {
-  const T *in = static_cast<const T *>(source);
+  // Sources in files need not be aligned.
+  const char *in = static_cast<const char *>(source);
   T *out = static_cast<T *>(destination);
   for (int64_t i = 0; i < count; ++i)
-    out[i] = in[i * stride];
+    std::memcpy(&out[i], in + i * stride * int64_t(sizeof(T)), sizeof(T));
 }
 } // namespace
 

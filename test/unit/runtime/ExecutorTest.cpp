@@ -1,0 +1,394 @@
+// Streams, repeats, scalars, failures; no allocation, no thread too many.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Harness.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <dirent.h>
+#include <new>
+#include <thread>
+
+using namespace weft::runtime;
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// Counts what this process allocates through C++, libraries included.
+void *operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  throw std::bad_alloc();
+}
+void *operator new(size_t bytes, std::align_val_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  size_t unit = size_t(alignment);
+  if (void *memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void *memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+void addKernel(int64_t begin, int64_t end, void *const *pointers,
+               const int64_t *scalars) {
+  auto *to = static_cast<int64_t *>(pointers[0]);
+  for (int64_t i = begin; i < end; ++i)
+    to[i] += scalars[0];
+}
+// Marks the iteration range, so that a test sees how a launch was cut.
+void rangeKernel(int64_t begin, int64_t end, void *const *pointers,
+                 const int64_t *) {
+  auto *to = static_cast<int64_t *>(pointers[0]);
+  for (int64_t i = begin; i < end; ++i)
+    to[i] = begin;
+}
+void sleepKernel(int64_t, int64_t, void *const *, const int64_t *) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+TEST(Executor, RepeatsScalarsAndPredicates) {
+  Harness h;
+  h.kernels = {{"add", addKernel}};
+  ProgramBuilder &b = h.builder;
+  Id tp = b.addMeshAxis("tp", 2), dp = b.addMeshAxis("dp", 3);
+  Id counter = b.addScalar("counter", int64_t(0));
+  Id steps = b.addScalar("steps", int64_t(0));
+  Id odd = b.addScalar("odd", int64_t(0));
+  Id rate = b.addScalar("rate", 0.5);
+  Id out = h.output("out", DType::I64, {1, 4}, {6, 4},
+                    b.addPlacement({{{6, {tp, dp}}}, {{4, {}}}}));
+  h.begin();
+  b.fill({}, b.view(out), 0);
+  // out[0] += 10 * coordinate + 1; once per step 0, 1, 2.
+  b.repeatBegin(b.constant(3), counter);
+  b.launch({0, "first"}, b.addKernel("add"), 1, 1,
+           {b.view(out, DType::I64, 0, {1})}, {b.coordinate({tp, dp}, 10, 1)});
+  // out[1 + counter] += 7 through a moving view; out[3] has another writer.
+  b.launch({0, "moving"}, b.addKernel("add"), 1, 1,
+           {b.view(out, DType::I64, 8, {1}, {1}, {b.scalar(counter)})},
+           {b.constant(7)});
+  b.scalarUpdate({}, odd, ScalarOp::Set, counter);
+  b.scalarUpdate({}, odd, ScalarOp::Remainder, int64_t(2));
+  b.launch({0, "odd", odd}, b.addKernel("add"), 1, 1,
+           {b.view(out, DType::I64, 0, {1})}, {b.constant(100)});
+  b.launch({0, "even", odd, true}, b.addKernel("add"), 1, 1,
+           {b.view(out, DType::I64, 0, {1})}, {b.constant(1000)});
+  b.scalarUpdate({}, steps, ScalarOp::Add, int64_t(1));
+  b.scalarUpdate({}, rate, ScalarOp::Multiply, 0.5);
+  b.repeatEnd();
+  b.repeatBegin(b.constant(0));
+  b.fill({}, b.view(out), 1); // never
+  b.repeatEnd();
+  ASSERT_OK(h.open());
+  for (int run = 1; run <= 2; ++run) {
+    ASSERT_OK(h.run());
+    auto values = h.get<int64_t>("out", 24);
+    for (int64_t rank = 0; rank < 6; ++rank) {
+      EXPECT_EQ(values[rank * 4], 3 * (10 * rank + 1) + 100 + 2000);
+      for (int i = 1; i < 4; ++i)
+        EXPECT_EQ(values[rank * 4 + i], 7);
+    }
+    uint64_t bits = 0;
+    weft_status status{};
+    ASSERT_EQ(weft_get_scalar(h.session, "steps", &bits, &status), 0);
+    EXPECT_EQ(bits, uint64_t(3 * run)); // scalars outlive a run
+    ASSERT_EQ(weft_get_scalar(h.session, "rate", &bits, &status), 0);
+    double value;
+    std::memcpy(&value, &bits, 8);
+    EXPECT_EQ(value, run == 1 ? 0.0625 : 0.0078125);
+  }
+}
+
+TEST(Executor, ViewsPushedOutOfTheirBufferAreErrors) {
+  Harness h;
+  h.kernels = {{"add", addKernel}};
+  ProgramBuilder &b = h.builder;
+  Id position = b.addScalar("position", int64_t(0));
+  Id out = h.output("out", DType::I64, {4});
+  h.begin();
+  b.launch({0, "cache"}, b.addKernel("add"), 1, 1,
+           {b.view(out, DType::I64, 0, {1}, {1}, {b.scalar(position)})},
+           {b.constant(1)});
+  ASSERT_OK(h.open());
+  weft_status status{};
+  ASSERT_EQ(weft_set_scalar(h.session, "position", 3, &status), 0);
+  ASSERT_OK(h.run());
+  ASSERT_EQ(weft_set_scalar(h.session, "position", 4, &status), 0);
+  status = h.run();
+  EXPECT_EQ(status.code, 1);
+  EXPECT_NE(
+      std::string(status.text)
+          .find("rank 0: command 0 (launch of node 'cache'): a runtime scalar "
+                "moves a view to bytes 32 to 40 of a buffer of 32 bytes"),
+      std::string::npos)
+      << status.text;
+}
+
+// Stream 1 works on what stream 0 made, repeatedly, and back: without the
+// events the sums would be torn.
+TEST(Executor, EventsOrderStreams) {
+  Harness h;
+  h.kernels = {{"add", addKernel}, {"sleep", sleepKernel}};
+  ProgramBuilder &b = h.builder;
+  Id a = h.output("a", DType::I64, {1000}),
+     c = h.output("c", DType::I64, {1000});
+  h.begin(2, 2);
+  b.fill({}, b.view(a), 0);
+  b.repeatBegin(b.constant(20));
+  b.launch({0}, b.addKernel("add"), 1000, 1000, {b.view(a)}, {b.constant(1)});
+  b.eventRecord({0}, 0);
+  b.eventWait({1}, 0);
+  b.copy({1}, b.view(a), b.view(c));
+  b.launch({1}, b.addKernel("add"), 1000, 1000, {b.view(c)}, {b.constant(1)});
+  b.eventRecord({1}, 1);
+  b.eventWait({0}, 1);
+  b.copy({0}, b.view(c), b.view(a));
+  b.repeatEnd();
+  b.launch({1}, b.addKernel("sleep"), 1, 1, {}, {}); // all streams are joined
+  b.launch({1}, b.addKernel("add"), 1000, 1000, {b.view(c)}, {b.constant(5)});
+  ASSERT_OK(h.open());
+  ASSERT_OK(h.run());
+  EXPECT_EQ(h.get<int64_t>("a", 1000), std::vector<int64_t>(1000, 40));
+  EXPECT_EQ(h.get<int64_t>("c", 1000), std::vector<int64_t>(1000, 45));
+}
+
+TEST(Executor, LaunchesAreCutOverThreadsByGrain) {
+  Harness h;
+  h.kernels = {{"range", rangeKernel}};
+  h.options.threads_per_rank = 3;
+  Id a = h.output("a", DType::I64, {90}), b = h.output("b", DType::I64, {90});
+  h.begin();
+  ProgramBuilder &p = h.builder;
+  p.launch({}, p.addKernel("range"), 90, 1, {p.view(a)}, {});
+  p.launch({}, p.addKernel("range"), 90, 50, {p.view(b)}, {});
+  ASSERT_OK(h.open());
+  ASSERT_OK(h.run());
+  auto first = h.get<int64_t>("a", 90), second = h.get<int64_t>("b", 90);
+  for (int i = 0; i < 90; ++i) {
+    EXPECT_EQ(first[i], i / 30 * 30);
+    EXPECT_EQ(second[i], i / 45 * 45);
+  }
+}
+
+TEST(Executor, SlicesFollowThePlacement) {
+  Harness h;
+  ProgramBuilder &b = h.builder;
+  Id a = b.addMeshAxis("a", 2), c = b.addMeshAxis("b", 2);
+  Id all = b.addPlacement({{{4, {a, c}}}, {{2, {}}}, {{3, {}}}});
+  Id in = h.input("in", DType::I32, {2, 10});
+  Id out = h.output("out", DType::I32, {1, 2, 3}, {4, 2, 3}, all);
+  h.begin();
+  b.slice({}, {b.axes({a, c}), 2, 10, 1, uint64_t(-7)}, b.view(in),
+          b.view(out));
+  ASSERT_OK(h.open());
+  std::vector<int32_t> values(20);
+  for (int i = 0; i < 20; ++i)
+    values[i] = i;
+  h.set("in", values);
+  ASSERT_OK(h.run());
+  EXPECT_EQ(h.get<int32_t>("out", 24),
+            (std::vector<int32_t>{0, 1, 2, 10, 11, 12, 3, 4, -7, 13, 14, -7,
+                                  5, 6, 7, 15, 16, 17, 8, 9, -7, 18, 19, -7}));
+}
+
+TEST(Executor, CopiesBetweenStridedViews) {
+  Harness h;
+  ProgramBuilder &b = h.builder;
+  Id in = h.input("in", DType::U8, {4, 5, 6}),
+     out = h.output("out", DType::U8, {6, 4, 5});
+  Id wide = h.output("wide", DType::U8, {3, 6});
+  h.begin();
+  b.copy({}, b.view(in, DType::U8, 0, {6, 4, 5}, {1, 30, 6}), b.view(out));
+  b.copy({}, b.view(in, DType::U8, 5, {3, 6}, {0, -1}),
+         b.view(wide)); // backwards
+  ASSERT_OK(h.open());
+  std::vector<uint8_t> values(120);
+  for (int i = 0; i < 120; ++i)
+    values[i] = uint8_t(i);
+  h.set("in", values);
+  ASSERT_OK(h.run());
+  auto found = h.get<uint8_t>("out", 120);
+  for (int x = 0; x < 6; ++x)
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(found[x * 20 + i], i * 6 + x);
+  EXPECT_EQ(h.get<uint8_t>("wide", 18),
+            (std::vector<uint8_t>{5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0, 5, 4, 3,
+                                  2, 1, 0}));
+}
+
+/// A program with every kind of work on 4 ranks and 2 streams.
+void fillWithWork(Harness &h, int64_t ranks) {
+  h.kernels = {{"add", addKernel}};
+  ProgramBuilder &b = h.builder;
+  Id tp = b.addMeshAxis("tp", ranks);
+  Id x = h.input("x", DType::F32, {64, 64}),
+     y = h.output("y", DType::F32, {64, 64});
+  Id w = h.input("w", DType::F32, {8, 8, 3, 3}),
+     n = h.output("n", DType::I64, {64});
+  h.begin(2, 2);
+  Gemm gemm{};
+  gemm.accumulator = DType::F32;
+  gemm.alpha = 1;
+  gemm.activation = Activation::GeluErf;
+  b.gemm({0, "gemm"}, gemm, {b.view(x), b.view(x), b.view(y)});
+  Convolution conv{};
+  conv.groups = 1;
+  conv.strides = conv.dilations = conv.padsBegin = b.ints({1, 1});
+  View image = b.view(x, DType::F32, 0, {1, 8, 16, 32});
+  b.convolution({0, "conv"}, conv,
+                {image, b.view(w), b.view(y, DType::F32, 0, {1, 8, 16, 32})});
+  Attention attention{};
+  attention.scale = 0.125;
+  attention.causal = 1;
+  View heads = b.view(x, DType::F32, 0, {1, 4, 16, 64});
+  b.attention({0, "attention"}, attention,
+              {heads, heads, heads, b.view(y, DType::F32, 0, {1, 4, 16, 64})});
+  b.launch({0, "launch"}, b.addKernel("add"), 64, 1, {b.view(n)},
+           {b.coordinate({tp})});
+  b.copy({}, b.view(x, DType::F32, 0, {64, 64}, {1, 64}), b.view(y));
+  b.eventRecord({0}, 0);
+  b.eventWait({1}, 0);
+  for (CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::Shift}) {
+    Collective c{};
+    c.kind = kind;
+    c.dtype = c.accumulator = DType::F32;
+    c.communicator = b.addCommunicator({tp});
+    c.outer = 1, c.extent = 64, c.inner = 64, c.middle = c.otherExtent = 1;
+    c.peer = 1;
+    b.collective({1, "sum"}, c, {b.view(x), b.view(y)});
+  }
+  b.eventRecord({1}, 1);
+  b.eventWait({0}, 1);
+}
+
+TEST(Executor, RunningAllocatesNothing) {
+  Harness h;
+  fillWithWork(h, 4);
+  ASSERT_OK(h.open());
+  weft_status status{};
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(weft_run(h.session, "p", &status), 0) << status.text;
+  long before = allocations.load();
+  for (int i = 0; i < 20; ++i)
+    ASSERT_EQ(weft_run(h.session, "p", &status), 0) << status.text;
+  EXPECT_EQ(allocations.load() - before, 0);
+}
+
+size_t threadsOfProcess() {
+  size_t count = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  while (dirent *entry = readdir(tasks))
+    count += entry->d_name[0] != '.';
+  closedir(tasks);
+  return count;
+}
+
+TEST(Executor, EightRanksDoNotMultiplyThreads) {
+  size_t before = threadsOfProcess();
+  Harness h;
+  fillWithWork(h, 8);
+  ASSERT_OK(h.open());
+  ASSERT_OK(h.run());
+  weft_statistics statistics;
+  weft_get_statistics(h.session, &statistics);
+  // One thread a rank for compute if there are at most 8 cores, one to
+  // communicate; library teams must not add to that.
+  size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  EXPECT_LE(statistics.threads_per_rank, std::max<size_t>(1, cores / 8));
+  EXPECT_EQ(statistics.num_threads, 8 * (statistics.threads_per_rank + 1));
+  EXPECT_LE(threadsOfProcess() - before, statistics.num_threads);
+}
+
+TEST(Executor, AFailingRankEndsAllWithItsName) {
+  for (int64_t rank : {0, 2, 3}) {
+    Harness h;
+    h.options.inject_rank = rank;
+    h.options.inject_command = 1;
+    h.options.timeout_seconds = 30;
+    fillWithWork(h, 4);
+    ASSERT_OK(h.open());
+    auto start = std::chrono::steady_clock::now();
+    weft_status status = h.run();
+    EXPECT_LT(std::chrono::steady_clock::now() - start,
+              std::chrono::seconds(5));
+    EXPECT_EQ(status.code, 3);
+    EXPECT_EQ(std::string(status.text),
+              "rank " + std::to_string(rank) +
+                  ": command 1 (convolution of node "
+                  "'conv'): failure injected by --inject");
+  }
+}
+
+TEST(Executor, AStallingRankIsNamed) {
+  Harness h;
+  h.options.inject_rank = 2;
+  h.options.inject_command = 2;
+  h.options.inject_stall = 1;
+  h.options.timeout_seconds = 0.5;
+  fillWithWork(h, 4);
+  ASSERT_OK(h.open());
+  weft_status status = h.run();
+  EXPECT_EQ(status.code, 4);
+  EXPECT_NE(
+      std::string(status.text)
+          .find("(collective all_reduce of node 'sum'): no progress for "
+                "0.5 s; arrived: rank 0, rank 1, rank 3; missing: rank 2"),
+      std::string::npos)
+      << status.text;
+}
+
+TEST(Executor, WhatDoesNotFitIsSaidBeforeItIsTried) {
+  Harness h;
+  Id huge = h.builder.addBuffer("huge", BufferClass::Activation, DType::F32, 0,
+                                uint64_t(1) << 50, {1});
+  (void)huge;
+  h.arena = uint64_t(1) << 50;
+  h.begin();
+  weft_status status = h.open();
+  EXPECT_EQ(status.code, 5);
+  EXPECT_NE(
+      std::string(status.text).find("needs 1048576.00 GiB for each of 1 ranks"),
+      std::string::npos)
+      << status.text;
+}
+
+TEST(Executor, MistakesOfTheCallerAreNamed) {
+  Harness h;
+  h.input("x", DType::F32, {2, 3});
+  h.begin();
+  ASSERT_OK(h.open());
+  weft_status status{};
+  float data[6] = {};
+  EXPECT_EQ(weft_run(h.session, "q", &status), 1);
+  EXPECT_STREQ(status.text, "there is no program 'q'; there is 'p'");
+  EXPECT_EQ(weft_set_input(h.session, "p", "z", data, 24, &status), 1);
+  EXPECT_STREQ(status.text, "program 'p' has no input 'z'; it has 'x'");
+  EXPECT_EQ(weft_set_input(h.session, "p", "x", data, 20, &status), 1);
+  EXPECT_STREQ(status.text, "'x' has 24 bytes, the caller's buffer 20");
+  EXPECT_EQ(weft_get_output(h.session, "p", "x", data, 24, &status), 1);
+  EXPECT_STREQ(status.text, "program 'p' has no output 'x'; it has none");
+}
+
+TEST(Executor, AMissingKernelIsOurFault) {
+  Harness h;
+  Id x = h.output("x", DType::I64, {1});
+  h.begin();
+  ProgramBuilder &b = h.builder;
+  b.launch({}, b.addKernel("lost"), 1, 1, {b.view(x)}, {});
+  weft_status status = h.open();
+  EXPECT_EQ(status.code, 70);
+  EXPECT_STREQ(status.text, "the executable has no kernel 'lost'");
+}
+
+} // namespace
