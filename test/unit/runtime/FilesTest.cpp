@@ -90,7 +90,8 @@ TEST_F(Files, HostileNpyNeverCrashes) {
   std::string good = npyHeader(DType::F32, {3, 5}) + std::string(60, 'z');
   std::mt19937_64 random(3);
   int accepted = 0;
-  for (int trial = 0; trial < 3000; ++trial) {
+  const int trials = std::getenv("WEFT_TEST_FULL") ? 20000 : 600;
+  for (int trial = 0; trial < trials; ++trial) {
     std::string bad = good;
     for (int flips = 1 + int(random() % 4); flips > 0; --flips)
       bad[random() % bad.size()] = char(random());
@@ -103,7 +104,7 @@ TEST_F(Files, HostileNpyNeverCrashes) {
                 int64_t(bad.size()));
     }
   }
-  EXPECT_GT(accepted, 100);
+  EXPECT_GT(accepted, trials / 20);
 }
 
 TEST(Convert, HalvesRoundToNearestEven) {
@@ -112,14 +113,16 @@ TEST(Convert, HalvesRoundToNearestEven) {
     Float16 half;
     half.bits = uint16_t(bits);
     float value = half;
-    if (value == value)
+    if (value == value) {
       EXPECT_EQ(Float16(value).bits, bits);
-    else
+    } else {
       EXPECT_NE(float(Float16(value)), float(Float16(value)));
+    }
     BFloat16 brain;
     brain.bits = uint16_t(bits);
-    if (float(brain) == float(brain))
+    if (float(brain) == float(brain)) {
       EXPECT_EQ(BFloat16(float(brain)).bits, bits);
+    }
   }
   EXPECT_EQ(Float16(1 + 0x1p-11f).bits, 0x3c00); // a tie, to even
   EXPECT_EQ(Float16(1 + 0x3p-11f).bits, 0x3c02); // a tie, to even
