@@ -105,29 +105,4 @@ std::optional<std::vector<HostTensor>> interpretSpmd(func::FuncOp function,
   return Interpreter(function, tolerance, why).run(inputs);
 }
 
-std::optional<std::vector<HostTensor>>
-interpretGlobal(func::FuncOp function, ArrayRef<HostTensor> inputs, std::string *why) {
-  llvm::DenseMap<Value, HostTensor> values;
-  for (auto [argument, input] : llvm::zip_equal(function.getArguments(), inputs))
-    values[argument] = input;
-  Block &body = function.getBody().front();
-  for (Operation &op : body.without_terminator()) {
-    auto reference = dyn_cast<ReferenceOpInterface>(op);
-    if (!reference) {
-      if (why)
-        *why = "op '" + op.getName().getStringRef().str() + "' has no reference";
-      return std::nullopt;
-    }
-    SmallVector<HostTensor> operands;
-    for (Value operand : op.getOperands())
-      operands.push_back(values.at(operand));
-    for (auto [index, result] : llvm::enumerate(reference.evaluate(operands)))
-      values[op.getResult(index)] = std::move(result);
-  }
-  std::vector<HostTensor> results;
-  for (Value value : body.getTerminator()->getOperands())
-    results.push_back(values.at(value));
-  return results;
-}
-
 } // namespace weft

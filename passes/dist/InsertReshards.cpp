@@ -40,6 +40,7 @@ public:
       return failure();
     placeResults(body.getTerminator());
     mergeChains();
+    eraseDead();
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, kPlacementAttr);
       function.removeArgAttr(i, kClosedAttr);
@@ -62,9 +63,25 @@ private:
     Value &found = reshards[{value, type}];
     if (found)
       return found;
+    if (Value made = rematerialized(builder, value, to))
+      return found = made;
     auto reshard = ReshardOp::create(builder, loc, type, value);
     reshard->setAttr(kReasonAttr, builder.getStringAttr(reason));
     return found = reshard;
+  }
+
+  /// What has no operands, such as a splat constant, is made anew where it is
+  /// needed in another placement, if the op can make it so.
+  Value rematerialized(OpBuilder &builder, Value value, const Placement &to) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() != 0 || op->getNumResults() != 1 || !isPure(op))
+      return {};
+    if (!checkOp(mesh.getValue(), globalRuleOf(op), [](ReduceKind) { return SmallVector<PartialRule>(); },
+                 {}, to, CheckLevel::Sharded))
+      return {};
+    Operation *clone = builder.clone(*op);
+    clone->getResult(0).setType(placedType(cast<RankedTensorType>(value.getType()), mesh, to));
+    return clone->getResult(0);
   }
 
   std::optional<Assignment> assign(Operation *op, const AssignmentQuery &query, std::string &why) {
@@ -169,6 +186,13 @@ private:
     }
   }
 
+  /// What was made anew elsewhere may be left without users.
+  void eraseDead() {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+  }
+
   func::FuncOp function;
   MeshAttr mesh;
   ReshardPlanner &planner;
@@ -184,7 +208,7 @@ struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
     }
     ReshardPlanner planner(mesh.getValue());
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(Resharder(function, mesh, planner).run()))
+      if (!function.isExternal() && failed(Resharder(function, mesh, planner).run()))
         signalPassFailure();
   }
 };

@@ -15,7 +15,8 @@ namespace weft::dist {
 namespace {
 
 /// Rewrites one function in place, in order, so that operands are local by the
-/// time an op is met.
+/// time an op is met. What can fail is asked before anything is changed, and while
+/// ops can still read their attributes at their own, global types.
 class Partitioner {
 public:
   Partitioner(func::FuncOp function, MeshAttr mesh, ReshardPlanner &planner)
@@ -23,15 +24,19 @@ public:
 
   LogicalResult run() {
     Block &body = function.getBody().front();
-    for (BlockArgument argument : body.getArguments())
-      argument.setType(toLocal(argument.getType()));
     bool failedAny = false;
-    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
-      auto reshard = dyn_cast<ReshardOp>(op);
-      failedAny |= failed(reshard ? lowerReshard(reshard) : partitionOp(&op));
-    }
+    for (Operation &op : body.without_terminator())
+      failedAny |= failed(plan(&op));
     if (failedAny)
       return failure();
+    for (BlockArgument argument : body.getArguments())
+      argument.setType(toLocal(argument.getType()));
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+      if (auto reshard = dyn_cast<ReshardOp>(op))
+        lowerReshard(reshard);
+      else
+        partitionOp(&op);
+    }
     updateFunctionType(function);
     return success();
   }
@@ -42,14 +47,34 @@ private:
     return placement ? localType(getElementTypeOrSelf(type), mesh, placement.getValue()) : type;
   }
 
-  LogicalResult lowerReshard(ReshardOp op) {
+  LogicalResult plan(Operation *op) {
+    if (auto reshard = dyn_cast<ReshardOp>(op)) {
+      const Placement &from = getPlacement(reshard.getInput().getType()).getValue();
+      const Placement &to = getPlacement(reshard.getResult().getType()).getValue();
+      if (planner.plan(from, to, elementBytes(reshard.getResult().getType())))
+        return success();
+      return reshard.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
+                                 << toString(mesh.getValue(), to);
+    }
+    for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+      if (!getPlacement(type))
+        return op->emitError() << "'" << nodeName(op) << "' has a value without placement: " << type;
+    FactorRule rule = globalRuleOf(op);
+    std::string why;
+    OpSharding sharding;
+    if (!checkOp(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+                 placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
+                 CheckLevel::Sharded, &why, &sharding))
+      return op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
+    needs[op] = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
+    return success();
+  }
+
+  void lowerReshard(ReshardOp op) {
     // The operand is local already, the result still has its global type.
     const Placement &from = getLocal(op.getInput().getType()).getValue();
     const Placement &to = getPlacement(op.getResult().getType()).getValue();
     const ReshardPlan *plan = planner.plan(from, to, elementBytes(op.getResult().getType()));
-    if (!plan)
-      return op.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
-                            << toString(mesh.getValue(), to);
     OpBuilder builder(op);
     Value value = op.getInput();
     for (const ReshardStep &step : plan->steps) {
@@ -60,7 +85,6 @@ private:
     }
     op.getResult().replaceAllUsesWith(value);
     op.erase();
-    return success();
   }
 
   /// The operand with the padding or the local indices that the op needs, once
@@ -85,29 +109,22 @@ private:
     return adapted;
   }
 
-  LogicalResult partitionOp(Operation *op) {
+  void partitionOp(Operation *op) {
     SmallVector<Type> operandTypes = globalTypes(op->getOperandTypes());
     SmallVector<Type> resultTypes = globalTypes(op->getResultTypes());
-    FactorRule rule = factorRuleOf(op, operandTypes, resultTypes);
-    std::string why;
-    OpSharding sharding;
-    if (!checkOp(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
-                 placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
-                 CheckLevel::Sharded, &why, &sharding))
-      return op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
-    OpPlacements needed = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local);
-    for (auto [operand, wanted] : llvm::zip_equal(op->getOpOperands(), needed.operands))
+    for (auto [operand, wanted] : llvm::zip_equal(op->getOpOperands(), needs.at(op)))
       operand.set(adapt(op, operand.get(), wanted));
     for (Value result : op->getResults())
       result.setType(toLocal(result.getType()));
     if (auto shardable = dyn_cast<ShardableOpInterface>(op))
       shardable.localizeAttributes(operandTypes, resultTypes);
-    return success();
   }
 
   func::FuncOp function;
   MeshAttr mesh;
   ReshardPlanner &planner;
+  /// Per op how it must read its operands.
+  DenseMap<Operation *, SmallVector<Placement, 4>> needs;
   DenseMap<std::pair<Value, Type>, Value> adaptedValues;
 };
 
@@ -120,7 +137,7 @@ struct Partition : impl::DistPartitionBase<Partition> {
     }
     ReshardPlanner planner(mesh.getValue());
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(Partitioner(function, mesh, planner).run()))
+      if (!function.isExternal() && failed(Partitioner(function, mesh, planner).run()))
         signalPassFailure();
   }
 };

@@ -24,11 +24,6 @@ std::optional<std::vector<HostTensor>> interpretSpmd(mlir::func::FuncOp function
                                                      llvm::ArrayRef<HostTensor> inputs,
                                                      double tolerance, std::string *why);
 
-/// Runs a program of one device: the oracle of the above.
-std::optional<std::vector<HostTensor>> interpretGlobal(mlir::func::FuncOp function,
-                                                       llvm::ArrayRef<HostTensor> inputs,
-                                                       std::string *why);
-
 } // namespace weft
 
 #endif // WEFT_SPMD_INTERPRETER_H

@@ -1,0 +1,110 @@
+// Partitioned programs compute what the global program computes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "RandomProgram.h"
+
+#include "passes/dist/Passes.h"
+#include "weft/Interpreter/Interpreter.h"
+#include "weft/Registration/Registration.h"
+#include "weft/Spmd/Interpreter.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Context {
+  DialectRegistry registry;
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+  Context() {
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+};
+
+/// All passes from annotations to `local`, the verifier after each.
+LogicalResult partition(ModuleOp module, bool propagate, bool simplify) {
+  PassManager passes(module.getContext());
+  if (propagate)
+    passes.addPass(dist::createDistPropagate());
+  passes.addPass(dist::createDistInsertReshards());
+  passes.addPass(dist::createDistVerifySpmd());
+  passes.addPass(dist::createDistPartition());
+  passes.addPass(dist::createDistVerifySpmd());
+  passes.addPass(createCSEPass());
+  passes.addPass(dist::createDistVerifySpmd());
+  if (simplify) {
+    passes.addPass(dist::createDistSimplifyCollectives());
+    passes.addPass(dist::createDistVerifySpmd());
+  }
+  return passes.run(module);
+}
+
+/// max|y-o| / max|o|; infinity if one is NaN where the other is not.
+double errorOf(const HostTensor &found, const HostTensor &oracle) {
+  if (found.shape != oracle.shape)
+    return INFINITY;
+  double largest = 1e-300, worst = 0;
+  for (double value : oracle.reals)
+    largest = std::max(largest, std::abs(value));
+  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
+    if (!(std::isnan(a) && std::isnan(b)) && a != b)
+      worst = std::isnan(a) || std::isnan(b) ? INFINITY : std::max(worst, std::abs(a - b));
+  return found.integers == oracle.integers ? worst / largest : INFINITY;
+}
+
+std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text;
+}
+
+} // namespace
+
+// Random programs, meshes and annotations: shard by shard the same values, and
+// padding, which is NaN, never shows.
+TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
+  Context setup;
+  int count = volume(500, 6000), collectives = 0, masks = 0, localized = 0;
+  double worst = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    Random random(seed);
+    RandomProgram program = randomProgram(setup.context, random, random.between(2, 12));
+    ASSERT_TRUE(succeeded(verify(*program.module))) << "seed " << seed;
+    auto oracle = interpret(program.function, program.inputs);
+    ASSERT_TRUE(succeeded(oracle)) << "seed " << seed;
+    annotate(program, random);
+    std::string before = print(*program.module);
+    ASSERT_TRUE(succeeded(partition(*program.module, random.chance(60), random.chance(50))))
+        << "seed " << seed << "\n" << before;
+    program.function.walk([&](Operation *op) {
+      StringRef name = op->getName().getStringRef();
+      masks += name == "dist.mask";
+      localized += name == "dist.localize_index";
+      collectives += name.starts_with("dist.");
+    });
+    std::string why;
+    auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
+    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n" << before << print(*program.module);
+    for (auto [index, found, expected] : llvm::enumerate(*results, *oracle)) {
+      double error = errorOf(found, expected);
+      worst = std::max(worst, error);
+      ASSERT_LE(error, 1e-10) << "seed " << seed << ", result " << index << "\n"
+                              << before << print(*program.module);
+    }
+  }
+  std::printf("programs: %d seeds from 0, %d steps, %d masks, %d localized indices, worst error %g\n",
+              count, collectives, masks, localized, worst);
+  EXPECT_GE(collectives, 2 * count);
+  EXPECT_GE(masks, count / 10);
+  EXPECT_GE(localized, count / 50);
+}
