@@ -42,13 +42,21 @@ AxisCandidates::AxisCandidates(Block &program, const AxisSearchOptions &options)
     auto type = tensorType(value);
     auto &states = valueStates[value];
     states = {AxisSplit{}, AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1}};
+    if (!type)
+      return;
+    if (std::optional<AxisSplit> fixed = this->options.fixed ? this->options.fixed(value) : std::nullopt) {
+      if (!llvm::is_contained(states, *fixed))
+        states.push_back(*fixed);
+      fixedStates[value] = llvm::find(states, *fixed) - states.begin();
+    }
     auto cuts = valueCuts.find(value);
-    if (!type || cuts == valueCuts.end())
+    if (cuts == valueCuts.end())
       return;
     for (auto [dim, list] : llvm::enumerate(cuts->second))
       for (Cut cut : list) {
         AxisSplit split{AxisSplit::Kind::Sharded, static_cast<unsigned>(dim), cut.outer, cut.size};
-        if (!this->options.allowed || this->options.allowed(value, split))
+        if (!llvm::is_contained(states, split) &&
+            (!this->options.allowed || this->options.allowed(value, split)))
           states.push_back(split);
       }
   };
@@ -160,6 +168,11 @@ void AxisCandidates::closeCuts(Block &program) {
 
 ArrayRef<AxisSplit> AxisCandidates::states(Value value) const {
   return valueStates.find(value)->second;
+}
+
+std::optional<unsigned> AxisCandidates::fixedState(Value value) const {
+  auto found = fixedStates.find(value);
+  return found == fixedStates.end() ? std::nullopt : std::optional<unsigned>(found->second);
 }
 
 unsigned AxisCandidates::stateOf(Value value, const AxisSplit &split) const {

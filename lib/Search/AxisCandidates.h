@@ -22,6 +22,8 @@ public:
   AxisCandidates(mlir::Block &program, const AxisSearchOptions &options);
 
   llvm::ArrayRef<AxisSplit> states(mlir::Value value) const;
+  /// The state of a value that a person placed.
+  std::optional<unsigned> fixedState(mlir::Value value) const;
   llvm::SmallVector<AxisStrategy, 8> strategies(mlir::Operation *op) const;
 
 private:
@@ -48,6 +50,7 @@ private:
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Cuts, 8>> factorCuts;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Cuts, 4>> valueCuts;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<AxisSplit, 8>> valueStates;
+  llvm::DenseMap<mlir::Value, unsigned> fixedStates;
 };
 
 } // namespace weft

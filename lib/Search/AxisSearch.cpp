@@ -112,6 +112,11 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
   if (available & bit)
     return true;
   ArrayRef<AxisSplit> states = candidates.states(value);
+  std::optional<unsigned> fixed = candidates.fixedState(value);
+  if (available == 0 && fixed) {
+    available = 1u << *fixed;
+    return acquire(value, available, state, entry);
+  }
   if (available == 0) {
     if (states[state].kind == AxisSplit::Kind::Partial)
       return false;
@@ -122,7 +127,7 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
     return true;
   }
   // Arguments are read as they rest, or sliced.
-  if (isa<BlockArgument>(value) && !(available & 1u))
+  if (isa<BlockArgument>(value) && !(available & 1u) && !fixed)
     return false;
   Move best{kImpossible, 0};
   for (auto [index, from] : llvm::enumerate(states))
@@ -213,11 +218,21 @@ void Search::advance(Operation *op) {
       }
       if (!possible)
         continue;
+      SmallVector<uint32_t, 2> made;
+      for (auto [result, state] : llvm::zip(op->getResults(), strategy.results)) {
+        uint32_t &mask = made.emplace_back(1u << state);
+        if (std::optional<unsigned> fixed = candidates.fixedState(result)) {
+          possible &= acquire(result, mask, *fixed, entry);
+          mask = 1u << *fixed;
+        }
+      }
+      if (!possible)
+        continue;
       Frontier reached;
       for (unsigned index : kept)
         reached.push_back(masks[index]);
       for (unsigned index : keptResults)
-        reached.push_back(1u << strategy.results[index]);
+        reached.push_back(made[index]);
       auto [position, isNew] = known.try_emplace(reached, next.size());
       if (isNew) {
         nextFrontiers.push_back(std::move(reached));

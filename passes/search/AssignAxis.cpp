@@ -20,10 +20,49 @@ using namespace weft;
 
 namespace {
 
-/// Placements of a function's values on the other axes, and what is closed.
+/// The placement without `axis`.
+Placement withoutAxis(const Mesh &mesh, Placement placement, AxisId axis) {
+  for (DimPlacement &dim : placement.dims)
+    for (Part &part : dim)
+      llvm::erase(part.axes, axis);
+  llvm::erase_if(placement.partial, [&](const PartialAxis &p) { return p.axis == axis; });
+  return canonicalize(mesh, std::move(placement));
+}
+
+/// How a placement uses `axis`; nothing if that is no plain split, because
+/// another axis cuts the same part within it.
+std::optional<AxisSplit> splitOn(const Mesh &mesh, const Placement &placement, AxisId axis) {
+  for (const PartialAxis &partial : placement.partial)
+    if (partial.axis == axis)
+      return partial.kind == ReduceKind::Sum
+                 ? std::optional<AxisSplit>({AxisSplit::Kind::Partial, 0, 1, 1})
+                 : std::nullopt;
+  for (auto [d, dim] : llvm::enumerate(placement.dims)) {
+    int64_t outer = 1;
+    for (const Part &part : dim) {
+      if (llvm::is_contained(part.axes, axis)) {
+        ArrayRef<AxisId> major = ArrayRef<AxisId>(part.axes).drop_back();
+        int64_t blocks = mesh.groupSize(major);
+        if (part.axes.back() != axis || part.size % blocks != 0)
+          return std::nullopt;
+        return AxisSplit{AxisSplit::Kind::Sharded, static_cast<unsigned>(d), outer * blocks,
+                         part.size / blocks};
+      }
+      outer *= part.size;
+    }
+  }
+  return AxisSplit{};
+}
+
+/// Placements of a function's values, and which are closed. On `axis` only
+/// closed ones count: the search decides the others.
 class Placements {
 public:
-  Placements(func::FuncOp function, dist::MeshAttr mesh);
+  Placements(func::FuncOp function, dist::MeshAttr mesh, AxisId axis);
+
+  std::optional<AxisSplit> fixedSplit(Value value, AxisId axis) const {
+    return isClosed(value) ? splitOn(mesh.getValue(), of(value), axis) : std::nullopt;
+  }
 
   Placement of(Value value) const;
   bool isClosed(Value value) const { return closed.contains(value); }
@@ -36,7 +75,7 @@ private:
   DenseSet<Value> closed;
 };
 
-Placements::Placements(func::FuncOp function, dist::MeshAttr mesh) : mesh(mesh) {
+Placements::Placements(func::FuncOp function, dist::MeshAttr mesh, AxisId axis) : mesh(mesh) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (auto attr = function.getArgAttrOfType<dist::PlacementAttr>(number, dist::kPlacementAttr))
@@ -55,6 +94,9 @@ Placements::Placements(func::FuncOp function, dist::MeshAttr mesh) : mesh(mesh) 
         closed.insert(result);
     }
   }
+  for (auto &[value, placement] : known)
+    if (!isClosed(value))
+      placement = withoutAxis(mesh.getValue(), placement, axis);
 }
 
 Placement Placements::of(Value value) const {
@@ -121,15 +163,14 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
 
   void assign(func::FuncOp function, dist::MeshAttr meshAttr, AxisId id) {
     const Mesh &mesh = meshAttr.getValue();
-    Placements placements(function, meshAttr);
+    Placements placements(function, meshAttr, id);
     AxisSearchOptions options;
     options.axisSize = mesh.size(id);
     options.sequenceParallel = sequenceParallel;
     options.allowed = [&](Value value, const AxisSplit &split) {
-      Placement placement = placements.of(value);
-      return !llvm::is_contained(placement.usedAxes(), id) &&
-             addSplit(mesh, placement, id, split).has_value();
+      return addSplit(mesh, withoutAxis(mesh, placements.of(value), id), id, split).has_value();
     };
+    options.fixed = [&](Value value) { return placements.fixedSplit(value, id); };
     options.isState = [&](Value value) {
       auto argument = dyn_cast<BlockArgument>(value);
       return argument && function.getArgAttr(argument.getArgNumber(), nn::kSourceAttr);
@@ -137,23 +178,40 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
     AxisSearchResult result = searchAxis(function.front(), options);
 
     auto placed = [&](Value value, const AxisSplit &split) {
-      Placement placement = placements.of(value);
-      if (llvm::is_contained(placement.usedAxes(), id))
-        return placement;
+      Placement placement = withoutAxis(mesh, placements.of(value), id);
       return addSplit(mesh, placement, id, split).value_or(placement);
     };
     for (Operation &op : function.front())
-      if (auto uses = result.uses.find(&op); uses != result.uses.end() && !uses->second.empty()) {
-        SmallVector<Attribute> operands;
-        for (auto [operand, split] : llvm::zip(op.getOperands(), uses->second))
-          operands.push_back(dist::PlacementAttr::get(&getContext(), meshAttr, placed(operand, split)));
-        op.setAttr(dist::kOperandsAttr, ArrayAttr::get(&getContext(), operands));
-      }
+      if (auto uses = result.uses.find(&op); uses != result.uses.end())
+        settleOperands(op, meshAttr, uses->second, placed);
     for (auto &[value, split] : result.splits)
       if (!placements.isClosed(value))
         placements.set(value, placed(value, split));
     placements.write(function);
 
+    report(function, mesh, id, result);
+  }
+
+  /// Says on the op how it reads its operands, unless the other axes' splits,
+  /// which were found separately, make that inconsistent: then inserting
+  /// reshards chooses.
+  void settleOperands(Operation &op, dist::MeshAttr mesh, ArrayRef<AxisSplit> splits,
+                      function_ref<Placement(Value, const AxisSplit &)> placed) {
+    auto shardable = dyn_cast<ShardableOpInterface>(op);
+    if (!shardable || splits.empty())
+      return;
+    SmallVector<Placement> operands;
+    SmallVector<Attribute> attributes;
+    for (auto [operand, split] : llvm::zip(op.getOperands(), splits)) {
+      operands.push_back(placed(operand, split));
+      attributes.push_back(dist::PlacementAttr::get(&getContext(), mesh, operands.back()));
+    }
+    auto partialRules = [&](ReduceKind kind) { return shardable.getPartialRules(kind); };
+    if (shardingFromOperands(mesh.getValue(), shardable.getOwnFactorRule(), partialRules, operands))
+      op.setAttr(dist::kOperandsAttr, ArrayAttr::get(&getContext(), attributes));
+  }
+
+  void report(func::FuncOp function, const Mesh &mesh, AxisId id, const AxisSearchResult &result) {
     remark::analysis(function.getLoc(), remark::RemarkOpts::name("axis").category("dist-assign-axis"))
         << "axis \"" << mesh.axes[id].name << "\": " << remark::metric("collectives", result.numCollectives)
         << " collectives move " << remark::metric("bytes", static_cast<int64_t>(result.bytesMoved))

@@ -8,6 +8,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
+#include <optional>
 
 namespace weft {
 
@@ -39,6 +40,8 @@ struct AxisSearchOptions {
   /// Whether a value may be split so, given how other axes split it already.
   /// Absent: always.
   std::function<bool(mlir::Value, const AxisSplit &)> allowed;
+  /// The split that a person gave a value. Absent, or nothing: free.
+  std::function<std::optional<AxisSplit>(mlir::Value)> fixed;
   /// Whether a program argument is state (weights), which the axis is there to
   /// split. Absent: none is.
   std::function<bool(mlir::Value)> isState;
