@@ -15,6 +15,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/dist/Passes.h"
 #include "passes/nn/Passes.h"
+#include "passes/onnx/Passes.h"
 #include "passes/search/Passes.h"
 #include "passes/rt/Passes.h"
 
@@ -31,6 +32,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
 void weft::registerAllPasses() {
   dist::registerDistPasses();
   registerNnPasses();
+  onnx::registerWeftOnnxPasses();
   registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -1,0 +1,92 @@
+// The pass around the conversion, and the parsing of its bindings.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/Passes.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Support/Npy.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::onnx {
+#define GEN_PASS_DEF_CONVERTONNXTONN
+#include "passes/onnx/Passes.h.inc"
+} // namespace weft::onnx
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+
+/// Splits at commas that no backslash escapes.
+static SmallVector<std::string> splitItems(llvm::StringRef text) {
+  SmallVector<std::string> items(1);
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size())
+      items.back() += text[++i];
+    else if (text[i] == ',')
+      items.emplace_back();
+    else
+      items.back() += text[i];
+  }
+  return items;
+}
+
+FailureOr<Bindings>
+weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
+                          llvm::function_ref<InFlightDiagnostic()> emitError) {
+  Bindings bindings;
+  bool sound = true;
+  for (const std::string &item : splitItems(text)) {
+    if (item.empty())
+      continue;
+    auto [name, value] = llvm::StringRef(item).split('=');
+    int64_t extent = 0;
+    if (value.consume_front("@")) {
+      llvm::Expected<HostTensor> tensor = readNpy(value, context);
+      if (tensor) {
+        bindings.inputs[name] = std::move(*tensor);
+        continue;
+      }
+      emitError() << "--bind " << name << ": "
+                  << llvm::toString(tensor.takeError());
+      sound = false;
+    } else if (name.empty() || value.getAsInteger(10, extent) || extent < 0) {
+      emitError() << "--bind needs NAME=EXTENT or INPUT=@FILE.npy, found '"
+                  << item << "'";
+      sound = false;
+    } else {
+      bindings.dims[name] = extent;
+    }
+  }
+  if (!sound)
+    return failure();
+  return bindings;
+}
+
+namespace {
+struct ConvertOnnxToNn
+    : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
+  using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
+  explicit ConvertOnnxToNn(const Bindings &bindings) : given(bindings) {}
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto parsed =
+        parseBindings(bind, &getContext(), [&] { return module.emitError(); });
+    if (failed(parsed))
+      return signalPassFailure();
+    for (const auto &dim : given.dims)
+      parsed->dims[dim.getKey()] = dim.getValue();
+    for (const auto &input : given.inputs)
+      parsed->inputs[input.getKey()] = input.getValue();
+    if (failed(convertOnnxToNn(module, *parsed)))
+      signalPassFailure();
+  }
+
+  Bindings given;
+};
+} // namespace
+
+std::unique_ptr<Pass>
+weft::onnx::createConvertOnnxToNn(const Bindings &bindings) {
+  return std::make_unique<ConvertOnnxToNn>(bindings);
+}

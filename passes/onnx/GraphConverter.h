@@ -1,0 +1,80 @@
+// Walks an ONNX graph in order and builds the `nn` function from it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_ONNX_GRAPHCONVERTER_H
+#define WEFT_PASSES_ONNX_GRAPHCONVERTER_H
+
+#include "passes/onnx/OnnxToNn.h"
+#include "passes/onnx/Registry.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::onnx {
+
+/// Model-local functions are inlined and constant `If`s resolved by walking
+/// into them, not by rewriting the IR first, because the body of a function has
+/// its own imports of operator sets.
+class GraphConverter {
+public:
+  GraphConverter(mlir::ModuleOp module, const Bindings &bindings);
+
+  /// The function, not yet in place of the graph; null if anything failed.
+  mlir::func::FuncOp convert();
+
+private:
+  /// Where nodes stand: the versions and attributes that hold there.
+  struct Scope {
+    FunctionOp function;                        // null in the main graph
+    const AttributeScope *attributes = nullptr; // of the call
+    std::string prefix;                         // names of the calls
+    unsigned depth = 0;
+  };
+
+  void convertInputs(GraphOp graph);
+  std::optional<mlir::RankedTensorType>
+  bindType(llvm::StringRef name, mlir::Type declared, mlir::Location loc);
+  void addInput(llvm::StringRef name, mlir::BlockArgument argument,
+                mlir::Location loc);
+  void bindInput(llvm::StringRef name, const HostTensor &tensor,
+                 mlir::BlockArgument argument, mlir::Location loc);
+
+  mlir::Value materialize(TensorAttr tensor, llvm::StringRef name,
+                          bool quantized, mlir::Location loc);
+  mlir::Value addState(TensorAttr tensor, llvm::StringRef name,
+                       mlir::Location loc);
+
+  void convertBlock(mlir::Block &block, const Scope &scope);
+  void convertNode(NodeOp node, const Scope &scope);
+  void convertCall(NodeOp node, FunctionOp function, const Scope &scope);
+  void convertIf(NodeOp node, const Scope &scope);
+  std::optional<int64_t> opsetOf(NodeOp node, const Scope &scope);
+  mlir::Location locationOf(NodeOp node, const Scope &scope);
+  void setResults(NodeOp node, llvm::ArrayRef<mlir::Value> results,
+                  mlir::Location loc);
+  llvm::SmallVector<mlir::Value> lookup(mlir::ValueRange values);
+  /// Looks up the node's inputs; false if one of them failed to convert.
+  bool lookupInputs(NodeOp node, llvm::SmallVectorImpl<mlir::Value> &inputs);
+
+  void finish(GraphOp graph);
+  void removeDead();
+  mlir::InFlightDiagnostic error(mlir::Location loc);
+
+  mlir::ModuleOp module;
+  const Bindings &bindings;
+  mlir::OpBuilder builder;
+  mlir::func::FuncOp function;
+  NnBuilder b;
+  /// Values not here failed, and what reads them is skipped.
+  llvm::DenseMap<mlir::Value, mlir::Value> values;
+  /// Arguments of functions for which the call at hand gives nothing.
+  llvm::DenseSet<mlir::Value> absent;
+  /// Attributes and, for state, contents of the function's arguments.
+  llvm::SmallVector<mlir::DictionaryAttr> argumentAttrs;
+  llvm::DenseMap<mlir::BlockArgument, TensorAttr> states;
+  unsigned numInputs = 0;
+  size_t numNodes = 0;
+  bool failed = false;
+};
+
+} // namespace weft::onnx
+
+#endif // WEFT_PASSES_ONNX_GRAPHCONVERTER_H

@@ -1,0 +1,181 @@
+// Builds `nn` ops with numpy's broadcasting, folding what is known at once.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_ONNX_NNBUILDER_H
+#define WEFT_PASSES_ONNX_NNBUILDER_H
+
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Interfaces/HostTensor.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace weft::onnx {
+
+/// Every method that makes a value returns null if an operand is null or the
+/// shapes do not fit; the first reason is kept. So a handler of an operator
+/// reads like its formula, and whoever called it looks at the end.
+///
+/// An op whose operands are all constants is evaluated by its own reference
+/// method and replaced by a constant. This is what makes the shape arithmetic
+/// of exporters vanish: a `Shape` is a constant, and all that follows folds.
+class NnBuilder {
+public:
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+  using Shape = llvm::ArrayRef<int64_t>;
+
+  NnBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  /// The bytes of a program argument that is state with known contents.
+  std::function<std::optional<HostTensor>(mlir::BlockArgument)> readArgument;
+
+  /// Keeps the first message; returns null.
+  Value fail(const llvm::Twine &text);
+  bool hasFailed() const { return !message.empty(); }
+  std::string takeMessage() { return std::exchange(message, std::string()); }
+
+  //===--- Types ----------------------------------------------------------===//
+
+  static mlir::RankedTensorType typeOf(Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType());
+  }
+  static Shape shapeOf(Value value) { return typeOf(value).getShape(); }
+  static int64_t rankOf(Value value) { return typeOf(value).getRank(); }
+  static Type elementOf(Value value) { return typeOf(value).getElementType(); }
+  static bool isFloat(Value value) {
+    return llvm::isa<mlir::FloatType>(elementOf(value));
+  }
+  static bool isBool(Value value) { return elementOf(value).isInteger(1); }
+  static bool isUnsigned(Value value) {
+    return elementOf(value).isUnsignedInteger();
+  }
+  static int64_t sizeOf(Shape shape);
+  Type f32() { return builder.getF32Type(); }
+  Type i64() { return builder.getI64Type(); }
+  Type i1() { return builder.getI1Type(); }
+
+  //===--- Constants ------------------------------------------------------===//
+
+  Value constant(const HostTensor &tensor);
+  Value constant(mlir::ElementsAttr elements);
+  /// One dim of integers.
+  Value integers(Shape values, Type element = {});
+  /// All elements equal; rounded to `element`.
+  Value full(Shape shape, Type element, double value);
+  Value fullLike(Value like, double value);
+  /// The value if it is known at compile time, following uses back to constants
+  /// and to the bytes of state.
+  std::optional<HostTensor> known(Value value);
+  /// The same for a value that is a constant already: no work, no file read.
+  static bool isConstant(Value value);
+
+  //===--- Elementwise ----------------------------------------------------===//
+
+  template <typename Op> Value unary(Value x) { return make<Op>(x); }
+  template <typename Op> Value binary(Value x, Value y) {
+    std::tie(x, y) = broadcastPair(x, y);
+    return make<Op>(x, y);
+  }
+  Value add(Value x, Value y) { return binary<nn::AddOp>(x, y); }
+  Value sub(Value x, Value y) { return binary<nn::SubOp>(x, y); }
+  Value mul(Value x, Value y) { return binary<nn::MulOp>(x, y); }
+  Value div(Value x, Value y) { return binary<nn::DivOp>(x, y); }
+  Value max(Value x, Value y) { return binary<nn::MaxOp>(x, y); }
+  Value min(Value x, Value y) { return binary<nn::MinOp>(x, y); }
+  /// With a number in place of the second operand.
+  Value add(Value x, double y) { return x ? add(x, fullLike(x, y)) : x; }
+  Value mul(Value x, double y) { return x ? mul(x, fullLike(x, y)) : x; }
+  Value max(Value x, double y) { return x ? max(x, fullLike(x, y)) : x; }
+  Value min(Value x, double y) { return x ? min(x, fullLike(x, y)) : x; }
+  Value compare(nn::CompareKind kind, Value x, Value y);
+  Value compare(nn::CompareKind kind, Value x, double y) {
+    return x ? compare(kind, x, fullLike(x, y)) : x;
+  }
+  Value select(Value condition, Value onTrue, Value onFalse);
+  /// Nothing if the type is already that.
+  Value cast(Value x, Type element);
+
+  //===--- Layout ---------------------------------------------------------===//
+
+  Value reshape(Value x, Shape shape);
+  /// By numpy's rule: aligned at the last dim, dims of size 1 repeat.
+  Value broadcastTo(Value x, Shape shape);
+  /// Operand dim i becomes result dim dims[i] (`nn.broadcast`).
+  Value broadcastDims(Value x, Shape shape, Shape dims);
+  std::pair<Value, Value> broadcastPair(Value x, Value y);
+  std::optional<llvm::SmallVector<int64_t>> broadcastShape(Shape x, Shape y);
+  Value transpose(Value x, Shape permutation);
+  Value reverse(Value x, Shape dims);
+  Value slice(Value x, Shape starts, Shape sizes, Shape strides);
+  Value sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
+                 int64_t stride = 1);
+  Value concat(llvm::ArrayRef<Value> inputs, int64_t dim);
+  Value pad(Value x, Shape low, Shape high, double value);
+  /// New dims of size 1, at these places of the result.
+  Value unsqueeze(Value x, Shape dims);
+  Value squeeze(Value x, Shape dims);
+  Value iota(int64_t size, Type element = {});
+  /// 0, 1, 2, ... along `dim` of a value of that shape.
+  Value iotaAlong(Shape shape, int64_t dim, Type element = {});
+
+  //===--- Reductions and products ----------------------------------------===//
+
+  Value reduce(ReduceKind kind, Value x, Shape dims, bool keep);
+  Value mean(Value x, Shape dims, bool keep);
+  Value contract(Value x, Value y, Shape xLabels, Shape yLabels,
+                 Shape resultLabels);
+  /// numpy's matmul, batch dims broadcast.
+  Value matmul(Value x, Value y);
+  /// Rows `indices` of `x` along `dim`; index values are within range.
+  Value take(Value x, Value indices, int64_t dim);
+  Value softmax(Value x, int64_t dim, bool log = false);
+  /// Over the dims from `dim` on; `bias` may be null.
+  Value layerNorm(Value x, Value scale, Value bias, int64_t dim,
+                  double epsilon);
+  Value rmsNorm(Value x, Value scale, int64_t dim, double epsilon);
+  /// Negative indices count from `size`.
+  Value wrapIndices(Value indices, int64_t size);
+
+  //===--- Any op ---------------------------------------------------------===//
+
+  template <typename Op, typename... Args>
+  mlir::Operation *makeOp(Args &&...args) {
+    if ((isNull(args) || ...))
+      return nullptr;
+    return Op::create(builder, loc, std::forward<Args>(args)...).getOperation();
+  }
+  template <typename Op, typename... Args> Value make(Args &&...args) {
+    llvm::SmallVector<Value> results =
+        settle(makeOp<Op>(std::forward<Args>(args)...));
+    return results.empty() ? Value() : results.front();
+  }
+  /// Verifies and folds a new op; no results if it was null or wrong.
+  llvm::SmallVector<Value> settle(mlir::Operation *op);
+
+  static llvm::SmallVector<int64_t> range(int64_t begin, int64_t end);
+
+private:
+  static bool isNull(Value value) { return !value; }
+  static bool isNull(llvm::ArrayRef<Value> values) {
+    return llvm::is_contained(values, Value());
+  }
+  template <typename T> static bool isNull(const T &) { return false; }
+
+  mlir::LogicalResult verifyNew(mlir::Operation *op);
+  bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
+  std::optional<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op);
+
+  std::string message;
+  llvm::DenseMap<Value, HostTensor> knownValues;
+};
+
+} // namespace weft::onnx
+
+#endif // WEFT_PASSES_ONNX_NNBUILDER_H

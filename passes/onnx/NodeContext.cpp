@@ -1,0 +1,201 @@
+// Attribute and operand look-ups of the node at hand.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/NodeContext.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+
+static std::string describe(NodeOp node, unsigned index) {
+  std::string text = "input " + std::to_string(index);
+  if (index >= node.getInputs().size())
+    return text;
+  Value value = node.getInputs()[index];
+  if (auto producer = value.getDefiningOp<NodeOp>())
+    return text + " ('" +
+           producer.getOutputName(cast<OpResult>(value).getResultNumber())
+               .str() +
+           "')";
+  if (auto initializer = value.getDefiningOp<InitializerOp>()) {
+    if (StringAttr name = initializer.getValue().getName())
+      return text + " ('" + name.str() + "')";
+  }
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    if (auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp()))
+      if (auto info = dyn_cast<ValueInfoAttr>(
+              graph.getInfo().getInputs()[argument.getArgNumber()]))
+        if (info.getName())
+          return text + " ('" + info.getName().str() + "')";
+  return text;
+}
+
+Value NodeContext::in(unsigned index) {
+  return has(index) ? inputs[index]
+                    : fail("input " + llvm::Twine(index) + " is missing");
+}
+
+bool NodeContext::wants(unsigned index) {
+  return index < node.getNumResults() && !node.getResult(index).use_empty();
+}
+
+AttributeAttr NodeContext::attribute(llvm::StringRef name) {
+  AttributeAttr attribute = node.getAttribute(name);
+  if (!attribute || !attribute.getRef())
+    return attribute;
+  if (!scope)
+    return AttributeAttr();
+  auto found = scope->find(attribute.getRef().getValue());
+  return found == scope->end() ? AttributeAttr() : found->second;
+}
+
+int64_t NodeContext::integer(llvm::StringRef name, int64_t otherwise) {
+  AttributeAttr found = attribute(name);
+  if (!found || found.getKind() != AttributeKind::Int)
+    return otherwise;
+  auto value = dyn_cast_or_null<IntegerAttr>(found.getValue());
+  return value ? value.getInt() : 0;
+}
+
+double NodeContext::real(llvm::StringRef name, double otherwise) {
+  AttributeAttr found = attribute(name);
+  if (!found || found.getKind() != AttributeKind::Float)
+    return otherwise;
+  auto value = dyn_cast_or_null<FloatAttr>(found.getValue());
+  return value ? value.getValueAsDouble() : 0.0;
+}
+
+llvm::StringRef NodeContext::text(llvm::StringRef name,
+                                  llvm::StringRef otherwise) {
+  AttributeAttr found = attribute(name);
+  if (!found || found.getKind() != AttributeKind::String)
+    return otherwise;
+  auto value = dyn_cast_or_null<StringAttr>(found.getValue());
+  return value ? value.getValue() : "";
+}
+
+std::optional<SmallVector<int64_t>>
+NodeContext::integers(llvm::StringRef name) {
+  AttributeAttr found = attribute(name);
+  if (!found || found.getKind() != AttributeKind::Ints)
+    return std::nullopt;
+  auto value = dyn_cast_or_null<DenseI64ArrayAttr>(found.getValue());
+  return value ? llvm::to_vector(value.asArrayRef()) : SmallVector<int64_t>();
+}
+
+std::optional<SmallVector<double>> NodeContext::reals(llvm::StringRef name) {
+  AttributeAttr found = attribute(name);
+  if (!found || found.getKind() != AttributeKind::Floats)
+    return std::nullopt;
+  SmallVector<double> values;
+  if (auto value = dyn_cast_or_null<DenseF32ArrayAttr>(found.getValue()))
+    values.append(value.asArrayRef().begin(), value.asArrayRef().end());
+  return values;
+}
+
+TensorAttr NodeContext::tensor(llvm::StringRef name) {
+  AttributeAttr found = attribute(name);
+  return found ? dyn_cast_or_null<TensorAttr>(found.getValue()) : TensorAttr();
+}
+
+std::optional<HostTensor> NodeContext::known(unsigned index) {
+  Value value = in(index);
+  if (!value)
+    return std::nullopt;
+  std::optional<HostTensor> tensor = b.known(value);
+  if (!tensor)
+    fail(describe(node, index) + " must be known at compile time; give it with "
+                                 "--bind INPUT=@FILE.npy, or bind the "
+                                 "graph inputs that it is computed from");
+  return tensor;
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::knownIntegers(unsigned index) {
+  std::optional<HostTensor> tensor = known(index);
+  if (!tensor)
+    return std::nullopt;
+  if (tensor->isFloat()) {
+    fail(describe(node, index) + " must hold integers");
+    return std::nullopt;
+  }
+  return SmallVector<int64_t>(tensor->integers.begin(), tensor->integers.end());
+}
+
+std::optional<SmallVector<int64_t>>
+NodeContext::integersOf(llvm::StringRef name, unsigned index) {
+  if (auto values = integers(name))
+    return values;
+  return has(index) ? knownIntegers(index) : std::nullopt;
+}
+
+std::optional<double> NodeContext::knownScalar(unsigned index,
+                                               double otherwise) {
+  if (!has(index))
+    return otherwise;
+  std::optional<HostTensor> tensor = known(index);
+  if (!tensor)
+    return std::nullopt;
+  if (tensor->size() != 1) {
+    fail(describe(node, index) + " must have one element");
+    return std::nullopt;
+  }
+  return tensor->isFloat() ? tensor->reals[0]
+                           : static_cast<double>(tensor->integers[0]);
+}
+
+std::optional<int64_t> NodeContext::normalize(int64_t axis, int64_t rank,
+                                              bool pastEnd) {
+  if (axis >= -rank && axis < rank + pastEnd)
+    return axis < 0 ? axis + rank : axis;
+  fail("axis " + llvm::Twine(axis) + " is out of range for tensor rank " +
+       llvm::Twine(rank));
+  return std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>>
+NodeContext::normalize(llvm::ArrayRef<int64_t> axes, int64_t rank) {
+  SmallVector<int64_t> result;
+  for (int64_t axis : axes) {
+    std::optional<int64_t> normal = normalize(axis, rank);
+    if (!normal)
+      return std::nullopt;
+    if (llvm::is_contained(result, *normal)) {
+      fail("axis " + llvm::Twine(axis) + " is listed twice");
+      return std::nullopt;
+    }
+    result.push_back(*normal);
+  }
+  return result;
+}
+
+Type weft::onnx::elementTypeOf(MLIRContext *context, int64_t dataType) {
+  Builder b(context);
+  switch (dataType) {
+  case 1:
+    return b.getF32Type();
+  case 2:
+    return b.getIntegerType(8, /*isSigned=*/false);
+  case 3:
+    return b.getI8Type();
+  case 4:
+    return b.getIntegerType(16, false);
+  case 5:
+    return b.getI16Type();
+  case 6:
+    return b.getI32Type();
+  case 7:
+    return b.getI64Type();
+  case 9:
+    return b.getI1Type();
+  case 10:
+    return b.getF16Type();
+  case 11:
+    return b.getF64Type();
+  case 12:
+    return b.getIntegerType(32, false);
+  case 13:
+    return b.getIntegerType(64, false);
+  case 16:
+    return b.getBF16Type();
+  }
+  return Type();
+}

@@ -1,0 +1,35 @@
+// From the `onnx` dialect to `nn`: bindings, and the walk over the graph.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_ONNX_ONNXTONN_H
+#define WEFT_PASSES_ONNX_ONNXTONN_H
+
+#include "weft/Interfaces/HostTensor.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace weft::onnx {
+
+/// What `--bind` says: extents of symbolic dims, and inputs made constants.
+struct Bindings {
+  /// By the name of the dim, or `INPUT[i]` for dim i of an input.
+  llvm::StringMap<int64_t> dims;
+  /// By the name of the input.
+  llvm::StringMap<HostTensor> inputs;
+};
+
+/// Parses `batch=8,seq=128,INPUT=@FILE.npy`; names split at the first `=`,
+/// commas in names are escaped by `\`. Reports all that is wrong.
+mlir::FailureOr<Bindings>
+parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
+              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Replaces the model in `module` by `func.func @forward` on `nn` ops. Reports
+/// every node that cannot be converted, then fails, leaving the model as it
+/// was.
+mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module,
+                                    const Bindings &bindings);
+
+} // namespace weft::onnx
+
+#endif // WEFT_PASSES_ONNX_ONNXTONN_H

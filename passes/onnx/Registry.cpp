@@ -1,0 +1,89 @@
+// Look-up of operators by version, with reasons for those not found.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/Registry.h"
+
+using namespace weft::onnx;
+
+const Registry &Registry::get() {
+  static const Registry registry = [] {
+    Registry made;
+    for (auto family :
+         {registerElementwise, registerActivations, registerShapes,
+          registerLayout, registerReductions, registerProducts, registerEinsum,
+          registerConvolutions, registerPools, registerNormalizations,
+          registerIndexing, registerResize, registerAttention, registerLosses,
+          registerQuantization, registerSearch, registerOptimizers,
+          registerContrib})
+      family(made);
+    constexpr const char *shapes =
+        "its result has a shape that depends on data";
+    for (const char *op : {"NonMaxSuppression", "StringSplit"})
+      made.refuse(op, shapes);
+    for (const char *op : {"Loop", "Scan"})
+      made.refuse(
+          op,
+          "loops are not compiled; export the model with the loop unrolled");
+    for (const char *op : {"RNN", "LSTM", "GRU"})
+      made.refuse(op,
+                  "recurrent layers are not compiled; export them unrolled");
+    for (const char *op :
+         {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
+          "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",
+          "ConcatFromSequence", "Optional", "OptionalGetElement",
+          "OptionalHasElement"})
+      made.refuse(
+          op,
+          "sequences and optional values are not compiled; only tensors are");
+    for (const char *op : {"StringNormalizer", "TfIdfVectorizer",
+                           "StringConcat", "RegexFullMatch"})
+      made.refuse(op, "strings are not compiled");
+    for (const char *op : {"Multinomial", "RandomNormal", "RandomNormalLike",
+                           "RandomUniform", "RandomUniformLike", "Bernoulli"})
+      made.refuse(op, "random numbers are not compiled into inference "
+                      "programs; make them an input");
+    return made;
+  }();
+  return registry;
+}
+
+void Registry::add(llvm::StringRef op, int64_t from, int64_t to,
+                   Handler handler, llvm::StringRef domain) {
+  entries[{domain.str(), op.str()}].push_back({from, to, std::move(handler)});
+}
+
+void Registry::refuse(llvm::StringRef op, llvm::StringRef reason) {
+  refused[op.str()] = reason.str();
+}
+
+const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op,
+                              int64_t version, std::string &problem) const {
+  auto name = [&] {
+    return "operator '" + op.str() + "' of " +
+           (domain.empty() ? std::string("opset ")
+                           : "domain '" + domain.str() + "', version ") +
+           std::to_string(version);
+  };
+  auto found = entries.find({domain.str(), op.str()});
+  if (found == entries.end()) {
+    problem = name() + " is not supported";
+    auto reason = refused.find(op.str());
+    if (domain.empty() && reason != refused.end())
+      problem += ": " + reason->second;
+    return nullptr;
+  }
+  int64_t oldest = found->second.front().from, newest = 0;
+  for (const Entry &entry : found->second) {
+    oldest = std::min(oldest, entry.from);
+    newest = std::max(newest, entry.to);
+    if (version >= entry.from && version <= entry.to)
+      return &entry.handler;
+  }
+  if (version > newest)
+    problem = name() + " is newer than " + std::to_string(newest) +
+              ", the newest whose definition is supported; export the model "
+              "with that opset";
+  else
+    problem = name() + " is not supported; its definition is from opset " +
+              std::to_string(oldest);
+  return nullptr;
+}

@@ -1,0 +1,198 @@
+// Activation functions and softmax in its two definitions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/Registry.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+using nn::CompareKind;
+
+static Results relu(NodeContext &n) { return {n.b.max(n.in(0), 0.0)}; }
+
+static Value whereNegative(NodeContext &n, Value x, Value negative,
+                           Value otherwise) {
+  return n.b.select(n.b.compare(CompareKind::Lt, x, 0.0), negative, otherwise);
+}
+
+static Results leakyRelu(NodeContext &n) {
+  Value x = n.in(0);
+  return {whereNegative(n, x, n.b.mul(x, n.real("alpha", 0.01)), x)};
+}
+
+static Results pRelu(NodeContext &n) {
+  Value x = n.in(0), slope = n.in(1);
+  if (!x || !slope)
+    return {};
+  // Before opset 7 a vector was one slope a channel.
+  if (n.opset < 7 && n.b.rankOf(slope) == 1 && n.b.rankOf(x) > 1 &&
+      n.b.shapeOf(slope)[0] == n.b.shapeOf(x)[1])
+    slope = n.b.broadcastDims(slope, n.b.shapeOf(x), {1});
+  return {whereNegative(n, x,
+                        n.b.mul(x, n.b.broadcastTo(slope, n.b.shapeOf(x))), x)};
+}
+
+/// scale * (x, or alpha (e^x - 1) where x is negative).
+static Value elu(NodeContext &n, double alpha) {
+  Value x = n.in(0);
+  return whereNegative(n, x, n.b.mul(n.b.unary<nn::Expm1Op>(x), alpha), x);
+}
+
+static Results eluOp(NodeContext &n) { return {elu(n, n.real("alpha", 1.0))}; }
+
+static Results selu(NodeContext &n) {
+  Value inner = elu(n, n.real("alpha", 1.67326319217681884765625));
+  return {n.b.mul(inner, n.real("gamma", 1.05070102214813232421875))};
+}
+
+static Results celu(NodeContext &n) {
+  Value x = n.in(0);
+  double alpha = n.real("alpha", 1.0);
+  if (!x)
+    return {};
+  Value scaled = n.b.div(x, n.b.fullLike(x, alpha));
+  return {
+      n.b.add(n.b.max(x, 0.0),
+              n.b.min(n.b.mul(n.b.unary<nn::Expm1Op>(scaled), alpha), 0.0))};
+}
+
+static Value hardSigmoid(NodeContext &n, double alpha, double beta) {
+  Value x = n.in(0);
+  return n.b.max(n.b.min(n.b.add(n.b.mul(x, alpha), beta), 1.0), 0.0);
+}
+
+static Results hardSigmoidOp(NodeContext &n) {
+  return {hardSigmoid(n, n.real("alpha", 0.2), n.real("beta", 0.5))};
+}
+
+static Results hardSwish(NodeContext &n) {
+  return {n.b.mul(n.in(0), hardSigmoid(n, 1.0 / 6, 0.5))};
+}
+
+/// log(1 + e^x) without overflow.
+static Value softplus(NodeContext &n) {
+  Value x = n.in(0);
+  Value small =
+      n.b.unary<nn::ExpOp>(n.b.unary<nn::NegateOp>(n.b.unary<nn::AbsOp>(x)));
+  return n.b.add(n.b.max(x, 0.0), n.b.unary<nn::Log1pOp>(small));
+}
+
+static Results softplusOp(NodeContext &n) { return {softplus(n)}; }
+
+static Results softsign(NodeContext &n) {
+  Value x = n.in(0);
+  return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), 1.0))};
+}
+
+static Results mish(NodeContext &n) {
+  return {n.b.mul(n.in(0), n.b.unary<nn::TanhOp>(softplus(n)))};
+}
+
+static Results thresholdedRelu(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x)
+    return {};
+  return {n.b.select(n.b.compare(CompareKind::Gt, x, n.real("alpha", 1.0)), x,
+                     n.b.fullLike(x, 0))};
+}
+
+static Results shrink(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x)
+    return {};
+  double lambda = n.real("lambd", 0.5), bias = n.real("bias", 0.0);
+  Value above = n.b.select(n.b.compare(CompareKind::Gt, x, lambda),
+                           n.b.add(x, -bias), n.b.fullLike(x, 0));
+  return {n.b.select(n.b.compare(CompareKind::Lt, x, -lambda), n.b.add(x, bias),
+                     above)};
+}
+
+static Results gelu(NodeContext &n) {
+  llvm::StringRef approximate = n.text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    return {n.fail("'approximate' must be none or tanh")};
+  return {n.b.make<nn::GeluOp>(n.in(0), approximate == "tanh")};
+}
+
+static Results swish(NodeContext &n) {
+  double alpha = n.real("alpha", 1.0);
+  Value x = n.in(0);
+  if (alpha == 1.0)
+    return {n.b.unary<nn::SiluOp>(x)};
+  return {n.b.mul(x, n.b.unary<nn::SigmoidOp>(n.b.mul(x, alpha)))};
+}
+
+/// Before opset 13 the dims from `axis` on were one.
+static Value flattenFrom(NodeContext &n, Value x, int64_t axis) {
+  NnBuilder::Shape shape = n.b.shapeOf(x);
+  return n.b.reshape(x, {n.b.sizeOf(shape.take_front(axis)),
+                         n.b.sizeOf(shape.drop_front(axis))});
+}
+
+template <bool log> static Results softmax(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x)
+    return {};
+  std::optional<int64_t> axis = n.axis(-1);
+  return {axis ? n.b.softmax(x, *axis, log) : Value()};
+}
+
+template <bool log> static Results softmaxFlat(NodeContext &n) {
+  Value x = n.in(0);
+  std::optional<int64_t> axis = x ? n.axis(1) : std::nullopt;
+  if (!axis)
+    return {};
+  // The last dim alone is the same in both definitions.
+  if (*axis == n.b.rankOf(x) - 1)
+    return {n.b.softmax(x, *axis, log)};
+  return {n.b.reshape(n.b.softmax(flattenFrom(n, x, *axis), 1, log),
+                      n.b.shapeOf(x))};
+}
+
+/// One at the first maximum along `axis`, zero elsewhere.
+static Value hardmaxAlong(NodeContext &n, Value x, int64_t axis) {
+  if (!x)
+    return x;
+  SmallVector<int64_t> kept(n.b.shapeOf(x));
+  kept.erase(kept.begin() + axis);
+  Value first = n.b.make<nn::ArgReduceOp>(
+      RankedTensorType::get(kept, n.b.i64()), ReduceKind::Max, x, axis, false);
+  Value isFirst =
+      n.b.compare(CompareKind::Eq, n.b.iotaAlong(n.b.shapeOf(x), axis),
+                  n.b.unsqueeze(first, {axis}));
+  return n.b.cast(isFirst, n.b.elementOf(x));
+}
+
+static Results hardmax(NodeContext &n) {
+  Value x = n.in(0);
+  std::optional<int64_t> axis =
+      x ? n.axis(n.opset < 13 ? 1 : -1) : std::nullopt;
+  if (!axis)
+    return {};
+  if (n.opset >= 13)
+    return {hardmaxAlong(n, x, *axis)};
+  return {n.b.reshape(hardmaxAlong(n, flattenFrom(n, x, *axis), 1),
+                      n.b.shapeOf(x))};
+}
+
+void weft::onnx::registerActivations(Registry &r) {
+  r.add("Relu", relu);
+  r.add("LeakyRelu", leakyRelu);
+  r.add("PRelu", pRelu);
+  r.add("Elu", eluOp);
+  r.add("Selu", selu);
+  r.add("Celu", celu);
+  r.add("HardSigmoid", hardSigmoidOp);
+  r.add("HardSwish", hardSwish);
+  r.add("Softplus", softplusOp);
+  r.add("Softsign", softsign);
+  r.add("Mish", mish);
+  r.add("ThresholdedRelu", thresholdedRelu);
+  r.add("Shrink", shrink);
+  r.addSince("Gelu", 20, gelu);
+  r.addSince("Swish", 24, swish);
+  r.add("Softmax", 1, 12, softmaxFlat<false>);
+  r.addSince("Softmax", 13, softmax<false>);
+  r.add("LogSoftmax", 1, 12, softmaxFlat<true>);
+  r.addSince("LogSoftmax", 13, softmax<true>);
+  r.add("Hardmax", hardmax);
+}

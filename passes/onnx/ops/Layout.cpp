@@ -1,0 +1,423 @@
+// Operators that move elements without looking at them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/Registry.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+
+/// 0 copies the extent (unless `allowzero`), one -1 takes the rest.
+static Results reshape(NodeContext &n) {
+  Value x = n.in(0);
+  auto wanted = n.integersOf("shape", 1);
+  if (!x || !wanted)
+    return {};
+  bool zeroIsZero = n.integer("allowzero", 0);
+  SmallVector<int64_t> shape(*wanted);
+  int64_t rest = -1, product = 1;
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    if (extent == 0 && !zeroIsZero) {
+      if (static_cast<int64_t>(dim) >= n.b.rankOf(x))
+        return {n.fail("extent 0 at dim " + llvm::Twine(dim) +
+                       " has no dim to copy")};
+      extent = n.b.shapeOf(x)[dim];
+    }
+    if (extent == -1 && rest < 0)
+      rest = dim;
+    else if (extent < 0)
+      return {n.fail("the shape has two unknown extents or a negative one")};
+    else
+      product *= extent;
+  }
+  if (rest >= 0) {
+    int64_t size = n.b.sizeOf(n.b.shapeOf(x));
+    if (product == 0 || size % product)
+      return {n.fail("cannot infer the unknown extent: " + llvm::Twine(size) +
+                     " elements over " + llvm::Twine(product))};
+    shape[rest] = size / product;
+  }
+  return {n.b.reshape(x, shape)};
+}
+
+static Results flatten(NodeContext &n) {
+  Value x = n.in(0);
+  auto axis =
+      x ? n.normalize(n.integer("axis", 1), n.b.rankOf(x), /*pastEnd=*/true)
+        : std::nullopt;
+  if (!axis)
+    return {};
+  NnBuilder::Shape shape = n.b.shapeOf(x);
+  return {n.b.reshape(x, {n.b.sizeOf(shape.take_front(*axis)),
+                          n.b.sizeOf(shape.drop_front(*axis))})};
+}
+
+static Results squeeze(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x)
+    return {};
+  SmallVector<int64_t> dims;
+  auto axes = n.integersOf("axes", 1);
+  if (n.has(1) && !axes)
+    return {};
+  if (axes) {
+    auto normal = n.normalize(*axes, n.b.rankOf(x));
+    if (!normal)
+      return {};
+    dims = *normal;
+    for (int64_t dim : dims)
+      if (n.b.shapeOf(x)[dim] != 1)
+        return {n.fail("dim " + llvm::Twine(dim) + " has extent " +
+                       llvm::Twine(n.b.shapeOf(x)[dim]) + ", not 1")};
+  } else {
+    for (auto [dim, extent] : llvm::enumerate(n.b.shapeOf(x)))
+      if (extent == 1)
+        dims.push_back(dim);
+  }
+  return {n.b.squeeze(x, dims)};
+}
+
+static Results unsqueeze(NodeContext &n) {
+  Value x = n.in(0);
+  auto axes = n.integersOf("axes", 1);
+  if (!x || !axes)
+    return {n.fail("'axes' is missing")};
+  auto dims = n.normalize(*axes, n.b.rankOf(x) + axes->size());
+  return {dims ? n.b.unsqueeze(x, *dims) : Value()};
+}
+
+static Results transpose(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x)
+    return {};
+  SmallVector<int64_t> reversed = n.b.range(0, n.b.rankOf(x));
+  std::reverse(reversed.begin(), reversed.end());
+  auto permutation =
+      n.normalize(n.integers("perm").value_or(reversed), n.b.rankOf(x));
+  if (!permutation)
+    return {};
+  if (static_cast<int64_t>(permutation->size()) != n.b.rankOf(x))
+    return {n.fail("'perm' has " + llvm::Twine(permutation->size()) +
+                   " entries for tensor rank " + llvm::Twine(n.b.rankOf(x)))};
+  return {n.b.transpose(x, *permutation)};
+}
+
+static Results concat(NodeContext &n) {
+  SmallVector<Value> inputs;
+  for (unsigned i = 0; i < n.numInputs(); ++i)
+    inputs.push_back(n.in(i));
+  if (inputs.empty() || llvm::is_contained(inputs, Value()))
+    return {};
+  auto axis = n.axis(0);
+  return {axis ? n.b.concat(inputs, *axis) : Value()};
+}
+
+/// Sizes from attribute or input, else parts as equal as they can be.
+static Results split(NodeContext &n) {
+  Value x = n.in(0);
+  auto axis = x ? n.axis(0) : std::nullopt;
+  if (!axis)
+    return {};
+  auto sizes = n.integersOf("split", 1);
+  if (n.has(1) && !sizes)
+    return {};
+  int64_t extent = n.b.shapeOf(x)[*axis];
+  if (!sizes) {
+    int64_t parts = n.integer("num_outputs", n.numOutputs());
+    if (parts <= 0)
+      return {n.fail("no outputs")};
+    int64_t part = (extent + parts - 1) / parts;
+    sizes.emplace();
+    for (int64_t rest = extent; static_cast<int64_t>(sizes->size()) < parts;
+         rest -= sizes->back())
+      sizes->push_back(std::min(part, rest));
+  }
+  Results results;
+  int64_t start = 0;
+  for (int64_t size : *sizes) {
+    if (size < 0 || start + size > extent)
+      return {
+          n.fail("parts do not add up to the extent " + llvm::Twine(extent))};
+    results.push_back(n.b.sliceDim(x, *axis, start, size));
+    start += size;
+  }
+  if (start != extent)
+    return {n.fail("parts add up to " + llvm::Twine(start) +
+                   ", the extent is " + llvm::Twine(extent))};
+  return results;
+}
+
+/// Starts and ends count from the end if negative and are clamped; a negative
+/// step walks backwards.
+static Results slice(NodeContext &n) {
+  Value x = n.in(0);
+  auto starts = n.integersOf("starts", 1), ends = n.integersOf("ends", 2);
+  if (!x || !starts || !ends)
+    return {};
+  SmallVector<int64_t> axes = n.b.range(0, starts->size()),
+                       steps(starts->size(), 1);
+  if (auto given = n.integersOf("axes", 3))
+    axes = *given;
+  else if (n.has(3))
+    return {};
+  if (n.has(4)) {
+    auto given = n.knownIntegers(4);
+    if (!given)
+      return {};
+    steps = *given;
+  }
+  auto dims = n.normalize(axes, n.b.rankOf(x));
+  if (!dims)
+    return {};
+  if (ends->size() != starts->size() || dims->size() != starts->size() ||
+      steps.size() != starts->size())
+    return {n.fail("starts, ends, axes and steps differ in length")};
+  SmallVector<int64_t> from(n.b.rankOf(x), 0), sizes(n.b.shapeOf(x)),
+      strides(n.b.rankOf(x), 1), backwards;
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    int64_t extent = sizes[dim], step = steps[i], start = (*starts)[i],
+            end = (*ends)[i];
+    if (step == 0 || step == INT64_MIN)
+      return {n.fail("a step is zero")};
+    start = start < 0 ? start + extent : start;
+    end = end < 0 ? std::max<int64_t>(end, INT64_MIN + extent) + extent : end;
+    if (step > 0) {
+      start = std::clamp<int64_t>(start, 0, extent);
+      end = std::clamp<int64_t>(end, 0, extent);
+      step = std::min(step, std::max<int64_t>(extent, 1));
+      from[dim] = start;
+      sizes[dim] = std::max<int64_t>(0, (end - start + step - 1) / step);
+      strides[dim] = step;
+    } else {
+      start = std::clamp<int64_t>(start, -1, extent - 1);
+      end = std::clamp<int64_t>(end, -1, extent - 1);
+      step = std::min(-step, std::max<int64_t>(extent, 1));
+      sizes[dim] = std::max<int64_t>(0, (start - end + step - 1) / step);
+      from[dim] = sizes[dim] == 0 ? 0 : start - (sizes[dim] - 1) * step;
+      strides[dim] = step;
+      backwards.push_back(dim);
+    }
+  }
+  llvm::sort(backwards);
+  return {n.b.reverse(n.b.slice(x, from, sizes, strides), backwards)};
+}
+
+/// The index of the operand's element for each padded position along one dim.
+static std::optional<SmallVector<int64_t>>
+padSource(llvm::StringRef mode, int64_t extent, int64_t low, int64_t high) {
+  SmallVector<int64_t> source;
+  for (int64_t i = -low; i < extent + high; ++i) {
+    int64_t at = i;
+    if (mode == "edge") {
+      at = std::clamp<int64_t>(i, 0, extent - 1);
+    } else if (mode == "wrap") {
+      at = ((i % extent) + extent) % extent;
+    } else if (mode == "reflect") {
+      int64_t period = std::max<int64_t>(1, 2 * (extent - 1));
+      at = ((i % period) + period) % period;
+      at = std::min(at, period - at);
+      at = extent == 1 ? 0 : at;
+    } else {
+      return std::nullopt;
+    }
+    source.push_back(at);
+  }
+  return source;
+}
+
+static Results pad(NodeContext &n) {
+  Value x = n.in(0);
+  auto pads = n.integersOf("pads", 1);
+  if (!x || !pads)
+    return {};
+  int64_t rank = n.b.rankOf(x);
+  SmallVector<int64_t> axes = n.b.range(0, rank);
+  if (n.has(3)) {
+    auto given = n.knownIntegers(3);
+    auto normal = given ? n.normalize(*given, rank) : std::nullopt;
+    if (!normal)
+      return {};
+    axes = *normal;
+  }
+  if (pads->size() != 2 * axes.size())
+    return {n.fail("'pads' has " + llvm::Twine(pads->size()) + " entries for " +
+                   llvm::Twine(axes.size()) + " axes")};
+  // Negative pads cut first.
+  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0),
+      strides(rank, 1), sizes(n.b.shapeOf(x));
+  for (auto [i, dim] : llvm::enumerate(axes)) {
+    low[dim] = std::max<int64_t>(0, (*pads)[i]);
+    high[dim] = std::max<int64_t>(0, (*pads)[i + axes.size()]);
+    starts[dim] = std::max<int64_t>(0, -(*pads)[i]);
+    sizes[dim] -= starts[dim] + std::max<int64_t>(0, -(*pads)[i + axes.size()]);
+    if (sizes[dim] < 0)
+      return {n.fail("negative pads cut more than dim " + llvm::Twine(dim) +
+                     " has")};
+  }
+  x = n.b.slice(x, starts, sizes, strides);
+  llvm::StringRef mode = n.text("mode", "constant");
+  if (mode == "constant") {
+    auto value = n.opset < 11 ? std::optional<double>(n.real("value", 0))
+                              : n.knownScalar(2, 0);
+    return {value ? n.b.pad(x, low, high, *value) : Value()};
+  }
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (low[dim] == 0 && high[dim] == 0)
+      continue;
+    if (sizes[dim] == 0)
+      return {n.fail("mode '" + mode + "' pads an empty dim")};
+    auto source = padSource(mode, sizes[dim], low[dim], high[dim]);
+    if (!source)
+      return {
+          n.fail("mode '" + mode +
+                 "' is not known; modes are constant, reflect, edge, wrap")};
+    x = n.b.take(x, n.b.integers(*source), dim);
+  }
+  return {x};
+}
+
+static Results tile(NodeContext &n) {
+  Value x = n.in(0);
+  auto repeats = n.knownIntegers(1);
+  if (!x || !repeats)
+    return {};
+  if (static_cast<int64_t>(repeats->size()) != n.b.rankOf(x))
+    return {n.fail("'repeats' must have one entry a dim")};
+  SmallVector<int64_t> wide, dims, shape;
+  for (auto [dim, count] : llvm::enumerate(*repeats)) {
+    int64_t extent = n.b.shapeOf(x)[dim];
+    if (count < 0)
+      return {n.fail("a repeat is negative")};
+    if (count != 1)
+      wide.push_back(count);
+    dims.push_back(wide.size());
+    wide.push_back(extent);
+    shape.push_back(count * extent);
+  }
+  return {n.b.reshape(n.b.broadcastDims(x, wide, dims), shape)};
+}
+
+static Results expand(NodeContext &n) {
+  Value x = n.in(0);
+  auto wanted = n.knownIntegers(1);
+  if (!x || !wanted)
+    return {};
+  auto shape = n.b.broadcastShape(n.b.shapeOf(x), *wanted);
+  return {shape ? n.b.broadcastTo(x, *shape) : Value()};
+}
+
+static Results depthToSpace(NodeContext &n) {
+  Value x = n.in(0);
+  int64_t block = n.integer("blocksize", 0);
+  if (!x || n.b.rankOf(x) != 4 || block <= 0 ||
+      n.b.shapeOf(x)[1] % (block * block))
+    return {
+        n.fail("needs N x C x H x W with C a multiple of blocksize squared")};
+  NnBuilder::Shape s = n.b.shapeOf(x);
+  int64_t depth = s[1] / (block * block);
+  Value split, moved;
+  if (n.text("mode", "DCR") == "DCR") {
+    split = n.b.reshape(x, {s[0], block, block, depth, s[2], s[3]});
+    moved = n.b.transpose(split, {0, 3, 4, 1, 5, 2});
+  } else {
+    split = n.b.reshape(x, {s[0], depth, block, block, s[2], s[3]});
+    moved = n.b.transpose(split, {0, 1, 4, 2, 5, 3});
+  }
+  return {n.b.reshape(moved, {s[0], depth, s[2] * block, s[3] * block})};
+}
+
+static Results spaceToDepth(NodeContext &n) {
+  Value x = n.in(0);
+  int64_t block = n.integer("blocksize", 0);
+  if (!x || n.b.rankOf(x) != 4 || block <= 0 || n.b.shapeOf(x)[2] % block ||
+      n.b.shapeOf(x)[3] % block)
+    return {n.fail("needs N x C x H x W with H and W multiples of blocksize")};
+  NnBuilder::Shape s = n.b.shapeOf(x);
+  Value split =
+      n.b.reshape(x, {s[0], s[1], s[2] / block, block, s[3] / block, block});
+  Value moved = n.b.transpose(split, {0, 3, 5, 1, 2, 4});
+  return {n.b.reshape(
+      moved, {s[0], s[1] * block * block, s[2] / block, s[3] / block})};
+}
+
+/// Keeps the elements on and above (below) the k-th diagonal.
+static Results trilu(NodeContext &n) {
+  Value x = n.in(0);
+  auto k = n.knownScalar(1, 0);
+  if (!x || !k || n.b.rankOf(x) < 2)
+    return {n.fail("a matrix is needed")};
+  NnBuilder::Shape matrix = n.b.shapeOf(x).take_back(2);
+  Value row = n.b.add(n.b.iotaAlong(matrix, 0), *k),
+        column = n.b.iotaAlong(matrix, 1);
+  auto kind = n.integer("upper", 1) ? nn::CompareKind::Ge : nn::CompareKind::Le;
+  return {n.b.select(n.b.compare(kind, column, row), x, n.b.fullLike(x, 0))};
+}
+
+/// Reverses the first `lengths[b]` elements of each batch entry.
+static Results reverseSequence(NodeContext &n) {
+  Value x = n.in(0), lengths = n.in(1);
+  if (!x || !lengths || n.b.rankOf(x) < 2)
+    return {n.fail("tensor rank must be at least 2")};
+  auto time = n.normalize(n.integer("time_axis", 0), n.b.rankOf(x));
+  auto batch = n.normalize(n.integer("batch_axis", 1), n.b.rankOf(x));
+  if (!time || !batch)
+    return {};
+  // Index t of entry b reads element length - 1 - t while t < length.
+  SmallVector<int64_t> plane{n.b.shapeOf(x)[*batch], n.b.shapeOf(x)[*time]};
+  Value t = n.b.iotaAlong(plane, 1);
+  Value length = n.b.broadcastDims(n.b.cast(lengths, n.b.i64()), plane, {0});
+  Value source = n.b.select(n.b.compare(nn::CompareKind::Lt, t, length),
+                            n.b.add(n.b.sub(length, t), -1.0), t);
+  Value rows = n.b.make<nn::GatherOp>(
+      x, n.b.unsqueeze(source, {2}), NnBuilder::Shape({*time}),
+      NnBuilder::Shape({*batch}), NnBuilder::Shape({0}));
+  // The result has dims batch, time, then the others in order.
+  SmallVector<int64_t> permutation;
+  int64_t other = 2;
+  for (int64_t dim = 0; dim < n.b.rankOf(x); ++dim)
+    permutation.push_back(dim == *batch ? 0 : dim == *time ? 1 : other++);
+  return {n.b.transpose(rows, permutation)};
+}
+
+static Results centerCropPad(NodeContext &n) {
+  Value x = n.in(0);
+  auto wanted = n.knownIntegers(1);
+  if (!x || !wanted)
+    return {};
+  auto axes = n.normalize(
+      n.integers("axes").value_or(n.b.range(0, n.b.rankOf(x))), n.b.rankOf(x));
+  if (!axes || axes->size() != wanted->size())
+    return {n.fail("'axes' and the shape differ in length")};
+  int64_t rank = n.b.rankOf(x);
+  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0),
+      strides(rank, 1), sizes(n.b.shapeOf(x));
+  for (auto [dim, size] : llvm::zip_equal(*axes, *wanted)) {
+    int64_t difference = size - sizes[dim];
+    if (difference > 0) {
+      low[dim] = difference / 2;
+      high[dim] = difference - low[dim];
+    } else {
+      starts[dim] = -difference / 2;
+      sizes[dim] = size;
+    }
+  }
+  return {n.b.pad(n.b.slice(x, starts, sizes, strides), low, high, 0)};
+}
+
+void weft::onnx::registerLayout(Registry &r) {
+  r.add("Reshape", reshape);
+  r.add("Flatten", flatten);
+  r.add("Squeeze", squeeze);
+  r.add("Unsqueeze", unsqueeze);
+  r.add("Transpose", transpose);
+  r.add("Concat", concat);
+  r.add("Split", split);
+  r.add("Slice", slice);
+  r.add("Pad", pad);
+  r.add("Tile", tile);
+  r.add("Expand", expand);
+  r.add("DepthToSpace", depthToSpace);
+  r.add("SpaceToDepth", spaceToDepth);
+  r.add("Trilu", trilu);
+  r.add("ReverseSequence", reverseSequence);
+  r.addSince("CenterCropPad", 18, centerCropPad);
+}

@@ -1,0 +1,202 @@
+// Normalisations: over the batch, layers, groups, instances, channels.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/Registry.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+
+/// A vector over channels, repeated to the shape of `like`.
+static Value perChannel(NodeContext &n, Value vector, Value like) {
+  return vector && like ? n.b.broadcastDims(vector, n.b.shapeOf(like), {1})
+                        : Value();
+}
+
+static Value rsqrtPlus(NodeContext &n, Value variance, double epsilon) {
+  return n.b.unary<nn::RsqrtOp>(n.b.add(variance, epsilon));
+}
+
+/// Inference, and training with the running statistics as further outputs.
+static Results batchNormalization(NodeContext &n) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
+        variance = n.in(4);
+  if (!x || !scale || !bias || !mean || !variance || n.b.rankOf(x) < 2)
+    return {n.fail("needs N x C x spatial")};
+  for (Value vector : {scale, bias, mean, variance})
+    if (n.b.rankOf(vector) != 1 || n.b.shapeOf(vector)[0] != n.b.shapeOf(x)[1])
+      return {n.fail(
+          "scale, bias, mean and variance must have one element a channel")};
+  double epsilon = n.real("epsilon", 1e-5);
+  Results results{Value()};
+  Type element = n.b.elementOf(x);
+  if (n.opset >= 14 && n.integer("training_mode", 0)) {
+    SmallVector<int64_t> dims = n.b.range(0, n.b.rankOf(x));
+    dims.erase(dims.begin() + 1);
+    double momentum = n.real("momentum", 0.9);
+    Value batchMean = n.b.mean(x, dims, false);
+    Value centred = n.b.sub(x, perChannel(n, batchMean, x));
+    Value batchVariance = n.b.mean(n.b.mul(centred, centred), dims, false);
+    auto running = [&](Value old, Value now) {
+      return n.b.add(n.b.mul(old, momentum),
+                     n.b.mul(n.b.cast(now, n.b.elementOf(old)), 1 - momentum));
+    };
+    results.push_back(running(mean, batchMean));
+    results.push_back(running(variance, batchVariance));
+    mean = batchMean;
+    variance = batchVariance;
+  }
+  Value factor = n.b.mul(n.b.cast(scale, n.b.elementOf(variance)),
+                         rsqrtPlus(n, variance, epsilon));
+  Value centred = n.b.sub(x, perChannel(n, n.b.cast(mean, element), x));
+  Value scaled = n.b.mul(centred, perChannel(n, n.b.cast(factor, element), x));
+  results[0] = n.b.add(scaled, perChannel(n, n.b.cast(bias, element), x));
+  return results;
+}
+
+/// (x - mean) / sqrt(variance + epsilon) over these dims.
+static Value normalizeOver(NodeContext &n, Value x, NnBuilder::Shape dims,
+                           double epsilon) {
+  Value centred = n.b.sub(x, n.b.mean(x, dims, true));
+  return n.b.mul(
+      centred,
+      rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon));
+}
+
+static Results instanceNormalization(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x || n.b.rankOf(x) < 3)
+    return {n.fail("needs N x C x spatial")};
+  Value normal =
+      normalizeOver(n, x, n.b.range(2, n.b.rankOf(x)), n.real("epsilon", 1e-5));
+  return {n.b.add(n.b.mul(normal, perChannel(n, n.in(1), x)),
+                  perChannel(n, n.in(2), x))};
+}
+
+/// Scale and bias are one number a group in opset 18, one a channel since 21.
+static Results groupNormalization(NodeContext &n) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2);
+  int64_t groups = n.integer("num_groups", 0);
+  if (!x || !scale || !bias || n.b.rankOf(x) < 3 || groups <= 0 ||
+      n.b.shapeOf(x)[1] % groups)
+    return {n.fail("needs N x C x spatial with C a multiple of 'num_groups'")};
+  NnBuilder::Shape shape = n.b.shapeOf(x);
+  SmallVector<int64_t> split{shape[0], groups, shape[1] / groups};
+  llvm::append_range(split, shape.drop_front(2));
+  Value normal =
+      normalizeOver(n, n.b.reshape(x, split), n.b.range(2, split.size()),
+                    n.real("epsilon", 1e-5));
+  if (n.opset < 21) {
+    normal = n.b.add(n.b.mul(normal, perChannel(n, scale, normal)),
+                     perChannel(n, bias, normal));
+    return {n.b.reshape(normal, shape)};
+  }
+  normal = n.b.reshape(normal, shape);
+  return {n.b.add(n.b.mul(normal, perChannel(n, scale, x)),
+                  perChannel(n, bias, x))};
+}
+
+/// The operand repeated to the dims that are normalised; null if it has others.
+static Value trailing(NodeContext &n, Value vector, NnBuilder::Shape dims) {
+  if (!vector)
+    return vector;
+  SmallVector<int64_t> unit;
+  int64_t more = n.b.rankOf(vector) - static_cast<int64_t>(dims.size());
+  for (int64_t dim = 0; dim < more; ++dim) {
+    if (n.b.shapeOf(vector)[dim] != 1)
+      return n.fail("scale and bias may vary only along the normalised dims");
+    unit.push_back(dim);
+  }
+  return n.b.broadcastTo(n.b.squeeze(vector, unit), dims);
+}
+
+static Results layerNormalization(NodeContext &n) {
+  Value x = n.in(0);
+  auto axis = x ? n.axis(-1) : std::nullopt;
+  if (!axis)
+    return {};
+  NnBuilder::Shape dims = n.b.shapeOf(x).drop_front(*axis);
+  double epsilon = n.real("epsilon", 1e-5);
+  Value scale = trailing(n, n.in(1), dims),
+        bias = n.has(2) ? trailing(n, n.in(2), dims) : Value();
+  if (!scale || (n.has(2) && !bias))
+    return {};
+  Results results{n.b.layerNorm(x, scale, bias, *axis, epsilon)};
+  if (!n.wants(1) && !n.wants(2))
+    return results;
+  SmallVector<int64_t> over = n.b.range(*axis, n.b.rankOf(x));
+  Value wide = n.integer("stash_type", 1) == 1 && !n.b.elementOf(x).isF64()
+                   ? n.b.cast(x, n.b.f32())
+                   : x;
+  Value mean = n.b.mean(wide, over, true), centred = n.b.sub(wide, mean);
+  results.push_back(mean);
+  results.push_back(
+      rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), over, true), epsilon));
+  return results;
+}
+
+static Results rmsNormalization(NodeContext &n) {
+  Value x = n.in(0);
+  auto axis = x ? n.axis(-1) : std::nullopt;
+  if (!axis)
+    return {};
+  Value scale = trailing(n, n.in(1), n.b.shapeOf(x).drop_front(*axis));
+  return {n.b.rmsNorm(x, scale, *axis, n.real("epsilon", 1e-5))};
+}
+
+static Results meanVariance(NodeContext &n) {
+  Value x = n.in(0);
+  auto dims = x ? n.normalize(n.integers("axes").value_or(
+                                  SmallVector<int64_t>{0, 2, 3}),
+                              n.b.rankOf(x))
+                : std::nullopt;
+  if (!dims)
+    return {};
+  Value centred = n.b.sub(x, n.b.mean(x, *dims, true));
+  Value deviation =
+      n.b.unary<nn::SqrtOp>(n.b.mean(n.b.mul(centred, centred), *dims, true));
+  return {n.b.div(centred, n.b.add(deviation, 1e-9))};
+}
+
+static Results lpNormalization(NodeContext &n) {
+  Value x = n.in(0);
+  auto axis = x ? n.axis(-1) : std::nullopt;
+  int64_t p = n.integer("p", 2);
+  if (!axis || (p != 1 && p != 2))
+    return {n.fail("'p' must be 1 or 2")};
+  Value terms = p == 1 ? n.b.unary<nn::AbsOp>(x) : n.b.mul(x, x);
+  Value norm = n.b.reduce(ReduceKind::Sum, terms, {*axis}, true);
+  return {n.b.div(x, p == 1 ? norm : n.b.unary<nn::SqrtOp>(norm))};
+}
+
+/// x / (bias + alpha/size * sum of squares of neighbouring channels)^beta.
+static Results localResponse(NodeContext &n) {
+  Value x = n.in(0);
+  int64_t size = n.integer("size", 0);
+  if (!x || n.b.rankOf(x) < 3 || size <= 0)
+    return {n.fail("needs N x C x spatial and 'size'")};
+  int64_t rank = n.b.rankOf(x) - 1;
+  SmallVector<int64_t> window(rank, 1), ones(rank, 1), low(rank, 0),
+      high(rank, 0);
+  window[0] = size;
+  low[0] = (size - 1) / 2;
+  high[0] = size - 1 - low[0];
+  Value squares =
+      n.b.make<nn::ReduceWindowOp>(x.getType(), ReduceKind::Sum, n.b.mul(x, x),
+                                   window, ones, low, high, ones);
+  Value base = n.b.add(n.b.mul(squares, n.real("alpha", 1e-4) / size),
+                       n.real("bias", 1.0));
+  return {base ? n.b.div(x, n.b.binary<nn::PowOp>(
+                                base, n.b.fullLike(base, n.real("beta", 0.75))))
+               : Value()};
+}
+
+void weft::onnx::registerNormalizations(Registry &r) {
+  r.add("BatchNormalization", batchNormalization);
+  r.add("InstanceNormalization", instanceNormalization);
+  r.addSince("GroupNormalization", 18, groupNormalization);
+  r.addSince("LayerNormalization", 17, layerNormalization);
+  r.addSince("RMSNormalization", 23, rmsNormalization);
+  r.add("MeanVarianceNormalization", meanVariance);
+  r.add("LpNormalization", lpNormalization);
+  r.add("LRN", localResponse);
+}
