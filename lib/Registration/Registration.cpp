@@ -6,13 +6,16 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/cpu/Passes.h"
 #include "passes/dist/Passes.h"
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
@@ -20,7 +23,8 @@
 #include "passes/rt/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
+                  mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
                   mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect>();
   registry.insert<dist::DistDialect>();
@@ -30,6 +34,8 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 void weft::registerAllPasses() {
+  cpu::registerCpuPasses();
+  cpu::registerKernelPipeline();
   dist::registerDistPasses();
   registerNnPasses();
   onnx::registerWeftOnnxPasses();

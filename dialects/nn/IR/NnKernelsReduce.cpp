@@ -69,8 +69,8 @@ using ArgBodyFn = llvm::function_ref<std::pair<Value, Value>(
     ScalarBuilder, ValueRange inputs, Value best, Value bestIndex)>;
 static Value buildArgReduction(OpBuilder &builder, Location loc,
                                ArrayRef<int64_t> shape, Type element,
-                               bool least, ValueRange inputs,
-                               ArrayRef<AffineMap> inputMaps,
+                               bool least, int64_t initialIndex,
+                               ValueRange inputs, ArrayRef<AffineMap> inputMaps,
                                AffineMap resultMap, ArgBodyFn body) {
   ScalarBuilder outer{builder, loc};
   Type signless = signlessElement(element);
@@ -80,7 +80,7 @@ static Value buildArgReduction(OpBuilder &builder, Location loc,
   };
   Value inits[] = {
       filled(outer.neutral(least ? ReduceKind::Min : ReduceKind::Max, element)),
-      filled(outer.integer(builder.getI64Type(), 0))};
+      filled(outer.integer(builder.getI64Type(), initialIndex))};
   SmallVector<AffineMap> maps(inputMaps);
   maps.append(2, resultMap);
   SmallVector<utils::IteratorType> iterators(resultMap.getNumDims(),
@@ -115,7 +115,7 @@ SmallVector<Value> ArgReduceOp::buildBody(OpBuilder &builder, Location loc,
       shape.push_back(type.getDimSize(d));
     }
   return {buildArgReduction(
-      builder, loc, shape, element, least, operands[0],
+      builder, loc, shape, element, least, 0, operands[0],
       builder.getMultiDimIdentityMap(type.getRank()),
       AffineMap::get(type.getRank(), 0, kept, builder.getContext()),
       [&](ScalarBuilder s, ValueRange inputs, Value best, Value bestIndex) {
@@ -237,14 +237,19 @@ SmallVector<Value> ArgWindowOp::buildBody(OpBuilder &builder, Location loc,
                     getDilations()};
   return {buildArgReduction(
       builder, loc, type.getShape(), element, /*least=*/false,
-      loops.windowShape(builder, loc), loops.map(builder, false),
-      loops.map(builder, true),
+      /*initialIndex=*/-1, loops.windowShape(builder, loc),
+      loops.map(builder, false), loops.map(builder, true),
       [&](ScalarBuilder s, ValueRange, Value best, Value bestIndex) {
         SmallVector<Value> at;
         Value inside = loops.locate(s, at);
         Value padding = s.neutral(ReduceKind::Max, element);
         Value value = extractIf(s, inside, operands[0], at, padding);
         Value take = takes(s, false, false, value, best, element);
+        // The first element is taken even if it is the least of its type.
+        Value isFirst =
+            s.compare(CompareKind::Lt, bestIndex,
+                      s.integer(bestIndex.getType(), 0), bestIndex.getType());
+        take = arith::OrIOp::create(s.builder, s.loc, take, isFirst);
         take = arith::AndIOp::create(s.builder, s.loc, take, inside);
         // The flat index over the windowed dims.
         Value flat = s.index(0);

@@ -1,0 +1,106 @@
+// LLVM's pass pipeline and code generator for the processor asked for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ObjectEmitter.h"
+
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <mutex>
+
+using namespace mlir;
+using namespace weft::cpu;
+
+static std::string processorOf(const KernelOptions &options) {
+  return options.processor == "native" ? llvm::sys::getHostCPUName().str()
+                                       : options.processor;
+}
+
+static std::string featuresOf(const KernelOptions &options) {
+  if (options.processor != "native")
+    return "";
+  // A virtual machine may hide features of its processor.
+  std::string features;
+  for (auto &[name, enabled] : llvm::sys::getHostCPUFeatures())
+    features += (features.empty() ? "" : ",") +
+                std::string(enabled ? "+" : "-") + name.str();
+  return features;
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+makeMachine(const KernelOptions &options, std::string &why) {
+  static std::once_flag initialized;
+  std::call_once(initialized, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions targetOptions;
+  // Products and sums fuse only where a body allows it for itself.
+  targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, processorOf(options), featuresOf(options), targetOptions,
+      llvm::Reloc::PIC_, std::nullopt,
+      options.optLevel >= 2 ? llvm::CodeGenOptLevel::Default
+                            : llvm::CodeGenOptLevel::Less));
+}
+
+LogicalResult ObjectEmitter::check(const KernelOptions &options, Location loc) {
+  std::string why;
+  std::unique_ptr<llvm::TargetMachine> machine = makeMachine(options, why);
+  if (!machine)
+    return emitError(loc) << "cannot generate code for this machine: " << why;
+  if (!machine->getMCSubtargetInfo()->isCPUStringValid(processorOf(options)))
+    return emitError(loc)
+           << "unknown processor '" << options.processor
+           << "'; give a name that LLVM knows, or 'native' for this machine's";
+  return success();
+}
+
+LogicalResult ObjectEmitter::emit(llvm::Module &module,
+                                  llvm::SmallVectorImpl<char> &object,
+                                  Location loc) {
+  std::string why;
+  std::unique_ptr<llvm::TargetMachine> machine = makeMachine(options, why);
+  if (!machine)
+    return emitError(loc) << "cannot generate code for this machine: " << why;
+  module.setTargetTriple(machine->getTargetTriple());
+  module.setDataLayout(machine->createDataLayout());
+
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graphs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = options.optLevel >= 2;
+  tuning.SLPVectorization = false; // loops are where the time goes
+  tuning.LoopInterleaving = options.optLevel >= 2;
+  llvm::PassBuilder passes(machine.get(), tuning);
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(graphs);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, graphs, modules);
+  llvm::OptimizationLevel level =
+      options.optLevel >= 3   ? llvm::OptimizationLevel::O3
+      : options.optLevel == 2 ? llvm::OptimizationLevel::O2
+                              : llvm::OptimizationLevel::O1;
+  passes.buildPerModuleDefaultPipeline(level).run(module, modules);
+
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager codegen;
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
+                                   llvm::CodeGenFileType::ObjectFile))
+    return emitError(loc) << "this machine's code generator writes no objects";
+  codegen.run(module);
+  return success();
+}

@@ -1,0 +1,144 @@
+// Code for one element of a tensor, from the ops that define the tensor.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CPU_ELEMENTEMITTER_H
+#define WEFT_PASSES_CPU_ELEMENTEMITTER_H
+
+#include "IndexSpace.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace weft::cpu {
+
+/// Where the elements of a tensor are: in memory, element `i` at
+/// `offset + sum(strides[d] * i[d])`, or one element in a register.
+struct Storage {
+  mlir::Value pointer;
+  mlir::Type element;
+  llvm::SmallVector<int64_t> strides;
+  mlir::AffineExpr offset;
+  /// Set instead of all of the above if the kernel needs one element only.
+  mlir::Value scalar;
+  /// Written while it is read, so that loads may not be remembered.
+  bool isMutable = false;
+};
+
+/// What was met while code was emitted.
+struct Recorder {
+  struct Access {
+    mlir::AffineExpr address; // in elements
+    bool isStore;
+  };
+  struct Read {
+    mlir::Value tensor;
+    llvm::SmallVector<mlir::AffineExpr> indices;
+    double points; // how often, per unit
+  };
+  /// Memory touched; the innermost loops' strides follow from it.
+  llvm::SmallVector<Access> accesses;
+  /// Index expressions that were needed as values.
+  llvm::SmallVector<mlir::AffineExpr> values;
+  /// Elements of tensors that another stage computes.
+  llvm::SmallVector<Read> demands;
+  /// Elements computed in place by inlining.
+  llvm::SmallVector<Read> visits;
+  /// Scalar operations per unit.
+  double work = 0;
+};
+
+/// Emits loops and elements at a builder's insertion point. An element of a
+/// tensor with a storage is loaded; any other is computed in place by the
+/// bodies of the ops that define it, which fuses producers into consumers.
+class ElementEmitter {
+public:
+  ElementEmitter(mlir::OpBuilder &builder, IndexSpace &space)
+      : builder(builder), space(space), scopes(1) {}
+
+  mlir::OpBuilder &builder;
+  IndexSpace &space;
+  llvm::DenseMap<mlir::Value, Storage> storage;
+  /// Tensors that a stage computes. Without storage, reading them records a
+  /// demand (when the storage is still to be planned).
+  llvm::DenseSet<mlir::Value> staged;
+  Recorder *recorder = nullptr;
+  /// Product of the extents of the open loops.
+  double points = 1;
+
+  /// The element of `tensor` at `indices`.
+  mlir::Value element(mlir::Value tensor,
+                      llvm::ArrayRef<mlir::AffineExpr> indices);
+  /// The same from the defining op, even if the tensor has a storage.
+  mlir::Value define(mlir::Value tensor,
+                     llvm::ArrayRef<mlir::AffineExpr> indices);
+
+  mlir::Value load(const Storage &from,
+                   llvm::ArrayRef<mlir::AffineExpr> indices,
+                   mlir::Location loc);
+  void store(const Storage &to, llvm::ArrayRef<mlir::AffineExpr> indices,
+             mlir::Value value, mlir::Location loc);
+
+  /// Emits a copy of a generic's region: `arguments` stand for its block
+  /// arguments (null: pulled from the operands), `loops` for its dims.
+  llvm::SmallVector<mlir::Value>
+  inlineGeneric(mlir::linalg::GenericOp op,
+                llvm::ArrayRef<mlir::AffineExpr> loops,
+                llvm::ArrayRef<mlir::Value> carried);
+
+  /// `for dim in [0, upper)` (null: the dim's extent) with carried values.
+  using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value> loop(mlir::Location loc, unsigned dim,
+                                      mlir::Value upper,
+                                      mlir::ValueRange carried, LoopBody body,
+                                      mlir::Attribute annotation = nullptr);
+
+  /// Copies of values of one region (and of the regions in it).
+  struct Region {
+    mlir::IRMapping values;
+    llvm::DenseMap<mlir::Value, mlir::AffineExpr> indices;
+    llvm::DenseMap<mlir::Value, bool> known;
+    llvm::ArrayRef<mlir::AffineExpr> loops;
+  };
+  /// Emits the ops of a block; returns what its terminator yields (null for
+  /// tensors, which live in storages).
+  llvm::SmallVector<mlir::Value> emitBlock(mlir::Block &block, Region &region);
+  void emitOp(mlir::Operation &op, Region &region);
+
+  /// Elements computed between the two are forgotten after.
+  void pushScope() { scopes.emplace_back(); }
+  void popScope() { scopes.pop_back(); }
+
+private:
+  mlir::Value resolve(mlir::Value old, Region &region);
+  std::optional<mlir::AffineExpr> indexOf(mlir::Value old, Region &region);
+  bool emitIndexOp(mlir::Operation &op, Region &region);
+  bool foldComparison(mlir::Operation &op, Region &region);
+  void emitIf(mlir::Operation &op, Region &region);
+  void emitFor(mlir::Operation &op, Region &region);
+  mlir::Value address(const Storage &at,
+                      llvm::ArrayRef<mlir::AffineExpr> indices,
+                      mlir::Location loc, bool isStore);
+
+  /// Elements already computed, by block that is open.
+  struct Scope {
+    llvm::DenseMap<mlir::Value,
+                   llvm::SmallVector<std::pair<
+                       llvm::SmallVector<mlir::AffineExpr>, mlir::Value>>>
+        elements;
+  };
+  llvm::SmallVector<Scope> scopes;
+};
+
+/// Scalar operations to compute one element by inlining, and whether that is
+/// worth a temporary when it is needed more than once.
+double inlineCost(mlir::Value tensor,
+                  const llvm::DenseSet<mlir::Value> &staged);
+
+/// The type by which an element lies in memory: i1 is a byte.
+mlir::Type memoryType(mlir::Type element);
+
+} // namespace weft::cpu
+
+#endif // WEFT_PASSES_CPU_ELEMENTEMITTER_H

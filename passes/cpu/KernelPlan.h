@@ -1,0 +1,56 @@
+// Which stages a kernel has, and how its work is cut into units.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CPU_KERNELPLAN_H
+#define WEFT_PASSES_CPU_KERNELPLAN_H
+
+#include "KernelStages.h"
+
+#include <vector>
+
+namespace weft::cpu {
+
+/// Joined dims of the results along which units are cut: `chunk` indices each.
+struct UnitDim {
+  unsigned group;
+  int64_t chunk;
+};
+
+/// The plan of one kernel.
+///
+/// A unit of parallel work computes a box of every result. The boxes of
+/// temporaries follow from what the stages after them read, so that a unit
+/// computes all that it needs by itself: units are independent, may run in any
+/// order, and results do not depend on how many run together.
+struct KernelPlan {
+  std::vector<Stage> stages; // in the order of execution
+  llvm::SmallVector<UnitDim> units;
+  /// Number of units along each unit dim; their product is the kernel's extent.
+  llvm::SmallVector<int64_t> unitExtents;
+  /// Loops 0.. of the space are the unit dims.
+  int64_t stackBytes = 0;
+  /// Estimated scalar operations of one unit.
+  double unitCost = 0;
+
+  int64_t extent() const {
+    int64_t product = 1;
+    for (int64_t extent : unitExtents)
+      product *= extent;
+    return product;
+  }
+};
+
+/// Bytes that the temporaries of a stage take on the stack.
+int64_t stackBytesOf(const Stage &stage);
+
+/// Plans `kernel`, a function of tensors. `elements` has storages for the
+/// arguments, results are in `resultStorages`; its builder stands where scrap
+/// code may refer to them. Fails if temporaries do not fit on the stack, with
+/// an error at the function.
+mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel,
+                                       ElementEmitter &elements,
+                                       llvm::ArrayRef<Storage> resultStorages,
+                                       int64_t stackLimit);
+
+} // namespace weft::cpu
+
+#endif // WEFT_PASSES_CPU_KERNELPLAN_H

@@ -1,0 +1,125 @@
+// A kernel as a list of loop nests over pieces of its tensors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CPU_KERNELSTAGES_H
+#define WEFT_PASSES_CPU_KERNELSTAGES_H
+
+#include "ElementEmitter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace weft::cpu {
+
+/// The part of one dim that one unit of parallel work needs: `width` indices
+/// from `base`, which depends on unit loops only.
+struct BoxDim {
+  mlir::AffineExpr base;
+  int64_t width = 0;
+  /// The dim's size. If base + width may pass it, the loop stops there.
+  int64_t size = 0;
+};
+
+/// One loop nest that computes whole elements of its `values`, all of one
+/// shape, and stores them.
+///
+/// Example, softmax over rows: stages max (scalar), exp (a row in a
+/// temporary), sum (scalar), quotient (the result); the unit is a row.
+struct Stage {
+  enum class Kind {
+    /// One value, each element for itself.
+    Elementwise,
+    /// A linalg.generic with reduction loops.
+    Reduction,
+    /// An scf.forall.
+    Rows,
+    /// Copies a value that has a home already into a further result.
+    Copy
+  } kind;
+  mlir::Operation *op = nullptr;
+  llvm::SmallVector<mlir::Value> values;
+  /// Where a Copy writes.
+  Storage target;
+  /// Result numbers of the function, one for each value; -1: a temporary.
+  llvm::SmallVector<int> results;
+  /// Dims of the values, joined where all accesses allow: runs of adjacent
+  /// dims, one box dim each.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> groups;
+  llvm::SmallVector<BoxDim> box;
+  /// Loops cut in two: which, and the extent inside the cut. Box dims come
+  /// first, then the loops of the generic.
+  llvm::SmallVector<std::pair<unsigned, int64_t>> splits;
+
+  mlir::Location loc() const { return values.front().getLoc(); }
+  llvm::ArrayRef<int64_t> shape() const {
+    return llvm::cast<mlir::RankedTensorType>(values.front().getType())
+        .getShape();
+  }
+  bool isTemporary() const {
+    return llvm::all_of(results, [](int result) { return result < 0; });
+  }
+  /// The temporary needs no memory: one element per unit.
+  bool isScalar() const {
+    return isTemporary() && kind != Kind::Rows &&
+           llvm::all_of(box, [](const BoxDim &dim) { return dim.width == 1; });
+  }
+  int64_t boxElements() const {
+    int64_t count = 1;
+    for (const BoxDim &dim : box)
+      count *= dim.width;
+    return count;
+  }
+};
+
+/// Dense memory at `pointer` for the box of a temporary.
+Storage temporaryStorage(const Stage &stage, mlir::Value value,
+                         mlir::Value pointer, IndexSpace &space);
+
+/// What emitting a nest would do.
+struct NestReport {
+  Recorder seen;
+  /// The stage's values are written at these indices.
+  llvm::SmallVector<mlir::AffineExpr> valueIndices;
+  /// Whether the innermost loop runs along memory.
+  bool contiguous = true;
+  /// Number of times the innermost loop starts, per unit.
+  double starts = 1;
+  /// Cuts that would make divisions vanish, in the terms of Stage::splits.
+  llvm::SmallVector<std::pair<unsigned, int64_t>> wantedSplits;
+};
+
+/// Emits the nests of stages one after another.
+class StageEmitter {
+public:
+  explicit StageEmitter(ElementEmitter &elements) : elements(elements) {}
+
+  /// Emits `stage`, whose values have storages (or are scalars). Adjacent loops
+  /// that all accesses pass through in step become one.
+  void emit(Stage &stage);
+
+  /// Emits the nest into a block that is thrown away, to see what it does.
+  NestReport probe(Stage &stage);
+
+  /// For each dim of an elementwise stage whether it may become one with the
+  /// dim before it. The box holds whole dims.
+  llvm::SmallVector<bool> joinableDims(Stage &stage);
+
+private:
+  struct Nest;
+  Nest makeNest(Stage &stage);
+  void joinLoops(Nest &nest, const Recorder &seen);
+  void emitNest(Stage &stage, Nest &nest);
+  void emitElementwise(Stage &stage, Nest &nest);
+  void emitReduction(Stage &stage, Nest &nest);
+  void emitRows(Stage &stage, Nest &nest);
+  void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region,
+                        Nest &nest);
+  void record(Stage &stage, Nest &nest, Recorder &into);
+  void loops(mlir::Location loc, const Nest &nest,
+             llvm::ArrayRef<unsigned> which, llvm::function_ref<void()> body);
+
+  ElementEmitter &elements;
+};
+
+} // namespace weft::cpu
+
+#endif // WEFT_PASSES_CPU_KERNELSTAGES_H

@@ -1,0 +1,234 @@
+// Emits a planned kernel as loops over memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "KernelPlan.h"
+#include "passes/cpu/Passes.h"
+#include "weft/Target/Cpu/KernelCompiler.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace weft::cpu {
+#define GEN_PASS_DEF_LOWERKERNELTOLOOPS
+#include "passes/cpu/Passes.h.inc"
+} // namespace weft::cpu
+
+using namespace mlir;
+using namespace weft::cpu;
+
+namespace {
+
+/// Lowers one function.
+class KernelLowering {
+public:
+  KernelLowering(func::FuncOp kernel, int64_t stackLimit)
+      : kernel(kernel), stackLimit(stackLimit), builder(kernel),
+        loc(kernel.getLoc()),
+        pointer(LLVM::LLVMPointerType::get(kernel.getContext())) {}
+
+  LogicalResult run();
+
+private:
+  func::FuncOp kernel;
+  int64_t stackLimit;
+  OpBuilder builder;
+  Location loc;
+  Type pointer;
+
+  func::FuncOp makeBody(std::string name);
+  void makeEntry(func::FuncOp body, const KernelPlan &plan);
+  Storage denseStorage(Value memory, RankedTensorType type, IndexSpace &space);
+  void placeConstants(ElementEmitter &elements);
+  void placeStage(Stage &stage, ElementEmitter &elements,
+                  ArrayRef<Storage> results, OpBuilder &atEntry);
+  void emitUnits(KernelPlan &plan, ElementEmitter &elements,
+                 ArrayRef<Storage> results, func::FuncOp body);
+};
+
+} // namespace
+
+Storage KernelLowering::denseStorage(Value memory, RankedTensorType type,
+                                     IndexSpace &space) {
+  Storage storage;
+  storage.pointer = memory;
+  storage.element = type.getElementType();
+  storage.offset = space.constant(0);
+  storage.strides.assign(type.getRank(), 1);
+  for (int64_t dim = type.getRank() - 2; dim >= 0; --dim)
+    storage.strides[dim] = storage.strides[dim + 1] * type.getDimSize(dim + 1);
+  return storage;
+}
+
+/// A function with the bounds and one pointer for each buffer.
+func::FuncOp KernelLowering::makeBody(std::string name) {
+  SmallVector<Type> types = {builder.getIndexType(), builder.getIndexType()};
+  types.append(kernel.getNumArguments() + kernel.getNumResults(), pointer);
+  builder.setInsertionPoint(kernel);
+  auto body = func::FuncOp::create(builder, loc, name,
+                                   builder.getFunctionType(types, {}));
+  body.setPrivate();
+  for (unsigned i = 2; i < types.size(); ++i)
+    body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                    builder.getUnitAttr());
+  body.addEntryBlock();
+  return body;
+}
+
+/// The function of the runtime's kernel type, which unpacks the pointers.
+void KernelLowering::makeEntry(func::FuncOp body, const KernelPlan &plan) {
+  builder.setInsertionPointAfter(body);
+  Type index = builder.getIndexType();
+  auto entry = func::FuncOp::create(
+      builder, loc, kernel.getName(),
+      builder.getFunctionType({index, index, pointer, pointer}, {}));
+  // About a nanosecond for ten scalar operations.
+  double nanoseconds = plan.unitCost * 0.1 + 10;
+  entry->setAttr(kExtentAttr, builder.getI64IntegerAttr(plan.extent()));
+  entry->setAttr(kGrainAttr, builder.getI64IntegerAttr(std::max<int64_t>(
+                                 1, int64_t(20000 / nanoseconds))));
+  builder.setInsertionPointToStart(entry.addEntryBlock());
+  SmallVector<Value> arguments = {entry.getArgument(0), entry.getArgument(1)};
+  for (unsigned i = 2; i < body.getNumArguments(); ++i) {
+    Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer,
+                                     entry.getArgument(2),
+                                     ArrayRef<LLVM::GEPArg>{int32_t(i - 2)});
+    arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
+  }
+  func::CallOp::create(builder, loc, body, arguments);
+  func::ReturnOp::create(builder, loc);
+}
+
+/// Constants that are not one number lie in read-only memory.
+void KernelLowering::placeConstants(ElementEmitter &elements) {
+  unsigned number = 0;
+  for (auto constant : kernel.getOps<arith::ConstantOp>()) {
+    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (!dense || dense.isSplat() || dense.getNumElements() == 0)
+      continue;
+    auto type = cast<RankedTensorType>(constant.getType());
+    if (type.getElementType().isInteger(1)) {
+      SmallVector<int8_t> bytes;
+      for (bool bit : dense.getValues<bool>())
+        bytes.push_back(bit);
+      dense = DenseElementsAttr::get(
+          RankedTensorType::get({int64_t(bytes.size())}, builder.getI8Type()),
+          ArrayRef<int8_t>(bytes));
+    } else {
+      dense = dense.reshape(RankedTensorType::get({dense.getNumElements()},
+                                                  type.getElementType()));
+    }
+    Type array = LLVM::LLVMArrayType::get(memoryType(type.getElementType()),
+                                          type.getNumElements());
+    std::string name = (kernel.getName() + ".constant" + Twine(number++)).str();
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(kernel);
+    auto global = LLVM::GlobalOp::create(
+        builder, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal, name,
+        dense, /*alignment=*/64);
+    Value address = LLVM::AddressOfOp::create(elements.builder, loc, pointer,
+                                              global.getSymName());
+    elements.storage[constant] = denseStorage(address, type, elements.space);
+  }
+}
+
+/// Gives the values of a stage their memory.
+void KernelLowering::placeStage(Stage &stage, ElementEmitter &elements,
+                                ArrayRef<Storage> results, OpBuilder &atEntry) {
+  if (stage.kind == Stage::Kind::Copy)
+    return;
+  for (auto [value, result] : llvm::zip_equal(stage.values, stage.results)) {
+    if (result >= 0) {
+      elements.storage[value] = results[result];
+      continue;
+    }
+    if (stage.isScalar())
+      continue;
+    Value count = LLVM::ConstantOp::create(
+        atEntry, loc,
+        atEntry.getI64IntegerAttr(std::max<int64_t>(1, stage.boxElements())));
+    Value memory = LLVM::AllocaOp::create(
+        atEntry, loc, pointer, memoryType(getElementTypeOrSelf(value)), count,
+        /*alignment=*/64);
+    elements.storage[value] =
+        temporaryStorage(stage, value, memory, elements.space);
+  }
+}
+
+void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
+                               ArrayRef<Storage> results, func::FuncOp body) {
+  Block &entry = body.getBody().front();
+  OpBuilder &code = elements.builder;
+  code.setInsertionPointToEnd(&entry);
+  OpBuilder atEntry = OpBuilder::atBlockBegin(&entry);
+  Value one = arith::ConstantIndexOp::create(code, loc, 1);
+  auto units = scf::ForOp::create(code, loc, body.getArgument(0),
+                                  body.getArgument(1), one);
+  {
+    OpBuilder::InsertionGuard guard(code);
+    code.setInsertionPoint(units.getBody()->getTerminator());
+    // The unit's number in row-major order, taken apart.
+    Value rest = units.getInductionVar();
+    for (int dim = int(plan.unitExtents.size()) - 1; dim >= 0; --dim) {
+      if (dim == 0) {
+        elements.space.dims[0].iv = rest;
+        break;
+      }
+      Value extent =
+          arith::ConstantIndexOp::create(code, loc, plan.unitExtents[dim]);
+      elements.space.dims[dim].iv =
+          arith::RemUIOp::create(code, loc, rest, extent);
+      rest = arith::DivUIOp::create(code, loc, rest, extent);
+    }
+    StageEmitter stages(elements);
+    for (Stage &stage : plan.stages) {
+      if (stage.isTemporary() && stage.box.empty() && !stage.groups.empty())
+        continue; // nothing reads it
+      placeStage(stage, elements, results, atEntry);
+      stages.emit(stage);
+    }
+  }
+  func::ReturnOp::create(code, loc);
+}
+
+LogicalResult KernelLowering::run() {
+  func::FuncOp body = makeBody((kernel.getName() + ".body").str());
+  builder.setInsertionPointToStart(&body.getBody().front());
+  OpBuilder code = builder;
+  IndexSpace space(kernel.getContext());
+  ElementEmitter elements(code, space);
+  for (BlockArgument argument : kernel.getArguments())
+    elements.storage[argument] =
+        denseStorage(body.getArgument(2 + argument.getArgNumber()),
+                     cast<RankedTensorType>(argument.getType()), space);
+  SmallVector<Storage> results;
+  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
+    results.push_back(
+        denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
+                     cast<RankedTensorType>(type), space));
+  placeConstants(elements);
+  FailureOr<KernelPlan> plan =
+      planKernel(kernel, elements, results, stackLimit);
+  if (failed(plan)) {
+    body.erase();
+    return failure();
+  }
+  emitUnits(*plan, elements, results, body);
+  makeEntry(body, *plan);
+  kernel.erase();
+  return success();
+}
+
+namespace {
+struct LowerKernelToLoops
+    : weft::cpu::impl::LowerKernelToLoopsBase<LowerKernelToLoops> {
+  using LowerKernelToLoopsBase::LowerKernelToLoopsBase;
+
+  void runOnOperation() override {
+    for (auto kernel :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (!kernel.isExternal() &&
+          failed(KernelLowering(kernel, stackLimit).run()))
+        signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,27 @@
+// Passes and the pipeline that turn outlined kernels into LLVM for a CPU.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CPU_PASSES_H
+#define WEFT_PASSES_CPU_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace weft::cpu {
+
+#define GEN_PASS_DECL
+#include "passes/cpu/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/cpu/Passes.h.inc"
+
+/// From functions of `nn` ops to the LLVM dialect.
+void buildKernelPipeline(mlir::OpPassManager &manager);
+
+/// Registers `--weft-cpu-kernel-pipeline`.
+void registerKernelPipeline();
+
+} // namespace weft::cpu
+
+#endif // WEFT_PASSES_CPU_PASSES_H

@@ -1,0 +1,86 @@
+//===- Passes.td - from outlined kernels to LLVM for a CPU -----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===------------------------------------------------------------------------===//
+#ifndef WEFT_PASSES_CPU_PASSES_TD
+#define WEFT_PASSES_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertNnToLinalg : Pass<"convert-nn-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "replace ops by the bodies they give";
+  let description = [{
+    **Requires** an outlined kernel: ops with KernelOpInterface on tensors
+    without encoding, in one block.
+
+    **Ensures** bodies in the vocabulary of dialects/nn/IR/NnKernels.h; types of
+    the function are signless. Each op is asked by `buildBody`; one without the
+    interface is an error.
+
+    Example: `test/passes/cpu/convert-nn-to-linalg.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
+  let summary = "fuse, place temporaries, and cut the work into units";
+  let description = [{
+    **Requires** functions as ConvertNnToLinalg leaves them.
+
+    **Ensures** for each function `name` a function of the runtime's kernel
+    type, `(begin, end, pointers, scalars)`, that runs units [begin, end), with
+    the number of units as `rt.parallel_extent` and the least number worth a
+    thread as `rt.parallel_grain`; and a private `name.body` with one argument a
+    buffer, none of which overlap.
+
+    Elements are pulled: a result's element is computed by inlining the bodies
+    of its producers at its index, so that elementwise ops, broadcasts,
+    transposes, reshapes and slices fuse with their consumer and cost index
+    arithmetic only, most of which vanishes (IndexSpace.h). What is reduced, or
+    needed more often than it has elements and dear, gets a nest of its own
+    (KernelStages.h) and, per unit, a register or a temporary on the stack.
+    Units are boxes of the results; of several ways to cut them the one with
+    the least estimated work is taken (KernelPlan.h). linalg's own tiling and
+    one-shot bufferization were not used because fused clusters of arbitrary
+    shape need recomputation, whole-row temporaries and reshapes through which
+    tiles do not pass.
+
+    Reductions keep an order that the op alone determines.
+
+    Example: `test/passes/cpu/lower-kernel-to-loops.mlir`.
+  }];
+  let options = [
+    Option<"stackLimit", "stack-limit", "int64_t", "1048576",
+           "Bytes of stack that temporaries may take; what does not fit is computed again where it is needed.">,
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ExpandMath : Pass<"cpu-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "turn f32 functions into polynomials that vectorize";
+  let description = [{
+    **Requires** scalar `math` ops. **Ensures** that exp, expm1, log, log1p, tanh
+    and erf of f32 are polynomials (errors of a few ulp), and that conversions
+    from and to bf16 are integer arithmetic, rounding to nearest even: not every
+    libgcc has a function for it, and processors' own instructions flush
+    subnormals. Functions of f64 stay, and become calls of libm.
+
+    Example: `test/passes/cpu/expand-math.mlir`.
+  }];
+  let dependentDialects = ["::mlir::vector::VectorDialect"];
+}
+
+def LowerLoopsToLLVM : Pass<"cpu-lower-loops-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "convert loops and scalars to the LLVM dialect";
+  let description = [{
+    **Requires** what LowerKernelToLoops and ExpandMath leave. **Ensures** the LLVM
+    dialect only; functions that are neither LLVM intrinsics nor polynomials are
+    calls of libm.
+
+    Example: `test/passes/cpu/lower-loops-to-llvm.mlir`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect"];
+}
+
+#endif // WEFT_PASSES_CPU_PASSES_TD
