@@ -199,28 +199,20 @@ void Planner::grow(Demand &demand, Value tensor, const Recorder::Read &read) {
 bool Planner::place(Stage &stage, const Demand &demand) {
   if (stage.isTemporary()) {
     stage.box = demand.box;
-    if (stage.kind == Stage::Kind::Rows) {
-      // Rows are made whole.
-      auto forall = cast<scf::ForallOp>(stage.op);
-      for (Operation &op : forall.getTerminator().getBody()->getOperations())
-        for (auto [dim, offset] : llvm::enumerate(
-                 cast<tensor::ParallelInsertSliceOp>(op).getMixedOffsets()))
-          if (isa<Attribute>(offset)) {
-            int64_t size = stage.shape()[dim];
-            stage.box[dim] = {space.constant(0), size, size};
-          }
-    }
+    if (stage.kind == Stage::Kind::Rows)
+      for (auto [dim, isRow] :
+           llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
+        if (isRow) {
+          int64_t size = stage.shape()[dim];
+          stage.box[dim] = {space.constant(0), size, size};
+        }
     return true;
   }
-  if (stage.kind == Stage::Kind::Rows) {
-    auto forall = cast<scf::ForallOp>(stage.op);
-    for (Operation &op : forall.getTerminator().getBody()->getOperations())
-      for (auto [dim, offset] : llvm::enumerate(
-               cast<tensor::ParallelInsertSliceOp>(op).getMixedOffsets()))
-        if (isa<Attribute>(offset) &&
-            stage.box[dim].width != stage.shape()[dim])
-          return false;
-  }
+  if (stage.kind == Stage::Kind::Rows)
+    for (auto [dim, isRow] :
+         llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
+      if (isRow && stage.box[dim].width != stage.shape()[dim])
+        return false;
   if (!demand.any)
     return true;
   // Joined dims are those of elementwise kernels that read in place.

@@ -52,6 +52,14 @@ Storage weft::cpu::temporaryStorage(const Stage &stage, Value value,
   return storage;
 }
 
+SmallVector<bool> weft::cpu::rowDims(scf::ForallOp forall) {
+  auto insert = cast<tensor::ParallelInsertSliceOp>(
+      forall.getTerminator().getBody()->front());
+  return llvm::map_to_vector(insert.getMixedOffsets(), [](OpFoldResult offset) {
+    return isa<Attribute>(offset);
+  });
+}
+
 /// Key of loops that are never cut.
 static constexpr unsigned kNever = ~0u;
 
@@ -91,11 +99,14 @@ StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
     return space.add(index, dim);
   };
 
+  SmallVector<bool> isRow(stage.box.size(), false);
+  if (stage.kind == Stage::Kind::Rows)
+    isRow = rowDims(cast<scf::ForallOp>(stage.op));
   // Box dims first: as loops, or fixed by the unit.
   SmallVector<SmallVector<Nest::Loop>> boxLoops(stage.box.size());
   for (auto [number, box] : llvm::enumerate(stage.box)) {
     AffineExpr index = box.base;
-    if (box.width != 1) {
+    if (box.width != 1 && !isRow[number]) {
       auto reach = space.range(box.base);
       bool clamped = !reach || reach->second + box.width > box.size;
       AffineExpr within;

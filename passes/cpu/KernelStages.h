@@ -70,6 +70,9 @@ struct Stage {
   }
 };
 
+/// For each dim of a forall's results whether the body computes it whole.
+llvm::SmallVector<bool> rowDims(mlir::scf::ForallOp forall);
+
 /// Dense memory at `pointer` for the box of a temporary.
 Storage temporaryStorage(const Stage &stage, mlir::Value value,
                          mlir::Value pointer, IndexSpace &space);

@@ -190,7 +190,24 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
   func::ReturnOp::create(code, loc);
 }
 
+/// Rows that a forall makes start from a tensor.empty each, so that it can
+/// stand for their memory; CSE may have made one of several.
+static void separateRows(func::FuncOp kernel) {
+  SmallVector<OpOperand *> starts;
+  kernel.walk([&](scf::ForOp loop) {
+    if (loop->getParentOfType<scf::ForallOp>())
+      for (OpOperand &init : loop.getInitArgsMutable())
+        if (init.get().getDefiningOp<tensor::EmptyOp>())
+          starts.push_back(&init);
+  });
+  for (OpOperand *start : starts) {
+    OpBuilder builder(start->getOwner());
+    start->set(builder.clone(*start->get().getDefiningOp())->getResult(0));
+  }
+}
+
 LogicalResult KernelLowering::run() {
+  separateRows(kernel);
   func::FuncOp body = makeBody((kernel.getName() + ".body").str());
   builder.setInsertionPointToStart(&body.getBody().front());
   OpBuilder code = builder;

@@ -55,6 +55,7 @@ KernelCase CaseBuilder::one(const std::string &what,
     outputs += ":" + std::to_string(results.size());
   for (size_t i = 0; i < results.size(); ++i)
     values.push_back(results.size() > 1 ? "%r#" + std::to_string(i) : "%r");
+  static unsigned next = 0; // names differ among all generators
   result.text = "func.func @kernel" + std::to_string(next++) + "(" +
                 join(parameters) + ") -> (" + join(results) + ") {\n  " +
                 outputs + " = " + body + "\n  return " + join(values) + " : " +

@@ -47,8 +47,6 @@ public:
                  const std::vector<std::string> &results,
                  std::vector<Range> ranges);
 
-private:
-  unsigned next = 0;
 };
 
 extern const std::vector<std::string> floatTypes, integerTypes;
