@@ -113,8 +113,7 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
       packPanel(k + (t + j) * p.k.row, p.k.row, p.k.column,
                 least(width, keys - j), p.depth, width, s.k + j * p.depth);
       for (int64_t i = 0; i < panels * kTileRows; i += kTileRows) {
-        multiplyTile(p.depth, s.q + i * p.depth, s.k + j * p.depth, width,
-                     tile);
+        multiplyTile(p.depth, s.q + i * p.depth, s.k + j * p.depth, tile, true);
         for (int64_t r = 0; r < kTileRows; ++r)
           std::memcpy(s.scores + (i + r) * kKeys + j, tile + r * width,
                       width * sizeof(T));
@@ -155,7 +154,7 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
       packPanel(v + t * p.v.row + j * p.v.column, p.v.column, p.v.row,
                 least(width, p.valueDepth - j), keys, width, panel);
       for (int64_t i = 0; i < panels * kTileRows; i += kTileRows) {
-        multiplyTile(keys, s.weights + i * kKeys, panel, width, tile);
+        multiplyTile(keys, s.weights + i * kKeys, panel, tile, true);
         for (int64_t r = 0; r < kTileRows; ++r)
           for (int64_t c = 0; c < width; ++c)
             s.sums[(i + r) * s.sumStride + j + c] += tile[r * width + c];

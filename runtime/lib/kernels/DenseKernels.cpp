@@ -7,24 +7,31 @@
 namespace weft::runtime::WEFT_ISA {
 namespace {
 
-/// Bytes of packed operands that should stay in the second-level cache.
-constexpr int64_t kPackedA = 192 * 1024;
-constexpr int64_t kPackedB = 512 * 1024;
+// What is packed at once: `a` for the first half of a second-level cache, `b`
+// for the other; products beyond it go through the partial sums.
+constexpr int64_t kDepth = 384;
+constexpr int64_t kRows = 192; // a multiple of every kTileRows
+constexpr int64_t kColumns = 512;
+
+inline int64_t roundUp(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 template <typename T> struct Blocks {
-  int64_t rows, columns; // of a and b packed at once
+  int64_t rows, columns, depth; // of one packed block, whole tiles
+  int64_t allRows;
 
   Blocks(int64_t m, int64_t n, int64_t k) {
-    int64_t bytes = most(k, 1) * int64_t(sizeof(T));
-    rows = fit(kPackedA / bytes, kTileRows, m);
-    columns = fit(kPackedB / bytes, kTileColumns<T>, n);
+    rows = least(roundUp(m, kTileRows), kRows);
+    columns = least(roundUp(n, kTileColumns<T>), kColumns);
+    depth = least(most(k, 1), kDepth);
+    allRows = roundUp(m, kTileRows);
   }
-  static int64_t fit(int64_t wanted, int64_t tile, int64_t extent) {
-    int64_t all = (extent + tile - 1) / tile * tile;
-    return most(tile, least(all, wanted / tile * tile));
+  uint64_t aBytes() const { return aligned(rows * depth * sizeof(T)); }
+  uint64_t bBytes() const { return aligned(columns * depth * sizeof(T)); }
+  uint64_t sumBytes(int64_t k) const {
+    return k <= kDepth ? 0 : aligned(allRows * columns * sizeof(T));
   }
-  uint64_t aBytes(int64_t k) const { return aligned(rows * k * sizeof(T)); }
-  uint64_t bBytes(int64_t k) const { return aligned(columns * k * sizeof(T)); }
 };
 
 template <typename T>
@@ -62,42 +69,102 @@ void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows,
   }
 }
 
+constexpr int64_t kFewRows = 8;
+
+/// A few rows: reads b once, in the order it lies in memory, instead of packing
+/// it. Sums in the same order as the tiles, so with the same bits.
+template <typename T> void gemmFewRows(const GemmProblem &p, T *sums) {
+  constexpr int64_t width = kTileColumns<T>;
+  const T *a = reinterpret_cast<const T *>(p.a.data);
+  const T *b = reinterpret_cast<const T *>(p.b.data);
+  for (int64_t jb = 0; jb < p.n; jb += kColumns) {
+    int64_t columns = least(kColumns, p.n - jb);
+    int64_t whole = columns / kLanes<T> * kLanes<T>;
+    std::memset(sums, 0, size_t(kFewRows * kColumns) * sizeof(T));
+    for (int64_t q = 0; q < p.k; q += 4) {
+      // Terms beyond k are skipped, not added as zeros: -0 must stay.
+      int64_t terms = least(4, p.k - q);
+      const T *row = b + q * p.b.row + jb;
+      T factor[kFewRows][4] = {};
+      for (int64_t i = 0; i < p.m; ++i)
+        for (int64_t t = 0; t < terms; ++t)
+          factor[i][t] = a[i * p.a.row + (q + t) * p.a.column];
+      int64_t done = 0;
+      if (terms == 4) {
+        for (; done < whole; done += kLanes<T>) {
+          Vec<T> b0 = load(row + done), b1 = load(row + p.b.row + done);
+          Vec<T> b2 = load(row + 2 * p.b.row + done);
+          Vec<T> b3 = load(row + 3 * p.b.row + done);
+          for (int64_t i = 0; i < p.m; ++i) {
+            T *to = sums + i * kColumns + done;
+            Vec<T> sum = load(to);
+            sum += b0 * factor[i][0];
+            sum += b1 * factor[i][1];
+            sum += b2 * factor[i][2];
+            sum += b3 * factor[i][3];
+            store<T>(to, sum);
+          }
+        }
+      }
+      for (int64_t i = 0; i < p.m; ++i)
+        for (int64_t t = 0; t < terms; ++t)
+          for (int64_t j = done; j < columns; ++j) {
+            T &sum = sums[i * kColumns + j];
+            sum = fusedAdd(row[t * p.b.row + j], factor[i][t], sum);
+          }
+    }
+    for (int64_t i = 0; i < p.m; ++i)
+      for (int64_t j = 0; j < columns; j += width)
+        storeTile(p, i, jb + j, 1, least(width, columns - j),
+                  sums + i * kColumns + j);
+  }
+}
+
 template <typename T, typename From>
 void gemmTyped(const GemmProblem &p, char *scratch) {
   Blocks<T> blocks(p.m, p.n, p.k);
   constexpr int64_t width = kTileColumns<T>;
   const From *a = reinterpret_cast<const From *>(p.a.data);
   const From *b = reinterpret_cast<const From *>(p.b.data);
+  if constexpr (std::is_same_v<T, From>) {
+    if (p.m <= kFewRows && p.b.column == 1)
+      return gemmFewRows<T>(p, reinterpret_cast<T *>(scratch));
+  }
   T *packedA = reinterpret_cast<T *>(scratch);
-  T *packedB = reinterpret_cast<T *>(scratch + blocks.aBytes(p.k));
+  T *packedB = reinterpret_cast<T *>(scratch + blocks.aBytes());
+  T *sums = reinterpret_cast<T *>(scratch + blocks.aBytes() + blocks.bBytes());
   alignas(64) T tile[kTileRows * width];
-  // With few rows, packing b would cost as much as the product.
-  bool bInPlace =
-      std::is_same_v<T, From> && p.b.column == 1 && p.m <= 2 * kTileRows;
   for (int64_t jb = 0; jb < p.n; jb += blocks.columns) {
     int64_t columns = least(blocks.columns, p.n - jb);
-    for (int64_t j = 0; j < columns; j += width)
-      if (!bInPlace || columns - j < width)
-        packPanel(b + (jb + j) * p.b.column, p.b.column, p.b.row,
-                  least(width, columns - j), p.k, width, packedB + j * p.k);
-    for (int64_t ib = 0; ib < p.m; ib += blocks.rows) {
-      int64_t rows = least(blocks.rows, p.m - ib);
-      for (int64_t i = 0; i < rows; i += kTileRows)
-        packPanel(a + (ib + i) * p.a.row, p.a.row, p.a.column,
-                  least(kTileRows, rows - i), p.k, kTileRows,
-                  packedA + i * p.k);
-      for (int64_t j = 0; j < columns; j += width) {
-        bool here = bInPlace && columns - j >= width;
-        const T *panel =
-            here ? reinterpret_cast<const T *>(b) + jb + j : packedB + j * p.k;
-        for (int64_t i = 0; i < rows; i += kTileRows) {
-          multiplyTile(p.k, packedA + i * p.k, panel, here ? p.b.row : width,
-                       tile);
-          storeTile(p, ib + i, jb + j, least(kTileRows, rows - i),
-                    least(width, columns - j), tile);
-        }
+    int64_t pb = 0;
+    do { // once even for k = 0: the epilogue of an empty sum
+      int64_t depth = least(kDepth, p.k - pb);
+      bool first = pb == 0, last = pb + depth == p.k;
+      for (int64_t j = 0; j < columns; j += width)
+        packPanel(b + pb * p.b.row + (jb + j) * p.b.column, p.b.column, p.b.row,
+                  least(width, columns - j), depth, width, packedB + j * depth);
+      for (int64_t ib = 0; ib < p.m; ib += blocks.rows) {
+        int64_t rows = least(blocks.rows, p.m - ib);
+        for (int64_t i = 0; i < rows; i += kTileRows)
+          packPanel(a + (ib + i) * p.a.row + pb * p.a.column, p.a.row,
+                    p.a.column, least(kTileRows, rows - i), depth, kTileRows,
+                    packedA + i * depth);
+        for (int64_t j = 0; j < columns; j += width)
+          for (int64_t i = 0; i < rows; i += kTileRows) {
+            // Partial sums of tile (i, j), row by row.
+            T *partial =
+                first && last
+                    ? tile
+                    : sums + ((ib + i) * blocks.columns + j * kTileRows);
+            multiplyTile(depth, packedA + i * depth, packedB + j * depth,
+                         partial, first);
+            if (last)
+              storeTile(p, ib + i, jb + j, least(kTileRows, rows - i),
+                        least(width, columns - j), partial);
+          }
       }
-    }
+      pb += depth;
+    } while (pb < p.k);
   }
 }
 
@@ -109,13 +176,14 @@ void gemm(const GemmProblem &problem, char *scratch) {
   });
 }
 
+template <typename T> uint64_t gemmScratchOf(int64_t m, int64_t n, int64_t k) {
+  Blocks<T> blocks(m, n, k);
+  return blocks.aBytes() + blocks.bBytes() + blocks.sumBytes(k) +
+         aligned(kFewRows * kColumns * sizeof(T));
+}
 uint64_t gemmScratch(int64_t m, int64_t n, int64_t k, DType dtype) {
-  if (dtype == DType::F64) {
-    Blocks<double> blocks(m, n, k);
-    return blocks.aBytes(k) + blocks.bBytes(k);
-  }
-  Blocks<float> blocks(m, n, k);
-  return blocks.aBytes(k) + blocks.bBytes(k);
+  return dtype == DType::F64 ? gemmScratchOf<double>(m, n, k)
+                             : gemmScratchOf<float>(m, n, k);
 }
 
 void activate(Activation activation, DType dtype, void *data, int64_t count) {

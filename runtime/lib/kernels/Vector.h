@@ -37,6 +37,14 @@ template <typename T> inline void store(T *to, Vec<T> v) {
   std::memcpy(to, &v, sizeof v);
 }
 template <typename T> inline Vec<T> splat(T value) { return Vec<T>{} + value; }
+/// a * b + c as the vectors do it: fused where the instruction set fuses.
+template <typename T> inline T fusedAdd(T a, T b, T c) {
+#ifdef __FMA__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) {
   return a > b ? a : b;
 }
@@ -173,12 +181,21 @@ void activateSpan(Activation activation, T *data, int64_t count) {
 constexpr int64_t kTileRows = WEFT_TILE_ROWS;
 template <typename T> constexpr int64_t kTileColumns = 2 * kLanes<T>;
 
-/// tile[i][j] = sum over p of a[p][i] * b[p][j]; `a` is packed in rows of
-/// kTileRows, `b` has rows `bStride` apart.
+/// tile[i][j] += sum over p of a[p][i] * b[p][j], or = if `first`; `a` is
+/// packed in rows of kTileRows, `b` in rows of kTileColumns. A long sum goes on
+/// where an earlier call left it, so cutting k changes no bit.
 template <typename T>
-inline void multiplyTile(int64_t k, const T *a, const T *b, int64_t bStride,
-                         T *tile) {
+inline void multiplyTile(int64_t k, const T *a, const T *b, T *tile,
+                         bool first) {
+  constexpr int64_t width = kTileColumns<T>;
   Vec<T> sums[kTileRows][2] = {};
+  if (!first) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kTileRows; ++i) {
+      sums[i][0] = load(tile + i * width);
+      sums[i][1] = load(tile + i * width + kLanes<T>);
+    }
+  }
   for (int64_t p = 0; p < k; ++p) {
     Vec<T> b0 = load(b), b1 = load(b + kLanes<T>);
 #pragma GCC unroll 16
@@ -187,12 +204,12 @@ inline void multiplyTile(int64_t k, const T *a, const T *b, int64_t bStride,
       sums[i][1] += b1 * a[i];
     }
     a += kTileRows;
-    b += bStride;
+    b += width;
   }
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i) {
-    store<T>(tile + i * kTileColumns<T>, sums[i][0]);
-    store<T>(tile + i * kTileColumns<T> + kLanes<T>, sums[i][1]);
+    store<T>(tile + i * width, sums[i][0]);
+    store<T>(tile + i * width + kLanes<T>, sums[i][1]);
   }
 }
 
@@ -211,6 +228,30 @@ inline void withFloat(DType dtype, Visit visit) {
   }
 }
 
+typedef float Quad __attribute__((vector_size(16)));
+
+/// Transposes 4 by 4 floats, with instructions that every processor has.
+inline void transposeQuad(const float *from, int64_t across, float *to,
+                          int64_t width) {
+  Quad r0, r1, r2, r3;
+  std::memcpy(&r0, from, 16);
+  std::memcpy(&r1, from + across, 16);
+  std::memcpy(&r2, from + 2 * across, 16);
+  std::memcpy(&r3, from + 3 * across, 16);
+  Quad a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+  Quad b = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+  Quad c = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+  Quad d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+  Quad s0 = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  Quad s1 = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  Quad s2 = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  Quad s3 = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+  std::memcpy(to, &s0, 16);
+  std::memcpy(to + width, &s1, 16);
+  std::memcpy(to + 2 * width, &s2, 16);
+  std::memcpy(to + 3 * width, &s3, 16);
+}
+
 /// Packs `count` <= `width` vectors of `depth` elements side by side:
 /// to[p * width + i] = from[i * across + p * along], zeros beyond `count`.
 template <typename T, typename From>
@@ -219,16 +260,29 @@ inline void packPanel(const From *from, int64_t across, int64_t along,
   if (count < width)
     std::memset(to, 0, size_t(depth * width) * sizeof(T));
   if (across == 1) {
-    for (int64_t p = 0; p < depth; ++p)
-      for (int64_t i = 0; i < count; ++i)
-        to[p * width + i] = T(from[p * along + i]);
+    for (int64_t p = 0; p < depth; ++p) {
+      if (std::is_same_v<T, From> && count == width)
+        std::memcpy(to + p * width, from + p * along,
+                    size_t(width) * sizeof(T));
+      else
+        for (int64_t i = 0; i < count; ++i)
+          to[p * width + i] = T(from[p * along + i]);
+    }
     return;
   }
   // In blocks of depth, so that the lines written stay in the cache.
   constexpr int64_t kBlock = 32;
   for (int64_t q = 0; q < depth; q += kBlock) {
     int64_t end = depth - q < kBlock ? depth : q + kBlock;
-    for (int64_t i = 0; i < count; ++i)
+    int64_t i = 0;
+    if constexpr (std::is_same_v<From, float>) {
+      if (along == 1 && end - q == kBlock)
+        for (; i + 4 <= count; i += 4)
+          for (int64_t p = q; p < end; p += 4)
+            transposeQuad(from + i * across + p, across, to + p * width + i,
+                          width);
+    }
+    for (; i < count; ++i)
       for (int64_t p = q; p < end; ++p)
         to[p * width + i] = T(from[i * across + p * along]);
   }
