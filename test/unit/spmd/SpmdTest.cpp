@@ -1,74 +1,12 @@
 // Partitioned programs compute what the global program computes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "RandomProgram.h"
+#include "SpmdHarness.h"
 
-#include "passes/dist/Passes.h"
-#include "weft/Interpreter/Interpreter.h"
-#include "weft/Registration/Registration.h"
-#include "weft/Spmd/Interpreter.h"
-
-#include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
-
-#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace mlir;
 using namespace weft;
 using namespace weft::test;
-
-namespace {
-
-struct Context {
-  DialectRegistry registry;
-  MLIRContext context{MLIRContext::Threading::DISABLED};
-  Context() {
-    registerAllDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-};
-
-/// All passes from annotations to `local`, the verifier after each.
-LogicalResult partition(ModuleOp module, bool propagate, bool simplify) {
-  PassManager passes(module.getContext());
-  if (propagate)
-    passes.addPass(dist::createDistPropagate());
-  passes.addPass(dist::createDistInsertReshards());
-  passes.addPass(dist::createDistVerifySpmd());
-  passes.addPass(dist::createDistPartition());
-  passes.addPass(dist::createDistVerifySpmd());
-  passes.addPass(createCSEPass());
-  passes.addPass(dist::createDistVerifySpmd());
-  if (simplify) {
-    passes.addPass(dist::createDistSimplifyCollectives());
-    passes.addPass(dist::createDistVerifySpmd());
-  }
-  return passes.run(module);
-}
-
-/// max|y-o| / max|o|; infinity if one is NaN where the other is not.
-double errorOf(const HostTensor &found, const HostTensor &oracle) {
-  if (found.shape != oracle.shape)
-    return INFINITY;
-  double largest = 1e-300, worst = 0;
-  for (double value : oracle.reals)
-    largest = std::max(largest, std::abs(value));
-  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
-    if (!(std::isnan(a) && std::isnan(b)) && a != b)
-      worst = std::isnan(a) || std::isnan(b) ? INFINITY : std::max(worst, std::abs(a - b));
-  return found.integers == oracle.integers ? worst / largest : INFINITY;
-}
-
-std::string print(ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  return text;
-}
-
-} // namespace
 
 // Random programs, meshes and annotations: shard by shard the same values, and
 // padding, which is NaN, never shows.

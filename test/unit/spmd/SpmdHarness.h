@@ -1,0 +1,71 @@
+// What the tests of whole programs share.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
+#define WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
+
+#include "RandomProgram.h"
+
+#include "passes/dist/Passes.h"
+#include "weft/Interpreter/Interpreter.h"
+#include "weft/Registration/Registration.h"
+#include "weft/Spmd/Interpreter.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <cmath>
+
+namespace weft::test {
+
+struct Context {
+  mlir::DialectRegistry registry;
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  Context() {
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+};
+
+/// All passes from annotations to `local`, the verifier after each.
+inline mlir::LogicalResult partition(mlir::ModuleOp module, bool propagate, bool simplify) {
+  mlir::PassManager passes(module.getContext());
+  if (propagate)
+    passes.addPass(dist::createDistPropagate());
+  passes.addPass(dist::createDistInsertReshards());
+  passes.addPass(dist::createDistVerifySpmd());
+  passes.addPass(dist::createDistPartition());
+  passes.addPass(dist::createDistVerifySpmd());
+  passes.addPass(mlir::createCSEPass());
+  passes.addPass(dist::createDistVerifySpmd());
+  if (simplify) {
+    passes.addPass(dist::createDistSimplifyCollectives());
+    passes.addPass(dist::createDistVerifySpmd());
+  }
+  return passes.run(module);
+}
+
+/// max|y-o| / max|o|; infinity if one is NaN where the other is not.
+inline double errorOf(const HostTensor &found, const HostTensor &oracle) {
+  if (found.shape != oracle.shape)
+    return INFINITY;
+  double largest = 1e-300, worst = 0;
+  for (double value : oracle.reals)
+    largest = std::max(largest, std::abs(value));
+  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
+    if (!(std::isnan(a) && std::isnan(b)) && a != b)
+      worst = std::isnan(a) || std::isnan(b) ? INFINITY : std::max(worst, std::abs(a - b));
+  return found.integers == oracle.integers ? worst / largest : INFINITY;
+}
+
+inline std::string print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text;
+}
+
+} // namespace weft::test
+
+#endif // WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
