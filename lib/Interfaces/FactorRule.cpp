@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <numeric>
+#include <optional>
 
 using namespace mlir;
 
@@ -110,6 +111,75 @@ FactorRule elementwiseRule(TypeRange operandTypes, TypeRange resultTypes) {
   return rule;
 }
 
+namespace {
+/// A run of dims, as what is left of each after factors were peeled off.
+class DimRun {
+public:
+  struct Range {
+    ArrayRef<int64_t> shape;
+    size_t begin, end;
+  };
+  explicit DimRun(Range range)
+      : first(range.begin), rest(range.shape.slice(range.begin, range.end - range.begin)) {}
+
+  /// The outermost (or innermost) dim that is not used up, or none.
+  std::optional<size_t> edge(bool major) const {
+    for (size_t k = 0, e = rest.size(); k < e; ++k)
+      if (size_t dim = major ? k : e - 1 - k; rest[dim] != 1)
+        return dim;
+    return std::nullopt;
+  }
+
+  size_t first;
+  SmallVector<int64_t> rest;
+};
+
+/// A factor that one dim of either run has in common.
+struct Peeled {
+  int64_t size;
+  size_t fromDim, toDim;
+};
+} // namespace
+
+/// Peels common divisors off one end of both runs, as far as they go.
+static SmallVector<Peeled> peel(DimRun &from, DimRun &to, bool major) {
+  SmallVector<Peeled> peeled;
+  while (true) {
+    auto a = from.edge(major), b = to.edge(major);
+    if (!a || !b)
+      return peeled;
+    int64_t common = std::gcd(from.rest[*a], to.rest[*b]);
+    if (common == 1)
+      return peeled;
+    from.rest[*a] /= common;
+    to.rest[*b] /= common;
+    peeled.push_back({common, from.first + *a, to.first + *b});
+  }
+}
+
+/// Factors of two runs of dims with equal products. What remains between the
+/// ends of sizes that interleave (3x2 -> 2x3) is kept whole on either side.
+static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange, FactorRule &rule,
+                        TensorFactors &fromFactors, TensorFactors &toFactors) {
+  DimRun from(fromRange), to(toRange);
+  SmallVector<Peeled> minor = peel(from, to, /*major=*/false);
+  SmallVector<Peeled> major = peel(from, to, /*major=*/true);
+  auto add = [&](const Peeled &peeled) {
+    int f = rule.add(peeled.size);
+    fromFactors[peeled.fromDim].push_back(f);
+    toFactors[peeled.toDim].push_back(f);
+  };
+  auto keepWhole = [&](const DimRun &run, TensorFactors &factors) {
+    for (auto [k, size] : llvm::enumerate(run.rest))
+      if (size != 1)
+        factors[run.first + k].push_back(rule.add(size, Factor::Kind::Whole));
+  };
+  llvm::for_each(major, add);
+  keepWhole(from, fromFactors);
+  keepWhole(to, toFactors);
+  llvm::for_each(llvm::reverse(minor), add);
+}
+
 void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to, FactorRule &rule,
                   TensorFactors &fromFactors, TensorFactors &toFactors) {
   fromFactors.assign(from.size(), {});
@@ -150,42 +220,7 @@ void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to, FactorRule &rule
         toFactors[j] = {rule.add(to[j], Factor::Kind::Whole)};
       continue;
     }
-    // Within the group peel common divisors from the minor end.
-    size_t a = fromEnd, b = toEnd;
-    int64_t restA = 1, restB = 1;
-    SmallVector<std::tuple<int64_t, size_t, size_t>> peeled; // size, dims
-    bool exact = true;
-    while (true) {
-      while (restA == 1 && a > i)
-        restA = from[--a];
-      while (restB == 1 && b > j)
-        restB = to[--b];
-      if (restA == 1 && restB == 1)
-        break;
-      int64_t common = std::min(restA, restB);
-      if (common <= 1 || std::max(restA, restB) % common != 0) {
-        exact = false;
-        break;
-      }
-      peeled.push_back({common, a, b});
-      restA /= common;
-      restB /= common;
-    }
-    // What could not be peeled (sizes that interleave, as 6x4 -> 4x6) must stay
-    // together: those dims get factors of their own that are never split.
-    if (!exact) {
-      for (size_t d = i; d <= a; ++d)
-        if (int64_t size = d == a ? restA : from[d]; size != 1)
-          fromFactors[d].push_back(rule.add(size, Factor::Kind::Whole));
-      for (size_t d = j; d <= b; ++d)
-        if (int64_t size = d == b ? restB : to[d]; size != 1)
-          toFactors[d].push_back(rule.add(size, Factor::Kind::Whole));
-    }
-    for (auto [size, dimA, dimB] : llvm::reverse(peeled)) {
-      int f = rule.add(size);
-      fromFactors[dimA].push_back(f);
-      toFactors[dimB].push_back(f);
-    }
+    refineGroup({from, i, fromEnd}, {to, j, toEnd}, rule, fromFactors, toFactors);
     i = fromEnd;
     j = toEnd;
   }

@@ -11,19 +11,28 @@ namespace weft::nn {
 // contract
 //===----------------------------------------------------------------------===//
 
-/// c[m,n] += sum_k a[m,k] b[k,n], in blocks of k that keep rows of b in cache.
-/// Integers wrap: they come as uint64_t.
+/// c[m,n] += sum_k a[m,k] b[k,n], in blocks of b that stay in cache, four rows of
+/// it at a time. Integers wrap: they come as uint64_t.
 template <typename T>
 static void accumulateProduct(const T *a, const T *b, T *c, int64_t m, int64_t k, int64_t n) {
-  constexpr int64_t kBlock = 64;
-  for (int64_t start = 0; start < k; start += kBlock) {
-    int64_t end = std::min(k, start + kBlock);
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t l = start; l < end; ++l) {
-        T factor = a[i * k + l];
-        for (int64_t j = 0; j < n; ++j)
-          c[i * n + j] += factor * b[l * n + j];
+  constexpr int64_t kBlock = 64, nBlock = 512;
+  for (int64_t left = 0; left < n; left += nBlock) {
+    int64_t width = std::min(nBlock, n - left);
+    for (int64_t top = 0; top < k; top += kBlock) {
+      int64_t bottom = std::min(k, top + kBlock);
+      for (int64_t i = 0; i < m; ++i) {
+        T *row = c + i * n + left;
+        int64_t l = top;
+        for (; l + 4 <= bottom; l += 4) {
+          const T *x = a + i * k + l, *y = b + l * n + left;
+          for (int64_t j = 0; j < width; ++j)
+            row[j] += x[0] * y[j] + x[1] * y[n + j] + x[2] * y[2 * n + j] + x[3] * y[3 * n + j];
+        }
+        for (; l < bottom; ++l)
+          for (int64_t j = 0; j < width; ++j)
+            row[j] += a[i * k + l] * b[l * n + left + j];
       }
+    }
   }
 }
 

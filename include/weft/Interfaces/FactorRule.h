@@ -83,10 +83,10 @@ FactorRule elementwiseRule(mlir::TypeRange operandTypes,
                            mlir::TypeRange resultTypes);
 
 /// Finds the coarsest common refinement of two shapes with equal element
-/// counts, as dims of factors: {8,6} and {4,2,6} share (4)(2)(6). Returns false
-/// if sizes interleave without a common factorisation (e.g. 6 -> (4)(..)); the
-/// dims concerned then share one factor that must stay Whole (the rule still
-/// verifies).
+/// counts, as dims of factors: {8,6} and {4,2,6} share (4)(2)(6). Where sizes
+/// interleave without a common factorisation (2x3 -> 3x2) common divisors at
+/// either end are shared, and what lies between them gets factors of each side
+/// alone that must stay Whole. The rule verifies in any case.
 void refineShapes(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
                   FactorRule &rule, TensorFactors &fromFactors,
                   TensorFactors &toFactors);

@@ -58,6 +58,9 @@ TEST_F(FactorRuleTest, DimsOfSizeOneHaveNoFactor) {
 
 TEST_F(FactorRuleTest, InterleavingSizesStayWhole) {
   EXPECT_EQ(text(refine({2, 3}, {3, 2})), "(a)(b) -> (c)(d) {a=2:whole, b=3:whole, c=3:whole, d=2:whole}");
+  // Common divisors at either end are shared.
+  EXPECT_EQ(text(refine({12, 10}, {8, 15})),
+            "(a b)(c f) -> (a d)(e f) {a=4, b=3:whole, c=2:whole, d=2:whole, e=3:whole, f=5}");
   // Around them all is as before.
   EXPECT_EQ(text(refine({5, 2, 3, 7}, {5, 3, 2, 7})),
             "(a)(b)(c)(f) -> (a)(d)(e)(f) {a=5, b=2:whole, c=3:whole, d=3:whole, e=2:whole, f=7}");

@@ -17,24 +17,25 @@ namespace {
 
 constexpr uint64_t kSeed = 20260117;
 
-/// Factor `f` of a rule is cut into `count` equal pieces.
+/// Factor `f` of a rule is cut into `count` pieces, the last ones padded if the
+/// factor's size is no multiple.
 struct Split {
   const FactorRule &rule;
   int f;
   int64_t count;
 
-  int64_t pieceSize() const { return rule.factors[f].size / count; }
+  int64_t pieceSize() const { return llvm::divideCeil(rule.factors[f].size, count); }
 
   SmallVector<int64_t> localShape(const TensorFactors &dims, ArrayRef<int64_t> shape) const {
     SmallVector<int64_t> local(shape);
     for (auto [size, factors] : llvm::zip_equal(local, dims))
       if (llvm::is_contained(factors, f))
-        size /= count;
+        size = size / rule.factors[f].size * pieceSize();
     return local;
   }
 
   /// Calls `visit(global, local)` with the linear index of each element of piece
-  /// `piece`, in the whole tensor and in the piece.
+  /// `piece`, in the whole tensor and in the piece; not of padding.
   void forEach(const TensorFactors &dims, ArrayRef<int64_t> shape, int64_t piece,
                llvm::function_ref<void(int64_t, int64_t)> visit) const {
     auto strides = rowMajorStrides(shape);
@@ -42,6 +43,7 @@ struct Split {
     int64_t linear = 0;
     forEachIndex(local, [&](ArrayRef<int64_t> index) {
       int64_t global = 0;
+      bool inside = true;
       for (auto [dim, i] : llvm::enumerate(index)) {
         // Peel the factors from the minor end; ours is shifted by its piece.
         int64_t rest = i, weight = 1, position = 0;
@@ -49,18 +51,28 @@ struct Split {
           int64_t size = factor == f ? pieceSize() : rule.factors[factor].size;
           int64_t digit = rest % size;
           rest /= size;
-          position += weight * (factor == f ? digit + piece * pieceSize() : digit);
+          digit += factor == f ? piece * pieceSize() : 0;
+          inside &= digit < rule.factors[factor].size;
+          position += weight * digit;
           weight *= rule.factors[factor].size;
         }
         global += (dims[dim].empty() ? 0 : position) * strides[dim];
       }
-      visit(global, linear++);
+      if (inside)
+        visit(global, linear);
+      ++linear;
     });
   }
 };
 
 HostTensor cut(const Split &split, const TensorFactors &dims, const HostTensor &whole, int64_t piece) {
-  HostTensor local(RankedTensorType::get(split.localShape(dims, whole.shape), whole.elementType));
+  const Factor &factor = split.rule.factors[split.f];
+  // Padding holds the neutral element where it is combined.
+  Scalar padding = factor.kind == Factor::Kind::Reduction
+                       ? neutralElement(factor.reduction, whole.elementType)
+                       : Scalar();
+  HostTensor local = filled(
+      RankedTensorType::get(split.localShape(dims, whole.shape), whole.elementType), padding);
   split.forEach(dims, whole.shape, piece,
                 [&](int64_t from, int64_t to) { local.set(to, whole.at(from)); });
   return local;
@@ -155,9 +167,9 @@ int checkFactor(OpFactory &factory, Operation *op, const FactorRule &rule, int f
         << "parallel factors are in all results, reductions in none";
   int splits = 0;
   for (int64_t count = 2; count <= factor.size; ++count) {
-    if (factor.size % count != 0)
-      continue;
     Split split{rule, f, count};
+    if (split.pieceSize() * (count - 1) >= factor.size)
+      continue; // A piece would be all padding.
     SCOPED_TRACE("factor " + std::to_string(f) + " in " + std::to_string(count));
     Operation *local = makeLocal(factory, op, split);
     SCOPED_TRACE(textOf(local));
