@@ -29,7 +29,7 @@ struct SharedGroup {
   std::vector<int64_t> ranks;
   std::mutex mutex;
   std::condition_variable changed;
-  uint64_t generation = 0;
+  std::atomic<uint64_t> generation{0};
   size_t count = 0;
   std::vector<uint8_t> arrived;
   std::vector<const weft_block *> sends;
@@ -70,18 +70,24 @@ std::string list(const std::vector<std::string> &items) {
 int32_t barrier(MemberGroup &group, weft_status *status) {
   SharedGroup &shared = *group.shared;
   std::unique_lock<std::mutex> lock(shared.mutex);
-  uint64_t mine = shared.generation;
+  uint64_t mine = shared.generation.load(std::memory_order_relaxed);
   shared.arrived[group.me] = 1;
   if (++shared.count == shared.ranks.size()) {
     shared.count = 0;
     std::fill(shared.arrived.begin(), shared.arrived.end(), 0);
-    ++shared.generation;
+    shared.generation.store(mine + 1, std::memory_order_release);
     lock.unlock();
     shared.changed.notify_all();
     return 0;
   }
-  Wait wait = waitFor(group.backend->world, lock, shared.changed,
-                      [&] { return shared.generation != mine; });
+  auto complete = [&] {
+    return shared.generation.load(std::memory_order_acquire) != mine;
+  };
+  lock.unlock();
+  if (spinUntil(group.backend->world, complete))
+    return 0;
+  lock.lock();
+  Wait wait = waitFor(group.backend->world, lock, shared.changed, complete);
   if (wait == Wait::Done)
     return 0;
   if (wait == Wait::Aborted)

@@ -135,12 +135,30 @@ private:
     return index >= 0 && index < input.sizes[2 + d] ? index : -1;
   }
 
+  /// A run whose input elements lie side by side: zeros, a copy, zeros.
+  template <typename T>
+  void gatherRun(const T *in, int64_t column, int64_t kernel, int64_t count,
+                 T *out) const {
+    unsigned last = spatial - 1;
+    int64_t first = column - pad[last] + kernel * dilation[last];
+    int64_t begin = std::clamp<int64_t>(-first, 0, count);
+    int64_t end =
+        std::clamp<int64_t>(input.sizes[2 + last] - first, begin, count);
+    std::fill(out, out + begin, T(0));
+    if (begin < end)
+      std::memcpy(out + begin, in + first + begin,
+                  size_t(end - begin) * sizeof(T));
+    std::fill(out + end, out + count, T(0));
+  }
+
   template <typename T>
   void gather(const char *base, int64_t first, int64_t count, char *to) const {
     const T *in = reinterpret_cast<const T *>(base);
     T *out = reinterpret_cast<T *>(to);
     unsigned last = spatial - 1;
     int64_t width = output.sizes[2 + last];
+    bool plain =
+        !params.transposed && stride[last] == 1 && input.strides[2 + last] == 1;
     for (int64_t c = 0; c < inChannels; ++c)
       for (int64_t x = 0; x < kernelSize; ++x, out += count) {
         int64_t kernel[kMaxSpatial], rest = x;
@@ -159,13 +177,16 @@ private:
             inside &= index >= 0;
             offset += index * input.strides[2 + d];
           }
-          for (int64_t i = 0; i < run; ++i) {
-            int64_t index =
-                inside ? source(last, column + i, kernel[last]) : -1;
-            out[done + i] = index >= 0
-                                ? in[offset + index * input.strides[2 + last]]
-                                : T(0);
-          }
+          if (inside && plain)
+            gatherRun(in + offset, column, kernel[last], run, out + done);
+          else
+            for (int64_t i = 0; i < run; ++i) {
+              int64_t index =
+                  inside ? source(last, column + i, kernel[last]) : -1;
+              out[done + i] = index >= 0
+                                  ? in[offset + index * input.strides[2 + last]]
+                                  : T(0);
+            }
           done += run;
         }
       }

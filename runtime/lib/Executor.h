@@ -120,26 +120,35 @@ struct StreamContext {
 /// Counts of records per event, shared by a rank's streams.
 class EventTable {
 public:
-  void resize(size_t events) { counts.assign(events, 0); }
-  void clear() { std::fill(counts.begin(), counts.end(), 0); }
+  void resize(size_t events) {
+    counts = std::vector<std::atomic<uint64_t>>(events);
+  }
+  void clear() {
+    for (std::atomic<uint64_t> &count : counts)
+      count.store(0, std::memory_order_relaxed);
+  }
   void record(uint32_t event, uint64_t count) {
     {
       std::lock_guard<std::mutex> lock(mutex);
-      counts[event] = count;
+      counts[event].store(count, std::memory_order_release);
     }
     changed.notify_all();
   }
   Wait wait(World &world, uint32_t event, uint64_t count) {
+    auto recorded = [&] {
+      return counts[event].load(std::memory_order_acquire) >= count;
+    };
+    if (spinUntil(world, recorded))
+      return Wait::Done;
     std::unique_lock<std::mutex> lock(mutex);
     // The stream waited for knows who is missing, so it may speak first.
-    return waitFor(
-        world, lock, changed, [&] { return counts[event] >= count; }, 3.0);
+    return waitFor(world, lock, changed, recorded, 3.0);
   }
 
 private:
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<uint64_t> counts;
+  std::vector<std::atomic<uint64_t>> counts;
 };
 
 /// One body, prepared for one rank.

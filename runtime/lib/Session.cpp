@@ -107,6 +107,11 @@ Status openSession(const void *blob, uint64_t bytes,
     threads = std::max<unsigned>(1, cores / unsigned(shared.numLocalRanks));
   shared.threadsPerRank = threads;
   shared.spin = threads * shared.numLocalRanks <= cores;
+  unsigned streams = 1;
+  for (const Body &body : p.Bodies())
+    streams = std::max(streams, body.streams);
+  session->world.setSpin((threads + streams - 1) * shared.numLocalRanks <=
+                         cores);
   for (int64_t i = 0; i < local; ++i)
     session->ranks.push_back(
         std::make_unique<RankContext>(shared, session->firstRank + i));
