@@ -4,8 +4,7 @@
 #include "python_free_frontend/exporter/AttributeExporter.h"
 #include "python_free_frontend/exporter/Exporter.h"
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/raw_ostream.h"
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 
 using namespace weft::onnx;
@@ -226,39 +225,53 @@ LogicalResult weft::onnx::exportModel(mlir::ModuleOp module, Model &model) {
   return ModelExporter().exportModel(module, model);
 }
 
-LogicalResult weft::onnx::exportModelBytes(mlir::ModuleOp module,
-                                           std::string &bytes) {
+namespace {
+/// Lets protobuf write to one of LLVM's streams.
+class StreamAdaptor : public google::protobuf::io::CopyingOutputStream {
+public:
+  explicit StreamAdaptor(llvm::raw_ostream &out) : out(out) {}
+  bool Write(const void *data, int size) override {
+    out.write(static_cast<const char *>(data), size);
+    return true;
+  }
+
+private:
+  llvm::raw_ostream &out;
+};
+} // namespace
+
+/// Bytes of the payloads that an export would read from files.
+static uint64_t countPayload(mlir::ModuleOp module) {
+  uint64_t bytes = 0;
+  module.walk([&](InitializerOp op) {
+    auto data = mlir::dyn_cast_or_null<DataAttr>(op.getValue().getData());
+    if (data && !op.getValue().getExternal())
+      bytes += data.getLength();
+  });
+  return bytes;
+}
+
+LogicalResult weft::onnx::exportModel(mlir::ModuleOp module,
+                                      llvm::raw_ostream &out) {
+  auto tooLarge = [&](uint64_t bytes) {
+    return module.emitError()
+           << "needs " << bytes
+           << " bytes, but a model file holds less than 2 GiB; store the "
+              "weights as external data";
+  };
+  // Before they are read: they may not fit into memory either.
+  if (uint64_t payload = countPayload(module); payload > INT32_MAX)
+    return tooLarge(payload);
   // Names need not be UTF-8; protobuf would complain on stderr.
   google::protobuf::LogSilencer silence;
   Model model;
   if (failed(exportModel(module, model)))
     return failure();
-  size_t size = model.ByteSizeLong();
-  if (size > INT32_MAX)
-    return module.emitError()
-           << "needs " << size
-           << " bytes, but a model file holds less than 2 GiB; store the "
-              "weights as external data";
-  if (!model.SerializeToString(&bytes))
+  if (size_t size = model.ByteSizeLong(); size > INT32_MAX)
+    return tooLarge(size);
+  StreamAdaptor adaptor(out);
+  google::protobuf::io::CopyingOutputStreamAdaptor stream(&adaptor);
+  if (!model.SerializeToZeroCopyStream(&stream) || !stream.Flush())
     return module.emitError() << "cannot be serialised";
-  return success();
-}
-
-LogicalResult weft::onnx::exportModel(mlir::ModuleOp module,
-                                      llvm::StringRef path) {
-  std::string bytes;
-  if (failed(exportModelBytes(module, bytes)))
-    return failure();
-  std::error_code error;
-  llvm::raw_fd_ostream out(path, error);
-  if (!error) {
-    out << bytes;
-    out.close();
-    error = out.error();
-    out.clear_error();
-  }
-  if (error)
-    return module.emitError()
-           << "cannot be written to '" << path << "': " << error.message();
   return success();
 }

@@ -4,7 +4,7 @@
 #define WEFT_FRONTEND_EXPORTER_EXPORTER_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace weft::onnx {
 
@@ -15,11 +15,8 @@ class Model;
 /// what has no place in the format.
 mlir::LogicalResult exportModel(mlir::ModuleOp module, Model &model);
 
-/// The same, to the file `path`.
-mlir::LogicalResult exportModel(mlir::ModuleOp module, llvm::StringRef path);
-
-/// The same, to bytes; the format allows less than 2 GiB.
-mlir::LogicalResult exportModelBytes(mlir::ModuleOp module, std::string &bytes);
+/// The same, serialised to `out`; the format allows less than 2 GiB.
+mlir::LogicalResult exportModel(mlir::ModuleOp module, llvm::raw_ostream &out);
 
 } // namespace weft::onnx
 

@@ -97,11 +97,8 @@ std::optional<int> weft::onnx::runTranslateCommand(int argc,
     if (options->locations)
       flags.enableDebugInfo();
     module->print(file->os(), flags);
-  } else {
-    std::string bytes;
-    if (failed(exportModelBytes(*module, bytes)))
-      return 1;
-    file->os() << bytes;
+  } else if (failed(exportModel(*module, file->os()))) {
+    return 1;
   }
   file->keep();
   return 0;

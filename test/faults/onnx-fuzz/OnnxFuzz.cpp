@@ -205,8 +205,10 @@ static void runOne(const std::vector<std::string> &corpus,
     auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     // What was accepted is written back the same from its text.
     std::string direct;
-    right &= parsed && succeeded(exportModelBytes(*parsed, exported)) &&
-             succeeded(exportModelBytes(*module, direct)) && exported == direct;
+    llvm::raw_string_ostream exportedStream(exported), directStream(direct);
+    right &= parsed && succeeded(exportModel(*parsed, exportedStream)) &&
+             succeeded(exportModel(*module, directStream)) &&
+             exported == direct;
   } else {
     ++tally.refused;
   }

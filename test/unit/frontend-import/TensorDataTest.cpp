@@ -3,6 +3,11 @@
 #include "dialects/onnx/IR/TensorData.h"
 #include "ImportFixture.h"
 #include "mlir/IR/Diagnostics.h"
+#include "python_free_frontend/exporter/Exporter.h"
+#include <chrono>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace weft::onnx;
 
@@ -77,6 +82,65 @@ TEST_F(TensorDataTest, IntegersOfEveryTypeAndField) {
         return int64_t(i * 2000000u);
       });
   }
+}
+
+TEST_F(TensorDataTest, WeightsAreNeitherReadNorCopied) {
+  // Two weights of 1.5 GiB each, more than protobuf itself could parse, in a
+  // file that is a hole but for the messages around them.
+  auto varint = [](uint64_t value) {
+    std::string out;
+    for (; value >= 0x80; value >>= 7)
+      out.push_back(static_cast<char>(value | 0x80));
+    return out + static_cast<char>(value);
+  };
+  const uint64_t weight = uint64_t(3) << 29;
+  std::string header[2];
+  uint64_t graphSize = 0;
+  for (int i = 0; i < 2; ++i) {
+    Tensor tensor;
+    tensor.set_name(i ? "b" : "a");
+    tensor.set_data_type(Tensor::FLOAT);
+    tensor.add_dims(weight / 4);
+    header[i] = tensor.SerializeAsString() + "\x4a" + varint(weight);
+    uint64_t size = header[i].size() + weight;
+    header[i] = "\x2a" + varint(size) + header[i];
+    graphSize += header[i].size() + weight;
+  }
+  std::string path = write("m.onnx", "");
+  int fd = open(path.c_str(), O_WRONLY);
+  ASSERT_GE(fd, 0);
+  std::string start = "\x08\x08\x3a" + varint(graphSize) + header[0];
+  uint64_t second = start.size() + weight;
+  ASSERT_GT(pwrite(fd, start.data(), start.size(), 0), 0);
+  ASSERT_GT(pwrite(fd, header[1].data(), header[1].size(), second), 0);
+  ASSERT_EQ(ftruncate(fd, second + header[1].size() + weight), 0);
+  close(fd);
+
+  struct rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  auto begin = std::chrono::steady_clock::now();
+  module = import(path);
+  std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - begin;
+  getrusage(RUSAGE_SELF, &after);
+  ASSERT_TRUE(module) << log;
+  EXPECT_LT(taken.count(), 0.5);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10);
+  auto ops = getMainGraph(*module).getBody().getOps<InitializerOp>();
+  auto last = mlir::cast<DataAttr>((*++ops.begin()).getValue().getData());
+  EXPECT_EQ(uint64_t(last.getOffset()), second + header[1].size());
+  EXPECT_EQ(uint64_t(last.getLength()), weight);
+
+  // Such a model cannot be one file of protobuf's; that is said before 3 GiB
+  // are read.
+  log.clear();
+  llvm::raw_string_ostream stream(log);
+  weft::DiagnosticHandler handler(&context, stream);
+  llvm::raw_null_ostream nowhere;
+  EXPECT_TRUE(failed(exportModel(*module, nowhere)));
+  EXPECT_NE(log.find("needs 3221225472 bytes, but a model file holds less"),
+            std::string::npos)
+      << log;
 }
 
 TEST_F(TensorDataTest, PackedSmallIntegers) {

@@ -1,0 +1,11 @@
+// weft-lsp-server: completion, hovers and diagnostics for our dialects in
+// editors. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "weft/Registration/Registration.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  weft::registerAllDialects(registry);
+  return failed(mlir::MlirLspServerMain(argc, argv, registry)) ? 1 : 0;
+}
