@@ -15,6 +15,7 @@
 #include "mlir/Transforms/Passes.h"
 
 #include <cmath>
+#include <map>
 
 namespace weft::test {
 
