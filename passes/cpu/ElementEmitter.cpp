@@ -34,10 +34,10 @@ Value ElementEmitter::element(Value tensor, ArrayRef<AffineExpr> indices) {
         return value;
   }
   Value value;
-  bool remember = true;
+  bool isConstant = true;
   auto stored = storage.find(tensor);
   if (stored != storage.end()) {
-    remember = !stored->second.isMutable;
+    isConstant = !stored->second.isMutable;
     value = stored->second.scalar
                 ? stored->second.scalar
                 : load(stored->second, indices, tensor.getLoc());
@@ -49,8 +49,8 @@ Value ElementEmitter::element(Value tensor, ArrayRef<AffineExpr> indices) {
       recorder->visits.push_back({tensor, llvm::to_vector(indices), points});
     value = define(tensor, indices);
   }
-  if (remember)
-    scopes.back().elements[tensor].push_back({llvm::to_vector(indices), value});
+  if (isConstant)
+    remember(tensor, indices, value);
   return value;
 }
 
@@ -165,6 +165,13 @@ void ElementEmitter::store(const Storage &to, ArrayRef<AffineExpr> indices,
   LLVM::StoreOp::create(builder, loc, value, pointer);
 }
 
+static Attribute noUnrolling(MLIRContext *context) {
+  auto unroll = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true),
+                                          {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
+                                       {}, {}, {}, {}, {}, {}, {}, {});
+}
+
 SmallVector<Value> ElementEmitter::loop(Location loc, unsigned dim, Value upper,
                                         ValueRange carried, LoopBody body,
                                         Attribute annotation) {
@@ -189,6 +196,10 @@ SmallVector<Value> ElementEmitter::loop(Location loc, unsigned dim, Value upper,
         scf::YieldOp::create(builder, loc, next);
       });
   points = outside;
+  // Unrolling long loops costs compile time and code, and gains nothing after
+  // vectorization.
+  if (!annotation && extent > 8)
+    annotation = noUnrolling(builder.getContext());
   if (annotation)
     forOp->setAttr("llvm.loop_annotation", annotation);
   return SmallVector<Value>(forOp.getResults());

@@ -73,6 +73,12 @@ public:
   mlir::Value define(mlir::Value tensor,
                      llvm::ArrayRef<mlir::AffineExpr> indices);
 
+  /// Notes an element that was computed in the block that is open.
+  void remember(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices,
+                mlir::Value value) {
+    scopes.back().elements[tensor].push_back({llvm::to_vector(indices), value});
+  }
+
   mlir::Value load(const Storage &from,
                    llvm::ArrayRef<mlir::AffineExpr> indices,
                    mlir::Location loc);

@@ -68,6 +68,7 @@ private:
   bool isElementwise() const;
   void joinDims();
   SmallVector<UnitDim> elementwiseUnits();
+  SmallVector<UnitDim> tileUnits();
   SmallVector<SmallVector<UnitDim>> candidates();
 };
 
@@ -453,6 +454,38 @@ SmallVector<UnitDim> Planner::elementwiseUnits() {
   return units;
 }
 
+/// If an operand runs along memory in another dim than the last (a transpose):
+/// small tiles of both, so that what a tile reads and writes stays in the
+/// cache.
+SmallVector<UnitDim> Planner::tileUnits() {
+  constexpr int64_t side = 16;
+  if (plan.stages[0].groups.size() < 2 || !analyse({}))
+    return {};
+  std::optional<unsigned> other;
+  StageEmitter emitter(elements);
+  for (Stage &stage : plan.stages) {
+    if (!stage.splits.empty() || stage.box.back().width < 2 * side)
+      return {};
+    if (stage.kind != Stage::Kind::Elementwise)
+      continue;
+    elements.storage[stage.values[0]] = resultStorages[stage.results[0]];
+    if (auto found = emitter.stridedDim(stage))
+      other = found;
+    elements.storage.erase(stage.values[0]);
+  }
+  const Stage &stage = plan.stages[0];
+  unsigned last = stage.groups.size() - 1;
+  if (!other || stage.box[*other].width < 2 * side)
+    return {};
+  SmallVector<UnitDim> units;
+  for (unsigned group = 0; group <= last; ++group) {
+    bool isTile = group == *other || group == last;
+    if (stage.box[group].width > 1)
+      units.push_back({group, isTile ? side : 1});
+  }
+  return units;
+}
+
 SmallVector<SmallVector<UnitDim>> Planner::candidates() {
   // Leading dims that all results share; each is cut whole (chunk 1), the one
   // after them perhaps in chunks.
@@ -467,12 +500,13 @@ SmallVector<SmallVector<UnitDim>> Planner::candidates() {
   };
   while (isShared(shared))
     ++shared;
+  // The smallest units first; larger ones have to be better.
   SmallVector<SmallVector<UnitDim>> result;
   SmallVector<UnitDim> leading;
   int64_t unitsSoFar = 1;
   for (unsigned dim = 0; dim <= shared; ++dim) {
-    result.push_back(leading);
-    if (dim == shared)
+    result.insert(result.begin(), leading);
+    if (dim == shared || shapes[0][dim] == 0)
       break;
     int64_t size = shapes[0][dim];
     for (int64_t chunk : {64, 512})
@@ -480,8 +514,6 @@ SmallVector<SmallVector<UnitDim>> Planner::candidates() {
         result.push_back(leading);
         result.back().push_back({dim, chunk});
       }
-    if (size == 0)
-      break;
     if (size > 1)
       leading.push_back({dim, 1});
     unitsSoFar *= size;
@@ -504,20 +536,23 @@ FailureOr<KernelPlan> Planner::run() {
   if (!empty && isElementwise() && analyse({}) && readsInPlace &&
       !findWorthKeeping()) {
     joinDims();
-    if (analyse(elementwiseUnits()))
+    SmallVector<UnitDim> units = tileUnits();
+    if (analyse(units.empty() ? elementwiseUnits() : units)) {
+      plan.together = true;
       return std::move(plan);
+    }
   }
   SmallVector<SmallVector<UnitDim>> ways = candidates();
   if (empty)
     ways.assign(1, {});
   std::optional<KernelPlan> best;
   double bestScore = 0;
-  // From many small units to few large ones.
-  llvm::stable_sort(ways, [](auto &a, auto &b) { return a.size() > b.size(); });
   for (auto &units : ways) {
     if (!settle(units))
       continue;
-    double total = (plan.unitCost + 30) * double(plan.extent());
+    // Temporaries beyond the first-level cache cost as if computed again.
+    double spilled = std::max<double>(0, double(plan.stackBytes) - 24576);
+    double total = (plan.unitCost + spilled + 30) * double(plan.extent());
     double score = total / std::min<double>(plan.extent(), 8);
     if (!best || score < 0.9 * bestScore) {
       best = plan;

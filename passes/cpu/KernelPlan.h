@@ -26,6 +26,8 @@ struct KernelPlan {
   llvm::SmallVector<UnitDim> units;
   /// Number of units along each unit dim; their product is the kernel's extent.
   llvm::SmallVector<int64_t> unitExtents;
+  /// All stages are elementwise, over one box, and read each other in place.
+  bool together = false;
   /// Loops 0.. of the space are the unit dims.
   int64_t stackBytes = 0;
   /// Estimated scalar operations of one unit.

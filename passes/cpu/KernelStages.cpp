@@ -1,6 +1,6 @@
 // Loop nests of stages.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelStages.h"
+#include "StageNest.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,27 +10,13 @@
 using namespace mlir;
 using namespace weft::cpu;
 
-/// The loops of a nest, outermost first, and what they compute.
-struct StageEmitter::Nest {
-  struct Loop {
-    unsigned dim;
-    bool reduction;
-    /// Which entry of Stage::splits cuts it, and the extent of what is inside.
-    unsigned key;
-    int64_t inside;
-    /// Stops at `size - base` if that is less than the extent.
-    bool clamped = false;
-    AffineExpr base = {};
-    int64_t size = 0;
-  };
-  SmallVector<Loop> loops;
-  /// Index of the values, a dim each.
-  SmallVector<AffineExpr> valueIndices;
-  /// Reduction only: index of each loop of the generic.
-  SmallVector<AffineExpr> genericLoops;
-  /// The innermost reduction loop is split into lanes, and stays as it is.
-  bool lanes = false;
-};
+SmallVector<bool> weft::cpu::rowDims(scf::ForallOp forall) {
+  auto insert = cast<tensor::ParallelInsertSliceOp>(
+      forall.getTerminator().getBody()->front());
+  return llvm::map_to_vector(insert.getMixedOffsets(), [](OpFoldResult offset) {
+    return isa<Attribute>(offset);
+  });
+}
 
 Storage weft::cpu::temporaryStorage(const Stage &stage, Value value,
                                     Value pointer, IndexSpace &space) {
@@ -51,17 +37,6 @@ Storage weft::cpu::temporaryStorage(const Stage &stage, Value value,
   }
   return storage;
 }
-
-SmallVector<bool> weft::cpu::rowDims(scf::ForallOp forall) {
-  auto insert = cast<tensor::ParallelInsertSliceOp>(
-      forall.getTerminator().getBody()->front());
-  return llvm::map_to_vector(insert.getMixedOffsets(), [](OpFoldResult offset) {
-    return isa<Attribute>(offset);
-  });
-}
-
-/// Key of loops that are never cut.
-static constexpr unsigned kNever = ~0u;
 
 static AffineMap resultMapOf(linalg::GenericOp generic) {
   return generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
@@ -157,23 +132,6 @@ StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
 // Joining loops
 //===----------------------------------------------------------------------===//
 
-/// Two adjacent loops may be one if every address moves by one step of the
-/// inner loop times its extent with the outer one.
-static bool inStep(const IndexSpace &space, unsigned outer, unsigned inner,
-                   const Recorder &seen) {
-  int64_t extent = space.dims[inner].extent;
-  for (const Recorder::Access &access : seen.accesses) {
-    auto outerStep = space.coefficient(access.address, outer);
-    auto innerStep = space.coefficient(access.address, inner);
-    if (!outerStep || !innerStep || *outerStep != *innerStep * extent)
-      return false;
-  }
-  for (AffineExpr value : seen.values)
-    if (value.isFunctionOfDim(outer) || value.isFunctionOfDim(inner))
-      return false;
-  return true;
-}
-
 void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
   IndexSpace &space = elements.space;
   SmallVector<Nest::Loop> joined;
@@ -191,7 +149,8 @@ void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
              nest.loops[at].reduction == nest.loops[i].reduction &&
              !nest.loops[at].clamped && !nest.loops[at - 1].clamped &&
              !isLane(at) && !isLane(at - 1) &&
-             inStep(space, nest.loops[at - 1].dim, nest.loops[at].dim, seen);
+             loopsInStep(space, nest.loops[at - 1].dim, nest.loops[at].dim,
+                         seen);
     };
     while (mayJoin(end))
       ++end;
@@ -251,22 +210,27 @@ void StageEmitter::loops(Location loc, const Nest &nest,
   });
 }
 
-void StageEmitter::emitElementwise(Stage &stage, Nest &nest) {
-  auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
+void StageEmitter::storeElement(Stage &stage, const Nest &nest) {
   Value value = stage.values.front();
-  bool isCopy = stage.kind == Stage::Kind::Copy;
-  auto compute = [&] {
-    return isCopy ? elements.element(value, nest.valueIndices)
-                  : elements.define(value, nest.valueIndices);
-  };
-  if (stage.isScalar()) {
-    elements.storage[value].scalar = compute();
+  if (stage.kind == Stage::Kind::Copy) {
+    elements.store(stage.target, nest.valueIndices,
+                   elements.element(value, nest.valueIndices), stage.loc());
     return;
   }
-  const Storage target = isCopy ? stage.target : elements.storage.lookup(value);
-  loops(stage.loc(), nest, all, [&] {
-    elements.store(target, nest.valueIndices, compute(), stage.loc());
-  });
+  Value computed = elements.define(value, nest.valueIndices);
+  const Storage target = elements.storage.lookup(value);
+  elements.store(target, nest.valueIndices, computed, stage.loc());
+  elements.remember(value, nest.valueIndices, computed);
+}
+
+void StageEmitter::emitElementwise(Stage &stage, Nest &nest) {
+  if (stage.isScalar()) {
+    Value value = stage.values.front();
+    elements.storage[value].scalar = elements.define(value, nest.valueIndices);
+    return;
+  }
+  auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
+  loops(stage.loc(), nest, all, [&] { storeElement(stage, nest); });
 }
 
 /// Marks the loop of a reduction, so that it is cut into the same lanes
@@ -479,7 +443,8 @@ void StageEmitter::emitNest(Stage &stage, Nest &nest) {
   }
 }
 
-void StageEmitter::record(Stage &stage, Nest &nest, Recorder &into) {
+/// Runs `emit` into a block that is thrown away.
+void StageEmitter::record(Recorder &into, llvm::function_ref<void()> emit) {
   // The scrap block may refer to values around the insertion point.
   OpBuilder &builder = elements.builder;
   OpBuilder::InsertionGuard guard(builder);
@@ -489,7 +454,7 @@ void StageEmitter::record(Stage &stage, Nest &nest, Recorder &into) {
   auto storages = elements.storage;
   elements.recorder = &into;
   elements.pushScope();
-  emitNest(stage, nest);
+  emit();
   elements.popScope();
   elements.storage = std::move(storages);
   elements.recorder = outer;
@@ -500,64 +465,26 @@ void StageEmitter::record(Stage &stage, Nest &nest, Recorder &into) {
 void StageEmitter::emit(Stage &stage) {
   Nest nest = makeNest(stage);
   Recorder seen;
-  record(stage, nest, seen);
+  record(seen, [&] { emitNest(stage, nest); });
   joinLoops(nest, seen);
   emitNest(stage, nest);
 }
 
-NestReport StageEmitter::probe(Stage &stage) {
-  IndexSpace &space = elements.space;
-  NestReport report;
-  Nest nest = makeNest(stage);
-  space.wantedSplits.clear();
-  record(stage, nest, report.seen);
-  report.valueIndices = nest.valueIndices;
-  for (auto [dim, inner] : space.wantedSplits)
-    for (const Nest::Loop &loop : nest.loops)
-      if (loop.dim == dim && loop.key != kNever)
-        report.wantedSplits.push_back({loop.key, inner * loop.inside});
-  // Lanes run along the last reduction loop, all else along the last loop.
-  const Nest::Loop *innermost = nullptr;
-  for (const Nest::Loop &loop : nest.loops)
-    if (!nest.lanes || loop.reduction)
-      innermost = &loop;
-  if (!innermost)
-    return report;
-  for (const Nest::Loop &loop : nest.loops)
-    if (&loop != innermost)
-      report.starts *= space.dims[loop.dim].extent;
-  auto along = [&](AffineExpr expr, bool last) {
-    auto step = space.coefficient(expr, innermost->dim);
-    return step && (*step == 0 || (last && *step == 1));
+void StageEmitter::emitTogether(MutableArrayRef<Stage> stages) {
+  for (Stage &stage : stages.drop_front())
+    for (auto split : stage.splits)
+      if (!llvm::is_contained(stages.front().splits, split))
+        stages.front().splits.push_back(split);
+  Nest nest = makeNest(stages.front());
+  auto all = [&] {
+    auto which = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
+    loops(stages.front().loc(), nest, which, [&] {
+      for (Stage &stage : stages)
+        storeElement(stage, nest);
+    });
   };
-  for (const Recorder::Access &access : report.seen.accesses)
-    report.contiguous &= along(access.address, true);
-  for (const Recorder::Read &read : report.seen.demands)
-    for (auto [number, index] : llvm::enumerate(read.indices))
-      report.contiguous &= along(index, number + 1 == read.indices.size());
-  return report;
-}
-
-SmallVector<bool> StageEmitter::joinableDims(Stage &stage) {
-  SmallVector<bool> joinable(stage.box.size(), false);
-  if (!stage.splits.empty())
-    return joinable;
-  Nest nest = makeNest(stage);
   Recorder seen;
-  record(stage, nest, seen);
-  int previous = -1; // the last loop that is not of one iteration
-  int next = 0;
-  for (auto [number, box] : llvm::enumerate(stage.box)) {
-    if (box.width == 1) {
-      joinable[number] = number > 0;
-      continue;
-    }
-    int loop = next++;
-    joinable[number] =
-        number > 0 &&
-        (previous < 0 || inStep(elements.space, nest.loops[previous].dim,
-                                nest.loops[loop].dim, seen));
-    previous = loop;
-  }
-  return joinable;
+  record(seen, all);
+  joinLoops(nest, seen);
+  all();
 }

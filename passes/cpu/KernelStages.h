@@ -99,6 +99,10 @@ public:
   /// that all accesses pass through in step become one.
   void emit(Stage &stage);
 
+  /// Emits elementwise stages of one shape and box, which read each other at
+  /// their own indices only, as one nest.
+  void emitTogether(llvm::MutableArrayRef<Stage> stages);
+
   /// Emits the nest into a block that is thrown away, to see what it does.
   NestReport probe(Stage &stage);
 
@@ -106,17 +110,22 @@ public:
   /// dim before it. The box holds whole dims.
   llvm::SmallVector<bool> joinableDims(Stage &stage);
 
+  /// The box dim, if it is not the last, in which most operands that do not run
+  /// along memory in the last dim do.
+  std::optional<unsigned> stridedDim(Stage &stage);
+
 private:
   struct Nest;
   Nest makeNest(Stage &stage);
   void joinLoops(Nest &nest, const Recorder &seen);
   void emitNest(Stage &stage, Nest &nest);
   void emitElementwise(Stage &stage, Nest &nest);
+  void storeElement(Stage &stage, const Nest &nest);
   void emitReduction(Stage &stage, Nest &nest);
   void emitRows(Stage &stage, Nest &nest);
   void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region,
                         Nest &nest);
-  void record(Stage &stage, Nest &nest, Recorder &into);
+  void record(Recorder &into, llvm::function_ref<void()> emit);
   void loops(mlir::Location loc, const Nest &nest,
              llvm::ArrayRef<unsigned> which, llvm::function_ref<void()> body);
 

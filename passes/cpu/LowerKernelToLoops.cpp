@@ -180,7 +180,18 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
       rest = arith::DivUIOp::create(code, loc, rest, extent);
     }
     StageEmitter stages(elements);
-    for (Stage &stage : plan.stages) {
+    MutableArrayRef<Stage> all(plan.stages);
+    if (plan.together) {
+      auto joint = all.take_while([](const Stage &stage) {
+        return stage.kind == Stage::Kind::Elementwise;
+      });
+      for (Stage &stage : joint)
+        placeStage(stage, elements, results, atEntry);
+      if (!joint.empty())
+        stages.emitTogether(joint);
+      all = all.drop_front(joint.size());
+    }
+    for (Stage &stage : all) {
       if (stage.isTemporary() && stage.box.empty() && !stage.groups.empty())
         continue; // nothing reads it
       placeStage(stage, elements, results, atEntry);

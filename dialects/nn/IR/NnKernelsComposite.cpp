@@ -124,9 +124,14 @@ SmallVector<Value> SoftmaxOp::buildBody(OpBuilder &builder, Location loc,
                      return subtract(s, subtract(s, a[0], a[1]), a[2]);
                    });
   } else {
-    result = b.map(
-        type.getShape(), {e, sum}, {all, row},
-        [](ScalarBuilder s, ValueRange a) { return divide(s, a[0], a[1]); });
+    // One division a row, a product an element.
+    auto rowShape = cast<RankedTensorType>(sum.getType()).getShape();
+    Value factor = b.map(rowShape, sum, {}, [&](ScalarBuilder s, ValueRange a) {
+      return divide(s, s.constant(b.compute, 1), a[0]);
+    });
+    result =
+        b.map(type.getShape(), {e, factor}, {all, row},
+              [](ScalarBuilder s, ValueRange a) { return s.mul(a[0], a[1]); });
   }
   return {b.narrow(result, getType())};
 }

@@ -76,6 +76,12 @@ LogicalResult ObjectEmitter::emit(llvm::Module &module,
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
 
+  // The whole width of vectors pays: kernels are loops, and nothing else runs
+  // on a thread while they do.
+  for (llvm::Function &function : module)
+    if (!function.isDeclaration())
+      function.addFnAttr("prefer-vector-width", "512");
+
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
