@@ -17,6 +17,8 @@ static constexpr unsigned kMaxCuts = 6;
 static constexpr double kRepeatedHeavyFlop = 8.0;
 /// Price, in bytes, of one element that a cheap op computes on every device.
 static constexpr double kRepeatedElement = 4.0;
+/// The same where it should not decide anything but ties.
+static constexpr double kRepeatedMove = 1e-3;
 
 static RankedTensorType tensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
@@ -216,8 +218,10 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   bool heavy = kernel && kernel.getLibraryCall();
   if (heavy)
     whole.computeCost = kRepeatedHeavyFlop * shared * rule.points() * shardable.getFlopsPerPoint();
-  else if (options.sequenceParallel && shardable.getFlopsPerPoint() > 0)
-    whole.computeCost = kRepeatedElement * shared * rule.points();
+  else
+    whole.computeCost = (options.sequenceParallel && shardable.getFlopsPerPoint() > 0 ? kRepeatedElement
+                                                                                      : kRepeatedMove) *
+                        shared * rule.points();
   list.push_back(whole);
 
   auto cuts = factorCuts.find(op);

@@ -103,6 +103,21 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
   return values;
 }
 
+/// True of an op (a broadcast, say) that would make a big constant of a smaller
+/// one: a mask for each head is better computed where it is used, on the device
+/// that needs it.
+static bool grows(Operation *op) {
+  constexpr int64_t small = 4096;
+  auto elements = [](TypeRange types) {
+    int64_t total = 0;
+    for (Type type : types)
+      total += llvm::cast<RankedTensorType>(type).getNumElements();
+    return total;
+  };
+  int64_t made = elements(op->getResultTypes());
+  return made > small && made > elements(op->getOperandTypes());
+}
+
 SmallVector<Value> NnBuilder::settle(Operation *op) {
   SmallVector<Value> results;
   if (!op)
@@ -115,7 +130,7 @@ SmallVector<Value> NnBuilder::settle(Operation *op) {
     op->erase();
     return results;
   }
-  if (!op->hasTrait<OpTrait::ConstantLike>() &&
+  if (!op->hasTrait<OpTrait::ConstantLike>() && !grows(op) &&
       llvm::all_of(op->getOperands(), isConstant)) {
     if (auto values = evaluate(op)) {
       for (const HostTensor &value : *values)
