@@ -18,7 +18,7 @@ static constexpr double kRepeatedHeavyFlop = 8.0;
 /// Price, in bytes, of one element that a cheap op computes on every device.
 static constexpr double kRepeatedElement = 4.0;
 /// The same where it should not decide anything but ties.
-static constexpr double kRepeatedMove = 1e-3;
+static constexpr double kRepeatedMove = 1e-6;
 
 static RankedTensorType tensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
