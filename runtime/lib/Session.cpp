@@ -207,8 +207,12 @@ int32_t weft_open(const void *blob, uint64_t bytes,
 }
 
 void weft_close(weft_session *session) {
-  if (!session || session->broken)
-    return; // a thread that never comes back still uses it
+  if (!session)
+    return;
+  // A thread that does not come back still uses the session: it must stay.
+  for (std::unique_ptr<RankContext> &rank : session->ranks)
+    if (session->broken && !rank->thread().waitFor(weft_session::kGraceSeconds))
+      return;
   closeSession(session);
 }
 

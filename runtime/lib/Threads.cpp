@@ -22,8 +22,6 @@ Worker::~Worker() {
   thread.join();
 }
 
-void Worker::abandon() { thread.detach(); }
-
 void Worker::post(Job job, void *argument) {
   {
     std::lock_guard<std::mutex> lock(shared->mutex);

@@ -26,9 +26,6 @@ public:
   void wait();
   /// Waits at most so long; false if the job is still in work.
   bool waitFor(double seconds);
-  /// Gives the thread up without waiting for it: it never comes back from its
-  /// job. The caller keeps all that the job uses alive.
-  void abandon();
 
 private:
   struct Shared {

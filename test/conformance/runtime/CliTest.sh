@@ -80,6 +80,27 @@ if [ "$mpi" = mpi ]; then
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1
   expect 4 'no progress for 1 s; arrived: rank 2; missing: rank 3' \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
+  # A killed rank ends the job; nothing stays behind.
+  "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall >"$work/log" 2>&1 &
+  job=$!
+  ranks=
+  for _ in $(seq 100); do
+    launcher=$(pgrep -P $job | head -1)
+    [ -n "$launcher" ] && ranks=$(pgrep -P "$launcher" | tr '\n' ' ')
+    grep -q "loaded 3 tensors" "$work/log" && break
+    sleep 0.1
+  done
+  kill -9 "$(echo $ranks | cut -d' ' -f2)"
+  wait $job
+  code=$?
+  checks=$((checks + 1))
+  sleep 1
+  left=$(for pid in $ranks; do grep -sE '^State:.[^ZX]' "/proc/$pid/status" /dev/null; done)
+  if [ $code -ne 3 ] || [ -n "$left" ] || [ "$(echo $ranks | wc -w)" -ne 4 ]; then
+    failures=$((failures + 1))
+    echo "FAILED: a killed rank: exit code $code, expected 3; ranks '$ranks', left '$left'"
+    sed 's/^/  | /' "$work/log"
+  fi
 else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi

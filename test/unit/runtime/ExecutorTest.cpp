@@ -3,6 +3,7 @@
 #include "Harness.h"
 
 #include <algorithm>
+#include <atomic>
 #include <dirent.h>
 #include <thread>
 
@@ -28,6 +29,12 @@ void rangeKernel(int64_t begin, int64_t end, void *const *pointers,
 }
 void sleepKernel(int64_t, int64_t, void *const *, const int64_t *) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+std::atomic<bool> stuck{true};
+void stuckKernel(int64_t, int64_t, void *const *, const int64_t *scalars) {
+  while (scalars[0] == 1 && stuck)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 TEST(Executor, RepeatsScalarsAndPredicates) {
@@ -322,6 +329,34 @@ TEST(Executor, AStallingRankIsNamed) {
                 "0.5 s; arrived: rank 0, rank 1, rank 3; missing: rank 2"),
       std::string::npos)
       << status.text;
+}
+
+// A kernel cannot be interrupted, but the caller gets its session back, with
+// the name of the kernel's node.
+TEST(Executor, ARankThatNeverComesBackIsNamed) {
+  Harness h;
+  h.kernels = {{"stuck", stuckKernel}};
+  h.options.timeout_seconds = 0.3;
+  ProgramBuilder &b = h.builder;
+  Id tp = b.addMeshAxis("tp", 2);
+  Id x = h.output("x", DType::F32, {4});
+  h.begin();
+  b.launch({0, "endless"}, b.addKernel("stuck"), 1, 1, {},
+           {b.coordinate({tp})});
+  Collective c{};
+  c.kind = CollectiveKind::AllReduce;
+  c.dtype = c.accumulator = DType::F32;
+  c.communicator = b.addCommunicator({tp});
+  c.outer = 1, c.extent = 4, c.inner = 1, c.middle = c.otherExtent = 1;
+  b.collective({0, "sum"}, c, {b.view(x), b.view(x)});
+  ASSERT_OK(h.open());
+  weft_status status = h.run();
+  EXPECT_EQ(status.code, 4);
+  EXPECT_STREQ(status.text,
+               "rank 0: command 1 (collective all_reduce of node 'sum'): no "
+               "progress for 0.3 s; arrived: rank 0; missing: rank 1; rank 1 "
+               "at command 0 (launch of node 'endless') does not react");
+  stuck = false;
 }
 
 TEST(Executor, WhatDoesNotFitIsSaidBeforeItIsTried) {
