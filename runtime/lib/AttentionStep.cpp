@@ -51,11 +51,18 @@ public:
                           " is outside of [0, " + std::to_string(k.sizes[2]) +
                           "]");
     int64_t heads = q.sizes[1], rows = q.sizes[2];
+    int64_t sharing = heads / std::max<int64_t>(1, k.sizes[1]);
+    // With one query each (a decode step) the heads that share keys are the
+    // rows of one problem, so that keys are read once. One query sees all keys.
+    bool folded = rows == 1 && sharing > 1;
+    if (folded) {
+      rows = sharing;
+      heads = k.sizes[1];
+    }
     int64_t each = dense.attentionRows;
     int64_t blocks = (rows + each - 1) / each;
     if (q.numElements() == 0 && out.numElements() == 0)
       return {};
-    int64_t sharing = heads / k.sizes[1]; // query heads of one key head
     auto body = [&](int64_t begin, int64_t end, unsigned part) {
       for (int64_t task = begin; task < end; ++task) {
         int64_t block = task % blocks;
@@ -67,21 +74,23 @@ public:
         problem.valueDepth = v_.sizes[3];
         problem.firstRow = block * each;
         problem.lastRow = std::min(rows, problem.firstRow + each);
-        problem.q = matrix(q, bases[0], entry, head);
-        problem.k = matrix(k, bases[1], entry, head / sharing);
-        problem.v = matrix(v_, bases[2], entry, head / sharing);
-        problem.out = matrix(out, bases[3], entry, head);
+        int64_t first = folded ? head * sharing : head;
+        int64_t shared = folded ? head : head / sharing;
+        problem.q = matrix(q, bases[0], entry, first, folded);
+        problem.k = matrix(k, bases[1], entry, shared);
+        problem.v = matrix(v_, bases[2], entry, shared);
+        problem.out = matrix(out, bases[3], entry, first, folded);
         if (params.hasMask)
-          problem.mask = matrix(mask, bases[4], entry, head);
+          problem.mask = matrix(mask, bases[4], entry, first, folded);
         if (params.hasLogSumExp) {
           problem.logSumExp =
-              bases[5] + (entry * sum.strides[0] + head * sum.strides[1]) *
+              bases[5] + (entry * sum.strides[0] + first * sum.strides[1]) *
                              int64_t(dtypeBytes(sum.dtype));
-          problem.logSumExpStride = sum.strides[2];
+          problem.logSumExpStride = sum.strides[folded ? 1 : 2];
         }
         problem.scale = params.scale;
         problem.softcap = params.softcap;
-        problem.causal = params.causal != 0;
+        problem.causal = params.causal != 0 && !folded;
         dense.attention(problem, stream.scratch + part * slot);
       }
     };
@@ -91,10 +100,10 @@ public:
 
 private:
   static MatrixRef matrix(const ResolvedView &view, const char *base,
-                          int64_t entry, int64_t head) {
+                          int64_t entry, int64_t head, bool folded = false) {
     return {base + (entry * view.strides[0] + head * view.strides[1]) *
                        int64_t(dtypeBytes(view.dtype)),
-            view.dtype, view.strides[2], view.strides[3]};
+            view.dtype, view.strides[folded ? 1 : 2], view.strides[3]};
   }
 
   Attention params;

@@ -105,12 +105,12 @@ private:
 
   /// Cuts each product so that all threads have work; never along k.
   void plan() {
-    int64_t work = std::max<int64_t>(1, m * n * k);
+    // The fewest parts that come out even, as every part packs operands anew.
+    int64_t most = std::max<int64_t>(1, m * n * k / kGrain);
     int64_t wanted = 1;
-    if (threads > 1 && entries < 4 * int64_t(threads))
-      wanted = std::min<int64_t>((4 * int64_t(threads) + entries - 1) /
-                                     std::max<int64_t>(1, entries),
-                                 std::max<int64_t>(1, work / kGrain));
+    while (wanted < most && entries * wanted < 4 * int64_t(threads) &&
+           entries * wanted % threads != 0)
+      ++wanted;
     auto cut = [](int64_t extent, int64_t parts, int64_t tile) {
       int64_t each = (extent + parts - 1) / parts;
       return std::max<int64_t>(tile, (each + tile - 1) / tile * tile);

@@ -11,6 +11,9 @@ using namespace weft::runtime;
 
 namespace {
 
+/// More ranks than this as threads are a mistake, or a hostile file.
+constexpr int64_t kMaxLocalRanks = 1024;
+
 void failIfNotOk(weft_session &session, RankContext &rank) {
   if (!rank.status.ok() && !session.world.aborted())
     session.world.abort(
@@ -75,6 +78,10 @@ Status openSession(const void *blob, uint64_t bytes,
   shared.traceCapacity = options.trace_commands;
   std::string comm = options.comm ? options.comm : "inproc";
   int64_t local = p.numRanks();
+  if (comm == "inproc" && local > kMaxLocalRanks)
+    return Status::user("the program is for " + std::to_string(local) +
+                        " ranks; one process runs at most " +
+                        std::to_string(kMaxLocalRanks) + ", use --comm mpi");
   if (comm == "inproc") {
     shared.comm = openInproc(session->world, p.numRanks());
   } else {

@@ -341,6 +341,7 @@ TEST(Attention, AgreesWithPlainLoops) {
       {1, 2, 2, 33, 150, 16, 16, true, 3, 0, 150},  // fully masked rows
       {1, 2, 2, 33, 50, 16, 16, false, 0, 5, 50},   // softcap
       {1, 4, 2, 1, 200, 64, 64, true, 0, 0, 131},   // a decode step
+      {2, 6, 2, 1, 40, 16, 16, true, 1, 0, 33},     // ... with a mask and batch
       {1, 2, 2, 3, 20, 8, 8, false, 0, 0, 0},       // no keys at all
   };
   for (const AttentionCase &c : cases) {
