@@ -8,7 +8,14 @@ include "dialects/nn/IR/NnDialect.td"
 
 def Nn_SoftmaxOp : Nn_Op<"softmax", shardMethods = ["getFlopsPerPoint"]> {
   let summary = "exp(x - max) / sum exp(x - max) along a dim";
-  let description = [{ With `log`: its logarithm, computed without cancellation. }];
+  let description = [{
+    With `log`: its logarithm, computed without cancellation.
+
+    Constraints: `dim` in [0, tensor rank); the result has the operand's element type
+    and shape.
+
+    Example: `%1 = nn.softmax %0 dim = 1 : (tensor<2x8xf32>) -> tensor<2x8xf32>`
+  }];
   let arguments = (ins Nn_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = "$operand `dim` `=` $dim attr-dict `:` functional-type(operands, results)";
@@ -24,6 +31,12 @@ def Nn_LayerNormOp : Nn_Op<"layer_norm", shardMethods = ["getPartialRules", "get
     Mean and (biased) variance run over the dims from `dim` to the last; `scale` and
     the optional `bias` have the shape of those dims. Statistics are computed in f32
     for smaller floats (Ba, Kiros and Hinton, 2016).
+
+    Constraints: `dim` in [0, tensor rank); element types and shapes of scale, bias
+    and result.
+
+    Example: `%3 = nn.layer_norm %0, %1, %2 dim = 1 epsilon = 1.0e-5
+        : (tensor<2x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x8xf32>`
   }];
   let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$scale, Optional<Nn_FloatTensor>:$bias,
                        I64Attr:$dim, F64Attr:$epsilon);
@@ -35,7 +48,11 @@ def Nn_LayerNormOp : Nn_Op<"layer_norm", shardMethods = ["getPartialRules", "get
 
 def Nn_RmsNormOp : Nn_Op<"rms_norm", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
   let summary = "x / sqrt(mean(x^2) + epsilon) * scale over the trailing dims";
-  let description = [{ As `nn.layer_norm` without mean and bias (Zhang and Sennrich, 2019). }];
+  let description = [{
+    As `nn.layer_norm` without mean and bias (Zhang and Sennrich, 2019).
+
+    Example: `%2 = nn.rms_norm %0, %1 dim = 1 epsilon = 1.0e-5 : (tensor<2x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>`
+  }];
   let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$scale, I64Attr:$dim, F64Attr:$epsilon);
   let results = (outs Nn_FloatTensor:$result);
   let assemblyFormat = [{ $operand `,` $scale `dim` `=` $dim `epsilon` `=` $epsilon attr-dict
@@ -49,6 +66,10 @@ def Nn_RopeOp : Nn_Op<"rope", shardMethods = ["getPartialRules", "getFlopsPerPoi
     Operand `... x D` (D even), `cosine` and `sine` of the operand's shape with D/2
     innermost. Pair j is (x[j], x[j + D/2]), or (x[2j], x[2j+1]) with `interleaved`;
     it becomes (a cos - b sin, b cos + a sin) (Su et al., 2021).
+
+    Constraints: at least one dim; D is even; element types and shapes as said.
+
+    Example: `%3 = nn.rope %0, %1, %2 : (tensor<2x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>`
   }];
   let arguments = (ins Nn_FloatTensor:$operand, Nn_FloatTensor:$cosine, Nn_FloatTensor:$sine, UnitAttr:$interleaved);
   let results = (outs Nn_FloatTensor:$result);
@@ -71,6 +92,12 @@ def Nn_AttentionOp : Nn_Op<"attention",
     `causal`: row i sees columns j <= i + T - S. `softcap` c > 0: scores become
     c tanh(score / c) before the mask. A row that sees nothing gives zeros.
     Sums are in f32 for smaller floats.
+
+    Constraints: four dims each; one element type; H a multiple of G; shapes of key,
+    value and mask; `softcap` not negative; the result's shape.
+
+    Example: `%3 = nn.attention %0, %1, %2 scale = 0.125 {causal}
+        : (tensor<1x4x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>) -> tensor<1x4x6x8xf32>`
   }];
   let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
       Optional<Nn_FloatTensor>:$mask, F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<F64Attr, "0.0">:$softcap);

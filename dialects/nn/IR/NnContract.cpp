@@ -53,6 +53,8 @@ LogicalResult ContractOp::verify() {
     if (failed(expectCount(*this, tensor.name + " labels", tensor.labels.size(),
                            tensor.shape.size(), "one for each dimension")))
       return failure();
+    if (failed(expectAtLeast(*this, tensor.name.str() + " labels", tensor.labels, 0)))
+      return failure();
     llvm::SmallDenseSet<int64_t> own;
     for (auto [label, size] : llvm::zip_equal(tensor.labels, tensor.shape)) {
       if (!own.insert(label).second)
@@ -136,12 +138,13 @@ LogicalResult ConvOp::verify() {
   for (auto [name, values] : lists) {
     if (failed(expectCount(*this, name, values.size(), spatial, "one for each spatial dimension")))
       return failure();
-    if (!name.starts_with("pad") && failed(expectAtLeast(*this, name, values, 1)))
+    int64_t least = name.starts_with("pad") ? -kGreatestEntry : 1;
+    if (failed(expectAtLeast(*this, name, values, least)))
       return failure();
   }
   int64_t groups = getGroups();
-  if (groups < 1)
-    return emitOpError() << "groups is " << groups << ", expected at least 1";
+  if (failed(expectRange(*this, "groups", groups, 1, kGreatestEntry)))
+    return failure();
   if (input.getDimSize(1) != filter.getDimSize(1) * groups)
     return emitOpError() << "input has " << input.getDimSize(1) << " channels, expected "
                          << filter.getDimSize(1) * groups << ": " << groups << " groups of "

@@ -16,6 +16,10 @@ def Nn_ContractOp : Nn_Op<"contract",
     both operands only is summed over, in one operand and the result is free. A
     label in one operand only is not allowed. `accumulate` is the type of the sum.
 
+    Constraints: one label a dim, not negative, distinct within a tensor; equal labels
+    have equal sizes; every label is in two tensors; lhs and rhs have one element
+    type; result and `accumulate` are floats if it is one, else integers.
+
     Example, a matrix product:
     `%2 = nn.contract %0, %1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
         : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>`
@@ -41,6 +45,16 @@ def Nn_ConvOp : Nn_Op<"conv",
     `out = (dilated + pad_low + pad_high - reach) / strides + 1`. Pads may be
     negative (they cut). `input_dilation > 1` is what a transposed convolution
     needs. All lists have one entry a spatial dim.
+
+    Constraints: input and filter have one tensor rank of at least 2; list lengths;
+    strides and dilations positive; `groups` positive, C its multiple by the filter's
+    channels, O its multiple; the filter fits into the padded input; equal element
+    types; the result is `N x O x out`.
+
+    Example:
+    `%2 = nn.conv %0, %1 {strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+        input_dilation = array<i64: 1>, filter_dilation = array<i64: 1>, groups = 1 : i64}
+        : (tensor<2x6x8xf32>, tensor<10x6x3xf32>) -> tensor<2x10x8xf32>`
   }];
   let arguments = (ins Nn_Tensor:$input, Nn_Tensor:$filter, DenseI64ArrayAttr:$strides,
       DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high, DenseI64ArrayAttr:$input_dilation,

@@ -3,6 +3,8 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/nn/IR/NnVerify.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace weft::nn {
@@ -167,6 +169,18 @@ static FactorRule windowRule(Op op, TypeRange operandTypes, TypeRange resultType
   return rule;
 }
 
+/// One operation an element of each window; the rule's points count operand and
+/// result positions apart from each other.
+template <typename Op> static double windowFlopsPerPoint(Op op) {
+  double points = op.getOwnFactorRule().points(), work = op.getType().getNumElements();
+  for (int64_t size : op.getWindow())
+    work *= size;
+  return points == 0 ? 0 : work / points;
+}
+
+double ReduceWindowOp::getFlopsPerPoint() { return windowFlopsPerPoint(*this); }
+double ArgWindowOp::getFlopsPerPoint() { return windowFlopsPerPoint(*this); }
+
 LogicalResult ReduceWindowOp::verify() {
   auto from = getOperand().getType();
   if (getKind() == ReduceKind::And || getKind() == ReduceKind::Or)
@@ -244,6 +258,14 @@ LogicalResult TopKOp::verify() {
     return emitOpError() << "takes " << values.getDimSize(dim) << " elements of dimension " << dim
                          << ", expected at most " << from.getDimSize(dim);
   return success();
+}
+
+double TopKOp::getFlopsPerPoint() {
+  // A sort of every row; the rule's points count operand and result positions.
+  double points = getOwnFactorRule().points();
+  double size = getOperand().getType().getDimSize(getDim());
+  double elements = getOperand().getType().getNumElements();
+  return points == 0 ? 0 : elements * std::log2(size + 1) / points;
 }
 
 FactorRule TopKOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {

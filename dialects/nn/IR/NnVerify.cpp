@@ -53,11 +53,15 @@ LogicalResult expectRange(Operation *op, const Twine &what, int64_t found, int64
                            << " and less than " << high;
 }
 
-LogicalResult expectAtLeast(Operation *op, StringRef list, ArrayRef<int64_t> found, int64_t low) {
-  for (auto [index, value] : llvm::enumerate(found))
+LogicalResult expectAtLeast(Operation *op, const Twine &list, ArrayRef<int64_t> found, int64_t low) {
+  for (auto [index, value] : llvm::enumerate(found)) {
     if (value < low)
       return op->emitOpError() << list << "[" << index << "] is " << value
                                << ", expected at least " << low;
+    if (value > kGreatestEntry)
+      return op->emitOpError() << list << "[" << index << "] is " << value
+                               << ", expected at most " << kGreatestEntry;
+  }
   return success();
 }
 

@@ -28,7 +28,10 @@ mlir::LogicalResult expectCount(mlir::Operation *op, const llvm::Twine &what, in
 /// `low <= found < high`.
 mlir::LogicalResult expectRange(mlir::Operation *op, const llvm::Twine &what, int64_t found,
                                 int64_t low, int64_t high);
-mlir::LogicalResult expectAtLeast(mlir::Operation *op, llvm::StringRef list,
+/// Entries of shape lists are bounded, so that sums and products of a few of them
+/// and sizes do not overflow.
+inline constexpr int64_t kGreatestEntry = int64_t(1) << 30;
+mlir::LogicalResult expectAtLeast(mlir::Operation *op, const llvm::Twine &list,
                                   llvm::ArrayRef<int64_t> found, int64_t low);
 /// Dims in [0, tensorRank), each once; strictly increasing if `sorted`.
 mlir::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef list,

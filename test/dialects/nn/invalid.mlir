@@ -424,6 +424,33 @@ func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
 
 // -----
 
+// Labels are not negative.
+func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
+  // expected-error @below {{'nn.contract' op lhs labels[1] is -1, expected at least 0}}
+  %0 = nn.contract %a, %b lhs = [0, -1] rhs = [-1, 2] result = [0, 2] accumulate = f32 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+// And small.
+func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x16xf32>) {
+  // expected-error @below {{'nn.contract' op lhs labels[1] is 9223372036854775807, expected at most 1073741824}}
+  %0 = nn.contract %a, %b lhs = [0, 9223372036854775807] rhs = [9223372036854775807, 2] result = [0, 2] accumulate = f32 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+// Entries are of a size that sums do not overflow.
+func.func @f(%x: tensor<2x4xf32>) {
+  // expected-error @below {{'nn.slice' op starts[1] is 9223372036854775807, expected at most 1073741824}}
+  %0 = nn.slice %x starts = [0, 9223372036854775807] strides = [1, 1] : tensor<2x4xf32> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
 // An input has batch and channels.
 func.func @f(%x: tensor<4xf32>, %w: tensor<4xf32>) {
   // expected-error @below {{'nn.conv' op input has tensor rank 1, expected at least 2}}
@@ -462,7 +489,7 @@ func.func @f(%x: tensor<2x6x8xf32>, %w: tensor<10x6x3xf32>) {
 
 // There is a group.
 func.func @f(%x: tensor<2x6x8xf32>, %w: tensor<10x6x3xf32>) {
-  // expected-error @below {{'nn.conv' op groups is 0, expected at least 1}}
+  // expected-error @below {{'nn.conv' op groups is 0, expected at least 1 and less than 1073741824}}
   %0 = nn.conv %x, %w {strides = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, input_dilation = array<i64: 1>, filter_dilation = array<i64: 1>, groups = 0 : i64} : (tensor<2x6x8xf32>, tensor<10x6x3xf32>) -> tensor<2x10x6xf32>
   return
 }
