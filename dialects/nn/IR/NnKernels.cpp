@@ -327,9 +327,43 @@ Value buildReduction(OpBuilder &builder, Location loc,
       .getResult(0);
 }
 
+/// The size of the pieces in which a long f32 sum along `dim` is taken, whose
+/// sums are added up after: the error grows with the lengths of both instead of
+/// with their product. 0: sum in one go.
+static int64_t sumPiece(RankedTensorType type, int64_t dim, bool lanes) {
+  int64_t size = type.getDimSize(dim);
+  // Lanes are short sums already.
+  if (size <= (lanes ? 8192 : 1024))
+    return 0;
+  for (int64_t piece = 512; piece >= 32; --piece)
+    if (size % piece == 0)
+      return piece;
+  return 0;
+}
+
 Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind,
                       Value operand, ArrayRef<int64_t> dims, Type accumulate) {
   auto type = cast<RankedTensorType>(operand.getType());
+  if (kind == ReduceKind::Sum && accumulate.isF32() && !dims.empty()) {
+    int64_t last = type.getRank() - 1;
+    bool lanes = llvm::is_contained(dims, last);
+    int64_t dim = lanes ? last : dims.front();
+    if (int64_t piece = sumPiece(type, dim, lanes)) {
+      SmallVector<int64_t> shape(type.getShape());
+      shape[dim] /= piece;
+      shape.insert(shape.begin() + dim + 1, piece);
+      SmallVector<ReassociationIndices> groups;
+      for (int64_t d = 0; d <= last; ++d)
+        groups.push_back({d > dim ? d + 1 : d});
+      groups[dim].push_back(dim + 1);
+      Value pieces = tensor::ExpandShapeOp::create(
+          builder, loc, RankedTensorType::get(shape, type.getElementType()),
+          operand, groups);
+      Value sums =
+          buildReduceDims(builder, loc, kind, pieces, dim + 1, accumulate);
+      return buildReduceDims(builder, loc, kind, sums, dims, accumulate);
+    }
+  }
   Type accumulateSignless = signlessElement(accumulate);
   SmallVector<int64_t> shape;
   SmallVector<AffineExpr> kept;

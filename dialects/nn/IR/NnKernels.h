@@ -81,8 +81,7 @@ mlir::Value buildReduction(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::AffineMap resultMap, BodyFn body);
 
 /// Reduces `dims` of a tensor of signless type, in the element type
-/// `accumulate` (its signedness counts); `map` is applied to each element
-/// first.
+/// `accumulate` (its signedness counts).
 mlir::Value buildReduceDims(mlir::OpBuilder &builder, mlir::Location loc,
                             ReduceKind kind, mlir::Value operand,
                             llvm::ArrayRef<int64_t> dims,

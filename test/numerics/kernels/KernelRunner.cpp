@@ -193,7 +193,8 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
     HostTensor actual = decodeHostTensor(type, bytes.drop_back(64));
     double error = compare(actual, expected[i]);
     result.error = std::max(result.error, error);
-    if (error > tolerance(type.getElementType()) && result.failure.empty()) {
+    if (error > kernelCase.slack * tolerance(type.getElementType()) &&
+        result.failure.empty()) {
       llvm::raw_string_ostream os(result.failure);
       os << "result " << i << " of " << type << ": error " << error;
       for (int64_t e = 0, shown = 0; e < expected[i].size() && shown < 4; ++e) {

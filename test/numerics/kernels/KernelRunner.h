@@ -24,6 +24,8 @@ struct Range {
 struct KernelCase {
   std::string name, text;
   std::vector<Range> ranges; // the last one serves all further arguments
+  /// Multiple of the error allowed to one op, for chains that amplify it.
+  double slack = 1;
 };
 
 struct CaseResult {
