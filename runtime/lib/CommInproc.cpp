@@ -84,7 +84,7 @@ int32_t barrier(MemberGroup &group, weft_status *status) {
     return shared.generation.load(std::memory_order_acquire) != mine;
   };
   lock.unlock();
-  if (spinUntil(group.backend->world, complete))
+  if (spinUntil(group.backend->world.spins(), complete))
     return 0;
   lock.lock();
   Wait wait = waitFor(group.backend->world, lock, shared.changed, complete);

@@ -138,7 +138,7 @@ public:
     auto recorded = [&] {
       return counts[event].load(std::memory_order_acquire) >= count;
     };
-    if (spinUntil(world, recorded))
+    if (spinUntil(world.spins(), recorded))
       return Wait::Done;
     std::unique_lock<std::mutex> lock(mutex);
     // The stream waited for knows who is missing, so it may speak first.

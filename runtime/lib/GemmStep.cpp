@@ -26,8 +26,9 @@ struct BatchedMatrix {
   }
 };
 
-/// Work below this many multiplications is not worth another thread.
-constexpr int64_t kGrain = 64 * 1024;
+/// Below this many multiplications (some 8 microseconds) another thread does
+/// not pay.
+constexpr int64_t kGrain = 512 * 1024;
 
 class GemmStep : public Step {
 public:

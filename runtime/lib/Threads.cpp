@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Threads.h"
 
+#include "World.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -58,17 +60,6 @@ void Worker::loop(std::shared_ptr<Shared> shared) {
   }
 }
 
-namespace {
-/// About 20 microseconds, longer than most gaps between two launches.
-constexpr int kSpins = 4000;
-
-inline void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-} // namespace
-
 ThreadPool::ThreadPool(unsigned threads, bool spin) : spin(spin) {
   for (unsigned i = 1; i < threads; ++i)
     workers.emplace_back([this, i] { work(i); });
@@ -116,29 +107,23 @@ void ThreadPool::run(int64_t count, int64_t grain, Body function,
   }
   started.notify_all();
   runPart(0);
-  for (int i = 0; spin && i < kSpins; ++i) {
-    if (pending.load(std::memory_order_acquire) == 0)
-      return;
-    pause();
-  }
+  auto done = [&] { return pending.load(std::memory_order_acquire) == 0; };
+  if (spinUntil(spin, done))
+    return;
   std::unique_lock<std::mutex> lock(mutex);
-  finished.wait(lock,
-                [&] { return pending.load(std::memory_order_acquire) == 0; });
+  finished.wait(lock, done);
 }
 
 void ThreadPool::work(unsigned index) {
   uint64_t seen = 0;
   while (true) {
-    for (int i = 0; spin && i < kSpins; ++i) {
-      if (generation.load(std::memory_order_acquire) != seen)
-        break;
-      pause();
-    }
+    auto posted = [&] {
+      return generation.load(std::memory_order_acquire) != seen;
+    };
+    spinUntil(spin, posted);
     {
       std::unique_lock<std::mutex> lock(mutex);
-      started.wait(lock, [&] {
-        return generation.load(std::memory_order_acquire) != seen;
-      });
+      started.wait(lock, posted);
       if (stop)
         return;
       seen = generation.load(std::memory_order_relaxed);

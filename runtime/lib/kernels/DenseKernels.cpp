@@ -120,6 +120,52 @@ template <typename T> void gemmFewRows(const GemmProblem &p, T *sums) {
   }
 }
 
+constexpr int64_t kFewerRows = 4;
+
+/// The same for a transposed b, whose columns lie contiguous: four columns by
+/// four terms are turned in registers, so that nothing is written but sums.
+template <int64_t Rows> void gemmFewRowsTransposed(const GemmProblem &p) {
+  constexpr int64_t width = 16; // columns at once, four quads
+  const float *a = reinterpret_cast<const float *>(p.a.data);
+  const float *b = reinterpret_cast<const float *>(p.b.data);
+  int64_t whole = p.k / 4 * 4;
+  for (int64_t jb = 0; jb < p.n; jb += width) {
+    int64_t columns = least(width, p.n - jb);
+    alignas(
+        64) float sums[Rows][kTileColumns<float> > width ? kTileColumns<float>
+                                                         : width] = {};
+    int64_t done = 0;
+    if (columns == width) {
+      Quad quads[Rows][4] = {};
+      for (; done < whole; done += 4) {
+#pragma GCC unroll 4
+        for (int g = 0; g < 4; ++g) {
+          Quad terms[4];
+          loadTransposed(b + (jb + 4 * g) * p.b.column + done, p.b.column,
+                         terms);
+#pragma GCC unroll 4
+          for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 4
+            for (int t = 0; t < 4; ++t)
+              quads[i][g] +=
+                  terms[t] * a[i * p.a.row + (done + t) * p.a.column];
+        }
+      }
+      for (int i = 0; i < Rows; ++i)
+        std::memcpy(sums[i], quads[i], sizeof quads[i]);
+    }
+    for (int64_t i = 0; i < Rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        for (int64_t q = done; q < p.k; ++q)
+          sums[i][j] = fusedAdd(b[(jb + j) * p.b.column + q],
+                                a[i * p.a.row + q * p.a.column], sums[i][j]);
+    for (int64_t i = 0; i < Rows; ++i)
+      for (int64_t j = 0; j < columns; j += kTileColumns<float>)
+        storeTile(p, i, jb + j, 1, least(kTileColumns<float>, columns - j),
+                  sums[i] + j);
+  }
+}
+
 template <typename T, typename From>
 void gemmTyped(const GemmProblem &p, char *scratch) {
   Blocks<T> blocks(p.m, p.n, p.k);
@@ -129,6 +175,21 @@ void gemmTyped(const GemmProblem &p, char *scratch) {
   if constexpr (std::is_same_v<T, From>) {
     if (p.m <= kFewRows && p.b.column == 1)
       return gemmFewRows<T>(p, reinterpret_cast<T *>(scratch));
+  }
+  if constexpr (std::is_same_v<From, float>) {
+    if (p.m <= kFewerRows && p.b.row == 1)
+      switch (p.m) {
+      case 1:
+        return gemmFewRowsTransposed<1>(p);
+      case 2:
+        return gemmFewRowsTransposed<2>(p);
+      case 3:
+        return gemmFewRowsTransposed<3>(p);
+      case 4:
+        return gemmFewRowsTransposed<4>(p);
+      default:
+        return;
+      }
   }
   T *packedA = reinterpret_cast<T *>(scratch);
   T *packedB = reinterpret_cast<T *>(scratch + blocks.aBytes());

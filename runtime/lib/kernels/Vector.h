@@ -230,9 +230,9 @@ inline void withFloat(DType dtype, Visit visit) {
 
 typedef float Quad __attribute__((vector_size(16)));
 
-/// Transposes 4 by 4 floats, with instructions that every processor has.
-inline void transposeQuad(const float *from, int64_t across, float *to,
-                          int64_t width) {
+/// Loads 4 rows of 4 floats as their 4 columns, with instructions that every
+/// processor has.
+inline void loadTransposed(const float *from, int64_t across, Quad (&to)[4]) {
   Quad r0, r1, r2, r3;
   std::memcpy(&r0, from, 16);
   std::memcpy(&r1, from + across, 16);
@@ -242,14 +242,18 @@ inline void transposeQuad(const float *from, int64_t across, float *to,
   Quad b = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
   Quad c = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
   Quad d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-  Quad s0 = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-  Quad s1 = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-  Quad s2 = __builtin_shufflevector(c, d, 0, 1, 4, 5);
-  Quad s3 = __builtin_shufflevector(c, d, 2, 3, 6, 7);
-  std::memcpy(to, &s0, 16);
-  std::memcpy(to + width, &s1, 16);
-  std::memcpy(to + 2 * width, &s2, 16);
-  std::memcpy(to + 3 * width, &s3, 16);
+  to[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  to[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  to[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  to[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+inline void transposeQuad(const float *from, int64_t across, float *to,
+                          int64_t width) {
+  Quad columns[4];
+  loadTransposed(from, across, columns);
+  for (int i = 0; i < 4; ++i)
+    std::memcpy(to + i * width, &columns[i], 16);
 }
 
 /// Packs `count` <= `width` vectors of `depth` elements side by side:

@@ -182,35 +182,47 @@ TEST(Gemm, IntegersWrap) {
 // One sum per element in one order: cutting rows or columns changes no bit, so
 // tensor-parallel columns agree with the whole product.
 TEST(Gemm, PartsHaveTheBitsOfTheWhole) {
-  auto product = [](int64_t m, int64_t n, int64_t firstColumn) {
+  auto product = [](int64_t m, int64_t n, int64_t firstColumn,
+                    bool transposed) {
+    const int64_t k = 1001; // more than one block of sums
     Harness h;
-    Id a = h.input("a", DType::F32, {m, 300});
-    Id b = h.input("b", DType::F32, {300, 96}),
-       c = h.output("c", DType::F32, {m, n});
+    Id a = h.input("a", DType::F32, {m, k});
+    Id b = h.input("b", DType::F32, {k * 96});
+    Id c = h.output("c", DType::F32, {m, n});
     h.begin();
     Gemm params{};
     params.accumulator = DType::F32;
     params.alpha = 1;
     ProgramBuilder &p = h.builder;
-    p.gemm({}, params,
-           {p.view(a),
-            p.view(b, DType::F32, firstColumn * 4, {300, n}, {96, 1}),
-            p.view(c)});
+    View part = transposed
+                    ? p.view(b, DType::F32, firstColumn * k * 4, {k, n}, {1, k})
+                    : p.view(b, DType::F32, firstColumn * 4, {k, n}, {96, 1});
+    p.gemm({}, params, {p.view(a), part, p.view(c)});
     EXPECT_OK(h.open());
-    h.set("a", randomValues<float>(m * 300, 7));
-    h.set("b", randomValues<float>(300 * 96, 8));
+    h.set("a", randomValues<float>(m * k, 7));
+    std::vector<float> values = randomValues<float>(k * 96, 8);
+    if (transposed) {
+      std::vector<float> turned(values.size());
+      for (int64_t q = 0; q < k; ++q)
+        for (int64_t j = 0; j < 96; ++j)
+          turned[j * k + q] = values[q * 96 + j];
+      values = turned;
+    }
+    h.set("b", values);
     EXPECT_OK(h.run());
     return h.get<float>("c", m * n);
   };
-  std::vector<float> whole = product(50, 96, 0);
-  for (int64_t first : {0, 16, 48, 83})
-    for (int64_t m : {1, 17, 50}) {
-      int64_t n = first == 83 ? 13 : 16;
-      std::vector<float> part = product(m, n, first);
-      for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < n; ++j)
-          ASSERT_EQ(part[i * n + j], whole[i * 96 + first + j]);
-    }
+  std::vector<float> whole = product(50, 96, 0, false);
+  for (bool transposed : {false, true})
+    for (int64_t first : {0, 16, 48, 83})
+      for (int64_t m : {1, 2, 3, 4, 7, 17, 50}) {
+        int64_t n = first == 83 ? 13 : first == 48 ? 40 : 16;
+        std::vector<float> part = product(m, n, first, transposed);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j)
+            ASSERT_EQ(part[i * n + j], whole[i * 96 + first + j])
+                << m << " rows, transposed " << transposed;
+      }
 }
 
 struct AttentionCase {
