@@ -8,9 +8,11 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -74,7 +76,7 @@ bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char>
   llvm::LLVMContext context;
   llvm::Module module("weft", context);
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple.str(), error);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return false;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
@@ -142,12 +144,11 @@ bool emit::linkExecutable(const Artifact &artifact, llvm::StringRef path, const 
     llvm::SmallString<128> full(options.runtimeDirectory);
     llvm::sys::path::append(full, name);
     if (!llvm::sys::fs::exists(full))
-      error = "cannot find the runtime library '" + full.str().str() + "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
+      error = "cannot find the runtime library '" + full.str().str() +
+              "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
     args.push_back(full.str().str());
   };
-  archive("libweft_main.a");
-  archive("libweft_runtime_core.a");
-  archive("libweft_program.a");
+  archive("libweft_runtime.a");
   if (!error.empty())
     return false;
   for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,--export-dynamic-symbol=weft_*",

@@ -20,6 +20,8 @@
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/search/Passes.h"
+#include "passes/step/Passes.h"
+#include "passes/pipelines/Pipelines.h"
 #include "passes/rt/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -44,4 +46,6 @@ void weft::registerAllPasses() {
   mlir::registerCSEPass();
   mlir::registerSymbolDCEPass();
   rt::registerWeftRtPasses();
+  step::registerWeftStepPasses();
+  registerPipelines();
 }

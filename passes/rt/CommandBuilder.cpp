@@ -4,6 +4,8 @@
 #include "passes/rt/LibraryPlan.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Sharding/Shards.h"
+#include "weft/Sharding/StepOpInterface.h"
 
 using namespace mlir;
 using namespace weft;
@@ -12,9 +14,9 @@ using namespace weft::rt;
 SpecKind weft::rt::specKind(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return SpecKind::End;
-  if (isa<CallOp, ClusterOp, DenseOp>(op))
+  if (isa<CallOp, ClusterOp, DenseOp, StepOpInterface>(op))
     return SpecKind::Command;
-  if (op->hasTrait<OpTrait::ConstantLike>())
+  if (op->hasTrait<OpTrait::ConstantLike>() || isa<CoordinateOp>(op))
     return SpecKind::Constant;
   return isa<KernelOpInterface>(op) ? SpecKind::View : SpecKind::Unknown;
 }
@@ -26,6 +28,8 @@ ValueLayout weft::rt::specLayout(Value value) {
   assert(layout && "rt-fuse-kernels left a view without strides");
   return *layout;
 }
+
+std::string weft::rt::coordinateState(StringRef axis) { return ("coordinate." + axis).str(); }
 
 MemRefType weft::rt::bufferType(Type tensor) {
   auto type = cast<RankedTensorType>(tensor);
@@ -46,6 +50,8 @@ public:
       return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()), bufferOf(copy.getResult()), 0);
     if (auto cluster = dyn_cast<ClusterOp>(op))
       return library(cluster);
+    if (auto step = dyn_cast<StepOpInterface>(op))
+      return collective(step);
     op->emitError("no command does this op");
     return nullptr;
   }
@@ -85,6 +91,57 @@ private:
     auto kernel = SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr());
     auto pieces = kernel ? kernel->getAttrOfType<IntegerAttr>(kPiecesAttr) : IntegerAttr();
     return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, pieces ? pieces.getInt() : 1, 0);
+  }
+
+  /// The bits of the neutral element that fills new padding.
+  int64_t paddingBits(const CollectiveGeometry &geometry, Type element) {
+    if (!geometry.padding)
+      return 0;
+    Scalar neutral = neutralElement(*geometry.padding, element);
+    if (auto type = dyn_cast<FloatType>(element)) {
+      APFloat value(neutral.real);
+      bool lost;
+      value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+      return value.bitcastToAPInt().getZExtValue();
+    }
+    return neutral.integer;
+  }
+
+  Operation *collective(StepOpInterface step) {
+    CollectiveGeometry geometry = step.getGeometry();
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    SmallVector<StringRef> names;
+    for (AxisId axis : geometry.axes)
+      names.push_back(step.getStepMesh().axes[axis].name);
+    ArrayAttr axes = builder.getStrArrayAttr(names);
+    int64_t padding = paddingBits(geometry, type.getElementType());
+    Value source = view(op->getOperand(0)), target = bufferOf(op->getResult(0));
+    CollectiveKind kind;
+    switch (geometry.kind) {
+    case StepKind::Slice:
+      return SliceOp::create(builder, op->getLoc(), source, target, axes,
+                             ArrayRef<int64_t>{geometry.outer, geometry.extent, geometry.inner}, padding, 0);
+    case StepKind::AllGather:
+      kind = CollectiveKind::AllGather;
+      break;
+    case StepKind::AllReduce:
+      kind = CollectiveKind::AllReduce;
+      break;
+    case StepKind::ReduceScatter:
+      kind = CollectiveKind::ReduceScatter;
+      break;
+    case StepKind::AllToAll:
+      kind = CollectiveKind::AllToAll;
+      break;
+    case StepKind::Mask:
+      op->emitError("a mask is a kernel; run rt-materialize-device-bodies before");
+      return nullptr;
+    }
+    Type accumulate = step.getAccumulateType();
+    SmallVector<int64_t> shape{geometry.outer, geometry.extent, geometry.inner, geometry.middle, geometry.otherExtent};
+    return CollectiveOp::create(builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum), source,
+                                target, axes, shape, accumulate ? accumulate : type.getElementType(),
+                                geometry.gatherFirst, padding, 0);
   }
 
   Operation *library(ClusterOp cluster) {

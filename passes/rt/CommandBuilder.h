@@ -24,6 +24,9 @@ SpecKind specKind(mlir::Operation *op);
 /// made it. Views in such functions always can be said.
 ValueLayout specLayout(mlir::Value value);
 
+/// The state that holds a process's coordinate along an axis.
+std::string coordinateState(llvm::StringRef axis);
+
 /// The buffer type of a value.
 mlir::MemRefType bufferType(mlir::Type tensor);
 

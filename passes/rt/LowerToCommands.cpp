@@ -1,5 +1,6 @@
 // Turns each program's function into buffers and commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/CommandBuilder.h"
@@ -66,11 +67,23 @@ private:
     return given ? given : builder.getStringAttr(kind + Twine(number));
   }
 
-  RankedTensorType globalType(Type type) { return plainType(type); }
+  RankedTensorType globalType(Type type) { return cast<RankedTensorType>(dist::globalType(type)); }
   PlacementAttr placement(Type type) {
     SmallVector<PlacementDim> dims;
-    for (int64_t size : cast<RankedTensorType>(type).getShape())
-      dims.push_back({{PlacementPart{size, {}}}});
+    if (dist::LocalAttr local = dist::getLocal(type)) {
+      for (const DimPlacement &dim : local.getValue().dims) {
+        dims.emplace_back();
+        for (const Part &part : dim) {
+          dims.back().parts.push_back({part.size, {}});
+          for (AxisId axis : part.axes)
+            dims.back().parts.back().axes.push_back(
+                builder.getStringAttr(local.getMesh().getValue().axes[axis].name));
+        }
+      }
+    } else {
+      for (int64_t size : cast<RankedTensorType>(type).getShape())
+        dims.push_back({{PlacementPart{size, {}}}});
+    }
     return PlacementAttr::get(builder.getContext(), dims);
   }
 
@@ -78,7 +91,10 @@ private:
     unsigned number = arg.getArgNumber();
     StringAttr name = portName(function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr), "input", number);
     if (auto source = function.getArgAttrOfType<nn::SourceAttr>(number, nn::kSourceAttr)) {
-      auto piece = PieceAttr::get(builder.getContext(), globalType(arg.getType()),
+      // The source's own element type, where the program stores another.
+      auto sourceType = function.getArgAttrOfType<TypeAttr>(number, nn::kSourceTypeAttr);
+      RankedTensorType type = globalType(arg.getType());
+      auto piece = PieceAttr::get(builder.getContext(), sourceType ? type.clone(sourceType.getValue()) : type,
                                   builder.getStringAttr(source.getFile()), source.getOffset(), source.getHash(),
                                   ElementsAttr(), DenseI64ArrayAttr());
       buffers[arg] = stateBuffer(arg.getLoc(), name.getValue(), arg.getType(), piece);
@@ -119,7 +135,7 @@ private:
       auto output = outputs.find(result);
       StringRef node = nodeName(op->getLoc());
       StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
-      BufferClass kind = BufferClass::Activation;
+      BufferClass kind = isa<StepOpInterface>(op) ? BufferClass::Communication : BufferClass::Activation;
       if (output != outputs.end()) {
         kind = BufferClass::Output;
         name = output->second ? output->second : name;
@@ -137,6 +153,8 @@ private:
   LogicalResult lowerConstant(Operation *op) {
     if (op->use_empty())
       return success();
+    if (auto coordinate = dyn_cast<CoordinateOp>(op))
+      return lowerCoordinate(coordinate);
     ElementsAttr value;
     if (!matchPattern(op, m_Constant(&value)))
       return op->emitError("has a constant value that cannot be read");
@@ -146,6 +164,30 @@ private:
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     auto piece = PieceAttr::get(builder.getContext(), plainType(type), StringAttr(), 0, 0, value, DenseI64ArrayAttr());
     buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, piece);
+    return success();
+  }
+
+  /// 0, 1, ... along the axis, each process holding its own.
+  LogicalResult lowerCoordinate(CoordinateOp op) {
+    std::string name = coordinateState(op.getAxis());
+    int64_t size = 0;
+    for (const Mesh::Axis &axis : dist::getMesh(module).getValue().axes)
+      if (axis.name == op.getAxis())
+        size = axis.size;
+    StateOp &state = states[name];
+    if (!state) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(program);
+      auto type = RankedTensorType::get({size}, builder.getI64Type());
+      SmallVector<int64_t> values(llvm::to_vector(llvm::seq<int64_t>(0, size)));
+      auto piece = PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0,
+                                  DenseElementsAttr::get(type, ArrayRef<int64_t>(values)), DenseI64ArrayAttr());
+      auto placed = PlacementAttr::get(builder.getContext(),
+                                       PlacementDim{{PlacementPart{size, {builder.getStringAttr(op.getAxis())}}}});
+      state = StateOp::create(builder, op.getLoc(), name, type, bufferType(op.getType()), placed,
+                              builder.getArrayAttr(piece), IntegerAttr());
+    }
+    buffers[op.getResult()] = StateBufferOp::create(builder, op.getLoc(), state.getLocal(), name);
     return success();
   }
 
@@ -160,7 +202,20 @@ private:
 };
 
 struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> {
+  void createMesh(const Mesh &mesh) {
+    OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    SmallVector<StringRef> names;
+    SmallVector<int64_t> sizes;
+    for (const Mesh::Axis &axis : mesh.axes) {
+      names.push_back(axis.name);
+      sizes.push_back(axis.size);
+    }
+    MeshOp::create(builder, getOperation().getLoc(), builder.getStrArrayAttr(names), sizes);
+  }
+
   void runOnOperation() override {
+    if (dist::MeshAttr mesh = dist::getMesh(getOperation()))
+      createMesh(mesh.getValue());
     Lowering lowering(getOperation());
     SmallVector<func::FuncOp> programs;
     for (auto function : getOperation().getOps<func::FuncOp>())

@@ -6,6 +6,20 @@
 
 include "mlir/Pass/PassBase.td"
 
+def RtMaterializeDeviceBodies : Pass<"rt-materialize-device-bodies", "::mlir::ModuleOp"> {
+  let summary = "Make the code of ops that depend on the process explicit";
+  let description = [{
+    **Requires** functions of the rung `local`. **Ensures** that no op has
+    DeviceBodyOpInterface: each is an `rt.body` that reads the coordinates it needs
+    from `rt.coordinate`, one-element tensors that become states split over their
+    axis. So kernels are the same on every process, and take only tensors.
+
+    **Example**: test/passes/rt/materialize-device-bodies.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::mlir::linalg::LinalgDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "Gather the ops that run as one command into rt.cluster";
   let description = [{

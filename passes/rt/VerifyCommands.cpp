@@ -64,6 +64,9 @@ private:
         if (spec.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) &&
             spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == state.getSymNameAttr())
           stateOf[arg] = key;
+      for (Operation *op : ops)
+        if (auto coordinate = dyn_cast<CoordinateOp>(op); coordinate && coordinateState(coordinate.getAxis()) == state.getSymName())
+          stateOf[coordinate.getResult()] = key;
       if (state.getPieces().size() == 1)
         if (Attribute data = cast<PieceAttr>(state.getPieces()[0]).getData())
           for (Operation *op : ops)

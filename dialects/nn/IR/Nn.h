@@ -41,6 +41,8 @@ namespace weft::nn {
 /// Names of the attributes on program arguments and results.
 inline constexpr llvm::StringLiteral kNameAttr = "nn.name";
 inline constexpr llvm::StringLiteral kSourceAttr = "nn.source";
+/// The element type of the source's bytes, where the argument has another.
+inline constexpr llvm::StringLiteral kSourceTypeAttr = "nn.source_type";
 } // namespace weft::nn
 
 #endif // WEFT_DIALECTS_NN_NN_H

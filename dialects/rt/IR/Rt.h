@@ -3,7 +3,7 @@
 #ifndef WEFT_DIALECTS_RT_RT_H
 #define WEFT_DIALECTS_RT_RT_H
 
-#include "weft/Interfaces/FactorRule.h"
+#include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"

@@ -3,6 +3,7 @@
 #include "dialects/rt/IR/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -28,6 +29,30 @@ LogicalResult ClusterOp::verify() {
     return emitOpError() << "has " << getPieces() << " pieces, expected at least 1";
   return success();
 }
+
+LogicalResult BodyOp::verify() {
+  if (getBody().getNumArguments() != getInputs().size())
+    return emitOpError() << "has " << getInputs().size() << " inputs, but " << getBody().getNumArguments()
+                         << " arguments inside";
+  for (auto [i, inner, outer] : llvm::enumerate(getBody().getArgumentTypes(), getInputs().getTypes()))
+    if (cast<RankedTensorType>(inner).getShape() != cast<RankedTensorType>(outer).getShape())
+      return emitOpError() << "input " << i << " is " << outer << ", but " << inner << " inside";
+  return success();
+}
+
+SmallVector<Value> BodyOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
+  IRMapping map;
+  map.map(getBody().getArguments(), operands);
+  Block &block = getBody().front();
+  for (Operation &op : block.without_terminator())
+    builder.clone(op, map);
+  SmallVector<Value> results;
+  for (Value value : block.getTerminator()->getOperands())
+    results.push_back(map.lookup(value));
+  return results;
+}
+
+unsigned BodyOp::getParallelDims() { return cast<RankedTensorType>(getResult().getType()).getRank(); }
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());

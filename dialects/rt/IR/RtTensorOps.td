@@ -7,6 +7,7 @@
 include "dialects/rt/IR/RtDialect.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "weft/Interfaces/OpInterfaces.td"
 
 def Rt_ClusterOp : Rt_Op<"cluster", [Pure, IsolatedFromAbove, SingleBlock,
     SingleBlockImplicitTerminator<"::weft::rt::YieldOp">]> {
@@ -40,7 +41,7 @@ def Rt_ClusterOp : Rt_Op<"cluster", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, HasParent<"ClusterOp">, ReturnLike]> {
+def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "BodyOp"]>, ReturnLike]> {
   let summary = "results of a cluster";
   let description = [{ Example: `rt.yield %2 : tensor<8xf32>` }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
@@ -71,6 +72,34 @@ def Rt_DenseOp : Rt_Op<"dense", [Pure, AllTypesMatch<["operand", "result"]>]> {
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand)";
+}
+
+def Rt_CoordinateOp : Rt_Op<"coordinate", [Pure]> {
+  let summary = "this process's coordinate along a mesh axis";
+  let description = [{
+    One element. Becomes a small state, split over the axis, so that nothing in a
+    kernel or a command list depends on the process but the data it is given.
+    Lifespan: as `rt.body`. Example: `%0 = rt.coordinate "tp" : tensor<1xi64>`
+  }];
+  let arguments = (ins StrAttr:$axis);
+  let results = (outs 1DTensorOf<[I64]>:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+}
+
+def Rt_BodyOp : Rt_Op<"body", [Pure, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<KernelOpInterface, ["buildBody", "getParallelDims"]>]> {
+  let summary = "code of an op that depends on where the process stands";
+  let description = [{
+    The region holds the body that the op's DeviceBodyOpInterface emits (`linalg` on
+    tensors of signless elements) and ends in `rt.yield`; inputs are the op's operand and coordinates.
+    Lifespan: made by `rt-materialize-device-bodies`, taken into a kernel by `rt-fuse-kernels`.
+    Constraint: as many block arguments as inputs, of the same shapes.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs AnyRankedTensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ `(` $inputs `:` type($inputs) `)` `->` type($result) attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
 }
 
 #endif // WEFT_DIALECTS_RT_RTTENSOROPS_TD

@@ -9,11 +9,8 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
-
-struct weft_kernel_entry;
 
 namespace weft::emit {
 
@@ -48,25 +45,11 @@ struct Artifact {
 mlir::FailureOr<Artifact> emitArtifact(mlir::ModuleOp module, const cpu::KernelOptions &kernels,
                                        const BlobOptions &options);
 
-/// Kernels loaded into this process, for running without an executable.
-class LoadedKernels {
-public:
-  /// Links the objects in memory; nothing and a message if they do not link.
-  static std::unique_ptr<LoadedKernels> load(llvm::ArrayRef<cpu::CompiledKernel> kernels, std::string &error);
-  ~LoadedKernels();
-  llvm::ArrayRef<weft_kernel_entry> table() const;
-
-private:
-  LoadedKernels();
-  struct Impl;
-  std::unique_ptr<Impl> impl;
-};
-
 struct LinkOptions {
   /// The C++ driver that links; empty: the first found of c++, g++, clang++-22
   /// and clang++.
   std::string linker;
-  /// Where libweft_runtime's archives are.
+  /// Where libweft_runtime.a is.
   std::string runtimeDirectory;
 };
 

@@ -1,0 +1,37 @@
+// The command line of weft-compile.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_DRIVER_OPTIONS_H
+#define WEFT_DRIVER_OPTIONS_H
+
+#include "passes/pipelines/Pipelines.h"
+
+#include <string>
+#include <vector>
+
+namespace weft::driver {
+
+/// Exit codes of all tools (docs/architecture.md).
+enum ExitCode { Ok = 0, UserError = 1, Usage = 2, DoesNotFit = 5, OurBug = 70 };
+
+enum class Explain { No, Text, Json };
+
+struct Options {
+  std::string model, output = "a.out", bind, mesh, place, precision = "f32", sequenceParallel = "auto";
+  Phase until = Phase::Executable;
+  std::string dumpDirectory;
+  Explain explain = Explain::No;
+  bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
+  int64_t memoryLimit = 0; // bytes a rank; 0 = none
+  unsigned threadsPerRank = 0, optLevel = 3;
+  std::string linker, runtimeDirectory, processor = "native";
+};
+
+/// Parses `arguments` (without the program's name). On failure tells in `error`
+/// what is wrong and what to write instead.
+bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
+
+std::string helpText();
+
+} // namespace weft::driver
+
+#endif // WEFT_DRIVER_OPTIONS_H

@@ -1,0 +1,244 @@
+// The phases of weft-compile, one after the other.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Driver/Driver.h"
+
+#include "dialects/rt/IR/Rt.h"
+#include "python_free_frontend/importer/Importer.h"
+#include "weft/Emit/Emit.h"
+#include "weft/Registration/Registration.h"
+#include "weft/Support/Diagnostics.h"
+#include "weft/Target/Cpu/KernelCompiler.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::driver;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Compilation {
+public:
+  Compilation(const Options &options, const std::string &program)
+      : options(options), program(program), context(registry()), diagnostics(&context) {
+    context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+      errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+      // Remarks are what passes decided; --explain tells it in order.
+      bool isRemark = diagnostic.getSeverity() == DiagnosticSeverity::Remark;
+      return success(isRemark && !this->options.verbose);
+    });
+  }
+
+  int run() {
+    if (int code = import())
+      return code;
+    setPhaseOptions();
+    for (unsigned i = 1; i < kNumPhases; ++i) {
+      Phase phase = Phase(i);
+      if (unsigned(options.until) < i)
+        return print(Phase(i - 1));
+      int code = phase == Phase::Local        ? runLocal()
+                 : phase == Phase::Executable ? emit()
+                                              : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
+      if (code)
+        return code;
+      if (phase == Phase::Scheduled)
+        if (int fits = checkMemory())
+          return fits;
+    }
+    return Ok;
+  }
+
+private:
+  static DialectRegistry registry() {
+    DialectRegistry result;
+    registerAllDialects(result);
+    cpu::registerKernelDialects(result);
+    return result;
+  }
+
+  int import() {
+    auto start = Clock::now();
+    if (StringRef(options.model).ends_with(".onnx")) {
+      onnx::ImportOptions importOptions;
+      // Looking and planning need no weights.
+      importOptions.allowMissingData = options.dryRun || options.until != Phase::Executable;
+      module = onnx::importModel(options.model, &context, importOptions);
+    } else {
+      module = parseSourceFile<ModuleOp>(options.model, &context);
+    }
+    if (!module)
+      return failure(UserError);
+    return finish(Phase::Import, start);
+  }
+
+  void setPhaseOptions() {
+    phaseOptions.bind = options.bind;
+    phaseOptions.mesh = options.mesh;
+    phaseOptions.place = options.place;
+    phaseOptions.sequenceParallel = options.sequenceParallel == "on";
+    phaseOptions.precision = options.precision;
+  }
+
+  /// Without an error nobody was told what is wrong: that is our fault.
+  int failure(ExitCode code) {
+    if (errors > 0)
+      return code;
+    llvm::errs() << "weft-compile: internal error: compilation failed without a message; please report it with the "
+                    "command line and the model\n";
+    return OurBug;
+  }
+
+  LogicalResult pipeline(llvm::function_ref<void(OpPassManager &)> build) {
+    PassManager pm(&context);
+    if (options.timing)
+      pm.enableTiming();
+    build(pm);
+    return pm.run(*module);
+  }
+
+  /// Up to `staged` a failure is the input's; later the compiler's own rules broke.
+  int runPasses(Phase phase, llvm::function_ref<void(OpPassManager &)> build) {
+    auto start = Clock::now();
+    if (failed(pipeline(build)))
+      return failure(phase <= Phase::Staged ? UserError : OurBug);
+    return finish(phase, start);
+  }
+
+  int runLocal() {
+    auto start = Clock::now();
+    if (failed(pipeline([&](OpPassManager &pm) { buildPartition(pm, phaseOptions); })))
+      return failure(OurBug);
+    if (options.explain != Explain::No)
+      explainPlacement(*module, options.explain == Explain::Json, llvm::outs());
+    if (failed(pipeline([&](OpPassManager &pm) { buildOutline(pm, phaseOptions); })))
+      return failure(OurBug);
+    return finish(Phase::Local, start);
+  }
+
+  int checkMemory() {
+    if (options.explain != Explain::No)
+      explainMemory(*module, options.explain == Explain::Json, llvm::outs());
+    int64_t bytes = arenaBytes(*module);
+    if (options.memoryLimit == 0 || bytes <= options.memoryLimit)
+      return Ok;
+    llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes, more than the limit of "
+                 << options.memoryLimit << "; use more processes, another placement or a smaller batch\n";
+    explainMemory(*module, false, llvm::errs());
+    return DoesNotFit;
+  }
+
+  int emit() {
+    auto start = Clock::now();
+    SmallString<256> directory(options.model);
+    llvm::sys::fs::make_absolute(directory);
+    llvm::sys::path::remove_filename(directory);
+    std::string error, modelDirectory = directory.str().str();
+    if (options.copyWeights && !options.dryRun) {
+      SmallString<256> beside(options.output);
+      llvm::sys::fs::make_absolute(beside);
+      if (!copyWeights(*module, modelDirectory, (beside + ".weights").str(), error))
+        return tell(error, UserError);
+      modelDirectory = llvm::sys::path::parent_path(beside).str();
+    }
+    emit::BlobOptions blob;
+    blob.modelName = llvm::sys::path::filename(options.model).str();
+    blob.modelDirectory = modelDirectory;
+    blob.threadsPerRank = options.threadsPerRank;
+    blob.version = "0.1.0";
+    cpu::KernelOptions kernels;
+    kernels.processor = options.processor;
+    kernels.optLevel = options.optLevel;
+    auto artifact = emit::emitArtifact(*module, kernels, blob);
+    if (failed(artifact))
+      return failure(OurBug);
+    if (!options.dryRun) {
+      emit::LinkOptions link{options.linker, runtimeDirectory()};
+      if (!emit::linkExecutable(*artifact, options.output, link, error))
+        return tell(error, UserError);
+    }
+    return finish(Phase::Executable, start);
+  }
+
+  int tell(const std::string &error, ExitCode code) {
+    llvm::errs() << "weft-compile: error: " << error << '\n';
+    return code;
+  }
+
+  /// Beside the build's or installation's `bin`.
+  std::string runtimeDirectory() const {
+    if (!options.runtimeDirectory.empty())
+      return options.runtimeDirectory;
+    static int anchor;
+    SmallString<256> path(llvm::sys::fs::getMainExecutable(program.c_str(), &anchor));
+    llvm::sys::path::remove_filename(path);
+    llvm::sys::path::append(path, "..", "lib");
+    return path.str().str();
+  }
+
+  int finish(Phase phase, Clock::time_point start) {
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (!options.quiet)
+      llvm::errs() << llvm::format("%-10s %8.3f s\n", phaseName(phase).str().c_str(), seconds);
+    if (options.dumpDirectory.empty() || phase == Phase::Executable)
+      return Ok;
+    if (auto code = llvm::sys::fs::create_directories(options.dumpDirectory))
+      return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(), UserError);
+    SmallString<128> path(options.dumpDirectory);
+    llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+    std::error_code code;
+    llvm::raw_fd_ostream stream(path, code);
+    if (code)
+      return tell(("cannot write '" + path + "': " + code.message()).str(), UserError);
+    stream << *module;
+    return Ok;
+  }
+
+  /// --compile-to: to the file of -o if one was given, else to the screen.
+  int print(Phase) {
+    if (options.dryRun)
+      return Ok;
+    if (options.output == Options().output || options.output == "-") {
+      llvm::outs() << *module;
+      return Ok;
+    }
+    std::error_code code;
+    llvm::raw_fd_ostream stream(options.output, code);
+    if (code)
+      return tell("cannot write '" + options.output + "': " + code.message(), UserError);
+    stream << *module;
+    return Ok;
+  }
+
+  const Options &options;
+  std::string program;
+  MLIRContext context;
+  DiagnosticHandler diagnostics;
+  OwningOpRef<ModuleOp> module;
+  PhaseOptions phaseOptions;
+  unsigned errors = 0;
+};
+
+} // namespace
+
+int weft::driver::compileMain(const std::vector<std::string> &arguments, const std::string &program) {
+  Options options;
+  std::string error;
+  if (!parseOptions(arguments, options, error)) {
+    llvm::errs() << "weft-compile: error: " << error << '\n';
+    return Usage;
+  }
+  if (options.help) {
+    llvm::outs() << helpText();
+    return Ok;
+  }
+  return Compilation(options, program).run();
+}

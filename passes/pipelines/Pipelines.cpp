@@ -1,0 +1,141 @@
+// Which passes make up each phase, and why in this order.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/pipelines/Pipelines.h"
+
+#include "passes/dist/Passes.h"
+#include "passes/onnx/Passes.h"
+#include "passes/rt/Passes.h"
+#include "passes/search/Passes.h"
+#include "passes/step/Passes.h"
+#include "weft/Sharding/Mesh.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace weft;
+
+static constexpr llvm::StringLiteral kNames[kNumPhases] = {"import", "graph",  "step",      "sharded",
+                                                           "staged", "local", "scheduled", "executable"};
+
+llvm::StringRef weft::phaseName(Phase phase) { return kNames[unsigned(phase)]; }
+
+std::optional<Phase> weft::parsePhase(llvm::StringRef name) {
+  for (unsigned i = 0; i < kNumPhases; ++i)
+    if (kNames[i] == name)
+      return Phase(i);
+  return std::nullopt;
+}
+
+/// By custom `dp` carries the batch; it is a word of the command line, no pass
+/// knows it.
+static constexpr llvm::StringLiteral kBatchAxis = "dp";
+
+static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
+  pm.addPass(onnx::createConvertOnnxToNn({options.bind}));
+  // Folding first lets equal subgraphs of constants meet.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
+  pm.addNestedPass<func::FuncOp>(step::createStepSetPrecision({options.precision}));
+  // Casts at the border may meet casts of the model.
+  pm.addPass(createCanonicalizerPass());
+}
+
+/// Without axes the program is the one device's already.
+static bool isDistributed(const PhaseOptions &options) { return !options.mesh.empty(); }
+
+static void buildSharded(OpPassManager &pm, const PhaseOptions &options) {
+  if (!isDistributed(options))
+    return;
+  pm.addPass(dist::createDistAttachMesh({options.mesh}));
+  std::optional<Mesh> mesh = Mesh::parse(options.mesh);
+  dist::DistPlaceOptions place;
+  place.rules = options.place;
+  SmallVector<std::string> weightAxes;
+  if (mesh) {
+    AxisList batch = mesh->resolve(kBatchAxis);
+    if (!batch.empty())
+      place.batchAxes = kBatchAxis.str();
+    for (auto [id, axis] : llvm::enumerate(mesh->axes))
+      if (!llvm::is_contained(batch, int(id)))
+        weightAxes.push_back(axis.name);
+  }
+  // What a person said comes first and is closed.
+  pm.addPass(dist::createDistPlace(place));
+  // The batch spreads before weights are split, so that the search sees what is left.
+  pm.addPass(dist::createDistPropagate());
+  for (const std::string &axis : weightAxes) {
+    AssignAxisOptions assign;
+    assign.axis = axis;
+    assign.sequenceParallel = options.sequenceParallel;
+    pm.addNestedPass<func::FuncOp>(createAssignAxis(assign));
+  }
+  pm.addPass(dist::createDistInsertReshards());
+  pm.addPass(dist::createDistVerifySpmd());
+}
+
+void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
+  if (!isDistributed(options))
+    return;
+  pm.addPass(dist::createDistPartition());
+  pm.addPass(dist::createDistSimplifyCollectives());
+  // Equal gathers of one value are one gather.
+  pm.addPass(createCSEPass());
+  pm.addPass(dist::createDistVerifySpmd());
+}
+
+void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {
+  pm.addPass(rt::createRtMaterializeDeviceBodies());
+  pm.addPass(rt::createRtFuseKernels());
+  pm.addPass(rt::createRtOutlineKernels());
+}
+
+static void buildScheduled(OpPassManager &pm) {
+  pm.addPass(rt::createRtLowerToCommands());
+  pm.addPass(rt::createRtAssignStreams());
+  // Lifetimes depend on streams, so the arena comes last.
+  pm.addPass(rt::createRtPlanArena());
+  pm.addPass(rt::createRtVerifyCommands());
+}
+
+void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
+  switch (phase) {
+  case Phase::Graph:
+    return buildGraph(pm, options);
+  case Phase::Step:
+    return buildStep(pm, options);
+  case Phase::Sharded:
+    return buildSharded(pm, options);
+  case Phase::Local:
+    buildPartition(pm, options);
+    return buildOutline(pm, options);
+  case Phase::Scheduled:
+    return buildScheduled(pm);
+  case Phase::Import:
+  case Phase::Staged: // one stage: nothing to cut
+  case Phase::Executable:
+    return;
+  }
+}
+
+void weft::registerPipelines() {
+  for (Phase phase : {Phase::Graph, Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled}) {
+    std::string flag = ("weft-" + phaseName(phase) + "-pipeline").str();
+    std::string summary = ("Lead from the phase before to '" + phaseName(phase) + "'").str();
+    auto build = [phase](OpPassManager &pm, StringRef text,
+                         llvm::function_ref<LogicalResult(const Twine &)> error) -> LogicalResult {
+      PhaseOptions options;
+      if (failed(options.parseFromString(text)))
+        return error("cannot read the options of pipeline '" + phaseName(phase) + "'");
+      buildPhase(pm, phase, options);
+      return success();
+    };
+    registerPassPipeline(flag, summary, build, [](llvm::function_ref<void(const detail::PassOptions &)> visit) {
+      visit(PhaseOptions());
+    });
+  }
+}

@@ -1,0 +1,43 @@
+// The phases of compilation, each a pipeline with a name.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_PIPELINES_PIPELINES_H
+#define WEFT_PASSES_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace weft {
+
+/// The rungs of the ladder in order; see docs/architecture.md.
+enum class Phase { Import, Graph, Step, Sharded, Staged, Local, Scheduled, Executable };
+inline constexpr unsigned kNumPhases = 8;
+llvm::StringRef phaseName(Phase phase);
+std::optional<Phase> parsePhase(llvm::StringRef name);
+
+/// What the phases need to know, in the words of weft-compile's flags.
+struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
+  Option<std::string> bind{*this, "bind", llvm::cl::desc("Extents of symbolic dims, as in weft-compile --bind")};
+  Option<std::string> mesh{*this, "mesh", llvm::cl::desc("Axes and sizes, dp=2,tp=2; none: one device")};
+  Option<std::string> place{*this, "place", llvm::cl::desc("Placement rules, separated by ;")};
+  Option<bool> sequenceParallel{*this, "sequence-parallel",
+                                llvm::cl::desc("Also split norms and residuals between matrix products"),
+                                llvm::cl::init(false)};
+  Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"), llvm::cl::init("f32")};
+};
+
+/// Appends the passes that lead from the phase before to `phase`, and the
+/// verifier of its border. `import` and `executable` have none: reading files
+/// and emitting code are not passes.
+void buildPhase(mlir::OpPassManager &pm, Phase phase, const PhaseOptions &options);
+
+/// The part of `local` before and after which the program can be explained in
+/// terms of nodes: partitioning, then fusion and outlining.
+void buildPartition(mlir::OpPassManager &pm, const PhaseOptions &options);
+void buildOutline(mlir::OpPassManager &pm, const PhaseOptions &options);
+
+/// Registers `--weft-<phase>-pipeline` for each phase.
+void registerPipelines();
+
+} // namespace weft
+
+#endif // WEFT_PASSES_PIPELINES_PIPELINES_H

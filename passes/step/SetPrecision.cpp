@@ -1,0 +1,102 @@
+// Computes f32 values in another floating-point type.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "passes/step/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+
+namespace weft::step {
+#define GEN_PASS_DEF_STEPSETPRECISION
+#include "passes/step/Passes.h.inc"
+} // namespace weft::step
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
+  using StepSetPrecisionBase::StepSetPrecisionBase;
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    Type target = llvm::StringSwitch<Type>(type)
+                      .Case("f32", Float32Type::get(context))
+                      .Case("bf16", BFloat16Type::get(context))
+                      .Case("f16", Float16Type::get(context))
+                      .Case("f64", Float64Type::get(context))
+                      .Default(Type());
+    if (!target) {
+      getOperation().emitError() << "unknown precision '" << type << "'; choose f32, bf16, f16 or f64";
+      return signalPassFailure();
+    }
+    func::FuncOp function = getOperation();
+    if (target.isF32() || function.isExternal())
+      return;
+    convertBody(function, target);
+    convertBorder(function, target);
+  }
+
+  static bool isF32(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getElementType().isF32();
+  }
+  static Type inTarget(Type type, Type target) { return cast<RankedTensorType>(type).clone(target); }
+
+  /// Attributes that hold numbers of the op's own element type.
+  Attribute inTarget(Attribute attr, Type target) {
+    bool lost;
+    if (auto number = dyn_cast<FloatAttr>(attr); number && number.getType().isF32()) {
+      APFloat value = number.getValue();
+      value.convert(cast<FloatType>(target).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+      return FloatAttr::get(target, value);
+    }
+    if (auto dense = dyn_cast<DenseFPElementsAttr>(attr); dense && dense.getElementType().isF32())
+      return dense.mapValues(target, [&](const APFloat &element) {
+        APFloat value = element;
+        value.convert(cast<FloatType>(target).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
+        return value.bitcastToAPInt();
+      });
+    if (auto typeAttr = dyn_cast<TypeAttr>(attr); typeAttr && typeAttr.getValue().isF32() && target.isF64())
+      return TypeAttr::get(target);
+    return attr;
+  }
+
+  void convertBody(func::FuncOp function, Type target) {
+    function.walk([&](Operation *op) {
+      if (op == function)
+        return;
+      for (NamedAttribute attr : llvm::to_vector(op->getAttrs()))
+        op->setAttr(attr.getName(), inTarget(attr.getValue(), target));
+      for (Value result : op->getResults())
+        if (isF32(result.getType()))
+          result.setType(inTarget(result.getType(), target));
+    });
+  }
+
+  void convertBorder(func::FuncOp function, Type target) {
+    Block &body = function.getBody().front();
+    OpBuilder builder = OpBuilder::atBlockBegin(&body);
+    for (BlockArgument arg : body.getArguments()) {
+      Type old = arg.getType();
+      if (!isF32(old))
+        continue;
+      if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr)) {
+        // The loader converts from the source's type.
+        function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr, TypeAttr::get(Float32Type::get(&getContext())));
+        arg.setType(inTarget(old, target));
+        continue;
+      }
+      auto cast = nn::CastOp::create(builder, arg.getLoc(), inTarget(old, target), arg);
+      arg.replaceAllUsesExcept(cast, cast);
+    }
+    Operation *end = body.getTerminator();
+    builder.setInsertionPoint(end);
+    for (auto [operand, wanted] : llvm::zip(end->getOpOperands(), function.getResultTypes()))
+      if (operand.get().getType() != wanted)
+        operand.set(nn::CastOp::create(builder, end->getLoc(), wanted, operand.get()));
+    function.setType(builder.getFunctionType(body.getArgumentTypes(), function.getResultTypes()));
+  }
+};
+
+} // namespace
