@@ -1,11 +1,12 @@
 // Proves on real files that schema and dialect lose nothing of a model.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Usage: onnx-roundtrip FOLDER MODELS TENSORS. Every *.onnx below it must (1) parse and
-// serialise to the same bytes through our schema, and (2) import, print, parse
-// and export to an equal message, once with the payloads in the text and once
-// with references. Every *.pb must parse as one of the test data's messages.
-// Fewer than MODELS and TENSORS files mean that the test tested nothing.
+// Usage: onnx-roundtrip FOLDER MODELS TENSORS. Every *.onnx below it must (1)
+// parse and serialise to the same bytes through our schema, and (2) import,
+// print, parse and export to an equal message, once with the payloads in the
+// text and once with references. Every *.pb must parse as one of the test
+// data's messages. Fewer than MODELS and TENSORS files mean that the test
+// tested nothing.
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"

@@ -4,11 +4,15 @@
 // Usage: onnx-fuzz FOLDER [--runs=N] [--seed=S]. Each run takes a model from
 // the corpus below FOLDER, mutates its bytes or its fields, and imports it. A
 // refusal must come with exactly one error; an accepted model must verify,
-// print, parse and export. A crash prints the seed that repeats it.
+// print, parse and export, and its conversion to `nn` must succeed or report an
+// error. A crash prints the seed that repeats it.
+#include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "onnx.pb.h"
+#include "passes/onnx/Passes.h"
 #include "python_free_frontend/exporter/Exporter.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Support/Diagnostics.h"
@@ -162,7 +166,7 @@ static void mutateTree(Message &message, Random &random) {
 
 namespace {
 struct Tally {
-  uint64_t accepted = 0, refused = 0, wrong = 0;
+  uint64_t accepted = 0, refused = 0, converted = 0, wrong = 0;
   double slowest = 0;
 };
 } // namespace
@@ -184,7 +188,8 @@ static void runOne(const std::vector<std::string> &corpus,
 
   auto start = std::chrono::steady_clock::now();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<OnnxDialect>();
+  context
+      .loadDialect<OnnxDialect, weft::nn::NnDialect, mlir::func::FuncDialect>();
   unsigned errors = 0;
   std::string messages;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
@@ -197,7 +202,7 @@ static void runOne(const std::vector<std::string> &corpus,
   options.inlineData = pick(random, 2);
   options.allowMissingData = pick(random, 2);
   auto module = importModel(path, &context, options);
-  bool right = module ? errors == 0 : errors == 1;
+  bool right = errors == (module ? 0 : 1);
   if (module) {
     ++tally.accepted;
     std::string text, exported;
@@ -209,6 +214,12 @@ static void runOne(const std::vector<std::string> &corpus,
     right &= parsed && succeeded(exportModel(*parsed, exportedStream)) &&
              succeeded(exportModel(*module, directStream)) &&
              exported == direct;
+    right &= errors == 0;
+    mlir::PassManager pm(&context);
+    pm.addPass(createConvertOnnxToNn(Bindings()));
+    bool converted = succeeded(pm.run(*module));
+    tally.converted += converted;
+    right &= converted == (errors == 0);
   } else {
     ++tally.refused;
   }
@@ -264,8 +275,9 @@ int main(int argc, char **argv) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   llvm::outs() << "onnx-fuzz: seeds " << first << " to " << first + runs - 1
-               << ": " << tally.accepted << " accepted, " << tally.refused
-               << " refused, " << tally.wrong << " wrong; slowest "
+               << ": " << tally.accepted << " accepted (" << tally.converted
+               << " converted to nn), " << tally.refused << " refused, "
+               << tally.wrong << " wrong; slowest "
                << llvm::format("%.3f", tally.slowest) << " s, peak memory "
                << usage.ru_maxrss / 1024 << " MiB\n";
   return tally.wrong || usage.ru_maxrss > (4 << 20) ? 1 : 0;
