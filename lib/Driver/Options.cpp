@@ -101,7 +101,7 @@ private:
     else if (flag == "--precision")
       parsePrecision(value(flag));
     else if (flag == "--sequence-parallel")
-      parseSequenceParallel(given ? *given : "on");
+      parseSequenceParallel(value(flag));
     else if (flag == "--threads-per-rank")
       parseNumber(flag, options.threadsPerRank);
     else if (flag == "--memory-limit")
@@ -161,6 +161,8 @@ private:
   }
 
   void parseSequenceParallel(llvm::StringRef text) {
+    if (!message.empty())
+      return;
     if (text != "on" && text != "off" && text != "auto")
       return fail("--sequence-parallel is on, off or auto, not '" + text + "'");
     options.sequenceParallel = text.str();
