@@ -29,11 +29,13 @@ int64_t FactorRule::points() const {
 }
 
 bool FactorRule::contains(const TensorFactors &t, int f) {
-  return llvm::any_of(t, [&](const DimFactors &d) { return llvm::is_contained(d, f); });
+  return llvm::any_of(
+      t, [&](const DimFactors &d) { return llvm::is_contained(d, f); });
 }
 
-static bool verifyTensors(const FactorRule &rule, ArrayRef<TensorFactors> tensors,
-                          TypeRange types, StringRef what, std::string *why) {
+static bool verifyTensors(const FactorRule &rule,
+                          ArrayRef<TensorFactors> tensors, TypeRange types,
+                          StringRef what, std::string *why) {
   auto fail = [&](const Twine &text) {
     if (why)
       *why = text.str();
@@ -79,7 +81,8 @@ void FactorRule::print(llvm::raw_ostream &os) const {
       os << "()";
     for (const DimFactors &dim : tensor) {
       os << '(';
-      llvm::interleave(dim, os, [&](int f) { os << factorName(f); }, " ");
+      llvm::interleave(
+          dim, os, [&](int f) { os << factorName(f); }, " ");
       os << ')';
     }
   };
@@ -95,7 +98,8 @@ void FactorRule::print(llvm::raw_ostream &os) const {
     if (factor.kind == Factor::Kind::Whole)
       os << ":whole";
     if (factor.indexOperand >= 0)
-      os << ":index(" << factor.indexOperand << "," << factor.indexComponent << ")";
+      os << ":index(" << factor.indexOperand << "," << factor.indexComponent
+         << ")";
   });
   os << '}';
 }
@@ -120,7 +124,8 @@ public:
     size_t begin, end;
   };
   explicit DimRun(Range range)
-      : first(range.begin), rest(range.shape.slice(range.begin, range.end - range.begin)) {}
+      : first(range.begin),
+        rest(range.shape.slice(range.begin, range.end - range.begin)) {}
 
   /// The outermost (or innermost) dim that is not used up, or none.
   std::optional<size_t> edge(bool major) const {
@@ -159,8 +164,9 @@ static SmallVector<Peeled> peel(DimRun &from, DimRun &to, bool major) {
 
 /// Factors of two runs of dims with equal products. What remains between the
 /// ends of sizes that interleave (3x2 -> 2x3) is kept whole on either side.
-static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange, FactorRule &rule,
-                        TensorFactors &fromFactors, TensorFactors &toFactors) {
+static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange,
+                        FactorRule &rule, TensorFactors &fromFactors,
+                        TensorFactors &toFactors) {
   DimRun from(fromRange), to(toRange);
   SmallVector<Peeled> minor = peel(from, to, /*major=*/false);
   SmallVector<Peeled> major = peel(from, to, /*major=*/true);
@@ -180,8 +186,9 @@ static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange, FactorRu
   llvm::for_each(llvm::reverse(minor), add);
 }
 
-void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to, FactorRule &rule,
-                  TensorFactors &fromFactors, TensorFactors &toFactors) {
+void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
+                  FactorRule &rule, TensorFactors &fromFactors,
+                  TensorFactors &toFactors) {
   fromFactors.assign(from.size(), {});
   toFactors.assign(to.size(), {});
   size_t i = 0, j = 0;
@@ -220,7 +227,8 @@ void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to, FactorRule &rule
         toFactors[j] = {rule.add(to[j], Factor::Kind::Whole)};
       continue;
     }
-    refineGroup({from, i, fromEnd}, {to, j, toEnd}, rule, fromFactors, toFactors);
+    refineGroup({from, i, fromEnd}, {to, j, toEnd}, rule, fromFactors,
+                toFactors);
     i = fromEnd;
     j = toEnd;
   }

@@ -9,8 +9,10 @@ namespace weft::nn {
 
 using Kind = Factor::Kind;
 
-static SmallVector<PartialRule> whenSum(ReduceKind kind, SmallVector<PartialRule> rules) {
-  return kind == ReduceKind::Sum ? std::move(rules) : SmallVector<PartialRule>();
+static SmallVector<PartialRule> whenSum(ReduceKind kind,
+                                        SmallVector<PartialRule> rules) {
+  return kind == ReduceKind::Sum ? std::move(rules)
+                                 : SmallVector<PartialRule>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -20,12 +22,15 @@ static SmallVector<PartialRule> whenSum(ReduceKind kind, SmallVector<PartialRule
 LogicalResult SoftmaxOp::verify() {
   auto from = getOperand().getType();
   if (failed(expectRange(*this, "dim", getDim(), 0, from.getRank())) ||
-      failed(expectElementType(*this, "result", getType(), from, "the operand's element type")))
+      failed(expectElementType(*this, "result", getType(), from,
+                               "the operand's element type")))
     return failure();
-  return expectShape(*this, "result", getType(), from.getShape(), "the operand's shape");
+  return expectShape(*this, "result", getType(), from.getShape(),
+                     "the operand's shape");
 }
 
-FactorRule SoftmaxOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
+FactorRule SoftmaxOp::getFactorRule(TypeRange operandTypes,
+                                    TypeRange resultTypes) {
   FactorRule rule = elementwiseRule(operandTypes, resultTypes);
   rule.factors[rule.results[0][getDim()].front()].kind = Kind::Whole;
   return rule;
@@ -34,23 +39,29 @@ FactorRule SoftmaxOp::getFactorRule(TypeRange operandTypes, TypeRange resultType
 double SoftmaxOp::getFlopsPerPoint() { return 12; }
 
 /// Dims from `dim` to the last are normalised; the parameters have their shape.
-template <typename Op> static LogicalResult verifyNorm(Op op, Value scale, Value bias) {
+template <typename Op>
+static LogicalResult verifyNorm(Op op, Value scale, Value bias) {
   auto from = op.getOperand().getType();
   int64_t dim = op.getDim();
   if (failed(expectRange(op, "dim", dim, 0, from.getRank())))
     return failure();
-  for (auto [what, value] : {std::pair<StringRef, Value>{"scale", scale}, {"bias", bias}})
+  for (auto [what, value] :
+       {std::pair<StringRef, Value>{"scale", scale}, {"bias", bias}})
     if (value && (failed(expectElementType(op, what, value.getType(), from,
                                            "the operand's element type")) ||
-                  failed(expectShape(op, what, value.getType(), from.getShape().drop_front(dim),
+                  failed(expectShape(op, what, value.getType(),
+                                     from.getShape().drop_front(dim),
                                      "the normalised dimensions"))))
       return failure();
-  if (failed(expectElementType(op, "result", op.getType(), from, "the operand's element type")))
+  if (failed(expectElementType(op, "result", op.getType(), from,
+                               "the operand's element type")))
     return failure();
-  return expectShape(op, "result", op.getType(), from.getShape(), "the operand's shape");
+  return expectShape(op, "result", op.getType(), from.getShape(),
+                     "the operand's shape");
 }
 
-static FactorRule normRule(int64_t dim, TypeRange operandTypes, TypeRange resultTypes) {
+static FactorRule normRule(int64_t dim, TypeRange operandTypes,
+                           TypeRange resultTypes) {
   FactorRule rule = elementwiseRule(operandTypes, resultTypes);
   TensorFactors parameter(llvm::drop_begin(rule.results[0], dim));
   for (const DimFactors &factors : parameter)
@@ -60,9 +71,12 @@ static FactorRule normRule(int64_t dim, TypeRange operandTypes, TypeRange result
   return rule;
 }
 
-LogicalResult LayerNormOp::verify() { return verifyNorm(*this, getScale(), getBias()); }
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, getScale(), getBias());
+}
 
-FactorRule LayerNormOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
+FactorRule LayerNormOp::getFactorRule(TypeRange operandTypes,
+                                      TypeRange resultTypes) {
   return normRule(getDim(), operandTypes, resultTypes);
 }
 
@@ -72,9 +86,12 @@ SmallVector<PartialRule> LayerNormOp::getPartialRules(ReduceKind kind) {
 
 double LayerNormOp::getFlopsPerPoint() { return 8; }
 
-LogicalResult RmsNormOp::verify() { return verifyNorm(*this, getScale(), Value()); }
+LogicalResult RmsNormOp::verify() {
+  return verifyNorm(*this, getScale(), Value());
+}
 
-FactorRule RmsNormOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
+FactorRule RmsNormOp::getFactorRule(TypeRange operandTypes,
+                                    TypeRange resultTypes) {
   return normRule(getDim(), operandTypes, resultTypes);
 }
 
@@ -94,29 +111,37 @@ LogicalResult RopeOp::verify() {
     return emitOpError("operand has tensor rank 0, expected at least 1");
   int64_t depth = from.getShape().back();
   if (depth % 2 != 0)
-    return emitOpError() << "innermost dimension has size " << depth << ", expected an even size";
+    return emitOpError() << "innermost dimension has size " << depth
+                         << ", expected an even size";
   SmallVector<int64_t> half(from.getShape());
   half.back() = depth / 2;
-  for (auto [what, type] : {std::pair<StringRef, Type>{"cosine", getCosine().getType()},
-                            std::pair<StringRef, Type>{"sine", getSine().getType()}})
-    if (failed(expectElementType(*this, what, type, from, "the operand's element type")) ||
-        failed(expectShape(*this, what, type, half,
-                           "the operand's shape with half the innermost dimension")))
+  for (auto [what, type] :
+       {std::pair<StringRef, Type>{"cosine", getCosine().getType()},
+        std::pair<StringRef, Type>{"sine", getSine().getType()}})
+    if (failed(expectElementType(*this, what, type, from,
+                                 "the operand's element type")) ||
+        failed(expectShape(
+            *this, what, type, half,
+            "the operand's shape with half the innermost dimension")))
       return failure();
-  if (failed(expectElementType(*this, "result", getType(), from, "the operand's element type")))
+  if (failed(expectElementType(*this, "result", getType(), from,
+                               "the operand's element type")))
     return failure();
-  return expectShape(*this, "result", getType(), from.getShape(), "the operand's shape");
+  return expectShape(*this, "result", getType(), from.getShape(),
+                     "the operand's shape");
 }
 
 /// Pairs stay together: `(2 whole)(D/2)`, or `(D/2)(2 whole)` if interleaved.
-FactorRule RopeOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
+FactorRule RopeOp::getFactorRule(TypeRange operandTypes,
+                                 TypeRange resultTypes) {
   FactorRule rule;
   TensorFactors angles;
   for (int64_t size : shapeOf(operandTypes[1]))
     angles.push_back({rule.add(size)});
   int pair = rule.add(2, Kind::Whole), half = angles.back().front();
   TensorFactors dims = angles;
-  dims.back() = getInterleaved() ? DimFactors{half, pair} : DimFactors{pair, half};
+  dims.back() =
+      getInterleaved() ? DimFactors{half, pair} : DimFactors{pair, half};
   rule.operands = {dims, angles, angles};
   rule.results = {dims};
   return rule;
@@ -133,13 +158,15 @@ double RopeOp::getFlopsPerPoint() { return 3; }
 //===----------------------------------------------------------------------===//
 
 LogicalResult AttentionOp::verify() {
-  std::pair<StringRef, RankedTensorType> tensors[] = {{"query", getQuery().getType()},
-                                                      {"key", getKey().getType()},
-                                                      {"value", getValue().getType()},
-                                                      {"result", getType()}};
+  std::pair<StringRef, RankedTensorType> tensors[] = {
+      {"query", getQuery().getType()},
+      {"key", getKey().getType()},
+      {"value", getValue().getType()},
+      {"result", getType()}};
   for (auto [what, type] : tensors) {
     if (type.getRank() != 4)
-      return emitOpError() << what << " has tensor rank " << type.getRank() << ", expected 4";
+      return emitOpError() << what << " has tensor rank " << type.getRank()
+                           << ", expected 4";
     if (failed(expectElementType(*this, what, type, getQuery().getType(),
                                  "the query's element type")))
       return failure();
@@ -147,29 +174,36 @@ LogicalResult AttentionOp::verify() {
   auto q = getQuery().getType().getShape(), k = getKey().getType().getShape();
   auto v = getValue().getType().getShape();
   if (k[1] == 0 || q[1] % k[1] != 0)
-    return emitOpError() << "query has " << q[1] << " heads, expected a multiple of the key's "
-                         << k[1];
-  if (failed(expectShape(*this, "key", getKey().getType(), {q[0], k[1], k[2], q[3]},
+    return emitOpError() << "query has " << q[1]
+                         << " heads, expected a multiple of the key's " << k[1];
+  if (failed(expectShape(*this, "key", getKey().getType(),
+                         {q[0], k[1], k[2], q[3]},
                          "batch and depth of the query")) ||
-      failed(expectShape(*this, "value", getValue().getType(), {q[0], k[1], k[2], v[3]},
+      failed(expectShape(*this, "value", getValue().getType(),
+                         {q[0], k[1], k[2], v[3]},
                          "batch, heads and sequence of the key")))
     return failure();
   if (Value mask = getMask())
-    if (failed(expectElementType(*this, "mask", mask.getType(), getQuery().getType(),
+    if (failed(expectElementType(*this, "mask", mask.getType(),
+                                 getQuery().getType(),
                                  "the query's element type")) ||
-        failed(expectShape(*this, "mask", mask.getType(), {q[0], q[1], q[2], k[2]},
+        failed(expectShape(*this, "mask", mask.getType(),
+                           {q[0], q[1], q[2], k[2]},
                            "batch, heads, query and key sequence")))
       return failure();
   if (getSoftcap().convertToDouble() < 0)
     return emitOpError() << "softcap is " << getSoftcap().convertToDouble()
                          << ", expected 0 (none) or more";
-  return expectShape(*this, "result", getType(), {q[0], q[1], q[2], v[3]},
-                     "batch, heads and sequence of the query, depth of the value");
+  return expectShape(
+      *this, "result", getType(), {q[0], q[1], q[2], v[3]},
+      "batch, heads and sequence of the query, depth of the value");
 }
 
-FactorRule AttentionOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
+FactorRule AttentionOp::getFactorRule(TypeRange operandTypes,
+                                      TypeRange resultTypes) {
   FactorRule rule;
-  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]), v = shapeOf(operandTypes[2]);
+  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]),
+       v = shapeOf(operandTypes[2]);
   int batch = rule.add(q[0]), group = rule.add(k[1]);
   int perGroup = rule.add(k[1] ? q[1] / k[1] : q[1]);
   // A causal row counts its position from the end of the whole sequence.

@@ -20,7 +20,8 @@ bool isUnsigned(Type type) {
 
 double gelu(double x, bool tanh) {
   if (tanh)
-    return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return x / 2 *
+           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
 }
 
@@ -29,9 +30,13 @@ Scalar evaluateShift(Type type, ArrayRef<Scalar> x, bool left) {
   bool outside = static_cast<uint64_t>(x[1].integer) >= element.getWidth();
   int64_t value = x[0].integer, amount = x[1].integer;
   if (left)
-    value = outside ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value) << amount);
+    value = outside
+                ? 0
+                : static_cast<int64_t>(static_cast<uint64_t>(value) << amount);
   else if (isUnsigned(type))
-    value = outside ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value) >> amount);
+    value = outside
+                ? 0
+                : static_cast<int64_t>(static_cast<uint64_t>(value) >> amount);
   else
     value = value >> (outside ? 63 : amount);
   return roundToType(integerScalar(value), element);
@@ -64,13 +69,16 @@ Scalar evaluateCompare(CompareKind kind, Type type, ArrayRef<Scalar> x) {
   return boolScalar(compareValues(kind, x[0].integer, x[1].integer));
 }
 
-/// Toward zero; what does not fit (unspecified by the op) saturates, NaN gives 0.
+/// Toward zero; what does not fit (unspecified by the op) saturates, NaN gives
+/// 0.
 static int64_t truncateToInteger(double value, bool isUnsigned) {
   if (std::isnan(value))
     return 0;
   constexpr double kTwo63 = 9223372036854775808.0;
   if (isUnsigned && value >= kTwo63)
-    return value >= 2 * kTwo63 ? -1 : static_cast<int64_t>(static_cast<uint64_t>(value));
+    return value >= 2 * kTwo63
+               ? -1
+               : static_cast<int64_t>(static_cast<uint64_t>(value));
   if (value >= kTwo63)
     return std::numeric_limits<int64_t>::max();
   if (value < -kTwo63)
@@ -86,11 +94,13 @@ Scalar evaluateCast(Type from, Type to, Scalar x) {
       return roundToType(x, target);
     if (toBool)
       return boolScalar(x.real != 0);
-    return roundToType(integerScalar(truncateToInteger(x.real, isUnsigned(to))), target);
+    return roundToType(integerScalar(truncateToInteger(x.real, isUnsigned(to))),
+                       target);
   }
   if (isFloat(to)) {
-    double real = isUnsigned(from) ? static_cast<double>(static_cast<uint64_t>(x.integer))
-                                   : static_cast<double>(x.integer);
+    double real = isUnsigned(from)
+                      ? static_cast<double>(static_cast<uint64_t>(x.integer))
+                      : static_cast<double>(x.integer);
     return roundToType(realScalar(real), target);
   }
   return toBool ? boolScalar(x.integer != 0) : roundToType(x, target);
@@ -116,7 +126,8 @@ PartialRules sumRules(ReduceKind kind, PartialRules rules) {
   return kind == ReduceKind::Sum ? std::move(rules) : PartialRules();
 }
 
-PartialRules productRules(ReduceKind kind, PartialRules sums, PartialRules products) {
+PartialRules productRules(ReduceKind kind, PartialRules sums,
+                          PartialRules products) {
   if (kind == ReduceKind::Prod)
     return products;
   return sumRules(kind, std::move(sums));
@@ -136,16 +147,17 @@ PartialRules castRules(ReduceKind kind, Type from, Type to) {
   unsigned targetWidth = target.getIntOrFloatBitWidth();
   bool ordered = kind == ReduceKind::Max || kind == ReduceKind::Min;
   if (isFloat(source) && isFloat(target)) {
-    // Rounding is monotone, so it commutes with max and min. Narrowing the parts
-    // of a sum would round where the whole program does not; f16 and bf16 do not
-    // hold each other.
+    // Rounding is monotone, so it commutes with max and min. Narrowing the
+    // parts of a sum would round where the whole program does not; f16 and bf16
+    // do not hold each other.
     bool widens = source == target || targetWidth > sourceWidth;
     if (ordered || (kind == ReduceKind::Sum && widens))
       return {{0}};
   } else if (!isFloat(source) && !isFloat(target)) {
     // Truncation is a ring homomorphism; extension keeps order, but not sums
     // that wrap. To bool is a test, which is neither.
-    bool ring = (kind == ReduceKind::Sum || kind == ReduceKind::Prod) && sourceWidth >= targetWidth;
+    bool ring = (kind == ReduceKind::Sum || kind == ReduceKind::Prod) &&
+                sourceWidth >= targetWidth;
     bool monotone = ordered && targetWidth > sourceWidth &&
                     (isUnsigned(source) || !isUnsigned(target));
     if ((ring && (targetWidth > 1 || sourceWidth == 1)) || monotone)
@@ -159,20 +171,21 @@ PartialRules castRules(ReduceKind kind, Type from, Type to) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult CompareOp::verify() {
-  return expectElementType(*this, "operand 1", getRhs().getType(), getLhs().getType(),
-                           "the type of operand 0");
+  return expectElementType(*this, "operand 1", getRhs().getType(),
+                           getLhs().getType(), "the type of operand 0");
 }
 
 LogicalResult SelectOp::verify() {
-  if (failed(expectElementType(*this, "operand 2", getOnFalse().getType(), getOnTrue().getType(),
-                               "the type of operand 1")))
+  if (failed(expectElementType(*this, "operand 2", getOnFalse().getType(),
+                               getOnTrue().getType(), "the type of operand 1")))
     return failure();
   return expectElementType(*this, "result", getType(), getOnTrue().getType(),
                            "the type of operand 1");
 }
 
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
-  return getOperand().getType() == getType() ? OpFoldResult(getOperand()) : OpFoldResult();
+  return getOperand().getType() == getType() ? OpFoldResult(getOperand())
+                                             : OpFoldResult();
 }
 
 } // namespace weft::nn

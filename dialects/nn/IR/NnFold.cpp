@@ -9,13 +9,15 @@ using namespace mlir;
 
 namespace weft::nn {
 
-/// With an encoding a type says where the value is. Values of one type may stand
-/// for each other, but chains are not merged then: the middle placement is part
-/// of the program.
-static bool isPlaced(Type type) { return static_cast<bool>(cast<RankedTensorType>(type).getEncoding()); }
+/// With an encoding a type says where the value is. Values of one type may
+/// stand for each other, but chains are not merged then: the middle placement
+/// is part of the program.
+static bool isPlaced(Type type) {
+  return static_cast<bool>(cast<RankedTensorType>(type).getEncoding());
+}
 
-/// The op that defines `op`'s only operand if it is of the same kind and both may
-/// be merged.
+/// The op that defines `op`'s only operand if it is of the same kind and both
+/// may be merged.
 template <typename Op> static Op mergeable(Op op) {
   auto inner = op.getOperand().template getDefiningOp<Op>();
   if (!inner || isPlaced(op.getType()) || isPlaced(inner.getType()) ||
@@ -82,7 +84,8 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   if (auto inner = mergeable(*this)) {
     SmallVector<int64_t> starts, strides;
     for (auto [start, stride, innerStart, innerStride] :
-         llvm::zip_equal(getStarts(), getStrides(), inner.getStarts(), inner.getStrides())) {
+         llvm::zip_equal(getStarts(), getStrides(), inner.getStarts(),
+                         inner.getStrides())) {
       starts.push_back(innerStart + start * innerStride);
       strides.push_back(stride * innerStride);
     }
@@ -104,14 +107,16 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
 // Constants
 //===----------------------------------------------------------------------===//
 
-LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants, int64_t limit,
+LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants,
+                              int64_t limit,
                               SmallVectorImpl<Attribute> &results) {
   auto reference = dyn_cast<ReferenceOpInterface>(op);
   if (!reference)
     return failure();
   int64_t elements = 0;
-  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
-                                            SmallVector<Type>(op->getResultTypes()))) {
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                SmallVector<Type>(op->getResultTypes()))) {
     auto ranked = dyn_cast<RankedTensorType>(type);
     if (!ranked || !ranked.hasStaticShape() || isPlaced(ranked))
       return failure();
@@ -133,8 +138,9 @@ LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants, int6
   return success();
 }
 
-LogicalResult FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
-                                  SmallVectorImpl<OpFoldResult> &results) const {
+LogicalResult
+FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
+                    SmallVectorImpl<OpFoldResult> &results) const {
   // An op without operands is as small as its constant would be.
   if (operands.empty())
     return failure();

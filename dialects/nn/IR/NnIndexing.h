@@ -1,5 +1,5 @@
-// How gather and scatter name the dims of their operand, indices and picked elements.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// How gather and scatter name the dims of their operand, indices and picked
+// elements. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DIALECTS_NN_NNINDEXING_H
 #define WEFT_DIALECTS_NN_NNINDEXING_H
 

@@ -8,7 +8,8 @@ using namespace mlir;
 
 namespace weft::nn {
 
-void forEachIndex(ArrayRef<int64_t> shape, llvm::function_ref<void(ArrayRef<int64_t>)> function) {
+void forEachIndex(ArrayRef<int64_t> shape,
+                  llvm::function_ref<void(ArrayRef<int64_t>)> function) {
   if (llvm::is_contained(shape, 0))
     return;
   SmallVector<int64_t> index(shape.size(), 0);
@@ -32,8 +33,9 @@ int64_t linearIndex(ArrayRef<int64_t> index, ArrayRef<int64_t> strides) {
 /// Rows of the innermost dim are copied in a plain loop: transposes of weights
 /// are most of what the oracle moves.
 template <typename T>
-static void copyStrided(const T *from, std::vector<T> &to, ArrayRef<int64_t> shape,
-                        ArrayRef<int64_t> strides, int64_t offset) {
+static void copyStrided(const T *from, std::vector<T> &to,
+                        ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                        int64_t offset) {
   T *next = to.data();
   if (shape.empty()) {
     *next = from[offset];
@@ -47,15 +49,17 @@ static void copyStrided(const T *from, std::vector<T> &to, ArrayRef<int64_t> sha
   });
 }
 
-HostTensor readStrided(const HostTensor &operand, RankedTensorType type, ArrayRef<int64_t> strides,
-                       int64_t offset) {
+HostTensor readStrided(const HostTensor &operand, RankedTensorType type,
+                       ArrayRef<int64_t> strides, int64_t offset) {
   HostTensor result(type);
   if (result.size() == 0)
     return result;
   if (result.isFloat())
-    copyStrided(operand.reals.data(), result.reals, type.getShape(), strides, offset);
+    copyStrided(operand.reals.data(), result.reals, type.getShape(), strides,
+                offset);
   else
-    copyStrided(operand.integers.data(), result.integers, type.getShape(), strides, offset);
+    copyStrided(operand.integers.data(), result.integers, type.getShape(),
+                strides, offset);
   return result;
 }
 
@@ -131,7 +135,8 @@ SmallVector<HostTensor> IotaOp::evaluate(ArrayRef<HostTensor>) {
 
 SmallVector<HostTensor> BroadcastOp::evaluate(ArrayRef<HostTensor> operands) {
   SmallVector<int64_t> strides(getType().getRank(), 0);
-  for (auto [dim, stride] : llvm::zip_equal(getDims(), rowMajorStrides(operands[0].shape)))
+  for (auto [dim, stride] :
+       llvm::zip_equal(getDims(), rowMajorStrides(operands[0].shape)))
     strides[dim] = stride;
   return {readStrided(operands[0], getType(), strides)};
 }
@@ -169,7 +174,8 @@ SmallVector<HostTensor> SliceOp::evaluate(ArrayRef<HostTensor> operands) {
 }
 
 /// Writes `part` as a box of `whole` that begins at `starts`.
-static void writeBox(HostTensor &whole, const HostTensor &part, ArrayRef<int64_t> starts) {
+static void writeBox(HostTensor &whole, const HostTensor &part,
+                     ArrayRef<int64_t> starts) {
   auto strides = rowMajorStrides(whole.shape);
   int64_t offset = linearIndex(starts, strides), linear = 0;
   forEachIndex(part.shape, [&](ArrayRef<int64_t> index) {
@@ -189,7 +195,8 @@ SmallVector<HostTensor> ConcatOp::evaluate(ArrayRef<HostTensor> operands) {
 
 SmallVector<HostTensor> PadOp::evaluate(ArrayRef<HostTensor> operands) {
   auto scalarType = RankedTensorType::get({}, getType().getElementType());
-  HostTensor value = toHostTensor(DenseElementsAttr::get(scalarType, Attribute(getValue())));
+  HostTensor value =
+      toHostTensor(DenseElementsAttr::get(scalarType, Attribute(getValue())));
   HostTensor result = filled(getType(), value.at(0));
   writeBox(result, operands[0], getLow());
   return {std::move(result)};

@@ -26,15 +26,17 @@ SmallVector<HostTensor> SoftmaxOp::evaluate(ArrayRef<HostTensor> operands) {
       sum += std::exp(x[first + i * stride] - greatest);
     for (int64_t i = 0; i < size; ++i) {
       double shifted = x[first + i * stride] - greatest;
-      result.reals[first + i * stride] = getLog() ? shifted - std::log(sum) : std::exp(shifted) / sum;
+      result.reals[first + i * stride] =
+          getLog() ? shifted - std::log(sum) : std::exp(shifted) / sum;
     }
   }
   return {std::move(result)};
 }
 
 /// Calls `function` with the first element of each normalised row and its size.
-static void forEachNormRow(const HostTensor &operand, int64_t dim,
-                           llvm::function_ref<void(int64_t first, int64_t size)> function) {
+static void
+forEachNormRow(const HostTensor &operand, int64_t dim,
+               llvm::function_ref<void(int64_t first, int64_t size)> function) {
   int64_t size = 1;
   for (int64_t inner : ArrayRef(operand.shape).drop_front(dim))
     size *= inner;
@@ -53,9 +55,10 @@ SmallVector<HostTensor> LayerNormOp::evaluate(ArrayRef<HostTensor> operands) {
     for (int64_t i = 0; i < size; ++i)
       variance += (x[first + i] - mean) * (x[first + i] - mean) / size;
     for (int64_t i = 0; i < size; ++i)
-      result.reals[first + i] =
-          (x[first + i] - mean) / std::sqrt(variance + epsilon) * operands[1].reals[i] +
-          (getBias() ? operands[2].reals[i] : 0);
+      result.reals[first + i] = (x[first + i] - mean) /
+                                    std::sqrt(variance + epsilon) *
+                                    operands[1].reals[i] +
+                                (getBias() ? operands[2].reals[i] : 0);
   });
   return {std::move(result)};
 }
@@ -69,7 +72,8 @@ SmallVector<HostTensor> RmsNormOp::evaluate(ArrayRef<HostTensor> operands) {
     for (int64_t i = 0; i < size; ++i)
       square += x[first + i] * x[first + i] / size;
     for (int64_t i = 0; i < size; ++i)
-      result.reals[first + i] = x[first + i] / std::sqrt(square + epsilon) * operands[1].reals[i];
+      result.reals[first + i] =
+          x[first + i] / std::sqrt(square + epsilon) * operands[1].reals[i];
   });
   return {std::move(result)};
 }
@@ -94,11 +98,14 @@ SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
   const HostTensor &q = operands[0], &k = operands[1], &v = operands[2];
   int64_t heads = q.shape[1], queries = q.shape[2], depth = q.shape[3];
   int64_t groups = k.shape[1], keys = k.shape[2], out = v.shape[3];
-  double scale = getScale().convertToDouble(), softcap = getSoftcap().convertToDouble();
+  double scale = getScale().convertToDouble(),
+         softcap = getSoftcap().convertToDouble();
   double infinity = std::numeric_limits<double>::infinity();
   std::vector<double> scores(keys);
-  for (int64_t row = 0, rows = q.shape[0] * heads * queries; row < rows; ++row) {
-    int64_t i = row % queries, head = row / queries % heads, batch = row / queries / heads;
+  for (int64_t row = 0, rows = q.shape[0] * heads * queries; row < rows;
+       ++row) {
+    int64_t i = row % queries, head = row / queries % heads,
+            batch = row / queries / heads;
     int64_t keyHead = batch * groups + head / (heads / groups);
     const double *query = &q.reals[row * depth];
     double greatest = -infinity;
@@ -125,7 +132,8 @@ SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
       sum += score = std::exp(score - greatest);
     for (int64_t j = 0; j < keys; ++j)
       for (int64_t e = 0; e < out; ++e)
-        result.reals[row * out + e] += scores[j] / sum * v.reals[(keyHead * keys + j) * out + e];
+        result.reals[row * out + e] +=
+            scores[j] / sum * v.reals[(keyHead * keys + j) * out + e];
   }
   return {std::move(result)};
 }

@@ -28,8 +28,8 @@ struct InterpreterOptions {
 /// Runs `function`, a single block of ops that answer ReferenceOpInterface, and
 /// returns what it returns. `inputs` are taken as they are: the caller rounds
 /// them to the run's element types. A value is freed after its last use.
-/// Fails with a diagnostic if an input does not fit its argument or an op has no
-/// reference.
+/// Fails with a diagnostic if an input does not fit its argument or an op has
+/// no reference.
 llvm::FailureOr<llvm::SmallVector<HostTensor>>
 interpret(mlir::func::FuncOp function, std::vector<HostTensor> inputs,
           const InterpreterOptions &options = {});

@@ -23,10 +23,13 @@ struct FactorRuleTest : ::testing::Test {
     rule.results.emplace_back();
     refineShapes(from, to, rule, rule.operands[0], rule.results[0]);
     std::string why;
-    EXPECT_TRUE(rule.verify(type(from), type(to), &why)) << why << " in " << text(rule);
+    EXPECT_TRUE(rule.verify(type(from), type(to), &why))
+        << why << " in " << text(rule);
     return rule;
   }
-  Type type(ArrayRef<int64_t> shape) { return RankedTensorType::get(shape, Builder(&context).getF32Type()); }
+  Type type(ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, Builder(&context).getF32Type());
+  }
   static std::string text(const FactorRule &rule) {
     std::string result;
     llvm::raw_string_ostream os(result);
@@ -37,33 +40,42 @@ struct FactorRuleTest : ::testing::Test {
 };
 
 TEST_F(FactorRuleTest, HeadsAreSplitOffTheMinorDim) {
-  EXPECT_EQ(text(refine({2, 3, 32}, {2, 3, 4, 8})), "(a)(b)(c d) -> (a)(b)(c)(d) {a=2, b=3, c=4, d=8}");
-  EXPECT_EQ(text(refine({2, 3, 4, 8}, {2, 3, 32})), "(a)(b)(c)(d) -> (a)(b)(c d) {a=2, b=3, c=4, d=8}");
+  EXPECT_EQ(text(refine({2, 3, 32}, {2, 3, 4, 8})),
+            "(a)(b)(c d) -> (a)(b)(c)(d) {a=2, b=3, c=4, d=8}");
+  EXPECT_EQ(text(refine({2, 3, 4, 8}, {2, 3, 32})),
+            "(a)(b)(c)(d) -> (a)(b)(c d) {a=2, b=3, c=4, d=8}");
 }
 
 TEST_F(FactorRuleTest, MergedBatchAndSequenceKeepBothFactors) {
-  EXPECT_EQ(text(refine({2, 3, 8}, {6, 8})), "(a)(b)(c) -> (a b)(c) {a=2, b=3, c=8}");
+  EXPECT_EQ(text(refine({2, 3, 8}, {6, 8})),
+            "(a)(b)(c) -> (a b)(c) {a=2, b=3, c=8}");
 }
 
 TEST_F(FactorRuleTest, CommonRefinementOfUnlikeShapes) {
-  EXPECT_EQ(text(refine({8, 6}, {4, 2, 6})), "(a b)(c) -> (a)(b)(c) {a=4, b=2, c=6}");
-  EXPECT_EQ(text(refine({4, 8}, {8, 4})), "(a)(b c) -> (a b)(c) {a=4, b=2, c=4}");
+  EXPECT_EQ(text(refine({8, 6}, {4, 2, 6})),
+            "(a b)(c) -> (a)(b)(c) {a=4, b=2, c=6}");
+  EXPECT_EQ(text(refine({4, 8}, {8, 4})),
+            "(a)(b c) -> (a b)(c) {a=4, b=2, c=4}");
 }
 
 TEST_F(FactorRuleTest, DimsOfSizeOneHaveNoFactor) {
-  EXPECT_EQ(text(refine({1, 4, 1}, {4, 1, 1, 1})), "()(a)() -> (a)()()() {a=4}");
+  EXPECT_EQ(text(refine({1, 4, 1}, {4, 1, 1, 1})),
+            "()(a)() -> (a)()()() {a=4}");
   EXPECT_EQ(text(refine({}, {1, 1})), "() -> ()() {}");
   EXPECT_EQ(text(refine({2, 1, 3}, {1, 6})), "(a)()(b) -> ()(a b) {a=2, b=3}");
 }
 
 TEST_F(FactorRuleTest, InterleavingSizesStayWhole) {
-  EXPECT_EQ(text(refine({2, 3}, {3, 2})), "(a)(b) -> (c)(d) {a=2:whole, b=3:whole, c=3:whole, d=2:whole}");
+  EXPECT_EQ(text(refine({2, 3}, {3, 2})),
+            "(a)(b) -> (c)(d) {a=2:whole, b=3:whole, c=3:whole, d=2:whole}");
   // Common divisors at either end are shared.
   EXPECT_EQ(text(refine({12, 10}, {8, 15})),
-            "(a b)(c f) -> (a d)(e f) {a=4, b=3:whole, c=2:whole, d=2:whole, e=3:whole, f=5}");
+            "(a b)(c f) -> (a d)(e f) {a=4, b=3:whole, c=2:whole, d=2:whole, "
+            "e=3:whole, f=5}");
   // Around them all is as before.
   EXPECT_EQ(text(refine({5, 2, 3, 7}, {5, 3, 2, 7})),
-            "(a)(b)(c)(f) -> (a)(d)(e)(f) {a=5, b=2:whole, c=3:whole, d=3:whole, e=2:whole, f=7}");
+            "(a)(b)(c)(f) -> (a)(d)(e)(f) {a=5, b=2:whole, c=3:whole, "
+            "d=3:whole, e=2:whole, f=7}");
 }
 
 TEST_F(FactorRuleTest, ZeroSizesVerify) {
