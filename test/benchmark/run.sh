@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Speed and compile time, printed as tables: forward passes beside ONNX Runtime, layers from 2 to 96, ranks from 1 to 4.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# Not a test: it asserts nothing. Run it on an idle machine. ONNX Runtime is measured when $WEFT_PEER_PYTHON (default:
+# python3) can import onnxruntime and numpy; without it the column says so.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bin=${WEFT_BIN:-build/release/bin}
+dir=${1:-build/benchmark}
+python=${WEFT_PEER_PYTHON:-python3}
+threads=$(nproc)
+mkdir -p "$dir"
+
+p50() { # EXECUTABLE [flags]: milliseconds
+  "$bin/weft-run" "$@" --bench=json 2> /dev/null | sed -E 's/.*"p50_ms":([0-9.]+).*/\1/'
+}
+share() { # EXECUTABLE: share of time in communication that was not hidden
+  "$bin/weft-run" "$@" --bench=json 2> /dev/null | sed -E 's/.*"exposed_communication_share":([0-9.]+).*/\1/'
+}
+peer() { # MODEL DIMS...
+  "$python" test/benchmark/onnxruntime_peer.py "$1" "$threads" "${@:2}" 2> /dev/null || echo "-"
+}
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a == "-" || b + 0 == 0) print "-"; else printf "%.2f", a / b }'; }
+
+echo "== forward pass, one rank, $threads threads: p50 in ms (onnxruntime / weft > 1: weft is faster)"
+printf '%-28s %10s %12s %8s\n' model weft onnxruntime ratio
+forward() { # NAME MODEL DIMS...
+  "$bin/weft-compile" -q "$2" --bind "$(IFS=,; echo "${*:3}")" -o "$dir/$1"
+  ours=$(p50 "$dir/$1")
+  theirs=$(peer "$2" "${@:3}")
+  printf '%-28s %10s %12s %8s\n' "$1" "$ours" "$theirs" "$(ratio "$theirs" "$ours")"
+}
+"$bin/weft-translate" --build gpt2:preset=small -o "$dir/gpt2.onnx" > /dev/null
+"$bin/weft-translate" --build bert:preset=minilm -o "$dir/minilm.onnx" > /dev/null
+forward gpt2-small-1x128 "$dir/gpt2.onnx" batch=1 seq=128
+forward gpt2-small-4x128 "$dir/gpt2.onnx" batch=4 seq=128
+forward minilm-8x32 "$dir/minilm.onnx" batch=8 seq=32
+forward minilm-8x128 "$dir/minilm.onnx" batch=8 seq=128
+
+echo
+echo "== ranks on this machine, GPT-2 small 4x128: p50 in ms, exposed communication"
+printf '%-12s %10s %10s\n' mesh ms comm
+for mesh in tp=1 dp=2 tp=2 dp=2,tp=2; do
+  "$bin/weft-compile" -q "$dir/gpt2.onnx" --bind batch=4,seq=128 --mesh "$mesh" -o "$dir/gpt2-ranks"
+  printf '%-12s %10s %10s\n' "$mesh" "$(p50 "$dir/gpt2-ranks")" "$(share "$dir/gpt2-ranks")"
+done
+
+echo
+echo "== compile time by layers, GPT-2 width 768, no weights, dp=2,tp=2: seconds by phase"
+for layers in 2 6 12 24 48 96; do
+  "$bin/weft-translate" --build "gpt2:preset=small,layers=$layers" --no-weights -o "$dir/layers.onnx" > /dev/null
+  /usr/bin/env time -f 'whole %e s, %M KiB' "$bin/weft-compile" "$dir/layers.onnx" --bind batch=4,seq=128 --mesh dp=2,tp=2 \
+    -o "$dir/layers" 2>&1 | awk -v n="$layers" '/ s$/ && !/whole/ { line = line sprintf(" %s %s", $1, $2) } /whole/ { line = line "  " $0 } END { print n " layers:" line }'
+done
+
+echo
+echo "== one compile of GPT-2 small for dp=2,tp=2 (goal: under 10 s), twice: are the bytes equal?"
+for run in a b; do
+  "$bin/weft-compile" -q "$dir/gpt2.onnx" --bind batch=4,seq=128 --mesh dp=2,tp=2 -o "$dir/same-$run"
+done
+cmp "$dir/same-a" "$dir/same-b" && echo "equal"
