@@ -4,6 +4,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
+#include "passes/dist/OpQueries.h"
 
 #include <numeric>
 
@@ -95,7 +96,7 @@ private:
 
   int addOp() {
     Value value = pick();
-    switch (random.below(19)) {
+    switch (random.below(21)) {
     case 0:
       return push(nn::TanhOp::create(builder, loc, value));
     case 1:
@@ -138,6 +139,10 @@ private:
       return addScatterOrConstant(value);
     case 18:
       return random.chance(50) ? addAttention() : addConvolution();
+    case 19:
+      return addInteger(value);
+    case 20:
+      return addOrdered(value);
     }
     return 0;
   }
@@ -336,6 +341,57 @@ private:
                                    one, builder.getI64IntegerAttr(groups)));
   }
 
+  /// Booleans and integers, reduced by their own kinds, and back to reals.
+  int addInteger(Value value) {
+    SmallVector<int64_t> shape(shapeOf(value));
+    if (shape.empty())
+      return 0;
+    int64_t dim = random.below(shape.size());
+    Value made;
+    if (random.chance(50)) {
+      made = nn::CompareOp::create(builder, loc, nn::CompareKind::Lt, argument(shape), argument(shape));
+      made = nn::ReduceOp::create(builder, loc, random.chance(50) ? ReduceKind::And : ReduceKind::Or,
+                                  made, dim);
+    } else {
+      static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min};
+      made = nn::ReduceOp::create(builder, loc, kinds[random.below(3)], indexArgument(shape, 9), dim);
+    }
+    return push(nn::CastOp::create(builder, loc, made, real));
+  }
+
+  /// Ops that need a dim whole and in order, on values that rounding cannot reorder.
+  int addOrdered(Value value) {
+    SmallVector<int64_t> shape(shapeOf(value));
+    if (shape.empty())
+      return 0;
+    int64_t dim = random.below(shape.size());
+    auto dimAttr = builder.getI64IntegerAttr(dim);
+    auto kind = [&](ReduceKind k) { return nn::ReduceKindAttr::get(builder.getContext(), k); };
+    switch (random.below(4)) {
+    case 0:
+      return push(nn::ScanOp::create(builder, loc, value.getType(), kind(ReduceKind::Sum), value, dimAttr,
+                                     UnitAttr(), random.chance(50) ? builder.getUnitAttr() : UnitAttr()));
+    case 1:
+      return push(nn::ReverseOp::create(builder, loc, value.getType(), value,
+                                        builder.getDenseI64ArrayAttr(dim)));
+    case 2: {
+      SmallVector<int64_t> rest(shape);
+      rest.erase(rest.begin() + dim);
+      Value found = nn::ArgReduceOp::create(builder, loc, RankedTensorType::get(rest, index),
+                                            kind(ReduceKind::Max), argument(shape), dimAttr, UnitAttr());
+      return push(nn::CastOp::create(builder, loc, found, real));
+    }
+    default: {
+      SmallVector<int64_t> best(shape);
+      best[dim] = random.between(1, shape[dim]);
+      auto sorted = nn::TopKOp::create(builder, loc, type(best), RankedTensorType::get(best, index),
+                                       argument(shape), dimAttr, UnitAttr());
+      push(sorted.getValues());
+      return push(nn::CastOp::create(builder, loc, sorted.getIndices(), real));
+    }
+    }
+  }
+
   void finish() {
     SmallVector<Value> results;
     for (Value value : llvm::reverse(pool))
@@ -362,6 +418,32 @@ RandomProgram randomProgram(MLIRContext &context, Random &random, int length) {
   return Generator(context, random).run(length);
 }
 
+/// Settles how one op is split, at random: any legal split of its factors.
+static void settle(Operation *op, const Mesh &mesh, dist::MeshAttr meshAttr, Random &random) {
+  FactorRule rule = dist::globalRuleOf(op);
+  auto partialRules = [&](ReduceKind kind) { return dist::partialRulesOf(op, kind); };
+  OpSharding sharding = OpSharding::replicated(rule);
+  for (AxisId axis = 0; axis < static_cast<AxisId>(mesh.axes.size()); ++axis) {
+    if (rule.factors.empty() || mesh.size(axis) == 1)
+      continue;
+    FactorSharding &parts = sharding.factors[random.below(rule.factors.size())];
+    FactorSharding before = parts;
+    parts.front().axes.push_back(axis);
+    parts = canonicalize(mesh, parts);
+    if (before.front().size < 2 || !isLegal(mesh, rule, partialRules, sharding))
+      parts = before;
+  }
+  OpPlacements placements = placementsOf(mesh, rule, sharding, CheckLevel::Sharded);
+  auto list = [&](ArrayRef<Placement> entries) {
+    SmallVector<Attribute> attributes;
+    for (const Placement &entry : entries)
+      attributes.push_back(dist::PlacementAttr::get(op->getContext(), meshAttr, entry));
+    return ArrayAttr::get(op->getContext(), attributes);
+  };
+  op->setAttr(dist::kOperandsAttr, list(placements.operands));
+  op->setAttr(dist::kPlacementsAttr, list(placements.results));
+}
+
 void annotate(RandomProgram &program, Random &random) {
   MLIRContext *context = program.module->getContext();
   auto mesh = dist::getMesh(program.function);
@@ -379,7 +461,9 @@ void annotate(RandomProgram &program, Random &random) {
                                     UnitAttr::get(context));
     }
   for (Operation &op : program.function.getBody().front().without_terminator())
-    if (random.chance(30)) {
+    if (random.chance(20)) {
+      settle(&op, program.mesh, mesh, random);
+    } else if (random.chance(30)) {
       SmallVector<Attribute> entries;
       for (Type type : op.getResultTypes())
         entries.push_back(attribute(type));
