@@ -34,13 +34,30 @@ def DistPlace : Dist_Pass<"dist-place"> {
     The regular expression is searched for in `nn.name` or the node's name. The first rule that matches rules; one that
     matches nothing is an error, because it is a mistake in spelling more often than not.
     The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
-    input. State (arguments with `nn.source`) is never split so.
+    input. State (arguments with `nn.source`) is never split so. Placements in `dist.devices`, which the model file
+    asks for, count where no rule does; one that does not fit is dropped with a remark.
 
     **Example** `--dist-place="rules=w1=dim1:tp;w2=dim0:tp batch-axes=dp"`.
   }];
   let options = [
     Option<"rules", "rules", "std::string", "\"\"", "Rules, separated by `;`; default: none">,
     Option<"batchAxes", "batch-axes", "std::string", "\"\"", "Axes that split the batch, joined by `+`; default: none; set it for data parallelism">];
+}
+
+def DistReadDevices : Dist_Pass<"dist-read-devices"> {
+  let summary = "read the device configurations of a model file";
+  let description = [{
+    **Requires** a mesh; the rung `import`, before `convert-onnx-to-nn`. **Ensures** `dist.devices` on the module:
+    per name of a weight, an input or a node a placement as `dist-place` reads it.
+
+    ONNX (IR 11) numbers shards and says which device holds which; a placement here names mesh axes. For each split the
+    axes are found under which every device holds just the shards that the file says. What no axes explain, and
+    splits asked of a value only where it is read, are dropped with a remark: by the standard they are hints.
+
+    **Example** in test/passes/dist/read-devices.test.
+  }];
+  let options = [Option<"configuration", "configuration", "std::string", "\"\"",
+                        "Which of the model's configurations; default: the first that a node names">];
 }
 
 def DistPropagate : Dist_Pass<"dist-propagate"> {

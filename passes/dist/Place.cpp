@@ -4,6 +4,8 @@
 
 #include "passes/dist/OpQueries.h"
 
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
 
 using namespace mlir;
@@ -38,7 +40,24 @@ public:
 
   LogicalResult parseBatchAxes(StringRef text) { return parseAxes(text, batchAxes, "batch-axes"); }
 
+  /// Takes `dist.devices`, the placements that the model file asks for.
+  LogicalResult takeHints() {
+    auto devices = module->getAttrOfType<DictionaryAttr>(kDevicesAttr);
+    for (NamedAttribute entry : devices ? devices.getValue() : ArrayRef<NamedAttribute>()) {
+      Rule rule;
+      StringRef dims = cast<StringAttr>(entry.getValue()).getValue();
+      rule.text = (entry.getName().getValue() + "=" + dims).str();
+      if (failed(parseDims(dims, rule)))
+        return failure();
+      hints[entry.getName()] = std::move(rule);
+    }
+    module->removeAttr(kDevicesAttr);
+    return success();
+  }
+
   LogicalResult run() {
+    if (failed(takeHints()))
+      return failure();
     bool failedAny = false;
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal())
@@ -77,20 +96,27 @@ private:
     std::string why;
     if (pattern.empty() || !rule.pattern->isValid(why))
       return module.emitError() << "placement '" << text << "': bad regular expression: " << why;
+    if (failed(parseDims(dims, rule)))
+      return failure();
+    rules.push_back(std::move(rule));
+    return success();
+  }
+
+  /// `dim0:tp,dim1:-`.
+  LogicalResult parseDims(StringRef text, Rule &rule) {
     SmallVector<StringRef> entries;
-    dims.split(entries, ',', -1, /*KeepEmpty=*/false);
+    text.split(entries, ',', -1, /*KeepEmpty=*/false);
     for (StringRef entry : entries) {
       auto [name, parts] = entry.trim().split(':');
       unsigned dim;
       if (!name.consume_front("dim") || name.getAsInteger(10, dim) || parts.empty())
-        return module.emitError() << "placement '" << text << "': expected dimN:AXES, found '"
-                                  << entry << "'";
+        return module.emitError() << "placement '" << rule.text
+                                  << "': expected dimN:AXES, found '" << entry << "'";
       DimPlacement placement;
-      if (failed(parseParts(parts, placement, text)))
+      if (failed(parseParts(parts, placement, rule.text)))
         return failure();
       rule.dims.push_back({dim, placement});
     }
-    rules.push_back(std::move(rule));
     return success();
   }
 
@@ -118,20 +144,23 @@ private:
                               << "' must name axes in exactly one part";
   }
 
-  /// The placement of a value under a rule, or nothing and an error.
-  FailureOr<Placement> placementFor(Operation *op, const Rule &rule, RankedTensorType type) {
+  /// The placement of a value under a rule, or nothing and why.
+  std::optional<Placement> placementFor(const Rule &rule, RankedTensorType type, std::string &why) {
+    auto fail = [&](const Twine &text) {
+      why = ("placement '" + rule.text + "'" + text).str();
+      return std::nullopt;
+    };
     Placement placement = Placement::replicated(type.getShape());
     for (const auto &[dim, parts] : rule.dims) {
       if (dim >= placement.dims.size())
-        return op->emitError() << "placement '" << rule.text << "' names dim " << dim
-                               << " of a value of tensor rank " << placement.dims.size();
+        return fail(" names dim " + Twine(dim) + " of a value of tensor rank " +
+                    Twine(placement.dims.size()));
       int64_t rest = type.getDimSize(dim);
       for (const Part &part : parts)
         if (part.size != 0) {
           if (rest % part.size != 0)
-            return op->emitError() << "placement '" << rule.text << "': " << part.size
-                                   << " does not divide dim " << dim << " of size "
-                                   << type.getDimSize(dim);
+            return fail(": " + Twine(part.size) + " does not divide dim " + Twine(dim) +
+                        " of size " + Twine(type.getDimSize(dim)));
           rest /= part.size;
         }
       placement.dims[dim] = parts;
@@ -139,10 +168,24 @@ private:
         if (part.size == 0)
           part.size = rest;
     }
-    std::string why;
-    if (!verifyPlacement(mesh, placement, type.getShape(), &why))
-      return op->emitError() << "placement '" << rule.text << "': " << why;
+    std::string text;
+    if (!verifyPlacement(mesh, placement, type.getShape(), &text))
+      return fail(": " + text);
     return canonicalize(mesh, placement);
+  }
+
+  /// What the model file asks for the value of this name, or null. Hints that do
+  /// not fit are dropped with a remark: the standard lets a backend ignore them.
+  Attribute hintFor(Location loc, StringRef name, Type type) {
+    auto found = hints.find(name);
+    if (found == hints.end())
+      return {};
+    std::string why;
+    auto placement = placementFor(found->second, cast<RankedTensorType>(type), why);
+    if (placement)
+      return attribute(*placement);
+    remark::missed(loc, remark::RemarkOpts::name("device-hint").category("dist-place")) << why;
+    return {};
   }
 
   Rule *match(StringRef name) {
@@ -174,10 +217,16 @@ private:
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
       auto name = function.getArgAttrOfType<StringAttr>(i, "nn.name");
       if (Rule *rule = match(name ? name.getValue() : "")) {
-        FailureOr<Placement> placement = placementFor(function, *rule, type);
-        if (failed(placement))
-          return failure();
+        std::string why;
+        std::optional<Placement> placement = placementFor(*rule, type, why);
+        if (!placement)
+          return function.emitError() << why;
         function.setArgAttr(i, kPlacementAttr, attribute(*placement));
+        function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
+        continue;
+      }
+      if (Attribute hint = hintFor(function.getLoc(), name ? name.getValue() : "", type)) {
+        function.setArgAttr(i, kPlacementAttr, hint);
         function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
         continue;
       }
@@ -197,12 +246,13 @@ private:
   LogicalResult placeOp(Operation *op) {
     Rule *rule = match(nodeName(op));
     if (!rule)
-      return success();
+      return placeByHint(op);
     SmallVector<Attribute> entries;
     for (Type type : op->getResultTypes()) {
-      FailureOr<Placement> placement = placementFor(op, *rule, cast<RankedTensorType>(type));
-      if (failed(placement))
-        return failure();
+      std::string why;
+      auto placement = placementFor(*rule, cast<RankedTensorType>(type), why);
+      if (!placement)
+        return op->emitError() << why;
       entries.push_back(attribute(*placement));
     }
     op->setAttr(kPlacementsAttr, ArrayAttr::get(module.getContext(), entries));
@@ -210,10 +260,26 @@ private:
     return success();
   }
 
+  /// A node may have become several ops; its output is what others read.
+  LogicalResult placeByHint(Operation *op) {
+    std::string name = nodeName(op);
+    if (op->getNumResults() != 1 || !hints.count(name) ||
+        llvm::all_of(op->getUsers(), [&](Operation *user) {
+          return !user->hasTrait<OpTrait::IsTerminator>() && nodeName(user) == name;
+        }))
+      return success();
+    if (Attribute hint = hintFor(op->getLoc(), name, op->getResult(0).getType())) {
+      op->setAttr(kPlacementsAttr, ArrayAttr::get(module.getContext(), hint));
+      op->setAttr(kClosedAttr, UnitAttr::get(module.getContext()));
+    }
+    return success();
+  }
+
   ModuleOp module;
   MeshAttr meshAttr;
   const Mesh &mesh;
   SmallVector<Rule> rules;
+  llvm::StringMap<Rule> hints;
   AxisList batchAxes;
 };
 

@@ -37,6 +37,7 @@ inline constexpr llvm::StringLiteral kPlacementsAttr = "dist.placements";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
 inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
+inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 
 /// The mesh of the module around `op`, or null.
 MeshAttr getMesh(mlir::Operation *op);

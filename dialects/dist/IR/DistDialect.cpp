@@ -54,6 +54,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<ModuleOp>(op) && isa<MeshAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.mesh' must be a #dist.mesh on a module";
+  if (name == kDevicesAttr)
+    return isa<ModuleOp>(op) && isa<DictionaryAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.devices' must be a dictionary on a module";
   if (name == kClosedAttr || name == kReasonAttr)
     return success();
   if (name != kPlacementsAttr && name != kOperandsAttr)
