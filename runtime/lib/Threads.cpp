@@ -60,16 +60,26 @@ void Worker::loop(std::shared_ptr<Shared> shared) {
   }
 }
 
+namespace {
+uint64_t makeTicket(uint32_t job, unsigned parts) {
+  return uint64_t(job) << 32 | uint64_t(parts) << 16;
+}
+uint32_t jobOf(uint64_t ticket) { return uint32_t(ticket >> 32); }
+unsigned partsOf(uint64_t ticket) { return unsigned(ticket >> 16) & 0xffff; }
+unsigned nextOf(uint64_t ticket) { return unsigned(ticket) & 0xffff; }
+} // namespace
+
 ThreadPool::ThreadPool(unsigned threads, bool spin) : spin(spin) {
   for (unsigned i = 1; i < threads; ++i)
-    workers.emplace_back([this, i] { work(i); });
+    workers.emplace_back([this] { work(); });
 }
 
 ThreadPool::~ThreadPool() {
   {
     std::lock_guard<std::mutex> lock(mutex);
     stop = true;
-    generation.fetch_add(1, std::memory_order_release);
+    uint32_t job = jobOf(ticket.load(std::memory_order_relaxed)) + 1;
+    ticket.store(makeTicket(job, 0), std::memory_order_release);
   }
   started.notify_all();
   for (std::thread &thread : workers)
@@ -81,10 +91,23 @@ unsigned ThreadPool::parts(int64_t extent, int64_t grain) const {
   return unsigned(std::max<int64_t>(1, std::min<int64_t>(size(), most)));
 }
 
-void ThreadPool::runPart(unsigned index) {
-  int64_t begin = int64_t(__int128(extent) * index / numParts);
-  int64_t end = int64_t(__int128(extent) * (index + 1) / numParts);
-  body(context, begin, end, index);
+/// Does one part of `job`; false if none is left.
+bool ThreadPool::takePart(uint32_t job) {
+  uint64_t seen = ticket.load(std::memory_order_acquire);
+  do {
+    if (jobOf(seen) != job || nextOf(seen) >= partsOf(seen))
+      return false;
+  } while (!ticket.compare_exchange_weak(
+      seen, seen + 1, std::memory_order_acq_rel, std::memory_order_acquire));
+  unsigned part = nextOf(seen);
+  int64_t begin = int64_t(__int128(extent) * part / numParts);
+  int64_t end = int64_t(__int128(extent) * (part + 1) / numParts);
+  body(context, begin, end, part);
+  if (unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    std::lock_guard<std::mutex> lock(mutex);
+    finished.notify_all();
+  }
+  return true;
 }
 
 void ThreadPool::run(int64_t count, int64_t grain, Body function,
@@ -96,29 +119,32 @@ void ThreadPool::run(int64_t count, int64_t grain, Body function,
     function(argument, 0, count, 0);
     return;
   }
+  uint32_t job;
   {
     std::lock_guard<std::mutex> lock(mutex);
     body = function;
     context = argument;
     extent = count;
     numParts = cut;
-    pending.store(unsigned(workers.size()), std::memory_order_relaxed);
-    generation.fetch_add(1, std::memory_order_release);
+    unfinished.store(cut, std::memory_order_relaxed);
+    job = jobOf(ticket.load(std::memory_order_relaxed)) + 1;
+    ticket.store(makeTicket(job, cut), std::memory_order_release);
   }
   started.notify_all();
-  runPart(0);
-  auto done = [&] { return pending.load(std::memory_order_acquire) == 0; };
+  while (takePart(job)) {
+  }
+  auto done = [&] { return unfinished.load(std::memory_order_acquire) == 0; };
   if (spinUntil(spin, done))
     return;
   std::unique_lock<std::mutex> lock(mutex);
   finished.wait(lock, done);
 }
 
-void ThreadPool::work(unsigned index) {
-  uint64_t seen = 0;
+void ThreadPool::work() {
+  uint32_t last = 0;
   while (true) {
     auto posted = [&] {
-      return generation.load(std::memory_order_acquire) != seen;
+      return jobOf(ticket.load(std::memory_order_acquire)) != last;
     };
     spinUntil(spin, posted);
     {
@@ -126,13 +152,9 @@ void ThreadPool::work(unsigned index) {
       started.wait(lock, posted);
       if (stop)
         return;
-      seen = generation.load(std::memory_order_relaxed);
+      last = jobOf(ticket.load(std::memory_order_relaxed));
     }
-    if (index < numParts)
-      runPart(index);
-    if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      std::lock_guard<std::mutex> lock(mutex);
-      finished.notify_all();
+    while (takePart(last)) {
     }
   }
 }

@@ -41,7 +41,10 @@ private:
   std::thread thread;
 };
 
-/// Splits ranges over a rank's threads, the caller being one of them.
+/// Splits ranges over a rank's threads, the caller being one of them. Parts are
+/// cut by number and taken by who comes first, so a result does not depend on
+/// threads, and a caller whose workers get no core does all parts itself
+/// instead of waiting for them.
 class ThreadPool {
 public:
   using Body = void (*)(void *context, int64_t begin, int64_t end,
@@ -69,17 +72,19 @@ public:
   }
 
 private:
-  void work(unsigned index);
-  void runPart(unsigned index);
+  void work();
+  bool takePart(uint32_t job);
 
   std::vector<std::thread> workers;
   bool spin;
   std::mutex mutex;
   std::condition_variable started, finished;
-  std::atomic<uint64_t> generation{0};
-  std::atomic<unsigned> pending{0};
+  // Job number (upper half), its parts, and the next part to take (16 bits
+  // each), in one word: a late worker cannot take a part of a job that is over.
+  std::atomic<uint64_t> ticket{0};
+  std::atomic<unsigned> unfinished{0};
   bool stop = false;
-  // The job in work; written before `generation` moves.
+  // The job in work; written before its ticket, read by who holds a part of it.
   Body body = nullptr;
   void *context = nullptr;
   int64_t extent = 0;
