@@ -5,6 +5,8 @@
 
 #include "dialects/nn/IR/Nn.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include <cmath>
 #include <type_traits>
 

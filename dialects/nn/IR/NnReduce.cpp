@@ -3,6 +3,8 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/nn/IR/NnVerify.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include <cmath>
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/NnVerify.h"
 #include "dialects/nn/IR/Nn.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;

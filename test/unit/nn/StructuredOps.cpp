@@ -140,9 +140,9 @@ static Operation *makeContract(OpFactory &f) {
     sizes.push_back(f.random.size());
     // Batch, summed, free on the left, free on the right.
     int64_t kind = f.random.integer(0, 3);
-    for (auto [tensor, has] :
-         llvm::enumerate(ArrayRef<bool>{kind != 3, kind != 2, kind != 1}))
-      if (has)
+    bool isIn[] = {kind != 3, kind != 2, kind != 1};
+    for (int tensor = 0; tensor < 3; ++tensor)
+      if (isIn[tensor])
         lists[tensor].insert(lists[tensor].begin() +
                                  f.random.integer(0, lists[tensor].size()),
                              label);
