@@ -19,6 +19,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
+#include "passes/pipelines/ImportToGraph.h"
 #include "passes/search/Passes.h"
 #include "passes/step/Passes.h"
 #include "passes/pipelines/Pipelines.h"
@@ -41,6 +42,7 @@ void weft::registerAllPasses() {
   dist::registerDistPasses();
   registerNnPasses();
   onnx::registerWeftOnnxPasses();
+  registerImportToGraphPipeline();
   registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -3,6 +3,9 @@
 #ifndef WEFT_PASSES_NN_PASSES_H
 #define WEFT_PASSES_NN_PASSES_H
 
+#include "dialects/nn/IR/Nn.h"
+
+#include "mlir/IR/Remarks.h"
 #include "mlir/Pass/Pass.h"
 
 namespace weft {

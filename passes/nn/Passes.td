@@ -23,4 +23,72 @@ def PrintFactorRules : Pass<"nn-print-factor-rules"> {
   }];
 }
 
+def NnSimplify : Pass<"nn-simplify"> {
+  let summary = "Remove ops that only move data or change nothing";
+  let description = [{
+    **Requires** `nn` ops without placements.
+
+    **Ensures** the same values from fewer ops: transposes become labels of the
+    contraction that reads or makes them; a reshape that only adds or drops dims of
+    size 1, or a broadcast, moves behind elementwise ops, which then compute on
+    fewer elements; factors of one and added zeros go; what folds folds. Exact: no
+    arithmetic is reassociated.
+
+    Runs before idioms are raised, so that these meet one spelling, and after.
+  }];
+}
+
+class NnRaise<string name, string text> : Pass<"nn-raise-" # name, "::mlir::func::FuncOp"> {
+  let summary = text;
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
+def NnRaiseActivations : NnRaise<"activations", "Make one op of the ops that spell out an activation function"> {
+  let description = [{
+    **Requires** simplified `nn` ops.
+
+    **Ensures** each group of elementwise ops that computes GELU (erf or tanh form)
+    or SiLU of one value is one op. The group is recognised by what it computes: it
+    is evaluated at points across the range of the function, and must agree to
+    1e-5; so the order of factors and the spelling of constants do not matter.
+    Ops are asked by `ElementwiseOpInterface` only.
+
+    **Example** `x * 0.5 * (1 + erf(x / sqrt 2))` becomes `nn.gelu x`.
+  }];
+}
+
+def NnRaiseNorms : NnRaise<"norms", "Make one op of the ops that spell out a normalisation"> {
+  let description = [{
+    **Requires** simplified `nn` ops.
+
+    **Ensures** `(x - mean) / sqrt(variance + epsilon)` over trailing dims is
+    `nn.layer_norm`, `x / sqrt(mean of squares + epsilon)` is `nn.rms_norm`, and a
+    following scale and bias over those dims are their operands. The function of the
+    sum of squares is recognised by what it computes, whether it divides by a root
+    or multiplies by a reciprocal of one.
+  }];
+}
+
+def NnRaiseRope : NnRaise<"rope", "Make one op of the ops that spell out a rotary embedding"> {
+  let description = [{
+    **Requires** simplified `nn` ops.
+
+    **Ensures** `x * cos + turned(x) * sin` is `nn.rope`, where turned(x) is the
+    negated second half before the first (or, interleaved, odd elements negated
+    before even ones), and the tables are provably the same for both elements of a
+    pair: by their values, or because both halves are made from one value.
+  }];
+}
+
+def NnRaiseAttention : NnRaise<"attention", "Make one op of scores, mask, softmax and weighted sum"> {
+  let description = [{
+    **Requires** simplified `nn` ops.
+
+    **Ensures** `softmax(scale q k + mask) v` is `nn.attention`. Key and value heads
+    that were repeated for groups of query heads are not. A constant mask that is
+    the causal triangle becomes the flag `causal`; others are added. A mask that
+    selects is made additive only if that changes nothing: no row may hide all.
+  }];
+}
+
 #endif // WEFT_PASSES_NN_PASSES_TD

@@ -3,6 +3,7 @@
 #include "passes/onnx/NnBuilder.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace weft;
@@ -59,6 +60,15 @@ static bool isSplatConstant(Value value) {
   return constant && constant.getValue().isSplat();
 }
 
+/// The one value of a splat.
+static Scalar splatScalar(Value value) {
+  auto splat = value.getDefiningOp<nn::ConstantOp>().getValue();
+  auto type = RankedTensorType::get({}, NnBuilder::elementOf(value));
+  return toHostTensor(
+             DenseElementsAttr::get(type, splat.getSplatValue<Attribute>()))
+      .at(0);
+}
+
 /// Elementwise ops on splats need one evaluation, whatever the size.
 bool NnBuilder::foldSplat(Operation *op, SmallVectorImpl<Value> &results) {
   auto elementwise = dyn_cast<ElementwiseOpInterface>(op);
@@ -66,13 +76,8 @@ bool NnBuilder::foldSplat(Operation *op, SmallVectorImpl<Value> &results) {
       !llvm::all_of(op->getOperands(), isSplatConstant))
     return false;
   SmallVector<Scalar> scalars;
-  for (Value operand : op->getOperands()) {
-    auto value = operand.getDefiningOp<nn::ConstantOp>().getValue();
-    Attribute splat = value.getSplatValue<Attribute>();
-    auto one = DenseElementsAttr::get(
-        RankedTensorType::get({}, elementOf(operand)), splat);
-    scalars.push_back(toHostTensor(one).at(0));
-  }
+  for (Value operand : op->getOperands())
+    scalars.push_back(splatScalar(operand));
   auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
   HostTensor one(RankedTensorType::get({}, type.getElementType()));
   one.set(0, roundToType(elementwise.evaluateScalar(scalars),
@@ -80,6 +85,97 @@ bool NnBuilder::foldSplat(Operation *op, SmallVectorImpl<Value> &results) {
   results.push_back(constant(DenseElementsAttr::get(
       type, toElementsAttr(one).getSplatValue<Attribute>())));
   return true;
+}
+
+/// A constant, or one repeated; the dims of `value` that the constant has.
+static std::optional<SmallVector<int64_t>> constantDims(Value value) {
+  if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
+    return NnBuilder::isConstant(broadcast.getOperand())
+               ? std::optional(SmallVector<int64_t>(broadcast.getDims()))
+               : std::nullopt;
+  if (!NnBuilder::isConstant(value))
+    return std::nullopt;
+  return isSplatConstant(value) ? SmallVector<int64_t>()
+                                : NnBuilder::range(0, NnBuilder::rankOf(value));
+}
+
+/// Repeats `source`, whose dims are the dims `within` of the result.
+static HostTensor repeat(const HostTensor &source, RankedTensorType type,
+                         ArrayRef<int64_t> within) {
+  HostTensor wide(type);
+  auto sourceStrides = rowMajorStrides(source.shape);
+  auto strides = rowMajorStrides(type.getShape());
+  for (int64_t i = 0, e = wide.size(); i < e; ++i) {
+    int64_t at = 0;
+    for (auto [own, dim] : llvm::enumerate(within))
+      at += i / strides[dim] % type.getDimSize(dim) * sourceStrides[own];
+    wide.set(i, source.at(at));
+  }
+  return wide;
+}
+
+/// Elementwise ops on constants, some repeated: the dims along which all repeat
+/// stay repeated, so that a constant grows only to what it varies in.
+bool NnBuilder::foldRepeated(Operation *op, SmallVectorImpl<Value> &results) {
+  auto elementwise = dyn_cast<ElementwiseOpInterface>(op);
+  auto isRepeated = [](Value value) {
+    return isa_and_nonnull<nn::BroadcastOp>(value.getDefiningOp());
+  };
+  if (!elementwise || !llvm::any_of(op->getOperands(), isRepeated))
+    return false;
+  Shape shape = shapeOf(op->getResult(0));
+  llvm::SmallBitVector varies(shape.size());
+  for (Value operand : op->getOperands()) {
+    auto own = constantDims(operand);
+    if (!own)
+      return false;
+    for (int64_t dim : *own)
+      varies.set(dim);
+  }
+  SmallVector<int64_t> dims, small, place(shape.size(), -1);
+  for (unsigned dim : varies.set_bits()) {
+    place[dim] = small.size();
+    dims.push_back(dim);
+    small.push_back(shape[dim]);
+  }
+  if (sizeOf(small) > kFoldLimit)
+    return false;
+  SmallVector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    auto broadcast = operand.getDefiningOp<nn::BroadcastOp>();
+    SmallVector<int64_t> within;
+    for (int64_t dim : *constantDims(operand))
+      within.push_back(place[dim]);
+    auto type = RankedTensorType::get(small, elementOf(operand));
+    if (isSplatConstant(operand)) {
+      HostTensor one(RankedTensorType::get({}, elementOf(operand)));
+      one.set(0, splatScalar(operand));
+      operands.push_back(repeat(one, type, {}));
+    } else {
+      operands.push_back(repeat(
+          *known(broadcast ? broadcast.getOperand() : operand), type, within));
+    }
+  }
+  HostTensor result(RankedTensorType::get(small, elementOf(op->getResult(0))));
+  SmallVector<Scalar> scalars(operands.size());
+  for (int64_t i = 0, e = result.size(); i < e; ++i) {
+    for (auto [scalar, operand] : llvm::zip_equal(scalars, operands))
+      scalar = operand.at(i);
+    result.set(i, elementwise.evaluateScalar(scalars));
+  }
+  roundToOwnType(result);
+  results.push_back(broadcastDims(constant(result), shape, dims));
+  return true;
+}
+
+/// Repeating a constant is not worth more bytes than shapes and axes have.
+static bool growsConstant(Operation *op) {
+  static constexpr int64_t kSmall = 64;
+  if (!isa<nn::BroadcastOp>(op))
+    return false;
+  int64_t before = NnBuilder::sizeOf(NnBuilder::shapeOf(op->getOperand(0)));
+  int64_t after = NnBuilder::sizeOf(NnBuilder::shapeOf(op->getResult(0)));
+  return after > kSmall && after > before;
 }
 
 std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
@@ -103,21 +199,6 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
   return values;
 }
 
-/// True of an op (a broadcast, say) that would make a big constant of a smaller
-/// one: a mask for each head is better computed where it is used, on the device
-/// that needs it.
-static bool grows(Operation *op) {
-  constexpr int64_t small = 4096;
-  auto elements = [](TypeRange types) {
-    int64_t total = 0;
-    for (Type type : types)
-      total += llvm::cast<RankedTensorType>(type).getNumElements();
-    return total;
-  };
-  int64_t made = elements(op->getResultTypes());
-  return made > small && made > elements(op->getOperandTypes());
-}
-
 SmallVector<Value> NnBuilder::settle(Operation *op) {
   SmallVector<Value> results;
   if (!op)
@@ -126,11 +207,11 @@ SmallVector<Value> NnBuilder::settle(Operation *op) {
     op->erase();
     return results;
   }
-  if (foldSplat(op, results)) {
+  if (foldSplat(op, results) || foldRepeated(op, results)) {
     op->erase();
     return results;
   }
-  if (!op->hasTrait<OpTrait::ConstantLike>() && !grows(op) &&
+  if (!op->hasTrait<OpTrait::ConstantLike>() && !growsConstant(op) &&
       llvm::all_of(op->getOperands(), isConstant)) {
     if (auto values = evaluate(op)) {
       for (const HostTensor &value : *values)

@@ -170,6 +170,7 @@ private:
 
   mlir::LogicalResult verifyNew(mlir::Operation *op);
   bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
+  bool foldRepeated(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   std::optional<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op);
 
   std::string message;

@@ -141,8 +141,9 @@ LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants,
 LogicalResult
 FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
                     SmallVectorImpl<OpFoldResult> &results) const {
-  // An op without operands is as small as its constant would be.
-  if (operands.empty())
+  // An op without operands is as small as its constant would be, and a constant
+  // that is repeated takes more bytes than it and the op.
+  if (operands.empty() || isa<BroadcastOp>(op))
     return failure();
   SmallVector<Attribute> values;
   if (failed(foldByReference(op, operands, kFoldLimit, values)))

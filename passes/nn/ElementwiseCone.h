@@ -1,0 +1,32 @@
+// Groups of elementwise ops seen as a function of one value.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_NN_ELEMENTWISECONE_H
+#define WEFT_PASSES_NN_ELEMENTWISECONE_H
+
+#include "dialects/nn/IR/Nn.h"
+
+#include <functional>
+#include <optional>
+
+namespace weft {
+
+/// The value of all elements of a constant splat, broadcast or not.
+std::optional<double> splatOf(mlir::Value value);
+
+/// Evaluates `root`, made from `leaf` and splats by elementwise ops alone,
+/// where each element of `leaf` is `x`; nothing if it is made otherwise.
+std::optional<double> evaluateCone(mlir::Value root, mlir::Value leaf,
+                                   double x);
+
+/// True if root is `function` of leaf at all `points`, to a relative 1e-5 (the
+/// constants of exporters are rounded to f32).
+bool computes(mlir::Value root, mlir::Value leaf, llvm::ArrayRef<double> points,
+              llvm::function_ref<double(double)> function);
+
+/// Values in the cone of elementwise ops above `root`, nearest first: those
+/// that it may be a function of.
+llvm::SmallVector<mlir::Value> leavesOf(mlir::Value root);
+
+} // namespace weft
+
+#endif // WEFT_PASSES_NN_ELEMENTWISECONE_H

@@ -1,0 +1,503 @@
+// Recognises scaled dot-product attention, its masks and grouped heads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/nn/ElementwiseCone.h"
+#include "passes/nn/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <cmath>
+
+namespace weft {
+#define GEN_PASS_DEF_NNRAISEATTENTION
+#include "passes/nn/Passes.h.inc"
+} // namespace weft
+
+using namespace mlir;
+using namespace weft;
+
+/// Scores this low have no weight beside any that is not masked; HF's GPT-2
+/// masks with -1e4, others with the lowest number of their type.
+static constexpr double kHidden = -1e4;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// A bool matrix of rows x columns if `value` repeats one known at compile time
+/// along all dims before the last two.
+static std::optional<HostTensor> constantMatrix(Value value) {
+  auto type = typeOf(value);
+  SmallVector<int64_t> matrix(type.getShape().take_back(2));
+  while (true) {
+    if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>()) {
+      auto source = typeOf(broadcast.getOperand());
+      // The last two dims must come from the operand's last two.
+      int64_t rank = broadcast.getType().getRank(), own = source.getRank();
+      if (own < 2 || broadcast.getDims()[own - 1] != rank - 1 ||
+          broadcast.getDims()[own - 2] != rank - 2)
+        return std::nullopt;
+      value = broadcast.getOperand();
+      continue;
+    }
+    auto reshape = value.getDefiningOp<nn::ReshapeOp>();
+    if (reshape && typeOf(reshape.getOperand()).getRank() >= 2 &&
+        typeOf(reshape.getOperand()).getShape().take_back(2) ==
+            reshape.getType().getShape().take_back(2)) {
+      value = reshape.getOperand();
+      continue;
+    }
+    break;
+  }
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  if (!constant || typeOf(constant).getNumElements() != matrix[0] * matrix[1])
+    return std::nullopt;
+  HostTensor tensor = toHostTensor(constant.getValue());
+  tensor.shape.assign(matrix.begin(), matrix.end());
+  return tensor;
+}
+
+/// True if `sees(i, j)` is exactly j <= i + columns - rows.
+static bool isTriangle(const HostTensor &matrix,
+                       llvm::function_ref<bool(int64_t)> sees) {
+  int64_t rows = matrix.shape[0], columns = matrix.shape[1];
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      if (sees(i * columns + j) != (j <= i + columns - rows))
+        return false;
+  return columns >= rows;
+}
+
+namespace {
+
+/// What stands between the two products, from the softmax back to the first.
+struct Scores {
+  nn::ContractOp product;
+  double scale = 1;
+  bool causal = false;
+  SmallVector<Value> masks; // additive
+  SmallVector<int64_t, 4>
+      shape4; // B x H x S x T, if any step has tensor rank 4
+};
+
+/// A product of labelled operands taken apart for attention.
+struct Side {
+  Value value;
+  SmallVector<int64_t> labels;
+};
+
+class Matcher {
+public:
+  Matcher(nn::SoftmaxOp softmax, PatternRewriter &rewriter)
+      : softmax(softmax), b(rewriter), loc(softmax.getLoc()) {}
+
+  bool run();
+
+private:
+  bool walkScores(Value value, Scores &scores, unsigned depth = 0);
+  bool walkSelect(nn::SelectOp select, Scores &scores, unsigned depth);
+  bool addMask(Value mask, Scores &scores);
+  bool leadsToProduct(Value value, unsigned depth = 0);
+  nn::ContractOp readerOf(Value value);
+  Value layOut(Side side, ArrayRef<int64_t> order,
+               ArrayRef<int64_t> batchExtents);
+  static double peel(Side &side);
+  Value shared(Side &side, int64_t headLabel);
+
+  nn::SoftmaxOp softmax;
+  PatternRewriter &b;
+  Location loc;
+};
+
+/// A reshape that leaves the last two dims alone.
+bool keepsMatrix(nn::ReshapeOp reshape) {
+  auto from = typeOf(reshape.getOperand()), to = reshape.getType();
+  return from.getRank() >= 2 && to.getRank() >= 2 &&
+         from.getShape().take_back(2) == to.getShape().take_back(2);
+}
+
+bool isFloatCast(Operation *op) {
+  auto cast = dyn_cast_or_null<nn::CastOp>(op);
+  return cast && isa<FloatType>(typeOf(cast.getOperand()).getElementType()) &&
+         isa<FloatType>(typeOf(cast.getResult()).getElementType());
+}
+
+/// Whether the chain above `value` is one of scores, without judging the masks.
+bool Matcher::leadsToProduct(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > 8)
+    return false;
+  if (isa<nn::ContractOp>(op))
+    return true;
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
+    return keepsMatrix(reshape) && leadsToProduct(op->getOperand(0), depth + 1);
+  if (isFloatCast(op))
+    return leadsToProduct(op->getOperand(0), depth + 1);
+  if (isa<nn::MulOp, nn::DivOp, nn::AddOp, nn::SelectOp>(op))
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return !splatOf(operand) && leadsToProduct(operand, depth + 1);
+    });
+  return false;
+}
+
+bool Matcher::addMask(Value mask, Scores &scores) {
+  if (scores.scale != 1)
+    return false; // scores are scaled after the mask: not the usual form
+  if (auto matrix = constantMatrix(mask))
+    if (matrix->isFloat() &&
+        llvm::all_of(matrix->reals,
+                     [](double v) { return v == 0 || v <= kHidden; }) &&
+        isTriangle(*matrix, [&](int64_t i) { return matrix->reals[i] == 0; })) {
+      scores.causal = true;
+      return true;
+    }
+  scores.masks.push_back(mask);
+  return true;
+}
+
+/// Scores kept where a condition holds, else a splat.
+bool Matcher::walkSelect(nn::SelectOp select, Scores &scores, unsigned depth) {
+  if (scores.scale != 1)
+    return false;
+  std::optional<double> hidden = splatOf(select.getOnFalse());
+  bool keeps = hidden.has_value();
+  if (!keeps)
+    hidden = splatOf(select.getOnTrue());
+  if (!hidden || !(*hidden <= kHidden))
+    return false;
+  std::optional<HostTensor> matrix = constantMatrix(select.getCondition());
+  if (!matrix)
+    return false; // a row might hide everything, and then sums differ
+  auto sees = [&](int64_t i) { return (matrix->integers[i] != 0) == keeps; };
+  if (isTriangle(*matrix, sees)) {
+    scores.causal = true;
+  } else {
+    int64_t rows = matrix->shape[0], columns = matrix->shape[1];
+    for (int64_t i = 0; i < rows; ++i) {
+      auto row = llvm::seq(i * columns, (i + 1) * columns);
+      if (llvm::none_of(row, sees))
+        return false;
+    }
+    auto type = select.getType();
+    auto fill = [&](double value) -> Value {
+      return nn::ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(type,
+                                 b.getFloatAttr(type.getElementType(), value)));
+    };
+    Value zero = fill(0), low = fill(*hidden);
+    scores.masks.push_back(nn::SelectOp::create(
+        b, loc, select.getCondition(), keeps ? zero : low, keeps ? low : zero));
+  }
+  return walkScores(keeps ? select.getOnTrue() : select.getOnFalse(), scores,
+                    depth + 1);
+}
+
+bool Matcher::walkScores(Value value, Scores &scores, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > 8 || !op->hasOneUse())
+    return false;
+  if (typeOf(value).getRank() == 4)
+    scores.shape4.assign(typeOf(value).getShape().begin(),
+                         typeOf(value).getShape().end());
+  if (auto product = dyn_cast<nn::ContractOp>(op)) {
+    scores.product = product;
+    return true;
+  }
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
+    return keepsMatrix(reshape) &&
+           walkScores(reshape.getOperand(), scores, depth + 1);
+  if (isFloatCast(op))
+    return walkScores(op->getOperand(0), scores, depth + 1);
+  if (auto select = dyn_cast<nn::SelectOp>(op))
+    return walkSelect(select, scores, depth);
+  if (auto add = dyn_cast<nn::AddOp>(op)) {
+    Value main = add.getLhs(), mask = add.getRhs();
+    if (!leadsToProduct(main))
+      std::swap(main, mask);
+    return leadsToProduct(main) && addMask(mask, scores) &&
+           walkScores(main, scores, depth + 1);
+  }
+  if (auto div = dyn_cast<nn::DivOp>(op)) {
+    std::optional<double> splat = splatOf(div.getRhs());
+    if (!splat)
+      return false;
+    scores.scale /= *splat;
+    return walkScores(div.getLhs(), scores, depth + 1);
+  }
+  if (auto mul = dyn_cast<nn::MulOp>(op)) {
+    Value main = mul.getLhs(), factor = mul.getRhs();
+    if (!splatOf(factor))
+      std::swap(main, factor);
+    std::optional<double> splat = splatOf(factor);
+    if (!splat)
+      return false;
+    scores.scale *= *splat;
+    return walkScores(main, scores, depth + 1);
+  }
+  return false;
+}
+
+/// The product that alone reads the weights.
+nn::ContractOp Matcher::readerOf(Value value) {
+  for (unsigned depth = 0; depth < 4; ++depth) {
+    if (!value.hasOneUse())
+      return {};
+    Operation *user = *value.user_begin();
+    if (auto product = dyn_cast<nn::ContractOp>(user))
+      return product;
+    auto reshape = dyn_cast<nn::ReshapeOp>(user);
+    if (!(reshape && keepsMatrix(reshape)) && !isFloatCast(user))
+      return {};
+    value = user->getResult(0);
+  }
+  return {};
+}
+
+/// The value with dims in the order of these labels; batch labels that it lacks
+/// are repeated.
+Value Matcher::layOut(Side side, ArrayRef<int64_t> order,
+                      ArrayRef<int64_t> batchExtents) {
+  SmallVector<int64_t> permutation, dims, shape;
+  for (auto [position, label] : llvm::enumerate(order)) {
+    auto *found = llvm::find(side.labels, label);
+    if (found == side.labels.end()) {
+      shape.push_back(batchExtents[position]);
+      continue;
+    }
+    permutation.push_back(found - side.labels.begin());
+    dims.push_back(position);
+    shape.push_back(typeOf(side.value).getDimSize(permutation.back()));
+  }
+  Value value = side.value;
+  if (!llvm::is_sorted(permutation))
+    value = nn::TransposeOp::create(b, loc, value, permutation);
+  if (dims.size() != order.size())
+    value = nn::BroadcastOp::create(b, loc, typeOf(value).clone(shape), value,
+                                    dims);
+  return value;
+}
+
+/// Takes transposes and factors off an operand of the first product: exporters
+/// scale query and key each by the root of the scale. Returns the factor.
+double Matcher::peel(Side &side) {
+  double factor = 1;
+  while (true) {
+    if (auto transpose = side.value.getDefiningOp<nn::TransposeOp>()) {
+      SmallVector<int64_t> labels(side.labels.size());
+      for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+        labels[from] = side.labels[dim];
+      side = {transpose.getOperand(), labels};
+      continue;
+    }
+    auto mul = side.value.getDefiningOp<nn::MulOp>();
+    if (!mul)
+      return factor;
+    Value main = mul.getLhs(), splat = mul.getRhs();
+    if (!splatOf(splat))
+      std::swap(main, splat);
+    std::optional<double> value = splatOf(splat);
+    if (!value)
+      return factor;
+    factor *= *value;
+    side.value = main;
+  }
+}
+
+/// If heads were repeated, each for a group of query heads: the value before,
+/// its dims in the same places.
+Value Matcher::shared(Side &side, int64_t headLabel) {
+  auto *found = llvm::find(side.labels, headLabel);
+  auto reshape = side.value.getDefiningOp<nn::ReshapeOp>();
+  if (found == side.labels.end() || !reshape)
+    return Value();
+  int64_t head = found - side.labels.begin();
+  auto repeat = reshape.getOperand().getDefiningOp<nn::BroadcastOp>();
+  if (!repeat || repeat.getType().getRank() != reshape.getType().getRank() + 1)
+    return Value();
+  SmallVector<int64_t> merged(repeat.getType().getShape());
+  merged[head] *= merged[head + 1];
+  merged.erase(merged.begin() + head + 1);
+  SmallVector<int64_t> kept =
+      llvm::to_vector(llvm::seq<int64_t>(0, repeat.getType().getRank()));
+  kept.erase(kept.begin() + head + 1);
+  if (ArrayRef<int64_t>(merged) != reshape.getType().getShape() ||
+      repeat.getDims() != ArrayRef<int64_t>(kept))
+    return Value();
+  return repeat.getOperand();
+}
+
+/// The one label of `labels` that is in none of the others.
+std::optional<int64_t> onlyIn(ArrayRef<int64_t> labels, ArrayRef<int64_t> x,
+                              ArrayRef<int64_t> y) {
+  std::optional<int64_t> only;
+  for (int64_t label : labels)
+    if (!llvm::is_contained(x, label) && !llvm::is_contained(y, label)) {
+      if (only)
+        return std::nullopt;
+      only = label;
+    }
+  return only;
+}
+
+bool Matcher::run() {
+  auto type = softmax.getType();
+  if (softmax.getLog() ||
+      static_cast<int64_t>(softmax.getDim()) != type.getRank() - 1 ||
+      type.getRank() < 2 || type.getRank() > 4)
+    return false;
+  Scores scores;
+  if (type.getRank() == 4)
+    scores.shape4.assign(type.getShape().begin(), type.getShape().end());
+  nn::ContractOp sum = readerOf(softmax.getResult());
+  if (!sum || !walkScores(softmax.getOperand(), scores))
+    return false;
+
+  // First product: rows S of the query, columns T of the key, depth D summed.
+  nn::ContractOp product = scores.product;
+  ArrayRef<int64_t> result = product.getResultLabels();
+  if (result.size() < 2 || result.size() > 4)
+    return false;
+  int64_t rowLabel = result[result.size() - 2], columnLabel = result.back();
+  ArrayRef<int64_t> batch = result.drop_back(2);
+  Side query{product.getLhs(), SmallVector<int64_t>(product.getLhsLabels())};
+  Side key{product.getRhs(), SmallVector<int64_t>(product.getRhsLabels())};
+  if (!llvm::is_contained(query.labels, rowLabel))
+    std::swap(query, key);
+  std::optional<int64_t> depth = onlyIn(query.labels, result, {});
+  if (!depth || !llvm::is_contained(query.labels, rowLabel) ||
+      !llvm::is_contained(key.labels, columnLabel) ||
+      llvm::is_contained(query.labels, columnLabel) ||
+      llvm::is_contained(key.labels, rowLabel))
+    return false;
+
+  scores.scale *= peel(query) * peel(key);
+
+  // Second product: columns T summed. Its labels are of another numbering; the
+  // weights' dims, in order, translate.
+  bool weightsFirst = [&] {
+    Operation *op = sum.getLhs().getDefiningOp();
+    while (op && op != softmax && (isa<nn::ReshapeOp>(op) || isFloatCast(op)))
+      op = op->getOperand(0).getDefiningOp();
+    return op == softmax;
+  }();
+  ArrayRef<int64_t> weights =
+      weightsFirst ? sum.getLhsLabels() : sum.getRhsLabels();
+  Side value{weightsFirst ? sum.getRhs() : sum.getLhs(),
+             SmallVector<int64_t>(weightsFirst ? sum.getRhsLabels()
+                                               : sum.getLhsLabels())};
+  if (weights.size() != result.size())
+    return false;
+  int64_t sumRow = weights[weights.size() - 2], sumColumn = weights.back();
+  ArrayRef<int64_t> sumBatch = weights.drop_back(2);
+  std::optional<int64_t> out = onlyIn(value.labels, weights, {});
+  ArrayRef<int64_t> sumResult = sum.getResultLabels();
+  if (!out || !llvm::is_contained(value.labels, sumColumn) ||
+      llvm::is_contained(sumResult, sumColumn) ||
+      llvm::is_contained(value.labels, sumRow) ||
+      !llvm::is_contained(sumResult, sumRow))
+    return false;
+  for (int64_t label : sumBatch)
+    if (!llvm::is_contained(sumResult, label))
+      return false;
+
+  // Heads shared by groups of queries stay shared if keys and values agree.
+  if (batch.size() == 2) {
+    Value keys = shared(key, batch[1]), values = shared(value, sumBatch[1]);
+    if (keys && values) {
+      key.value = keys;
+      value.value = values;
+    }
+  }
+  SmallVector<int64_t> extents(product.getType().getShape().drop_back(2));
+  auto inOrder = [&](Side side, ArrayRef<int64_t> labels, int64_t row,
+                     int64_t column) -> Value {
+    SmallVector<int64_t> order(labels);
+    order.append({row, column});
+    return layOut(side, order, extents);
+  };
+  Value q = inOrder(query, batch, rowLabel, *depth);
+  Value k = inOrder(key, batch, columnLabel, *depth);
+  Value v = inOrder(value, sumBatch, sumColumn, *out);
+  // Four dims: a fused batch is split as the rank-4 scores are.
+  SmallVector<int64_t, 4> lead(extents.begin(), extents.end());
+  if (scores.shape4.size() == 4 && lead.size() != 2)
+    lead.assign(scores.shape4.begin(), scores.shape4.begin() + 2);
+  while (lead.size() < 2)
+    lead.push_back(1);
+  auto four = [&](Value x) -> Value {
+    auto own = typeOf(x);
+    if (own.getRank() == 4)
+      return x;
+    SmallVector<int64_t> shape{lead[0], lead[1]};
+    llvm::append_range(shape, own.getShape().take_back(2));
+    return nn::ReshapeOp::create(b, loc, own.clone(shape), x);
+  };
+  q = four(q);
+  k = four(k);
+  v = four(v);
+  Type element = typeOf(q).getElementType();
+  if (typeOf(k).getElementType() != element ||
+      typeOf(v).getElementType() != element ||
+      typeOf(k).getDimSize(1) != typeOf(v).getDimSize(1))
+    return false;
+  Value mask;
+  for (Value part : scores.masks) {
+    if (typeOf(part).getElementType() != element)
+      part = nn::CastOp::create(b, loc, part, element);
+    part = four(part);
+    mask = mask ? nn::AddOp::create(b, loc, mask, part).getResult() : part;
+  }
+  auto attentionType = typeOf(q).clone(
+      {lead[0], lead[1], typeOf(q).getDimSize(2), typeOf(v).getDimSize(3)});
+  remark::passed(softmax.getLoc(), remark::RemarkOpts::name("Raised").category(
+                                       "nn-raise-attention"))
+      << "attention" << (scores.causal ? ", causal" : "")
+      << (mask ? ", masked" : "");
+  Value attended = nn::AttentionOp::create(b, sum.getLoc(), attentionType, q, k,
+                                           v, mask, llvm::APFloat(scores.scale),
+                                           scores.causal, llvm::APFloat(0.0));
+  // Back to the dims of the second product, in its order.
+  SmallVector<int64_t> labels(sumBatch), shape(extents), permutation;
+  labels.append({sumRow, *out});
+  shape.append({attentionType.getDimSize(2), attentionType.getDimSize(3)});
+  if (shape.size() != 4)
+    attended =
+        nn::ReshapeOp::create(b, loc, attentionType.clone(shape), attended);
+  for (int64_t label : sumResult)
+    permutation.push_back(llvm::find(labels, label) - labels.begin());
+  if (!llvm::is_sorted(permutation))
+    attended = nn::TransposeOp::create(b, loc, attended, permutation);
+  b.replaceOp(sum, attended);
+  return true;
+}
+
+struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::SoftmaxOp op,
+                                PatternRewriter &rewriter) const override {
+    // Operands of the second product may be computed after the softmax.
+    if (!op->hasOneUse())
+      return failure();
+    Operation *reader = *op->user_begin();
+    while (!isa<nn::ContractOp>(reader) && reader->hasOneUse() &&
+           reader->getNumResults() == 1 && reader->getNumOperands() == 1)
+      reader = *reader->user_begin();
+    if (!isa<nn::ContractOp>(reader))
+      return failure();
+    rewriter.setInsertionPoint(reader);
+    return success(Matcher(op, rewriter).run());
+  }
+};
+
+struct RaiseAttention : weft::impl::NnRaiseAttentionBase<RaiseAttention> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<RaiseAttentionPattern>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

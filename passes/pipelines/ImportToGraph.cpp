@@ -1,0 +1,70 @@
+// Composes conversion, simplification and the raising of idioms.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/pipelines/ImportToGraph.h"
+
+#include "passes/nn/Passes.h"
+#include "passes/onnx/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace weft;
+
+static void addSimplification(OpPassManager &passes) {
+  passes.addPass(createNnSimplify());
+  passes.addPass(createCSEPass());
+}
+
+static void addIdioms(OpPassManager &passes) {
+  // Exporters compute statistics and rotated halves twice: what is equal must
+  // be one value before it can match.
+  addSimplification(passes);
+  auto &functions = passes.nest<func::FuncOp>();
+  // Small idioms first: attention looks through none of them, but its operands
+  // are often rotated and its scores never are.
+  functions.addPass(createNnRaiseActivations());
+  functions.addPass(createNnRaiseNorms());
+  functions.addPass(createNnRaiseRope());
+  functions.addPass(createNnRaiseAttention());
+  addSimplification(passes);
+}
+
+void weft::buildImportToGraphPipeline(OpPassManager &passes,
+                                      const GraphOptions &options) {
+  passes.addPass(onnx::createConvertOnnxToNn(options.bindings));
+  if (options.raise)
+    addIdioms(passes);
+}
+
+LogicalResult weft::lowerToGraph(ModuleOp module, const GraphOptions &options) {
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  buildImportToGraphPipeline(passes, options);
+  return passes.run(module);
+}
+
+namespace {
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<std::string> bind{
+      *this, "bind",
+      llvm::cl::desc("Extents of symbolic dims and inputs made constant, "
+                     "batch=8,INPUT=@FILE.npy")};
+  Option<bool> raise{
+      *this, "raise", llvm::cl::init(true),
+      llvm::cl::desc("Raise exporters' idioms to single ops (default true)")};
+};
+} // namespace
+
+void weft::registerImportToGraphPipeline() {
+  PassPipelineRegistration<PipelineOptions>(
+      "weft-import-to-graph-pipeline",
+      "From a model as in the file to nn ops with static shapes, idioms raised",
+      [](OpPassManager &passes, const PipelineOptions &options) {
+        onnx::ConvertOnnxToNnOptions convert;
+        convert.bind = options.bind;
+        passes.addPass(onnx::createConvertOnnxToNn(convert));
+        if (options.raise)
+          addIdioms(passes);
+      });
+}

@@ -1,0 +1,32 @@
+// The pipeline from a model as in the file to the rung `graph`.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_PIPELINES_IMPORTTOGRAPH_H
+#define WEFT_PASSES_PIPELINES_IMPORTTOGRAPH_H
+
+#include "passes/onnx/OnnxToNn.h"
+
+#include "mlir/Pass/PassManager.h"
+
+namespace weft {
+
+struct GraphOptions {
+  onnx::Bindings bindings;
+  /// Off for the oracle, which runs the program before idioms are raised.
+  bool raise = true;
+};
+
+/// Appends the passes that lead from `import` to `graph`.
+void buildImportToGraphPipeline(mlir::OpPassManager &passes,
+                                const GraphOptions &options);
+
+/// Runs them. A module without a model passes through. What is wrong with the
+/// model is reported through the context's diagnostics.
+mlir::LogicalResult lowerToGraph(mlir::ModuleOp module,
+                                 const GraphOptions &options);
+
+/// Registers `--weft-import-to-graph-pipeline`.
+void registerImportToGraphPipeline();
+
+} // namespace weft
+
+#endif // WEFT_PASSES_PIPELINES_IMPORTTOGRAPH_H
