@@ -60,6 +60,10 @@ Value ElementEmitter::define(Value tensor, ArrayRef<AffineExpr> indices) {
   Type element = getElementTypeOrSelf(tensor);
   assert(op && "an argument is read from memory");
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    // Of an empty constant nothing is ever read.
+    if (cast<RankedTensorType>(tensor.getType()).getNumElements() == 0)
+      return arith::ConstantOp::create(builder, loc,
+                                       builder.getZeroAttr(element));
     auto splat = cast<SplatElementsAttr>(constant.getValue());
     return arith::ConstantOp::create(
         builder, loc, cast<TypedAttr>(splat.getSplatValue<Attribute>()));
