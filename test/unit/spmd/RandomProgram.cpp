@@ -16,8 +16,9 @@ namespace {
 
 class Generator {
 public:
-  Generator(MLIRContext &context, Random &random)
-      : builder(&context), loc(builder.getUnknownLoc()), random(random), real(builder.getF64Type()),
+  Generator(MLIRContext &context, Random &random, bool single)
+      : builder(&context), loc(builder.getUnknownLoc()), random(random),
+        real(single ? FloatType(builder.getF32Type()) : FloatType(builder.getF64Type())),
         index(builder.getI64Type()) {}
 
   RandomProgram run(int length) {
@@ -56,6 +57,7 @@ private:
     HostTensor data(type(shape));
     for (double &element : data.reals)
       element = random.real();
+    roundToOwnType(data);
     inputs.push_back(std::move(data));
     return body->addArgument(type(shape), loc);
   }
@@ -267,7 +269,7 @@ private:
     return push(nn::PadOp::create(builder, loc, type(shape), value,
                                   builder.getDenseI64ArrayAttr(low),
                                   builder.getDenseI64ArrayAttr(high),
-                                  builder.getF64FloatAttr(random.chance(50) ? 0.0 : 0.5)));
+                                  builder.getFloatAttr(real, random.chance(50) ? 0.0 : 0.5)));
   }
 
   int addNorm(Value value) {
@@ -303,13 +305,13 @@ private:
     if (random.chance(40)) {
       Value splat = nn::ConstantOp::create(
           builder, loc,
-          DenseElementsAttr::get(type(shapeOf(value)), builder.getF64FloatAttr(random.real())));
+          DenseElementsAttr::get(type(shapeOf(value)), builder.getFloatAttr(real, random.real())));
       return push(nn::AddOp::create(builder, loc, value, splat));
     }
     int64_t rows = random.between(3, 8), width = random.between(2, 5), count = random.between(2, 7);
     Value base = nn::ConstantOp::create(
         builder, loc,
-        DenseElementsAttr::get(type({rows, width}), builder.getF64FloatAttr(0)));
+        DenseElementsAttr::get(type({rows, width}), builder.getFloatAttr(real, 0)));
     if (random.chance(50))
       base = argument({rows, width});
     Value indices = indexArgument({count, 1}, rows);
@@ -414,8 +416,8 @@ private:
 
 } // namespace
 
-RandomProgram randomProgram(MLIRContext &context, Random &random, int length) {
-  return Generator(context, random).run(length);
+RandomProgram randomProgram(MLIRContext &context, Random &random, int length, bool single) {
+  return Generator(context, random, single).run(length);
 }
 
 /// Settles how one op is split, at random: any legal split of its factors.

@@ -21,9 +21,9 @@ struct RandomProgram {
   Mesh mesh;
 };
 
-/// A program of up to `length` ops over f64 tensors that covers every kind of
-/// factor: reductions of all kinds, compound dims, indices, whole dims.
-RandomProgram randomProgram(mlir::MLIRContext &context, Random &random, int length);
+/// A program of up to `length` ops over f64 (or f32) tensors that covers every
+/// kind of factor: reductions of all kinds, compound dims, indices, whole dims.
+RandomProgram randomProgram(mlir::MLIRContext &context, Random &random, int length, bool single = false);
 
 /// Random `dist.placement`s on arguments and `dist.placements` on ops; uneven and
 /// compound ones included.
