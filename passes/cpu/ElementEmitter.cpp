@@ -202,7 +202,7 @@ SmallVector<Value> ElementEmitter::loop(Location loc, unsigned dim, Value upper,
   points = outside;
   // Unrolling long loops costs compile time and code, and gains nothing after
   // vectorization.
-  if (!annotation && extent > 8)
+  if (!annotation && extent > 8 && !unrollLongLoops)
     annotation = noUnrolling(builder.getContext());
   if (annotation)
     forOp->setAttr("llvm.loop_annotation", annotation);

@@ -63,6 +63,8 @@ public:
   /// demand (when the storage is still to be planned).
   llvm::DenseSet<mlir::Value> staged;
   Recorder *recorder = nullptr;
+  /// Whether LLVM may unroll loops of more than a few iterations.
+  bool unrollLongLoops = false;
   /// Product of the extents of the open loops.
   double points = 1;
 

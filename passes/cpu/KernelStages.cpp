@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace weft::cpu;
@@ -258,6 +259,8 @@ static Attribute laneAnnotation(linalg::GenericOp generic, int64_t extent) {
 }
 
 void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
+  // Loops around a reduction gain by unrolling: sums stay in registers.
+  llvm::SaveAndRestore unroll(elements.unrollLongLoops, true);
   auto generic = cast<linalg::GenericOp>(stage.op);
   SmallVector<unsigned> outer, init, inner;
   bool seenReduction = false;
@@ -345,6 +348,9 @@ static Value originOf(Value row) {
       row = insert.getDest();
     else if (auto loop = row.getDefiningOp<scf::ForOp>())
       row = loop.getInitArgs()[cast<OpResult>(row).getResultNumber()];
+    else if (auto branch = row.getDefiningOp<scf::IfOp>())
+      row = branch.thenYield()
+                .getOperands()[cast<OpResult>(row).getResultNumber()];
     else
       llvm_unreachable("a row is made by insertions in loops");
   }
@@ -354,6 +360,9 @@ static Value originOf(Value row) {
 /// Loops that carry nothing but tensors can change places with the loops over
 /// rows.
 static bool carriesTensorsOnly(scf::ForallOp forall) {
+  for (Operation &op : forall.getBody()->without_terminator())
+    if (!isa<scf::ForOp, arith::ConstantOp, tensor::EmptyOp>(op))
+      return false;
   WalkResult result = forall.getBody()->walk([](scf::ForOp loop) {
     bool ok = llvm::all_of(loop.getResultTypes(), llvm::IsaPred<TensorType>);
     return ok ? WalkResult::advance() : WalkResult::interrupt();

@@ -68,6 +68,19 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
   return applyFullConversion(module, target, std::move(patterns));
 }
 
+/// The conversion of scf.for leaves the annotation on the back edge as a
+/// discardable attribute, which the translation to LLVM IR does not read.
+static void annotateLoops(ModuleOp module) {
+  module.walk([](LLVM::BrOp branch) {
+    auto annotation =
+        branch->getAttrOfType<LLVM::LoopAnnotationAttr>("llvm.loop_annotation");
+    if (!annotation)
+      return;
+    branch->removeAttr("llvm.loop_annotation");
+    branch.setLoopAnnotationAttr(annotation);
+  });
+}
+
 namespace {
 struct LowerLoopsToLLVM
     : weft::cpu::impl::LowerLoopsToLLVMBase<LowerLoopsToLLVM> {
@@ -75,6 +88,7 @@ struct LowerLoopsToLLVM
     if (failed(lowerToLibm(getOperation())) ||
         failed(lowerToLLVM(getOperation())))
       return signalPassFailure();
+    annotateLoops(getOperation());
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
       if (!function.isExternal() &&
           SymbolTable::getSymbolVisibility(function) ==

@@ -1,0 +1,102 @@
+// RUN: weft-opt %s --pass-pipeline="builtin.module(func.func(convert-nn-to-linalg,cse),cpu-lower-kernel-to-loops,func.func(cse))" --split-input-file | FileCheck %s
+
+// The entry has the runtime's kernel type and tells the number of units; a
+// whole elementwise kernel is one loop over chunks of joined dims.
+// CHECK-LABEL: func.func private @chain.body(
+// CHECK-SAME: %[[BEGIN:.+]]: index, %[[END:.+]]: index, %{{.+}}: !llvm.ptr {llvm.noalias}, %{{.+}}: !llvm.ptr {llvm.noalias}
+// CHECK: scf.for %[[UNIT:.+]] = %[[BEGIN]] to %[[END]]
+// CHECK: %[[CHUNK:.+]] = arith.constant 1024 : index
+// CHECK: scf.for %{{.+}} = %{{.+}} to %[[CHUNK]]
+// CHECK-NOT: scf.for
+// CHECK: llvm.load
+// CHECK: math.exp
+// CHECK: arith.negf
+// CHECK: llvm.store
+// CHECK: func.func @chain(%{{.+}}: index, %{{.+}}: index, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr)
+// CHECK-SAME: rt.parallel_extent = 64 : i64
+func.func @chain(%a: tensor<16x64x64xf32>) -> tensor<16x64x64xf32> {
+  %b = nn.exp %a : (tensor<16x64x64xf32>) -> tensor<16x64x64xf32>
+  %r = nn.negate %b : (tensor<16x64x64xf32>) -> tensor<16x64x64xf32>
+  return %r : tensor<16x64x64xf32>
+}
+
+// -----
+
+// Softmax: a unit is a row, maximum and sum are registers, the exponentials one
+// row on the stack; they are not computed twice.
+// CHECK-LABEL: func.func private @softmax.body(
+// CHECK: %[[LENGTH:.+]] = llvm.mlir.constant(80 : i64)
+// CHECK: %[[ROW:.+]] = llvm.alloca %[[LENGTH]] x f32
+// CHECK: scf.for
+// CHECK: %[[MAX:.+]] = scf.for {{.*}} iter_args
+// CHECK: arith.maximumf
+// CHECK: scf.for
+// CHECK: math.exp
+// CHECK: llvm.getelementptr inbounds %[[ROW]]
+// CHECK: llvm.store
+// CHECK: %[[SUM:.+]] = scf.for {{.*}} iter_args
+// CHECK: arith.addf {{.*}} fastmath<reassoc>
+// CHECK: arith.divf %{{.+}}, %[[SUM]]
+// CHECK-NOT: math.exp
+// CHECK: rt.parallel_extent = 40 : i64
+func.func @softmax(%a: tensor<40x80xf32>) -> tensor<40x80xf32> {
+  %r = nn.softmax %a dim = 1 : (tensor<40x80xf32>) -> tensor<40x80xf32>
+  return %r : tensor<40x80xf32>
+}
+
+// -----
+
+// Reshape and transpose cost no division: the loop over 96 is cut into 6 x 16.
+// CHECK-LABEL: func.func private @heads.body(
+// CHECK-NOT: arith.divui
+// CHECK-NOT: arith.remui
+// CHECK: func.func @heads(
+func.func @heads(%a: tensor<6x10x16xf32>) -> tensor<10x96xf32> {
+  %b = nn.transpose %a permutation = [1, 0, 2] : tensor<6x10x16xf32> -> tensor<10x6x16xf32>
+  %r = nn.reshape %b : tensor<10x6x16xf32> -> tensor<10x96xf32>
+  return %r : tensor<10x96xf32>
+}
+
+// -----
+
+// The sum over rows goes along memory: partial sums of a run of columns lie in
+// the result while the loop over rows goes around it.
+// CHECK-LABEL: func.func private @columns.body(
+// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} {
+// CHECK: %[[ROWS:.+]] = arith.constant 70 : index
+// CHECK: scf.for %{{.+}} = %{{.+}} to %[[ROWS]]
+// CHECK: scf.for
+// CHECK: llvm.load
+// CHECK: llvm.load
+// CHECK: arith.addf
+// CHECK: llvm.store
+func.func @columns(%a: tensor<70x640xf32>) -> tensor<640xf32> {
+  %r = nn.reduce sum %a dims = [0] : tensor<70x640xf32> -> tensor<640xf32>
+  return %r : tensor<640xf32>
+}
+
+// -----
+
+// A constant that is not one number lies in memory, bools as bytes.
+// CHECK-LABEL: func.func private @mask.body(
+// CHECK: llvm.mlir.addressof @mask.constant0
+// CHECK: llvm.mlir.global internal constant @mask.constant0(dense<[1, 0, 1]> : tensor<3xi8>)
+func.func @mask(%a: tensor<3xi1>) -> tensor<3xi1> {
+  %c = nn.constant dense<[true, false, true]> : tensor<3xi1> : tensor<3xi1>
+  %r = nn.and %a, %c : (tensor<3xi1>, tensor<3xi1>) -> tensor<3xi1>
+  return %r : tensor<3xi1>
+}
+
+// -----
+
+// Padding is a branch, and none where the padded dim does not matter.
+// CHECK-LABEL: func.func private @pad.body(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: llvm.load
+// CHECK: else
+func.func @pad(%a: tensor<40x30xf32>) -> tensor<40x34xf32> {
+  %r = nn.pad %a low = [0, 2] high = [0, 2] value = 0.0 : f32 : tensor<40x30xf32> -> tensor<40x34xf32>
+  return %r : tensor<40x34xf32>
+}
