@@ -13,14 +13,15 @@ class InterpreterBackend : public Backend {
 public:
   llvm::StringRef name() const override { return "the interpreter"; }
 
-  std::string run(ModuleOp program, llvm::ArrayRef<HostTensor> inputs,
-                  llvm::function_ref<std::string(llvm::ArrayRef<HostTensor>)>
-                      check) override {
+  Result run(llvm::StringRef, ModuleOp program, llvm::ArrayRef<HostTensor> inputs,
+             Check check) override {
     InterpreterOptions options;
     options.rounding = InterpreterOptions::Rounding::EveryResult;
     auto outputs = interpret(program.lookupSymbol<func::FuncOp>("forward"),
                              inputs.vec(), options);
-    return failed(outputs) ? "the interpreter fails" : check(*outputs);
+    std::string why =
+        failed(outputs) ? "the interpreter fails" : check(*outputs);
+    return {why.empty() ? Outcome::Passed : Outcome::Wrong, why};
   }
 };
 } // namespace

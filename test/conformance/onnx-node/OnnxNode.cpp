@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Usage: onnx-node FOLDER ALLOW-LIST MINIMUM [REGEX] [--list]
+//            [--compiled=RANKS,...] [--placements=N] [--percent=N] [--seed=N]
+//            [--minimum-runs=N]
 // Each case below FOLDER is imported, converted to `nn`, run by a back end, and
 // its outputs compared with the recorded ones; only then it counts. Inputs that
 // an operator needs at compile time (shapes, axes, scales) are bound as
 // constants. Fails if a case of the list does not pass, if fewer than MINIMUM
 // do, or if one passes that the list lacks: the list only grows. --list prints
-// those passing.
+// those passing. --compiled compiles each program and runs it on one rank, or
+// split over several: see CompiledOptions.
 #include "Backend.h"
 #include "Case.h"
 
@@ -15,31 +18,26 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "weft/Interpreter/StateSource.h"
+#include "weft/Registration/Registration.h"
+#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Regex.h"
 
-#include <map>
+#include <atomic>
+#include <chrono>
 #include <set>
+#include <thread>
 
 using namespace mlir;
 using namespace weft;
 using namespace weft::conformance;
-
-namespace {
-enum class Outcome { Passed, Wrong, Refused };
-
-struct Result {
-  Outcome outcome;
-  std::string reason;
-  unsigned boundInputs = 0;
-};
-} // namespace
 
 /// Cases whose own data contradict their model, and how.
 static llvm::StringRef knownWrong(llvm::StringRef name) {
@@ -51,6 +49,17 @@ static llvm::StringRef knownWrong(llvm::StringRef name) {
   if (name.starts_with("test_castlike_") && name.contains("BFLOAT16"))
     return "its input 'like' has another shape than its model declares";
   return "";
+}
+
+/// Cases that compiled programs cannot do yet. They fail loudly at compile time
+/// or when the program is opened; once one passes, the allow-list wants it.
+static bool isKnownFailure(llvm::StringRef name) {
+  // Commands on views of empty tensors are rejected: their strides are held to
+  // be gaps, or their extent to lie outside of the buffer.
+  static const char *const empty[] = {"test_reshape_allowzero_reordered",
+                                      "test_slice_start_out_of_bounds",
+                                      "test_tril_zero"};
+  return llvm::is_contained(empty, name);
 }
 
 /// Names in quotes of the messages that say what must be known; or all inputs
@@ -138,8 +147,10 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
       return result;
     }
   }
-  result.reason = backend.run(
-      *module, inputs, [&](llvm::ArrayRef<HostTensor> outputs) -> std::string {
+  unsigned bound = result.boundInputs;
+  result = backend.run(
+      test.name, *module, inputs,
+      [&](llvm::ArrayRef<HostTensor> outputs) -> std::string {
         if (outputs.size() < data.outputs.size() || data.outputs.empty())
           return std::to_string(outputs.size()) + " outputs, expected " +
                  std::to_string(data.outputs.size());
@@ -150,15 +161,11 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
             return "output '" + expected.name + "': " + why;
         return "";
       });
-  result.outcome = result.reason.empty() ? Outcome::Passed : Outcome::Wrong;
+  result.boundInputs = bound;
   return result;
 }
 
-static Result runCase(Case &test, Backend &backend) {
-  DialectRegistry registry;
-  registry.insert<onnx::OnnxDialect, nn::NnDialect, func::FuncDialect>();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
+static Result runCase(Case &test, Backend &backend, MLIRContext &context) {
   std::string messages;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     messages += (messages.empty() ? "" : "; ") + diagnostic.str();
@@ -207,64 +214,159 @@ static std::set<std::string> readList(llvm::StringRef path) {
   return names;
 }
 
-int main(int argc, char **argv) {
-  SmallVector<llvm::StringRef> arguments(argv + 1, argv + argc);
-  bool list = llvm::is_contained(arguments, "--list");
-  llvm::erase(arguments, "--list");
+namespace {
+struct Options {
+  llvm::StringRef folder, allowList, pattern = ".";
   unsigned minimum = 0;
-  if (arguments.size() < 3 || arguments[2].getAsInteger(10, minimum)) {
-    llvm::errs()
-        << "usage: onnx-node FOLDER ALLOW-LIST MINIMUM [REGEX] [--list]\n";
-    return 2;
-  }
-  llvm::Regex filter(arguments.size() > 3 ? arguments[3] : ".");
-  std::set<std::string> allowed = readList(arguments[1]);
-  std::map<std::string, Case> cases;
-  std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(arguments[0], error), end;
-       it != end && !error; it.increment(error)) {
-    std::string name = llvm::sys::path::filename(it->path()).str();
-    if (filter.match(name)) {
-      cases[name].name = name;
-      cases[name].folder = it->path();
+  bool list = false, compiled = false;
+  CompiledOptions how;
+};
+} // namespace
+
+static bool parse(SmallVector<llvm::StringRef> arguments, Options &options) {
+  // WEFT_TEST_FULL=1 takes every placement of every case.
+  const char *full = std::getenv("WEFT_TEST_FULL");
+  SmallVector<llvm::StringRef> plain;
+  for (llvm::StringRef argument : arguments) {
+    auto [flag, value] = argument.split('=');
+    if (flag == "--list") {
+      options.list = true;
+    } else if (flag == "--compiled") {
+      options.compiled = true;
+      options.how.ranks.clear();
+      SmallVector<llvm::StringRef> numbers;
+      value.split(numbers, ',');
+      for (llvm::StringRef number : numbers)
+        if (number.getAsInteger(10, options.how.ranks.emplace_back()))
+          return false;
+    } else if (flag == "--placements" || flag == "--percent" ||
+               flag == "--minimum-runs") {
+      if (value.getAsInteger(10, flag == "--placements" ? options.how.placements
+                                 : flag == "--percent"
+                                     ? options.how.percent
+                                     : options.how.minimumRuns))
+        return false;
+    } else if (flag == "--seed") {
+      if (value.getAsInteger(10, options.how.seed))
+        return false;
+    } else {
+      plain.push_back(argument);
     }
   }
-  std::unique_ptr<Backend> backend = createInterpreterBackend();
-  unsigned passed = 0, wrong = 0, refused = 0, bound = 0, lost = 0, gained = 0;
-  for (auto &[name, test] : cases) {
-    Result result = runCase(test, *backend);
-    bool listed = allowed.count(name);
+  if (full && *full == '1') {
+    options.how.placements = ~0u;
+    options.how.percent = 100;
+  }
+  if (plain.size() < 3 || plain.size() > 4 ||
+      plain[2].getAsInteger(10, options.minimum))
+    return false;
+  options.folder = plain[0];
+  options.allowList = plain[1];
+  if (plain.size() > 3)
+    options.pattern = plain[3];
+  return true;
+}
+
+/// Runs all cases on two threads, which share nothing but the back end.
+static std::vector<Result> runCases(std::vector<Case> &cases,
+                                    Backend &backend) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  cpu::registerKernelDialects(registry);
+  std::vector<Result> results(cases.size());
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+    context.loadAllAvailableDialects();
+    for (size_t i; (i = next++) < cases.size();)
+      results[i] = runCase(cases[i], backend, context);
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  return results;
+}
+
+int main(int argc, char **argv) {
+  Options options;
+  if (!parse(SmallVector<llvm::StringRef>(argv + 1, argv + argc), options)) {
+    llvm::errs() << "usage: onnx-node FOLDER ALLOW-LIST MINIMUM [REGEX] "
+                    "[--list] [--compiled=RANKS,...] [--placements=N] "
+                    "[--percent=N] [--seed=N] [--minimum-runs=N]\n";
+    return 2;
+  }
+  auto start = std::chrono::steady_clock::now();
+  llvm::Regex filter(options.pattern);
+  std::set<std::string> allowed = readList(options.allowList);
+  std::vector<Case> cases;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(options.folder, error), end;
+       it != end && !error; it.increment(error)) {
+    Case test;
+    test.name = llvm::sys::path::filename(it->path()).str();
+    test.folder = it->path();
+    if (filter.match(test.name))
+      cases.push_back(std::move(test));
+  }
+  llvm::sort(cases,
+             [](const Case &a, const Case &b) { return a.name < b.name; });
+  std::unique_ptr<Backend> backend = options.compiled
+                                         ? createCompiledBackend(options.how)
+                                         : createInterpreterBackend();
+  unsigned passed = 0, wrong = 0, refused = 0, notRun = 0, bound = 0, lost = 0,
+           gained = 0, known = 0;
+  for (auto [test, result] : llvm::zip(cases, runCases(cases, *backend))) {
+    bool listed = allowed.count(test.name);
     switch (result.outcome) {
     case Outcome::Passed:
       ++passed;
       bound += result.boundInputs != 0;
       gained += !listed;
-      if (list)
-        llvm::outs() << name << '\n';
+      if (options.list)
+        llvm::outs() << test.name << '\n';
       else if (!listed)
-        llvm::outs() << "NEW      " << name
+        llvm::outs() << "NEW      " << test.name
                      << ": passes, add it to the allow-list\n";
       continue;
+    case Outcome::NotRun:
+      ++notRun;
+      continue;
     case Outcome::Wrong:
+      if (options.compiled && isKnownFailure(test.name)) {
+        ++known;
+        llvm::errs() << "known    " << test.name << ": " << result.reason
+                     << '\n';
+        break;
+      }
       ++wrong;
-      llvm::errs() << "WRONG    " << name << ": " << result.reason << '\n';
+      llvm::errs() << "WRONG    " << test.name << ": " << result.reason << '\n';
       break;
     case Outcome::Refused:
       ++refused;
-      if (!list)
-        llvm::outs() << "refused  " << name << ": " << result.reason << '\n';
+      if (!options.list)
+        llvm::outs() << "refused  " << test.name << ": " << result.reason
+                     << '\n';
       break;
     }
     if (listed) {
       ++lost;
-      llvm::errs() << "LOST     " << name << " is in the allow-list\n";
+      llvm::errs() << "LOST     " << test.name << " is in the allow-list\n";
     }
   }
+  bool enough = backend->report(llvm::errs());
+  double seconds = std::chrono::duration<double>(
+                       std::chrono::steady_clock::now() - start)
+                       .count();
   llvm::errs() << "onnx-node on " << backend->name() << ": " << cases.size()
                << " cases, " << passed << " passed (" << bound
                << " with inputs bound as constants), " << wrong << " wrong, "
-               << refused << " refused, " << lost << " lost, " << gained
-               << " not in the allow-list; at least " << minimum
-               << " must pass\n";
-  return wrong == 0 && lost == 0 && gained == 0 && passed >= minimum ? 0 : 1;
+               << known << " known to fail, "
+               << refused << " refused, " << notRun << " not run, " << lost
+               << " lost, " << gained << " not in the allow-list; at least "
+               << options.minimum << " must pass; "
+               << llvm::format("%.1f s\n", seconds);
+  return wrong == 0 && lost == 0 && gained == 0 && enough &&
+                 passed >= options.minimum
+             ? 0
+             : 1;
 }
