@@ -17,7 +17,7 @@ static void addSimplification(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-static void addIdioms(OpPassManager &passes) {
+void weft::buildRaiseIdioms(OpPassManager &passes) {
   // Exporters compute statistics and rotated halves twice: what is equal must
   // be one value before it can match.
   addSimplification(passes);
@@ -35,7 +35,7 @@ void weft::buildImportToGraphPipeline(OpPassManager &passes,
                                       const GraphOptions &options) {
   passes.addPass(onnx::createConvertOnnxToNn(options.bindings));
   if (options.raise)
-    addIdioms(passes);
+    buildRaiseIdioms(passes);
 }
 
 LogicalResult weft::lowerToGraph(ModuleOp module, const GraphOptions &options) {
@@ -65,6 +65,6 @@ void weft::registerImportToGraphPipeline() {
         convert.bind = options.bind;
         passes.addPass(onnx::createConvertOnnxToNn(convert));
         if (options.raise)
-          addIdioms(passes);
+          buildRaiseIdioms(passes);
       });
 }

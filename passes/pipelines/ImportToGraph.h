@@ -19,6 +19,9 @@ struct GraphOptions {
 void buildImportToGraphPipeline(mlir::OpPassManager &passes,
                                 const GraphOptions &options);
 
+/// The part of it after the conversion: simplifies, and raises idioms.
+void buildRaiseIdioms(mlir::OpPassManager &passes);
+
 /// Runs them. A module without a model passes through. What is wrong with the
 /// model is reported through the context's diagnostics.
 mlir::LogicalResult lowerToGraph(mlir::ModuleOp module,

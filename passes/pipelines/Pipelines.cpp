@@ -4,6 +4,7 @@
 
 #include "passes/dist/Passes.h"
 #include "passes/onnx/Passes.h"
+#include "passes/pipelines/ImportToGraph.h"
 #include "passes/rt/Passes.h"
 #include "passes/search/Passes.h"
 #include "passes/step/Passes.h"
@@ -34,6 +35,7 @@ static constexpr llvm::StringLiteral kBatchAxis = "dp";
 
 static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(onnx::createConvertOnnxToNn({options.bind}));
+  buildRaiseIdioms(pm);
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
