@@ -235,7 +235,7 @@ SmallVector<Value> ArgWindowOp::buildBody(OpBuilder &builder, Location loc,
                     getStrides(),
                     getPadLow(),
                     getDilations()};
-  return {buildArgReduction(
+  Value index = buildArgReduction(
       builder, loc, type.getShape(), element, /*least=*/false,
       /*initialIndex=*/-1, loops.windowShape(builder, loc),
       loops.map(builder, false), loops.map(builder, true),
@@ -265,6 +265,13 @@ SmallVector<Value> ArgWindowOp::buildBody(OpBuilder &builder, Location loc,
         return std::pair<Value, Value>(
             arith::SelectOp::create(s.builder, s.loc, take, value, best),
             arith::SelectOp::create(s.builder, s.loc, take, here, bestIndex));
+      });
+  // A window that sees padding only has chosen nothing; that is index 0.
+  return {buildParallel(
+      builder, loc, type, index, {}, [](ScalarBuilder s, ValueRange arguments) {
+        Value zero = s.integer(arguments[0].getType(), 0);
+        return arith::MaxSIOp::create(s.builder, s.loc, arguments[0], zero)
+            .getResult();
       })};
 }
 
