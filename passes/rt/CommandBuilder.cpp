@@ -59,6 +59,9 @@ public:
 private:
   Value window(Value buffer, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, int64_t offset) {
     auto whole = cast<MemRefType>(buffer.getType());
+    // A window of nothing may start anywhere, also after the end.
+    if (llvm::is_contained(sizes, 0))
+      offset = 0;
     if (whole.getShape() == sizes && offset == 0 && isRowMajor(sizes, strides))
       return buffer;
     // Dims of one element are written with their row-major stride, so that

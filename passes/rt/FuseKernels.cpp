@@ -24,10 +24,6 @@ using namespace weft::rt;
 
 namespace {
 
-/// Constants up to this many elements are part of a kernel's code; larger ones
-/// are memory.
-constexpr int64_t kMaxCodeConstant = 16;
-
 /// Rebuilds one block as the nodes of its clustering, in their order.
 class Fuser {
 public:
@@ -76,9 +72,10 @@ private:
       place(def);
   }
 
+  /// One number is part of a kernel's code; tables are memory.
   bool isCode(Operation *constant) const {
     DenseElementsAttr value;
-    return matchPattern(constant, m_Constant(&value)) && (value.isSplat() || value.getNumElements() <= kMaxCodeConstant);
+    return matchPattern(constant, m_Constant(&value)) && value.isSplat();
   }
 
   Location fusedLocation(ArrayRef<Operation *> ops) const {

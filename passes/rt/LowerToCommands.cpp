@@ -160,7 +160,7 @@ private:
       return op->emitError("has a constant value that cannot be read");
     auto [known, isNew] = constants.try_emplace(value);
     if (isNew)
-      known->second = unique("constant." + std::to_string(constants.size()));
+      known->second = unique("constant." + std::to_string(constants.size() - 1));
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     auto piece = PieceAttr::get(builder.getContext(), plainType(type), StringAttr(), 0, 0, value, DenseI64ArrayAttr());
     buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, piece);

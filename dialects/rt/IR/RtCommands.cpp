@@ -17,6 +17,11 @@ static Values present(std::initializer_list<Value> values) {
   return list;
 }
 
+/// MLIR finds no strides contiguous where a size is 0.
+static bool isContiguous(MemRefType type) {
+  return type.getNumElements() == 0 || type.areTrailingDimsContiguous(type.getRank());
+}
+
 static ArrayRef<int64_t> sizes(Value view) { return cast<MemRefType>(view.getType()).getShape(); }
 static Type element(Value view) { return cast<MemRefType>(view.getType()).getElementType(); }
 
@@ -53,7 +58,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       SmallVector<int64_t> strides;
       int64_t offset;
       if (tensor.getShape() != memref.getShape() || tensor.getElementType() != memref.getElementType() ||
-          !staticLayout(memref, strides, offset) || !memref.areTrailingDimsContiguous(memref.getRank()))
+          !staticLayout(memref, strides, offset) || !isContiguous(memref))
         return emitOpError() << what << " " << i << " is " << memref << ", expected a contiguous view of " << tensor;
     }
     return success();
@@ -151,7 +156,7 @@ static LogicalResult holds(Operation *op, Value view, int64_t elements, StringRe
   auto type = cast<MemRefType>(view.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (!staticLayout(type, strides, offset) || !type.areTrailingDimsContiguous(type.getRank()))
+  if (!staticLayout(type, strides, offset) || !isContiguous(type))
     return op->emitOpError() << what << " is " << type << ", expected a contiguous view";
   if (type.getNumElements() != elements)
     return op->emitOpError() << what << " has " << type.getNumElements() << " elements, expected " << elements;

@@ -98,7 +98,17 @@ StringRef weft::rt::nodeName(Location loc) {
 }
 
 bool weft::rt::staticLayout(MemRefType type, SmallVectorImpl<int64_t> &strides, int64_t &offset) {
-  if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)))
+  if (!type.hasStaticShape())
+    return false;
+  if (type.getLayout().isIdentity()) {
+    // Not asked of MLIR, whose strides of an empty shape are zeros.
+    strides.assign(type.getRank(), 1);
+    for (int64_t d = type.getRank() - 1; d > 0; --d)
+      strides[d - 1] = strides[d] * std::max<int64_t>(type.getDimSize(d), 1);
+    offset = 0;
+    return true;
+  }
+  if (failed(type.getStridesAndOffset(strides, offset)))
     return false;
   return !ShapedType::isDynamic(offset) && llvm::none_of(strides, ShapedType::isDynamic);
 }

@@ -1,8 +1,9 @@
 // RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels --rt-lower-to-commands | FileCheck %s
 
-// States become states, small constants part of a kernel, arguments inputs, results outputs; the
+// States and tables become states, arguments inputs, results outputs; the
 // function stays as the spec, and each command names its op in it.
 // CHECK: rt.state @w global tensor<8x4xf32> local memref<8x4xf32> placement <[8], [4]> pieces [#rt.piece<type = tensor<8x4xf32>, file = "m.bin", offset = 64>]
+// CHECK: rt.state @constant.0 {{.*}}data = dense<
 // CHECK-LABEL: rt.program @forward
 // CHECK-SAME: rt.spec = @forward.spec
 // CHECK: %[[X:.+]] = rt.buffer "x" input : memref<4x8xf32>
@@ -10,8 +11,9 @@
 // CHECK: %[[W:.+]] = rt.state_buffer @w
 // CHECK: %[[P:.+]] = rt.buffer "proj" activation : memref<4x4xf32>
 // CHECK: rt.gemm %[[X]], %[[W]] -> %[[P]] accumulate f32 stream 0 {rt.origin = 0 : i64}
+// CHECK: %[[K:.+]] = rt.state_buffer @constant.0
 // CHECK: %[[Y:.+]] = rt.buffer "y" output : memref<4x4xf32>
-// CHECK: rt.launch @k_scale reads(%[[P]] : memref<4x4xf32>) writes(%[[Y]] : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 1 : i64}
+// CHECK: rt.launch @k_scale reads(%[[P]], %[[K]] : memref<4x4xf32>, memref<4x4xf32>) writes(%[[Y]] : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 2 : i64}
 // CHECK: rt.output "y" %[[Y]]
 // CHECK: func.func private @forward.spec
 // CHECK-SAME: attributes {rt.spec}
