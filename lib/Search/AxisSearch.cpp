@@ -306,7 +306,11 @@ AxisSearchResult Search::trace() {
     chosen[index] = steps[index].entries[entry].strategy;
     entry = steps[index].entries[entry].parent;
   }
+  // A value that some op reads partial must rest so; others read it combined.
+  DenseSet<Value> readPartial;
   auto rest = [&](Value value, const AxisSplit &split) {
+    if (split.kind == AxisSplit::Kind::Partial)
+      readPartial.insert(value);
     auto [position, isNew] = result.splits.try_emplace(value, split);
     if (!isNew && position->second.kind == AxisSplit::Kind::Partial)
       position->second = split;
@@ -322,6 +326,8 @@ AxisSearchResult Search::trace() {
     for (auto [value, state] : llvm::zip(step.op->getResults(), strategy.results))
       result.splits[value] = candidates.states(value)[state];
   }
+  for (Value value : readPartial)
+    result.splits[value] = AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1};
   // What only the end of the program consumes must not rest partial.
   for (Value operand : program.getTerminator()->getOperands())
     if (auto found = result.splits.find(operand);

@@ -31,8 +31,8 @@ forward() { # NAME MODEL DIMS...
   theirs=$(peer "$2" "${@:3}")
   printf '%-28s %10s %12s %8s\n' "$1" "$ours" "$theirs" "$(ratio "$theirs" "$ours")"
 }
-"$bin/weft-translate" --build gpt2:preset=small -o "$dir/gpt2.onnx" > /dev/null
-"$bin/weft-translate" --build bert:preset=minilm -o "$dir/minilm.onnx" > /dev/null
+"$bin/weft-translate" --build gpt2:preset=small -o "$dir/gpt2.onnx" > /dev/null 2>&1
+"$bin/weft-translate" --build bert:preset=minilm -o "$dir/minilm.onnx" > /dev/null 2>&1
 forward gpt2-small-1x128 "$dir/gpt2.onnx" batch=1 seq=128
 forward gpt2-small-4x128 "$dir/gpt2.onnx" batch=4 seq=128
 forward minilm-8x32 "$dir/minilm.onnx" batch=8 seq=32
@@ -47,9 +47,9 @@ for mesh in tp=1 dp=2 tp=2 dp=2,tp=2; do
 done
 
 echo
-echo "== compile time by layers, GPT-2 width 768, no weights, dp=2,tp=2: seconds by phase"
+echo "== compile time by layers, GPT-2 of width 128 with weights, dp=2,tp=2: seconds by phase"
 for layers in 2 6 12 24 48 96; do
-  "$bin/weft-translate" --build "gpt2:preset=small,layers=$layers" --no-weights -o "$dir/layers.onnx" > /dev/null
+  "$bin/weft-translate" --build "gpt2:layers=$layers,hidden=128,heads=4,vocab=1000,seq=128" -o "$dir/layers.onnx" > /dev/null 2>&1
   /usr/bin/env time -f 'whole %e s, %M KiB' "$bin/weft-compile" "$dir/layers.onnx" --bind batch=4,seq=128 --mesh dp=2,tp=2 \
     -o "$dir/layers" 2>&1 | awk -v n="$layers" '/ s$/ && !/whole/ { line = line sprintf(" %s %s", $1, $2) } /whole/ { line = line "  " $0 } END { print n " layers:" line }'
 done
