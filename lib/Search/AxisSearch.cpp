@@ -331,7 +331,8 @@ AxisSearchResult Search::trace() {
   // What only the end of the program consumes must not rest partial.
   for (Value operand : program.getTerminator()->getOperands())
     if (auto found = result.splits.find(operand);
-        found != result.splits.end() && found->second.kind == AxisSplit::Kind::Partial)
+        found != result.splits.end() && found->second.kind == AxisSplit::Kind::Partial &&
+        !readPartial.contains(operand))
       found->second = AxisSplit{};
   return result;
 }
