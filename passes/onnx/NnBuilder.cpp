@@ -144,7 +144,8 @@ bool NnBuilder::foldRepeated(Operation *op, SmallVectorImpl<Value> &results) {
   for (Value operand : op->getOperands()) {
     auto broadcast = operand.getDefiningOp<nn::BroadcastOp>();
     SmallVector<int64_t> within;
-    for (int64_t dim : *constantDims(operand))
+    auto operandDims = *constantDims(operand);
+    for (int64_t dim : operandDims)
       within.push_back(place[dim]);
     auto type = RankedTensorType::get(small, elementOf(operand));
     if (isSplatConstant(operand)) {

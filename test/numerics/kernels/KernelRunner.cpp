@@ -159,7 +159,8 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
                           const cpu::CompiledKernel &kernel,
                           cpu::KernelLoader::Function code,
                           std::mt19937_64 &random) {
-  CaseResult result{kernelCase.name};
+  CaseResult result;
+  result.name = kernelCase.name;
   if (!code) {
     result.failure = "symbol not found";
     return result;
