@@ -210,6 +210,13 @@ private:
     for (const Mesh::Axis &axis : mesh->axes)
       if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
         return fail("--mesh: pipeline stages (pp) are not supported yet; use dp and tp");
+    // An axis that nothing splits over would only repeat the work.
+    for (const Mesh::Axis &axis : mesh->axes) {
+      llvm::StringRef name = llvm::StringRef(axis.name).split('.').first;
+      if (axis.size > 1 && name != "dp" && name != "tp" && !llvm::StringRef(options.place).contains(name))
+        return fail("--mesh: nothing would be split over axis '" + name +
+                    "'; the batch goes over dp and weights over tp, other axes need --place");
+    }
     if (!options.place.empty() && options.mesh.empty())
       return fail("--place needs --mesh: it splits over its axes");
   }
