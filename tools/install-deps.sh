@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(g++ cmake ninja-build clang-22 lld-22 ccache
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
-  libdnnl-dev libopenblas-dev openmpi-bin libopenmpi-dev
+  openmpi-bin libopenmpi-dev
   libgtest-dev libonnx-testdata python3)
 missing=()
 for package in "${packages[@]}"; do
