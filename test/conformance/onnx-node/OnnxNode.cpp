@@ -51,17 +51,6 @@ static llvm::StringRef knownWrong(llvm::StringRef name) {
   return "";
 }
 
-/// Cases that compiled programs cannot do yet. They fail loudly at compile time
-/// or when the program is opened.
-static bool isKnownFailure(llvm::StringRef name) {
-  // Commands on views of empty tensors are rejected: their strides are held to
-  // be gaps, or their extent to lie outside of the buffer.
-  static const char *const empty[] = {"test_reshape_allowzero_reordered",
-                                      "test_slice_start_out_of_bounds",
-                                      "test_tril_zero"};
-  return llvm::is_contained(empty, name);
-}
-
 /// Names in quotes of the messages that say what must be known; or all inputs
 /// that are not plain float data, if an operator's need goes back to several.
 static bool bindWhatIsNeeded(llvm::StringRef messages, const DataSet &data,
@@ -314,11 +303,9 @@ int main(int argc, char **argv) {
                                          ? createCompiledBackend(options.how)
                                          : createInterpreterBackend();
   unsigned passed = 0, wrong = 0, refused = 0, notRun = 0, bound = 0, lost = 0,
-           gained = 0, known = 0;
+           gained = 0;
   for (auto [test, result] : llvm::zip(cases, runCases(cases, *backend))) {
-    bool expected = options.compiled && isKnownFailure(test.name);
-    // One of those that passes is no news until the list has it.
-    bool listed = allowed.count(test.name) || (expected && result.outcome == Outcome::Passed);
+    bool listed = allowed.count(test.name);
     switch (result.outcome) {
     case Outcome::Passed:
       ++passed;
@@ -334,12 +321,6 @@ int main(int argc, char **argv) {
       ++notRun;
       continue;
     case Outcome::Wrong:
-      if (expected) {
-        ++known;
-        llvm::errs() << "known    " << test.name << ": " << result.reason
-                     << '\n';
-        break;
-      }
       ++wrong;
       llvm::errs() << "WRONG    " << test.name << ": " << result.reason << '\n';
       break;
@@ -362,7 +343,6 @@ int main(int argc, char **argv) {
   llvm::errs() << "onnx-node on " << backend->name() << ": " << cases.size()
                << " cases, " << passed << " passed (" << bound
                << " with inputs bound as constants), " << wrong << " wrong, "
-               << known << " known to fail, "
                << refused << " refused, " << notRun << " not run, " << lost
                << " lost, " << gained << " not in the allow-list; at least "
                << options.minimum << " must pass; "
