@@ -43,8 +43,8 @@ const char *weft::runtime::dtypeName(DType type) {
 
 const char *weft::runtime::bufferClassName(BufferClass value) {
   static constexpr const char *names[kNumBufferClasses] = {
-      "parameter",  "input",         "output",
-      "activation", "communication", "workspace"};
+      "parameter",     "input",     "output",   "activation",
+      "communication", "workspace", "gradient", "optimizer"};
   return unsigned(value) < kNumBufferClasses ? names[unsigned(value)] : "?";
 }
 

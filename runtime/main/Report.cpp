@@ -81,11 +81,14 @@ std::string weft::runtime::infoText(const ProgramView &p) {
                 ? "memory per rank of stage " + std::to_string(i) + ": "
                 : "memory per rank: ";
     text += mebibytes(stage.arenaBytes);
+    const char *before = " (";
     for (unsigned c = 0; c < kNumBufferClasses; ++c)
-      if (stage.peakBytes[c] != 0)
-        text += std::string(c ? ", " : " (") + bufferClassName(BufferClass(c)) +
-                " " + mebibytes(stage.peakBytes[c]);
-    text += ")\n";
+      if (stage.peakBytes[c] != 0) {
+        text += before + std::string(bufferClassName(BufferClass(c))) + " " +
+                mebibytes(stage.peakBytes[c]);
+        before = ", ";
+      }
+    text += stage.arenaBytes ? ")\n" : "\n";
   }
   uint64_t parameters = 0;
   for (const State &state : p.States()) {

@@ -15,7 +15,8 @@ class Rt_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 def Rt_BufferClass : Rt_Enum<"BufferClass", "what a buffer is for", [
     I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Input", 1, "input">,
     I32EnumAttrCase<"Output", 2, "output">, I32EnumAttrCase<"Activation", 3, "activation">,
-    I32EnumAttrCase<"Communication", 4, "communication">, I32EnumAttrCase<"Workspace", 5, "workspace">]>;
+    I32EnumAttrCase<"Communication", 4, "communication">, I32EnumAttrCase<"Workspace", 5, "workspace">,
+    I32EnumAttrCase<"Gradient", 6, "gradient">, I32EnumAttrCase<"OptimizerState", 7, "optimizer">]>;
 
 def Rt_Activation : Rt_Enum<"Activation", "a function applied to a library call's result", [
     I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Relu", 1, "relu">,

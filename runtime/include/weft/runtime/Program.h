@@ -26,7 +26,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 1;
+constexpr uint32_t kProgramVersion = 2;
 constexpr uint32_t kNone = 0xffffffffu;
 constexpr unsigned kMaxTensorRank = 12;
 constexpr uint64_t kSectionAlignment = 64;
@@ -67,9 +67,11 @@ enum class BufferClass : uint8_t {
   Output,
   Activation,
   Communication,
-  Workspace
+  Workspace,
+  Gradient,
+  OptimizerState
 };
-constexpr unsigned kNumBufferClasses = 6;
+constexpr unsigned kNumBufferClasses = 8;
 const char *bufferClassName(BufferClass value);
 
 //===----------------------------------------------------------------------===//
