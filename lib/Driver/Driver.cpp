@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Driver.h"
 
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/onnx/IR/Onnx.h"
 #include "dialects/rt/IR/Rt.h"
+#include "passes/dist/DeviceSpecs.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
 
+#include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -35,10 +39,20 @@ public:
       bool isRemark = diagnostic.getSeverity() == DiagnosticSeverity::Remark;
       return success(isRemark && !this->options.verbose);
     });
+    if (options.verbose) {
+      const std::string every = ".*";
+      // Without a streamer remarks become diagnostics; that cannot fail.
+      (void)remark::enableOptimizationRemarks(context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
+                                              remark::RemarkCategories{every, every, every, every, every},
+                                              /*printAsEmitRemarks=*/true);
+    }
   }
 
   int run() {
+    std::string error;
     if (int code = import())
+      return code;
+    if (int code = settleMesh())
       return code;
     setPhaseOptions();
     for (unsigned i = 1; i < kNumPhases; ++i) {
@@ -50,6 +64,10 @@ public:
                                               : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
       if (code)
         return code;
+      if (phase == Phase::Sharded && !options.writeDevices.empty() && !writeDevices(*model, *module, options.model,
+                                                                                   options.writeDevices, error))
+        return tell(error, UserError);
+      (*module)->removeAttr(dist::kRecordedAttr);
       if (phase == Phase::Scheduled)
         if (int fits = checkMemory())
           return fits;
@@ -80,9 +98,32 @@ private:
     return finish(Phase::Import, start);
   }
 
+  /// Without --mesh a model that has device configurations is asked for its own.
+  int settleMesh() {
+    mesh = options.mesh;
+    if (mesh.empty())
+      if (auto configured = dist::configuredMesh(*module)) {
+        mesh = configured->mesh;
+        if (!options.quiet)
+          llvm::errs() << "mesh " << mesh << " from the model's device configuration '" << configured->configuration
+                       << "'\n";
+      }
+    if (mesh.empty() && !options.place.empty())
+      return tell("--place needs --mesh: it splits over its axes", Usage);
+    if (options.writeDevices.empty())
+      return Ok;
+    if (mesh.empty())
+      return tell("--write-devices needs --mesh: without one there are no placements", Usage);
+    if (!onnx::getModel(*module))
+      return tell("--write-devices needs a model as in the file, not a program of a later phase", UserError);
+    model = module->clone();
+    return Ok;
+  }
+
   void setPhaseOptions() {
     phaseOptions.bind = options.bind;
-    phaseOptions.mesh = options.mesh;
+    phaseOptions.mesh = mesh;
+    phaseOptions.recordPlacements = !options.writeDevices.empty();
     phaseOptions.place = options.place;
     phaseOptions.sequenceParallel = options.sequenceParallel == "on";
     phaseOptions.precision = options.precision;
@@ -219,10 +260,11 @@ private:
   }
 
   const Options &options;
-  std::string program;
+  std::string program, mesh;
   MLIRContext context;
   DiagnosticHandler diagnostics;
   OwningOpRef<ModuleOp> module;
+  OwningOpRef<ModuleOp> model; ///< as imported, for --write-devices
   PhaseOptions phaseOptions;
   unsigned errors = 0;
 };

@@ -110,6 +110,8 @@ private:
       parseUntil(value(flag));
     else if (flag == "--dump-phases")
       options.dumpDirectory = value(flag);
+    else if (flag == "--write-devices")
+      options.writeDevices = value(flag);
     else if (flag == "--explain")
       parseExplain();
     else if (flag == "--target")
@@ -217,8 +219,8 @@ private:
         return fail("--mesh: nothing would be split over axis '" + name +
                     "'; the batch goes over dp and weights over tp, other axes need --place");
     }
-    if (!options.place.empty() && options.mesh.empty())
-      return fail("--place needs --mesh: it splits over its axes");
+    if (!options.writeDevices.empty() && options.until < Phase::Sharded)
+      return fail("--write-devices needs the placements of phase sharded; give --compile-to sharded or a later one");
   }
 
   const std::vector<std::string> &arguments;
@@ -256,6 +258,9 @@ How to split
   --mesh AXIS=N,...         the processes as a grid: dp=2,tp=2; dp=4x2 has two
                             sub-axes, dp.0 and dp.1; rank = row-major index
   --place REGEX=dimN:AXIS,.. how to split values whose name matches; - is whole
+                            Device configurations in the model (ONNX IR 11)
+                            count where no rule does, and their mesh where
+                            there is no --mesh; --mesh dp=1 ignores them
   --sequence-parallel on|off|auto
                             also split norms and residuals over weight axes
                             (auto: off); less memory, the same bytes moved
@@ -269,6 +274,9 @@ What to see
   --compile-to PHASE        print the program at a phase instead: import, graph,
                             step, sharded, staged, local, scheduled, executable
   --dump-phases DIR         write every phase into numbered files
+  --write-devices FILE.onnx write the model with the placements found as its
+                            device configuration: edit it, or compile it
+                            elsewhere without --mesh and --place
   --timing, -v, -q
 Limits and files
   --memory-limit SIZE       fail (exit code 5) if a process needs more: 80GiB

@@ -96,6 +96,24 @@ int64_t Mesh::memberIndex(ArrayRef<AxisId> list, ArrayRef<int64_t> coordinates) 
   return result;
 }
 
+std::string toString(const Mesh &mesh) {
+  std::string text, last;
+  unsigned next = 0; // number of the sub-axis that would continue `last`
+  for (const Mesh::Axis &axis : mesh.axes) {
+    auto [name, number] = StringRef(axis.name).rsplit('.');
+    if (next > 0 && name == last && number == std::to_string(next)) {
+      text += "x" + std::to_string(axis.size);
+      ++next;
+      continue;
+    }
+    bool isFirst = number == "0";
+    last = isFirst ? name.str() : axis.name;
+    next = isFirst ? 1 : 0;
+    text += (text.empty() ? "" : ",") + last + "=" + std::to_string(axis.size);
+  }
+  return text;
+}
+
 void printAxes(const Mesh &mesh, ArrayRef<AxisId> axes, raw_ostream &os) {
   llvm::interleave(axes, os, [&](AxisId axis) { os << '"' << mesh.axes[axis].name << '"'; }, ",");
 }

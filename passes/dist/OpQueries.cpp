@@ -60,6 +60,12 @@ std::string nodeName(Operation *op) {
   return op->getName().getStringRef().str();
 }
 
+bool isNodeOutput(Operation *op) {
+  return op->getNumResults() == 1 && !llvm::all_of(op->getUsers(), [name = nodeName(op)](Operation *user) {
+    return !user->hasTrait<OpTrait::IsTerminator>() && nodeName(user) == name;
+  });
+}
+
 PlacementAttr wishOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());

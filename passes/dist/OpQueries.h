@@ -29,6 +29,10 @@ double elementBytes(mlir::Type type);
 /// The name of the node that an op comes from, or the op's own.
 std::string nodeName(mlir::Operation *op);
 
+/// True for the op whose one result is what other nodes read of its node: a node
+/// may have become several ops.
+bool isNodeOutput(mlir::Operation *op);
+
 /// A wished placement of a value, or null: `dist.placement` of an argument,
 /// `dist.placements` of an op.
 PlacementAttr wishOf(mlir::Value value);

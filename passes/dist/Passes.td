@@ -35,7 +35,8 @@ def DistPlace : Dist_Pass<"dist-place"> {
     matches nothing is an error, because it is a mistake in spelling more often than not.
     The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
     input. State (arguments with `nn.source`) is never split so. Placements in `dist.devices`, which the model file
-    asks for, count where no rule does; one that does not fit is dropped with a remark.
+    asks for, count where no rule does; one that does not fit is dropped with a remark, one that a rule overrules is
+    told by a warning that names the node.
 
     **Example** `--dist-place="rules=w1=dim1:tp;w2=dim0:tp batch-axes=dp"`.
   }];
@@ -48,16 +49,45 @@ def DistReadDevices : Dist_Pass<"dist-read-devices"> {
   let summary = "read the device configurations of a model file";
   let description = [{
     **Requires** a mesh; the rung `import`, before `convert-onnx-to-nn`. **Ensures** `dist.devices` on the module:
-    per name of a weight, an input or a node a placement as `dist-place` reads it.
+    per name of a weight, an input or a node a placement as `dist-place` reads it. Models without device configurations
+    stay as they are.
 
     ONNX (IR 11) numbers shards and says which device holds which; a placement here names mesh axes. For each split the
     axes are found under which every device holds just the shards that the file says. What no axes explain, and
-    splits asked of a value only where it is read, are dropped with a remark: by the standard they are hints.
+    splits asked of a value only where it is read, are dropped with a remark each and one warning for all: by the
+    standard they are hints.
 
     **Example** in test/passes/dist/read-devices.test.
   }];
-  let options = [Option<"configuration", "configuration", "std::string", "\"\"",
-                        "Which of the model's configurations; default: the first that a node names">];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: the module's mesh">,
+    Option<"configuration", "configuration", "std::string", "\"\"",
+           "Which of the model's configurations; default: the one named as the mesh, else the first for as many devices">];
+}
+
+def DistRecordPlacements : Dist_Pass<"dist-record-placements"> {
+  let summary = "note by name which placements values were given";
+  let description = [{
+    **Requires** a mesh; placements as attributes: the last place before `dist-insert-reshards`. **Ensures**
+    `dist.recorded` on the module: per name of an input, a weight or a node its placement. Nodes that have become several
+    ops are known by the op that other nodes read; where values of one name differ, none is noted.
+
+    **Example** in test/passes/dist/write-devices.test.
+  }];
+}
+
+def DistWriteDevices : Dist_Pass<"dist-write-devices"> {
+  let summary = "write recorded placements into a model as device configurations";
+  let description = [{
+    **Requires** a model at the rung `import` with `dist.mesh` and `dist.recorded`. **Ensures** that the model has a
+    device configuration named as the mesh, first of all, and its nodes sharding specs for the weights and inputs that
+    they read and for their output; the attributes are gone, other configurations stay.
+
+    The format (IR 11, to which the version is raised) knows no mesh, hence the name; and no pending sums, so a
+    value that rests partial has no spec and is decided anew by who reads the file. What cannot be said is left out with a remark.
+
+    **Example** in test/passes/dist/write-devices.test.
+  }];
 }
 
 def DistPropagate : Dist_Pass<"dist-propagate"> {

@@ -71,10 +71,28 @@ public:
         module.emitError() << "placement '" << rule.text << "' matches no value";
         failedAny = true;
       }
+    reportHints();
     return failure(failedAny);
   }
 
 private:
+  /// What folding and raising left nothing of cannot be placed.
+  void reportHints() {
+    SmallVector<StringRef> missing;
+    for (auto &entry : hints)
+      if (!entry.second.matched)
+        missing.push_back(entry.first());
+    llvm::sort(missing);
+    for (StringRef name : missing)
+      remark::missed(module.getLoc(), remark::RemarkOpts::name("device-hint").category("dist-place"))
+          << ("no value of the program is '" + name + "'").str();
+    if (unfit + missing.size() > 0)
+      module.emitWarning() << unfit + missing.size() << " of " << hints.size()
+                           << " placements that the model's device configuration asks for are not kept: " << unfit
+                           << " do not fit, " << missing.size()
+                           << " name no value of the program; remarks say which";
+  }
+
   LogicalResult parseAxes(StringRef text, AxisList &axes, StringRef where) {
     SmallVector<StringRef> names;
     text.split(names, '+', -1, /*KeepEmpty=*/false);
@@ -180,10 +198,12 @@ private:
     auto found = hints.find(name);
     if (found == hints.end())
       return {};
+    found->second.matched = true;
     std::string why;
     auto placement = placementFor(found->second, cast<RankedTensorType>(type), why);
     if (placement)
       return attribute(*placement);
+    ++unfit;
     remark::missed(loc, remark::RemarkOpts::name("device-hint").category("dist-place")) << why;
     return {};
   }
@@ -221,6 +241,7 @@ private:
         std::optional<Placement> placement = placementFor(*rule, type, why);
         if (!placement)
           return function.emitError() << why;
+        reportOverruled(function.getLoc(), name.getValue(), *rule, *placement, type);
         function.setArgAttr(i, kPlacementAttr, attribute(*placement));
         function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
         continue;
@@ -245,8 +266,11 @@ private:
 
   LogicalResult placeOp(Operation *op) {
     Rule *rule = match(nodeName(op));
-    if (!rule)
-      return placeByHint(op);
+    if (!rule) {
+      if (isNodeOutput(op))
+        placeByHint(op);
+      return success();
+    }
     SmallVector<Attribute> entries;
     for (Type type : op->getResultTypes()) {
       std::string why;
@@ -254,25 +278,32 @@ private:
       if (!placement)
         return op->emitError() << why;
       entries.push_back(attribute(*placement));
+      if (isNodeOutput(op))
+        reportOverruled(op->getLoc(), nodeName(op), *rule, *placement, cast<RankedTensorType>(type));
     }
     op->setAttr(kPlacementsAttr, ArrayAttr::get(module.getContext(), entries));
     op->setAttr(kClosedAttr, UnitAttr::get(module.getContext()));
     return success();
   }
 
-  /// A node may have become several ops; its output is what others read.
-  LogicalResult placeByHint(Operation *op) {
-    std::string name = nodeName(op);
-    if (op->getNumResults() != 1 || !hints.count(name) ||
-        llvm::all_of(op->getUsers(), [&](Operation *user) {
-          return !user->hasTrait<OpTrait::IsTerminator>() && nodeName(user) == name;
-        }))
-      return success();
-    if (Attribute hint = hintFor(op->getLoc(), name, op->getResult(0).getType())) {
+  void placeByHint(Operation *op) {
+    if (Attribute hint = hintFor(op->getLoc(), nodeName(op), op->getResult(0).getType())) {
       op->setAttr(kPlacementsAttr, ArrayAttr::get(module.getContext(), hint));
       op->setAttr(kClosedAttr, UnitAttr::get(module.getContext()));
     }
-    return success();
+  }
+
+  /// A rule is said for this run, the model file for all: the rule wins, and tells.
+  void reportOverruled(Location loc, StringRef name, const Rule &rule, const Placement &placement,
+                       RankedTensorType type) {
+    auto found = hints.find(name);
+    std::string why;
+    if (found == hints.end())
+      return;
+    found->second.matched = true;
+    if (auto hint = placementFor(found->second, type, why); hint && *hint != placement)
+      emitWarning(loc) << "placement '" << rule.text << "' overrules the model's device configuration, which asks '"
+                       << found->second.text << "'";
   }
 
   ModuleOp module;
@@ -280,6 +311,7 @@ private:
   const Mesh &mesh;
   SmallVector<Rule> rules;
   llvm::StringMap<Rule> hints;
+  unsigned unfit = 0; // hints
   AxisList batchAxes;
 };
 

@@ -3,7 +3,7 @@
 #include "passes/dist/Passes.h"
 
 #include "dialects/dist/IR/Dist.h"
-#include "dialects/onnx/IR/Onnx.h"
+#include "passes/dist/DeviceSpecs.h"
 
 #include "mlir/IR/Remarks.h"
 
@@ -17,242 +17,197 @@ namespace weft::dist {
 
 namespace {
 
-/// One split: how many shards, of which factor of which dim.
-struct Split {
-  int64_t dim, shards;
-  AxisList axes; // found
-};
+StringRef textOf(StringAttr attribute) { return attribute ? attribute.getValue() : StringRef(); }
+
+template <typename Visit> void forEachNode(ModuleOp module, Visit visit) {
+  module.walk([&](onnx::GraphOp graph) {
+    for (auto node : graph.getBody().front().getOps<onnx::NodeOp>())
+      visit(node);
+  });
+}
+
+/// Configurations by name with their numbers of devices, in the order of the file.
+SmallVector<std::pair<std::string, int64_t>> configurationsOf(ModuleOp module) {
+  SmallVector<std::pair<std::string, int64_t>> result;
+  onnx::ModelAttr model = onnx::getModel(module);
+  if (model && model.getConfiguration())
+    for (auto entry : model.getConfiguration().getAsRange<onnx::DeviceConfigurationAttr>())
+      result.push_back({textOf(entry.getName()).str(), entry.getNumDevices() ? entry.getNumDevices().getInt() : 0});
+  return result;
+}
 
 class Reader {
 public:
-  Reader(ModuleOp module, const Mesh &mesh, StringRef configuration)
-      : module(module), mesh(mesh), configuration(configuration) {}
+  Reader(ModuleOp module, const Mesh &mesh, StringRef configuration, bool tells)
+      : module(module), mesh(mesh), configuration(configuration), tells(tells) {}
 
   void run() {
-    module.walk([&](onnx::GraphOp graph) {
-      for (auto node : graph.getBody().front().getOps<onnx::NodeOp>())
-        readNode(node);
-    });
+    forEachNode(module, [&](onnx::NodeOp node) { readNode(node); });
+  }
+
+  void write() {
     SmallVector<NamedAttribute> entries;
     for (auto &[name, placement] : placements)
       entries.push_back({StringAttr::get(module.getContext(), name),
                          StringAttr::get(module.getContext(), placement)});
     if (!entries.empty())
       module->setAttr(kDevicesAttr, DictionaryAttr::get(module.getContext(), entries));
+    if (dropped > 0)
+      module.emitWarning() << dropped << " of " << asked << " splits that device configuration '" << configuration
+                           << "' asks for are not kept; remarks say which and why";
   }
 
+  unsigned asked = 0, dropped = 0;
+
 private:
-  void drop(Operation *op, const Twine &text) {
-    remark::missed(op->getLoc(), remark::RemarkOpts::name("device-hint").category("dist-read-devices"))
-        << text.str();
+  void drop(onnx::NodeOp node, const Twine &text) {
+    ++dropped;
+    if (tells)
+      remark::missed(node->getLoc(), remark::RemarkOpts::name("device-hint").category("dist-read-devices"))
+          << text.str();
+  }
+
+  template <typename Visit> void forEachSpec(onnx::NodeOp node, Visit visit) {
+    ArrayAttr devices = node.getDeviceConfigurationsAttr();
+    for (Attribute attribute : devices ? devices.getValue() : ArrayRef<Attribute>())
+      if (auto entry = dyn_cast<onnx::NodeDeviceConfigurationAttr>(attribute))
+        if (textOf(entry.getConfigurationId()) == configuration && entry.getShardingSpec())
+          for (auto spec : entry.getShardingSpec().getAsRange<onnx::ShardingSpecAttr>())
+            visit(spec);
   }
 
   void readNode(onnx::NodeOp node) {
-    ArrayAttr devices = node.getDeviceConfigurationsAttr();
-    if (!devices)
-      return;
-    for (auto entry : devices.getAsRange<onnx::NodeDeviceConfigurationAttr>()) {
-      StringRef id = entry.getConfigurationId() ? entry.getConfigurationId().getValue() : "";
-      if (configuration.empty())
-        configuration = id.str();
-      if (id != configuration || !entry.getShardingSpec())
-        continue;
-      for (auto spec : entry.getShardingSpec().getAsRange<onnx::ShardingSpecAttr>())
-        readSpec(node, spec);
-    }
-  }
-
-  void readSpec(onnx::NodeOp node, onnx::ShardingSpecAttr spec) {
-    StringRef tensor = spec.getTensorName() ? spec.getTensorName().getValue() : "";
-    std::string target = targetOf(node, tensor);
-    if (target.empty())
-      return drop(node, "split of '" + tensor + "' where it is read is not kept: its producer decides");
-    std::string why;
-    std::optional<std::string> placement = placementOf(spec, why);
-    if (!placement)
-      return drop(node, "split of '" + tensor + "' is not kept: " + why);
-    placements[target] = *placement;
+    forEachSpec(node, [&](onnx::ShardingSpecAttr spec) {
+      ++asked;
+      StringRef tensor = textOf(spec.getTensorName());
+      std::string target = targetOf(node, tensor);
+      if (target.empty()) {
+        if (!isAsProduced(node, spec))
+          drop(node, "split of '" + tensor + "' where it is read is not kept: its producer decides");
+        return;
+      }
+      std::string why;
+      std::optional<std::string> placement = placementText(spec, mesh, why);
+      if (!placement)
+        return drop(node, "split of '" + tensor + "' is not kept: " + why);
+      auto [known, isNew] = placements.try_emplace(target, *placement);
+      if (!isNew && known->second != *placement)
+        drop(node, "split of '" + tensor + "' is not kept: another node asks for '" + known->second + "'");
+    });
   }
 
   /// The name under which `nn` knows the tensor: a weight or input by its own, an
   /// output by its node.
   static std::string targetOf(onnx::NodeOp node, StringRef tensor) {
-    for (unsigned i = 0; i < node->getNumResults(); ++i)
-      if (node.getOutputName(i) == tensor && node->getNumResults() == 1)
-        if (auto name = node.getLoc()->findInstanceOf<NameLoc>())
-          return name.getName().str();
-    auto graph = node->getParentOfType<onnx::GraphOp>();
-    // Input names are those of the graph's value infos; a weight is an op.
-    for (Value input : node.getInputs()) {
-      if (auto weight = input.getDefiningOp<onnx::InitializerOp>()) {
-        if (nameOf(weight) == tensor)
-          return tensor.str();
-      } else if (auto argument = dyn_cast<BlockArgument>(input)) {
-        if (argumentName(graph, argument.getArgNumber()) == tensor)
-          return tensor.str();
-      }
-    }
+    if (node->getNumResults() == 1 && node.getOutputName(0) == tensor)
+      return placeableName(node).str();
+    for (Value input : node.getInputs())
+      if (StringRef name = stateOrInputName(input); !name.empty() && name == tensor)
+        return tensor.str();
     return "";
   }
 
-  static StringRef nameOf(onnx::InitializerOp weight) {
-    StringAttr name = weight.getValue().getName();
-    return name ? name.getValue() : StringRef();
-  }
-
-  static StringRef argumentName(onnx::GraphOp graph, unsigned index) {
-    ArrayAttr inputs = graph.getInfo().getInputs();
-    if (!inputs || index >= inputs.size())
-      return "";
-    auto info = dyn_cast<onnx::ValueInfoAttr>(inputs[index]);
-    return info && info.getName() ? info.getName().getValue() : StringRef();
-  }
-
-  /// `dim0:tp,dim1:3*dp`, or why there is none.
-  std::optional<std::string> placementOf(onnx::ShardingSpecAttr spec, std::string &why) {
-    SmallVector<Split> splits;
-    std::map<int64_t, std::string> texts; // per dim; "?" where the split stands
-    ArrayAttr dims = spec.getShardedDim();
-    if (!dims)
-      dims = ArrayAttr::get(module.getContext(), {});
-    for (auto dim : dims.getAsRange<onnx::ShardedDimAttr>())
-      if (!readDim(dim, splits, texts[dim.getAxis() ? dim.getAxis().getInt() : 0], why))
-        return std::nullopt;
-    if (!findAxes(spec, splits, why))
-      return std::nullopt;
-    std::string result;
-    for (auto &[dim, text] : texts) {
-      std::string axes;
-      for (const Split &split : splits)
-        if (split.dim == dim)
-          for (AxisId axis : split.axes)
-            axes += (axes.empty() ? "" : "+") + mesh.axes[axis].name;
-      std::string parts = text;
-      size_t place = parts.find('?');
-      if (axes.empty())
-        parts = "-";
-      else
-        parts.replace(place, 1, axes);
-      result += (result.empty() ? "dim" : ",dim") + std::to_string(dim) + ":" + parts;
-    }
-    return result;
-  }
-
-  static bool readDim(onnx::ShardedDimAttr dim, SmallVectorImpl<Split> &splits, std::string &text,
-                      std::string &why) {
-    if (dim.getAxis() && dim.getAxis().getInt() < 0) {
-      why = "its axis counts from the end";
-      return false;
-    }
-    bool split = false;
-    if (!dim.getFactors())
-      return true;
-    for (auto factor : dim.getFactors().getAsRange<onnx::ShardedFactorAttr>()) {
-      int64_t shards = factor.getNumShards() ? factor.getNumShards().getInt() : 1;
-      text += text.empty() ? "" : "*";
-      if (shards > 1) {
-        if (split) {
-          why = "two factors of one dim are split";
-          return false;
-        }
-        split = true;
-        text += "?";
-        splits.push_back({dim.getAxis() ? dim.getAxis().getInt() : 0, shards, {}});
-      } else if (auto size = dyn_cast_or_null<IntegerAttr>(factor.getDim())) {
-        text += std::to_string(size.getInt());
-      } else {
-        why = "a factor beside the split one has no extent";
-        return false;
-      }
-    }
-    return true;
-  }
-
-  /// Finds axes for each split such that every device holds the shard that the
-  /// file gives it. Meshes have few axes: all choices are tried.
-  bool findAxes(onnx::ShardingSpecAttr spec, SmallVectorImpl<Split> &splits, std::string &why) {
-    SmallVector<int64_t> holder(mesh.deviceCount(), -1); // per device its shard
-    ArrayRef<int64_t> devices = spec.getDevice() ? spec.getDevice().asArrayRef() : ArrayRef<int64_t>();
-    for (auto [shard, device] : llvm::enumerate(devices))
-      for (int64_t member : membersOf(spec, device)) {
-        if (member < 0 || member >= mesh.deviceCount()) {
-          why = "device " + std::to_string(member) + " is not on the mesh";
-          return false;
-        }
-        holder[member] = shard;
-      }
-    if (llvm::is_contained(holder, -1)) {
-      why = "some device of the mesh holds nothing";
-      return false;
-    }
-    AxisList used;
-    if (assign(splits, 0, used, holder))
-      return true;
-    why = "no axes of the mesh put the shards on those devices";
-    return false;
-  }
-
-  static SmallVector<int64_t> membersOf(onnx::ShardingSpecAttr spec, int64_t device) {
-    if (spec.getDeviceGroups())
-      for (auto group : spec.getDeviceGroups().getAsRange<onnx::DeviceGroupAttr>())
-        if (group.getKey() && group.getKey().getInt() == device && group.getDevices())
-          return SmallVector<int64_t>(group.getDevices().asArrayRef());
-    return {device};
-  }
-
-  bool assign(SmallVectorImpl<Split> &splits, size_t next, AxisList &used,
-              ArrayRef<int64_t> holder) {
-    if (next == splits.size())
-      return fits(splits, holder);
-    return extend(splits, next, used, holder, splits[next].shards);
-  }
-
-  /// Gives split `next` one more axis, or goes on to the next split.
-  bool extend(SmallVectorImpl<Split> &splits, size_t next, AxisList &used,
-              ArrayRef<int64_t> holder, int64_t rest) {
-    if (rest == 1)
-      return assign(splits, next + 1, used, holder);
-    for (AxisId axis = 0; axis < static_cast<AxisId>(mesh.axes.size()); ++axis) {
-      if (mesh.size(axis) == 1 || rest % mesh.size(axis) != 0 || llvm::is_contained(used, axis))
-        continue;
-      used.push_back(axis);
-      splits[next].axes.push_back(axis);
-      if (extend(splits, next, used, holder, rest / mesh.size(axis)))
-        return true;
-      splits[next].axes.pop_back();
-      used.pop_back();
-    }
-    return false;
-  }
-
-  bool fits(ArrayRef<Split> splits, ArrayRef<int64_t> holder) {
-    for (auto [device, shard] : llvm::enumerate(holder)) {
-      int64_t expected = 0;
-      for (const Split &split : splits)
-        expected = expected * split.shards + mesh.memberIndex(split.axes, mesh.coordinates(device));
-      if (expected != shard)
-        return false;
-    }
-    return true;
+  /// True if the node that makes the tensor is asked for the same split of it.
+  bool isAsProduced(onnx::NodeOp reader, onnx::ShardingSpecAttr wanted) {
+    bool found = false;
+    for (Value input : reader.getInputs())
+      if (auto producer = input.getDefiningOp<onnx::NodeOp>())
+        forEachSpec(producer, [&](onnx::ShardingSpecAttr spec) { found |= spec == wanted; });
+    return found;
   }
 
   ModuleOp module;
   const Mesh &mesh;
   std::string configuration;
+  bool tells;
   std::map<std::string, std::string> placements;
 };
 
+/// Prime factors, ascending.
+SmallVector<int64_t> primeFactors(int64_t number) {
+  SmallVector<int64_t> factors;
+  for (int64_t prime = 2; number > 1; ++prime)
+    for (; number % prime == 0; number /= prime)
+      factors.push_back(prime);
+  return factors;
+}
+
 struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
   using DistReadDevicesBase::DistReadDevicesBase;
+
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    ModuleOp module = getOperation();
+    std::optional<Mesh> given = meshOf(module);
+    if (!given)
       return signalPassFailure();
+    std::string chosen = configuration;
+    if (chosen.empty() && !choose(module, *given, chosen))
+      return;
+    Reader reader(module, *given, chosen, /*tells=*/true);
+    reader.run();
+    reader.write();
+  }
+
+  std::optional<Mesh> meshOf(ModuleOp module) {
+    std::string why;
+    if (!mesh.empty()) {
+      std::optional<Mesh> parsed = Mesh::parse(mesh, &why);
+      if (!parsed)
+        module.emitError() << "cannot read mesh '" << mesh << "': " << why;
+      return parsed;
     }
-    Reader(getOperation(), mesh.getValue(), configuration).run();
+    if (MeshAttr attribute = getMesh(module))
+      return attribute.getValue();
+    module.emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    return std::nullopt;
+  }
+
+  /// The configuration named as the mesh, else the first for as many devices.
+  bool choose(ModuleOp module, const Mesh &given, std::string &chosen) {
+    int64_t devices = given.deviceCount();
+    SmallVector<std::pair<std::string, int64_t>> all = configurationsOf(module);
+    if (all.empty())
+      return false;
+    auto found = llvm::find(all, std::pair(toString(given), devices));
+    if (found == all.end())
+      found = llvm::find_if(all, [&](auto &entry) { return entry.second == devices; });
+    if (found == all.end()) {
+      module.emitWarning() << "the mesh has " << devices << " devices, but the model's device configuration '"
+                           << all.front().first << "' is for " << all.front().second
+                           << ": its splits are not used";
+      return false;
+    }
+    chosen = found->first;
+    return true;
   }
 };
 
 } // namespace
+
+std::optional<ConfiguredMesh> configuredMesh(ModuleOp module) {
+  SmallVector<std::pair<std::string, int64_t>> all = configurationsOf(module);
+  // Mesh::parse has the same bound.
+  if (all.empty() || all.front().second < 2 || all.front().second > (1 << 20))
+    return std::nullopt;
+  const auto &[name, devices] = all.front();
+  if (std::optional<Mesh> named = Mesh::parse(name); named && named->deviceCount() == devices)
+    return ConfiguredMesh{name, name};
+  SmallVector<int64_t> factors = primeFactors(devices);
+  // Few numbers of devices have many orders, and those are no grids of people.
+  unsigned orders = 24, best = ~0u;
+  std::string text;
+  do {
+    std::string candidate = "devices=";
+    for (auto [i, factor] : llvm::enumerate(factors))
+      candidate += (i ? "x" : "") + std::to_string(factor);
+    Reader reader(module, *Mesh::parse(candidate), name, /*tells=*/false);
+    reader.run();
+    if (reader.dropped < best) {
+      best = reader.dropped;
+      text = candidate;
+    }
+  } while (best > 0 && --orders > 0 && std::next_permutation(factors.begin(), factors.end()));
+  return ConfiguredMesh{text, name};
+}
+
 } // namespace weft::dist

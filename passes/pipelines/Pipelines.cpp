@@ -33,7 +33,13 @@ std::optional<Phase> weft::parsePhase(llvm::StringRef name) {
 /// knows it.
 static constexpr llvm::StringLiteral kBatchAxis = "dp";
 
+/// Without axes the program is the one device's already.
+static bool isDistributed(const PhaseOptions &options) { return !options.mesh.empty(); }
+
 static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
+  // Conversion drops what it has no words for.
+  if (isDistributed(options))
+    pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
   pm.addPass(onnx::createConvertOnnxToNn({options.bind}));
   buildRaiseIdioms(pm);
   // Folding first lets equal subgraphs of constants meet.
@@ -46,9 +52,6 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   // Casts at the border may meet casts of the model.
   pm.addPass(createCanonicalizerPass());
 }
-
-/// Without axes the program is the one device's already.
-static bool isDistributed(const PhaseOptions &options) { return !options.mesh.empty(); }
 
 static void buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
@@ -76,6 +79,9 @@ static void buildSharded(OpPassManager &pm, const PhaseOptions &options) {
     assign.sequenceParallel = options.sequenceParallel;
     pm.addNestedPass<func::FuncOp>(createAssignAxis(assign));
   }
+  // Reshards turn placements into types, of results that may still be partial.
+  if (options.recordPlacements)
+    pm.addPass(dist::createDistRecordPlacements());
   pm.addPass(dist::createDistInsertReshards());
   pm.addPass(dist::createDistVerifySpmd());
 }

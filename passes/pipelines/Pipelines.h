@@ -22,6 +22,9 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<bool> sequenceParallel{*this, "sequence-parallel",
                                 llvm::cl::desc("Also split norms and residuals between matrix products"),
                                 llvm::cl::init(false)};
+  Option<bool> recordPlacements{*this, "record-placements",
+                                llvm::cl::desc("Note the placements by name, for --dist-write-devices"),
+                                llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"), llvm::cl::init("f32")};
 };
 

@@ -38,6 +38,7 @@ inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
 inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
+inline constexpr llvm::StringLiteral kRecordedAttr = "dist.recorded";
 
 /// The mesh of the module around `op`, or null.
 MeshAttr getMesh(mlir::Operation *op);

@@ -58,6 +58,13 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<ModuleOp>(op) && isa<DictionaryAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.devices' must be a dictionary on a module";
+  if (name == kRecordedAttr) {
+    auto entries = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op) || !entries ||
+        !llvm::all_of(entries, [](NamedAttribute entry) { return isa<PlacementAttr>(entry.getValue()); }))
+      return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
+    return success();
+  }
   if (name == kClosedAttr || name == kReasonAttr)
     return success();
   if (name != kPlacementsAttr && name != kOperandsAttr)

@@ -15,7 +15,7 @@ def Dist_Dialect : Dialect {
   let summary = "Placements of values on a mesh, and the steps between them";
   let description = [{
     The rungs `sharded` and `local`. A module has one mesh, its attribute
-    `dist.mesh`. `dist.devices` on it holds the placements that a model file itself asks
+    `dist.mesh`. `dist.recorded` on it holds the placements that values were given, by name. `dist.devices` on it holds the placements that a model file itself asks
     for, per name, until `dist-place` reads them. While placements are being found they are attributes: `dist.placement` on
     arguments and results of a function, `dist.placements` (one entry a result)
     and optionally `dist.operands` (how the op reads its operands) on ops, all of

@@ -28,6 +28,11 @@ int64_t arenaBytes(mlir::ModuleOp module);
 bool copyWeights(mlir::ModuleOp module, const std::string &modelDirectory, const std::string &path,
                  std::string &error);
 
+/// Writes `model`, at the rung `import`, into the file `path` with the placements
+/// that `sharded` recorded as its first device configuration.
+bool writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath, llvm::StringRef path,
+                  std::string &error);
+
 } // namespace weft::driver
 
 #endif // WEFT_DRIVER_DRIVER_H

@@ -18,7 +18,7 @@ enum class Explain { No, Text, Json };
 struct Options {
   std::string model, output = "a.out", bind, mesh, place, precision = "f32", sequenceParallel = "auto";
   Phase until = Phase::Executable;
-  std::string dumpDirectory;
+  std::string dumpDirectory, writeDevices;
   Explain explain = Explain::No;
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
   int64_t memoryLimit = 0; // bytes a rank; 0 = none

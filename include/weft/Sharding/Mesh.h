@@ -53,6 +53,9 @@ struct Mesh {
   bool operator==(const Mesh &other) const { return axes == other.axes; }
 };
 
+/// As `Mesh::parse` reads it: `dp=4x2,tp=2`.
+std::string toString(const Mesh &mesh);
+
 /// `"dp","tp"`.
 void printAxes(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, llvm::raw_ostream &os);
 

@@ -1,0 +1,82 @@
+// Writes the placements of a program into its model as device configurations.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Driver/Driver.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/onnx/IR/Onnx.h"
+#include "passes/dist/Passes.h"
+#include "python_free_frontend/exporter/Exporter.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+
+static SmallString<256> folderOf(StringRef path) {
+  SmallString<256> folder(path);
+  llvm::sys::fs::make_absolute(folder);
+  llvm::sys::path::remove_filename(folder);
+  return folder;
+}
+
+/// The name of a tensor whose bytes are in another file, or nothing.
+static std::optional<std::string> someExternalTensor(ModuleOp model) {
+  std::optional<std::string> found;
+  model.walk([&](onnx::InitializerOp weight) {
+    StringAttr location = weight.getValue().getLocation();
+    if (!location || location.getValue() != "EXTERNAL")
+      return WalkResult::advance();
+    StringAttr name = weight.getValue().getName();
+    found = name ? name.getValue().str() : "";
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+/// The executable refers to weights in `modelPath`, and external data is found
+/// beside the file that names it.
+static bool checkPath(ModuleOp model, StringRef modelPath, StringRef path, std::string &error) {
+  if (llvm::sys::fs::equivalent(modelPath, path)) {
+    error = ("--write-devices '" + path + "' is the model itself; name another file").str();
+    return false;
+  }
+  std::optional<std::string> external = someExternalTensor(model);
+  if (external && !llvm::sys::fs::equivalent(folderOf(modelPath), folderOf(path))) {
+    error = ("--write-devices '" + path + "': tensor '" + *external + "' is in a file beside '" + modelPath +
+             "'; write into that folder")
+                .str();
+    return false;
+  }
+  return true;
+}
+
+bool weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef modelPath, StringRef path,
+                                std::string &error) {
+  if (!checkPath(model, modelPath, path, error))
+    return false;
+  model->setAttr(dist::kMeshAttr, dist::getMesh(sharded));
+  model->setAttr(dist::kRecordedAttr, sharded->getAttr(dist::kRecordedAttr));
+  PassManager pm(model.getContext());
+  pm.addPass(dist::createDistWriteDevices());
+  // Renamed when complete: nobody reads half a model.
+  std::string partial = (path + ".part").str();
+  std::error_code code;
+  llvm::raw_fd_ostream out(partial, code);
+  if (code) {
+    error = "cannot write '" + partial + "': " + code.message();
+    return false;
+  }
+  bool written = succeeded(pm.run(model)) && succeeded(onnx::exportModel(model, out));
+  out.close();
+  code = out.error();
+  out.clear_error();
+  if (written && !code)
+    code = llvm::sys::fs::rename(partial, path);
+  if (written && !code)
+    return true;
+  (void)llvm::sys::fs::remove(partial);
+  error = "cannot write '" + path.str() + "'" + (code ? ": " + code.message() : "");
+  return false;
+}

@@ -1,0 +1,44 @@
+// How a model file says splits, and how placements on mesh axes do: one as the other.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_DIST_DEVICESPECS_H
+#define WEFT_PASSES_DIST_DEVICESPECS_H
+
+#include "dialects/onnx/IR/Onnx.h"
+#include "weft/Sharding/Placement.h"
+
+#include <optional>
+#include <string>
+
+namespace weft::dist {
+
+/// ONNX (IR 11) numbers the shards of a tensor in row-major order over its split
+/// factors and says which device holds which; a placement names mesh axes. The
+/// spec as `dist-place` writes placements, `dim0:dp,dim1:3*tp`: the axes under
+/// which every device holds the shard that the file gives it. Nothing, and why,
+/// if there are none.
+std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh, std::string &why);
+
+/// The other way. Null, and why, for what the format or `placementText` cannot say.
+onnx::ShardingSpecAttr shardingSpec(mlir::MLIRContext *context, llvm::StringRef tensor, const Placement &placement,
+                                    const Mesh &mesh, std::string &why);
+
+/// The name in the file of a value that nodes read: of an input or a weight. Empty
+/// for outputs of nodes.
+llvm::StringRef stateOrInputName(mlir::Value value);
+
+/// The name under which later rungs know `node`, if its one output is a tensor.
+llvm::StringRef placeableName(onnx::NodeOp node);
+
+/// The mesh that the model asks for with its first device configuration: its name
+/// if that reads as a mesh of so many devices, as in files that
+/// `dist-write-devices` makes; else prime factors of the number of devices, as
+/// sub-axes of `devices` in the order that keeps most of what is asked. Nothing
+/// if there is no configuration of more than one device.
+struct ConfiguredMesh {
+  std::string mesh, configuration;
+};
+std::optional<ConfiguredMesh> configuredMesh(mlir::ModuleOp module);
+
+} // namespace weft::dist
+
+#endif // WEFT_PASSES_DIST_DEVICESPECS_H
