@@ -64,12 +64,14 @@ def Nn_SourceAttr : AttrDef<Nn_Dialect, "Source"> {
 }
 
 // The lists name those interface methods with a default that the op overrides:
-// of KernelOpInterface in NnKernels*.cpp, of ShardableOpInterface in Nn<Family>.cpp.
+// of KernelOpInterface in NnKernels*.cpp, of ShardableOpInterface in Nn<Family>.cpp, of
+// DifferentiableOpInterface in NnGradient*.cpp.
 class Nn_Op<string mnemonic, list<Trait> traits = [], list<string> kernelMethods = ["getParallelDims"],
-            list<string> shardMethods = []>
+            list<string> shardMethods = [], list<string> gradientMethods = ["buildGradient"]>
     : Op<Nn_Dialect, mnemonic, !listconcat([Pure,
         DeclareOpInterfaceMethods<ShardableOpInterface, shardMethods>,
         DeclareOpInterfaceMethods<ReferenceOpInterface>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface, gradientMethods>,
         DeclareOpInterfaceMethods<KernelOpInterface, kernelMethods>], traits)>;
 
 #endif // WEFT_DIALECTS_NN_NNDIALECT_TD

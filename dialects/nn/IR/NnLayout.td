@@ -8,7 +8,7 @@ include "dialects/nn/IR/NnDialect.td"
 
 def Nn_ConstantOp : Nn_Op<"constant",
     [ConstantLike],
-    shardMethods = ["localizeAttributes", "getFlopsPerPoint"]> {
+    shardMethods = ["localizeAttributes", "getFlopsPerPoint"], gradientMethods = []> {
   let summary = "a tensor known at compile time";
   let description = [{
     For small values: weights are state. A splat may be split along any dim;
@@ -29,7 +29,7 @@ def Nn_ConstantOp : Nn_Op<"constant",
   let hasVerifier = 1;
 }
 
-def Nn_IotaOp : Nn_Op<"iota", shardMethods = ["getFlopsPerPoint"]> {
+def Nn_IotaOp : Nn_Op<"iota", shardMethods = ["getFlopsPerPoint"], gradientMethods = []> {
   let summary = "0, 1, 2, ... along the only dim";
   let description = [{ Shape: one dim. Example: `%0 = nn.iota : tensor<8xi64>` }];
   let results = (outs Nn_Tensor:$result);

@@ -115,4 +115,28 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   ];
 }
 
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    The gradient of an op, as ops. Only floats carry gradients; what is piecewise
+    constant (rounding, comparisons, indices) has gradient zero and succeeds.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Emits the ops that compute, of a scalar loss, the gradients with respect to the
+      op's operands from those with respect to its results.
+      `resultGradients` has one value a result, null where it is zero; at least one is
+      not null. `wanted` tells for each operand whether its gradient is asked for;
+      nothing is emitted for the others. Sets `operandGradients[i]`, of the operand's
+      type, for wanted operands; null stays where the gradient is zero.
+      Fails without emitting if the op has no gradient.
+      Matmul `c = a b`: `da = dc b^T`, `db = a^T dc`.
+    }], "::llvm::LogicalResult", "buildGradient",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGradients,
+           "::llvm::ArrayRef<bool>":$wanted,
+           "::llvm::MutableArrayRef<::mlir::Value>":$operandGradients),
+      [{}], [{ return ::llvm::failure(); }]>,
+  ];
+}
+
 #endif // WEFT_INTERFACES_OPINTERFACES_TD
