@@ -75,6 +75,14 @@ Status RankContext::allocate(uint64_t bytes) {
   return {};
 }
 
+void RankContext::touchArena() {
+  constexpr uint64_t kPage = 4096;
+  for (uint64_t at = 0; at < totalBytes; at += kPage) {
+    volatile char *byte = arena + at;
+    *byte = *byte;
+  }
+}
+
 Status RankContext::prepare() {
   const ProgramView &p = shared.program;
   WEFT_TRY(groups.createAll(p, position));

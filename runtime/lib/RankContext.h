@@ -51,6 +51,9 @@ public:
   const ShardMap &map(Id placement);
   std::vector<uint64_t> &scalars() { return values; }
 
+  /// Makes every page of the arena resident, so that measured memory is whole.
+  void touchArena();
+
   uint64_t arenaBytes() const { return totalBytes; }
   uint64_t scratchBytes() const { return totalBytes - planBytes; }
   unsigned numThreads() const;

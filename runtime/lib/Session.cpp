@@ -145,15 +145,13 @@ void closeSession(weft_session *session) {
 
 Status weft::runtime::findProgram(const ProgramView &p, const char *name,
                                   uint32_t &index) {
-  std::string known;
-  for (uint32_t i = 0; i < p.Programs().size(); ++i) {
-    std::string_view found = p.string(p.Programs()[i].name);
-    if (found == name) {
-      index = i;
+  for (index = 0; index < p.Programs().size(); ++index)
+    if (p.string(p.Programs()[index].name) == name)
       return {};
-    }
-    known += (known.empty() ? "'" : ", '") + std::string(found) + "'";
-  }
+  std::string known; // the common way must not allocate
+  for (const Program &entry : p.Programs())
+    known += (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) +
+             "'";
   return Status::user(std::string("there is no program '") + name +
                       "'; there is " + known);
 }

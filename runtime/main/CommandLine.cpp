@@ -18,16 +18,16 @@ bool parseNumber(const std::string &text, double &value) {
   return !text.empty() && *end == 0 && value >= 0;
 }
 
-Status addFile(const std::string &flag, const std::string &text,
-               CommandLine::Files &files) {
+} // namespace
+
+Status weft::runtime::addFile(const std::string &flag, const std::string &text,
+                              CommandLine::Files &files) {
   size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
     return usage(flag + " wants NAME=FILE.npy, not '" + text + "'");
   files.emplace_back(text.substr(0, at), text.substr(at + 1));
   return {};
 }
-
-} // namespace
 
 Status
 weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
@@ -78,14 +78,17 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
     double number = 0;
     bool numeric = flag == "-n" || flag == "--rtol" || flag == "--atol" ||
                    flag == "--timeout" || flag == "--threads-per-rank";
-    if (!text && !files && !numeric)
+    bool training = isTrainingFlag(flag);
+    if (!text && !files && !numeric && !training)
       return usage("there is no flag '" + flag + "'");
     if (!attached) {
       if (i + 1 == arguments.size())
         return usage(flag + " wants a value");
       value = arguments[++i];
     }
-    if (text) {
+    if (training) {
+      WEFT_TRY(parseTrainingFlag(flag, value, result.training));
+    } else if (text) {
       *text = value;
     } else if (files) {
       Status status = addFile(flag, value, *files);
@@ -112,7 +115,7 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
   }
   if (!result.comm.empty() && result.comm != "inproc" && result.comm != "mpi")
     return usage("--comm is inproc or mpi, not '" + result.comm + "'");
-  return {};
+  return checkTrainingFlags(result);
 }
 
 std::string weft::runtime::helpText(const std::string &name, bool positional) {
@@ -154,7 +157,8 @@ What it runs:
                         (open in ui.perfetto.dev)
   --info, --dump        describe the program; print all of its commands
   --help
-
+)" + std::string(trainingHelp()) +
+         R"(
 Exit codes: 0 ok, 1 user error or mismatch, 2 usage, 3 a rank failed, 4 hang,
 5 does not fit in memory, 70 a bug of Weft.
 )";

@@ -4,6 +4,7 @@
 #define WEFT_RUNTIME_MAIN_COMMANDLINE_H
 
 #include "weft/runtime/Status.h"
+#include "weft/runtime/Training.h"
 
 #include <string>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace weft::runtime {
 
 struct CommandLine {
-  using Files = std::vector<std::pair<std::string, std::string>>;
+  using Files = TrainingOptions::Files;
 
   std::string executable; // weft-run only: OUT
   long ranks = 0;         // -n; 0 = the program's
@@ -26,12 +27,25 @@ struct CommandLine {
   bool bench = false, benchJson = false;
   bool help = false, info = false, dump = false, countRanks = false;
   std::string inject; // RANK:COMMAND[:stall]
+  TrainingOptions training;
 };
 
 /// Parses `arguments` (without the program's name). `positional`: the first
 /// argument without dashes is the executable.
 Status parseCommandLine(const std::vector<std::string> &arguments,
                         bool positional, CommandLine &result);
+
+/// Splits NAME=FILE.
+Status addFile(const std::string &flag, const std::string &text,
+               CommandLine::Files &files);
+
+/// The flags of training, all of which take a value.
+bool isTrainingFlag(const std::string &flag);
+Status parseTrainingFlag(const std::string &flag, const std::string &value,
+                         TrainingOptions &options);
+/// Whether the flags make sense together.
+Status checkTrainingFlags(const CommandLine &options);
+const char *trainingHelp();
 
 /// The text of --help. `name` is how the program was called.
 std::string helpText(const std::string &name, bool positional);

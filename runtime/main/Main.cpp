@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "../lib/Interrupt.h"
+
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,25 +65,19 @@ public:
       : options(options), p(program), speaks(speaks) {}
 
   Status run() {
+    if (options.training.wanted)
+      return runTraining();
     WEFT_TRY(chooseProgram());
     WEFT_TRY(checkNames());
     WEFT_TRY(open());
+    WEFT_TRY(loadState());
     WEFT_TRY(bindInputs());
     if (options.bench)
       WEFT_TRY(bench(session, p, programName.c_str(), options, speaks));
     else
       WEFT_TRY(runOnce());
     WEFT_TRY(giveOutputs());
-    if (!options.trace.empty()) {
-      WEFT_TRY(call([&](weft_status *s) {
-        std::string path = options.trace;
-        if (weft_first_local_rank(session) != 0)
-          path += "." + std::to_string(weft_first_local_rank(session));
-        return weft_write_trace(session, path.c_str(), s);
-      }));
-      say(speaks, "wrote the trace to %s", options.trace.c_str());
-    }
-    return {};
+    return writeTrace();
   }
 
   weft_session *session = nullptr;
@@ -88,6 +85,39 @@ public:
 private:
   template <typename Call> Status call(Call function) {
     return checked(function);
+  }
+
+  /// Training, evaluation and generation: the programs that --train makes.
+  Status runTraining() {
+    WEFT_TRY(chooseProgram());
+    for (const auto &[name, path] : options.inputs) {
+      bool known = false;
+      for (const Program &entry : p.Programs())
+        known |= find(entry.inputs, name) != nullptr;
+      if (!known)
+        return {StatusCode::Usage, "no program has an input '" + name + "'"};
+    }
+    interrupt.emplace(speaks); // before there are other threads
+    WEFT_TRY(open());
+    TrainingOptions training = options.training;
+    training.inputs = options.inputs;
+    training.interrupt = &*interrupt;
+    training.baseMemory = peakMemory();
+    WEFT_TRY(train(session, training, speaks));
+    return writeTrace();
+  }
+
+  Status writeTrace() {
+    if (options.trace.empty())
+      return {};
+    WEFT_TRY(call([&](weft_status *s) {
+      std::string path = options.trace;
+      if (weft_first_local_rank(session) != 0)
+        path += "." + std::to_string(weft_first_local_rank(session));
+      return weft_write_trace(session, path.c_str(), s);
+    }));
+    say(speaks, "wrote the trace to %s", options.trace.c_str());
+    return {};
   }
 
   Status chooseProgram() {
@@ -181,7 +211,11 @@ private:
         static_cast<long long>(weft_num_ranks(session)), options.comm.c_str(),
         statistics.threads_per_rank, double(statistics.arena_bytes) / (1 << 20),
         now() - start);
-    start = now();
+    return {};
+  }
+
+  Status loadState() {
+    double start = now();
     WEFT_TRY(call([&](weft_status *s) { return weft_load_state(session, s); }));
     if (!p.States().empty())
       say(speaks, "loaded %zu tensors of state (%.2f s)", p.States().size(),
@@ -248,6 +282,7 @@ private:
   bool speaks;
   const Program *program = nullptr;
   std::string programName;
+  std::optional<Interrupt> interrupt;
 };
 
 /// Launchers may crash on an aborted job, so the first failing process leaves

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,12 +44,54 @@ int codeLeftIn(const char *path) {
   return code;
 }
 
+/// SIGINT and SIGTERM, which training answers after the running step. mpirun
+/// would end the ranks within a second, but passes SIGUSR1 on; so it is shielded
+/// from the terminal by a process group of its own, and told what to do here.
+class PoliteStop {
+public:
+  explicit PoliteStop(bool wanted) : wanted(wanted) {
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    if (wanted)
+      sigprocmask(SIG_BLOCK, &signals, &before);
+  }
+  ~PoliteStop() {
+    if (wanted)
+      sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  /// In the child, which becomes mpirun.
+  void shield() const {
+    if (!wanted)
+      return;
+    setpgid(0, 0);
+    // A process group in the background must not read from the terminal.
+    int null = ::open("/dev/null", O_RDONLY);
+    if (null >= 0)
+      dup2(null, STDIN_FILENO);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  /// In the parent, now and then.
+  void passOn(pid_t child) {
+    timespec now{};
+    if (wanted && sigtimedwait(&signals, nullptr, &now) > 0)
+      kill(child, asked++ == 0 ? SIGUSR1 : SIGTERM);
+  }
+
+private:
+  bool wanted;
+  sigset_t signals, before;
+  int asked = 0;
+};
+
 /// Waits for mpirun. Open MPI 4.1's mpirun hangs now and then (2 of 12 runs)
 /// while it ends a failed job, so it gets a few seconds after a rank failed.
-int waitForLauncher(pid_t child, const char *path, int &left) {
+int waitForLauncher(pid_t child, const char *path, PoliteStop &stop,
+                    int &left) {
   int result = 0;
   for (int sinceFailure = 0; waitpid(child, &result, WNOHANG) == 0;) {
     usleep(20 * 1000);
+    stop.passOn(child);
     left = left != 0 ? left : codeLeftIn(path);
     if (left == 0)
       continue;
@@ -62,7 +105,7 @@ int waitForLauncher(pid_t child, const char *path, int &left) {
 }
 
 /// Runs mpirun and gives its end one of our exit codes.
-int launch(char *const *command) {
+int launch(char *const *command, bool training) {
   char path[] = "/tmp/weft-status-XXXXXX";
   int descriptor = mkstemp(path);
   if (descriptor < 0)
@@ -70,13 +113,15 @@ int launch(char *const *command) {
                 StatusCode::UserError);
   close(descriptor);
   setenv("WEFT_STATUS_FILE", path, 1);
+  PoliteStop stop(training);
   pid_t child = fork();
   if (child == 0) {
+    stop.shield();
     execvp(command[0], command);
     _exit(127);
   }
   int left = 0;
-  int result = child < 0 ? 0 : waitForLauncher(child, path, left);
+  int result = child < 0 ? 0 : waitForLauncher(child, path, stop, left);
   unlink(path);
   if (child < 0)
     return fail(std::string("mpirun cannot be started: ") +
@@ -146,7 +191,7 @@ int main(int argc, char **argv) {
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
   if (command[0] == "mpirun")
-    return launch(pointers.data());
+    return launch(pointers.data(), options.training.wanted);
   execvp(pointers[0], pointers.data());
   return fail("'" + command[0] + "' cannot be run: " + std::strerror(errno),
               StatusCode::UserError);

@@ -1,0 +1,65 @@
+// The training loop: steps over data, evaluation, checkpoints, generation.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_TRAINING_H
+#define WEFT_RUNTIME_TRAINING_H
+
+#include "weft/runtime/Runtime.h"
+#include "weft/runtime/Status.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft::runtime {
+
+class Interrupt;
+
+/// How a GPT goes on with a prompt.
+struct GenerationOptions {
+  bool wanted = false;
+  std::string prompt; // text for byte tokens, else ids: 1,2,3
+  int64_t tokens = 100;
+  int64_t topK = 0;       // 0 = of all tokens
+  double temperature = 0; // 0 = greedy, unless topK is given, then 1
+  uint64_t seed = 0;
+};
+
+struct TrainingOptions {
+  using Files = std::vector<std::pair<std::string, std::string>>;
+
+  bool wanted = false; // any flag of training was given
+  /// Steps in all, those before a checkpoint that is resumed included.
+  int64_t steps = 0;
+  Files data, evalData; // NAME=FILE.npy
+  std::string dataTokens, evalDataTokens;
+  bool shuffleGiven = false, shuffle = false;
+  uint64_t shuffleSeed = 0;
+  std::string log;
+  int64_t evalEvery = 0; // 0 = once, at the end
+  std::string save, resume;
+  int64_t saveEvery = 0; // 0 = once, at the end
+  GenerationOptions generation;
+
+  // Not of the command line.
+  Files inputs;          // values that stay, for every program with that input
+  double baseMemory = 0; // peak of this process before the arena is touched
+  Interrupt *interrupt = nullptr;
+  /// Called when step `step` is done and logged; for tests.
+  std::function<void(int64_t step)> onStep;
+};
+
+/// Peak resident memory of this process in bytes; 0 = not known.
+double peakMemory();
+
+/// Loads the state of an open session and does what `options` ask for. Step k
+/// takes the samples at positions [k * B, (k + 1) * B), B being the batch of
+/// program "step"; position p is sample p modulo the number of samples, or what
+/// the shuffle of epoch p / samples puts there. `speaks`: this process prints.
+/// Collective. A loss that is no longer finite is a UserError.
+Status train(weft_session *session, const TrainingOptions &options,
+             bool speaks);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_TRAINING_H

@@ -1,0 +1,54 @@
+// Exchanges small tables of numbers among processes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Processes.h"
+
+#include <algorithm>
+
+using namespace weft::runtime;
+
+Processes::~Processes() {
+  if (group)
+    vtable->destroy_group(group);
+}
+
+Status Processes::open(weft_session &session, size_t capacity) {
+  const CommBackend &comm = session.shared.comm;
+  stride = capacity;
+  if (!comm.everyRankIsLocal) {
+    vtable = comm.vtable;
+    number = vtable->num_processes(comm.backend);
+    self = session.firstRank;
+    std::vector<int64_t> ranks(static_cast<size_t>(number));
+    for (int64_t i = 0; i < number; ++i)
+      ranks[size_t(i)] = i;
+    WEFT_TRY(commCall([&](weft_status *status) {
+      return vtable->create_group(comm.backend, kNone, ranks.data(), number,
+                                  self, &group, status);
+    }));
+  }
+  storage.assign(size_t(number) * capacity, 0);
+  sends.resize(size_t(number));
+  staging.resize(size_t(number));
+  received.resize(size_t(number));
+  return {};
+}
+
+Status Processes::exchange(const double *values, size_t size) {
+  std::copy(values, values + size, storage.data() + size_t(self) * stride);
+  if (number == 1)
+    return {};
+  for (size_t i = 0; i < size_t(number); ++i) {
+    sends[i] = {storage.data() + size_t(self) * stride, size * sizeof(double)};
+    staging[i] = {storage.data() + i * stride, size * sizeof(double)};
+  }
+  WEFT_TRY(commCall([&](weft_status *status) {
+    return vtable->exchange_begin(group, sends.data(), staging.data(),
+                                  received.data(), status);
+  }));
+  for (size_t i = 0; i < size_t(number); ++i)
+    if (received[i] != staging[i].data && int64_t(i) != self)
+      std::copy_n(static_cast<const double *>(received[i]), size,
+                  storage.data() + i * stride);
+  return commCall(
+      [&](weft_status *status) { return vtable->exchange_end(group, status); });
+}

@@ -1,0 +1,348 @@
+// The loop over steps and what happens between them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/runtime/Training.h"
+
+#include "BatchFeed.h"
+#include "Convert.h"
+#include "Generation.h"
+#include "Interrupt.h"
+#include "TrainingLog.h"
+
+#include "weft/runtime/Checkpoint.h"
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// A scalar output that some stage's ranks hold, all alike.
+struct ScalarOutput {
+  const Port *port = nullptr;
+
+  /// Whether a rank of this process holds it; then its value.
+  bool read(weft_session &session, double &value) const {
+    for (std::unique_ptr<RankContext> &rank : session.ranks) {
+      if (!port || !rank->holds(port->stage))
+        continue;
+      convertElements(port->dtype, rank->buffer(port->buffer), DType::F64,
+                      &value, 1);
+      return true;
+    }
+    return false;
+  }
+};
+
+/// What the processes tell each other after every run.
+struct Report {
+  static constexpr size_t kValues = 3;
+  double has[kValues], value[kValues]; // scalar outputs
+  double stop, seconds, communication, memory, counted;
+};
+constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
+
+class Trainer {
+public:
+  Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
+      : session(session), options(options), p(session.view()),
+        roles(findRoles()), log(speaks, !roles.tokens.empty()),
+        steps(session, "step", roles), evaluation(session, "eval", roles),
+        generator(session) {}
+
+  Status run() {
+    WEFT_TRY(prepare());
+    WEFT_TRY(loadState());
+    WEFT_TRY(trainSteps());
+    if (evaluates && !evaluated) {
+      StepRecord record;
+      WEFT_TRY(evaluate(record));
+      log.note("eval_loss %.9g over %.0f elements", record.evaluationLoss,
+               record.evaluationElements);
+    }
+    reportMemory();
+    if (!options.generation.wanted)
+      return {};
+    std::string text;
+    WEFT_TRY(generator.run(text));
+    log.text(text);
+    return {};
+  }
+
+private:
+  BatchFeed::Roles findRoles() const {
+    BatchFeed::Roles found;
+    found.tokens = metadataOf(p, "train.tokens");
+    found.labels = metadataOf(p, "train.labels");
+    std::string loss = metadataOf(p, "train.loss");
+    size_t at = loss.find("ignore=");
+    if (at != std::string::npos)
+      found.ignored = std::atoll(loss.c_str() + at + 7);
+    std::string logits = metadataOf(p, "generate.logits");
+    for (const Program &program : p.Programs())
+      for (const Port &port : p.Ports().slice(program.outputs))
+        if (!logits.empty() && p.string(port.name) == logits &&
+            port.shape.count > 0)
+          found.vocabulary = p.ints(port.shape)[port.shape.count - 1];
+    return found;
+  }
+
+  /// Everything that can be wrong with the command line, before slow things.
+  Status prepare() {
+    WEFT_TRY(processes.open(session, kReportSize));
+    trains = options.steps > 0;
+    evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
+    if (trains) {
+      WEFT_TRY(feed(steps, options.data, options.dataTokens));
+      WEFT_TRY(findScalar("step", "loss", outputs[0]));
+      WEFT_TRY(findScalar("step", "grad_norm", outputs[1]));
+      WEFT_TRY(findScalar("step", "lr", outputs[2]));
+    }
+    if (evaluates) {
+      WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
+      WEFT_TRY(findScalar("eval", "loss", evalLoss));
+      if (!evaluation.canFillUp() && evaluation.samples() < evaluation.batch())
+        return Status::user(
+            "the data for --eval-every has " +
+            std::to_string(evaluation.samples()) + " samples, but a batch is " +
+            std::to_string(evaluation.batch()) +
+            " and cannot be filled up, as no labels say what does not count");
+    }
+    if (options.generation.wanted)
+      WEFT_TRY(generator.prepare(options.generation,
+                                 steps.holdsByteTokens() ||
+                                     evaluation.holdsByteTokens(),
+                                 options.inputs));
+    return {};
+  }
+
+  /// Constants first, then files.
+  Status feed(BatchFeed &target, const TrainingOptions::Files &arrays,
+              const std::string &tokens) {
+    for (const auto &entry : options.inputs)
+      target.addConstant(entry.first);
+    if (!tokens.empty())
+      WEFT_TRY(target.addTokens(tokens));
+    for (const auto &entry : arrays)
+      WEFT_TRY(target.addArray(entry.first, entry.second));
+    return target.finish();
+  }
+
+  Status findScalar(const char *program, const char *name,
+                    ScalarOutput &output) {
+    uint32_t index = 0;
+    WEFT_TRY(findProgram(p, program, index));
+    for (const Port &port : p.Ports().slice(p.Programs()[index].outputs))
+      if (p.string(port.name) == name && port.shape.count == 0)
+        output.port = &port;
+    if (!output.port)
+      return Status::internal(std::string("program '") + program +
+                              "' has no scalar output '" + name + "'");
+    return {};
+  }
+
+  Status loadState() {
+    WEFT_TRY(session.onRanks<touch>());
+      WEFT_TRY(commCall(
+          [&](weft_status *s) { return weft_load_state(&session, s); }));
+    WEFT_TRY(chooseOrder());
+    for (const auto &[name, path] : options.inputs)
+      for (const Program &program : p.Programs())
+        for (const Port &port : p.Ports().slice(program.inputs))
+          if (p.string(port.name) == name)
+            WEFT_TRY(commCall([&, name = name, path = path](weft_status *s) {
+              return weft_set_input_file(
+                  &session, std::string(p.string(program.name)).c_str(),
+                  name.c_str(), path.c_str(), s);
+            }));
+    if (!options.log.empty())
+      WEFT_TRY(log.openFile(options.log, !options.resume.empty()));
+    return {};
+  }
+
+  static void touch(weft_session &, RankContext &rank) {
+    rank.touchArena();
+    rank.status = {};
+  }
+
+  Status chooseOrder() {
+    if (options.shuffle && trains)
+      steps.shuffle(options.shuffleSeed);
+    return {};
+  }
+
+  Status trainSteps() {
+    if (!trains)
+      return {};
+    if (info.step >= options.steps) {
+      log.note("all %lld steps are done",
+               static_cast<long long>(options.steps));
+      return {};
+    }
+    steps.start(info.samples);
+    bool stop = false;
+    while (info.step < options.steps && !stop) {
+      StepRecord record;
+      WEFT_TRY(oneStep(record, stop));
+      bool last = stop || info.step == options.steps;
+      if (evaluates &&
+          (options.evalEvery > 0 ? info.step % options.evalEvery == 0
+                                 : last && !stop))
+        WEFT_TRY(evaluate(record));
+      log.step(record);
+      if (options.onStep)
+        options.onStep(record.step);
+      if (!std::isfinite(record.loss))
+        return spoiled(record);
+    }
+    if (stop && info.step < options.steps)
+      log.note("stopped after %lld of %lld steps",
+               static_cast<long long>(info.step),
+               static_cast<long long>(options.steps));
+    return {};
+  }
+
+  Status oneStep(StepRecord &record, bool &stop) {
+    Clock::time_point start = Clock::now();
+    WEFT_TRY(steps.take());
+    int64_t next = info.samples + steps.batch();
+    if (info.step + 1 < options.steps)
+      steps.start(next);
+    weft_statistics before, after;
+    weft_get_statistics(&session, &before);
+    WEFT_TRY(runProgram("step"));
+    weft_get_statistics(&session, &after);
+    Report mine{};
+    for (size_t i = 0; i < Report::kValues; ++i)
+      mine.has[i] = outputs[i].read(session, mine.value[i]);
+    mine.stop = options.interrupt && options.interrupt->requested();
+    mine.seconds = secondsSince(start);
+    mine.communication =
+        (after.communication_seconds - before.communication_seconds) /
+        std::max(1e-12, after.run_seconds - before.run_seconds);
+    mine.memory = memory.peak();
+    mine.memory =
+        mine.memory > options.baseMemory
+            ? (mine.memory - options.baseMemory) / double(session.ranks.size())
+            : 0;
+    Report all{};
+    WEFT_TRY(agree(mine, all));
+    stop = all.stop != 0;
+    record.step = info.step;
+    record.steps = options.steps;
+    record.loss = all.value[0];
+    record.gradientNorm = all.value[1];
+    record.rate = all.value[2];
+    record.seconds = all.seconds;
+    record.tokens = double(steps.elementsPerBatch());
+    record.communicationShare = all.communication;
+    record.memoryBytes = peakBytes = all.memory;
+    record.predictedBytes = double(after.arena_bytes);
+    record.epoch = info.samples / steps.samples();
+    info.step += 1;
+    info.samples = next;
+    return {};
+  }
+
+  Status runProgram(const char *name) {
+    return commCall(
+        [&](weft_status *s) { return weft_run(&session, name, s); });
+  }
+
+  /// The first process that holds a value tells it; counts add up; of the rest
+  /// the largest counts.
+  Status agree(const Report &mine, Report &all) {
+    static_assert(sizeof(Report) % sizeof(double) == 0, "a table of doubles");
+    WEFT_TRY(processes.exchange(reinterpret_cast<const double *>(&mine),
+                                kReportSize));
+    for (int64_t i = 0; i < processes.count(); ++i) {
+      Report other;
+      std::memcpy(&other, processes.of(i), sizeof other);
+      for (size_t j = 0; j < Report::kValues; ++j)
+        if (other.has[j] != 0 && all.has[j] == 0) {
+          all.has[j] = 1;
+          all.value[j] = other.value[j];
+        }
+      all.stop = std::max(all.stop, other.stop);
+      all.seconds = std::max(all.seconds, other.seconds);
+      all.communication = std::max(all.communication, other.communication);
+      all.memory = std::max(all.memory, other.memory);
+      all.counted += other.counted;
+    }
+    return {};
+  }
+
+  /// The mean over all elements that count, whatever the batches.
+  Status evaluate(StepRecord &record) {
+    int64_t batch = evaluation.batch(), samples = evaluation.samples();
+    int64_t end = evaluation.canFillUp() ? samples : samples / batch * batch;
+    double total = 0, elements = 0;
+    evaluation.start(0, end);
+    for (int64_t at = 0; at < end; at += batch) {
+      WEFT_TRY(evaluation.take());
+      Report mine{}, all{};
+      mine.counted = evaluation.countedHere();
+      if (at + batch < end)
+        evaluation.start(at + batch, end);
+      WEFT_TRY(runProgram("eval"));
+      mine.has[0] = evalLoss.read(session, mine.value[0]);
+      WEFT_TRY(agree(mine, all));
+      double counted = evaluation.countsLabels() ? all.counted : double(batch);
+      if (counted == 0)
+        continue;
+      total += all.value[0] * counted;
+      elements += counted;
+    }
+    record.evaluated = evaluated = true;
+    record.evaluationLoss = total / elements;
+    record.evaluationElements = elements;
+    return {};
+  }
+
+  Status spoiled(const StepRecord &record) {
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers,
+                  "step %lld: the loss is %g (grad_norm %g, lr %g)",
+                  static_cast<long long>(record.step), record.loss,
+                  record.gradientNorm, record.rate);
+    std::string text = numbers;
+    text += "; the parameters are spoiled. Lower lr, clip gradients (clip=1), "
+            "or compute in fp32";
+    return Status::user(text);
+  }
+
+  void reportMemory() {
+    if (peakBytes == 0)
+      return;
+    weft_statistics statistics;
+    weft_get_statistics(&session, &statistics);
+    constexpr double kMebibyte = 1 << 20;
+    log.note("memory a rank: peak %.1f MiB measured (VmHWM, less %.1f MiB of "
+             "the process before the arena), %.1f MiB predicted",
+             peakBytes / kMebibyte, options.baseMemory / kMebibyte,
+             double(statistics.arena_bytes) / kMebibyte);
+  }
+
+  weft_session &session;
+  const TrainingOptions &options;
+  const ProgramView &p;
+  BatchFeed::Roles roles;
+  TrainingLog log;
+  MemoryMeter memory;
+  Processes processes;
+  BatchFeed steps, evaluation;
+  Generator generator;
+  CheckpointInfo info;
+  ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
+  bool trains = false, evaluates = false, evaluated = false;
+  double peakBytes = 0;
+};
+
+} // namespace
+
+double weft::runtime::peakMemory() { return MemoryMeter().peak(); }
+
+Status weft::runtime::train(weft_session *session,
+                            const TrainingOptions &options, bool speaks) {
+  return Trainer(*session, options, speaks).run();
+}

@@ -1,0 +1,160 @@
+// Prints steps for people and as JSON.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TrainingLog.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+constexpr double kSecondsPerDrawing = 0.1;
+constexpr int kBarWidth = 30;
+
+/// `"key":value,`; JSON has no word for NaN and infinities but null.
+void putNumber(std::FILE *file, const char *key, double value,
+               const char *format = "%.17g") {
+  std::fprintf(file, "\"%s\":", key);
+  if (std::isfinite(value))
+    std::fprintf(file, format, value);
+  else
+    std::fputs("null", file);
+  std::fputc(',', file);
+}
+
+} // namespace
+
+TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens)
+    : speaks(speaks), terminal(speaks && isatty(STDERR_FILENO)),
+      unit(tokensAreTokens ? "tokens" : "samples") {}
+
+TrainingLog::~TrainingLog() {
+  hideBar();
+  if (file)
+    std::fclose(file);
+}
+
+Status TrainingLog::openFile(const std::string &path, bool append) {
+  if (!speaks)
+    return {};
+  file = std::fopen(path.c_str(), append ? "a" : "w");
+  if (!file)
+    return Status::user("--log: '" + path +
+                        "' cannot be written: " + std::strerror(errno));
+  return {};
+}
+
+void TrainingLog::hideBar() {
+  if (!barShown)
+    return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  barShown = false;
+}
+
+void TrainingLog::drawBar(const StepRecord &r) {
+  if (!terminal)
+    return;
+  if (secondsSince(drawn) < kSecondsPerDrawing)
+    return;
+  drawn = Clock::now();
+  int64_t done = r.step + 1 - firstStep, left = r.steps - r.step - 1;
+  double seconds = secondsSince(started) / double(done) * double(left);
+  char bar[kBarWidth + 1];
+  int filled = int(double(r.step + 1) / double(r.steps) * kBarWidth);
+  for (int i = 0; i < kBarWidth; ++i)
+    bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
+  bar[kBarWidth] = 0;
+  std::fprintf(stderr, "\r\x1b[K[%s] %lld/%lld, %lld:%02lld left", bar,
+               static_cast<long long>(r.step + 1),
+               static_cast<long long>(r.steps),
+               static_cast<long long>(seconds) / 60,
+               static_cast<long long>(seconds) % 60);
+  std::fflush(stderr);
+  barShown = true;
+}
+
+void TrainingLog::step(const StepRecord &r) {
+  if (!speaks)
+    return;
+  if (firstStep < 0) {
+    firstStep = r.step;
+    started = Clock::now() - std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(r.seconds));
+  }
+  double rate = r.tokens / std::max(r.seconds, 1e-9);
+  hideBar();
+  std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
+              "%8.2f ms  comm %4.1f %%  mem %.1f MiB",
+              static_cast<long long>(r.step), r.loss, r.gradientNorm, r.rate,
+              rate, unit, r.seconds * 1e3, r.communicationShare * 100,
+              r.memoryBytes / kMebibyte);
+  if (r.evaluated)
+    std::printf("  eval_loss %.6g", r.evaluationLoss);
+  std::printf("\n");
+  std::fflush(stdout);
+  drawBar(r);
+  if (!file)
+    return;
+  std::fprintf(file, "{\"step\":%lld,", static_cast<long long>(r.step));
+  putNumber(file, "loss", r.loss);
+  putNumber(file, "grad_norm", r.gradientNorm);
+  putNumber(file, "lr", r.rate);
+  putNumber(file, "step_ms", r.seconds * 1e3, "%.6g");
+  putNumber(file, "tokens_per_s", rate, "%.6g");
+  putNumber(file, "mem_bytes", r.memoryBytes, "%.0f");
+  putNumber(file, "mem_predicted_bytes", r.predictedBytes, "%.0f");
+  putNumber(file, "communication_share", r.communicationShare, "%.4g");
+  if (r.evaluated) {
+    putNumber(file, "eval_loss", r.evaluationLoss);
+    putNumber(file, "eval_elements", r.evaluationElements, "%.0f");
+  }
+  std::fprintf(file, "\"epoch\":%lld}\n", static_cast<long long>(r.epoch));
+  std::fflush(file);
+}
+
+void TrainingLog::note(const char *format, ...) {
+  if (!speaks)
+    return;
+  hideBar();
+  va_list arguments;
+  va_start(arguments, format);
+  std::fputs("weft: ", stderr);
+  std::vfprintf(stderr, format, arguments);
+  std::fputc('\n', stderr);
+  va_end(arguments);
+}
+
+void TrainingLog::text(const std::string &text) {
+  if (!speaks)
+    return;
+  hideBar();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+MemoryMeter::MemoryMeter()
+    : descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)) {}
+
+MemoryMeter::~MemoryMeter() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+double MemoryMeter::peak() const {
+  char text[4096];
+  ssize_t size = pread(descriptor, text, sizeof text - 1, 0);
+  if (size <= 0)
+    return 0;
+  text[size] = 0;
+  const char *line = std::strstr(text, "VmHWM:");
+  return line ? double(std::atoll(line + 6)) * 1024 : 0;
+}

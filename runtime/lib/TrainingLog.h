@@ -1,0 +1,71 @@
+// What training tells: a line a step, a progress bar, JSON lines, memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_TRAININGLOG_H
+#define WEFT_RUNTIME_LIB_TRAININGLOG_H
+
+#include "World.h"
+
+#include <cstdio>
+#include <string>
+
+namespace weft::runtime {
+
+struct StepRecord {
+  int64_t step = 0, steps = 0; // this one, counted from 0; and how many
+  double loss = 0, gradientNorm = 0, rate = 0;
+  double seconds = 0;
+  double tokens = 0; // of the step: elements of the labels
+  double communicationShare = 0;
+  double memoryBytes = 0, predictedBytes = 0; // a rank
+  int64_t epoch = 0;
+  bool evaluated = false;
+  double evaluationLoss = 0, evaluationElements = 0;
+};
+
+/// Only one process of a job speaks; the others have a silent one. Lines of
+/// steps go to stdout, everything else to stderr; nothing is allocated per
+/// step.
+class TrainingLog {
+public:
+  explicit TrainingLog(bool speaks, bool tokensAreTokens);
+  ~TrainingLog();
+  TrainingLog(const TrainingLog &) = delete;
+
+  /// JSON lines to `path`; `append`: behind those of an earlier run.
+  Status openFile(const std::string &path, bool append);
+  void step(const StepRecord &record);
+  /// A remark, on stderr.
+  void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
+  /// Text that is the result, on stdout.
+  void text(const std::string &text);
+  bool isSpeaking() const { return speaks; }
+
+private:
+  void hideBar();
+  void drawBar(const StepRecord &record);
+
+  bool speaks, terminal;
+  const char *unit; // what is counted per second
+  std::FILE *file = nullptr;
+  bool barShown = false;
+  Clock::time_point started = Clock::now();
+  int64_t firstStep = -1;
+  Clock::time_point drawn{};
+};
+
+/// Measures the process's peak resident memory (VmHWM) without allocating.
+class MemoryMeter {
+public:
+  MemoryMeter();
+  ~MemoryMeter();
+  MemoryMeter(const MemoryMeter &) = delete;
+  /// Bytes; 0 = not known.
+  double peak() const;
+
+private:
+  int descriptor;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_TRAININGLOG_H

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Training mode on hand-made programs: layouts agree bit for bit, messages, signals.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -u
+run=$1 text=$2 mpi=$3
+shift 3
+one=$1 two=$2 four=$3 grid=$4 # dp=1, dp=2, dp=4, dp=2 tp=2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0 checks=0
+
+# expect CODE PATTERN COMMAND...: the exit code, and a line of stdout or stderr.
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  timeout 60 "$@" >"$work/log" 2>&1
+  local found=$?
+  checks=$((checks + 1))
+  if [ $found -ne "$code" ] || ! grep -qE -- "$pattern" "$work/log"; then
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n  exit code %s, expected %s and a line like: %s\n' \
+      "$*" $found "$code" "$pattern"
+    sed 's/^/  | /' "$work/log" | tail -20
+  fi
+}
+# equal WHAT A B: two texts, neither empty.
+equal() {
+  checks=$((checks + 1))
+  if [ -z "$2" ] || [ "$2" != "$3" ]; then
+    failures=$((failures + 1))
+    printf 'FAILED: %s differ:\n%s\n---\n%s\n' "$1" "$2" "$3" | head -20
+  fi
+}
+curve() { grep -oE '"step":[0-9]+|"(eval_)?loss":[^,]*|"grad_norm":[^,]*|"lr":[^,]*' "$1"; }
+
+train=(--data-tokens "$text:byte" --steps 40)
+bytes=(--shuffle 7 --eval-data-tokens "$text:byte" --eval-every 15
+       --generate 'The ' --tokens 12 --top-k 5 --seed 3)
+expect 0 'step +39  loss [0-9.]+ +grad_norm .* lr .* tokens/s .* ms  comm .*%  mem .* MiB' \
+  "$run" "$one" "${train[@]}" "${bytes[@]}" --log "$work/one.jsonl"
+written=$(grep '^The ' "$work/log")
+checks=$((checks + 1))
+if [ "$(grep -cE '^\{"step":[0-9]+,"loss":[0-9.]+,"grad_norm":[0-9.]+,"lr":[0-9.]+,"step_ms":[0-9.e+-]+,"tokens_per_s":[0-9.e+]+,"mem_bytes":[1-9][0-9]*,.*\}$' "$work/one.jsonl")" -ne 40 ] ||
+   ! awk -F'[:,]' 'NR == 1 {first = $4} END {exit !($4 < 0.8 * first)}' "$work/one.jsonl"; then
+  failures=$((failures + 1))
+  echo 'FAILED: 40 log lines with a falling loss'
+  tail -2 "$work/one.jsonl"
+fi
+expect 0 'memory a rank: peak .* MiB measured .* MiB predicted' "$one" "${train[@]}"
+for other in "$two" "$four" "$grid"; do
+  expect 0 "^The " "$run" "$other" "${train[@]}" "${bytes[@]}" --log "$work/other.jsonl"
+  equal "generated texts" "$written" "$(grep '^The ' "$work/log")"
+  equal "loss curves" "$(curve "$work/one.jsonl")" "$(curve "$work/other.jsonl")"
+done
+expect 0 'step +39' "$run" "$one" "${train[@]}" --log "$work/plain.jsonl"
+checks=$((checks + 1))
+if [ "$(curve "$work/plain.jsonl" | head -40)" = "$(curve "$work/one.jsonl" | head -40)" ]; then
+  failures=$((failures + 1))
+  echo 'FAILED: --shuffle changes nothing'
+fi
+# Epochs: 60 samples of 8 tokens, 10 steps each; the log counts them.
+head -c 481 "$text" >"$work/short"
+expect 0 'step +39' "$one" --data-tokens "$work/short:byte" --steps 40 --log "$work/short.jsonl"
+equal "epochs" "$(grep -oE '"epoch":[0-9]+' "$work/short.jsonl" | sort | uniq -c | tr -s ' \n' ' ')" \
+  ' 10 "epoch":0 10 "epoch":1 10 "epoch":2 10 "epoch":3 '
+
+# Generation alone, greedy; prompts.
+expect 0 '^T' "$one" --generate T --tokens 5
+expect 2 'the prompt is empty' "$one" --generate '' --tokens 5
+# Evaluation alone; the last batch is filled up with labels that do not count.
+head -c 81 "$text" >"$work/ten"
+expect 0 'eval_loss 5\.545[0-9]* over 80 elements' "$four" --eval-data-tokens "$work/ten:byte"
+
+# What is wrong is said by name.
+expect 2 "there is nothing to do" "$one" --tokens 3
+expect 2 "steps wants data" "$one" --steps 3
+expect 2 "steps wants a whole number of at least 0, not 'many'" "$one" --steps many
+expect 2 "shuffle wants a seed" "$one" "${train[@]}" --shuffle maybe
+expect 2 "eval-every wants" "$one" "${train[@]}" --eval-every 3
+expect 2 "every wants --save" "$one" "${train[@]}" --every 3
+expect 2 "for single runs, not for training" "$one" "${train[@]}" --bench
+expect 2 "no program has an input 'z'" "$one" "${train[@]}" --input z=z.npy
+expect 2 "program 'step' has no input 'z'; it has 'tokens', 'labels'" "$one" --data z=z.npy --steps 3
+expect 1 "token file '$work/no' cannot be read: No such file" "$one" --data-tokens "$work/no:byte" --steps 3
+head -c 8 "$text" >"$work/eight"
+expect 1 "token file '$work/eight' has 8 tokens; one sample of sequence length 8 needs 9" \
+  "$one" --data-tokens "$work/eight:byte" --steps 3
+head -c 9 "$text" >"$work/nine"
+expect 1 "has 9 bytes, which is no multiple of the 2 of a token" "$one" --data-tokens "$work/nine" --steps 3
+head -c 400 "$text" >"$work/words"
+expect 1 "sample [0-9]+, element [0-9]+: [0-9]+ is not in the vocabulary of 256 tokens \(input 'tokens'\)" \
+  "$two" --data-tokens "$work/words:u32" --steps 3
+
+# The first signal ends training after the step, the second at once.
+interrupted() { # NAME SIGNAL COMMAND...
+  local name=$1 signal=$2
+  shift 2
+  "$@" >"$work/log" 2>&1 &
+  local job=$!
+  for _ in $(seq 200); do
+    grep -q '^step ' "$work/log" && break
+    sleep 0.05
+  done
+  kill -"$signal" $job
+  wait $job
+  local code=$?
+  checks=$((checks + 1))
+  if [ $code -ne 0 ] || ! grep -qE 'stopped after [0-9]+ of 100000000 steps' "$work/log"; then
+    failures=$((failures + 1))
+    echo "FAILED: $name: exit code $code"
+    tail -5 "$work/log"
+  fi
+}
+forever=(--data-tokens "$text:byte" --steps 100000000)
+interrupted "SIGTERM" TERM "$run" "$two" "${forever[@]}"
+interrupted "SIGINT" INT "$run" "$one" "${forever[@]}"
+
+if [ "$mpi" = mpi ]; then
+  for other in "$two" "$grid"; do
+    expect 0 "^The " "$run" --comm mpi "$other" "${train[@]}" "${bytes[@]}" --log "$work/mpi.jsonl"
+    equal "texts over mpi" "$written" "$(grep '^The ' "$work/log")"
+    equal "loss curves over mpi" "$(curve "$work/one.jsonl")" "$(curve "$work/mpi.jsonl")"
+    equal "one process speaks" "$(grep -c '^step ' "$work/log")" 40
+  done
+  interrupted "SIGTERM over mpi" TERM "$run" --comm mpi "$two" "${forever[@]}"
+else
+  echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
+fi
+
+echo "$checks checks, $failures failed"
+[ $failures -eq 0 ] && [ $checks -ge 33 ]
