@@ -59,6 +59,9 @@ struct CheckpointOptions {
   /// Write while the next steps run, from a snapshot that `open` allocates;
   /// otherwise `save` returns when the checkpoint is on disk.
   bool asynchronous = true;
+  /// Checksums are of so many bytes each, the least that is read; a power of
+  /// two from 4 KiB to 64 MiB. 0 = 1 MiB, more for terabytes.
+  uint64_t blockBytes = 0;
   FileHook hook; // for tests
 };
 

@@ -534,6 +534,10 @@ public:
   }
   Table<int64_t> ints(Range range) const { return Ints().slice(range); }
   Table<uint32_t> axes(Range range) const { return AxisIds().slice(range); }
+  /// Of the blob: tells executables apart.
+  uint64_t checksum() const {
+    return reinterpret_cast<const ProgramHeader *>(base)->checksum;
+  }
   int64_t numRanks() const; // product of the mesh's axis sizes
 
 private:
