@@ -12,6 +12,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <dirent.h>
 
 using namespace weft::runtime;
 
@@ -54,12 +56,15 @@ public:
     WEFT_TRY(prepare());
     WEFT_TRY(loadState());
     WEFT_TRY(trainSteps());
+    WEFT_TRY(saveFailure);
     if (evaluates && !evaluated) {
       StepRecord record;
       WEFT_TRY(evaluate(record));
       log.note("eval_loss %.9g over %.0f elements", record.evaluationLoss,
                record.evaluationElements);
     }
+    if (writer)
+      WEFT_TRY(writer->finish());
     reportMemory();
     if (!options.generation.wanted)
       return {};
@@ -113,7 +118,29 @@ private:
                                  steps.holdsByteTokens() ||
                                      evaluation.holdsByteTokens(),
                                  options.inputs));
+    if (options.resume.empty())
+      WEFT_TRY(refuseOldCheckpoints());
+    if (!options.save.empty())
+      WEFT_TRY(CheckpointWriter::open(&session, options.save, {}, writer));
     return {};
+  }
+
+  /// A new run among the checkpoints of an old one would be confusing: the
+  /// newest of them is what --resume takes.
+  Status refuseOldCheckpoints() const {
+    DIR *folder =
+        options.save.empty() ? nullptr : opendir(options.save.c_str());
+    bool found = false;
+    while (const dirent *entry = folder ? readdir(folder) : nullptr)
+      found |= std::strncmp(entry->d_name, "step-", 5) == 0;
+    if (folder)
+      closedir(folder);
+    if (!found)
+      return {};
+    return Status::user("--save: '" + options.save +
+                        "' holds checkpoints of an earlier run; go on with "
+                        "--resume " +
+                        options.save + ", or choose another directory");
   }
 
   /// Constants first, then files.
@@ -143,8 +170,20 @@ private:
 
   Status loadState() {
     WEFT_TRY(session.onRanks<touch>());
+    if (options.resume.empty()) {
       WEFT_TRY(commCall(
           [&](weft_status *s) { return weft_load_state(&session, s); }));
+    } else {
+      std::vector<std::string> warnings;
+      Status status =
+          loadCheckpoint(&session, options.resume, {}, info, warnings);
+      for (const std::string &warning : warnings)
+        log.note("%s", warning.c_str());
+      WEFT_TRY(status);
+      log.note("resumed after step %lld, %lld samples seen",
+               static_cast<long long>(info.step),
+               static_cast<long long>(info.samples));
+    }
     WEFT_TRY(chooseOrder());
     for (const auto &[name, path] : options.inputs)
       for (const Program &program : p.Programs())
@@ -165,9 +204,27 @@ private:
     rank.status = {};
   }
 
+  /// A resumed run goes on with the order it had, unless told otherwise.
   Status chooseOrder() {
-    if (options.shuffle && trains)
-      steps.shuffle(options.shuffleSeed);
+    bool shuffle = options.shuffle;
+    uint64_t seed = options.shuffleSeed;
+    auto saved = info.notes.find("shuffle");
+    if (!options.resume.empty() && saved != info.notes.end()) {
+      bool had = saved->second != "none";
+      uint64_t hadSeed = info.seed;
+      if (!options.shuffleGiven) {
+        shuffle = had;
+        seed = hadSeed;
+      } else if (shuffle != had || (shuffle && seed != hadSeed)) {
+        log.note("--shuffle %s from here on; the checkpoint was made with %s",
+                 shuffle ? std::to_string(seed).c_str() : "none",
+                 had ? std::to_string(hadSeed).c_str() : "none");
+      }
+    }
+    info.seed = seed;
+    info.notes["shuffle"] = shuffle ? std::to_string(seed) : "none";
+    if (shuffle && trains)
+      steps.shuffle(seed);
     return {};
   }
 
@@ -194,6 +251,9 @@ private:
         options.onStep(record.step);
       if (!std::isfinite(record.loss))
         return spoiled(record);
+      if (writer && (last || (options.saveEvery > 0 &&
+                              info.step % options.saveEvery == 0)))
+        save(last);
     }
     if (stop && info.step < options.steps)
       log.note("stopped after %lld of %lld steps",
@@ -299,16 +359,45 @@ private:
     return {};
   }
 
+  /// A failed save is told and training goes on: the last good one stays.
+  void save(bool last) {
+    Status status = writer->save(info);
+    savedStep = info.step;
+    if (status.ok() && last)
+      status = writer->finish();
+    if (!status.ok()) {
+      log.note("warning: %s", status.text().c_str());
+      saveFailure = last ? status : Status();
+    } else if (last) {
+      log.note("saved %s", writer->lastCommitted().c_str());
+    }
+  }
+
   Status spoiled(const StepRecord &record) {
+    auto plain = [](double value) { return std::isnan(value) ? NAN : value; };
     char numbers[96];
     std::snprintf(numbers, sizeof numbers,
                   "step %lld: the loss is %g (grad_norm %g, lr %g)",
-                  static_cast<long long>(record.step), record.loss,
-                  record.gradientNorm, record.rate);
+                  static_cast<long long>(record.step), plain(record.loss),
+                  plain(record.gradientNorm), plain(record.rate));
     std::string text = numbers;
     text += "; the parameters are spoiled. Lower lr, clip gradients (clip=1), "
             "or compute in fp32";
-    return Status::user(text);
+    if (writer) {
+      // What was saved just before this step gave this loss.
+      bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
+      if (saved && savedStep < record.step)
+        text +=
+            "; --resume " + writer->lastCommitted() + " has the last good ones";
+      else if (saved)
+        text += "; " + writer->lastCommitted() +
+                " has spoiled ones, too: --resume one before it";
+    }
+    // All processes know it, one tells it, and none ends the job before.
+    log.note("error: %s", text.c_str());
+    double nothing = 0;
+    WEFT_TRY(processes.exchange(&nothing, 1));
+    return {StatusCode::UserError, ""};
   }
 
   void reportMemory() {
@@ -321,6 +410,10 @@ private:
              "the process before the arena), %.1f MiB predicted",
              peakBytes / kMebibyte, options.baseMemory / kMebibyte,
              double(statistics.arena_bytes) / kMebibyte);
+    if (writer)
+      log.note("of which %.1f MiB hold what checkpoints are written from",
+               double(writer->snapshotBytes()) / kMebibyte /
+                   double(session.ranks.size()));
   }
 
   weft_session &session;
@@ -332,10 +425,13 @@ private:
   Processes processes;
   BatchFeed steps, evaluation;
   Generator generator;
+  std::unique_ptr<CheckpointWriter> writer;
   CheckpointInfo info;
   ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
   bool trains = false, evaluates = false, evaluated = false;
   double peakBytes = 0;
+  int64_t savedStep = -1;
+  Status saveFailure;
 };
 
 } // namespace

@@ -30,6 +30,9 @@ void putNumber(std::FILE *file, const char *key, double value,
   std::fputc(',', file);
 }
 
+/// printf tells the sign of a NaN, which means nothing.
+double plain(double value) { return std::isnan(value) ? NAN : value; }
+
 } // namespace
 
 TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens)
@@ -94,9 +97,9 @@ void TrainingLog::step(const StepRecord &r) {
   hideBar();
   std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
               "%8.2f ms  comm %4.1f %%  mem %.1f MiB",
-              static_cast<long long>(r.step), r.loss, r.gradientNorm, r.rate,
-              rate, unit, r.seconds * 1e3, r.communicationShare * 100,
-              r.memoryBytes / kMebibyte);
+              static_cast<long long>(r.step), plain(r.loss),
+              plain(r.gradientNorm), plain(r.rate), rate, unit, r.seconds * 1e3,
+              r.communicationShare * 100, r.memoryBytes / kMebibyte);
   if (r.evaluated)
     std::printf("  eval_loss %.6g", r.evaluationLoss);
   std::printf("\n");

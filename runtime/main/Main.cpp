@@ -299,7 +299,7 @@ void leaveCode(int code) {
 }
 
 int finish(const Status &status, bool speaks) {
-  if (!status.ok() && speaks)
+  if (!status.ok() && speaks && !status.text().empty()) // else it was told
     std::fprintf(stderr, "weft: error: %s\n", status.text().c_str());
   return int(status.code());
 }

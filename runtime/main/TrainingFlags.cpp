@@ -113,8 +113,6 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage("--every wants --save DIR");
   if (!training.save.empty() && training.steps == 0)
     return usage("--save wants --steps N");
-  if (!training.save.empty() || !training.resume.empty())
-    return usage("--save and --resume are not here yet");
   if (options.bench || !options.expected.empty() ||
       !options.outputDirectory.empty() || !options.program.empty())
     return usage("--bench, --expect, --output-dir and --program are for single "

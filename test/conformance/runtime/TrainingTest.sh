@@ -72,7 +72,7 @@ head -c 81 "$text" >"$work/ten"
 expect 0 'eval_loss 5\.545[0-9]* over 80 elements' "$four" --eval-data-tokens "$work/ten:byte"
 
 # What is wrong is said by name.
-expect 2 "there is nothing to do" "$one" --tokens 3
+expect 2 "there is nothing to do" "$one" --resume "$work"
 expect 2 "steps wants data" "$one" --steps 3
 expect 2 "steps wants a whole number of at least 0, not 'many'" "$one" --steps many
 expect 2 "shuffle wants a seed" "$one" "${train[@]}" --shuffle maybe
@@ -90,6 +90,31 @@ expect 1 "has 9 bytes, which is no multiple of the 2 of a token" "$one" --data-t
 head -c 400 "$text" >"$work/words"
 expect 1 "sample [0-9]+, element [0-9]+: [0-9]+ is not in the vocabulary of 256 tokens \(input 'tokens'\)" \
   "$two" --data-tokens "$work/words:u32" --steps 3
+
+# Stopped and resumed, on one layout and on others: the same curve, on with the
+# same shuffle. The log goes on, too.
+resume() { # NAME FIRST SECOND, commands
+  rm -rf "$work/save"
+  expect 0 "saved $work/save/step-0*17" $2 "${train[@]}" --steps 17 --shuffle 7 \
+    --save "$work/save" --every 5 --log "$work/$1.jsonl"
+  expect 0 "resumed after step 17, 102 samples seen" $3 "${train[@]}" --resume "$work/save" \
+    --save "$work/save" --log "$work/$1.jsonl"
+  equal "curves of $1" "$(curve "$work/one.jsonl" | grep -v eval)" "$(curve "$work/$1.jsonl")"
+}
+resume same "$one" "$one"
+resume grown "$one" "$grid"
+resume shrunk "$four" "$two"
+expect 1 "holds checkpoints of an earlier run; go on with --resume" "$one" "${train[@]}" --save "$work/save"
+expect 0 "all 40 steps are done" "$one" "${train[@]}" --resume "$work/save"
+expect 0 "shuffle none from here on; the checkpoint was made with 7" "$one" --data-tokens "$text:byte" --steps 41 \
+  --resume "$work/save" --shuffle none
+expect 0 "^The " "$two" --resume "$work/save" --generate "The " --tokens 3
+# It diverges at step 1000; the last good checkpoint is named.
+expect 1 "error: step 1001: the loss is nan .*; --resume $work/bad/step-0*1000 has the last good" \
+  "$one" "${train[@]}" --steps 1010 --save "$work/bad" --every 100
+rm -r "$work/bad"
+expect 1 "error: step 1001: the loss is nan .*; $work/bad/step-0*1001 has spoiled ones, too" \
+  "$one" "${train[@]}" --steps 1010 --save "$work/bad" --every 1001
 
 # The first signal ends training after the step, the second at once.
 interrupted() { # NAME SIGNAL COMMAND...
@@ -112,7 +137,9 @@ interrupted() { # NAME SIGNAL COMMAND...
   fi
 }
 forever=(--data-tokens "$text:byte" --steps 100000000)
-interrupted "SIGTERM" TERM "$run" "$two" "${forever[@]}"
+interrupted "SIGTERM" TERM "$run" "$two" "${forever[@]}" --save "$work/stopped"
+done=$(grep -oE "stopped after [0-9]+" "$work/log" | grep -oE "[0-9]+")
+expect 0 "resumed after step $done, " "$one" "${train[@]}" --steps $((done + 2)) --resume "$work/stopped"
 interrupted "SIGINT" INT "$run" "$one" "${forever[@]}"
 
 if [ "$mpi" = mpi ]; then
@@ -122,10 +149,13 @@ if [ "$mpi" = mpi ]; then
     equal "loss curves over mpi" "$(curve "$work/one.jsonl")" "$(curve "$work/mpi.jsonl")"
     equal "one process speaks" "$(grep -c '^step ' "$work/log")" 40
   done
+  expect 1 "error: step 1001: the loss is nan" "$run" --comm mpi "$two" "${train[@]}" --steps 1010
+  equal "one process tells an error" "$(grep -c "error: step" "$work/log")" 1
+  resume mpi "$run --comm mpi $two" "$run --comm mpi $grid"
   interrupted "SIGTERM over mpi" TERM "$run" --comm mpi "$two" "${forever[@]}"
 else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
 echo "$checks checks, $failures failed"
-[ $failures -eq 0 ] && [ $checks -ge 33 ]
+[ $failures -eq 0 ] && [ $checks -ge 59 ]
