@@ -446,11 +446,10 @@ Status CheckpointWriter::Implementation::commit() {
   if (!renamed.ok() && replaces)
     return files.rename(old, path).ok() ? renamed : renamed.prefix("twice");
   WEFT_TRY(renamed);
-  WEFT_TRY(files.syncDirectory(directory));
-  // From here on the checkpoint is there, whatever else happens.
   for (auto entry = present.begin(); entry != present.end();)
     entry = entry->second == path ? present.erase(entry) : std::next(entry);
   present[nextOrdinal++] = path;
+  WEFT_TRY(files.syncDirectory(directory));
   committed = path;
   if (replaces)
     WEFT_TRY(files.removeTree(old));
