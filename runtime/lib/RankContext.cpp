@@ -145,6 +145,8 @@ const ShardMap &RankContext::map(Id placement) {
 
 Status RankContext::loadState() {
   const ProgramView &p = shared.program;
+  constexpr uint64_t kReleaseBytes = 16 << 20;
+  uint64_t unreleased = 0;
   for (uint32_t i = 0; i < p.States().size(); ++i) {
     const State &state = p.States()[i];
     if (!holds(state.stage))
@@ -157,7 +159,13 @@ Status RankContext::loadState() {
     WEFT_TRY(runtime::loadState(p, state, map(state.placement),
                                 shared.modelDirectory, check, shared.files,
                                 buffer(state.buffer)));
+    unreleased += p.Buffers()[state.buffer].bytes;
+    if (unreleased < kReleaseBytes)
+      continue;
+    unreleased = 0;
+    shared.files.release();
   }
+  shared.files.release();
   return {};
 }
 

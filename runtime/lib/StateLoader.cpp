@@ -47,6 +47,12 @@ Status FileCache::get(const std::string &path, const uint8_t *&data,
   return {};
 }
 
+void FileCache::release() {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (auto &entry : files)
+    madvise(entry.second.data, entry.second.bytes, MADV_DONTNEED);
+}
+
 namespace {
 
 /// Maps the row-major index over `sizes` to an element below it.

@@ -16,6 +16,9 @@ class FileCache {
 public:
   ~FileCache();
   Status get(const std::string &path, const uint8_t *&data, uint64_t &bytes);
+  /// Gives the pages that were read back to the page cache, so that files do
+  /// not add to the memory that the process is seen to hold.
+  void release();
 
 private:
   struct Mapping {
