@@ -176,7 +176,11 @@ private:
         missing += " --input " + name + "=FILE.npy";
     }
     if (!missing.empty())
-      return {StatusCode::Usage, "inputs are missing; add" + missing};
+      return {StatusCode::Usage,
+              "inputs are missing; add" + missing +
+                  (find(program->outputs, "grad_norm")
+                       ? "; or train: --steps N --data NAME=FILE.npy"
+                       : "")};
     return {};
   }
 

@@ -97,6 +97,10 @@ std::string weft::runtime::infoText(const ProgramView &p) {
       elements *= uint64_t(size);
     parameters += elements;
   }
+  for (const MetadataEntry &entry : p.Metadata())
+    if (p.string(entry.key).substr(0, 6) == "train.")
+      text += "training: " + std::string(p.string(entry.key).substr(6)) + " " +
+              std::string(p.string(entry.value)) + "\n";
   text += "state: " + std::to_string(p.States().size()) + " tensors, " +
           std::to_string(parameters) + " elements\n";
   for (const Program &program : p.Programs()) {

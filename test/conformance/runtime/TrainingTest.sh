@@ -71,7 +71,10 @@ expect 2 'the prompt is empty' "$one" --generate '' --tokens 5
 head -c 81 "$text" >"$work/ten"
 expect 0 'eval_loss 5\.545[0-9]* over 80 elements' "$four" --eval-data-tokens "$work/ten:byte"
 
+expect 0 "training: labels labels" "$one" --info
+
 # What is wrong is said by name.
+expect 2 "inputs are missing; add .*; or train: --steps N --data NAME=FILE.npy" "$one"
 expect 2 "there is nothing to do" "$one" --resume "$work"
 expect 2 "steps wants data" "$one" --steps 3
 expect 2 "steps wants a whole number of at least 0, not 'many'" "$one" --steps many
@@ -158,4 +161,4 @@ else
 fi
 
 echo "$checks checks, $failures failed"
-[ $failures -eq 0 ] && [ $checks -ge 59 ]
+[ $failures -eq 0 ] && [ $checks -ge 61 ]
