@@ -75,7 +75,7 @@ std::vector<Memory> buffersOf(ModuleOp module) {
     return type.getNumElements() * int64_t(std::max(1u, type.getElementTypeBitWidth() / 8));
   };
   for (auto state : module.getOps<rt::StateOp>())
-    result.push_back({state.getSymName(), rt::BufferClass::Parameter, bytes(cast<MemRefType>(state.getLocal()))});
+    result.push_back({state.getSymName(), state.getKind(), bytes(cast<MemRefType>(state.getLocal()))});
   for (auto program : module.getOps<rt::ProgramOp>())
     for (auto buffer : program.getOps<rt::BufferOp>())
       result.push_back({buffer.getName(), buffer.getKind(), bytes(cast<MemRefType>(buffer.getType()))});

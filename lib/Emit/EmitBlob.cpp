@@ -73,6 +73,7 @@ public:
     info.modelDirectory = out.string(options.modelDirectory);
     info.target = out.string(options.target);
     info.threadsPerRank = options.threadsPerRank;
+    emitMetadata();
     for (auto mesh : module.getOps<rt::MeshOp>())
       for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
         axes[name] = out.addMeshAxis(name.str(), size);
@@ -122,6 +123,19 @@ private:
     return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
   }
 
+  void emitMetadata() {
+    auto entries = module->getAttrOfType<DictionaryAttr>(rt::kMetadataAttr);
+    for (NamedAttribute entry : entries ? entries.getValue() : ArrayRef<NamedAttribute>()) {
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      if (auto string = dyn_cast<StringAttr>(entry.getValue()))
+        stream << string.getValue();
+      else
+        entry.getValue().print(stream, /*elideType=*/true);
+      out.addMetadata(entry.getName().getValue(), text);
+    }
+  }
+
   void emitScalar(rt::ScalarVarOp scalar) {
     if (auto integer = dyn_cast<IntegerAttr>(scalar.getInitial()))
       scalars[scalar.getSymName()] = out.addScalar(scalar.getSymName().str(), integer.getInt());
@@ -137,7 +151,8 @@ private:
     if (failed(type))
       return failure();
     std::string name = state.getSymName().str();
-    run::Id buffer = out.addBuffer(name, run::BufferClass::Parameter, *type, state.getOffset().value_or(0),
+    auto kind = run::BufferClass(unsigned(state.getKind()));
+    run::Id buffer = out.addBuffer(name, kind, *type, state.getOffset().value_or(0),
                                    bytes(local), ints(local.getShape()));
     std::vector<Builder_::PieceDesc> pieces;
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
@@ -149,7 +164,16 @@ private:
       desc.dtype = *sourceType;
       desc.sourceShape = ints(source.getShape());
       desc.hash = piece.getHash();
-      if (piece.getData()) {
+      if (auto dense = dyn_cast_if_present<DenseElementsAttr>(piece.getData());
+          dense && dense.isSplat() && dense.getNumElements() > 1) {
+        // One number is stored once.
+        auto one = RankedTensorType::get(SmallVector<int64_t>(source.getRank(), 1), source.getElementType());
+        std::vector<uint8_t> data = bytesOf(dense.resizeSplat(one));
+        desc.kind = run::SourceKind::Embedded;
+        desc.byteOffset = out.addData(data.data(), data.size());
+        desc.sourceShape = ints(one.getShape());
+        desc.transforms.push_back({run::TransformKind::Broadcast, *sourceType, ints(source.getShape())});
+      } else if (piece.getData()) {
         std::vector<uint8_t> data = bytesOf(piece.getData());
         desc.kind = run::SourceKind::Embedded;
         desc.byteOffset = out.addData(data.data(), data.size());
@@ -166,7 +190,7 @@ private:
     out.addState(name, *type, ints(global.getShape()), placement(state.getPlacement()), buffer, pieces);
     states[state.getSymName()] = buffer;
     stage.arenaBytes = std::max<uint64_t>(stage.arenaBytes, llvm::alignTo(state.getOffset().value_or(0) + bytes(local), 64));
-    stage.peakBytes[unsigned(run::BufferClass::Parameter)] += bytes(local);
+    stage.peakBytes[unsigned(kind)] += bytes(local);
     return success();
   }
 

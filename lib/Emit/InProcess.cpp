@@ -76,13 +76,36 @@ std::unique_ptr<InProcessProgram> InProcessProgram::open(Artifact artifact, std:
 
 bool InProcessProgram::run(ArrayRef<HostTensor> inputs, ArrayRef<RankedTensorType> outputTypes,
                            std::vector<HostTensor> &outputs, std::string &error) {
+  return run(impl->view.string(impl->view.Programs()[0].name), inputs, outputTypes, outputs, error);
+}
+
+bool InProcessProgram::getState(llvm::StringRef name, RankedTensorType type, HostTensor &value, std::string &error) {
+  weft_status status;
+  std::vector<char> bytes(type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8));
+  if (weft_get_state(impl->session, name.str().c_str(), bytes.data(), bytes.size(), &status)) {
+    error = status.text;
+    return false;
+  }
+  value = decodeHostTensor(type, bytes);
+  return true;
+}
+
+bool InProcessProgram::run(llvm::StringRef programName, ArrayRef<HostTensor> inputs,
+                           ArrayRef<RankedTensorType> outputTypes, std::vector<HostTensor> &outputs,
+                           std::string &error) {
   weft_status status;
   auto fail = [&] {
     error = status.text;
     return false;
   };
-  const runtime::Program &program = impl->view.Programs()[0];
-  std::string name(impl->view.string(program.name));
+  std::string name = programName.str();
+  auto named = [&](const runtime::Program &program) { return impl->view.string(program.name) == name; };
+  const runtime::Program *found = llvm::find_if(impl->view.Programs(), named);
+  if (found == impl->view.Programs().end()) {
+    error = "there is no program '" + name + "'";
+    return false;
+  }
+  const runtime::Program &program = *found;
   auto ports = [&](runtime::Range range) { return impl->view.Ports().slice(range); };
   if (program.inputs.count != inputs.size() || program.outputs.count != outputTypes.size()) {
     error = "the program has " + std::to_string(program.inputs.count) + " inputs and " +

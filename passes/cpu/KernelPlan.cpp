@@ -1,12 +1,10 @@
 // The search for a kernel's stages and units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelPlan.h"
+#include "KernelPlanner.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace weft::cpu;
@@ -24,55 +22,6 @@ int64_t weft::cpu::stackBytesOf(const Stage &stage) {
   return bytes;
 }
 
-namespace {
-
-/// Elements of a tensor that are read: one box, grown by every read.
-struct Demand {
-  bool any = false;
-  SmallVector<BoxDim> box;
-  double points = 0;
-};
-
-class Planner {
-public:
-  Planner(func::FuncOp kernel, ElementEmitter &elements,
-          ArrayRef<Storage> resultStorages, int64_t stackLimit)
-      : kernel(kernel), elements(elements), space(elements.space),
-        resultStorages(resultStorages), stackLimit(stackLimit),
-        terminator(
-            cast<func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
-
-  FailureOr<KernelPlan> run();
-
-private:
-  func::FuncOp kernel;
-  ElementEmitter &elements;
-  IndexSpace &space;
-  ArrayRef<Storage> resultStorages;
-  int64_t stackLimit;
-  func::ReturnOp terminator;
-  /// Elementwise values that get a temporary, and those that must not.
-  llvm::DenseSet<Value> kept, refused;
-  KernelPlan plan;
-  /// What was computed in place during the last analysis.
-  DenseMap<Value, Demand> visits;
-  /// Every stage read other stages at its own indices only.
-  bool readsInPlace = true;
-
-  void makeStages();
-  void grow(Demand &demand, Value tensor, const Recorder::Read &read);
-  bool place(Stage &stage, const Demand &demand);
-  bool analyse(ArrayRef<UnitDim> units);
-  Value findWorthKeeping();
-  bool settle(ArrayRef<UnitDim> units);
-  bool isElementwise() const;
-  void joinDims();
-  SmallVector<UnitDim> elementwiseUnits();
-  SmallVector<UnitDim> tileUnits();
-  SmallVector<SmallVector<UnitDim>> candidates();
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // Stages
@@ -140,12 +89,59 @@ void Planner::makeStages() {
   }
 }
 
-bool Planner::isElementwise() const {
-  return llvm::all_of(plan.stages, [&](const Stage &stage) {
-    return (stage.kind == Stage::Kind::Elementwise ||
-            stage.kind == Stage::Kind::Copy) &&
-           !stage.isTemporary() && stage.shape() == plan.stages[0].shape();
+static bool isOneElement(const Stage &stage) {
+  return llvm::all_of(stage.shape(), [](int64_t size) { return size == 1; });
+}
+
+MutableArrayRef<Stage> Planner::resultStages() {
+  return MutableArrayRef<Stage>(plan.stages).drop_while([](Stage &stage) {
+    return stage.isTemporary();
   });
+}
+
+/// All results have one shape and are computed element by element; temporaries
+/// are single elements and come first.
+bool Planner::isElementwise() {
+  ArrayRef<Stage> results = resultStages();
+  auto isPointwise = [](const Stage &stage) {
+    return stage.kind == Stage::Kind::Elementwise ||
+           stage.kind == Stage::Kind::Copy;
+  };
+  return llvm::all_of(plan.stages, isPointwise) &&
+         llvm::all_of(plan.stages,
+                      [](const Stage &stage) {
+                        return !stage.isTemporary() || isOneElement(stage);
+                      }) &&
+         llvm::all_of(results, [&](const Stage &stage) {
+           return !stage.isTemporary() &&
+                  stage.shape() == results.front().shape();
+         });
+}
+
+/// Settles an elementwise kernel as one nest, if it can be.
+bool Planner::planTogether() {
+  makeStages();
+  for (;;) {
+    // Single elements first: nothing but them is read to make them.
+    std::vector<Stage> numbers, others;
+    for (Stage &stage : plan.stages)
+      (stage.isTemporary() ? numbers : others).push_back(std::move(stage));
+    plan.stages = std::move(numbers);
+    llvm::append_range(plan.stages, others);
+    if (!isElementwise() || !analyse({}) || !readsInPlace)
+      return false;
+    // One nest computes what several results need once, whatever it costs.
+    Value value = findWorthKeeping(mustBeTogether);
+    if (!value)
+      break;
+    if (cast<RankedTensorType>(value.getType()).getNumElements() != 1)
+      return false;
+    kept.insert(value);
+    makeStages();
+  }
+  joinDims();
+  SmallVector<UnitDim> units = tileUnits();
+  return analyse(units.empty() ? elementwiseUnits() : units);
 }
 
 //===----------------------------------------------------------------------===//
@@ -325,7 +321,10 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
         elements.storage.erase(value);
     for (const Recorder::Read &read : report.seen.demands) {
       grow(demands[read.tensor], read.tensor, read);
-      readsInPlace &= read.indices == report.valueIndices;
+      bool isOne =
+          cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
+      readsInPlace &= isOne || (read.indices == report.valueIndices &&
+                                !stage.isTemporary());
     }
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
@@ -338,8 +337,9 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
 }
 
 /// A value that is computed in place more often than it has elements, and
-/// costs enough; the one nearest to the results.
-Value Planner::findWorthKeeping() {
+/// costs enough; the one nearest to the results. Only one of one element if so
+/// asked.
+Value Planner::findWorthKeeping(bool isOneElement) {
   for (Operation &op : llvm::reverse(kernel.getBody().front())) {
     if (op.getNumResults() != 1)
       continue;
@@ -347,6 +347,9 @@ Value Planner::findWorthKeeping() {
     auto found = visits.find(value);
     if (found == visits.end() || refused.contains(value) ||
         kept.contains(value))
+      continue;
+    if (isOneElement &&
+        cast<RankedTensorType>(value.getType()).getNumElements() != 1)
       continue;
     double count = 1;
     for (const BoxDim &dim : found->second.box)
@@ -386,162 +389,19 @@ bool Planner::settle(ArrayRef<UnitDim> units) {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Units
-//===----------------------------------------------------------------------===//
-
-void Planner::joinDims() {
-  StageEmitter emitter(elements);
-  SmallVector<bool> joinable;
-  for (Stage &stage : plan.stages) {
-    Value value = stage.values[0];
-    if (stage.kind != Stage::Kind::Copy)
-      elements.storage[value] = resultStorages[stage.results[0]];
-    SmallVector<bool> own = emitter.joinableDims(stage);
-    if (stage.kind != Stage::Kind::Copy)
-      elements.storage.erase(value);
-    if (joinable.empty())
-      joinable = own;
-    for (auto [all, one] : llvm::zip_equal(joinable, own))
-      all = all && one;
-  }
-  for (Stage &stage : plan.stages) {
-    stage.groups.clear();
-    for (size_t dim = 0; dim < joinable.size(); ++dim) {
-      if (!joinable[dim])
-        stage.groups.emplace_back();
-      stage.groups.back().push_back(dim);
-    }
-  }
-}
-
-/// Units of about 4096 elements, less if that gives more than 64 of them.
-SmallVector<UnitDim> Planner::elementwiseUnits() {
-  const Stage &stage = plan.stages[0];
-  int64_t total = 1;
-  SmallVector<int64_t> sizes;
-  for (auto &group : stage.groups) {
-    int64_t size = 1;
-    for (int64_t dim : group)
-      size *= stage.shape()[dim];
-    sizes.push_back(size);
-    total *= size;
-  }
-  if (total == 0)
-    return {};
-  int64_t target = std::clamp<int64_t>(total / 64, 256, 4096);
-  SmallVector<UnitDim> units;
-  int64_t inner = 1;
-  for (int group = sizes.size() - 1; group >= 0; --group) {
-    int64_t room = std::max<int64_t>(1, target / inner);
-    if (inner >= target) {
-      units.push_back({unsigned(group), 1});
-    } else if (sizes[group] > room) {
-      // Whole vectors, and whole pieces of loops that are cut.
-      int64_t multiple = inner == 1 ? 64 : 1;
-      for (auto [key, factor] : stage.splits)
-        if (key == unsigned(group))
-          multiple = std::lcm(multiple, factor);
-      int64_t chunk = llvm::alignTo(room, multiple);
-      if (chunk < sizes[group])
-        units.push_back({unsigned(group), chunk});
-      inner = target;
-      continue;
-    }
-    inner *= sizes[group];
-  }
-  std::reverse(units.begin(), units.end());
-  return units;
-}
-
-/// If an operand runs along memory in another dim than the last (a transpose):
-/// small tiles of both, so that what a tile reads and writes stays in the
-/// cache.
-SmallVector<UnitDim> Planner::tileUnits() {
-  constexpr int64_t side = 16;
-  if (plan.stages[0].groups.size() < 2 || !analyse({}))
-    return {};
-  std::optional<unsigned> other;
-  StageEmitter emitter(elements);
-  for (Stage &stage : plan.stages) {
-    if (!stage.splits.empty() || stage.box.back().width < 2 * side)
-      return {};
-    if (stage.kind != Stage::Kind::Elementwise)
-      continue;
-    elements.storage[stage.values[0]] = resultStorages[stage.results[0]];
-    if (auto found = emitter.stridedDim(stage))
-      other = found;
-    elements.storage.erase(stage.values[0]);
-  }
-  const Stage &stage = plan.stages[0];
-  unsigned last = stage.groups.size() - 1;
-  if (!other || stage.box[*other].width < 2 * side)
-    return {};
-  SmallVector<UnitDim> units;
-  for (unsigned group = 0; group <= last; ++group) {
-    bool isTile = group == *other || group == last;
-    if (stage.box[group].width > 1)
-      units.push_back({group, isTile ? side : 1});
-  }
-  return units;
-}
-
-SmallVector<SmallVector<UnitDim>> Planner::candidates() {
-  // Leading dims that all results share; each is cut whole (chunk 1), the one
-  // after them perhaps in chunks.
-  SmallVector<ArrayRef<int64_t>> shapes;
-  for (Value value : terminator.getOperands())
-    shapes.push_back(cast<RankedTensorType>(value.getType()).getShape());
-  unsigned shared = 0;
-  auto isShared = [&](unsigned dim) {
-    return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
-      return dim < shape.size() && shape[dim] == shapes[0][dim];
-    });
-  };
-  while (isShared(shared))
-    ++shared;
-  // The smallest units first; larger ones have to be better.
-  SmallVector<SmallVector<UnitDim>> result;
-  SmallVector<UnitDim> leading;
-  int64_t unitsSoFar = 1;
-  for (unsigned dim = 0; dim <= shared; ++dim) {
-    result.insert(result.begin(), leading);
-    if (dim == shared || shapes[0][dim] == 0)
-      break;
-    int64_t size = shapes[0][dim];
-    for (int64_t chunk : {64, 512})
-      if (size > chunk && unitsSoFar < 256) {
-        result.push_back(leading);
-        result.back().push_back({dim, chunk});
-      }
-    if (size > 1)
-      leading.push_back({dim, 1});
-    unitsSoFar *= size;
-  }
-  // A later dim alone, where the leading ones have to be whole.
-  bool same = llvm::all_equal(shapes);
-  for (unsigned dim = 1; same && dim < shared; ++dim)
-    for (int64_t chunk : {1, 64, 512})
-      if (shapes[0][dim] > chunk && (chunk > 1 || dim + 1 < shapes[0].size()))
-        result.push_back({{dim, chunk}});
-  return result;
-}
-
 FailureOr<KernelPlan> Planner::run() {
   // Temporaries are chosen for units as small as possible, then units for them.
   bool empty = llvm::any_of(terminator.getOperandTypes(), [](Type type) {
     return cast<RankedTensorType>(type).getNumElements() == 0;
   });
-  makeStages();
-  if (!empty && isElementwise() && analyse({}) && readsInPlace &&
-      !findWorthKeeping()) {
-    joinDims();
-    SmallVector<UnitDim> units = tileUnits();
-    if (analyse(units.empty() ? elementwiseUnits() : units)) {
-      plan.together = true;
-      return std::move(plan);
-    }
+  if (!empty && planTogether()) {
+    plan.together = true;
+    return std::move(plan);
   }
+  if (mustBeTogether && !empty)
+    return kernel.emitError("overwrites an argument, but is not one loop nest");
+  kept.clear();
+  makeStages();
   SmallVector<SmallVector<UnitDim>> ways = candidates();
   if (empty)
     ways.assign(1, {});
@@ -574,6 +434,8 @@ FailureOr<KernelPlan> Planner::run() {
 FailureOr<KernelPlan> weft::cpu::planKernel(func::FuncOp kernel,
                                             ElementEmitter &elements,
                                             ArrayRef<Storage> resultStorages,
-                                            int64_t stackLimit) {
-  return Planner(kernel, elements, resultStorages, stackLimit).run();
+                                            int64_t stackLimit,
+                                            bool mustBeTogether) {
+  return Planner(kernel, elements, resultStorages, stackLimit, mustBeTogether)
+      .run();
 }

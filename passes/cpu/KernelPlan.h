@@ -26,7 +26,9 @@ struct KernelPlan {
   llvm::SmallVector<UnitDim> units;
   /// Number of units along each unit dim; their product is the kernel's extent.
   llvm::SmallVector<int64_t> unitExtents;
-  /// All stages are elementwise, over one box, and read each other in place.
+  /// All stages are elementwise, over one box, and read each other in place,
+  /// but for temporaries of one element, which come first. Elements are read
+  /// before they are written.
   bool together = false;
   /// Loops 0.. of the space are the unit dims.
   int64_t stackBytes = 0;
@@ -46,12 +48,13 @@ int64_t stackBytesOf(const Stage &stage);
 
 /// Plans `kernel`, a function of tensors. `elements` has storages for the
 /// arguments, results are in `resultStorages`; its builder stands where scrap
-/// code may refer to them. Fails if temporaries do not fit on the stack, with
-/// an error at the function.
+/// code may refer to them. Fails if temporaries do not fit on the stack, or a
+/// kernel that must be together is not, with an error at the function.
 mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel,
                                        ElementEmitter &elements,
                                        llvm::ArrayRef<Storage> resultStorages,
-                                       int64_t stackLimit);
+                                       int64_t stackLimit,
+                                       bool mustBeTogether);
 
 } // namespace weft::cpu
 

@@ -211,17 +211,21 @@ void StageEmitter::loops(Location loc, const Nest &nest,
   });
 }
 
-void StageEmitter::storeElement(Stage &stage, const Nest &nest) {
+Value StageEmitter::computeElement(Stage &stage, const Nest &nest) {
   Value value = stage.values.front();
-  if (stage.kind == Stage::Kind::Copy) {
-    elements.store(stage.target, nest.valueIndices,
-                   elements.element(value, nest.valueIndices), stage.loc());
-    return;
-  }
+  if (stage.kind == Stage::Kind::Copy)
+    return elements.element(value, nest.valueIndices);
   Value computed = elements.define(value, nest.valueIndices);
-  const Storage target = elements.storage.lookup(value);
-  elements.store(target, nest.valueIndices, computed, stage.loc());
   elements.remember(value, nest.valueIndices, computed);
+  return computed;
+}
+
+void StageEmitter::storeElement(Stage &stage, const Nest &nest,
+                                Value computed) {
+  const Storage target = stage.kind == Stage::Kind::Copy
+                             ? stage.target
+                             : elements.storage.lookup(stage.values.front());
+  elements.store(target, nest.valueIndices, computed, stage.loc());
 }
 
 void StageEmitter::emitElementwise(Stage &stage, Nest &nest) {
@@ -231,7 +235,8 @@ void StageEmitter::emitElementwise(Stage &stage, Nest &nest) {
     return;
   }
   auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
-  loops(stage.loc(), nest, all, [&] { storeElement(stage, nest); });
+  loops(stage.loc(), nest, all,
+        [&] { storeElement(stage, nest, computeElement(stage, nest)); });
 }
 
 /// Marks the loop of a reduction, so that it is cut into the same lanes
@@ -488,8 +493,12 @@ void StageEmitter::emitTogether(MutableArrayRef<Stage> stages) {
   auto all = [&] {
     auto which = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
     loops(stages.front().loc(), nest, which, [&] {
+      // A result may lie where an operand is read: all are read first.
+      SmallVector<Value> computed;
       for (Stage &stage : stages)
-        storeElement(stage, nest);
+        computed.push_back(computeElement(stage, nest));
+      for (auto [stage, value] : llvm::zip_equal(stages, computed))
+        storeElement(stage, nest, value);
     });
   };
   Recorder seen;

@@ -120,7 +120,8 @@ private:
   void joinLoops(Nest &nest, const Recorder &seen);
   void emitNest(Stage &stage, Nest &nest);
   void emitElementwise(Stage &stage, Nest &nest);
-  void storeElement(Stage &stage, const Nest &nest);
+  mlir::Value computeElement(Stage &stage, const Nest &nest);
+  void storeElement(Stage &stage, const Nest &nest, mlir::Value computed);
   void emitReduction(Stage &stage, Nest &nest);
   void emitRows(Stage &stage, Nest &nest);
   void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region,

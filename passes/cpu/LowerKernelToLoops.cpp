@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KernelPlan.h"
 #include "passes/cpu/Passes.h"
+#include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -182,6 +183,11 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
     StageEmitter stages(elements);
     MutableArrayRef<Stage> all(plan.stages);
     if (plan.together) {
+      while (!all.empty() && all.front().isTemporary()) {
+        if (!all.front().box.empty() || all.front().groups.empty())
+          stages.emit(all.front());
+        all = all.drop_front();
+      }
       auto joint = all.take_while([](const Stage &stage) {
         return stage.kind == Stage::Kind::Elementwise;
       });
@@ -233,9 +239,17 @@ LogicalResult KernelLowering::run() {
     results.push_back(
         denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
                      cast<RankedTensorType>(type), space));
+  // One pointer for both, so that loads and stores are seen to be of one place.
+  bool inPlace = false;
+  if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
+    for (auto [result, argument] : llvm::zip_equal(results, shared.asArrayRef()))
+      if (argument >= 0) {
+        elements.storage[kernel.getArgument(argument)] = result;
+        inPlace = true;
+      }
   placeConstants(elements);
   FailureOr<KernelPlan> plan =
-      planKernel(kernel, elements, results, stackLimit);
+      planKernel(kernel, elements, results, stackLimit, inPlace);
   if (failed(plan)) {
     body.erase();
     return failure();

@@ -3,6 +3,7 @@
 #include "passes/rt/Clustering.h"
 #include "passes/rt/LibraryPlan.h"
 
+#include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -244,6 +245,33 @@ void Clustering::formClusters(Block &block) {
   }
 }
 
+/// An update of a state can overwrite it if its kernel does nothing else.
+static bool isOptimizer(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return role && role.getValue() == nn::kRoleOptimizer;
+}
+
+/// One number that several larger kernels read, such as the learning rate: to
+/// take it in would tie them all together.
+bool Clustering::isSharedNumber(Operation *producer, Operation *consumer) const {
+  const Cluster &from = clusters[clusterOf.lookup(producer)], &into = clusters[clusterOf.lookup(consumer)];
+  if (from.elements != 1 || into.elements == 1)
+    return false;
+  SmallVector<Operation *> work(from.ops.begin(), from.ops.end());
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val()->getUsers()) {
+      if (roles.lookup(user) == Role::Free) {
+        work.push_back(user);
+        continue;
+      }
+      auto cluster = clusterOf.find(user);
+      if (cluster == clusterOf.end() ||
+          (cluster->second != clusterOf.lookup(producer) && cluster->second != clusterOf.lookup(consumer)))
+        return true;
+    }
+  return false;
+}
+
 void Clustering::tryMerge(Operation *consumer, unsigned operand) {
   Cuts edge = cutsOf(consumer, operand);
   Operation *producer = consumer->getOperand(operand).getDefiningOp();
@@ -260,6 +288,8 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
     clusters[into].cuts = intersect(clusters[into].cuts, edge);
     return;
   }
+  if (isOptimizer(producer) != isOptimizer(consumer) || isSharedNumber(producer, consumer))
+    return;
   Cluster &a = clusters[from], &b = clusters[into];
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
   int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements), bytes = a.bytes + b.bytes;

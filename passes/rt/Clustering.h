@@ -46,6 +46,8 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// in common and that are parallel. A cluster takes the intersection over its
 /// edges; it grows while a piece stays small enough for a cache and pieces stay
 /// many enough for the threads. No op is computed twice, except free ones.
+/// Optimizer ops form clusters of their own (they overwrite states), and one
+/// number that many clusters read stays outside of them.
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
@@ -75,6 +77,7 @@ private:
   void sortNodes(mlir::Block &block);
   void tryMerge(mlir::Operation *consumer, unsigned operand);
   bool wouldCycle(unsigned from, unsigned into) const;
+  bool isSharedNumber(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool isRoot(mlir::Operation *op) const { return roles.lookup(op) != Role::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
   void absorbPermutation(mlir::Operation *library);

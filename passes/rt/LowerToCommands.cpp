@@ -4,6 +4,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/CommandBuilder.h"
+#include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,6 +32,8 @@ public:
 
   LogicalResult lower(func::FuncOp function) {
     buffers.clear();
+    outputs.clear();
+    stateOfProgram.clear();
     builder.setInsertionPoint(function);
     std::string name = function.getSymName().str();
     taken.erase(name);
@@ -43,16 +46,22 @@ public:
     builder.setInsertionPointToStart(body);
 
     for (BlockArgument arg : function.getArguments())
-      lowerArgument(function, arg);
+      if (failed(lowerArgument(function, arg)))
+        return failure();
     Operation *end = function.getBody().front().getTerminator();
     for (auto [i, operand] : llvm::enumerate(end->getOperands()))
-      outputs[operand] = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
+      if (StringAttr state = updatedState(function, i))
+        buffers[operand] = stateOfProgram.lookup(state.getValue());
+      else
+        outputs[operand] = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       if (failed(lowerOp(&op, i)))
         return failure();
     for (auto [i, operand] : llvm::enumerate(end->getOperands()))
-      OutputOp::create(builder, operand.getLoc(), portName(function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr), "output", i),
-                       buffers.lookup(operand), globalType(operand.getType()), placement(operand.getType()));
+      if (!updatedState(function, i))
+        OutputOp::create(builder, operand.getLoc(),
+                         portName(function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr), "output", i),
+                         buffers.lookup(operand), globalType(operand.getType()), placement(operand.getType()));
     return success();
   }
 
@@ -87,34 +96,62 @@ private:
     return PlacementAttr::get(builder.getContext(), dims);
   }
 
-  void lowerArgument(func::FuncOp function, BlockArgument arg) {
+  LogicalResult lowerArgument(func::FuncOp function, BlockArgument arg) {
     unsigned number = arg.getArgNumber();
     StringAttr name = portName(function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr), "input", number);
-    if (auto source = function.getArgAttrOfType<nn::SourceAttr>(number, nn::kSourceAttr)) {
-      // The source's own element type, where the program stores another.
-      auto sourceType = function.getArgAttrOfType<TypeAttr>(number, nn::kSourceTypeAttr);
-      RankedTensorType type = globalType(arg.getType());
-      auto piece = PieceAttr::get(builder.getContext(), sourceType ? type.clone(sourceType.getValue()) : type,
-                                  builder.getStringAttr(source.getFile()), source.getOffset(), source.getHash(),
-                                  ElementsAttr(), DenseI64ArrayAttr());
-      buffers[arg] = stateBuffer(arg.getLoc(), name.getValue(), arg.getType(), piece);
-      return;
+    if (isState(function, number)) {
+      auto kind = function.getArgAttrOfType<StringAttr>(number, nn::kClassAttr);
+      bool isOptimizer = kind && kind.getValue() == "optimizer";
+      buffers[arg] = stateBuffer(arg.getLoc(), name.getValue(), arg.getType(), piecesOf(function, arg),
+                                 isOptimizer ? BufferClass::OptimizerState : BufferClass::Parameter);
+      stateOfProgram[name.getValue()] = buffers.lookup(arg);
+      return success(buffers[arg] != nullptr);
     }
     Value buffer = BufferOp::create(builder, arg.getLoc(), bufferType(arg.getType()), name, BufferClass::Input,
                                     IntegerAttr(), DenseI64ArrayAttr());
     InputOp::create(builder, arg.getLoc(), name, buffer, globalType(arg.getType()), placement(arg.getType()));
     buffers[arg] = buffer;
+    return success();
   }
 
-  /// A state of that name is shared by all programs.
-  Value stateBuffer(Location loc, StringRef name, Type type, PieceAttr piece) {
+  /// Where the bytes of a state come from. What starts at zero has none.
+  ArrayAttr piecesOf(func::FuncOp function, BlockArgument arg) {
+    unsigned number = arg.getArgNumber();
+    RankedTensorType type = globalType(arg.getType());
+    auto source = function.getArgAttrOfType<nn::SourceAttr>(number, nn::kSourceAttr);
+    if (!source) {
+      auto initial = function.getArgAttrOfType<TypedAttr>(number, nn::kInitialAttr);
+      assert(initial.getType() == type.getElementType() && "a state starts at a number of its own type");
+      if (matchPattern(Attribute(initial), m_Zero()) || matchPattern(Attribute(initial), m_PosZeroFloat()))
+        return builder.getArrayAttr({});
+      auto data = DenseElementsAttr::get(type, Attribute(initial));
+      return builder.getArrayAttr(PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0, data, DenseI64ArrayAttr()));
+    }
+    // The source's own element type, where the program stores another.
+    auto sourceType = function.getArgAttrOfType<TypeAttr>(number, nn::kSourceTypeAttr);
+    return builder.getArrayAttr(PieceAttr::get(builder.getContext(), sourceType ? type.clone(sourceType.getValue()) : type,
+                                               builder.getStringAttr(source.getFile()), source.getOffset(),
+                                               source.getHash(), ElementsAttr(), DenseI64ArrayAttr()));
+  }
+
+  /// A state of that name is shared by all programs; null and an error if they
+  /// do not agree on it.
+  Value stateBuffer(Location loc, StringRef name, Type type, ArrayAttr pieces,
+                    BufferClass kind = BufferClass::Parameter) {
     StateOp &state = states[name];
     if (!state) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(program);
       taken.insert(name);
-      state = StateOp::create(builder, loc, name, globalType(type), bufferType(type), placement(type),
-                              builder.getArrayAttr(piece), IntegerAttr());
+      state = StateOp::create(builder, loc, name, globalType(type), bufferType(type), placement(type), pieces,
+                              IntegerAttr(), kind);
+    } else if (state.getGlobal() != globalType(type) || state.getPlacement() != placement(type) ||
+               state.getPieces() != pieces || state.getKind() != kind) {
+      auto diagnostic = program.emitError() << "has another type, placement or source of state \"" << name
+                                            << "\" than a program before";
+      diagnostic.attachNote(state.getLoc()) << "the state is " << state.getGlobal() << ' ' << state.getPlacement()
+                                            << ", here " << globalType(type) << ' ' << placement(type);
+      return nullptr;
     }
     return StateBufferOp::create(builder, loc, state.getLocal(), name);
   }
@@ -132,6 +169,8 @@ private:
       break;
     }
     for (Value result : op->getResults()) {
+      if (buffers.count(result)) // a state's new value
+        continue;
       auto output = outputs.find(result);
       StringRef node = nodeName(op->getLoc());
       StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
@@ -163,7 +202,7 @@ private:
       known->second = unique("constant." + std::to_string(constants.size() - 1));
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     auto piece = PieceAttr::get(builder.getContext(), plainType(type), StringAttr(), 0, 0, value, DenseI64ArrayAttr());
-    buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, piece);
+    buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, builder.getArrayAttr(piece));
     return success();
   }
 
@@ -185,7 +224,7 @@ private:
       auto placed = PlacementAttr::get(builder.getContext(),
                                        PlacementDim{{PlacementPart{size, {builder.getStringAttr(op.getAxis())}}}});
       state = StateOp::create(builder, op.getLoc(), name, type, bufferType(op.getType()), placed,
-                              builder.getArrayAttr(piece), IntegerAttr());
+                              builder.getArrayAttr(piece), IntegerAttr(), BufferClass::Parameter);
     }
     buffers[op.getResult()] = StateBufferOp::create(builder, op.getLoc(), state.getLocal(), name);
     return success();
@@ -199,6 +238,7 @@ private:
   llvm::DenseMap<Attribute, std::string> constants;
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<Value, StringAttr> outputs;
+  llvm::StringMap<Value> stateOfProgram; // buffers of the program's states
 };
 
 struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> {

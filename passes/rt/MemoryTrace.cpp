@@ -41,10 +41,14 @@ void MemoryTrace::write(int64_t offset, MemRefType type, Content content) {
 }
 
 bool MemoryTrace::holds(Value buffer, Content content) const {
-  auto [begin, end] = range(buffer);
-  if (begin == end)
+  return holds(range(buffer).first, cast<MemRefType>(buffer.getType()), content);
+}
+
+bool MemoryTrace::holds(int64_t offset, MemRefType type, Content content) const {
+  int64_t end = offset + bytesOf(type);
+  if (offset == end)
     return true;
-  auto found = intervals.find(begin);
+  auto found = intervals.find(offset);
   return found != intervals.end() && found->second == std::make_pair(end, content);
 }
 
@@ -111,14 +115,23 @@ LogicalResult MemoryTrace::verifyLifetimes() {
   return success(valid);
 }
 
-LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command) const {
-  for (Value written : command.getWrites())
-    for (Value read : command.getReads()) {
-      auto [a, b] = range(bufferOfView(written));
-      auto [c, d] = range(bufferOfView(read));
-      if (written != read && a < d && c < b)
+LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command,
+                                           const llvm::DenseSet<std::pair<Value, Value>> &allowed) const {
+  SmallVector<Value> writes = command.getWrites();
+  auto overlap = [&](Value x, Value y) {
+    auto [a, b] = range(bufferOfView(x));
+    auto [c, d] = range(bufferOfView(y));
+    return a < d && c < b;
+  };
+  for (auto [i, written] : llvm::enumerate(writes)) {
+    for (Value read : command.getReads())
+      if (overlap(written, read) &&
+          !(allowed.contains({read, written}) && range(bufferOfView(read)) == range(bufferOfView(written))))
         return command->emitError("writes bytes that it reads");
-    }
+    for (Value other : ArrayRef<Value>(writes).take_front(i))
+      if (overlap(written, other))
+        return command->emitError("writes the same bytes twice");
+  }
   return success();
 }
 

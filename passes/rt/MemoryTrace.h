@@ -20,12 +20,15 @@ public:
   void write(mlir::Value buffer, Content content);
   void write(int64_t offset, mlir::MemRefType type, Content content);
   bool holds(mlir::Value buffer, Content content) const;
+  bool holds(int64_t offset, mlir::MemRefType type, Content content) const;
 
   /// Buffers alive together share no bytes, and each access is in a lifetime.
   mlir::LogicalResult verifyLifetimes();
-  /// No view that the command writes shares bytes with one it reads, unless it
-  /// is the same view.
-  mlir::LogicalResult verifyNoOverlap(CommandInterface command) const;
+  /// No view that the command writes shares bytes with one it reads, unless
+  /// the two are the same bytes and in `allowed` as (read, written); no two
+  /// views that it writes share bytes.
+  mlir::LogicalResult verifyNoOverlap(CommandInterface command,
+                                      const llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> &allowed) const;
 
   /// [first, last) bytes of a buffer or state in the arena.
   std::pair<int64_t, int64_t> range(mlir::Value buffer) const;

@@ -55,6 +55,40 @@ def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
 
+def RtMaterializeUpdates : Pass<"rt-materialize-updates", "::mlir::ModuleOp"> {
+  let summary = "Copy each new value of a state into it at the end of its program";
+  let description = [{
+    **Requires** `rt-outline-kernels`; results with `nn.updates` are the values of
+    states after the program. **Ensures** that each such result is the state's own
+    argument (it does not change) or made by an `rt.dense` before the return, after
+    all that reads old values: what writes that buffer may write the state. A state
+    that becomes another's old value goes through a buffer of its own.
+
+    **Example**: test/passes/rt/materialize-updates.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
+def RtElideUpdateCopies : Pass<"rt-elide-update-copies", "::mlir::ModuleOp"> {
+  let summary = "Write new values of states in place where nothing reads the old ones";
+  let description = [{
+    **Requires** `rt-materialize-updates` and the final order of each function.
+    **Ensures** that an `rt.dense` before the return stays only where the command
+    that makes the new value may not write the state's buffer:
+    - some op after it reads the old value, or
+    - it reads the old value itself, unless it is a kernel that reads it at the
+      index that it writes only (InPlace.h). Such a call runs a variant of its
+      kernel whose attribute `rt.in_place` says which argument each result
+      overwrites; kernels that nothing calls any more are erased.
+
+    So neither parameters nor optimizer states exist twice. The verifier of
+    commands derives anew that no old value is read too late.
+
+    **Example**: test/passes/rt/elide-update-copies.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
+}
+
 def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
   let summary = "Turn each program's function into buffers and commands";
   let description = [{
@@ -64,7 +98,8 @@ def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
 
     **Ensures** an `rt.program` for each program, all commands on stream 0 in
     the function's order, one buffer for each value that is not a view, and an
-    `rt.state` for each state and constant. The function stays in the module,
+    `rt.state` for each state and constant, shared by all programs. A result with
+    `nn.updates` lies in its state. The function stays in the module,
     private and marked `rt.spec`: the verifier of commands compares with it.
 
     **Example**: test/passes/rt/lower-to-commands.mlir.
@@ -116,7 +151,11 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
     - every command is the one its op in the `rt.spec` function asks for, and
       each view that it reads holds the value of that op's operand, whole, as
       written last;
-    - every output is written;
+    - every output is written; every updated state holds its new value at the
+      end and every other state its old one;
+    - what a command writes shares no bytes with what it reads, but for kernels
+      that overwrite an argument at the index that they read (derived anew from
+      the kernel's body) and an all_reduce in place;
     - communication is in the function's order, which is the same on every
       process.
 

@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/CommandBuilder.h"
+#include "passes/rt/InPlace.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/MemoryTrace.h"
 #include "passes/rt/Passes.h"
@@ -45,6 +46,7 @@ public:
         diagnostic.attachNote(op->getLoc()) << "this op: " << op->getName();
       }
     valid &= succeeded(verifyOutputs());
+    valid &= succeeded(verifyStates());
     return success(valid);
   }
 
@@ -61,7 +63,7 @@ private:
       MemoryTrace::Content key = state.getOperation();
       memory.write(state.getOffset().value_or(0), cast<MemRefType>(state.getLocal()), key);
       for (BlockArgument arg : spec.getArguments())
-        if (spec.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) &&
+        if (isState(spec, arg.getArgNumber()) &&
             spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == state.getSymNameAttr())
           stateOf[arg] = key;
       for (Operation *op : ops)
@@ -92,17 +94,67 @@ private:
 
   LogicalResult verifyOutputs() {
     auto outputs = llvm::to_vector(program.getOps<OutputOp>());
-    Operation *end = ops.back();
-    if (outputs.size() != end->getNumOperands())
+    SmallVector<Value> returned;
+    for (auto [i, value] : llvm::enumerate(ops.back()->getOperands()))
+      if (!updatedState(spec, i))
+        returned.push_back(value);
+    if (outputs.size() != returned.size())
       return program.emitError() << "has " << outputs.size() << " outputs, but @" << spec.getSymName() << " returns "
-                                 << end->getNumOperands();
+                                 << returned.size();
     bool valid = true;
-    for (auto [output, value] : llvm::zip(outputs, end->getOperands()))
+    for (auto [output, value] : llvm::zip(outputs, returned))
       if (!memory.holds(output.getBuffer(), content(value))) {
         output.emitError() << "output \"" << output.getName() << "\" is not written, or overwritten, when the program ends";
         valid = false;
       }
     return success(valid);
+  }
+
+  /// Each state holds its new value at the end, and its old one if it has none:
+  /// the next program reads it.
+  LogicalResult verifyStates() {
+    llvm::StringMap<Value> updated;
+    for (auto [i, value] : llvm::enumerate(ops.back()->getOperands()))
+      if (StringAttr name = updatedState(spec, i))
+        updated[name.getValue()] = value;
+    bool valid = true;
+    for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>()) {
+      auto found = updated.find(state.getSymName());
+      bool isUpdated = found != updated.end();
+      MemoryTrace::Content wanted = isUpdated ? content(found->second) : state.getOperation();
+      if (memory.holds(state.getOffset().value_or(0), cast<MemRefType>(state.getLocal()), wanted))
+        continue;
+      valid = false;
+      auto diagnostic = program.emitError() << "does not leave the " << (isUpdated ? "new" : "old") << " value in state \""
+                                            << state.getSymName() << "\"";
+      diagnostic.attachNote(state.getLoc()) << "the state is here";
+    }
+    return success(valid);
+  }
+
+  /// The pairs of an in-place kernel are the same buffer, as its code is
+  /// compiled for; that it may be so is derived anew from its body.
+  LogicalResult verifySharing(CommandInterface command) {
+    llvm::DenseSet<std::pair<Value, Value>> shared;
+    if (auto launch = dyn_cast<LaunchOp>(*command)) {
+      auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
+      for (auto [result, argument] : llvm::enumerate(sharedArguments(kernel))) {
+        if (argument < 0)
+          continue;
+        if (argument >= int64_t(launch.getInputs().size()) || !mayOverwrite(kernel, argument, result))
+          return launch.emitError() << "runs a kernel that may not overwrite argument " << argument << " with result "
+                                    << result;
+        Value read = launch.getInputs()[argument], written = launch.getOutputs()[result];
+        if (read.getType() != written.getType() || memory.range(bufferOfView(read)) != memory.range(bufferOfView(written)))
+          return launch.emitError() << "does not overwrite argument " << argument << " with result " << result
+                                    << ", as its kernel does";
+        shared.insert({read, written});
+      }
+    } else if (auto collective = dyn_cast<CollectiveOp>(*command);
+               collective && collective.getKind() == CollectiveKind::AllReduce) {
+      shared.insert({collective.getSource(), collective.getTarget()});
+    }
+    return memory.verifyNoOverlap(command, shared);
   }
 
   LogicalResult verifyCommand(CommandInterface command) {
@@ -174,7 +226,7 @@ private:
         return actual->emitError() << "reads operand " << i
                                    << ", whose buffer does not hold the value: never written, or overwritten since";
     }
-    return memory.verifyNoOverlap(actual);
+    return verifySharing(actual);
   }
 
   ProgramOp program;

@@ -43,6 +43,9 @@ inline constexpr llvm::StringLiteral kOriginAttr = "rt.origin";
 /// On an outlined kernel: how many independent leading pieces it can be cut into.
 inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
 
+/// On the module: texts for the executable's table of metadata.
+inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
+
 /// The tensor type without its encoding.
 mlir::RankedTensorType plainType(mlir::Type type);
 

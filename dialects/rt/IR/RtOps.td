@@ -25,13 +25,15 @@ def Rt_StateOp : Rt_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let description = [{
     `global` is the logical tensor's type, `local` the buffer on each process, at
     `offset` bytes in the arena once planned. Filled at load from `pieces`;
-    elements that no piece covers are zero.
-    Example: `rt.state @w global tensor<8x4xf32> local memref<4x4xf32> placement <[8:"tp"], [4]>
+    elements that no piece covers are zero. `kind` says as what it counts: a
+    parameter or an optimizer's state.
+    Example: `rt.state @w class optimizer global tensor<8x4xf32> local memref<4x4xf32> placement <[8:"tp"], [4]>
       pieces [#rt.piece<type = tensor<8x4xf32>, file = "m.bin">]`
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$global, TypeAttrOf<AnyMemRef>:$local,
-      Rt_PlacementAttr:$placement, ArrayAttr:$pieces, OptionalAttr<I64Attr>:$offset);
-  let assemblyFormat = [{ $sym_name `global` $global `local` $local `placement` $placement `pieces` $pieces
+      Rt_PlacementAttr:$placement, ArrayAttr:$pieces, OptionalAttr<I64Attr>:$offset,
+      DefaultValuedAttr<Rt_BufferClassAttr, "::weft::rt::BufferClass::Parameter">:$kind);
+  let assemblyFormat = [{ $sym_name (`class` $kind^)? `global` $global `local` $local `placement` $placement `pieces` $pieces
       (`offset` $offset^)? attr-dict }];
   let hasVerifier = 1;
 }

@@ -22,6 +22,11 @@ public:
   /// gives its outputs, which have `outputTypes`. False and a message on failure.
   bool run(llvm::ArrayRef<HostTensor> inputs, llvm::ArrayRef<mlir::RankedTensorType> outputTypes,
            std::vector<HostTensor> &outputs, std::string &error);
+  /// The same for the program of that name.
+  bool run(llvm::StringRef program, llvm::ArrayRef<HostTensor> inputs,
+           llvm::ArrayRef<mlir::RankedTensorType> outputTypes, std::vector<HostTensor> &outputs, std::string &error);
+  /// A state's value, whole.
+  bool getState(llvm::StringRef name, mlir::RankedTensorType type, HostTensor &value, std::string &error);
 
 private:
   InProcessProgram();

@@ -129,3 +129,65 @@ func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.s
   %0 = rt.dense %x : tensor<64xf32>
   return %0 : tensor<64xf32>
 }
+
+// -----
+
+// A state is overwritten in place by a pointwise kernel and holds its new value.
+rt.state @w global tensor<64xf32> local memref<64xf32> placement <[64]> pieces [] offset 0
+rt.program @good streams 1 events 0 arena 512 attributes {rt.spec = @good.spec} {
+  %g = rt.buffer "g" input offset 256 lives [0, 0] : memref<64xf32>
+  rt.input "g" %g global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %w = rt.state_buffer @w : memref<64xf32>
+  rt.launch @k reads(%w, %g : memref<64xf32>, memref<64xf32>) writes(%w : memref<64xf32>) pieces 64 stream 0 {rt.origin = 0 : i64}
+}
+func.func private @good.spec(%w: tensor<64xf32> {nn.name = "w", nn.initial = 0.0 : f32}, %g: tensor<64xf32> {nn.name = "g"})
+    -> (tensor<64xf32> {nn.updates = "w"}) attributes {rt.spec} {
+  %0 = rt.call @k(%w, %g) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+func.func private @k(%w: tensor<64xf32>, %g: tensor<64xf32>) -> tensor<64xf32> attributes {rt.pieces = 64 : i64, rt.in_place = array<i64: 0>} {
+  %0 = nn.sub %w, %g : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// A kernel that reads other indices than it writes may not overwrite.
+rt.state @w global tensor<8x8xf32> local memref<8x8xf32> placement <[8], [8]> pieces [] offset 0
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+  %w = rt.state_buffer @w : memref<8x8xf32>
+  // expected-error @below {{runs a kernel that may not overwrite argument 0 with result 0}}
+  rt.launch @k reads(%w : memref<8x8xf32>) writes(%w : memref<8x8xf32>) pieces 8 stream 0 {rt.origin = 0 : i64}
+}
+func.func private @p.spec(%w: tensor<8x8xf32> {nn.name = "w", nn.initial = 0.0 : f32}) -> (tensor<8x8xf32> {nn.updates = "w"}) attributes {rt.spec} {
+  %0 = rt.call @k(%w) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+func.func private @k(%w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {rt.pieces = 8 : i64, rt.in_place = array<i64: 0>} {
+  %0 = nn.softmax %w dim = 1 : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+
+// -----
+
+// A state overwritten before its last reader, and one that loses its value.
+rt.state @w global tensor<64xf32> local memref<64xf32> placement <[64]> pieces [] offset 0
+// expected-note @below {{the state is here}}
+rt.state @v global tensor<64xf32> local memref<64xf32> placement <[64]> pieces [] offset 256
+// expected-error @below {{does not leave the old value in state "v"}}
+rt.program @p streams 1 events 0 arena 1024 attributes {rt.spec = @p.spec} {
+  %g = rt.buffer "g" input offset 512 lives [0, 1] : memref<64xf32>
+  rt.input "g" %g global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %w = rt.state_buffer @w : memref<64xf32>
+  %v = rt.state_buffer @v : memref<64xf32>
+  rt.copy %g -> %w stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  // expected-error @below {{reads operand 0, whose buffer does not hold the value: never written, or overwritten since}}
+  rt.copy %w -> %v stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %v global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%w: tensor<64xf32> {nn.name = "w", nn.initial = 0.0 : f32}, %g: tensor<64xf32> {nn.name = "g"})
+    -> (tensor<64xf32> {nn.name = "y"}, tensor<64xf32> {nn.updates = "w"}) attributes {rt.spec} {
+  %0 = rt.dense %w : tensor<64xf32>
+  %1 = rt.dense %g : tensor<64xf32>
+  return %0, %1 : tensor<64xf32>, tensor<64xf32>
+}

@@ -4,7 +4,7 @@
 // Mutants are classed by running them. One that is no valid IR is not run: the
 // ops' own verifiers reject it. Races need not show in a run, so the verifier may
 // reject mutants that were seen to compute the same.
-#include "Compile.h"
+#include "StepPrograms.h"
 
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Lifetimes.h"
@@ -109,10 +109,15 @@ private:
       return nullptr;
     OpOperand &operand = command->getOpOperand(random() % command->getNumOperands());
     std::vector<Value> others;
-    for (rt::BufferOp buffer : buffers)
-      if (buffer.getType() == operand.get().getType() && buffer.getResult() != operand.get() &&
-          buffer->isBeforeInBlock(command))
+    auto add = [&](Value buffer) {
+      if (buffer.getType() == operand.get().getType() && buffer != operand.get() &&
+          buffer.getDefiningOp()->isBeforeInBlock(command))
         others.push_back(buffer);
+    };
+    for (rt::BufferOp buffer : buffers)
+      add(buffer);
+    for (auto state : program.getOps<rt::StateBufferOp>())
+      add(state);
     if (others.empty())
       return nullptr;
     operand.set(others[random() % others.size()]);
@@ -141,35 +146,30 @@ struct Counts {
   unsigned mutants = 0, invalid = 0, wrong = 0, same = 0, rejectedSame = 0, missed = 0;
 };
 
-/// True if the mutant's outputs are those of the program.
+/// What runs a program and says whether it computes what it should.
+using Check = llvm::function_ref<bool(emit::InProcessProgram &)>;
+
+/// True if the mutant computes the same.
 bool computesTheSame(ModuleOp module, const emit::Artifact &original, const llvm::StringMap<emit::KernelShape> &shapes,
-                     const Sample &sample, llvm::ArrayRef<HostTensor> outputs) {
+                     Check check) {
   auto blob = emit::emitBlob(module, shapes, {});
   if (failed(blob))
     return false;
   std::string error;
   auto program = emit::InProcessProgram::open({std::move(*blob), original.kernels}, error);
-  std::vector<HostTensor> found;
-  return program && program->run(sample.inputs, sample.types, found, error) && distance(found, outputs) <= 1e-6;
+  return program && check(*program);
 }
 
-void runMutants(const char *text, const char *mesh, unsigned seeds, Counts &counts) {
-  Sample sample = makeSample(text, 7);
-  OwningOpRef<ModuleOp> module = schedule(sample, mesh);
+void runMutants(ModuleOp module, const std::string &name, unsigned seeds, Check check, Counts &counts) {
   ASSERT_TRUE(module);
-  auto artifact = emit::emitArtifact(*module, {}, {});
+  auto artifact = emit::emitArtifact(module, {}, {});
   ASSERT_TRUE(succeeded(artifact));
   llvm::StringMap<emit::KernelShape> shapes;
   for (const cpu::CompiledKernel &kernel : artifact->kernels)
     shapes[kernel.symbol] = {kernel.extent, kernel.grain};
-  std::string error;
-  std::vector<HostTensor> outputs;
-  {
-    auto program = emit::InProcessProgram::open(*artifact, error);
-    ASSERT_TRUE(program && program->run(sample.inputs, sample.types, outputs, error)) << error;
-  }
+  ASSERT_TRUE(computesTheSame(module, *artifact, shapes, check)) << name;
   for (unsigned seed = 0; seed < seeds; ++seed) {
-    OwningOpRef<ModuleOp> mutant = module->clone();
+    OwningOpRef<ModuleOp> mutant = module.clone();
     const char *kind = Mutator(*mutant, seed).mutate();
     if (!kind)
       continue;
@@ -179,7 +179,7 @@ void runMutants(const char *text, const char *mesh, unsigned seeds, Counts &coun
       ++counts.invalid;
       continue;
     }
-    bool same = computesTheSame(*mutant, *artifact, shapes, sample, outputs);
+    bool same = computesTheSame(*mutant, *artifact, shapes, check);
     PassManager pm(&context());
     pm.enableVerifier(false);
     pm.addPass(rt::createRtVerifyCommands());
@@ -189,19 +189,43 @@ void runMutants(const char *text, const char *mesh, unsigned seeds, Counts &coun
     counts.rejectedSame += same && !accepted;
     if (!same && accepted) {
       ++counts.missed;
-      ADD_FAILURE() << "seed " << seed << " on mesh '" << mesh << "': a wrong mutant (" << kind << ") is accepted";
+      ADD_FAILURE() << "seed " << seed << " of " << name << ": a wrong mutant (" << kind << ") is accepted";
     }
   }
 }
 
-TEST(CommandMutation, WrongMutantsAreRejected) {
-  const char *full = std::getenv("WEFT_TEST_FULL");
-  unsigned seeds = full && *full == '1' ? 1200 : 400;
-  Counts counts;
-  runMutants(kBlock, "", seeds, counts);
-  runMutants(kMlp, "", seeds / 2, counts);
-  runMutants(kBlock, "tp=2", seeds, counts);
-  runMutants(kMlp, "tp=2", seeds, counts);
+/// Mutants of a program whose outputs follow from its inputs.
+void runMutants(const char *text, const char *mesh, unsigned seeds, Counts &counts) {
+  Sample sample = makeSample(text, 7);
+  OwningOpRef<ModuleOp> module = schedule(sample, mesh);
+  auto check = [&](emit::InProcessProgram &program) {
+    std::string error;
+    std::vector<HostTensor> found;
+    return program.run(sample.inputs, sample.types, found, error) && distance(found, sample.expected) <= 1e-5;
+  };
+  runMutants(*module, "mesh '" + std::string(mesh) + "'", seeds, check, counts);
+}
+
+/// Mutants of a training step, run twice: the second step reads the states that
+/// the first left.
+void runTrainingMutants(const char *mesh, unsigned seeds, Counts &counts) {
+  Training training = makeTraining(7, 2);
+  if (*mesh)
+    training.module->lookupSymbol("eval")->erase();
+  PhaseOptions options;
+  options.mesh = mesh;
+  options.precision = "f64";
+  OwningOpRef<ModuleOp> module = schedule(*training.module, options);
+  auto step = training.module->lookupSymbol<func::FuncOp>("step");
+  auto check = [&](emit::InProcessProgram &program) {
+    std::string error;
+    TrainingRun run;
+    return runCompiled(program, step, training.batches, run, error) && distance(run, training.expected) <= 1e-9;
+  };
+  runMutants(*module, "training on mesh '" + std::string(mesh) + "'", seeds, check, counts);
+}
+
+void report(const Counts &counts, unsigned seeds) {
   llvm::outs() << "seeds 0.." << seeds - 1 << ": " << counts.mutants << " mutants, " << counts.invalid
                << " no valid IR, " << counts.wrong << " compute something else, " << counts.same
                << " were seen to compute the same, of which " << counts.rejectedSame << " are rejected; "
@@ -209,6 +233,30 @@ TEST(CommandMutation, WrongMutantsAreRejected) {
   EXPECT_EQ(counts.missed, 0u);
   EXPECT_GE(counts.mutants, kMinimumMutants);
   EXPECT_GE(counts.wrong, counts.mutants / 5);
+}
+
+unsigned seedsOf(unsigned reduced) {
+  const char *full = std::getenv("WEFT_TEST_FULL");
+  return full && *full == '1' ? 3 * reduced : reduced;
+}
+
+TEST(CommandMutation, WrongMutantsAreRejected) {
+  unsigned seeds = seedsOf(400);
+  Counts counts;
+  runMutants(kBlock, "", seeds, counts);
+  runMutants(kMlp, "", seeds / 2, counts);
+  runMutants(kBlock, "tp=2", seeds, counts);
+  runMutants(kMlp, "tp=2", seeds, counts);
+  report(counts, seeds);
+}
+
+TEST(CommandMutation, WrongTrainingMutantsAreRejected) {
+  unsigned seeds = seedsOf(400);
+  Counts counts;
+  runTrainingMutants("", seeds, counts);
+  runTrainingMutants("dp=2", seeds, counts);
+  runTrainingMutants("tp=2", seeds, counts);
+  report(counts, seeds);
 }
 
 } // namespace

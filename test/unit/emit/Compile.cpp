@@ -99,9 +99,13 @@ test::Sample test::makeSample(llvm::StringRef text, unsigned seed) {
 }
 
 OwningOpRef<ModuleOp> test::schedule(const Sample &sample, const std::string &mesh) {
-  OwningOpRef<ModuleOp> module = ModuleOp(sample.module.get()).clone();
   PhaseOptions options;
   options.mesh = mesh;
+  return schedule(sample.module.get(), options);
+}
+
+OwningOpRef<ModuleOp> test::schedule(ModuleOp graph, const PhaseOptions &options) {
+  OwningOpRef<ModuleOp> module = graph.clone();
   PassManager pm(&context());
   for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Local, Phase::Scheduled})
     buildPhase(pm, phase, options);

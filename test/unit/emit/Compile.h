@@ -24,6 +24,8 @@ Sample makeSample(llvm::StringRef text, unsigned seed);
 
 /// A copy of the program taken to `scheduled` on a mesh ("": one device).
 mlir::OwningOpRef<mlir::ModuleOp> schedule(const Sample &sample, const std::string &mesh);
+/// The same for a module at `graph` and all options.
+mlir::OwningOpRef<mlir::ModuleOp> schedule(mlir::ModuleOp graph, const PhaseOptions &options);
 
 /// max|y-o| / max|o| over all outputs, infinity if shapes differ or a value is NaN.
 double distance(llvm::ArrayRef<HostTensor> found, llvm::ArrayRef<HostTensor> expected);

@@ -1,0 +1,18 @@
+// Attributes of outlined kernels that scheduling sets and targets obey.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_INTERFACES_KERNELATTRIBUTES_H
+#define WEFT_INTERFACES_KERNELATTRIBUTES_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace weft {
+
+/// On an outlined kernel: for each result the argument whose memory it shares,
+/// -1 for none. The target reads such an argument through the result's pointer,
+/// and reads an element before it writes it. The kernel reads that argument
+/// only at the index that it computes.
+inline constexpr llvm::StringLiteral kInPlaceAttr = "rt.in_place";
+
+} // namespace weft
+
+#endif // WEFT_INTERFACES_KERNELATTRIBUTES_H

@@ -1,0 +1,65 @@
+// The search for a kernel's stages and units, in its parts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CPU_KERNELPLANNER_H
+#define WEFT_PASSES_CPU_KERNELPLANNER_H
+
+#include "KernelPlan.h"
+
+namespace weft::cpu {
+
+/// Elements of a tensor that are read: one box, grown by every read.
+struct Demand {
+  bool any = false;
+  llvm::SmallVector<BoxDim> box;
+  double points = 0;
+};
+
+/// Chooses the stages, temporaries and units of one kernel.
+class Planner {
+public:
+  Planner(mlir::func::FuncOp kernel, ElementEmitter &elements,
+          llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit,
+          bool mustBeTogether)
+      : kernel(kernel), elements(elements), space(elements.space),
+        resultStorages(resultStorages), stackLimit(stackLimit),
+        mustBeTogether(mustBeTogether),
+        terminator(
+            llvm::cast<mlir::func::ReturnOp>(
+                kernel.getBody().front().getTerminator())) {}
+
+  mlir::FailureOr<KernelPlan> run();
+
+private:
+  mlir::func::FuncOp kernel;
+  ElementEmitter &elements;
+  IndexSpace &space;
+  llvm::ArrayRef<Storage> resultStorages;
+  int64_t stackLimit;
+  bool mustBeTogether;
+  mlir::func::ReturnOp terminator;
+  /// Elementwise values that get a temporary, and those that must not.
+  llvm::DenseSet<mlir::Value> kept, refused;
+  KernelPlan plan;
+  /// What was computed in place during the last analysis.
+  llvm::DenseMap<mlir::Value, Demand> visits;
+  /// Every stage read other stages at its own indices only.
+  bool readsInPlace = true;
+
+  void makeStages();
+  void grow(Demand &demand, mlir::Value tensor, const Recorder::Read &read);
+  bool place(Stage &stage, const Demand &demand);
+  bool analyse(llvm::ArrayRef<UnitDim> units);
+  mlir::Value findWorthKeeping(bool isOneElement = false);
+  bool settle(llvm::ArrayRef<UnitDim> units);
+  llvm::MutableArrayRef<Stage> resultStages();
+  bool isElementwise();
+  bool planTogether();
+  void joinDims();
+  llvm::SmallVector<UnitDim> elementwiseUnits();
+  llvm::SmallVector<UnitDim> tileUnits();
+  llvm::SmallVector<llvm::SmallVector<UnitDim>> candidates();
+};
+
+} // namespace weft::cpu
+
+#endif // WEFT_PASSES_CPU_KERNELPLANNER_H

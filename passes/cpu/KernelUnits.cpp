@@ -1,0 +1,147 @@
+// How the elements of a kernel's results are cut into units.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "KernelPlanner.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace weft::cpu;
+
+void Planner::joinDims() {
+  StageEmitter emitter(elements);
+  SmallVector<bool> joinable;
+  for (Stage &stage : resultStages()) {
+    Value value = stage.values[0];
+    if (stage.kind != Stage::Kind::Copy)
+      elements.storage[value] = resultStorages[stage.results[0]];
+    SmallVector<bool> own = emitter.joinableDims(stage);
+    if (stage.kind != Stage::Kind::Copy)
+      elements.storage.erase(value);
+    if (joinable.empty())
+      joinable = own;
+    for (auto [all, one] : llvm::zip_equal(joinable, own))
+      all = all && one;
+  }
+  for (Stage &stage : resultStages()) {
+    stage.groups.clear();
+    for (size_t dim = 0; dim < joinable.size(); ++dim) {
+      if (!joinable[dim])
+        stage.groups.emplace_back();
+      stage.groups.back().push_back(dim);
+    }
+  }
+}
+
+/// Units of about 4096 elements, less if that gives more than 64 of them.
+SmallVector<UnitDim> Planner::elementwiseUnits() {
+  const Stage &stage = resultStages().front();
+  int64_t total = 1;
+  SmallVector<int64_t> sizes;
+  for (auto &group : stage.groups) {
+    int64_t size = 1;
+    for (int64_t dim : group)
+      size *= stage.shape()[dim];
+    sizes.push_back(size);
+    total *= size;
+  }
+  if (total == 0)
+    return {};
+  int64_t target = std::clamp<int64_t>(total / 64, 256, 4096);
+  SmallVector<UnitDim> units;
+  int64_t inner = 1;
+  for (int group = sizes.size() - 1; group >= 0; --group) {
+    int64_t room = std::max<int64_t>(1, target / inner);
+    if (inner >= target) {
+      units.push_back({unsigned(group), 1});
+    } else if (sizes[group] > room) {
+      // Whole vectors, and whole pieces of loops that are cut.
+      int64_t multiple = inner == 1 ? 64 : 1;
+      for (auto [key, factor] : stage.splits)
+        if (key == unsigned(group))
+          multiple = std::lcm(multiple, factor);
+      int64_t chunk = llvm::alignTo(room, multiple);
+      if (chunk < sizes[group])
+        units.push_back({unsigned(group), chunk});
+      inner = target;
+      continue;
+    }
+    inner *= sizes[group];
+  }
+  std::reverse(units.begin(), units.end());
+  return units;
+}
+
+/// If an operand runs along memory in another dim than the last (a transpose):
+/// small tiles of both, so that what a tile reads and writes stays in the
+/// cache.
+SmallVector<UnitDim> Planner::tileUnits() {
+  constexpr int64_t side = 16;
+  if (resultStages().front().groups.size() < 2 || !analyse({}))
+    return {};
+  std::optional<unsigned> other;
+  StageEmitter emitter(elements);
+  for (Stage &stage : resultStages()) {
+    if (!stage.splits.empty() || stage.box.back().width < 2 * side)
+      return {};
+    if (stage.kind != Stage::Kind::Elementwise)
+      continue;
+    elements.storage[stage.values[0]] = resultStorages[stage.results[0]];
+    if (auto found = emitter.stridedDim(stage))
+      other = found;
+    elements.storage.erase(stage.values[0]);
+  }
+  const Stage &stage = plan.stages[0];
+  unsigned last = stage.groups.size() - 1;
+  if (!other || stage.box[*other].width < 2 * side)
+    return {};
+  SmallVector<UnitDim> units;
+  for (unsigned group = 0; group <= last; ++group) {
+    bool isTile = group == *other || group == last;
+    if (stage.box[group].width > 1)
+      units.push_back({group, isTile ? side : 1});
+  }
+  return units;
+}
+
+SmallVector<SmallVector<UnitDim>> Planner::candidates() {
+  // Leading dims that all results share; each is cut whole (chunk 1), the one
+  // after them perhaps in chunks.
+  SmallVector<ArrayRef<int64_t>> shapes;
+  for (Value value : terminator.getOperands())
+    shapes.push_back(cast<RankedTensorType>(value.getType()).getShape());
+  unsigned shared = 0;
+  auto isShared = [&](unsigned dim) {
+    return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return dim < shape.size() && shape[dim] == shapes[0][dim];
+    });
+  };
+  while (isShared(shared))
+    ++shared;
+  // The smallest units first; larger ones have to be better.
+  SmallVector<SmallVector<UnitDim>> result;
+  SmallVector<UnitDim> leading;
+  int64_t unitsSoFar = 1;
+  for (unsigned dim = 0; dim <= shared; ++dim) {
+    result.insert(result.begin(), leading);
+    if (dim == shared || shapes[0][dim] == 0)
+      break;
+    int64_t size = shapes[0][dim];
+    for (int64_t chunk : {64, 512})
+      if (size > chunk && unitsSoFar < 256) {
+        result.push_back(leading);
+        result.back().push_back({dim, chunk});
+      }
+    if (size > 1)
+      leading.push_back({dim, 1});
+    unitsSoFar *= size;
+  }
+  // A later dim alone, where the leading ones have to be whole.
+  bool same = llvm::all_equal(shapes);
+  for (unsigned dim = 1; same && dim < shared; ++dim)
+    for (int64_t chunk : {1, 64, 512})
+      if (shapes[0][dim] > chunk && (chunk > 1 || dim + 1 < shapes[0].size()))
+        result.push_back({{dim, chunk}});
+  return result;
+}

@@ -1,0 +1,129 @@
+// Writes new values of states in place where nothing reads the old ones.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "passes/rt/CommandBuilder.h"
+#include "passes/rt/InPlace.h"
+#include "passes/rt/Passes.h"
+
+#include "weft/Interfaces/KernelAttributes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTELIDEUPDATECOPIES
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// Kernels that overwrite arguments, one for each kernel and way to share.
+class Variants {
+public:
+  explicit Variants(ModuleOp module) : symbols(module) {}
+
+  StringAttr get(func::FuncOp kernel, ArrayRef<int64_t> shared) {
+    auto attr = DenseI64ArrayAttr::get(kernel.getContext(), shared);
+    func::FuncOp &variant = made[{kernel.getSymNameAttr(), attr}];
+    if (!variant) {
+      variant = kernel.clone();
+      variant->setAttr(kInPlaceAttr, attr);
+      symbols.insert(variant); // renames it
+    }
+    return variant.getSymNameAttr();
+  }
+
+private:
+  SymbolTable symbols;
+  llvm::DenseMap<std::pair<Attribute, Attribute>, func::FuncOp> made;
+};
+
+class Elision {
+public:
+  Elision(func::FuncOp function, Variants &variants) : function(function), variants(variants) {
+    for (auto [i, op] : llvm::enumerate(function.getBody().front()))
+      position[&op] = i;
+  }
+
+  void run() {
+    Operation *end = function.getBody().front().getTerminator();
+    for (OpOperand &result : end->getOpOperands())
+      if (StringAttr name = updatedState(function, result.getOperandNumber()))
+        if (auto copy = result.get().getDefiningOp<DenseOp>())
+          tryElide(result, copy, name);
+    // All results of a call are known now.
+    for (auto &[op, shared] : sharing) {
+      auto call = cast<CallOp>(op);
+      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(kernelOf(call), shared)));
+    }
+  }
+
+private:
+  BlockArgument stateArgument(StringAttr name) {
+    for (BlockArgument arg : function.getArguments())
+      if (isState(function, arg.getArgNumber()) &&
+          function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == name)
+        return arg;
+    llvm_unreachable("rt-materialize-updates found the state");
+  }
+
+  void tryElide(OpOperand &result, DenseOp copy, StringAttr name) {
+    Value value = copy.getOperand();
+    auto made = dyn_cast<OpResult>(value);
+    // What else the return takes has a buffer of its own.
+    if (!made || specKind(made.getOwner()) != SpecKind::Command ||
+        llvm::any_of(value.getUsers(), [](Operation *user) { return specKind(user) == SpecKind::End; }))
+      return;
+    Operation *maker = made.getOwner();
+    int64_t argument = -1;
+    for (const Reader &reader : readersOf(stateArgument(name))) {
+      if (position.lookup(reader.op) < position.lookup(maker) && reader.op != maker)
+        continue;
+      if (reader.op != maker || !mayShare(maker, made.getResultNumber(), reader) || argument >= 0)
+        return;
+      argument = reader.operand;
+    }
+    if (argument >= 0) {
+      auto found = sharing.find(maker);
+      if (found == sharing.end())
+        found = sharing.insert({maker, SmallVector<int64_t>(maker->getNumResults(), -1)}).first;
+      found->second[made.getResultNumber()] = argument;
+    }
+    result.set(value);
+    copy.erase();
+  }
+
+  static bool mayShare(Operation *maker, unsigned number, const Reader &reader) {
+    auto call = dyn_cast<CallOp>(maker);
+    return call && reader.isWhole && mayOverwrite(kernelOf(call), reader.operand, number);
+  }
+
+  func::FuncOp function;
+  Variants &variants;
+  llvm::DenseMap<Operation *, int64_t> position;
+  llvm::MapVector<Operation *, SmallVector<int64_t>> sharing;
+};
+
+struct ElideUpdateCopies : weft::rt::impl::RtElideUpdateCopiesBase<ElideUpdateCopies> {
+  void runOnOperation() override {
+    Variants variants(getOperation());
+    SmallVector<func::FuncOp> programs;
+    llvm::StringSet<> called;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal())
+        programs.push_back(function);
+    for (func::FuncOp function : programs) {
+      Elision(function, variants).run();
+      function.walk([&](CallOp call) { called.insert(call.getCallee()); });
+    }
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (kernel->hasAttr(kPiecesAttr) && !called.contains(kernel.getSymName()))
+        kernel.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,90 @@
+// Pointwise kernels, and who reads a value.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/InPlace.h"
+#include "passes/rt/CommandBuilder.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Interfaces/KernelAttributes.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+bool weft::rt::isState(func::FuncOp function, unsigned argument) {
+  return function.getArgAttr(argument, nn::kSourceAttr) || function.getArgAttr(argument, nn::kInitialAttr);
+}
+
+StringAttr weft::rt::updatedState(func::FuncOp function, unsigned number) {
+  return function.getResultAttrOfType<StringAttr>(number, nn::kUpdatesAttr);
+}
+
+static bool isOneElement(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements() == 1; }
+
+/// Every operand is indexed like every result, or is one element.
+static bool isPointwise(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (op->getNumOperands() == 0)
+    return true;
+  if (!shardable || !isa<KernelOpInterface>(op))
+    return false;
+  FactorRule rule = shardable.getOwnFactorRule();
+  if (rule.results.size() != op->getNumResults() || rule.operands.size() != op->getNumOperands())
+    return false;
+  // Pieces of a parallel factor are independent down to single indices.
+  if (!llvm::all_of(rule.factors, [](const Factor &factor) { return factor.kind == Factor::Kind::Parallel; }))
+    return false;
+  // Factors of size 1 index nothing.
+  auto indices = [&](const TensorFactors &tensor) {
+    SmallVector<int> list;
+    for (const DimFactors &dim : tensor)
+      for (int factor : dim)
+        if (rule.factors[factor].size != 1)
+          list.push_back(factor);
+    return list;
+  };
+  for (const TensorFactors &result : rule.results)
+    for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+      if (!isOneElement(operand) && indices(tensor) != indices(result))
+        return false;
+  return true;
+}
+
+bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned result) {
+  if (kernel.isExternal() || argument >= kernel.getNumArguments() || result >= kernel.getNumResults() ||
+      kernel.getArgumentTypes()[argument] != kernel.getResultTypes()[result] ||
+      !llvm::all_equal(llvm::map_range(kernel.getResultTypes(),
+                                       [](Type type) { return cast<RankedTensorType>(type).getShape(); })))
+    return false;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (op.getNumRegions() != 0 || !isPointwise(&op))
+      return false;
+  return true;
+}
+
+SmallVector<int64_t> weft::rt::sharedArguments(func::FuncOp kernel) {
+  if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(kInPlaceAttr))
+    return SmallVector<int64_t>(shared.asArrayRef());
+  return SmallVector<int64_t>(kernel.getNumResults(), -1);
+}
+
+func::FuncOp weft::rt::kernelOf(CallOp call) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+}
+
+static void collectReaders(Value value, bool isWhole, std::vector<Reader> &readers) {
+  for (OpOperand &use : value.getUses()) {
+    if (specKind(use.getOwner()) != SpecKind::View) {
+      readers.push_back({use.getOwner(), use.getOperandNumber(), isWhole});
+      continue;
+    }
+    for (Value view : use.getOwner()->getResults())
+      collectReaders(view, false, readers);
+  }
+}
+
+std::vector<Reader> weft::rt::readersOf(Value root) {
+  std::vector<Reader> readers;
+  collectReaders(root, true, readers);
+  return readers;
+}

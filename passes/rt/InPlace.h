@@ -1,0 +1,42 @@
+// Which values of a program's function may lie in one buffer.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_RT_INPLACE_H
+#define WEFT_PASSES_RT_INPLACE_H
+
+#include "dialects/rt/IR/Rt.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::rt {
+
+/// True if the argument is state: it has bytes in the model or a number that
+/// all elements start at.
+bool isState(mlir::func::FuncOp function, unsigned argument);
+
+/// The state whose value result `number` is after the program, or null.
+mlir::StringAttr updatedState(mlir::func::FuncOp function, unsigned number);
+
+/// May the memory of `kernel`'s argument be that of its result? So it is if all
+/// ops are pointwise - every operand is indexed like the result, or is one
+/// element - and all results have one shape: then an element of the argument
+/// is read for the same element of the results only.
+bool mayOverwrite(mlir::func::FuncOp kernel, unsigned argument, unsigned result);
+
+/// The argument whose memory each result of a kernel shares, -1 for none.
+llvm::SmallVector<int64_t> sharedArguments(mlir::func::FuncOp kernel);
+
+/// The kernel that a call runs.
+mlir::func::FuncOp kernelOf(CallOp call);
+
+/// A reader of a value through views; `isWhole` if it reads the value itself.
+struct Reader {
+  mlir::Operation *op;
+  unsigned operand;
+  bool isWhole;
+};
+/// All ops other than views that read `root`, in no particular order.
+std::vector<Reader> readersOf(mlir::Value root);
+
+} // namespace weft::rt
+
+#endif // WEFT_PASSES_RT_INPLACE_H
