@@ -127,6 +127,23 @@ private:
     phaseOptions.place = options.place;
     phaseOptions.sequenceParallel = options.sequenceParallel == "on";
     phaseOptions.precision = options.precision;
+    const TrainingFlags &training = options.training;
+    phaseOptions.train = training.train;
+    phaseOptions.loss = training.loss;
+    phaseOptions.optimizer = training.optimizer;
+    phaseOptions.paramGroups = training.paramGroups;
+    phaseOptions.freeze = training.freeze;
+    if (!training.gradDtype.empty())
+      phaseOptions.gradDtype = training.gradDtype;
+    if (!training.recompute.empty())
+      phaseOptions.recompute = training.recompute;
+    if (!training.zero.empty())
+      phaseOptions.zero = training.zero;
+    if (!training.batchStats.empty())
+      phaseOptions.batchStats = training.batchStats;
+    phaseOptions.seed = training.seed;
+    phaseOptions.microbatches = training.microbatches;
+    phaseOptions.memoryLimit = options.memoryLimit;
   }
 
   /// Without an error nobody was told what is wrong: that is our fault.

@@ -16,16 +16,6 @@ struct Refused {
   llvm::StringLiteral flag, reason;
 };
 constexpr Refused kRefused[] = {
-    {"--train", "training is not supported yet; compile for inference without it"},
-    {"--loss", "training is not supported yet"},
-    {"--optimizer", "training is not supported yet"},
-    {"--param-group", "training is not supported yet"},
-    {"--freeze", "training is not supported yet"},
-    {"--zero", "training is not supported yet"},
-    {"--grad-dtype", "training is not supported yet"},
-    {"--recompute", "training is not supported yet"},
-    {"--batch-stats", "training is not supported yet"},
-    {"--microbatches", "pipelines are not supported yet"},
     {"--schedule", "pipelines are not supported yet"},
     {"--plan", "plan files are not supported yet; give --mesh and --place"},
     {"--auto", "the planner is not supported yet; give --mesh"},
@@ -90,6 +80,12 @@ private:
     for (const Refused &refused : kRefused)
       if (flag == refused.flag)
         return fail(flag + ": " + refused.reason);
+    if (isTrainingFlag(flag)) {
+      std::string text = value(flag);
+      if (message.empty())
+        parseTrainingFlag(flag, text, options.training, message);
+      return;
+    }
     if (flag == "-o" || flag == "--output")
       options.output = value(flag);
     else if (flag == "--bind")
@@ -132,6 +128,7 @@ private:
     bool *target = llvm::StringSwitch<bool *>(flag)
                        .Case("--dry-run", &options.dryRun)
                        .Case("--timing", &options.timing)
+                       .Case("--train", &options.training.train)
                        .Case("--copy-weights", &options.copyWeights)
                        .Cases({"-q", "--quiet"}, &options.quiet)
                        .Cases({"-v", "--verbose"}, &options.verbose)
@@ -215,12 +212,14 @@ private:
     // An axis that nothing splits over would only repeat the work.
     for (const Mesh::Axis &axis : mesh->axes) {
       llvm::StringRef name = llvm::StringRef(axis.name).split('.').first;
-      if (axis.size > 1 && name != "dp" && name != "tp" && !llvm::StringRef(options.place).contains(name))
+      if (axis.size > 1 && name != "dp" && name != "tp" && !llvm::StringRef(options.place).contains(name) &&
+          !llvm::StringRef(options.training.zero).contains(name))
         return fail("--mesh: nothing would be split over axis '" + name +
                     "'; the batch goes over dp and weights over tp, other axes need --place");
     }
     if (!options.writeDevices.empty() && options.until < Phase::Sharded)
       return fail("--write-devices needs the placements of phase sharded; give --compile-to sharded or a later one");
+    message = checkTraining(options);
   }
 
   const std::vector<std::string> &arguments;
@@ -238,7 +237,7 @@ bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Optio
 }
 
 std::string weft::driver::helpText() {
-  return R"(weft-compile MODEL.onnx -o OUT [options]
+  return std::string(R"(weft-compile MODEL.onnx -o OUT [options]
 
 Compiles a model into one executable that runs it on one or many processes.
 
@@ -268,7 +267,7 @@ How to compute
   --precision fp32|bf16|fp16|fp64
   --threads-per-rank N      default: cores / local ranks
   --target cpu, --processor NAME (as LLVM names it; default native), -O N
-What to see
+)") + trainingHelpText().str() + R"(What to see
   --explain[=json]          per node: placement, communication, bytes, why
   --dry-run                 do everything but write OUT
   --compile-to PHASE        print the program at a phase instead: import, graph,

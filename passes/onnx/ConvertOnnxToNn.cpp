@@ -66,7 +66,10 @@ namespace {
 struct ConvertOnnxToNn
     : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
   using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
-  explicit ConvertOnnxToNn(const Bindings &bindings) : given(bindings) {}
+  ConvertOnnxToNn(const Bindings &bindings, bool forTraining)
+      : given(bindings) {
+    training = forTraining;
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -78,7 +81,7 @@ struct ConvertOnnxToNn
       parsed->dims[dim.getKey()] = dim.getValue();
     for (const auto &input : given.inputs)
       parsed->inputs[input.getKey()] = input.getValue();
-    if (failed(convertOnnxToNn(module, *parsed)))
+    if (failed(convertOnnxToNn(module, *parsed, training)))
       signalPassFailure();
   }
 
@@ -87,6 +90,6 @@ struct ConvertOnnxToNn
 } // namespace
 
 std::unique_ptr<Pass>
-weft::onnx::createConvertOnnxToNn(const Bindings &bindings) {
-  return std::make_unique<ConvertOnnxToNn>(bindings);
+weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training) {
+  return std::make_unique<ConvertOnnxToNn>(bindings, training);
 }

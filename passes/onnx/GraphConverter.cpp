@@ -19,9 +19,12 @@ static constexpr size_t kMaxNodes = 4'000'000;
 /// Integer tensors above this many bytes are state, not constants.
 static constexpr int64_t kMaxIntegerConstant = int64_t(16) << 20;
 
-GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings)
-    : module(module), bindings(bindings), builder(module.getContext()),
-      b(builder, module.getLoc()) {
+GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
+                               Purpose purpose)
+    : module(module), bindings(bindings), purpose(purpose),
+      builder(module.getContext()), b(builder, module.getLoc()) {
+  if (purpose != Purpose::Inference)
+    b.training = purpose == Purpose::Training;
   b.readArgument = [this](BlockArgument argument) -> std::optional<HostTensor> {
     auto found = states.find(argument);
     if (found == states.end())
@@ -46,8 +49,13 @@ func::FuncOp GraphConverter::convert() {
   GraphOp graph = getMainGraph(module);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(module.getBody());
-  function = func::FuncOp::create(builder, graph.getLoc(), "forward",
-                                  builder.getFunctionType({}, {}));
+  bool isTraining = purpose == Purpose::Training;
+  function = func::FuncOp::create(
+      builder, graph.getLoc(),
+      isTraining ? llvm::StringRef(kTrainingForward) : "forward",
+      builder.getFunctionType({}, {}));
+  if (isTraining)
+    function.setPrivate();
   builder.setInsertionPointToStart(function.addEntryBlock());
   convertInputs(graph);
   convertBlock(graph.getBody().front(), Scope());
@@ -207,8 +215,21 @@ Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
   return argument;
 }
 
+/// State whose bytes are no plain part of a file (typed fields, for one) starts
+/// at a value that the program holds.
+Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
+                                       DenseElementsAttr value, Location loc) {
+  argumentAttrs.push_back(builder.getDictionaryAttr(
+      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name)),
+       builder.getNamedAttr(nn::kInitialAttr, value)}));
+  BlockArgument argument = function.front().addArgument(value.getType(), loc);
+  states[argument] = tensor;
+  return argument;
+}
+
 Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
-                                  bool quantized, Location loc) {
+                                  bool quantized, bool isInitializer,
+                                  Location loc) {
   RankedTensorType type = tensor.getType();
   if (!isComputable(type.getElementType()) || !type.hasStaticShape()) {
     error(loc) << "tensor '" << name << "' has type " << type
@@ -221,15 +242,24 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
       isa<FloatType>(type.getElementType())
           ? type.getNumElements() > 1
           : quantized || getStoredBytes(type).value_or(0) > kMaxIntegerConstant;
-  if (weight && isPlainFileData(tensor))
-    return addState(tensor, name, loc);
+  bool trainable = purpose != Purpose::Inference && isInitializer &&
+                   isa<FloatType>(type.getElementType());
+  if ((weight || trainable) && isPlainFileData(tensor)) {
+    Value state = addState(tensor, name, loc);
+    if (!trainable)
+      b.statistics.push_back(state);
+    return state;
+  }
   auto bytes = readTensor(
       tensor, [&] { return error(loc) << "tensor '" << name << "' "; });
   if (mlir::failed(bytes))
     return Value();
+  HostTensor value = decodeHostTensor(
+      RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+  if (trainable)
+    return addEmbeddedState(tensor, name, toElementsAttr(value), loc);
   b.loc = loc;
-  return b.constant(decodeHostTensor(
-      RankedTensorType::get(type.getShape(), type.getElementType()), *bytes));
+  return b.constant(value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,7 +296,8 @@ void GraphConverter::convertBlock(Block &block, const Scope &scope) {
       Location loc =
           NameLoc::get(builder.getStringAttr(name), initializer.getLoc());
       if (Value value = materialize(initializer.getValue(), name,
-                                    feedsQuantized(initializer), loc))
+                                    feedsQuantized(initializer),
+                                    /*isInitializer=*/true, loc))
         values[initializer.getResult()] = value;
       continue;
     }
@@ -358,7 +389,8 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
             node.getAttribute("value") ? node.getAttribute("value").getValue()
                                        : Attribute())) {
       if (Value constant = materialize(value, node.getOutputName(0),
-                                       feedsQuantized(node.getResult(0)), loc))
+                                       feedsQuantized(node.getResult(0)),
+                                       /*isInitializer=*/false, loc))
         values[node.getResult(0)] = constant;
       return;
     }
@@ -472,6 +504,32 @@ void GraphConverter::removeDead() {
     }
 }
 
+/// Marks state that is not trained; a training pass returns what it becomes.
+void GraphConverter::addStatistics(SmallVectorImpl<Value> &results,
+                                   SmallVectorImpl<DictionaryAttr> &attrs) {
+  auto set = [&](DictionaryAttr &attributes, StringRef name, Attribute value) {
+    NamedAttrList list(attributes);
+    list.set(name, value);
+    attributes = list.getDictionary(builder.getContext());
+  };
+  for (Value statistic : b.statistics) {
+    unsigned number = cast<BlockArgument>(statistic).getArgNumber();
+    // Whoever feeds the statistics by hand has an input there.
+    if (number >= numInputs)
+      set(argumentAttrs[number], nn::kStatisticAttr, builder.getUnitAttr());
+  }
+  if (purpose != Purpose::Training)
+    return;
+  for (auto [old, now] : b.updates) {
+    unsigned number = cast<BlockArgument>(old).getArgNumber();
+    if (number < numInputs)
+      continue;
+    results.push_back(now);
+    set(attrs.emplace_back(builder.getDictionaryAttr({})), nn::kUpdatesAttr,
+        argumentAttrs[number].get(nn::kNameAttr));
+  }
+}
+
 void GraphConverter::finish(GraphOp graph) {
   Operation *yield = graph.getBody().front().getTerminator();
   SmallVector<Value> results = lookup(yield->getOperands());
@@ -486,6 +544,8 @@ void GraphConverter::finish(GraphOp graph) {
     resultAttrs.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name))));
   }
+  if (purpose != Purpose::Inference)
+    addStatistics(results, resultAttrs);
   func::ReturnOp::create(builder, graph.getLoc(), results);
   removeDead();
   function.setType(builder.getFunctionType(function.front().getArgumentTypes(),
@@ -495,13 +555,22 @@ void GraphConverter::finish(GraphOp graph) {
 }
 
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
-                                          const Bindings &bindings) {
+                                          const Bindings &bindings,
+                                          bool training) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
     return success();
-  GraphConverter converter(module, bindings);
-  if (!converter.convert())
+  using Purpose = GraphConverter::Purpose;
+  GraphConverter converter(module, bindings,
+                           training ? Purpose::Evaluation : Purpose::Inference);
+  func::FuncOp forward = converter.convert();
+  if (!forward)
     return failure();
+  if (training && converter.dependsOnTraining() &&
+      !GraphConverter(module, bindings, Purpose::Training).convert()) {
+    forward.erase();
+    return failure();
+  }
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     if (isa<GraphOp, FunctionOp>(op))
       op.erase();

@@ -15,10 +15,22 @@ namespace weft::onnx {
 /// its own imports of operator sets.
 class GraphConverter {
 public:
-  GraphConverter(mlir::ModuleOp module, const Bindings &bindings);
+  enum class Purpose {
+    Inference,
+    /// The plain forward pass of a model to be trained: every float initializer
+    /// is state.
+    Evaluation,
+    /// That of a training step: batch statistics, and what the running ones
+    /// become as further results.
+    Training,
+  };
+  GraphConverter(mlir::ModuleOp module, const Bindings &bindings,
+                 Purpose purpose = Purpose::Inference);
 
   /// The function, not yet in place of the graph; null if anything failed.
   mlir::func::FuncOp convert();
+  /// Whether Evaluation and Training differ; known after `convert`.
+  bool dependsOnTraining() const { return b.askedForTraining; }
 
 private:
   /// Where nodes stand: the versions and attributes that hold there.
@@ -38,9 +50,13 @@ private:
                  mlir::BlockArgument argument, mlir::Location loc);
 
   mlir::Value materialize(TensorAttr tensor, llvm::StringRef name,
-                          bool quantized, mlir::Location loc);
+                          bool quantized, bool isInitializer,
+                          mlir::Location loc);
   mlir::Value addState(TensorAttr tensor, llvm::StringRef name,
                        mlir::Location loc);
+  mlir::Value addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
+                               mlir::DenseElementsAttr value,
+                               mlir::Location loc);
 
   void convertBlock(mlir::Block &block, const Scope &scope);
   void convertNode(NodeOp node, const Scope &scope);
@@ -54,12 +70,15 @@ private:
   /// Looks up the node's inputs; false if one of them failed to convert.
   bool lookupInputs(NodeOp node, llvm::SmallVectorImpl<mlir::Value> &inputs);
 
+  void addStatistics(llvm::SmallVectorImpl<mlir::Value> &results,
+                     llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
   void finish(GraphOp graph);
   void removeDead();
   mlir::InFlightDiagnostic error(mlir::Location loc);
 
   mlir::ModuleOp module;
   const Bindings &bindings;
+  Purpose purpose;
   mlir::OpBuilder builder;
   mlir::func::FuncOp function;
   NnBuilder b;

@@ -35,6 +35,18 @@ public:
   mlir::Location loc;
   /// The bytes of a program argument that is state with known contents.
   std::function<std::optional<HostTensor>(mlir::BlockArgument)> readArgument;
+  /// Whether a node that may compute otherwise while the model is trained does
+  /// so: as the node says, but for models that are to be trained, whose forward
+  /// pass has both forms. That someone asked tells whether they differ.
+  bool isTraining(bool asNodeSays) {
+    askedForTraining = true;
+    return training.value_or(asNodeSays);
+  }
+  std::optional<bool> training;
+  bool askedForTraining = false;
+  /// Program arguments that are running statistics, and what they become.
+  llvm::SmallVector<Value> statistics;
+  llvm::SmallVector<std::pair<Value, Value>> updates;
 
   /// Keeps the first message; returns null.
   Value fail(const llvm::Twine &text);

@@ -24,11 +24,16 @@ mlir::FailureOr<Bindings>
 parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
+/// The name of the forward pass of a training step.
+inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";
+
 /// Replaces the model in `module` by `func.func @forward` on `nn` ops. Reports
 /// every node that cannot be converted, then fails, leaving the model as it
-/// was.
+/// was. For `training` all float initializers are state; a model that computes
+/// otherwise while it is trained gives a private function kTrainingForward, too.
 mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module,
-                                    const Bindings &bindings);
+                                    const Bindings &bindings,
+                                    bool training = false);
 
 } // namespace weft::onnx
 

@@ -13,7 +13,8 @@ namespace weft::onnx {
 #include "passes/onnx/Passes.h.inc"
 
 /// `convert-onnx-to-nn` with bindings that are not files.
-std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings);
+std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings,
+                                                  bool training = false);
 
 #define GEN_PASS_REGISTRATION
 #include "passes/onnx/Passes.h.inc"

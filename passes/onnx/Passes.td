@@ -26,6 +26,13 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
     become arguments; their bytes are read only if an operator needs them at
     compile time. Integers (indices, masks, shapes) become constants.
 
+    With `training` every float initializer is state, whatever its size; floats of
+    `Constant` nodes are state marked `nn.statistic`, as running statistics are, which
+    no optimizer changes. If a node computes otherwise while the model is trained
+    (BatchNormalization: statistics of the batch), a second, private function
+    `@forward.training` does so; its further results, marked `nn.updates`, are what
+    running statistics become.
+
     Every node that cannot be converted is reported, with the reason and the
     remedy; then the pass fails and leaves the module as it was.
 
@@ -43,7 +50,9 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
   let options = [
     Option<"bind", "bind", "std::string", /*default=*/"\"\"",
            "Extents of symbolic dims and inputs made constant, `batch=8,INPUT=@FILE.npy`; needed where the "
-           "model leaves dims open. `INPUT[i]=N` binds a dim that has no name">
+           "model leaves dims open. `INPUT[i]=N` binds a dim that has no name">,
+    Option<"training", "training", "bool", /*default=*/"false",
+           "Keep all float initializers as state, so that they can be trained">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::weft::nn::NnDialect"];
 }

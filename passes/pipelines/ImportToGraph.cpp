@@ -33,7 +33,7 @@ void weft::buildRaiseIdioms(OpPassManager &passes) {
 
 void weft::buildImportToGraphPipeline(OpPassManager &passes,
                                       const GraphOptions &options) {
-  passes.addPass(onnx::createConvertOnnxToNn(options.bindings));
+  passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training));
   if (options.raise)
     buildRaiseIdioms(passes);
 }

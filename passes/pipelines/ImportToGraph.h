@@ -13,6 +13,8 @@ struct GraphOptions {
   onnx::Bindings bindings;
   /// Off for the oracle, which runs the program before idioms are raised.
   bool raise = true;
+  /// The model is to be trained; see `convert-onnx-to-nn`.
+  bool training = false;
 };
 
 /// Appends the passes that lead from `import` to `graph`.

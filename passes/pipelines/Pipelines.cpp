@@ -40,7 +40,7 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   // Conversion drops what it has no words for.
   if (isDistributed(options))
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind}));
+  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train}));
   buildRaiseIdioms(pm);
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());

@@ -26,6 +26,26 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
                                 llvm::cl::desc("Note the placements by name, for --dist-write-devices"),
                                 llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"), llvm::cl::init("f32")};
+
+  // Training; without `train` the others mean nothing.
+  Option<bool> train{*this, "train", llvm::cl::desc("Make the programs step, eval and forward"),
+                     llvm::cl::init(false)};
+  Option<std::string> loss{*this, "loss", llvm::cl::desc("As weft-compile --loss")};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("As weft-compile --optimizer")};
+  Option<std::string> paramGroups{*this, "param-groups", llvm::cl::desc("REGEX:key=value,..., separated by ;")};
+  Option<std::string> freeze{*this, "freeze", llvm::cl::desc("Patterns of weights not to train, separated by ;")};
+  Option<std::string> gradDtype{*this, "grad-dtype", llvm::cl::desc("fp32, bf16, fp16 or fp64; empty: fp32 or wider")};
+  Option<std::string> recompute{*this, "recompute", llvm::cl::desc("none, selective, full or auto"),
+                                llvm::cl::init("none")};
+  Option<std::string> zero{*this, "zero", llvm::cl::desc("0..3[:AXIS], what of the state is split over dp or AXIS"),
+                           llvm::cl::init("0")};
+  Option<std::string> batchStats{*this, "batch-stats", llvm::cl::desc("global or per-microbatch"),
+                                 llvm::cl::init("global")};
+  Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};
+  Option<int64_t> microbatches{*this, "microbatches", llvm::cl::desc("Parts that the batch is taken in"),
+                               llvm::cl::init(1)};
+  Option<int64_t> memoryLimit{*this, "memory-limit", llvm::cl::desc("Bytes of one process; 0: no limit"),
+                              llvm::cl::init(0)};
 };
 
 /// Appends the passes that lead from the phase before to `phase`, and the

@@ -52,6 +52,11 @@ inline constexpr llvm::StringLiteral kClassAttr = "nn.class";
 inline constexpr llvm::StringLiteral kOfAttr = "nn.of";
 /// On a result: the state whose value it is after the program.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";
+/// On a state of floats that no optimizer changes: a running statistic, or a
+/// constant of the model whose bytes stay in its file.
+inline constexpr llvm::StringLiteral kStatisticAttr = "nn.statistic";
+/// On an op of the forward pass: the backward pass computes it anew.
+inline constexpr llvm::StringLiteral kRecomputeAttr = "nn.recompute";
 /// On an op: what it computes for; absent for the forward pass.
 inline constexpr llvm::StringLiteral kRoleAttr = "nn.role";
 inline constexpr llvm::StringLiteral kRoleInputGradient = "input_gradient";

@@ -15,6 +15,17 @@ enum ExitCode { Ok = 0, UserError = 1, Usage = 2, DoesNotFit = 5, OurBug = 70 };
 
 enum class Explain { No, Text, Json };
 
+/// What --train and the flags beside it say; texts are as given, lists separated
+/// as PhaseOptions has them.
+struct TrainingFlags {
+  bool train = false;
+  std::string loss, optimizer, paramGroups, freeze, gradDtype, recompute, zero, batchStats;
+  uint64_t seed = 0;
+  int64_t microbatches = 1;
+  /// The flags of training that were given, to refuse them without --train.
+  std::vector<std::string> given;
+};
+
 struct Options {
   std::string model, output = "a.out", bind, mesh, place, precision = "f32", sequenceParallel = "auto";
   Phase until = Phase::Executable;
@@ -24,6 +35,7 @@ struct Options {
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   unsigned threadsPerRank = 0, optLevel = 3;
   std::string linker, runtimeDirectory, processor = "native";
+  TrainingFlags training;
 };
 
 /// Parses `arguments` (without the program's name). On failure tells in `error`
@@ -31,6 +43,14 @@ struct Options {
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
 
 std::string helpText();
+
+/// Takes `--flag` with `value` if it is one of training that has a value; else
+/// returns false. What is wrong is told in `error`.
+bool isTrainingFlag(llvm::StringRef flag);
+void parseTrainingFlag(llvm::StringRef flag, const std::string &value, TrainingFlags &flags, std::string &error);
+/// Whether the flags of training fit together; what is wrong otherwise.
+std::string checkTraining(const Options &options);
+llvm::StringRef trainingHelpText();
 
 } // namespace weft::driver
 

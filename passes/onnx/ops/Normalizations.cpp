@@ -29,7 +29,12 @@ static Results batchNormalization(NodeContext &n) {
   double epsilon = n.real("epsilon", 1e-5);
   Results results{Value()};
   Type element = n.b.elementOf(x);
-  if (n.opset >= 14 && n.integer("training_mode", 0)) {
+  // What another node computes is no running state.
+  bool hasState = isa<BlockArgument>(mean) && isa<BlockArgument>(variance);
+  if (hasState)
+    n.b.statistics.append({mean, variance});
+  bool asked = n.opset >= 14 && n.integer("training_mode", 0);
+  if (hasState ? n.b.isTraining(asked) : asked) {
     SmallVector<int64_t> dims = n.b.range(0, n.b.rankOf(x));
     dims.erase(dims.begin() + 1);
     double momentum = n.real("momentum", 0.9);
@@ -42,6 +47,8 @@ static Results batchNormalization(NodeContext &n) {
     };
     results.push_back(running(mean, batchMean));
     results.push_back(running(variance, batchVariance));
+    if (hasState)
+      n.b.updates.append({{mean, results[1]}, {variance, results[2]}});
     mean = batchMean;
     variance = batchVariance;
   }

@@ -1,0 +1,137 @@
+// The flags of weft-compile that make training programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/step/TrainingSpec.h"
+#include "weft/Driver/Options.h"
+#include "weft/Sharding/Mesh.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace weft;
+using namespace weft::driver;
+
+bool weft::driver::isTrainingFlag(llvm::StringRef flag) {
+  return llvm::StringSwitch<bool>(flag)
+      .Cases({"--loss", "--optimizer", "--param-group", "--freeze", "--zero"}, true)
+      .Cases({"--grad-dtype", "--recompute", "--batch-stats", "--seed", "--microbatches"}, true)
+      .Default(false);
+}
+
+/// Sets `target` if `value` is one of `choices`.
+static std::string choose(llvm::StringRef flag, llvm::StringRef value, llvm::ArrayRef<llvm::StringRef> choices,
+                          std::string &target) {
+  if (!llvm::is_contained(choices, value))
+    return (flag + " is one of " + llvm::join(choices, ", ") + ", not '" + value + "'").str();
+  target = value.str();
+  return "";
+}
+
+static std::string parseZero(llvm::StringRef value, TrainingFlags &flags) {
+  auto [stage, axis] = value.split(':');
+  if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3' || (value.contains(':') && axis.empty()))
+    return ("--zero is 0, 1, 2 or 3, with :AXIS for another axis than dp, not '" + value + "'").str();
+  flags.zero = value.str();
+  return "";
+}
+
+void weft::driver::parseTrainingFlag(llvm::StringRef flag, const std::string &value, TrainingFlags &flags,
+                                     std::string &error) {
+  flags.given.push_back(flag.str());
+  llvm::StringRef text = value;
+  if (flag == "--loss") {
+    flags.loss = value;
+  } else if (flag == "--optimizer") {
+    flags.optimizer = value;
+  } else if (flag == "--param-group") {
+    step::appendToList(flags.paramGroups, value);
+  } else if (flag == "--freeze") {
+    if (std::string why; step::isRegex(value, why))
+      step::appendToList(flags.freeze, value);
+    else
+      error = "--freeze " + why;
+  } else if (flag == "--zero") {
+    error = parseZero(value, flags);
+  } else if (flag == "--grad-dtype") {
+    error = choose(flag, value, {"fp32", "bf16", "fp16", "fp64"}, flags.gradDtype);
+  } else if (flag == "--recompute") {
+    error = choose(flag, value, {"none", "selective", "full", "auto"}, flags.recompute);
+  } else if (flag == "--batch-stats") {
+    error = choose(flag, value, {"global", "per-microbatch"}, flags.batchStats);
+  } else if (flag == "--seed") {
+    if (text.getAsInteger(10, flags.seed))
+      error = "--seed needs a number from 0 to 2^64 - 1, not '" + value + "'";
+  } else if (text.getAsInteger(10, flags.microbatches) || flags.microbatches < 1) {
+    error = "--microbatches needs a number of at least 1, not '" + value + "'";
+  }
+}
+
+/// The axis that --zero splits state over must be in the mesh.
+static std::string checkZero(const Options &options) {
+  auto [stage, axis] = llvm::StringRef(options.training.zero).split(':');
+  if (stage.empty() || stage == "0")
+    return "";
+  std::optional<Mesh> mesh = Mesh::parse(options.mesh);
+  llvm::StringRef name = axis.empty() ? llvm::StringRef("dp") : axis;
+  if (mesh && !options.mesh.empty() && !mesh->resolve(name).empty())
+    return "";
+  return ("--zero " + options.training.zero + " splits state over axis '" + name.str() + "', which --mesh '" +
+          options.mesh + "' lacks; write --mesh " + name.split('.').first.str() + "=N, or --zero " + stage.str() +
+          ":AXIS");
+}
+
+std::string weft::driver::checkTraining(const Options &options) {
+  const TrainingFlags &flags = options.training;
+  if (!flags.train)
+    return flags.given.empty() ? "" : flags.given.front() + " needs --train";
+  std::string error;
+  if (!step::parseLoss(flags.loss, error))
+    return "--loss " + error;
+  auto optimizer = step::parseOptimizer(flags.optimizer, error);
+  if (!optimizer)
+    return "--optimizer " + error;
+  for (const std::string &group : step::splitList(flags.paramGroups))
+    if (!step::parseGroup(group, *optimizer, error))
+      return "--param-group " + error;
+  if (flags.recompute == "auto" && options.memoryLimit == 0)
+    return "--recompute auto recomputes the least that fits into --memory-limit; give it, or choose selective or full";
+  if (std::string why = checkZero(options); !why.empty())
+    return why;
+  return "--train: training is not supported yet; compile for inference without it";
+}
+
+llvm::StringRef weft::driver::trainingHelpText() {
+  return R"(How to train
+  --train                   make the programs step, eval and forward:
+
+    weft-compile gpt2.onnx -o gpt2 --bind batch=8,seq=128 --train \
+      --loss softmax_cross_entropy:logits,labels \
+      --optimizer adamw:lr=3e-4,clip=1,schedule=cosine,warmup=100,total=1000
+    weft-run gpt2 --data-tokens corpus.bin:u16 --steps 1000
+
+  --loss LOSS               softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean
+                            over labels that are neither -100 nor K;
+                            mse:PRED,TARGET; or the name of a scalar output.
+                            LABELS and TARGET become inputs of that name
+  --optimizer NAME[:key=value,...]
+                            sgd, momentum, nesterov, adam, adamw, adagrad, lion;
+                            lr, weight_decay, momentum, beta1, beta2, eps as it
+                            has them; decay=auto (not of vectors)|all; clip=NORM
+                            (global); schedule=constant|linear|cosine, warmup=N,
+                            total=N, min_lr=X
+  --param-group REGEX:key=value,...
+                            other lr, lr_scale, weight_decay, ... for weights
+                            whose name matches; the first group that does
+  --freeze REGEX            do not train these weights
+  --zero 0..3[:AXIS]        split over dp (or AXIS) 1: optimizer states, 2: and
+                            gradients, 3: and weights
+  --microbatches N          take the batch in N parts, adding up gradients
+  --grad-dtype fp32|bf16|fp16|fp64
+                            of weight gradients and their sums (default fp32;
+                            fp64 with --precision fp64)
+  --recompute none|selective|full|auto
+                            recompute in the backward pass rather than keep:
+                            cheap values and attention, whole blocks, or the
+                            least that fits into --memory-limit
+  --batch-stats global|per-microbatch
+  --seed N                  of random numbers (default 0)
+)";
+}
