@@ -83,19 +83,11 @@ std::string weft::driver::checkTraining(const Options &options) {
   if (!flags.train)
     return flags.given.empty() ? "" : flags.given.front() + " needs --train";
   std::string error;
-  if (!step::parseLoss(flags.loss, error))
-    return "--loss " + error;
-  auto optimizer = step::parseOptimizer(flags.optimizer, error);
-  if (!optimizer)
-    return "--optimizer " + error;
-  for (const std::string &group : step::splitList(flags.paramGroups))
-    if (!step::parseGroup(group, *optimizer, error))
-      return "--param-group " + error;
+  if (!step::parseTraining({flags.loss, flags.optimizer, flags.paramGroups, flags.freeze, flags.gradDtype}, error))
+    return error;
   if (flags.recompute == "auto" && options.memoryLimit == 0)
     return "--recompute auto recomputes the least that fits into --memory-limit; give it, or choose selective or full";
-  if (std::string why = checkZero(options); !why.empty())
-    return why;
-  return "--train: training is not supported yet; compile for inference without it";
+  return checkZero(options);
 }
 
 llvm::StringRef weft::driver::trainingHelpText() {

@@ -51,6 +51,15 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(step::createStepSetPrecision({options.precision}));
   // Casts at the border may meet casts of the model.
   pm.addPass(createCanonicalizerPass());
+  if (!options.train)
+    return;
+  // Of the program in its precision, so that gradients have it, too.
+  pm.addPass(step::createStepMakeTraining({options.loss, options.optimizer, options.paramGroups, options.freeze,
+                                           options.gradDtype, options.seed}));
+  pm.addNestedPass<func::FuncOp>(step::createStepWidenGradients());
+  // Outputs that the loss does not need, and scalars that parameters share.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
 }
 
 static void buildSharded(OpPassManager &pm, const PhaseOptions &options) {

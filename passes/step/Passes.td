@@ -11,13 +11,66 @@ def StepSetPrecision : Pass<"step-set-precision", "::mlir::func::FuncOp"> {
   let description = [{
     **Requires** `nn` ops. **Ensures** that every f32 tensor computed inside of a
     program has element type `type`; inputs and results keep their types and are cast at the
-    border; state is stored in `type` and converted when it is loaded. Sums inside of ops
+    border; state is stored in `type` and converted when it is loaded, but for running statistics
+    (`nn.statistic`), which no type smaller than f32 could keep. Sums inside of ops
     (`accumulate`, norms, softmax) stay in f32 for smaller types, and become f64 for f64.
     Values that the model itself has in another type stay.
 
     **Example**: test/passes/step/set-precision.mlir.
   }];
   let options = [Option<"type", "type", "std::string", "\"f32\"", "f32 (nothing to do), bf16, f16 or f64">];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
+def StepMakeTraining : Pass<"step-make-training", "::mlir::ModuleOp"> {
+  let summary = "Make the programs step and eval from the forward pass";
+  let description = [{
+    **Requires** a program `@forward` on `nn` ops whose weights are state, in the precision
+    that is computed in. A private function `@forward.training`, if there, is what the
+    training step computes instead, with updates of running statistics as further results.
+
+    **Ensures** beside `@forward` the programs
+    - `@step(inputs, weights, states) -> (loss, grad_norm, lr, new states)`: each updated
+      state is a result marked `nn.updates`. `grad_norm` is global and before clipping.
+      Everything that changes from step to step (learning rate, bias corrections, loss
+      scale) is computed from the state `weft.step` and others, so that resuming needs state only.
+    - `@eval(inputs, weights) -> (loss)`.
+
+    States that the optimizer keeps are further arguments with `nn.initial` (their value at the
+    start), `nn.of` (their parameter) and `nn.class = "optimizer"`. A parameter of less than 32 bits
+    has a copy `NAME#master` in f32 that is updated. With fp16 the loss is scaled dynamically,
+    and a step with a gradient that is not finite leaves all states as they are, by `nn.select`.
+    The module's `weft.metadata` tells the runtime what to feed.
+
+    Ops have the attribute `nn.role`: absent (forward), `input_gradient`, `weight_gradient`, `optimizer`.
+    Ops without the gradient interface are errors if the loss depends on weights through them.
+
+    **Example**: test/passes/step/make-training.mlir.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"",
+           "softmax_cross_entropy:LOGITS,LABELS[,ignore=K], mse:PRED,TARGET or a scalar output">,
+    Option<"optimizer", "optimizer", "std::string", "\"\"", "NAME:key=value,... as weft-compile --optimizer">,
+    Option<"paramGroups", "param-groups", "std::string", "\"\"", "REGEX:key=value,..., separated by ;">,
+    Option<"freeze", "freeze", "std::string", "\"\"", "Patterns of weights not to train, separated by ;">,
+    Option<"gradDtype", "grad-dtype", "std::string", "\"\"",
+           "Type of weights' gradients: fp32, bf16, fp16, fp64; empty: fp32, or the weight's type if wider">,
+    Option<"seed", "seed", "uint64_t", "0", "Of random numbers">
+  ];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
+def StepWidenGradients : Pass<"step-widen-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Let ops make gradients of weights in the wider type that they are cast to";
+  let description = [{
+    **Requires** `nn` ops with `nn.role`. **Ensures** that casts of weights' gradients to a wider float
+    stand as early as they can: a matrix product of bf16 operands has an f32 result at once, a sum over the
+    batch adds in f32. So nothing is rounded to the small type before it is added up over processes
+    and microbatches. Ops that are linear (by their rule for partial sums) move the cast to their
+    operands; others keep it behind them.
+
+    **Example**: test/passes/step/widen-gradients.mlir.
+  }];
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 

@@ -74,6 +74,14 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     });
   }
 
+  static Value updatedState(func::FuncOp function, unsigned result) {
+    Attribute name = function.getResultAttr(result, nn::kUpdatesAttr);
+    for (BlockArgument arg : function.getArguments())
+      if (name && function.getArgAttr(arg.getArgNumber(), nn::kNameAttr) == name)
+        return arg;
+    return {};
+  }
+
   void convertBorder(func::FuncOp function, Type target) {
     Block &body = function.getBody().front();
     OpBuilder builder = OpBuilder::atBlockBegin(&body);
@@ -81,9 +89,15 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       Type old = arg.getType();
       if (!isF32(old))
         continue;
-      if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr)) {
-        // The loader converts from the source's type.
-        function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr, TypeAttr::get(Float32Type::get(&getContext())));
+      // Running statistics change by less than a small type can tell.
+      bool isState = function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) ||
+                     function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr);
+      bool isKept = getElementTypeOrSelf(inTarget(old, target)).getIntOrFloatBitWidth() < 32 &&
+                    function.getArgAttr(arg.getArgNumber(), nn::kStatisticAttr);
+      if (isState && !isKept) {
+        // The loader converts from the type of the source or of the initial value.
+        if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr))
+          function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr, TypeAttr::get(Float32Type::get(&getContext())));
         arg.setType(inTarget(old, target));
         continue;
       }
@@ -92,10 +106,15 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     }
     Operation *end = body.getTerminator();
     builder.setInsertionPoint(end);
-    for (auto [operand, wanted] : llvm::zip(end->getOpOperands(), function.getResultTypes()))
+    SmallVector<Type> results(function.getResultTypes());
+    for (auto [i, operand, wanted] : llvm::enumerate(end->getOpOperands(), results)) {
+      // What a state becomes has the type of the state.
+      if (Value state = updatedState(function, i))
+        wanted = state.getType();
       if (operand.get().getType() != wanted)
         operand.set(nn::CastOp::create(builder, end->getLoc(), wanted, operand.get()));
-    function.setType(builder.getFunctionType(body.getArgumentTypes(), function.getResultTypes()));
+    }
+    function.setType(builder.getFunctionType(body.getArgumentTypes(), results));
   }
 };
 

@@ -278,3 +278,40 @@ HyperParameters weft::step::refine(const HyperParameters &hyper, const Parameter
   }
   return own;
 }
+
+//===----------------------------------------------------------------------===//
+// All of it
+//===----------------------------------------------------------------------===//
+
+std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts, std::string &error) {
+  auto fail = [&](StringRef flag) {
+    error = (flag + " " + error).str();
+    return std::nullopt;
+  };
+  TrainingSpec spec;
+  std::optional<LossSpec> loss = parseLoss(texts.loss, error);
+  if (!loss)
+    return fail("--loss");
+  std::optional<OptimizerSpec> optimizer = parseOptimizer(texts.optimizer, error);
+  if (!optimizer)
+    return fail("--optimizer");
+  for (const std::string &text : splitList(texts.paramGroups)) {
+    std::optional<ParameterGroup> group = parseGroup(text, *optimizer, error);
+    if (!group)
+      return fail("--param-group");
+    spec.groups.push_back(*group);
+  }
+  for (const std::string &pattern : splitList(texts.freeze)) {
+    if (!isRegex(pattern, error))
+      return fail("--freeze");
+    spec.freeze.push_back(pattern);
+  }
+  if (!texts.gradDtype.empty() && !llvm::is_contained({"fp32", "bf16", "fp16", "fp64"}, StringRef(texts.gradDtype))) {
+    error = "'" + texts.gradDtype + "' is none of fp32, bf16, fp16, fp64";
+    return fail("--grad-dtype");
+  }
+  spec.loss = *loss;
+  spec.optimizer = *optimizer;
+  spec.gradDtype = texts.gradDtype;
+  return spec;
+}

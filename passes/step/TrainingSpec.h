@@ -72,6 +72,23 @@ std::optional<OptimizerSpec> parseOptimizer(llvm::StringRef text, std::string &e
 /// Keys are those hyper-parameters that `optimizer` has.
 std::optional<ParameterGroup> parseGroup(llvm::StringRef text, const OptimizerSpec &optimizer, std::string &error);
 
+/// All of it.
+struct TrainingSpec {
+  LossSpec loss;
+  OptimizerSpec optimizer;
+  llvm::SmallVector<ParameterGroup> groups;
+  /// Patterns of weights that are not trained.
+  llvm::SmallVector<std::string> freeze;
+  /// fp32, bf16, fp16, fp64, or empty: fp32 or the parameter's type if wider.
+  std::string gradDtype;
+};
+
+/// The texts of the flags; lists as `splitList` reads them.
+struct TrainingTexts {
+  std::string loss, optimizer, paramGroups, freeze, gradDtype;
+};
+std::optional<TrainingSpec> parseTraining(const TrainingTexts &texts, std::string &error);
+
 /// The hyper-parameters of a member of `group`.
 HyperParameters refine(const HyperParameters &hyper, const ParameterGroup &group);
 

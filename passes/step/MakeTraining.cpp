@@ -1,0 +1,97 @@
+// Makes the programs of training from the forward pass.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/step/Losses.h"
+#include "passes/step/Passes.h"
+#include "passes/step/TrainingPrograms.h"
+
+#include "dialects/nn/IR/Nn.h"
+
+namespace weft::step {
+#define GEN_PASS_DEF_STEPMAKETRAINING
+#include "passes/step/Passes.h.inc"
+} // namespace weft::step
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::step;
+
+namespace {
+
+constexpr StringLiteral kMetadata = "weft.metadata";
+
+struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
+  using StepMakeTrainingBase::StepMakeTrainingBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto forward = module.lookupSymbol<func::FuncOp>("forward");
+    if (!forward) {
+      module.emitError("has no program @forward to train");
+      return signalPassFailure();
+    }
+    std::string error;
+    std::optional<TrainingSpec> spec = parseTraining({loss, optimizer, paramGroups, freeze, gradDtype}, error);
+    if (!spec) {
+      module.emitError() << error;
+      return signalPassFailure();
+    }
+    auto variant = module.lookupSymbol<func::FuncOp>("forward.training");
+    OpBuilder builder(forward);
+    auto step = cast<func::FuncOp>(builder.clone(variant ? *variant : *forward));
+    auto eval = cast<func::FuncOp>(builder.clone(*forward));
+    step.setName("step");
+    step.setPublic();
+    eval.setName("eval");
+    FailureOr<Loss> built = makeStep(step, *spec);
+    if (failed(built) || failed(makeEval(eval, *spec))) {
+      step.erase();
+      eval.erase();
+      return signalPassFailure();
+    }
+    if (variant)
+      variant.erase();
+    module->setAttr(kMetadata, describe(module, step, forward, *spec, *built));
+  }
+
+  /// What the runtime needs to know to feed and to name things.
+  DictionaryAttr describe(ModuleOp module, func::FuncOp step, func::FuncOp forward, const TrainingSpec &spec,
+                          const Loss &built) {
+    OpBuilder builder(module.getContext());
+    NamedAttrList entries;
+    if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
+      entries.append(old.getValue());
+    auto set = [&](StringRef key, const Twine &value) { entries.set(key, builder.getStringAttr(value)); };
+    set("train.loss", loss.getValue());
+    set("train.optimizer", optimizer.getValue());
+    set("train.seed", Twine(seed.getValue()));
+    BlockArgument first = built.target ? built.target : step.getArgument(0);
+    if (auto type = cast<RankedTensorType>(first.getType()); type.getRank() > 0)
+      set("train.batch", Twine(type.getDimSize(0)));
+    if (built.target)
+      set("train.labels", spec.loss.target);
+    if (built.numClasses)
+      set("train.classes", Twine(built.numClasses));
+    if (StringAttr tokens = findTokens(step, built)) {
+      set("train.tokens", tokens.getValue());
+      set("generate.tokens", tokens.getValue());
+      set("generate.logits", spec.loss.value);
+    }
+    return entries.getDictionary(module.getContext());
+  }
+
+  /// The first input of integers whose dims are those of the labels.
+  static StringAttr findTokens(func::FuncOp step, const Loss &built) {
+    auto labels = built.target ? cast<RankedTensorType>(built.target.getType()) : RankedTensorType();
+    if (!labels || labels.getRank() != 2 || !labels.getElementType().isInteger())
+      return {};
+    for (BlockArgument arg : step.getArguments()) {
+      auto type = cast<RankedTensorType>(arg.getType());
+      if (arg != built.target && !isState(step, arg.getArgNumber()) && type.getElementType().isInteger() &&
+          type.getShape() == labels.getShape())
+        return step.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
+    }
+    return {};
+  }
+};
+
+} // namespace
