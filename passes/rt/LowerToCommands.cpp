@@ -121,11 +121,13 @@ private:
     auto source = function.getArgAttrOfType<nn::SourceAttr>(number, nn::kSourceAttr);
     if (!source) {
       auto initial = function.getArgAttrOfType<TypedAttr>(number, nn::kInitialAttr);
-      assert(initial.getType() == type.getElementType() && "a state starts at a number of its own type");
+      // One number for all elements, or the elements; the loader converts from their type.
+      RankedTensorType held = type.clone(getElementTypeOrSelf(initial.getType()));
       if (matchPattern(Attribute(initial), m_Zero()) || matchPattern(Attribute(initial), m_PosZeroFloat()))
         return builder.getArrayAttr({});
-      auto data = DenseElementsAttr::get(type, Attribute(initial));
-      return builder.getArrayAttr(PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0, data, DenseI64ArrayAttr()));
+      auto elements = dyn_cast<ElementsAttr>(Attribute(initial));
+      ElementsAttr data = elements ? elements : DenseElementsAttr::get(held, Attribute(initial));
+      return builder.getArrayAttr(PieceAttr::get(builder.getContext(), held, StringAttr(), 0, 0, data, DenseI64ArrayAttr()));
     }
     // The source's own element type, where the program stores another.
     auto sourceType = function.getArgAttrOfType<TypeAttr>(number, nn::kSourceTypeAttr);

@@ -125,7 +125,7 @@ private:
     Term correction1 = p.with(scalars.biasCorrection(hyper.beta1));
     Term correction2 = p.with(scalars.biasCorrection(hyper.beta2));
     Term size = repeated(p.with(scalars.rate(hyper.lr)) / correction1);
-    Term root = square.unary<nn::SqrtOp>() * repeated(1.0 / correction2.unary<nn::SqrtOp>());
+    Term root = square.unary<nn::SqrtOp>() * repeated(correction2.unary<nn::RsqrtOp>());
     return {(p - size * (mean / (root + hyper.eps))).value, {mean.value, square.value}};
   }
 

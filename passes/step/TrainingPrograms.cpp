@@ -271,7 +271,7 @@ private:
     }
     Term total = Term(builder, step.getLoc(), sum).unary<nn::SqrtOp>();
     if (scale) {
-      inverseScale = (1.0 / total.with(scale).cast(builder.getF64Type())).value;
+      inverseScale = total.with(scale).cast(builder.getF64Type()).unary<nn::ReciprocalOp>().value;
       total = total * total.with(inverseScale);
       finite = total.is(nn::CompareKind::Lt, INFINITY).value;
     }

@@ -79,6 +79,7 @@ struct WidenLinear : WideningPattern {
         return failure();
     rewriter.setInsertionPoint(source);
     Operation *wide = rewriter.clone(*source);
+    rewriter.setInsertionPoint(wide);
     for (OpOperand &operand : wide->getOpOperands())
       if (elementOf(operand.get()) == from) {
         auto operandCast = nn::CastOp::create(rewriter, source->getLoc(), operand.get(), to);

@@ -6,6 +6,7 @@
 //     [--raise] [--write DIR]
 // Step k takes rows [k*B, (k+1)*B) of every array. `--write` puts the state after the
 // last step into DIR as raw fp64 numbers, one file a state.
+#include "dialects/nn/IR/Nn.h"
 #include "passes/pipelines/ImportToGraph.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/step/TrainingSpec.h"
