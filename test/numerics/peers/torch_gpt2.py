@@ -39,9 +39,14 @@ def weights_of(compile_tool, model):
     return weights
 
 
+def f32(number):
+    """The file holds numbers of the formula in fp32."""
+    return float(np.float32(number))
+
+
 def gpt2(w, ids):
     def norm(x, name):
-        return F.layer_norm(x, (HIDDEN,), w[name + ".weight"], w[name + ".bias"], 1e-5)
+        return F.layer_norm(x, (HIDDEN,), w[name + ".weight"], w[name + ".bias"], f32(1e-5))
 
     x = w["transformer.wte.weight"][ids] + w["transformer.wpe.weight"][: ids.shape[1]]
     mask = torch.triu(torch.full((SEQ, SEQ), -math.inf, dtype=torch.float64), 1)
@@ -49,11 +54,11 @@ def gpt2(w, ids):
         p = f"transformer.h.{i}."
         y = norm(x, p + "ln_1") @ w[p + "attn.c_attn.weight"] + w[p + "attn.c_attn.bias"]
         q, k, v = (t.view(BATCH, SEQ, HEADS, -1).transpose(1, 2) for t in y.split(HIDDEN, dim=2))
-        scores = q @ k.transpose(2, 3) / math.sqrt(HIDDEN // HEADS) + mask
+        scores = q @ k.transpose(2, 3) / f32(math.sqrt(HIDDEN // HEADS)) + mask
         y = (torch.softmax(scores, -1) @ v).transpose(1, 2).reshape(BATCH, SEQ, HIDDEN)
         x = x + y @ w[p + "attn.c_proj.weight"] + w[p + "attn.c_proj.bias"]
         y = norm(x, p + "ln_2") @ w[p + "mlp.c_fc.weight"] + w[p + "mlp.c_fc.bias"]
-        y = 0.5 * y * (1 + torch.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3)))
+        y = 0.5 * y * (1 + torch.tanh(f32(math.sqrt(2 / math.pi)) * (y + f32(0.044715) * y**3)))
         x = x + y @ w[p + "mlp.c_proj.weight"] + w[p + "mlp.c_proj.bias"]
     return norm(x, "transformer.ln_f") @ w["transformer.wte.weight"].T
 
