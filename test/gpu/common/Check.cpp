@@ -1,0 +1,38 @@
+// Comparison of what a device wrote with a reference in higher precision.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Check.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft::gpukit {
+
+Check compare(const std::vector<double> &out,
+              const std::vector<double> &reference, Tolerance tolerance) {
+  Check check;
+  check.compared = std::min(out.size(), reference.size());
+  double error = 0, scale = 0, worst = 0;
+  for (size_t i = 0; i < check.compared; ++i) {
+    if (!std::isfinite(out[i]) || !std::isfinite(reference[i])) {
+      ++check.notFinite;
+      continue;
+    }
+    double difference = std::fabs(out[i] - reference[i]);
+    error += difference * difference;
+    scale += reference[i] * reference[i];
+    worst = std::max(worst, difference);
+  }
+  if (scale > 0) {
+    check.normError = std::sqrt(error / scale);
+    check.elementError = worst / std::sqrt(scale / double(check.compared));
+  } else {
+    // A reference of zeros shows nothing unless the output is exactly zero.
+    check.normError = check.elementError = error > 0 ? INFINITY : 0;
+  }
+  check.ok = check.compared > 0 && out.size() == reference.size() &&
+             check.notFinite == 0 && check.normError <= tolerance.norm &&
+             check.elementError <= tolerance.element;
+  return check;
+}
+
+} // namespace weft::gpukit

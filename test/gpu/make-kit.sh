@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Builds the GPU kit into one folder, on a machine without a GPU; README.md says how it is used.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -euo pipefail
+usage="usage: make-kit.sh [-o FOLDER] [-j JOBS]
+  -o FOLDER  where the kit goes (default: gpu-kit here); objects are kept beside it, in FOLDER.build
+  -j JOBS    compilers at a time (default: all processors)
+Needs the CUDA toolkit with cuDNN's and NCCL's headers (CUDA_HOME, or nvcc on the PATH, or /usr/local/cuda), g++,
+nlohmann-json and mlir-opt-22. Exit code 77: one of them is missing, and is named."
+folder=gpu-kit
+jobs=$(nproc)
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -o) folder=${2:?$usage}; shift ;;
+    -j) jobs=${2:?$usage}; shift ;;
+    -h|--help) echo "$usage"; exit 0 ;;
+    *) echo "$usage" >&2; exit 2 ;;
+  esac
+  shift
+done
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$folder" "$folder.build"
+folder=$(cd "$folder" && pwd)
+objects=$folder.build
+limit_bytes=$((48 * 1000 * 1000))
+
+# --- What it is built with ---------------------------------------------------------------------------------------------
+missing=()
+cuda=${CUDA_HOME:-}
+if [ -z "$cuda" ]; then
+  nvcc_path=$(command -v nvcc || true)
+  [ -n "$nvcc_path" ] && cuda=$(dirname "$(dirname "$(readlink -f "$nvcc_path")")") || cuda=/usr/local/cuda
+fi
+for tool in nvcc ptxas; do [ -x "$cuda/bin/$tool" ] || missing+=("$cuda/bin/$tool"); done
+for header in cuda_runtime.h cublasLt.h cudnn.h nccl.h; do
+  found=
+  for place in "$cuda/include" /usr/include "/usr/include/$(uname -m)-linux-gnu"; do
+    [ -e "$place/$header" ] && found=1
+  done
+  [ -n "$found" ] || missing+=("$header")
+done
+command -v g++ > /dev/null || missing+=(g++)
+echo '#include <nlohmann/json.hpp>' | g++ -std=c++17 -fsyntax-only -xc++ - 2> /dev/null || missing+=("nlohmann/json.hpp")
+mlir_opt=
+for candidate in "${MLIR_OPT:-}" mlir-opt-22 /usr/lib/llvm-22/bin/mlir-opt; do
+  [ -n "$candidate" ] && command -v "$candidate" > /dev/null && mlir_opt=$candidate && break
+done
+[ -n "$mlir_opt" ] || missing+=(mlir-opt-22)
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "make-kit: skipped, not found: ${missing[*]}"
+  exit 77
+fi
+
+# --- Objects: each is rebuilt when its source or any header is newer ---------------------------------------------------
+optimize=(-std=c++17 -O1 -Wall -Wextra -Werror -I"$here" -isystem "$cuda/include")
+# For sm_80 and sm_90a machine code, for later devices PTX that their driver compiles.
+devices=(-gencode "arch=compute_80,code=[sm_80,compute_80]" -gencode "arch=compute_90a,code=sm_90a")
+newest_header=$(ls -t "$here"/*/*.h "$here/make-kit.sh" | head -1)
+launcher=$(command -v ccache || true)
+
+compile() { # SOURCE
+  local source=$1 object level=()
+  object=$objects/$(basename "$source").o
+  [ "$object" -nt "$source" ] && [ "$object" -nt "$newest_header" ] && return 0
+  case "$source" in
+    *.cu) "$cuda/bin/nvcc" -std=c++17 -O3 "${devices[@]}" -Xcompiler=-Wall,-Wextra -Werror all-warnings -I"$here" \
+            -c "$source" -o "$object" ;;
+    # References do billions of operations: they are worth more of the compiler's time.
+    */AttentionReference.cpp|*/Gemm.cpp) $launcher g++ "${optimize[@]}" -O3 -c "$source" -o "$object" ;;
+    *) $launcher g++ "${optimize[@]}" -c "$source" -o "$object" ;;
+  esac
+}
+
+kernel() { # NAME CHIP: mlir/NAME.mlir -> kernels/NAME.CHIP.cubin
+  local name=$1 chip=$2 source=$here/mlir/$1.mlir stem=$objects/$1.$2
+  local cubin=$folder/kernels/$name.$chip.cubin
+  [ "$cubin" -nt "$source" ] && [ "$cubin" -nt "$here/lower.sh" ] && return 0
+  MLIR_OPT=$mlir_opt "$here/lower.sh" "$chip" "$source" > "$stem.ptx"
+  grep -q "entry $name" "$stem.ptx" || { echo "make-kit: no kernel '$name' in $stem.ptx" >&2; return 1; }
+  # C75xx: the assembler serialised matrix instructions or ignored a register request, and says only that.
+  if ! "$cuda/bin/ptxas" -arch="$chip" -v "$stem.ptx" -o "$cubin" 2> "$stem.log" || grep -q 'C75[0-9][0-9]' "$stem.log"; then
+    cat "$stem.log" >&2
+    rm -f "$cubin"
+    return 1
+  fi
+}
+
+mkdir -p "$folder/kernels"
+start=$SECONDS
+common=(Check Report Library Device Gemm CublasLt Cudnn AttentionGraph AttentionReference CollectiveReference Nccl)
+sources=("$here/common/Kernels.cu")
+for name in "${common[@]}"; do sources+=("$here/common/$name.cpp"); done
+sources+=("$here"/parts/*.cpp "$here"/report/*.cpp "$here"/unit/*.cpp)
+failed=0
+running=0
+for source in "${sources[@]}"; do
+  if [ "$running" -ge "$jobs" ]; then
+    wait -n || failed=1
+    running=$((running - 1))
+  fi
+  compile "$source" &
+  running=$((running + 1))
+done
+while [ "$running" -gt 0 ]; do
+  wait -n || failed=1
+  running=$((running - 1))
+done
+[ "$failed" -eq 0 ] || { echo "make-kit: compilation failed" >&2; exit 1; }
+kernel mma_sync sm_80
+kernel mma_sync sm_90a
+kernel wgmma sm_90a
+
+# --- Programs: whatever the other side may lack is linked in; NVIDIA's libraries are opened when they run -----------------
+host_libraries=(-s -static-libstdc++ -static-libgcc -ldl -lrt -lpthread)
+object() { local name; for name in "$@"; do echo "$objects/$name.o"; done; }
+link() { # PROGRAM OBJECTS...
+  local program=$1
+  shift
+  g++ -o "$program" $(object "$@") "$cuda/lib64/libcudart_static.a" "${host_libraries[@]}"
+}
+device=(Device.cpp Kernels.cu Report.cpp Library.cpp Check.cpp)
+link "$folder/probe" Probe.cpp "${device[@]}"
+link "$folder/ceilings" Ceilings.cpp CublasLt.cpp Gemm.cpp "${device[@]}"
+link "$folder/gemms" Gemms.cpp CublasLt.cpp Gemm.cpp "${device[@]}"
+link "$folder/attention" Attention.cpp AttentionGraph.cpp AttentionReference.cpp Cudnn.cpp "${device[@]}"
+link "$folder/collectives" Collectives.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp "${device[@]}"
+link "$folder/mlir_kernel" MlirKernel.cpp Gemm.cpp "${device[@]}"
+g++ -o "$folder/kit-report" $(object KitReport.cpp Merge.cpp Table.cpp) "${host_libraries[@]}"
+# The check of the host's own arithmetic stays here: it needs no GPU.
+link "$objects/host-checks" HostChecks.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp Gemm.cpp AttentionReference.cpp \
+  AttentionGraph.cpp Cudnn.cpp "${device[@]}"
+cp "$here/run.sh" "$here"/parts/*.py "$folder/"
+chmod +x "$folder/run.sh"
+
+bytes=$(du -sb "$folder" | cut -f1)
+echo "kit: $folder, $((bytes / 1000)) kB, built in $((SECONDS - start)) s"
+[ "$bytes" -lt "$limit_bytes" ] || { echo "make-kit: the kit is over $limit_bytes bytes" >&2; exit 1; }
