@@ -3,6 +3,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Driver/Driver.h"
+#include "weft/Emit/Memory.h"
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -63,28 +64,6 @@ std::vector<Line> collect(func::FuncOp function) {
   return lines;
 }
 
-struct Memory {
-  llvm::StringRef name;
-  rt::BufferClass kind;
-  int64_t bytes;
-};
-
-std::vector<Memory> buffersOf(ModuleOp module) {
-  std::vector<Memory> result;
-  auto bytes = [](MemRefType type) {
-    return type.getNumElements() * int64_t(std::max(1u, type.getElementTypeBitWidth() / 8));
-  };
-  for (auto state : module.getOps<rt::StateOp>())
-    result.push_back({state.getSymName(), state.getKind(), bytes(cast<MemRefType>(state.getLocal()))});
-  for (auto program : module.getOps<rt::ProgramOp>())
-    for (auto buffer : program.getOps<rt::BufferOp>())
-      result.push_back({buffer.getName(), buffer.getKind(), bytes(cast<MemRefType>(buffer.getType()))});
-  llvm::sort(result, [](const Memory &a, const Memory &b) {
-    return std::make_tuple(-a.bytes, a.kind, a.name) < std::make_tuple(-b.bytes, b.kind, b.name);
-  });
-  return result;
-}
-
 } // namespace
 
 void weft::driver::explainPlacement(ModuleOp module, bool json, llvm::raw_ostream &out) {
@@ -135,42 +114,37 @@ void weft::driver::explainPlacement(ModuleOp module, bool json, llvm::raw_ostrea
   }
 }
 
-int64_t weft::driver::arenaBytes(ModuleOp module) {
-  int64_t bytes = 0;
-  for (auto program : module.getOps<rt::ProgramOp>())
-    bytes = std::max<int64_t>(bytes, program.getArena().value_or(0));
-  return bytes;
-}
+int64_t weft::driver::arenaBytes(ModuleOp module) { return emit::memoryUse(module).arenaBytes; }
 
 void weft::driver::explainMemory(ModuleOp module, bool json, llvm::raw_ostream &out) {
-  std::vector<Memory> buffers = buffersOf(module);
-  std::map<rt::BufferClass, int64_t> sums;
-  for (const Memory &memory : buffers)
-    sums[memory.kind] += memory.bytes;
+  emit::MemoryUse use = emit::memoryUse(module);
   constexpr size_t kShown = 10;
+  llvm::ArrayRef<emit::MemoryItem> largest = llvm::ArrayRef<emit::MemoryItem>(use.atPeak).take_front(kShown);
   if (json) {
     llvm::json::OStream stream(out, 1);
     stream.object([&] {
-      stream.attribute("arena_bytes", arenaBytes(module));
-      for (auto [kind, bytes] : sums)
-        stream.attribute((stringifyBufferClass(kind) + "_bytes").str(), bytes);
+      stream.attribute("arena_bytes", use.arenaBytes);
+      for (unsigned c = 0; c < emit::kNumClasses; ++c)
+        stream.attribute((stringifyBufferClass(rt::BufferClass(c)) + "_bytes").str(), use.peaks[c]);
+      stream.attribute("fullest_program", use.program);
       stream.attributeArray("largest", [&] {
-        for (const Memory &memory : llvm::ArrayRef<Memory>(buffers).take_front(kShown))
+        for (const emit::MemoryItem &item : largest)
           stream.object([&] {
-            stream.attribute("name", memory.name);
-            stream.attribute("class", stringifyBufferClass(memory.kind));
-            stream.attribute("bytes", memory.bytes);
+            stream.attribute("name", item.name);
+            stream.attribute("class", stringifyBufferClass(item.kind));
+            stream.attribute("bytes", item.bytes);
           });
       });
     });
     out << '\n';
     return;
   }
-  out << "memory of one process: arena " << arenaBytes(module) << " bytes; before reuse";
-  for (auto [kind, bytes] : sums)
-    out << ' ' << stringifyBufferClass(kind) << ' ' << bytes;
-  out << "\nlargest buffers:\n";
-  for (const Memory &memory : llvm::ArrayRef<Memory>(buffers).take_front(kShown))
-    out << "  " << llvm::format("%14lld", (long long)memory.bytes) << ' ' << stringifyBufferClass(memory.kind) << ' '
-        << memory.name << '\n';
+  out << "memory of one process: arena " << use.arenaBytes << " bytes; at most alive together";
+  for (unsigned c = 0; c < emit::kNumClasses; ++c)
+    if (use.peaks[c] != 0)
+      out << ' ' << stringifyBufferClass(rt::BufferClass(c)) << ' ' << use.peaks[c];
+  out << "\nlargest buffers when " << use.program << " needs the most:\n";
+  for (const emit::MemoryItem &item : largest)
+    out << "  " << llvm::format("%14lld", (long long)item.bytes) << ' ' << stringifyBufferClass(item.kind) << ' '
+        << item.name << '\n';
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
+#include "weft/Emit/Memory.h"
 #include "weft/runtime/ProgramBuilder.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -85,6 +86,11 @@ public:
     for (auto program : module.getOps<rt::ProgramOp>())
       if (failed(emitProgram(program)))
         return failure();
+    emit::MemoryUse use = emit::memoryUse(module);
+    static_assert(emit::kNumClasses == run::kNumBufferClasses, "the classes of rt are the runtime's");
+    run::Stage stage{};
+    stage.arenaBytes = use.arenaBytes;
+    llvm::copy(use.peaks, stage.peakBytes);
     out.addStage(stage);
     return out.finish();
   }
@@ -189,8 +195,6 @@ private:
     }
     out.addState(name, *type, ints(global.getShape()), placement(state.getPlacement()), buffer, pieces);
     states[state.getSymName()] = buffer;
-    stage.arenaBytes = std::max<uint64_t>(stage.arenaBytes, llvm::alignTo(state.getOffset().value_or(0) + bytes(local), 64));
-    stage.peakBytes[unsigned(kind)] += bytes(local);
     return success();
   }
 
@@ -224,26 +228,7 @@ private:
       return failure();
     out.endBody();
     out.endProgram();
-    stage.arenaBytes = std::max<uint64_t>(stage.arenaBytes, llvm::alignTo(program.getArena().value_or(0), 64));
-    countPeaks(program);
     return success();
-  }
-
-  /// The most bytes of each class that are alive together.
-  void countPeaks(rt::ProgramOp program) {
-    std::map<int64_t, std::array<int64_t, run::kNumBufferClasses>> change;
-    for (auto buffer : program.getOps<rt::BufferOp>())
-      if (buffer.getLives()) {
-        int64_t size = bytes(cast<MemRefType>(buffer.getType()));
-        change[(*buffer.getLives())[0]][unsigned(buffer.getKind())] += size;
-        change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -= size;
-      }
-    std::array<int64_t, run::kNumBufferClasses> now{};
-    for (auto &[position, delta] : change)
-      for (unsigned c = 0; c < run::kNumBufferClasses; ++c) {
-        now[c] += delta[c];
-        stage.peakBytes[c] = std::max<uint64_t>(stage.peakBytes[c], now[c]);
-      }
   }
 
   run::View view(Value value) {
@@ -392,7 +377,6 @@ private:
   const llvm::StringMap<emit::KernelShape> &kernels;
   const emit::BlobOptions &options;
   Builder_ out;
-  run::Stage stage{};
   llvm::StringMap<run::Id> axes, scalars, states;
   llvm::DenseMap<Value, run::Id> buffers;
 };

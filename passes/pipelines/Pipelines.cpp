@@ -109,9 +109,11 @@ void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
+  pm.addPass(rt::createRtOrderCommands());
   pm.addPass(rt::createRtMaterializeUpdates());
   // What may be overwritten depends on the order, which is final here.
   pm.addPass(rt::createRtElideUpdateCopies());
+  pm.addPass(rt::createRtReuseOperands());
 }
 
 static void buildScheduled(OpPassManager &pm) {

@@ -16,10 +16,10 @@ namespace {
 
 constexpr unsigned kCompute = 0, kCommunication = 1;
 
-/// Reorders the commands of one program. Compute commands keep their order;
-/// each communication is listed right after the compute command that it waits
-/// for, or after the communication before it. Both streams run in order, so a
-/// wait covers everything that the other stream did before the event.
+/// Puts the communication of one program on its stream; the list keeps its
+/// order. Communication waits for the compute command listed before it. Both
+/// streams run in order, so a wait covers everything that the other stream did
+/// before the event.
 class Scheduler {
 public:
   explicit Scheduler(ProgramOp program) : program(program), builder(program.getContext()) {}
@@ -41,7 +41,7 @@ public:
 private:
   struct Communication {
     CommandInterface command;
-    int64_t slot = -1;      // listed after this compute command; -1 = first
+    int64_t slot = -1;      // stands after this compute command; -1 = first
     bool startsAt = false;  // waits for an event recorded at its slot
     bool isAwaited = false; // the compute stream waits for its end
   };
@@ -57,19 +57,16 @@ private:
   }
 
   void findDependencies(CommandInterface command) {
-    int64_t lastCompute = -1, lastCommunication = -1;
+    int64_t lastCommunication = -1;
     for (auto [buffer, writes] : accesses(command))
-      for (auto &[other, otherWrites] : users[buffer]) {
-        if (!writes && !otherWrites)
-          continue;
-        int64_t &last = other.isCommunication() ? lastCommunication : lastCompute;
-        last = std::max(last, number.lookup(other));
-      }
+      for (auto &[other, otherWrites] : users[buffer])
+        if ((writes || otherWrites) && other.isCommunication())
+          lastCommunication = std::max(lastCommunication, number.lookup(other));
     if (command.isCommunication()) {
       Communication item{command};
       int64_t before = communications.empty() ? -1 : communications.back().slot;
-      item.startsAt = lastCompute > before;
-      item.slot = std::max(before, lastCompute);
+      item.slot = int64_t(compute.size()) - 1;
+      item.startsAt = item.slot > before;
       number[command] = communications.size();
       communications.push_back(item);
       return;

@@ -5,10 +5,7 @@
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
-#include "weft/Interfaces/KernelAttributes.h"
-
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace weft::rt {
 #define GEN_PASS_DEF_RTELIDEUPDATECOPIES
@@ -21,30 +18,9 @@ using namespace weft::rt;
 
 namespace {
 
-/// Kernels that overwrite arguments, one for each kernel and way to share.
-class Variants {
-public:
-  explicit Variants(ModuleOp module) : symbols(module) {}
-
-  StringAttr get(func::FuncOp kernel, ArrayRef<int64_t> shared) {
-    auto attr = DenseI64ArrayAttr::get(kernel.getContext(), shared);
-    func::FuncOp &variant = made[{kernel.getSymNameAttr(), attr}];
-    if (!variant) {
-      variant = kernel.clone();
-      variant->setAttr(kInPlaceAttr, attr);
-      symbols.insert(variant); // renames it
-    }
-    return variant.getSymNameAttr();
-  }
-
-private:
-  SymbolTable symbols;
-  llvm::DenseMap<std::pair<Attribute, Attribute>, func::FuncOp> made;
-};
-
 class Elision {
 public:
-  Elision(func::FuncOp function, Variants &variants) : function(function), variants(variants) {
+  Elision(func::FuncOp function, KernelVariants &variants) : function(function), variants(variants) {
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       position[&op] = i;
   }
@@ -103,26 +79,21 @@ private:
   }
 
   func::FuncOp function;
-  Variants &variants;
+  KernelVariants &variants;
   llvm::DenseMap<Operation *, int64_t> position;
   llvm::MapVector<Operation *, SmallVector<int64_t>> sharing;
 };
 
 struct ElideUpdateCopies : weft::rt::impl::RtElideUpdateCopiesBase<ElideUpdateCopies> {
   void runOnOperation() override {
-    Variants variants(getOperation());
+    KernelVariants variants(getOperation());
     SmallVector<func::FuncOp> programs;
-    llvm::StringSet<> called;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && !function.isExternal())
         programs.push_back(function);
-    for (func::FuncOp function : programs) {
+    for (func::FuncOp function : programs)
       Elision(function, variants).run();
-      function.walk([&](CallOp call) { called.insert(call.getCallee()); });
-    }
-    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (kernel->hasAttr(kPiecesAttr) && !called.contains(kernel.getSymName()))
-        kernel.erase();
+    variants.finish(getOperation());
   }
 };
 

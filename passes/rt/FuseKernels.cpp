@@ -1,5 +1,6 @@
 // Gathers the ops that run as one command into rt.cluster.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Clustering.h"
 #include "passes/rt/LibraryPlan.h"
@@ -145,6 +146,20 @@ private:
     finish(ClusterKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces, std::move(body));
   }
 
+  /// What each output is computed for, if any of them is not forward.
+  void keepRoles(ClusterOp cluster, ValueRange outputs) {
+    SmallVector<Attribute> roles;
+    bool any = false;
+    for (Value output : outputs) {
+      Operation *op = output.getDefiningOp();
+      auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+      roles.push_back(role ? role : builder.getStringAttr(""));
+      any |= bool(role);
+    }
+    if (any)
+      cluster->setAttr(kRolesAttr, builder.getArrayAttr(roles));
+  }
+
   /// Free ops are read through: they are cloned or stay, whoever needs them.
   bool isReadOutside(Value value, const llvm::DenseSet<Operation *> &members) const {
     SmallVector<Value> work{value};
@@ -208,6 +223,7 @@ private:
     builder.setInsertionPoint(block.getTerminator());
     auto cluster = ClusterOp::create(builder, loc, outputs.getTypes(), kind, inputs, pieces);
     cluster.getBody().push_back(body.release());
+    keepRoles(cluster, outputs);
     for (auto [from, to] : llvm::zip(outputs, cluster.getOutputs()))
       Value(from).replaceAllUsesWith(to);
   }

@@ -72,6 +72,36 @@ func::FuncOp weft::rt::kernelOf(CallOp call) {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
 }
 
+StringAttr KernelVariants::get(func::FuncOp kernel, ArrayRef<int64_t> shared) {
+  auto attr = DenseI64ArrayAttr::get(kernel.getContext(), shared);
+  func::FuncOp &variant = made[{kernel.getSymNameAttr(), attr}];
+  if (!variant) {
+    variant = kernel.clone();
+    variant->setAttr(kInPlaceAttr, attr);
+    symbols.insert(variant); // gives it another name
+  }
+  return variant.getSymNameAttr();
+}
+
+void KernelVariants::finish(ModuleOp module) {
+  llvm::DenseMap<Attribute, SmallVector<CallOp>> calls;
+  module.walk([&](CallOp call) { calls[call.getCalleeAttr().getAttr()].push_back(call); });
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (kernel->hasAttr(kPiecesAttr) && !calls.contains(kernel.getSymNameAttr()))
+      symbols.erase(kernel);
+  for (auto &[key, variant] : made) {
+    auto name = cast<StringAttr>(key.first);
+    auto called = calls.find(variant.getSymNameAttr());
+    if (symbols.lookup(name) || called == calls.end())
+      continue;
+    symbols.remove(variant);
+    variant.setSymNameAttr(name);
+    symbols.insert(variant);
+    for (CallOp call : called->second)
+      call.setCalleeAttr(FlatSymbolRefAttr::get(name));
+  }
+}
+
 static void collectReaders(Value value, bool isWhole, std::vector<Reader> &readers) {
   for (OpOperand &use : value.getUses()) {
     if (specKind(use.getOwner()) != SpecKind::View) {

@@ -6,6 +6,7 @@
 #include "dialects/rt/IR/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace weft::rt {
 
@@ -27,6 +28,20 @@ llvm::SmallVector<int64_t> sharedArguments(mlir::func::FuncOp kernel);
 
 /// The kernel that a call runs.
 mlir::func::FuncOp kernelOf(CallOp call);
+
+/// Kernels that overwrite arguments, one for each kernel and way to share.
+class KernelVariants {
+public:
+  explicit KernelVariants(mlir::ModuleOp module) : symbols(module) {}
+  mlir::StringAttr get(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> shared);
+  /// Erases kernels that nothing calls any more; the first variant of such a
+  /// kernel takes its name.
+  void finish(mlir::ModuleOp module);
+
+private:
+  mlir::SymbolTable symbols;
+  llvm::MapVector<std::pair<mlir::Attribute, mlir::Attribute>, mlir::func::FuncOp> made;
+};
 
 /// A reader of a value through views; `isWhole` if it reads the value itself.
 struct Reader {

@@ -173,10 +173,14 @@ private:
     for (Value result : op->getResults()) {
       if (buffers.count(result)) // a state's new value
         continue;
+      if (Value operand = reusedOperand(cast<OpResult>(result))) {
+        buffers[result] = buffers.lookup(operand);
+        continue;
+      }
       auto output = outputs.find(result);
       StringRef node = nodeName(op->getLoc());
       StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
-      BufferClass kind = isa<StepOpInterface>(op) ? BufferClass::Communication : BufferClass::Activation;
+      BufferClass kind = classOf(cast<OpResult>(result));
       if (output != outputs.end()) {
         kind = BufferClass::Output;
         name = output->second ? output->second : name;
@@ -189,6 +193,42 @@ private:
       return failure();
     command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
     return success();
+  }
+
+  /// The operand in whose buffer the result lies, or null.
+  static Value reusedOperand(OpResult result) {
+    Operation *op = result.getOwner();
+    if (op->hasAttr(kReusesAttr))
+      return op->getOperand(0);
+    auto call = dyn_cast<CallOp>(op);
+    int64_t argument = call ? sharedArguments(kernelOf(call))[result.getResultNumber()] : -1;
+    return argument >= 0 ? call.getInputs()[argument] : Value();
+  }
+
+  /// A gradient that is never kept whole.
+  static bool isOnlyScattered(Value value) {
+    return llvm::all_of(readersOf(value), [](const Reader &reader) {
+      auto step = dyn_cast<StepOpInterface>(reader.op);
+      return step && step.getStepKind() == StepKind::ReduceScatter;
+    });
+  }
+
+  /// Gradients are what weight-gradient ops make, also after it was reduced or
+  /// copied; what the optimizer makes besides states is workspace.
+  BufferClass classOf(OpResult result) {
+    Operation *op = result.getOwner();
+    if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr)) {
+      StringRef role = cast<StringAttr>(roles[result.getResultNumber()]).getValue();
+      if (role == nn::kRoleWeightGradient)
+        return isOnlyScattered(result) ? BufferClass::Communication : BufferClass::Gradient;
+      return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
+    }
+    if (!isa<StepOpInterface, DenseOp>(op))
+      return BufferClass::Activation;
+    auto from = buffers.lookup(specLayout(op->getOperand(0)).root).getDefiningOp<BufferOp>();
+    if (from && (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
+      return from.getKind();
+    return isa<StepOpInterface>(op) ? BufferClass::Communication : BufferClass::Activation;
   }
 
   LogicalResult lowerConstant(Operation *op) {

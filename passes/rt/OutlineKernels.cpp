@@ -52,6 +52,8 @@ public:
     }
     builder.setInsertionPoint(cluster);
     auto call = CallOp::create(builder, cluster.getLoc(), cluster.getResultTypes(), found->second, cluster.getInputs());
+    if (Attribute roles = cluster->getAttr(kRolesAttr))
+      call->setAttr(kRolesAttr, roles);
     cluster.replaceAllUsesWith(call.getOutputs());
     cluster.erase();
   }

@@ -55,6 +55,28 @@ def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
 
+def RtOrderCommands : Pass<"rt-order-commands", "::mlir::ModuleOp"> {
+  let summary = "Order each program's ops for overlap and for memory";
+  let description = [{
+    **Requires** `rt-outline-kernels`. **Ensures** an order of the same ops in
+    which each still comes after what it reads:
+    - a reduction over the network starts right after what it adds up, so that
+      gradients are reduced while the backward pass goes on;
+    - a gathered parameter (an all_gather of nothing but states) starts before the
+      first reader of the gathers before it, as far as no more bytes live at a time
+      than two of the largest lots that one reader needs. All other stay: their operands may be old, and early results cost memory;
+    - an update of a state (ops with role `optimizer`, and the steps that bring
+      their results to the state) runs as soon as its gradient is there and
+      nothing else reads the old value, so that gradients do not all live at once
+      unless a global norm needs them to; if the gradient comes over the network,
+      when the next one is sent.
+    The order is a stable sort by keys that depend on the function only: it is the
+    same on every process, and so is that of communication.
+
+    **Example**: test/passes/rt/order-commands.mlir.
+  }];
+}
+
 def RtMaterializeUpdates : Pass<"rt-materialize-updates", "::mlir::ModuleOp"> {
   let summary = "Copy each new value of a state into it at the end of its program";
   let description = [{
@@ -89,6 +111,22 @@ def RtElideUpdateCopies : Pass<"rt-elide-update-copies", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
 
+def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
+  let summary = "Let results take the memory of operands that are read for the last time";
+  let description = [{
+    **Requires** `rt-elide-update-copies` and the final order. **Ensures** that
+    calls of pointwise kernels (InPlace.h) whose operand nothing reads later run
+    a variant that overwrites it, and that an all_reduce of such a value is marked
+    `rt.reuses`: `rt-lower-to-commands` gives both values one buffer. Sums
+    of gradients over microbatches so need no second buffer. Arguments, outputs and
+    states keep memory of their own, and what communication reads is not
+    overwritten, for it would be waited for.
+
+    **Example**: test/passes/rt/reuse-operands.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
+}
+
 def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
   let summary = "Turn each program's function into buffers and commands";
   let description = [{
@@ -113,10 +151,11 @@ def RtAssignStreams : Pass<"rt-assign-streams", "::mlir::ModuleOp"> {
     **Requires** programs whose commands are all on stream 0 in a valid order.
     **Ensures** that communication is on stream 1; an event recorded after the
     last producer of what it reads lets it start, and its first reader waits for
-    an event recorded after it. Communication moves to where its producers are
-    done and the wait stands before the first reader; the compute commands between
-    overlap with it. The order of communication among itself never changes, so it stays equal on all
-    processes. Programs without communication keep one stream.
+    an event recorded after it. The order of the list stays (`rt-order-commands`
+    made it): communication starts when the compute command listed before it is
+    done, not earlier, so that what is received early does not fill the memory;
+    the wait stands before the first reader, and the compute commands between
+    overlap with it. Programs without communication keep one stream.
 
     **Example**: test/passes/rt/assign-streams.mlir.
   }];

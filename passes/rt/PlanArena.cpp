@@ -29,25 +29,36 @@ struct Placed {
   int64_t offset, bytes, first, last;
 };
 
-/// The offset of the smallest gap between `placed` that are alive with
-/// [first, last] and that holds `bytes`; the end of them if none does.
-int64_t bestFit(std::vector<Placed> &placed, int64_t bytes, int64_t first, int64_t last, int64_t base) {
-  std::vector<std::pair<int64_t, int64_t>> busy;
-  for (const Placed &other : placed)
-    if (other.first <= last && first <= other.last)
-      busy.push_back({other.offset, other.offset + other.bytes});
-  std::sort(busy.begin(), busy.end());
-  int64_t cursor = base, best = -1, bestGap = INT64_MAX;
-  for (auto [begin, end] : busy) {
-    int64_t gap = begin - cursor;
-    if (gap >= bytes && gap < bestGap) {
-      best = cursor;
-      bestGap = gap;
+/// Buffers that have a place, by offset. One pass over them finds a gap, so the
+/// whole plan takes time quadratic in the number of buffers, with a small factor.
+class Gaps {
+public:
+  explicit Gaps(int64_t base) : base(base) {}
+
+  /// Places `bytes` into the smallest gap between those alive with
+  /// [first, last], or at their end if no gap holds it.
+  int64_t place(int64_t bytes, int64_t first, int64_t last) {
+    int64_t cursor = base, best = -1, bestGap = INT64_MAX;
+    for (const Placed &other : placed) {
+      if (other.first > last || first > other.last)
+        continue;
+      int64_t gap = other.offset - cursor;
+      if (gap >= bytes && gap < bestGap) {
+        best = cursor;
+        bestGap = gap;
+      }
+      cursor = std::max(cursor, other.offset + other.bytes);
     }
-    cursor = std::max(cursor, end);
+    Placed own{best >= 0 ? best : cursor, bytes, first, last};
+    auto less = [](const Placed &a, const Placed &b) { return a.offset < b.offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), own, less), own);
+    return own.offset;
   }
-  return best >= 0 ? best : cursor;
-}
+
+private:
+  int64_t base;
+  std::vector<Placed> placed;
+};
 
 void planProgram(ProgramOp program, int64_t base) {
   Builder builder(program.getContext());
@@ -73,14 +84,13 @@ void planProgram(ProgramOp program, int64_t base) {
   for (auto [i, buffer] : llvm::enumerate(buffers))
     bySize.push_back({-alignedBytes(cast<MemRefType>(buffer.getType())), i});
   llvm::sort(bySize);
-  std::vector<Placed> placed;
+  Gaps gaps(base);
   int64_t peak = base;
   for (auto [negated, i] : bySize) {
     BufferOp buffer = buffers[i];
     auto [first, last] = lifetimes.of(buffer);
     int64_t bytes = -negated;
-    int64_t offset = bestFit(placed, bytes, first, last, base);
-    placed.push_back({offset, bytes, first, last});
+    int64_t offset = gaps.place(bytes, first, last);
     place(buffer, offset, first, last);
     peak = std::max(peak, offset + bytes);
   }

@@ -43,6 +43,11 @@ inline constexpr llvm::StringLiteral kOriginAttr = "rt.origin";
 /// On an outlined kernel: how many independent leading pieces it can be cut into.
 inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
 
+/// On a cluster or call: the `nn.role` of what makes each of its results, ""
+/// for the forward pass.
+inline constexpr llvm::StringLiteral kRolesAttr = "rt.roles";
+/// On an all_reduce: its result lies where its operand does.
+inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";
 /// On the module: texts for the executable's table of metadata.
 inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
 

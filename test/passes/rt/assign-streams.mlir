@@ -20,9 +20,9 @@ rt.program @overlap streams 1 events 0 {
   %b = rt.buffer "b" communication : memref<64xf32>
   %c = rt.buffer "c" activation : memref<64xf32>
   rt.copy %x -> %a stream 0 : memref<64xf32> -> memref<64xf32>
-  rt.copy %x -> %c stream 0 : memref<64xf32> -> memref<64xf32>
   rt.collective all_reduce sum %a -> %b axes ["tp"] shape [1, 64, 1, 1, 1] accumulate f32 stream 0
     : memref<64xf32> -> memref<64xf32>
+  rt.copy %x -> %c stream 0 : memref<64xf32> -> memref<64xf32>
   rt.copy %b -> %y stream 0 : memref<64xf32> -> memref<64xf32>
 }
 

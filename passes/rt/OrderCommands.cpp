@@ -1,0 +1,272 @@
+// Lists the ops of each program in the order in which their commands run.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "passes/rt/CommandBuilder.h"
+#include "passes/rt/InPlace.h"
+#include "passes/rt/Passes.h"
+
+#include "weft/Sharding/StepOpInterface.h"
+
+#include <functional>
+#include <map>
+#include <set>
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTORDERCOMMANDS
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// Where an op goes: beside the op that stood at `anchor`, which has rank kOwn.
+struct Key {
+  int64_t anchor, rank;
+  bool operator<(const Key &other) const { return std::tie(anchor, rank) < std::tie(other.anchor, other.rank); }
+};
+enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpdate = 2 };
+
+int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+/// One function's ops, the views aside, and the keys by which they are sorted.
+/// The key of an op is never less than those of the ops that it reads.
+class Order {
+public:
+  explicit Order(func::FuncOp function) : function(function), block(function.getBody().front()) {
+    for (Operation &op : block)
+      if (specKind(&op) != SpecKind::View) {
+        position[&op] = ops.size();
+        ops.push_back(&op);
+      }
+    producers.resize(ops.size());
+    for (size_t i = 0; i < ops.size(); ++i) {
+      // Constants need no command and go first.
+      keys.push_back({specKind(ops[i]) == SpecKind::Constant ? -1 : int64_t(i), kOwn});
+      for (Value operand : ops[i]->getOperands())
+        addProducer(i, operand);
+    }
+    for (BlockArgument arg : function.getArguments())
+      if (isState(function, arg.getArgNumber()))
+        states[function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr)] = arg;
+  }
+
+  void run() {
+    startReductions();
+    prefetchGathers();
+    advanceUpdates();
+    emit();
+  }
+
+private:
+  void addProducer(size_t i, Value value) {
+    Operation *def = value.getDefiningOp();
+    if (!def)
+      return;
+    if (auto found = position.find(def); found != position.end()) {
+      producers[i].push_back(found->second);
+      return;
+    }
+    for (Value operand : def->getOperands())
+      addProducer(i, operand);
+  }
+
+  /// Positions of the ops that read results of op `i`, through views.
+  SmallVector<size_t> readers(size_t i) const {
+    SmallVector<size_t> result;
+    for (Value value : ops[i]->getResults())
+      for (const Reader &reader : readersOf(value))
+        result.push_back(position.lookup(reader.op));
+    return result;
+  }
+
+  static bool combines(Operation *op) {
+    auto step = dyn_cast<StepOpInterface>(op);
+    return step && step.isCommunication() && step.getGeometry().reduction;
+  }
+
+  Key afterProducers(size_t i, int64_t rank) const {
+    Key key{-1, rank};
+    for (size_t producer : producers[i])
+      key = std::max(key, Key{keys[producer].anchor, std::max(keys[producer].rank, rank)});
+    return key;
+  }
+
+  /// Sums start as soon as what they add is there.
+  void startReductions() {
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (combines(ops[i]))
+        keys[i] = std::min(keys[i], afterProducers(i, kReduce));
+  }
+
+  /// Ops that read nothing but states and constants.
+  std::vector<bool> findStateOnly() const {
+    std::vector<bool> result(ops.size());
+    for (size_t i = 0; i < ops.size(); ++i) {
+      bool only = specKind(ops[i]) != SpecKind::End;
+      SmallVector<Value> work(ops[i]->getOperands());
+      while (only && !work.empty()) {
+        Value value = work.pop_back_val();
+        Operation *def = value.getDefiningOp();
+        if (auto arg = dyn_cast<BlockArgument>(value))
+          only = isState(function, arg.getArgNumber());
+        else if (auto found = position.find(def); found != position.end())
+          only = result[found->second];
+        else
+          llvm::append_range(work, def->getOperands());
+      }
+      result[i] = only;
+    }
+    return result;
+  }
+
+  /// Gathered parameters are there when they are needed: each lot that one op
+  /// reads starts before the first reader of the lot before it, and of earlier
+  /// ones as long as no more bytes live at a time than two of the largest lots.
+  void prefetchGathers() {
+    std::vector<bool> stateOnly = findStateOnly();
+    std::map<int64_t, SmallVector<size_t>> lots; // by the anchor of the first reader
+    std::map<int64_t, int64_t> bytes;
+    int64_t window = 0;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      auto step = dyn_cast<StepOpInterface>(ops[i]);
+      if (!stateOnly[i] || !step || step.getStepKind() != StepKind::AllGather)
+        continue;
+      int64_t first = ops.size();
+      for (size_t reader : readers(i))
+        first = std::min(first, keys[reader].anchor);
+      lots[first].push_back(i);
+      window = std::max(window, bytes[first] += bytesOf(ops[i]->getResult(0)));
+    }
+    std::vector<std::pair<int64_t, int64_t>> before; // anchors and bytes of lots so far
+    for (auto &[first, gathers] : lots) {
+      int64_t anchor = first, alive = bytes[first];
+      for (auto it = before.rbegin(); it != before.rend(); ++it) {
+        alive += it->second;
+        if (it != before.rbegin() && alive > 2 * window)
+          break;
+        anchor = it->first;
+      }
+      for (size_t gather : gathers)
+        keys[gather] = std::min(keys[gather], Key{anchor, kPrefetch});
+      before.push_back({first, bytes[first]});
+    }
+    // Casts of states, and the like, go with their gathers.
+    for (size_t i = ops.size(); i-- > 0;)
+      if (stateOnly[i] && specKind(ops[i]) == SpecKind::Command)
+        for (size_t reader : readers(i))
+          if (keys[reader].rank == kPrefetch || keys[reader].rank == kPrepare)
+            keys[i] = std::min(keys[i], Key{keys[reader].anchor, kPrepare});
+  }
+
+  bool isUpdate(size_t i, const std::vector<bool> &updates) const {
+    if (auto roles = ops[i]->getAttrOfType<ArrayAttr>(kRolesAttr))
+      return llvm::all_of(roles.getAsRange<StringAttr>(),
+                          [](StringAttr role) { return role.getValue() == nn::kRoleOptimizer; });
+    // Steps and copies that only bring the update to its place.
+    return specKind(ops[i]) == SpecKind::Command && !producers[i].empty() &&
+           llvm::all_of(producers[i], [&](size_t producer) { return updates[producer]; });
+  }
+
+  /// Updates run as soon as their gradient is there and the old values are read
+  /// for the last time, so that gradients need not all live at once. If the
+  /// gradient comes over the network, the update leaves it the time until the
+  /// next one is sent.
+  void advanceUpdates() {
+    std::vector<bool> updates(ops.size());
+    std::set<int64_t> arrivals;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      updates[i] = isUpdate(i, updates);
+      for (size_t producer : producers[i])
+        if (updates[i] && combines(ops[producer]))
+          arrivals.insert(keys[producer].anchor);
+    }
+    // What only prepares updates (slices of parameters) follows them.
+    std::vector<bool> prepares(ops.size());
+    for (size_t i = ops.size(); i-- > 0;) {
+      SmallVector<size_t> users = readers(i);
+      bool readsStates = llvm::all_of(
+          producers[i], [&](size_t producer) { return specKind(ops[producer]) == SpecKind::Constant; });
+      prepares[i] = specKind(ops[i]) == SpecKind::Command && readsStates && !users.empty() &&
+                    llvm::all_of(users, [&](size_t user) { return updates[user]; });
+    }
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (!updates[i])
+        continue;
+      Key key{-1, kUpdate};
+      for (size_t producer : producers[i]) {
+        if (prepares[producer])
+          continue;
+        int64_t anchor = keys[producer].anchor;
+        if (auto next = arrivals.upper_bound(anchor); combines(ops[producer]) && next != arrivals.end())
+          anchor = *next;
+        key = std::max(key, Key{anchor, kUpdate});
+      }
+      for (Value value : ops[i]->getResults())
+        for (size_t reader : oldReaders(value))
+          if (reader != i && !prepares[reader])
+            key = std::max(key, Key{keys[reader].anchor, kUpdate});
+      keys[i] = std::min(keys[i], key);
+    }
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (prepares[i])
+        for (size_t user : readers(i))
+          keys[i] = std::min(keys[i], keys[user]);
+  }
+
+  /// Who reads the old value of the state that `value` updates.
+  SmallVector<size_t> oldReaders(Value value) const {
+    SmallVector<size_t> result;
+    for (OpOperand &use : value.getUses())
+      if (specKind(use.getOwner()) == SpecKind::End)
+        if (StringAttr name = updatedState(function, use.getOperandNumber()))
+          if (Value state = states.lookup(name))
+            for (const Reader &reader : readersOf(state))
+              if (specKind(reader.op) != SpecKind::End)
+                result.push_back(position.lookup(reader.op));
+    return result;
+  }
+
+  void emit() {
+    std::vector<size_t> order(ops.size());
+    for (size_t i = 0; i < ops.size(); ++i)
+      order[i] = i;
+    llvm::sort(order, [&](size_t a, size_t b) {
+      return keys[a] < keys[b] || (!(keys[b] < keys[a]) && a < b);
+    });
+    Operation *end = block.getTerminator();
+    llvm::DenseSet<Operation *> placed;
+    std::function<void(Operation *)> place = [&](Operation *op) {
+      for (Value operand : op->getOperands())
+        if (Operation *def = operand.getDefiningOp(); def && !position.count(def) && placed.insert(def).second)
+          place(def);
+      if (op != end)
+        op->moveBefore(end);
+    };
+    for (size_t i : order)
+      place(ops[i]);
+  }
+
+  func::FuncOp function;
+  Block &block;
+  std::vector<Operation *> ops;
+  std::vector<Key> keys;
+  std::vector<SmallVector<size_t, 4>> producers;
+  llvm::DenseMap<Operation *, size_t> position;
+  llvm::DenseMap<Attribute, Value> states;
+};
+
+struct OrderCommands : weft::rt::impl::RtOrderCommandsBase<OrderCommands> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal())
+        Order(function).run();
+  }
+};
+
+} // namespace

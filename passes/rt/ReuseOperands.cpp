@@ -1,0 +1,98 @@
+// Lets pointwise kernels and sums over the network overwrite what they read last.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/CommandBuilder.h"
+#include "passes/rt/InPlace.h"
+#include "passes/rt/Passes.h"
+
+#include "weft/Sharding/StepOpInterface.h"
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTREUSEOPERANDS
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+class Reuse {
+public:
+  Reuse(func::FuncOp function, KernelVariants &variants) : function(function), variants(variants) {
+    for (auto [i, op] : llvm::enumerate(function.getBody().front()))
+      position[&op] = i;
+  }
+
+  void run() {
+    for (auto call : function.getBody().front().getOps<CallOp>())
+      visit(call);
+    for (Operation &op : function.getBody().front())
+      if (auto step = dyn_cast<StepOpInterface>(op); step && step.getStepKind() == StepKind::AllReduce)
+        if (!isReturned(op.getResult(0)) && isReadLastBy(op.getOperand(0), &op))
+          op.setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
+  }
+
+private:
+  void visit(CallOp call) {
+    func::FuncOp kernel = kernelOf(call);
+    SmallVector<int64_t> shared = sharedArguments(kernel);
+    bool changed = false;
+    for (OpResult result : call->getResults()) {
+      int64_t &argument = shared[result.getResultNumber()];
+      if (argument >= 0 || isReturned(result))
+        continue;
+      for (auto [i, operand] : llvm::enumerate(call.getInputs()))
+        if (!llvm::is_contained(shared, int64_t(i)) && mayOverwrite(kernel, i, result.getResultNumber()) &&
+            isReadLastBy(operand, call)) {
+          argument = i;
+          changed = true;
+          break;
+        }
+    }
+    if (changed)
+      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(kernel, shared)));
+  }
+
+  static bool isReturned(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) { return specKind(user) == SpecKind::End; });
+  }
+
+  /// The operand is made by a command, and nothing reads it after `reader`,
+  /// which reads it once and whole. Communication must not be waited for.
+  bool isReadLastBy(Value operand, Operation *reader) const {
+    Operation *maker = operand.getDefiningOp();
+    if (!maker || specKind(maker) != SpecKind::Command)
+      return false;
+    unsigned own = 0;
+    for (const Reader &other : readersOf(operand)) {
+      if (other.op == reader && other.isWhole) {
+        ++own;
+        continue;
+      }
+      auto step = dyn_cast<StepOpInterface>(other.op);
+      if (position.lookup(other.op) >= position.lookup(reader) || (step && step.isCommunication()))
+        return false;
+    }
+    return own == 1;
+  }
+
+  func::FuncOp function;
+  KernelVariants &variants;
+  llvm::DenseMap<Operation *, int64_t> position;
+};
+
+struct ReuseOperands : weft::rt::impl::RtReuseOperandsBase<ReuseOperands> {
+  void runOnOperation() override {
+    KernelVariants variants(getOperation());
+    SmallVector<func::FuncOp> programs;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal())
+        programs.push_back(function);
+    for (func::FuncOp function : programs)
+      Reuse(function, variants).run();
+    variants.finish(getOperation());
+  }
+};
+
+} // namespace

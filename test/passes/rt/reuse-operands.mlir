@@ -1,0 +1,54 @@
+// RUN: weft-opt %s --rt-reuse-operands | FileCheck %s
+
+#mesh = #dist.mesh<["dp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
+module attributes {dist.mesh = #mesh} {
+
+// A running sum stays where it is; the input and the output have memory of
+// their own.
+// CHECK-LABEL: func.func @sums
+// CHECK: rt.call @exp(
+// CHECK: rt.call @add_0(
+// CHECK: rt.call @add(
+func.func @sums(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = rt.call @exp(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = rt.call @add(%x, %0) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = rt.call @add(%x, %1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+
+// What is read later, twice, or by communication is kept.
+// CHECK-LABEL: func.func @keeps
+// CHECK: rt.call @add(
+// CHECK: rt.call @add(
+// CHECK: dist.all_reduce {{.*}} ["dp"] accumulate f32 :
+// CHECK: dist.all_reduce {{.*}} {rt.reuses} :
+func.func @keeps(%x: !partial) -> (!whole, !whole) {
+  %0 = rt.call @exp(%x) : (!partial) -> !partial
+  %1 = rt.call @add(%0, %0) : (!partial, !partial) -> !partial
+  %2 = rt.call @add(%x, %0) : (!partial, !partial) -> !partial
+  %3 = dist.all_reduce %0 ["dp"] accumulate f32 : !partial -> !whole
+  %4 = dist.all_reduce %1 ["dp"] accumulate f32 : !partial -> !whole
+  %5 = rt.call @exp3(%2, %3, %4) : (!partial, !whole, !whole) -> !whole
+  %6 = rt.dense %0 : !partial
+  return %5, %3 : !whole, !whole
+}
+
+// CHECK: func.func private @add_0
+// CHECK-SAME: rt.in_place = array<i64: 1>
+func.func private @exp(%a: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+  %0 = nn.exp %a : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @add(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+  %0 = nn.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @exp3(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+  %0 = nn.softmax %a dim = 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = nn.add %b, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = nn.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+}
