@@ -67,6 +67,8 @@ compile() { # SOURCE
             -c "$source" -o "$object" ;;
     # References do billions of operations: they are worth more of the compiler's time.
     */AttentionReference.cpp|*/Gemm.cpp) $launcher g++ "${optimize[@]}" -O3 -c "$source" -o "$object" ;;
+    # The libraries among them are shared ones.
+    */emulation/*) $launcher g++ "${optimize[@]}" -O2 -fPIC -c "$source" -o "$object" ;;
     *) $launcher g++ "${optimize[@]}" -c "$source" -o "$object" ;;
   esac
 }
@@ -90,7 +92,7 @@ start=$SECONDS
 common=(Check Report Library Device Gemm CublasLt Cudnn AttentionGraph AttentionReference CollectiveReference Nccl)
 sources=("$here/common/Kernels.cu")
 for name in "${common[@]}"; do sources+=("$here/common/$name.cpp"); done
-sources+=("$here"/parts/*.cpp "$here"/report/*.cpp "$here"/unit/*.cpp)
+sources+=("$here"/parts/*.cpp "$here"/report/*.cpp "$here"/unit/*.cpp "$here"/emulation/*.cpp)
 failed=0
 running=0
 for source in "${sources[@]}"; do
@@ -126,9 +128,28 @@ link "$folder/attention" Attention.cpp AttentionGraph.cpp AttentionReference.cpp
 link "$folder/collectives" Collectives.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp "${device[@]}"
 link "$folder/mlir_kernel" MlirKernel.cpp Gemm.cpp "${device[@]}"
 g++ -o "$folder/kit-report" $(object KitReport.cpp Merge.cpp Table.cpp) "${host_libraries[@]}"
-# The check of the host's own arithmetic stays here: it needs no GPU.
+# What tests need and no GPU machine does stays with the objects: the check of the host's own arithmetic, and the programs
+# on an emulated device.
 link "$objects/host-checks" HostChecks.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp Gemm.cpp AttentionReference.cpp \
   AttentionGraph.cpp Cudnn.cpp "${device[@]}"
+emulated=$objects/emulated
+mkdir -p "$emulated"
+library() { # SONAME OBJECTS...
+  local soname=$1
+  shift
+  g++ -shared -o "$emulated/$soname" -Wl,-soname,"$soname" $(object "$@") "${host_libraries[@]}"
+}
+emulate() { # PROGRAM OBJECTS...
+  local program=$1
+  shift
+  g++ -o "$emulated/$program" $(object "$@" EmulatedCuda.cpp EmulatedKernels.cpp Device.cpp Report.cpp Library.cpp Check.cpp) \
+    "${host_libraries[@]}"
+}
+library libcublasLt.so.13 EmulatedCublasLt.cpp
+library libnccl.so.2 EmulatedNccl.cpp
+emulate ceilings Ceilings.cpp CublasLt.cpp Gemm.cpp
+emulate gemms Gemms.cpp CublasLt.cpp Gemm.cpp
+emulate collectives Collectives.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp
 cp "$here/run.sh" "$here"/parts/*.py "$folder/"
 chmod +x "$folder/run.sh"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the kit that need no GPU: test-kit.sh host-checks|no-device|failing-parts|report|graphs KIT
+# Tests of the kit that need no GPU: test-kit.sh host-checks|emulated|no-device|failing-parts|report|graphs KIT
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +21,65 @@ lacks() { ! grep -qE -- "$2" "$1"; }
 case $1 in
   host-checks)
     expect "references and conventions" "$kit.build/host-checks"
+    ;;
+
+  emulated)
+    # The programs on a device that is the host: everything must be called right, and every planted fault wrong.
+    programs=$kit.build/emulated
+    export WEFT_KIT_LIBRARY_PATH=$programs
+    run() { # PROGRAM FAULT ARGUMENTS...: its exit code, results in $work/PROGRAM.json
+      local program=$1 fault=$2
+      shift 2
+      WEFT_EMULATED_FAULT=$fault "$programs/$program" "$@" --json "$work/$program.json" > "$work/$program.log" 2>&1
+    }
+    verdict() { # PROGRAM RESULT: the status of one result
+      awk -v name="$2: " 'index($0, name) == 1 { split(substr($0, length(name) + 1), words, ","); print words[1]; exit }' \
+        "$work/$1.log"
+    }
+    sees() { # PROGRAM FAULT RESULT ARGUMENTS...
+      local program=$1 fault=$2 name=$3
+      shift 3
+      run "$program" "$fault" "$@"
+      expect "$program says that it failed ($fault)" [ $? -eq 1 ]
+      local found
+      found=$(verdict "$program" "$name")
+      expect "fault '$fault' shows in '$name', not '$found'" [ "$found" = wrong -o "$found" = failed ]
+    }
+    ceilings=(--largest 64)
+    gemms=(--shrink 16 --layer gpt2-124m/fc)
+    run ceilings none "${ceilings[@]}"
+    expect "ceilings is right without a fault" [ $? -eq 0 ]
+    expect "all of it ran" [ "$(grep -c ': ok' "$work/ceilings.log")" -eq 17 ]
+    for fault in copy:"copy by memcpy" copy:"copy by kernel" read:"read by kernel" write:"write by kernel" \
+      gemm-operand:"GEMM fp64 64^3" gemm-tail:"GEMM bf16 64^3" launch:"launch, host time" \
+      launch:"graph of 200 launches, device time"; do
+      sees ceilings "${fault%%:*}" "${fault#*:}" "${ceilings[@]}"
+    done
+    run gemms none "${gemms[@]}"
+    expect "gemms is right without a fault" [ $? -eq 0 ]
+    expect "all of it ran" [ "$(grep -c ': ok' "$work/gemms.log")" -eq 13 ]
+    expect "an algorithm that is refused is passed over" has "$work/gemms.json" '"algorithms": 2'
+    sees gemms gemm-bias "gpt2-124m/fc forward gelu_aux_bias" "${gemms[@]}"
+    sees gemms gemm-bgrad "gpt2-124m/fc weight gradient bgradb" "${gemms[@]}"
+    sees gemms gemm-tail "gpt2-124m/fcproj input gradient dgelu_bgrad" "${gemms[@]}"
+
+    collectives=(--divisor 256 --limit 60)
+    run collectives none "${collectives[@]}"
+    expect "collectives are right without a fault" [ $? -eq 0 ]
+    expect "all of them ran" [ "$(grep -c ': ok' "$work/collectives.log")" -eq 43 ]
+    sees collectives nccl-sum "2 ranks all_reduce bf16 256 B" "${collectives[@]}"
+    sees collectives nccl-order "4 ranks all_gather bf16 64 KiB" "${collectives[@]}"
+    sees collectives nccl-root "4 ranks broadcast bf16 64 KiB" "${collectives[@]}"
+    start=$SECONDS
+    sees collectives nccl-hang "2 ranks all_gather bf16 64 KiB" --divisor 256 --limit 8
+    expect "ranks that hang are ended in time, not after $((SECONDS - start)) s" [ $((SECONDS - start)) -le 20 ]
+    expect "and it says why" has "$work/collectives.log" "ended by its parent at the time limit"
+    expect "what came before is kept" [ "$(verdict collectives "2 ranks all_reduce bf16 256 B")" = ok ]
+    sees collectives nccl-die "2 ranks all_gather bf16 64 KiB" "${collectives[@]}"
+    expect "a rank that dies is named" has "$work/collectives.log" "rank 1: ended with exit code 9"
+    sees collectives nccl-error "2 ranks all_gather bf16 64 KiB" "${collectives[@]}"
+    expect "a rank's error is told" has "$work/collectives.log" "emulated error; planted"
+    expect "no rank is left" [ -z "$(pgrep -f "$programs/collectives")" ]
     ;;
 
   no-device)
@@ -112,7 +171,7 @@ END
     expect "backward graphs" [ "$(grep -c '^backward.*operations' "$work/graphs.log")" -ge 10 ]
     ;;
 
-  *) echo "usage: test-kit.sh host-checks|no-device|failing-parts|report|graphs KIT" >&2; exit 2 ;;
+  *) echo "usage: test-kit.sh host-checks|emulated|no-device|failing-parts|report|graphs KIT" >&2; exit 2 ;;
 esac
 echo "$failures failed"
 [ $failures -eq 0 ]

@@ -200,8 +200,4 @@ cudaError_t launchIncrement(unsigned *counter, cudaStream_t stream) {
   return cudaGetLastError();
 }
 
-const void *incrementKernel() {
-  return reinterpret_cast<const void *>(&increment);
-}
-
 } // namespace weft::gpukit

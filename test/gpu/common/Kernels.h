@@ -48,6 +48,5 @@ cudaError_t launchWrite(void *to, uint64_t bytes, unsigned value,
 /// *counter += 1, by one thread: the least kernel whose execution can be
 /// checked.
 cudaError_t launchIncrement(unsigned *counter, cudaStream_t stream);
-const void *incrementKernel();
 
 } // namespace weft::gpukit

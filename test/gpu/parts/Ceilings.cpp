@@ -70,7 +70,7 @@ void measureTraffic(Report &report, cudaStream_t stream) {
   report.attempt("read by kernel", [&] {
     Buffer from(bytes), sum(sizeof(unsigned));
     fillNormal(from, Type::f32, bytes / 4, 13, 1, stream);
-    const size_t small = size_t(16) << 20;
+    const size_t small = std::min(size_t(16) << 20, bytes);
     unsigned expected = 0, found = 0;
     for (uint64_t i = 0; i < small / 4; ++i) {
       float value = normalAt(13, i, 1);
@@ -259,13 +259,13 @@ void measureLaunches(Report &report, cudaStream_t stream) {
 }
 
 void measureHostCopies(Report &report, cudaStream_t stream) {
-  constexpr size_t bytes = size_t(256) << 20;
+  const size_t bytes = std::min(size_t(256) << 20, freeBytes() / 4) >> 20 << 20;
   struct Pinned {
-    Pinned() { CUDA_CALL(cudaMallocHost(&data, bytes)); }
+    explicit Pinned(size_t bytes) { CUDA_CALL(cudaMallocHost(&data, bytes)); }
     ~Pinned() { cudaFreeHost(data); }
     void *data = nullptr;
   };
-  auto fill = [](void *data, uint64_t seed) {
+  auto fill = [bytes](void *data, uint64_t seed) {
     auto *words = static_cast<uint64_t *>(data);
     for (uint64_t i = 0; i < bytes / 8; ++i)
       words[i] = mixBits(seed, i);
@@ -280,7 +280,7 @@ void measureHostCopies(Report &report, cudaStream_t stream) {
       void *host[2];
       for (int i = 0; i < 2; ++i) {
         if (pinned)
-          hold[i] = std::make_unique<Pinned>();
+          hold[i] = std::make_unique<Pinned>(bytes);
         else
           pages[i].resize(bytes / 8);
         host[i] = pinned ? hold[i]->data : pages[i].data();

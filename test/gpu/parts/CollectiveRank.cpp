@@ -15,12 +15,13 @@
 namespace weft::gpukit {
 
 std::string CollectiveCase::name(int world) const {
-  return format("%d ranks %s %s %llu KiB", world, toString(collective).c_str(),
-                bf16 ? "bf16" : "f32",
-                (unsigned long long)(count * (bf16 ? 2 : 4) >> 10));
+  unsigned long long bytes = count * (bf16 ? 2 : 4);
+  return format("%d ranks %s %s %llu %s", world, toString(collective).c_str(),
+                bf16 ? "bf16" : "f32", bytes < 1024 ? bytes : bytes >> 10,
+                bytes < 1024 ? "B" : "KiB");
 }
 
-std::vector<CollectiveCase> collectiveCases(int world) {
+std::vector<CollectiveCase> collectiveCases(int world, uint64_t divisor) {
   std::vector<CollectiveCase> cases;
   constexpr uint64_t kib = 1024, mib = 1024 * kib;
   for (Collective collective : allCollectives)
@@ -33,6 +34,8 @@ std::vector<CollectiveCase> collectiveCases(int world) {
     for (Collective collective : {Collective::allReduce, Collective::allGather,
                                   Collective::reduceScatter})
       cases.push_back({collective, true, 128 * mib / 2});
+  for (CollectiveCase &test : cases)
+    test.count /= divisor;
   return cases;
 }
 
@@ -159,7 +162,7 @@ RankResult measure(const Nccl &nccl, const CollectiveCase &test,
 
 } // namespace
 
-int runRank(int rank, int world, const std::string &idFile) {
+int runRank(int rank, int world, const std::string &idFile, uint64_t divisor) {
   auto say = [](const std::string &line) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
@@ -180,7 +183,7 @@ int runRank(int rank, int world, const std::string &idFile) {
       Stream stream;
       // Not rank 0, so that a call which ignores its root is seen.
       Ring ring{world, rank, world - 1};
-      for (const CollectiveCase &test : collectiveCases(world))
+      for (const CollectiveCase &test : collectiveCases(world, divisor))
         say(measure(nccl, test, ring, stream).line());
     }
     NCCL_CALL(nccl, commDestroy(nccl.comm));

@@ -20,7 +20,8 @@ struct CollectiveCase {
   uint64_t count; ///< elements of one block
   std::string name(int world) const;
 };
-std::vector<CollectiveCase> collectiveCases(int world);
+/// `divisor` makes them smaller for a test on an emulated device.
+std::vector<CollectiveCase> collectiveCases(int world, uint64_t divisor = 1);
 
 /// What one rank says of one case, as one line.
 struct RankResult {
@@ -36,6 +37,6 @@ struct RankResult {
 
 /// Runs all cases as `rank`; the identity of the communicator passes through
 /// `idFile`. Returns an exit code.
-int runRank(int rank, int world, const std::string &idFile);
+int runRank(int rank, int world, const std::string &idFile, uint64_t divisor);
 
 } // namespace weft::gpukit

@@ -55,7 +55,13 @@ void setEnvironment(int rank, bool chooseAlgorithm) {
   }
 }
 
-Child start(const char *program, int rank, int world, const std::string &idFile,
+/// What every rank is started with.
+struct Launcher {
+  std::string program, idFile;
+  std::string divisor = "1";
+};
+
+Child start(const Launcher &launcher, int rank, int world,
             bool chooseAlgorithm) {
   Child child;
   int ends[2];
@@ -77,9 +83,10 @@ Child start(const char *program, int rank, int world, const std::string &idFile,
     setEnvironment(rank, chooseAlgorithm);
     std::string rankText = std::to_string(rank),
                 worldText = std::to_string(world);
+    const char *program = launcher.program.c_str();
     execl(program, program, "--rank", rankText.c_str(), "--world",
-          worldText.c_str(), "--id-file", idFile.c_str(),
-          static_cast<char *>(nullptr));
+          worldText.c_str(), "--id-file", launcher.idFile.c_str(), "--divisor",
+          launcher.divisor.c_str(), static_cast<char *>(nullptr));
     std::fprintf(stderr, "cannot start %s: %s\n", program,
                  std::strerror(errno));
     _exit(127);
@@ -115,18 +122,18 @@ void readLine(World &world, Child &child, const std::string &line) {
   }
 }
 
-World runWorld(const char *program, int size, const std::string &idFile,
-               double seconds, bool chooseAlgorithm) {
+World runWorld(const Launcher &launcher, int size, double seconds,
+               bool chooseAlgorithm) {
   World world;
   std::vector<Child> children;
   auto in = [](double wait) {
     return Clock::now() + std::chrono::milliseconds(int64_t(1000 * wait));
   };
   auto deadline = in(seconds);
-  unlink(idFile.c_str());
+  unlink(launcher.idFile.c_str());
   try {
     for (int rank = 0; rank < size; ++rank)
-      children.push_back(start(program, rank, size, idFile, chooseAlgorithm));
+      children.push_back(start(launcher, rank, size, chooseAlgorithm));
   } catch (const Failure &failure) {
     world.problems.push_back(failure.what());
     deadline = Clock::now();
@@ -176,6 +183,7 @@ World runWorld(const char *program, int size, const std::string &idFile,
   world.joined =
       !children.empty() && std::all_of(children.begin(), children.end(),
                                        [](const Child &c) { return c.joined; });
+  std::vector<std::string> victims;
   for (size_t rank = 0; rank < children.size(); ++rank) {
     Child &child = children[rank];
     bool ended = !child.open;
@@ -188,8 +196,9 @@ World runWorld(const char *program, int size, const std::string &idFile,
       world.problems.push_back(
           format("rank %zu: %s", rank, child.failure.c_str()));
     else if (!ended)
-      world.problems.push_back(
-          format("rank %zu: ended by its parent at the time limit", rank));
+      victims.push_back(format("rank %zu: ended by its parent %s", rank,
+                               failing ? "after another rank had failed"
+                                       : "at the time limit"));
     else if (!child.done && WIFSIGNALED(status))
       world.problems.push_back(
           format("rank %zu: ended by signal %d", rank, WTERMSIG(status)));
@@ -197,7 +206,9 @@ World runWorld(const char *program, int size, const std::string &idFile,
       world.problems.push_back(format("rank %zu: ended with exit code %d", rank,
                                       WEXITSTATUS(status)));
   }
-  unlink(idFile.c_str());
+  // Causes first: ranks that merely waited for another say the least.
+  world.problems.insert(world.problems.end(), victims.begin(), victims.end());
+  unlink(launcher.idFile.c_str());
   return world;
 }
 
@@ -240,9 +251,11 @@ Json combine(const World &world, const CollectiveCase &test, int size) {
 
 int main(int argc, char **argv) {
   int rank = std::atoi(option(argc, argv, "rank", "-1").c_str());
+  uint64_t divisor = uint64_t(
+      std::max(1, std::atoi(option(argc, argv, "divisor", "1").c_str())));
   if (rank >= 0)
     return runRank(rank, std::atoi(option(argc, argv, "world", "0").c_str()),
-                   option(argc, argv, "id-file", ""));
+                   option(argc, argv, "id-file", ""), divisor);
 
   // The parent opens no device of its own before the ranks have ended: a
   // context it held would take part in the sharing.
@@ -258,17 +271,18 @@ int main(int argc, char **argv) {
                                      ? cudaGetErrorString(error)
                                      : "the driver reports no device");
   try {
-    std::string program =
-        std::filesystem::read_symlink("/proc/self/exe").string();
-    std::string idFile = (std::filesystem::temp_directory_path() /
-                          format("weft-kit-nccl-%d", int(getpid())))
-                             .string();
+    Launcher launcher;
+    launcher.program = std::filesystem::read_symlink("/proc/self/exe").string();
+    launcher.idFile = (std::filesystem::temp_directory_path() /
+                       format("weft-kit-nccl-%d", int(getpid())))
+                          .string();
+    launcher.divisor = std::to_string(divisor);
     auto begin = Clock::now();
     for (int size : {2, 4}) {
       double used = std::chrono::duration<double>(Clock::now() - begin).count();
       double share = std::max(2.0, (limit - used) * (size == 2 ? 0.45 : 1.0));
       auto worldBegin = Clock::now();
-      World world = runWorld(program.c_str(), size, idFile, share, true);
+      World world = runWorld(launcher, size, share, true);
       // Some versions refuse a call for which the ring is not offered: once
       // more with their own choice.
       if (!world.joined || world.results.empty()) {
@@ -276,12 +290,12 @@ int main(int argc, char **argv) {
             share -
             std::chrono::duration<double>(Clock::now() - worldBegin).count();
         if (left > 5)
-          world = runWorld(program.c_str(), size, idFile, left, false);
+          world = runWorld(launcher, size, left, false);
       }
       report.facts()["nccl"] = world.facts;
       if (!world.problems.empty())
         report.facts()[format("problems of %d ranks", size)] = world.problems;
-      for (const CollectiveCase &test : collectiveCases(size))
+      for (const CollectiveCase &test : collectiveCases(size, divisor))
         report.attempt(test.name(size),
                        [&] { return combine(world, test, size); });
     }

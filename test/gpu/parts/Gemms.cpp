@@ -17,11 +17,14 @@ struct Model {
 
 /// Every linear layer of the models at a training batch that fills the device,
 /// and the fused forms worth having.
-std::vector<GemmShape> allShapes(int64_t tokenDivisor) {
+/// `shrink` divides every extent, for tests on an emulated device.
+std::vector<GemmShape> allShapes(int64_t shrink) {
   std::vector<GemmShape> shapes;
   auto layer = [&](const std::string &name, int64_t tokens, int64_t in,
                    int64_t out, bool bias, bool gelu, bool afterGelu) {
-    tokens /= tokenDivisor;
+    tokens /= shrink * shrink;
+    in /= shrink;
+    out /= shrink;
     auto add = [&](Pass pass, Epilogue epilogue) {
       shapes.push_back({name, tokens, in, out, pass, epilogue});
     };
@@ -88,11 +91,11 @@ Json measure(const CublasLt &lt, const GemmShape &shape, cudaStream_t stream) {
 int main(int argc, char **argv) {
   Report report("b", "cuBLASLt on the shapes of GPT-2 and Llama 3, bf16",
                 option(argc, argv, "json", ""));
-  int64_t divisor = std::max(
-      1ll, std::atoll(option(argc, argv, "token-divisor", "1").c_str()));
+  int64_t shrink =
+      std::max(1ll, std::atoll(option(argc, argv, "shrink", "1").c_str()));
   std::string only = option(argc, argv, "layer", "");
   if (flag(argc, argv, "list")) {
-    for (const GemmShape &shape : allShapes(divisor))
+    for (const GemmShape &shape : allShapes(shrink))
       std::printf("%s %s %s: tokens %lld in %lld out %lld\n",
                   shape.name.c_str(), toString(shape.pass).c_str(),
                   toString(shape.epilogue).c_str(), (long long)shape.tokens,
@@ -107,7 +110,7 @@ int main(int argc, char **argv) {
     report.facts()["cublaslt_version"] = lt.getVersion();
     report.facts()["cublaslt_path"] = lt.library.path();
     Stream stream;
-    for (const GemmShape &shape : allShapes(divisor))
+    for (const GemmShape &shape : allShapes(shrink))
       if (only.empty() || shape.name.find(only) != std::string::npos)
         report.attempt(shape.name + " " + toString(shape.pass) + " " +
                            toString(shape.epilogue),

@@ -89,13 +89,27 @@ def reference(torch, function, inputs, index):
     return flatten(function(*[wide(value) for value in inputs]))
 
 
+def check_case(run, inputs, index, expected):
+    found = flatten(run(*inputs))
+    bad = sum(int((~value.isfinite()).sum()) for value in found)
+    if index is not None:
+        found = [value.index_select(0, index) for value in found]
+    check = kit.worst(kit.compare(f, e, 1e-2, 2e-1) for f, e in zip(found, expected, strict=True))
+    check["not_finite"] += bad
+    check["ok"] = check["ok"] and bad == 0
+    return check
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--json", default="")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--width", type=int, default=4096)
     parser.add_argument("--vocabulary", type=int, default=50304)
+    parser.add_argument("--self-test", action="store_true", help="small cases on the CPU: checks this file, measures nothing")
     arguments = parser.parse_args()
+    if arguments.self_test:
+        return self_test()
     report = kit.Report("d", "PyTorch's memory-bound kernels, eager and torch.compile", arguments.json)
     torch = kit.open_torch(report)
     if torch is None:
@@ -113,13 +127,7 @@ def main():
             def measure():
                 torch.compiler.reset()
                 run = torch.compile(function, dynamic=False) if form == "compile" else function
-                found = flatten(run(*sets[0]))
-                bad = sum(int((~value.isfinite()).sum()) for value in found)
-                if rowwise:
-                    found = [value.index_select(0, index) for value in found]
-                check = kit.worst(kit.compare(f, e, 1e-2, 2e-1) for f, e in zip(found, expected, strict=True))
-                check["not_finite"] += bad
-                check["ok"] = check["ok"] and bad == 0
+                check = check_case(run, sets[0], index, expected)
                 times = kit.time_on_device(torch, lambda i: run(*sets[i % 2]))
                 return {"rate": moved / (times["median"] * 1e6), "unit": "GB/s", "ms": times, "check": check, "bytes": moved}
 
@@ -133,27 +141,60 @@ def main():
     return report.finish()
 
 
-def adamw(torch, device, form, count=16, elements=16 << 20):
-    """28 bytes a parameter: the parameter and both moments read and written, the gradient read."""
+def first_step(torch, device, form, count, elements):
+    """One step of AdamW from fresh state, checked; and the step itself, to be timed."""
     generator = torch.Generator(device=device).manual_seed(5)
     parameters = [torch.randn(elements, generator=generator, device=device).requires_grad_() for _ in range(count)]
     for parameter in parameters:
         parameter.grad = torch.randn(elements, generator=generator, device=device)
     rate, betas, eps, decay = 1e-3, (0.9, 0.95), 1e-8, 0.1
+    compiled = form == "compile"
+    capturable = compiled and device == "cuda"
     optimizer = torch.optim.AdamW(
-        parameters, lr=torch.tensor(rate, device=device) if form == "compile" else rate, betas=betas, eps=eps,
-        weight_decay=decay, fused=form == "fused", foreach=form != "fused", capturable=form == "compile")
-    step = torch.compile(optimizer.step, dynamic=False) if form == "compile" else optimizer.step
+        parameters, lr=torch.tensor(rate, device=device) if capturable else rate, betas=betas, eps=eps, weight_decay=decay,
+        fused=form == "fused", foreach=form != "fused", capturable=capturable)
+    step = torch.compile(optimizer.step, dynamic=False) if compiled else optimizer.step
     before = parameters[-1].detach()[-1000:].double().cpu()
     gradient = parameters[-1].grad[-1000:].double().cpu()
     step()
-    # The first step of AdamW: both moments start at zero and their corrections undo the decay exactly.
+    # Both moments start at zero and their corrections undo the decay exactly: the step is the gradient's sign, nearly.
     expected = before * (1 - rate * decay) - rate * gradient / (gradient.abs() + eps)
-    found = parameters[-1].detach()[-1000:]
-    moved = kit.compare(found.double().cpu() - before, expected - before, 1e-2, 1e-1)
+    found = parameters[-1].detach()[-1000:].double().cpu()
+    return step, kit.compare(found - before, expected - before, 1e-2, 1e-1)
+
+
+def adamw(torch, device, form, count=16, elements=16 << 20):
+    """28 bytes a parameter: the parameter and both moments read and written, the gradient read."""
+    torch.compiler.reset()
+    step, check = first_step(torch, device, form, count, elements)
     times = kit.time_on_device(torch, lambda i: step())
     work = 28.0 * count * elements
-    return {"rate": work / (times["median"] * 1e6), "unit": "GB/s", "ms": times, "check": moved, "bytes": work}
+    return {"rate": work / (times["median"] * 1e6), "unit": "GB/s", "ms": times, "check": check, "bytes": work}
+
+
+def self_test():
+    import torch
+
+    rows = 64
+    good = True
+    for name, function, make, _, rowwise in cases(torch, "cpu", rows, 256, 512):
+        inputs = make(100)
+        index = torch.tensor([0, 1, rows // 2, rows - 1]) if rowwise else None
+        expected = reference(torch, function, inputs, index)
+        for form in ("eager", "compile"):
+            torch.compiler.reset()
+            run = torch.compile(function, dynamic=False) if form == "compile" else function
+            check = check_case(run, inputs, index, expected)
+            # The same check must see a wrong function: the inputs of another seed give other results.
+            other = check_case(run, make(200), index, expected)
+            good &= check["ok"] and not other["ok"]
+            print(name, form, check, "other data:", other["ok"], flush=True)
+    for form in ("foreach", "fused", "compile"):
+        torch.compiler.reset()
+        _, check = first_step(torch, "cpu", form, 2, 2000)
+        good &= check["ok"]
+        print("AdamW", form, check, flush=True)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
