@@ -56,6 +56,12 @@ bool mayClaimPadding(const Mesh &mesh, StepKind kind, const Placement &from, Red
          from.partial.front().kind == wanted;
 }
 
+bool isPossible(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes) {
+  if (!mesh.anyTemporal(axes))
+    return true;
+  return mesh.allTemporal(axes) && (kind == StepKind::Slice || kind == StepKind::AllReduce);
+}
+
 /// Removes `axes` from the minor end of a part of `placement.dims[dim]`.
 static bool gatherDim(const Mesh &mesh, Placement &placement, int dim, ArrayRef<AxisId> axes,
                       std::string *why) {
@@ -98,6 +104,11 @@ bool checkStep(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, int dim, 
     return fail(why, "needs two distinct dims below the tensor rank " + Twine(tensorRank));
   if (axes.empty() != (kind == StepKind::Mask))
     return fail(why, kind == StepKind::Mask ? "takes no axes" : "needs at least one axis");
+
+  if (!isPossible(mesh, kind, axes))
+    return fail(why, Twine(stringifyStepKind(kind)) +
+                         (mesh.allTemporal(axes) ? " cannot run over microbatches"
+                                                 : " mixes axes of space and time"));
 
   // Bring both sides to a form in which they must be equal: gather in `a` what
   // the step gathers, and in `b` what it splits.

@@ -40,7 +40,7 @@ std::optional<Mesh> Mesh::parse(StringRef text, std::string *why) {
       std::string full = name.str();
       if (factors.size() > 1)
         full += "." + std::to_string(index);
-      mesh.axes.push_back({full, size});
+      mesh.axes.push_back({full, size, /*temporal=*/false});
     }
   }
   return mesh;
@@ -58,6 +58,29 @@ int64_t Mesh::groupSize(ArrayRef<AxisId> list) const {
   for (AxisId axis : list)
     count *= size(axis);
   return count;
+}
+
+int64_t Mesh::processCount() const {
+  int64_t count = 1;
+  for (const Axis &axis : axes)
+    count *= axis.temporal ? 1 : axis.size;
+  return count;
+}
+
+bool Mesh::anyTemporal(ArrayRef<AxisId> list) const {
+  return llvm::any_of(list, [&](AxisId axis) { return isTemporal(axis); });
+}
+
+bool Mesh::allTemporal(ArrayRef<AxisId> list) const {
+  return llvm::all_of(list, [&](AxisId axis) { return isTemporal(axis); });
+}
+
+AxisList Mesh::temporalAxes() const {
+  AxisList found;
+  for (auto [id, axis] : llvm::enumerate(axes))
+    if (axis.temporal)
+      found.push_back(id);
+  return found;
 }
 
 AxisList Mesh::resolve(StringRef name) const {

@@ -12,15 +12,20 @@ using namespace llvm;
 namespace weft {
 
 double CommunicationCost::of(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes,
-                             double bytes) const {
+                             const Placement &from, double bytes) const {
   // Local copies are not free, but any collective costs more.
   if (kind == StepKind::Slice || kind == StepKind::Mask)
     return 1;
+  // Accumulating is local work too, on the whole value.
+  if (mesh.anyTemporal(axes))
+    return 2;
+  AxisList repeated = from.usedAxes();
+  llvm::erase_if(repeated, [&](AxisId axis) { return !mesh.isTemporal(axis); });
   double factor = 1;
   for (AxisId axis : axes)
     if (!slowness.empty())
       factor = std::max(factor, slowness[axis]);
-  return factor * (bytes + latencyBytes);
+  return mesh.groupSize(repeated) * factor * (bytes + latencyBytes);
 }
 
 ReshardPlanner::ReshardPlanner(Mesh mesh, CommunicationCost cost)
@@ -118,6 +123,8 @@ private:
 
   void tryStep(int from, StepKind kind, const AxisList &axes, int dim, int otherDim,
                Placement result) {
+    if (!isPossible(mesh, kind, axes))
+      return;
     const Placement &source = nodes[from].placement;
     if (!hasPadding(mesh, result))
       result.padding = std::nullopt;
@@ -126,7 +133,7 @@ private:
                            ? to.padding
                            : std::nullopt;
     double bytes = bytesMoved(mesh, kind, axes, source, result, elementBytes);
-    double cost = nodes[from].cost + model.of(mesh, kind, axes, bytes);
+    double cost = nodes[from].cost + model.of(mesh, kind, axes, source, bytes);
     ReshardStep step{kind, axes, dim, otherDim, result, bytes};
     add(std::move(result), cost, from, std::move(step));
   }

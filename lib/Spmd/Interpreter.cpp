@@ -51,7 +51,27 @@ private:
     return false;
   }
 
+  /// All microbatches in lockstep: the body lets none see another, so that their
+  /// order does not matter before they are added up.
+  bool runLoop(dist::RepeatOp loop) {
+    Block &body = loop.getBody().front();
+    for (Operation &op : body.without_terminator())
+      if (!runOp(&op))
+        return false;
+    AxisList axes = mesh.resolve(loop.getAxis());
+    for (auto [input, result] : llvm::zip_equal(body.getTerminator()->getOperands(), loop.getResults())) {
+      CollectiveGeometry geometry = geometryOf(mesh, StepKind::AllReduce, axes, -1, -1,
+                                               placementOf(input), placementOf(result));
+      ArrayRef<int64_t> shape = cast<RankedTensorType>(result.getType()).getShape();
+      if (!define(result, runStep(mesh, geometry, shape, values.at(input))))
+        return false;
+    }
+    return true;
+  }
+
   bool runOp(Operation *op) {
+    if (auto loop = dyn_cast<dist::RepeatOp>(op))
+      return runLoop(loop);
     if (auto body = dyn_cast<DeviceBodyOpInterface>(op)) {
       Shards result;
       for (auto [rank, local] : llvm::enumerate(values.at(op->getOperand(0))))

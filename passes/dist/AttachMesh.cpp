@@ -21,6 +21,17 @@ struct AttachMesh : impl::DistAttachMeshBase<AttachMesh> {
       getOperation().emitError() << "cannot read mesh '" << mesh << "': " << why;
       return signalPassFailure();
     }
+    if (microbatches < 1 || microbatches > (1 << 20)) {
+      getOperation().emitError() << "the number of microbatches must be in [1, 2^20], found "
+                                 << microbatches;
+      return signalPassFailure();
+    }
+    if (microbatches > 1 && !parsed->resolve("mb").empty()) {
+      getOperation().emitError() << "mesh '" << mesh << "' names an axis 'mb', which is the axis of microbatches";
+      return signalPassFailure();
+    }
+    if (microbatches > 1)
+      parsed->axes.push_back({"mb", microbatches, /*temporal=*/true});
     getOperation()->setAttr(kMeshAttr, MeshAttr::get(&getContext(), *parsed));
   }
 };

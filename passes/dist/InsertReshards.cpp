@@ -33,6 +33,8 @@ public:
       argument.setType(placedType(
           type, mesh, wish ? wish.getValue() : Placement::replicated(type.getShape())));
     }
+    for (BlockArgument argument : body.getArguments())
+      placeUses(argument);
     bool failedAny = false;
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
       failedAny |= failed(placeOp(&op));
@@ -44,7 +46,9 @@ public:
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, kPlacementAttr);
       function.removeArgAttr(i, kClosedAttr);
+      function.removeArgAttr(i, kUsedAttr);
     }
+    function->removeAttr(kOrderAttr);
     updateFunctionType(function);
     return success();
   }
@@ -52,6 +56,42 @@ public:
 private:
   static const Placement &placementOf(Value value) {
     return getPlacement(value.getType()).getValue();
+  }
+
+  /// Brings an argument from where it is stored to where it is used. State is
+  /// brought there anew for gradient ops, so that it need not stay in between;
+  /// the optimizer works on what is stored.
+  void placeUses(BlockArgument argument) {
+    unsigned number = argument.getArgNumber();
+    auto used = function.getArgAttrOfType<PlacementAttr>(number, kUsedAttr);
+    if (!used || used.getValue() == placementOf(argument))
+      return;
+    bool state = isState(function, number);
+    Operation *first[2] = {};
+    SmallVector<OpOperand *> uses[2];
+    for (OpOperand &use : argument.getUses()) {
+      Operation *user = use.getOwner();
+      if (user->hasTrait<OpTrait::IsTerminator>() || (state && roleOf(user) == OpRole::Optimizer))
+        continue;
+      unsigned phase = state && roleOf(user) == OpRole::Gradient;
+      if (!first[phase] || user->isBeforeInBlock(first[phase]))
+        first[phase] = user;
+      uses[phase].push_back(&use);
+    }
+    auto type = cast<RankedTensorType>(argument.getType());
+    for (unsigned phase : {0, 1}) {
+      if (!first[phase])
+        continue;
+      OpBuilder builder(first[phase]);
+      auto reshard = ReshardOp::create(builder, first[phase]->getLoc(),
+                                       placedType(type, mesh, used.getValue()), argument);
+      reshard->setAttr(kReasonAttr,
+                       builder.getStringAttr("use of '" + argumentName(function, number) + "'"));
+      if (state)
+        reshard->setAttr(kPhaseAttr, builder.getStringAttr(phase ? kBackward : kForward));
+      for (OpOperand *use : uses[phase])
+        use->set(reshard);
+    }
   }
 
   /// `value` under another placement: once for all later users.
@@ -97,6 +137,8 @@ private:
   }
 
   LogicalResult placeOp(Operation *op) {
+    if (isa<ReshardOp>(op))
+      return success();
     if (op->getNumRegions() != 0)
       return op->emitError() << "has regions, which cannot be placed on a mesh";
     if (!isa<ShardableOpInterface>(op))
@@ -147,16 +189,51 @@ private:
                                << "\", but is computed as "
                                << toString(mesh.getValue(), computed);
     result.setType(placedType(cast<RankedTensorType>(result.getType()), mesh, computed));
-    if (wanted == computed)
+    if (wanted == computed || mayStayPartial(op, result, computed, wanted))
       return success();
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : result.getUses())
       uses.push_back(&use);
-    Value final = resharded(builder, op->getLoc(), result, wanted,
+    Value each = reducedEachMicrobatch(builder, op, result, wanted);
+    Value final = resharded(builder, op->getLoc(), each, wanted,
                             "result " + Twine(result.getResultNumber()) + " of '" + nodeName(op) + "'");
     for (OpOperand *use : uses)
       use->set(final);
     return success();
+  }
+
+  /// True if a sum that is still due can as well be done later: when the one
+  /// reader adds up parts, the sums of several values become one. A gradient is
+  /// whole before the optimizer reads it.
+  bool mayStayPartial(Operation *op, OpResult result, const Placement &computed,
+                      const Placement &wanted) {
+    if (computed.dims != wanted.dims || !result.hasOneUse())
+      return false;
+    OpOperand &use = *result.use_begin();
+    Operation *user = use.getOwner();
+    if (user->hasAttr(kOperandsAttr) || roleOf(user) != roleOf(op))
+      return false;
+    return llvm::any_of(partialRulesOf(user, computed.partial.front().kind),
+                        [&](const PartialRule &rule) {
+                          return llvm::is_contained(rule, use.getOperandNumber());
+                        });
+  }
+
+  /// The first half of a reshard that happens in every microbatch.
+  Value reducedEachMicrobatch(OpBuilder &builder, Operation *op, OpResult result,
+                              const Placement &wanted) {
+    auto phase = op->getAttrOfType<StringAttr>(kPhaseAttr);
+    op->removeAttr(kPhaseAttr);
+    Placement each = wanted;
+    for (const PartialAxis &entry : placementOf(result).partial)
+      if (mesh.getValue().isTemporal(entry.axis))
+        each.partial.push_back(entry);
+    if (!phase || each == wanted || each == placementOf(result))
+      return result;
+    Value value = resharded(builder, op->getLoc(), result, each,
+                            "gradient of '" + nodeName(op) + "' in each microbatch");
+    value.getDefiningOp()->setAttr(kPhaseAttr, phase);
+    return value;
   }
 
   void placeResults(Operation *terminator) {
@@ -174,7 +251,7 @@ private:
   void mergeChains() {
     for (auto reshard : llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>())) {
       while (auto inner = reshard.getInput().getDefiningOp<ReshardOp>()) {
-        if (!inner->hasOneUse())
+        if (!inner->hasOneUse() || inner->hasAttr(kPhaseAttr) || reshard->hasAttr(kPhaseAttr))
           break;
         reshard.getInputMutable().assign(inner.getInput());
         inner.erase();

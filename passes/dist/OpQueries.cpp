@@ -78,6 +78,27 @@ PlacementAttr wishOf(Value value) {
                 : PlacementAttr();
 }
 
+bool isState(func::FuncOp function, unsigned argument) {
+  return function.getArgAttr(argument, "nn.source") || function.getArgAttr(argument, "nn.initial");
+}
+
+StringRef argumentName(func::FuncOp function, unsigned argument) {
+  auto name = function.getArgAttrOfType<StringAttr>(argument, "nn.name");
+  return name ? name.getValue() : "";
+}
+
+StringRef updatedState(func::FuncOp function, unsigned result) {
+  auto name = function.getResultAttrOfType<StringAttr>(result, kUpdatesAttr);
+  return name ? name.getValue() : "";
+}
+
+OpRole roleOf(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>("nn.role");
+  if (!role)
+    return OpRole::Forward;
+  return role.getValue() == "optimizer" ? OpRole::Optimizer : OpRole::Gradient;
+}
+
 void updateFunctionType(func::FuncOp function) {
   Block &body = function.getBody().front();
   function.setFunctionType(FunctionType::get(function.getContext(), body.getArgumentTypes(),

@@ -37,6 +37,20 @@ bool isNodeOutput(mlir::Operation *op);
 /// `dist.placements` of an op.
 PlacementAttr wishOf(mlir::Value value);
 
+/// Attributes of `nn` programs that placements depend on; see the dialect's description.
+inline constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";
+inline constexpr llvm::StringLiteral kSlotOfAttr = "nn.of";
+
+/// True if the argument is state: weights, or what starts at a given number.
+bool isState(mlir::func::FuncOp function, unsigned argument);
+llvm::StringRef argumentName(mlir::func::FuncOp function, unsigned argument);
+/// The name of the state whose next value the result is, or "".
+llvm::StringRef updatedState(mlir::func::FuncOp function, unsigned result);
+
+/// What an op of a training step is for: its `nn.role`.
+enum class OpRole { Forward, Gradient, Optimizer };
+OpRole roleOf(mlir::Operation *op);
+
 /// Sets the function's type to that of its entry block and its returns.
 void updateFunctionType(mlir::func::FuncOp function);
 

@@ -80,8 +80,9 @@ private:
     for (const ReshardStep &step : plan->steps) {
       value = createStep(builder, op.getLoc(), value, mesh, step.kind, step.axes, step.dim,
                          step.otherDim, step.result);
-      if (Attribute reason = op->getAttr(kReasonAttr))
-        value.getDefiningOp()->setAttr(kReasonAttr, reason);
+      for (StringRef name : {StringRef(kReasonAttr), StringRef(kPhaseAttr)})
+        if (Attribute attr = op->getAttr(name))
+          value.getDefiningOp()->setAttr(name, attr);
     }
     op.getResult().replaceAllUsesWith(value);
     op.erase();

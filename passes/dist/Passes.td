@@ -14,12 +14,16 @@ def DistAttachMesh : Dist_Pass<"dist-attach-mesh"> {
   let summary = "set the module's mesh";
   let description = [{
     **Requires** nothing. **Ensures** the module has the attribute `dist.mesh`.
-    An axis written as a product becomes sub-axes.
+    An axis written as a product becomes sub-axes. With more than one microbatch there is
+    a temporal axis `mb`.
 
     **Example** `--dist-attach-mesh="mesh=dp=4x2,tp=2"` gives
     `dist.mesh = #dist.mesh<["dp.0"=4, "dp.1"=2, "tp"=2]>`.
   }];
-  let options = [Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: no axes">];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: no axes">,
+    Option<"microbatches", "microbatches", "int64_t", "1",
+           "Size of the temporal axis `mb`; default: 1, no such axis; set it to accumulate gradients">];
 }
 
 def DistPlace : Dist_Pass<"dist-place"> {
@@ -34,7 +38,9 @@ def DistPlace : Dist_Pass<"dist-place"> {
     The regular expression is searched for in `nn.name` or the node's name. The first rule that matches rules; one that
     matches nothing is an error, because it is a mistake in spelling more often than not.
     The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
-    input. State (arguments with `nn.source`) is never split so. Placements in `dist.devices`, which the model file
+    input. State (arguments with `nn.source` or `nn.initial`) is never split so. If the mesh has a temporal axis, programs
+    that return no rows of the batch read it in microbatches (`dist.used`). Of several programs the first that updates
+    state leads, the others follow (`dist.order`). Placements in `dist.devices`, which the model file
     asks for, count where no rule does; one that does not fit is dropped with a remark, one that a rule overrules is
     told by a warning that names the node.
 
@@ -109,6 +115,46 @@ def DistPropagate : Dist_Pass<"dist-propagate"> {
   let options = [Option<"uneven", "uneven", "bool", "true", "Whether sizes that the axis does not divide may be split">];
 }
 
+def DistPlaceState : Dist_Pass<"dist-place-state"> {
+  let summary = "decide where parameters, gradients and optimizer slots are stored";
+  let description = [{
+    **Requires** a mesh; placements of parameters as they are used, replicated on `axis`. **Ensures** every state of the leading program is
+    placed and closed; parameters that are stored otherwise than used have `dist.used`; results that update state are declared
+    at its stored placement; the ops of the optimizer (`nn.role`) are placed.
+
+    A parameter is state that the optimizer updates; a slot is state with `nn.of`. What is `sharded` is split over `axis` on the part of
+    a dim with the least padding (weft/Sharding/StatePlacement.h). The optimizer runs where the slots are.
+    Nothing else happens here: partial gradients meet the placement in a reduce_scatter, new parameters the stored one in an
+    all_gather, and users of split parameters theirs in another, because `dist-insert-reshards` puts reshards between.
+    `gradients=sharded` reduces them in every microbatch instead of once.
+
+    | slots | gradients | parameters | known as |
+    |---|---|---|---|
+    | replicated | replicated | replicated | data parallel |
+    | sharded | replicated | replicated | ZeRO-1 |
+    | sharded | sharded | replicated | ZeRO-2 |
+    | sharded | sharded | sharded | ZeRO-3, FSDP; HSDP if `axis` is a sub-axis |
+
+    **Example** in test/passes/dist/place-state.mlir.
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"dp\"", "Axis or sub-axis to split over">,
+    Option<"slots", "slots", "std::string", "\"replicated\"", "replicated or sharded: optimizer state and its computation">,
+    Option<"gradients", "gradients", "std::string", "\"replicated\"",
+           "replicated or sharded: as accumulated over microbatches; set it to save memory at the price of a reduce_scatter each">,
+    Option<"parameters", "parameters", "std::string", "\"replicated\"", "replicated or sharded: as stored between uses">];
+}
+
+def DistShareState : Dist_Pass<"dist-share-state"> {
+  let summary = "place the state of all programs as the leading one does";
+  let description = [{
+    **Requires** a leading program whose state is placed (`dist-place-state`). **Ensures** arguments of the other programs that are the same
+    state, by `nn.name`, have the same stored and used placement, closed.
+
+    **Example** in test/passes/dist/place-state.mlir.
+  }];
+}
+
 def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
   let summary = "give every op one consistent split and make placements types";
   let description = [{
@@ -121,7 +167,9 @@ def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
     wished placement, latency of each collective, and computation that is repeated on several devices.
     Candidates are the splits that its operands, or the wish for its results,
     imply. `dist.operands` settles the choice. A partial result is reduced at
-    once unless its wish says otherwise. Ops without the interface run whole on every device, with a remark.
+    once unless its wish says otherwise, or its only reader can add up the parts as well.
+    Arguments with `dist.used` are resharded before their first user: parameters apart for forward and gradient ops, so that they
+    need not be kept between; the optimizer reads them as stored. Ops without the interface run whole on every device, with a remark.
 
     **Example** in test/passes/dist/insert-reshards.mlir.
   }];
@@ -154,6 +202,24 @@ def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
   }];
 }
 
+def DistFormLoops : Dist_Pass<"dist-form-loops"> {
+  let summary = "turn what is split over microbatches into loops";
+  let description = [{
+    **Requires** `local`; a mesh with at most one temporal axis. **Ensures** `local`, where every value that has the temporal axis in
+    its placement is made and read within a `dist.repeat`, and sums over it are results of the loops.
+
+    As many loops as there are sums over microbatches that depend on one another: a
+    loss divided by a count over the batch needs two, of which the first only counts. Each sum is made in the last loop
+    before it is read, and each op runs in the loops whose sums need it. Ops that move data or work on elements may
+    so run in several; a matrix product or a collective that would have to is an error, because
+    the program reduces over the batch in a way that microbatches cannot. What is the same in all microbatches
+    stays outside, as late as possible, but for gathers of stored parameters (`dist.phase`), which are repeated so that
+    parameters are not kept whole.
+
+    **Example** in test/passes/dist/form-loops.mlir.
+  }];
+}
+
 def DistVerifySpmd : Dist_Pass<"dist-verify-spmd"> {
   let summary = "reject programs whose devices do not together compute the global program";
   let description = [{
@@ -163,7 +229,8 @@ def DistVerifySpmd : Dist_Pass<"dist-verify-spmd"> {
     For each op the rule of its factors is asked again at the global types, and the
     placements of its operands must imply those of its results: sums that are missing
     or doubled, operands that disagree, padding that leaks into a reduction, and
-    unlocalized indices are errors. Arguments and results of functions are not partial. An op that is neither
+    unlocalized indices are errors. Arguments and results of functions are not partial;
+    a result that updates state has the type of the state, and equal states of several programs one type. An op that is neither
     shardable nor a step must have whole operands and results. Sound, not complete.
   }];
 }

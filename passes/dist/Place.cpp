@@ -59,6 +59,7 @@ public:
     if (failed(takeHints()))
       return failure();
     bool failedAny = false;
+    orderPrograms();
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
@@ -221,6 +222,59 @@ private:
     return PlacementAttr::get(module.getContext(), meshAttr, placement);
   }
 
+  static bool updatesState(func::FuncOp function) {
+    return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned i) {
+      return !updatedState(function, i).empty();
+    });
+  }
+
+  /// Programs that share state agree on its placement: that of the one which
+  /// updates it, because it reads and writes it most.
+  void orderPrograms() {
+    SmallVector<func::FuncOp> programs;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal())
+        programs.push_back(function);
+    if (programs.size() < 2)
+      return;
+    auto *lead = llvm::find_if(programs, updatesState);
+    if (lead == programs.end())
+      lead = programs.begin();
+    for (func::FuncOp function : programs)
+      function->setAttr(kOrderAttr, StringAttr::get(module.getContext(),
+                                                    function == *lead ? "lead" : "follow"));
+  }
+
+  /// Microbatches end in sums over the batch: a program that returns rows of
+  /// the batch needs all of them at once.
+  bool takesMicrobatches(func::FuncOp function) {
+    return !mesh.temporalAxes().empty() &&
+           llvm::all_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned i) {
+             auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[i]);
+             return !updatedState(function, i).empty() || (type && type.getRank() == 0);
+           });
+  }
+
+  /// Splits the batch over `batchAxes`, and over microbatches where it is used.
+  LogicalResult placeBatch(func::FuncOp function, unsigned index, unsigned batch) {
+    auto type = cast<RankedTensorType>(function.getArgument(index).getType());
+    Placement placement = Placement::replicated(type.getShape());
+    placement.dims[batch].front().axes = batchAxes;
+    if (!batchAxes.empty())
+      function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
+    if (!takesMicrobatches(function))
+      return success();
+    Part &part = placement.dims[batch].front();
+    llvm::append_range(part.axes, mesh.temporalAxes());
+    if (part.size < mesh.groupSize(part.axes))
+      return function.emitError() << "a batch of " << part.size << " cannot be cut into "
+                                  << mesh.groupSize(part.axes)
+                                  << " shards (data parallel times microbatches); raise the batch "
+                                     "or lower --microbatches";
+    function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
+    return success();
+  }
+
   static std::optional<unsigned> namedBatch(func::FuncOp function, unsigned index) {
     if (auto names = function.getArgAttrOfType<ArrayAttr>(index, "nn.dims"))
       for (auto [dim, name] : llvm::enumerate(names))
@@ -251,15 +305,13 @@ private:
         function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
         continue;
       }
-      bool isState = bool(function.getArgAttr(i, "nn.source"));
       std::optional<unsigned> batch =
           batchIsNamed ? namedBatch(function, i)
                        : (type.getRank() > 0 ? std::optional(0u) : std::nullopt);
-      if (batchAxes.empty() || isState || !batch || type.getDimSize(*batch) < 2)
+      if (isState(function, i) || !batch || type.getDimSize(*batch) < 2)
         continue;
-      Placement placement = Placement::replicated(type.getShape());
-      placement.dims[*batch].front().axes = batchAxes;
-      function.setArgAttr(i, kPlacementAttr, attribute(canonicalize(mesh, placement)));
+      if (failed(placeBatch(function, i, *batch)))
+        return failure();
     }
     return success();
   }

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/Propagation.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Remarks.h"
@@ -24,8 +25,8 @@ struct Tensor {
 
 class Propagator {
 public:
-  Propagator(func::FuncOp function, MeshAttr meshAttr, bool uneven)
-      : function(function), meshAttr(meshAttr), mesh(meshAttr.getValue()), uneven(uneven) {}
+  Propagator(func::FuncOp function, MeshAttr meshAttr, const PropagationOptions &options)
+      : function(function), meshAttr(meshAttr), mesh(meshAttr.getValue()), options(options) {}
 
   void run() {
     collect();
@@ -48,6 +49,8 @@ private:
     Block &body = function.getBody().front();
     for (BlockArgument argument : body.getArguments()) {
       setWish(argument);
+      if (PlacementAttr used = usedOf(argument))
+        placements[argument] = used.getValue();
       if (function.getArgAttr(argument.getArgNumber(), kClosedAttr))
         closed.insert(argument);
     }
@@ -57,7 +60,7 @@ private:
         if (op.hasAttr(kClosedAttr))
           closed.insert(result);
       }
-      if (!isa<ShardableOpInterface>(op))
+      if (!isa<ShardableOpInterface>(op) || (options.include && !options.include(&op)))
         continue;
       FactorRule rule = globalRuleOf(&op);
       bool reduces = llvm::any_of(
@@ -69,6 +72,12 @@ private:
       if (auto declared = function.getResultAttrOfType<PlacementAttr>(operand.getOperandNumber(),
                                                                      kPlacementAttr))
         placements.try_emplace(operand.get(), reducedDims(declared.getValue()));
+  }
+
+  /// Users of an argument see it as it is used, unless storage is the question.
+  PlacementAttr usedOf(BlockArgument argument) {
+    return options.stored ? PlacementAttr()
+                          : function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(), kUsedAttr);
   }
 
   void setWish(Value value) {
@@ -229,7 +238,7 @@ private:
   bool mayUse(ArrayRef<Part> dim) {
     return llvm::all_of(dim, [&](const Part &part) {
       int64_t members = mesh.groupSize(part.axes);
-      return part.size % members == 0 || (uneven && part.size >= members);
+      return part.size % members == 0 || (options.uneven && part.size >= members);
     });
   }
 
@@ -273,28 +282,44 @@ private:
     };
     for (BlockArgument argument : function.getArguments())
       if (!closed.contains(argument))
-        function.setArgAttr(argument.getArgNumber(), kPlacementAttr, attribute(argument));
-    for (OpInfo &info : ops) {
-      if (info.op->hasAttr(kClosedAttr))
+        function.setArgAttr(argument.getArgNumber(), usedOf(argument) ? kUsedAttr : kPlacementAttr,
+                            attribute(argument));
+    DenseSet<Operation *> visited;
+    for (OpInfo &info : ops)
+      visited.insert(info.op);
+    for (Operation &op : function.getBody().front().without_terminator()) {
+      // Ops at the border are placed where a neighbour placed them.
+      bool placed = visited.contains(&op) || llvm::any_of(op.getResults(), [&](Value result) {
+        return placements.contains(result);
+      });
+      if (!placed || op.hasAttr(kClosedAttr))
         continue;
       // A result that is wished partial stays so.
       SmallVector<Attribute> entries;
-      for (Value result : info.op->getResults()) {
+      for (Value result : op.getResults()) {
         PlacementAttr wish = wishOf(result);
         entries.push_back(wish && !wish.getValue().partial.empty() ? wish : attribute(result));
       }
-      info.op->setAttr(kPlacementsAttr, ArrayAttr::get(context, entries));
+      op.setAttr(kPlacementsAttr, ArrayAttr::get(context, entries));
     }
   }
 
   func::FuncOp function;
   MeshAttr meshAttr;
   const Mesh &mesh;
-  bool uneven;
+  PropagationOptions options;
   std::vector<OpInfo> ops;
   DenseMap<Value, Placement> placements;
   DenseSet<Value> closed;
 };
+
+} // namespace
+
+void propagatePlacements(func::FuncOp function, MeshAttr mesh, const PropagationOptions &options) {
+  Propagator(function, mesh, options).run();
+}
+
+namespace {
 
 struct Propagate : impl::DistPropagateBase<Propagate> {
   using DistPropagateBase::DistPropagateBase;
@@ -304,9 +329,11 @@ struct Propagate : impl::DistPropagateBase<Propagate> {
       getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
       return signalPassFailure();
     }
+    PropagationOptions options;
+    options.uneven = uneven;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        Propagator(function, mesh, uneven).run();
+        propagatePlacements(function, mesh, options);
   }
 };
 

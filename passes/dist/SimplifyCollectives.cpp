@@ -40,14 +40,17 @@ private:
   /// Replaces a run of steps, each read only by the next, by the cheapest plan,
   /// if that is cheaper than the steps.
   void mergeChain(StepOpInterface last) {
+    if (last->hasAttr(kPhaseAttr))
+      return;
     // Only the end of a chain, when all of it is known.
-    if (last->hasOneUse() && isa<StepOpInterface>(*last->user_begin()))
+    if (last->hasOneUse() && isa<StepOpInterface>(*last->user_begin()) &&
+        !(*last->user_begin())->hasAttr(kPhaseAttr))
       return;
     SmallVector<Operation *> chain = {last};
     double bytes = elementBytes(last->getResult(0).getType());
     double cost = costOf(last, bytes);
     while (auto inner = chain.back()->getOperand(0).getDefiningOp<StepOpInterface>()) {
-      if (!inner->hasOneUse())
+      if (!inner->hasOneUse() || inner->hasAttr(kPhaseAttr))
         break;
       chain.push_back(inner);
       cost += costOf(inner, bytes);

@@ -6,6 +6,7 @@
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
@@ -25,6 +26,8 @@ public:
       return module.emitError() << "has no mesh: attach one with --dist-attach-mesh";
     for (auto function : module.getOps<func::FuncOp>())
       verifyFunction(function);
+    if (!failed)
+      verifyStates();
     return failure(failed);
   }
 
@@ -67,6 +70,33 @@ private:
       verifyOp(&op);
   }
 
+  /// A state has one type in all programs, and an update has it too.
+  void verifyStates() {
+    llvm::StringMap<Type> states;
+    for (auto function : module.getOps<func::FuncOp>())
+      for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+        StringRef name = argumentName(function, i);
+        if (!isState(function, i) || name.empty())
+          continue;
+        Type type = function.getArgumentTypes()[i], first = states.try_emplace(name, type).first->second;
+        if (type != first)
+          error(function) << "state '" << name << "' is stored as " << type
+                          << ", in another program as " << first;
+      }
+    for (auto function : module.getOps<func::FuncOp>())
+      for (unsigned i = 0; i < function.getNumResults(); ++i) {
+        StringRef name = updatedState(function, i);
+        if (name.empty())
+          continue;
+        auto found = states.find(name);
+        if (found == states.end())
+          error(function) << "result " << i << " updates '" << name << "', which is no state";
+        else if (found->second != function.getResultTypes()[i])
+          error(function) << "result " << i << " updates state '" << name << "', stored as "
+                          << found->second << ", by " << function.getResultTypes()[i];
+      }
+  }
+
   /// What enters or leaves a program is whole numbers: not awaiting a sum, and
   /// with no claim on padding, which callers do not keep.
   void verifyPort(func::FuncOp function, StringRef what, unsigned index, Type type) {
@@ -103,7 +133,25 @@ private:
     return false;
   }
 
+  /// A loop means what its body means on all microbatches at once.
+  void verifyLoop(RepeatOp loop) {
+    if (level != CheckLevel::Local) {
+      error(loop) << "does not belong on this rung";
+      return;
+    }
+    for (auto [index, type] : llvm::enumerate(loop.getResultTypes()))
+      verifyType(loop, "result", index, type);
+    if (failed || mlir::failed(mlir::verify(loop))) {
+      failed = true;
+      return;
+    }
+    for (Operation &op : loop.getBody().front().without_terminator())
+      verifyOp(&op);
+  }
+
   void verifyOp(Operation *op) {
+    if (auto loop = dyn_cast<RepeatOp>(op))
+      return verifyLoop(loop);
     if (op->getNumRegions() != 0 || op->getNumSuccessors() != 0) {
       error(op) << "has regions or successors, whose meaning under placements is not defined";
       return;

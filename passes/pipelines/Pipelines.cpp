@@ -102,6 +102,8 @@ void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(dist::createDistSimplifyCollectives());
   // Equal gathers of one value are one gather.
   pm.addPass(createCSEPass());
+  // Loops come last: until here microbatches are an axis like any other.
+  pm.addPass(dist::createDistFormLoops());
   pm.addPass(dist::createDistVerifySpmd());
 }
 

@@ -11,7 +11,9 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace weft {
@@ -37,6 +39,14 @@ inline constexpr llvm::StringLiteral kPlacementsAttr = "dist.placements";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
 inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
+inline constexpr llvm::StringLiteral kUsedAttr = "dist.used";
+inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
+/// Why a reshard must not be merged with another: the value exists in this
+/// form only for a while (parameters gathered for the forward or backward ops,
+/// a gradient reduced in each microbatch).
+inline constexpr llvm::StringLiteral kPhaseAttr = "dist.phase";
+inline constexpr llvm::StringLiteral kForward = "forward", kBackward = "backward",
+                                     kEachMicrobatch = "microbatch";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 inline constexpr llvm::StringLiteral kRecordedAttr = "dist.recorded";
 

@@ -12,7 +12,7 @@ using namespace weft::dist;
 llvm::hash_code weft::hash_value(const Mesh &mesh) {
   llvm::hash_code code = llvm::hash_value(mesh.axes.size());
   for (const Mesh::Axis &axis : mesh.axes)
-    code = llvm::hash_combine(code, axis.name, axis.size);
+    code = llvm::hash_combine(code, axis.name, axis.size, axis.temporal);
   return code;
 }
 
@@ -37,13 +37,16 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
   auto parseAxis = [&]() -> ParseResult {
     std::string name;
     int64_t size;
+    bool temporal = succeeded(parser.parseOptionalKeyword("temporal"));
     if (parser.parseString(&name) || parser.parseEqual() || parser.parseInteger(size))
       return failure();
     if (!mesh.resolve(name).empty())
       return parser.emitError(loc, "axis \"" + name + "\" is given twice");
     if (size < 1 || size > (1 << 20) || mesh.deviceCount() * size > (1 << 20))
       return parser.emitError(loc, "sizes must be positive and multiply to at most 2^20 devices");
-    mesh.axes.push_back({name, size});
+    if (!temporal && !mesh.temporalAxes().empty())
+      return parser.emitError(loc, "temporal axes come last");
+    mesh.axes.push_back({name, size, temporal});
     return success();
   };
   if (parser.parseLess() ||
@@ -56,7 +59,7 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
 void MeshAttr::print(AsmPrinter &printer) const {
   printer << "<[";
   llvm::interleaveComma(getValue().axes, printer, [&](const Mesh::Axis &axis) {
-    printer << '"' << axis.name << "\"=" << axis.size;
+    printer << (axis.temporal ? "temporal " : "") << '"' << axis.name << "\"=" << axis.size;
   });
   printer << "]>";
 }

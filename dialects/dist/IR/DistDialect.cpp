@@ -65,7 +65,7 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
     return success();
   }
-  if (name == kClosedAttr || name == kReasonAttr)
+  if (name == kClosedAttr || name == kReasonAttr || name == kPhaseAttr || name == kOrderAttr)
     return success();
   if (name != kPlacementsAttr && name != kOperandsAttr)
     return op->emitError() << "unknown attribute '" << name << "'";
@@ -83,11 +83,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 
 LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index,
                                                     NamedAttribute attribute) {
-  if (attribute.getName() != kPlacementAttr)
+  StringRef name = attribute.getName();
+  if (name != kPlacementAttr && name != kUsedAttr)
     return success();
   return verifyPlacementFor(op, attribute.getValue(),
                             op->getRegion(region).getArgument(index).getType(),
-                            "'dist.placement' of argument " + std::to_string(index));
+                            ("'" + name + "' of argument " + Twine(index)).str());
 }
 
 LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned index,

@@ -19,7 +19,11 @@ def Dist_Dialect : Dialect {
     for, per name, until `dist-place` reads them. While placements are being found they are attributes: `dist.placement` on
     arguments and results of a function, `dist.placements` (one entry a result)
     and optionally `dist.operands` (how the op reads its operands) on ops, all of
-    `#dist.placement`. `dist.closed` on an op, argument or result marks a placement that a
+    `#dist.placement`. `dist.used` on an argument is the placement in which the program reads it, where that differs
+    from the one in which it is stored. `dist.order` on a function says whether the other programs follow its
+    placements of state (`lead`) or it those of another (`follow`).
+    `dist.phase` on a step or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
+    a gradient, `microbatch` asks to reduce it over devices in every microbatch. `dist.closed` on an op, argument or result marks a placement that a
     person gave and no pass may change. At the end of `sharded` placements move
     into the types: a tensor of global shape with encoding `#dist.placement`. In
     `local` the shape is the device's and the encoding `#dist.local`.
@@ -42,9 +46,10 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
   let summary = "named axes with sizes";
   let description = [{
     Process rank = row-major index in written order, the last axis fastest. `dp=4x2`
-    on a command line becomes the axes "dp.0" (outer) and "dp.1".
+    on a command line becomes the axes "dp.0" (outer) and "dp.1". A `temporal` axis counts
+    microbatches: it is no part of the process rank, and comes last.
 
-    Example: `#dist.mesh<["dp"=2, "tp"=4]>`
+    Example: `#dist.mesh<["dp"=2, "tp"=4]>`, `#dist.mesh<["dp"=2, temporal "mb"=8]>`
   }];
   let parameters = (ins AttrParameter<"::weft::Mesh", "axes", "const ::weft::Mesh &">:$value);
   let hasCustomAssemblyFormat = 1;

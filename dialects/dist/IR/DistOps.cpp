@@ -124,6 +124,49 @@ OpFoldResult ReshardOp::fold(FoldAdaptor) {
   return getInput().getType() == getResult().getType() ? getInput() : Value();
 }
 
+LogicalResult AccumulateOp::verify() {
+  if (getAccumulate().size() != getInputs().size())
+    return emitOpError() << "has " << getInputs().size() << " operands and "
+                         << getAccumulate().size() << " types of accumulation";
+  return success();
+}
+
+LogicalResult RepeatOp::verifyRegions() {
+  MeshAttr meshAttr = getMesh(*this);
+  AxisList axes = meshAttr ? meshAttr.getValue().resolve(getAxis()) : AxisList();
+  if (axes.size() != 1 || !meshAttr.getValue().isTemporal(axes.front()))
+    return emitOpError() << "'" << getAxis() << "' is no temporal axis of the module's mesh";
+  const Mesh &mesh = meshAttr.getValue();
+  auto usesAxis = [&](Value value) {
+    LocalAttr local = getLocal(value.getType());
+    return local && llvm::is_contained(local.getValue().usedAxes(), axes.front());
+  };
+  Block &body = getBody().front();
+  auto accumulate = dyn_cast<AccumulateOp>(body.getTerminator());
+  if (!accumulate)
+    return emitOpError() << "body must end in dist.accumulate";
+  for (Operation &op : body) {
+    for (Value operand : op.getOperands())
+      if (operand.getParentBlock() != &body && usesAxis(operand))
+        return op.emitOpError() << "reads a value of one microbatch from outside of its loop";
+    auto step = dyn_cast<StepOpInterface>(op);
+    if (step && step.getStepKind() == StepKind::AllReduce && mesh.anyTemporal(step.getStepAxes()))
+      return op.emitOpError() << "reduces over microbatches within their loop";
+  }
+  if (accumulate.getInputs().size() != getNumResults())
+    return emitOpError() << "has " << getNumResults() << " results, its body accumulates "
+                         << accumulate.getInputs().size();
+  for (auto [index, input, result] : llvm::enumerate(accumulate.getInputs(), getResults())) {
+    LocalAttr from = getLocal(input.getType()), to = getLocal(result.getType());
+    std::string why = "operand and result must have a #dist.local on the module's mesh";
+    if (!from || !to || from.getMesh() != meshAttr || to.getMesh() != meshAttr ||
+        getElementTypeOrSelf(input.getType()) != getElementTypeOrSelf(result.getType()) ||
+        !checkStep(mesh, StepKind::AllReduce, axes, -1, -1, from.getValue(), to.getValue(), &why))
+      return emitOpError() << "result " << index << ": " << why;
+  }
+  return success();
+}
+
 LogicalResult LocalizeIndexOp::verify() {
   if (failed(verifyLocalTypes(*this)))
     return failure();

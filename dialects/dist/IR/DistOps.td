@@ -4,6 +4,8 @@
 #ifndef WEFT_DIALECTS_DIST_DISTOPS_TD
 #define WEFT_DIALECTS_DIST_DISTOPS_TD
 
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/dist/IR/DistDialect.td"
 include "weft/Sharding/StepOpInterface.td"
@@ -150,6 +152,57 @@ def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<
   let arguments = (ins AnyRankedTensor:$input);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
+  let summary = "run the body once for each microbatch and add up what it makes";
+  let description = [{
+    The body runs for i = 0, 1, ... up to the size of the temporal `axis`, in that order; i is the coordinate on `axis` of
+    all that happens in it. It reads values from outside, the same ones each time. Values of the
+    body have the axis in their placement where they differ between microbatches: their types are those of one
+    microbatch. Its terminator `dist.accumulate` names what is added up.
+
+    In the body:
+    - `dist.slice` over `axis` keeps microbatch i: a slice at a computed offset, i times the local extent after the slice
+      (of each part that the axis splits), within what this device holds. It may reach beyond the end if the split is
+      uneven; what lies there is padding, as for any slice.
+    - `dist.mask` and `dist.localize_index` may depend on the coordinate on `axis`, which is i.
+    - Collectives over axes in space run in every microbatch. None runs over `axis`.
+
+    Result j is operand j of the terminator combined over all microbatches by the kind in which it is partial on
+    `axis`, in type `accumulate[j]`: the first microbatch sets it, the others are combined in order. The accumulator may be
+    the result's own buffer from the first iteration on; nothing else survives an iteration, so
+    all iterations may use the same memory. Lifespan: made by `dist-form-loops`, the last pass on placements in `local`;
+    lowered to `rt.repeat`.
+
+    Constraints, in the order the verifier reports them:
+    - `axis` is a temporal axis of the mesh.
+    - What the body reads from outside has no `axis` in its placement.
+    - No step in the body reduces over `axis`.
+    - As many results as operands of the terminator; each is what an all_reduce over `axis` makes of the operand.
+
+    Example:
+    `%g = dist.repeat "mb" { %0 = dist.slice %x ["mb"] dim 0 : ... dist.accumulate %1 in [f32] : ... } : tensor<4xf32, #dist.local<#mesh, [4]>>`
+  }];
+  let arguments = (ins StrAttr:$axis);
+  let results = (outs Variadic<AnyRankedTensor>:$sums);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$axis $body attr-dict `:` type($sums)";
+  let hasRegionVerifier = 1;
+}
+
+def Dist_AccumulateOp : Dist_Op<"accumulate", [Terminator, ReturnLike, HasParent<"RepeatOp">]> {
+  let summary = "end a microbatch; name what is added up over all of them";
+  let description = [{
+    See `dist.repeat`. Each operand is partial on the axis of the loop.
+
+    Constraints: one type of accumulation an operand.
+
+    Example: `dist.accumulate %1, %2 in [f32, f32] : tensor<...>, tensor<...>`
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, TypeArrayAttr:$accumulate);
+  let assemblyFormat = "$inputs `in` $accumulate attr-dict `:` type($inputs)";
   let hasVerifier = 1;
 }
 

@@ -36,6 +36,11 @@ DimPlacement withoutAxes(const Mesh &mesh, llvm::ArrayRef<Part> dim, int part, s
 bool checkStep(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim, int otherDim,
                const Placement &from, const Placement &to, std::string *why = nullptr);
 
+/// Whether a step over these axes can happen at all: over a temporal axis
+/// values are sliced and accumulated (all_reduce), never gathered; and no step
+/// mixes space and time, because they are different commands.
+bool isPossible(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes);
+
 /// The padding state that a step may claim for its result, which has padding:
 /// it fills what padding it makes with the neutral element of `wanted`, and
 /// keeps what was there.

@@ -20,12 +20,18 @@ using AxisList = llvm::SmallVector<AxisId, 2>;
 /// Named axes with sizes. Process rank = row-major index in written order, the
 /// last axis fastest. An axis written as a product is split into sub-axes:
 /// `dp=4x2` has the axes `dp.0` (outer, 4) and `dp.1` (2), and "dp" names both.
+///
+/// A temporal axis counts microbatches: the same processes hold its shards one
+/// after the other. Rules, steps and their verification treat it as any axis;
+/// but it is no part of the process rank, and nothing is ever gathered over it,
+/// because later microbatches do not exist yet. Temporal axes come last.
 struct Mesh {
   struct Axis {
     std::string name;
     int64_t size;
+    bool temporal = false;
     bool operator==(const Axis &other) const {
-      return name == other.name && size == other.size;
+      return name == other.name && size == other.size && temporal == other.temporal;
     }
   };
   llvm::SmallVector<Axis, 4> axes;
@@ -33,7 +39,15 @@ struct Mesh {
   /// Reads `dp=4x2,tp=2`. On failure says in `why` what is wrong.
   static std::optional<Mesh> parse(llvm::StringRef text, std::string *why = nullptr);
 
+  /// Points of the grid: processes, times microbatches.
   int64_t deviceCount() const;
+  /// Processes: the sizes of the axes in space.
+  int64_t processCount() const;
+  bool isTemporal(AxisId axis) const { return axes[axis].temporal; }
+  /// True if any of `list` is a temporal axis; only such.
+  bool anyTemporal(llvm::ArrayRef<AxisId> list) const;
+  bool allTemporal(llvm::ArrayRef<AxisId> list) const;
+  AxisList temporalAxes() const;
   int64_t size(AxisId axis) const { return axes[axis].size; }
   /// Product of the sizes: the number of members of a group over `list`.
   int64_t groupSize(llvm::ArrayRef<AxisId> list) const;

@@ -29,14 +29,16 @@ struct ReshardPlan {
 };
 
 /// What a collective costs: bytes over the axis's relative bandwidth, and a
-/// latency for each.
+/// latency for each; as many times as there are microbatches, if the value is
+/// another one in each. So gradients are accumulated first and reduced once.
 struct CommunicationCost {
   /// Latency of one collective as the bytes that could be sent meanwhile.
   double latencyBytes = 16384;
   /// Seconds a byte of each mesh axis, relative to the fastest; empty = all 1.
   llvm::SmallVector<double, 4> slowness;
 
-  double of(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, double bytes) const;
+  double of(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, const Placement &from,
+            double bytes) const;
 };
 
 /// Finds cheapest plans by Dijkstra's algorithm over placements, where every

@@ -1,0 +1,225 @@
+// Decides where state is stored, and lets the programs that share it agree.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+
+#include "passes/dist/OpQueries.h"
+#include "passes/dist/Propagation.h"
+#include "weft/Sharding/StatePlacement.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTPLACESTATE
+#define GEN_PASS_DEF_DISTSHARESTATE
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+/// Where the parts of one parameter's state lie. `used` is how programs read it.
+struct StatePlan {
+  Placement used, split;
+  unsigned argument;
+};
+
+class StatePlacer {
+public:
+  StatePlacer(func::FuncOp function, MeshAttr mesh, AxisList axes, bool splitParameters,
+              bool splitSlots, bool splitGradients)
+      : function(function), mesh(mesh), axes(std::move(axes)), splitParameters(splitParameters),
+        splitSlots(splitSlots), splitGradients(splitGradients) {}
+
+  void run() {
+    planParameters();
+    placeArguments();
+    placeUpdates();
+    // Gradients, moments and new values of a parameter meet elementwise.
+    PropagationOptions options;
+    options.include = [](Operation *op) { return roleOf(op) == OpRole::Optimizer; };
+    options.stored = true;
+    propagatePlacements(function, mesh, options);
+    if (splitGradients)
+      markGradients();
+  }
+
+private:
+  Attribute attribute(const Placement &placement) {
+    return PlacementAttr::get(function.getContext(), mesh, placement);
+  }
+
+  Placement usedPlacement(unsigned argument) {
+    if (auto placed = function.getArgAttrOfType<PlacementAttr>(argument, kPlacementAttr))
+      return placed.getValue();
+    return Placement::replicated(
+        cast<RankedTensorType>(function.getArgument(argument).getType()).getShape());
+  }
+
+  /// A parameter is state that the optimizer updates. Other state (a step
+  /// counter, running statistics) stays where it is used.
+  void planParameters() {
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
+      Operation *op = value.getDefiningOp();
+      StringRef name = updatedState(function, index);
+      if (!name.empty() && op && roleOf(op) == OpRole::Optimizer)
+        updates[name] = index;
+    }
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      StringRef name = argumentName(function, i);
+      if (!isState(function, i) || !updates.count(name) || function.getArgAttr(i, kSlotOfAttr))
+        continue;
+      Placement used = usedPlacement(i);
+      plans[name] = {used, splitFurther(mesh.getValue(), used, axes), i};
+    }
+  }
+
+  void store(unsigned argument, const Placement &placement) {
+    function.setArgAttr(argument, kPlacementAttr, attribute(placement));
+    function.setArgAttr(argument, kClosedAttr, UnitAttr::get(function.getContext()));
+    stored[argumentName(function, argument)] = placement;
+  }
+
+  void placeArguments() {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      if (!isState(function, i))
+        continue;
+      auto of = function.getArgAttrOfType<StringAttr>(i, kSlotOfAttr);
+      auto plan = plans.find(of ? of.getValue() : argumentName(function, i));
+      if (plan == plans.end()) {
+        store(i, usedPlacement(i));
+        continue;
+      }
+      const StatePlan &found = plan->second;
+      if (!of) {
+        store(i, splitParameters ? found.split : found.used);
+        if (splitParameters)
+          function.setArgAttr(i, kUsedAttr, attribute(found.used));
+      } else if (globalShape(found.used) ==
+                 cast<RankedTensorType>(function.getArgument(i).getType()).getShape()) {
+        store(i, splitSlots ? found.split : found.used);
+      } else {
+        store(i, usedPlacement(i));
+      }
+    }
+  }
+
+  /// A new value is made where the slots are, and stored where the old one is.
+  void placeUpdates() {
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      StringRef name = updatedState(function, i);
+      auto found = stored.find(name);
+      if (name.empty() || found == stored.end())
+        continue;
+      function.setResultAttr(i, kPlacementAttr, attribute(found->second));
+      auto plan = plans.find(name);
+      auto value = dyn_cast<OpResult>(terminator->getOperand(i));
+      if (plan == plans.end() || !value || value.getOwner()->hasAttr(kClosedAttr))
+        continue;
+      SmallVector<Attribute> entries;
+      for (OpResult result : value.getOwner()->getResults()) {
+        PlacementAttr wish = wishOf(result);
+        Placement placement =
+            result == value
+                ? (splitSlots ? plan->second.split : plan->second.used)
+                : (wish ? wish.getValue()
+                        : Placement::replicated(cast<RankedTensorType>(result.getType()).getShape()));
+        entries.push_back(attribute(placement));
+      }
+      value.getOwner()->setAttr(kPlacementsAttr, ArrayAttr::get(function.getContext(), entries));
+    }
+  }
+
+  /// What enters the optimizer from outside is a gradient, and is to be reduced
+  /// in every microbatch.
+  void markGradients() {
+    auto each = StringAttr::get(function.getContext(), kEachMicrobatch);
+    for (Operation &op : function.getBody().front().without_terminator())
+      if (roleOf(&op) == OpRole::Gradient &&
+          llvm::any_of(op.getUsers(), [](Operation *user) {
+            return roleOf(user) == OpRole::Optimizer;
+          }))
+        op.setAttr(kPhaseAttr, each);
+  }
+
+  func::FuncOp function;
+  MeshAttr mesh;
+  AxisList axes;
+  bool splitParameters, splitSlots, splitGradients;
+  llvm::StringMap<unsigned> updates;
+  llvm::StringMap<StatePlan> plans;
+  llvm::StringMap<Placement> stored;
+};
+
+static StringRef orderOf(func::FuncOp function) {
+  auto order = function->getAttrOfType<StringAttr>(kOrderAttr);
+  return order ? order.getValue() : "lead";
+}
+
+struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
+  using DistPlaceStateBase::DistPlaceStateBase;
+
+  FailureOr<bool> isSplit(StringRef option, StringRef text) {
+    if (text == "sharded" || text == "replicated")
+      return text == "sharded";
+    return getOperation().emitError() << "option '" << option
+                                      << "' must be replicated or sharded, found '" << text << "'";
+  }
+
+  void runOnOperation() override {
+    MeshAttr mesh = getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+      return signalPassFailure();
+    }
+    FailureOr<bool> splitParameters = isSplit("parameters", parameters),
+                    splitGradients = isSplit("gradients", gradients),
+                    splitSlots = isSplit("slots", slots);
+    if (failed(splitParameters) || failed(splitGradients) || failed(splitSlots))
+      return signalPassFailure();
+    AxisList axes = mesh.getValue().resolve(axis);
+    if (*splitSlots && axes.empty()) {
+      getOperation().emitError() << "state cannot be split over axis '" << axis
+                                 << "', which is not on the mesh";
+      return signalPassFailure();
+    }
+    if ((*splitParameters || *splitGradients) && !*splitSlots) {
+      getOperation().emitError() << "parameters and gradients are split only where slots are";
+      return signalPassFailure();
+    }
+    if (!*splitSlots)
+      axes.clear();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && orderOf(function) == "lead")
+        StatePlacer(function, mesh, axes, *splitParameters, *splitSlots, *splitGradients).run();
+  }
+};
+
+struct ShareState : impl::DistShareStateBase<ShareState> {
+  void runOnOperation() override {
+    llvm::StringMap<std::pair<func::FuncOp, unsigned>> placed;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && orderOf(function) == "lead")
+        for (unsigned i = 0; i < function.getNumArguments(); ++i)
+          if (isState(function, i))
+            placed[argumentName(function, i)] = {function, i};
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal() || orderOf(function) == "lead")
+        continue;
+      for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+        auto found = placed.find(argumentName(function, i));
+        if (!isState(function, i) || found == placed.end())
+          continue;
+        auto [lead, argument] = found->second;
+        for (StringRef name : {StringRef(kPlacementAttr), StringRef(kUsedAttr)})
+          if (Attribute attr = lead.getArgAttr(argument, name))
+            function.setArgAttr(i, name, attr);
+        function.setArgAttr(i, kClosedAttr, UnitAttr::get(&getContext()));
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace weft::dist
