@@ -24,11 +24,25 @@ static RankedTensorType tensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
+static double priceOfAllReduce(Value value, int64_t members) {
+  auto type = tensorType(value);
+  double bytes = type ? static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8) : 0;
+  return kCollectiveLatency + 2 * bytes * (members - 1) / members;
+}
+
+template <typename List, typename Cut>
+static bool insertCut(List &list, Cut cut) {
+  if (llvm::is_contained(list, cut) || list.size() >= kMaxCuts)
+    return false;
+  list.push_back(cut);
+  return true;
+}
+
 AxisCandidates::AxisCandidates(Block &program, const AxisSearchOptions &options)
     : options(options) {
   for (Operation &op : program) {
     auto shardable = dyn_cast<ShardableOpInterface>(op);
-    if (!shardable)
+    if (!shardable || !includes(&op))
       continue;
     FactorRule rule = shardable.getOwnFactorRule();
     auto &cuts = factorCuts[&op];
@@ -38,35 +52,65 @@ AxisCandidates::AxisCandidates(Block &program, const AxisSearchOptions &options)
         list.push_back({1, factor.size});
     rules.try_emplace(&op, std::move(rule));
   }
+  for (Operation &op : program)
+    if (includes(&op))
+      for (Value operand : op.getOperands())
+        seedCuts(operand);
   closeCuts(program);
+  for (BlockArgument argument : program.getArguments())
+    listStates(argument);
+  for (Operation &op : program) {
+    if (!includes(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    for (Value operand : op.getOperands())
+      if (!valueStates.contains(operand))
+        listStates(operand);
+    for (Value result : op.getResults())
+      if (!valueStates.contains(result))
+        listStates(result);
+  }
+}
 
-  auto listStates = [&](Value value) {
-    auto type = tensorType(value);
-    auto &states = valueStates[value];
-    states = {AxisSplit{}, AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1}};
-    if (!type)
-      return;
-    if (std::optional<AxisSplit> fixed = this->options.fixed ? this->options.fixed(value) : std::nullopt) {
-      if (!llvm::is_contained(states, *fixed))
-        states.push_back(*fixed);
-      fixedStates[value] = llvm::find(states, *fixed) - states.begin();
+/// Lets ops consider the splits that values from outside have.
+void AxisCandidates::seedCuts(Value value) {
+  auto type = tensorType(value);
+  if (!type || !options.existing)
+    return;
+  for (const AxisSplit &split : options.existing(value)) {
+    if (split.kind != AxisSplit::Kind::Sharded)
+      continue;
+    auto &dims = valueCuts[value];
+    dims.resize(type.getRank());
+    insertCut(dims[split.dim], Cut{split.outer, split.size});
+  }
+}
+
+void AxisCandidates::listStates(Value value) {
+  auto type = tensorType(value);
+  SmallVector<AxisSplit, 8> states = {AxisSplit{}, AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1}};
+  if (!type) {
+    valueStates[value] = states;
+    return;
+  }
+  if (std::optional<AxisSplit> fixed = options.fixed ? options.fixed(value) : std::nullopt) {
+    if (!llvm::is_contained(states, *fixed))
+      states.push_back(*fixed);
+    fixedStates[value] = llvm::find(states, *fixed) - states.begin();
+  }
+  if (options.existing)
+    for (const AxisSplit &split : options.existing(value)) {
+      if (!llvm::is_contained(states, split))
+        states.push_back(split);
+      existing[value] |= 1u << (llvm::find(states, split) - states.begin());
     }
-    auto cuts = valueCuts.find(value);
-    if (cuts == valueCuts.end())
-      return;
+  if (auto cuts = valueCuts.find(value); cuts != valueCuts.end())
     for (auto [dim, list] : llvm::enumerate(cuts->second))
       for (Cut cut : list) {
         AxisSplit split{AxisSplit::Kind::Sharded, static_cast<unsigned>(dim), cut.outer, cut.size};
-        if (!llvm::is_contained(states, split) &&
-            (!this->options.allowed || this->options.allowed(value, split)))
+        if (!llvm::is_contained(states, split) && (!options.allowed || options.allowed(value, split)))
           states.push_back(split);
       }
-  };
-  for (BlockArgument argument : program.getArguments())
-    listStates(argument);
-  for (Operation &op : program)
-    for (Value result : op.getResults())
-      listStates(result);
+  valueStates[value] = states;
 }
 
 /// A block that the axis divides evenly may be cut together with all that is
@@ -76,14 +120,6 @@ AxisCandidates::Cut AxisCandidates::canonical(Cut cut, int64_t dimSize) const {
   if (cut.size % options.axisSize == 0)
     cut.size = dimSize / cut.outer;
   return cut;
-}
-
-template <typename List, typename Cut>
-static bool insertCut(List &list, Cut cut) {
-  if (llvm::is_contained(list, cut) || list.size() >= kMaxCuts)
-    return false;
-  list.push_back(cut);
-  return true;
 }
 
 bool AxisCandidates::addFromFactor(Cuts &dimCuts, const FactorRule &rule, const DimFactors &dim,
@@ -177,6 +213,14 @@ std::optional<unsigned> AxisCandidates::fixedState(Value value) const {
   return found == fixedStates.end() ? std::nullopt : std::optional<unsigned>(found->second);
 }
 
+std::optional<unsigned> AxisCandidates::wantedState(Value value) const {
+  std::optional<AxisSplit> wanted = options.wanted ? options.wanted(value) : std::nullopt;
+  if (!wanted)
+    return std::nullopt;
+  unsigned state = stateOf(value, *wanted);
+  return state < states(value).size() ? std::optional<unsigned>(state) : std::nullopt;
+}
+
 unsigned AxisCandidates::stateOf(Value value, const AxisSplit &split) const {
   ArrayRef<AxisSplit> list = states(value);
   return std::distance(list.begin(), llvm::find(list, split));
@@ -227,7 +271,7 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   auto cuts = factorCuts.find(op);
   for (auto [f, factor] : llvm::enumerate(rule.factors)) {
     bool reduction = factor.kind == Factor::Kind::Reduction;
-    if (factor.kind == Factor::Kind::Whole || (reduction && factor.reduction != ReduceKind::Sum))
+    if (factor.kind == Factor::Kind::Whole)
       continue;
     for (Cut cut : cuts->second[f]) {
       AxisStrategy strategy;
@@ -238,13 +282,18 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
         offered &= cutStates(rule, tensor, value, f, cut, strategy.results.emplace_back());
       if (!offered)
         continue;
+      // Other sums than of parts are combined at once: no value waits for them.
+      bool atOnce = reduction && factor.reduction != ReduceKind::Sum;
       if (reduction)
-        strategy.results.assign(op->getNumResults(), 1);
+        strategy.results.assign(op->getNumResults(), atOnce ? 0 : 1);
       // Padding of an uneven cut is work that all but the last device do.
       int64_t shard = (cut.size + options.axisSize - 1) / options.axisSize;
       double waste = static_cast<double>(shard * options.axisSize) / cut.size - 1.0;
       strategy.computeCost = waste * (heavy ? kRepeatedHeavyFlop : kRepeatedElement) * rule.points() *
                              (heavy ? shardable.getFlopsPerPoint() : 1.0) / options.axisSize;
+      if (atOnce)
+        for (Value result : op->getResults())
+          strategy.computeCost += priceOfAllReduce(result, options.axisSize);
       list.push_back(std::move(strategy));
     }
   }

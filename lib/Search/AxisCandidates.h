@@ -8,6 +8,9 @@
 
 namespace weft {
 
+/// Price, in bytes, of starting one collective.
+constexpr double kCollectiveLatency = 1024.0;
+
 /// One way to run an op on the axis: states (indices into the values' candidate
 /// lists) that operands must have and results get, and what it costs.
 struct AxisStrategy {
@@ -25,6 +28,11 @@ public:
   /// The state of a value that a person placed.
   std::optional<unsigned> fixedState(mlir::Value value) const;
   llvm::SmallVector<AxisStrategy, 8> strategies(mlir::Operation *op) const;
+  /// The states, one bit each, in which a value from outside exists; 0: none.
+  uint32_t existingStates(mlir::Value value) const { return existing.lookup(value); }
+  /// The state that readers outside want, if it is one.
+  std::optional<unsigned> wantedState(mlir::Value value) const;
+  bool includes(mlir::Operation *op) const { return !options.include || options.include(op); }
 
 private:
   /// A piece `size` of a dim or factor, after `outer` blocks.
@@ -34,6 +42,8 @@ private:
   };
   using Cuts = llvm::SmallVector<Cut, 4>;
 
+  void listStates(mlir::Value value);
+  void seedCuts(mlir::Value value);
   void closeCuts(mlir::Block &program);
   bool propagateThrough(mlir::Operation *op);
   bool addFromFactor(Cuts &dimCuts, const FactorRule &rule, const DimFactors &dim,
@@ -51,6 +61,7 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Cuts, 4>> valueCuts;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<AxisSplit, 8>> valueStates;
   llvm::DenseMap<mlir::Value, unsigned> fixedStates;
+  llvm::DenseMap<mlir::Value, uint32_t> existing;
 };
 
 } // namespace weft

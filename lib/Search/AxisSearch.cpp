@@ -16,14 +16,14 @@ namespace weft {
 
 namespace {
 
-/// Price, in bytes, of starting one collective.
-constexpr double kCollectiveLatency = 1024.0;
 /// Price, in bytes, of one byte of a weight matrix that every device keeps: a
 /// batch would need this many times more elements than the matrix for splitting
 /// the batch to look better.
 constexpr double kWholeStateByte = 1e4;
 /// The same for a vector: only breaks ties.
 constexpr double kWholeVectorByte = 1e-3;
+/// State 1 of every value is partial.
+constexpr uint32_t kPartialBit = 2;
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 /// For each live value the set of states that exist, one bit a state. A program
@@ -65,6 +65,12 @@ public:
   AxisSearchResult run();
 
 private:
+  bool visits(Operation *op) const {
+    return candidates.includes(op) || op->hasTrait<OpTrait::IsTerminator>();
+  }
+  bool leaves(Value value) const {
+    return !lastUse.contains(value) && !value.use_empty();
+  }
   void findLastUses();
   void advance(Operation *op);
   bool acquire(Value value, uint32_t &available, unsigned state, Entry &entry);
@@ -117,6 +123,10 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
     available = 1u << *fixed;
     return acquire(value, available, state, entry);
   }
+  if (available == 0 && candidates.existingStates(value)) {
+    available = candidates.existingStates(value);
+    return acquire(value, available, state, entry);
+  }
   if (available == 0) {
     if (states[state].kind == AxisSplit::Kind::Partial)
       return false;
@@ -148,7 +158,7 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
 bool Search::finish(Value value, uint32_t &available, Entry &entry) {
   if (available == 0)
     return true;
-  bool onlyPartial = available == 2u;
+  bool onlyPartial = available == kPartialBit;
   Entry gathered = entry;
   if (!acquire(value, available, 0, gathered))
     return isa<BlockArgument>(value);
@@ -161,8 +171,9 @@ bool Search::finish(Value value, uint32_t &available, Entry &entry) {
 
 void Search::findLastUses() {
   for (Operation &op : program)
-    for (Value operand : op.getOperands())
-      lastUse[operand] = &op;
+    if (visits(&op))
+      for (Value operand : op.getOperands())
+        lastUse[operand] = &op;
 }
 
 void Search::advance(Operation *op) {
@@ -221,6 +232,12 @@ void Search::advance(Operation *op) {
       SmallVector<uint32_t, 2> made;
       for (auto [result, state] : llvm::zip(op->getResults(), strategy.results)) {
         uint32_t &mask = made.emplace_back(1u << state);
+        // What only others read, such as a gradient, may stay split, not partial.
+        std::optional<unsigned> wanted = leaves(result) ? candidates.wantedState(result) : std::nullopt;
+        if (wanted)
+          possible &= acquire(result, mask, *wanted, entry);
+        else if (leaves(result) && mask == kPartialBit)
+          possible &= acquire(result, mask, 0, entry);
         if (std::optional<unsigned> fixed = candidates.fixedState(result)) {
           possible &= acquire(result, mask, *fixed, entry);
           mask = 1u << *fixed;
@@ -309,6 +326,8 @@ AxisSearchResult Search::trace() {
   // A value that some op reads partial must rest so; others read it combined.
   DenseSet<Value> readPartial;
   auto rest = [&](Value value, const AxisSplit &split) {
+    if (candidates.existingStates(value))
+      return;
     if (split.kind == AxisSplit::Kind::Partial)
       readPartial.insert(value);
     auto [position, isNew] = result.splits.try_emplace(value, split);
@@ -328,7 +347,15 @@ AxisSearchResult Search::trace() {
   }
   for (Value value : readPartial)
     result.splits[value] = AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1};
-  // What only the end of the program consumes must not rest partial.
+  // What only the end of the program, or others, consume must not rest partial.
+  for (auto &[value, split] : result.splits) {
+    if (!leaves(value))
+      continue;
+    if (std::optional<unsigned> wanted = candidates.wantedState(value))
+      split = candidates.states(value)[*wanted];
+    else if (split.kind == AxisSplit::Kind::Partial)
+      split = AxisSplit{};
+  }
   for (Value operand : program.getTerminator()->getOperands())
     if (auto found = result.splits.find(operand);
         found != result.splits.end() && found->second.kind == AxisSplit::Kind::Partial &&
@@ -342,7 +369,8 @@ AxisSearchResult Search::run() {
   frontiers.emplace_back();
   current.emplace_back();
   for (Operation &op : program)
-    advance(&op);
+    if (visits(&op))
+      advance(&op);
   return trace();
 }
 

@@ -22,6 +22,8 @@ StringRef stringifyStepKind(StepKind kind) {
     return "all_to_all";
   case StepKind::Mask:
     return "mask";
+  case StepKind::Partialize:
+    return "partialize";
   }
   llvm_unreachable("unknown step kind");
 }
@@ -49,7 +51,7 @@ static bool fail(std::string *why, const Twine &text) {
 bool mayClaimPadding(const Mesh &mesh, StepKind kind, const Placement &from, ReduceKind wanted) {
   if (kind == StepKind::Mask || !hasPadding(mesh, from))
     return true;
-  if (from.padding != wanted)
+  if (from.padding != wanted || kind == StepKind::Partialize)
     return false;
   // Neutral elements combine to the neutral element of their own kind only.
   return (kind != StepKind::AllReduce && kind != StepKind::ReduceScatter) ||
@@ -57,7 +59,7 @@ bool mayClaimPadding(const Mesh &mesh, StepKind kind, const Placement &from, Red
 }
 
 bool isPossible(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes) {
-  if (!mesh.anyTemporal(axes))
+  if (!mesh.anyTemporal(axes) || kind == StepKind::Partialize)
     return true;
   return mesh.allTemporal(axes) && (kind == StepKind::Slice || kind == StepKind::AllReduce);
 }
@@ -96,7 +98,7 @@ bool checkStep(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, int dim, 
     return fail(why, "input and result differ in tensor rank");
   if (!from.localIndices.empty() || !to.localIndices.empty())
     return fail(why, "local indices cannot change their placement");
-  bool hasDim = kind != StepKind::AllReduce && kind != StepKind::Mask;
+  bool hasDim = kind != StepKind::AllReduce && kind != StepKind::Mask && kind != StepKind::Partialize;
   int tensorRank = from.dims.size();
   if (hasDim && (dim < 0 || dim >= tensorRank))
     return fail(why, "dim " + Twine(dim) + " is not below the tensor rank " + Twine(tensorRank));
@@ -135,6 +137,12 @@ bool checkStep(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, int dim, 
     if (!gatherDim(mesh, a, otherDim, axes, why) || !gatherDim(mesh, b, dim, axes, why))
       return false;
     break;
+  case StepKind::Partialize: {
+    std::string text;
+    if (!removePartial(mesh, b, axes, &text))
+      return fail(why, "the result is not partial on all axes of the step");
+    break;
+  }
   case StepKind::Mask:
     if (!to.padding)
       return fail(why, "the result must have padding and name what it holds");
@@ -177,7 +185,9 @@ CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> 
   geometry.padding = to.padding;
   if (kind == StepKind::AllReduce || kind == StepKind::ReduceScatter)
     geometry.reduction = from.partial.front().kind;
-  if (kind == StepKind::AllReduce || kind == StepKind::Mask) {
+  if (kind == StepKind::Partialize)
+    geometry.reduction = to.partial.front().kind;
+  if (kind == StepKind::AllReduce || kind == StepKind::Mask || kind == StepKind::Partialize) {
     for (int64_t size : localShape(mesh, from))
       geometry.extent *= size;
     geometry.shard = geometry.extent;
@@ -232,6 +242,7 @@ double bytesMoved(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, const 
     return share * bytes(from);
   case StepKind::Slice:
   case StepKind::Mask:
+  case StepKind::Partialize:
     return 0;
   }
   llvm_unreachable("unknown step kind");

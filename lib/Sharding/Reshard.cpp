@@ -14,7 +14,7 @@ namespace weft {
 double CommunicationCost::of(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes,
                              const Placement &from, double bytes) const {
   // Local copies are not free, but any collective costs more.
-  if (kind == StepKind::Slice || kind == StepKind::Mask)
+  if (kind == StepKind::Slice || kind == StepKind::Mask || kind == StepKind::Partialize)
     return 1;
   // Accumulating is local work too, on the whole value.
   if (mesh.anyTemporal(axes))
@@ -183,11 +183,26 @@ private:
         }
       }
     }
+    expandPartial(index, placement, used);
     if (to.padding && placement.padding != to.padding && hasPadding(mesh, placement)) {
       Placement masked = placement;
       masked.padding = to.padding;
       tryStep(index, StepKind::Mask, {}, -1, -1, masked);
     }
+  }
+
+  /// All axes at once on which the target waits for a sum and this does not.
+  void expandPartial(int index, const Placement &placement, const AxisList &used) {
+    Placement waiting = placement;
+    AxisList axes;
+    for (const PartialAxis &entry : to.partial)
+      if (!llvm::is_contained(used, entry.axis)) {
+        waiting.partial.push_back(entry);
+        axes.push_back(entry.axis);
+      }
+    if (axes.empty() || waiting.partial.front().kind != waiting.partial.back().kind)
+      return;
+    tryStep(index, StepKind::Partialize, axes, -1, -1, canonicalize(mesh, std::move(waiting)));
   }
 
   /// All non-empty subsets of the pending axes; meshes have few axes.
@@ -247,9 +262,6 @@ std::unique_ptr<ReshardPlan> ReshardPlanner::search(const Placement &from, const
     return nullptr;
   if (!from.localIndices.empty())
     return from == to ? std::make_unique<ReshardPlan>() : nullptr;
-  for (const PartialAxis &entry : to.partial)
-    if (!llvm::is_contained(from.partial, entry))
-      return nullptr;
   if (globalShape(from) != globalShape(to))
     return nullptr;
   return Search(mesh_, cost_, from, to, elementBytes).run();

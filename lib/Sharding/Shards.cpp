@@ -344,6 +344,13 @@ Shards runStep(const Mesh &mesh, const CollectiveGeometry &geometry, ArrayRef<in
   for (const HostTensor &local : input)
     result.push_back(emptyTensor(resultShape, local.elementType));
   for (const SmallVector<int64_t> &group : groupsOver(mesh, g.axes)) {
+    if (g.kind == StepKind::Partialize) {
+      for (int64_t rank : group)
+        for (int64_t i = 0, end = result[rank].size(); i < end; ++i)
+          result[rank].set(i, rank == group.front() ? input[rank].at(i)
+                                                    : neutralElement(*g.reduction, input[0].elementType));
+      continue;
+    }
     if (g.kind != StepKind::AllReduce) {
       moveBlocks(mesh, g, group, input, result);
       continue;

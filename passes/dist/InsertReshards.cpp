@@ -49,6 +49,7 @@ public:
       function.removeArgAttr(i, kUsedAttr);
     }
     function->removeAttr(kOrderAttr);
+    function->removeAttr(kSearchedAttr);
     updateFunctionType(function);
     return success();
   }
@@ -129,9 +130,7 @@ private:
     if (!fixed)
       return chooseAssignment(planner, query);
     AssignmentQuery settled = query;
-    SmallVector<Placement> operands;
-    for (Attribute entry : fixed)
-      operands.push_back(cast<PlacementAttr>(entry).getValue());
+    SmallVector<Placement> operands = settledOperands(query, fixed);
     settled.operands = operands;
     return assignmentFromOperands(planner, settled, &why);
   }
@@ -157,7 +156,8 @@ private:
     SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
     auto shardable = dyn_cast<ShardableOpInterface>(op);
     AssignmentQuery query{&rule,  partialRules, operands, operandBytes,
-                          wishes, resultBytes,  shardable ? shardable.getFlopsPerPoint() : 0};
+                          wishes, resultBytes,  shardable ? shardable.getFlopsPerPoint() : 0,
+                          op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
     std::string why;
     std::optional<Assignment> chosen = assign(op, query, why);
     if (!chosen)
@@ -189,7 +189,8 @@ private:
                                << "\", but is computed as "
                                << toString(mesh.getValue(), computed);
     result.setType(placedType(cast<RankedTensorType>(result.getType()), mesh, computed));
-    if (wanted == computed || mayStayPartial(op, result, computed, wanted))
+    letStayPartial(op, result, computed, wanted);
+    if (wanted == computed)
       return success();
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : result.getUses())
@@ -202,18 +203,57 @@ private:
     return success();
   }
 
-  /// True if a sum that is still due can as well be done later: when the one
-  /// reader adds up parts, the sums of several values become one. A gradient is
-  /// whole before the optimizer reads it.
-  bool mayStayPartial(Operation *op, OpResult result, const Placement &computed,
-                      const Placement &wanted) {
-    if (computed.dims != wanted.dims || !result.hasOneUse())
+  /// A sum that is still due can as well be done later: when the one reader adds
+  /// up parts, the sums of several values become one. A gradient is whole before
+  /// the optimizer reads it, and what a search decided stands.
+  void letStayPartial(Operation *op, OpResult result, const Placement &computed, Placement &wanted) {
+    if (computed.dims != wanted.dims || computed.partial.empty() ||
+        !readerAddsUp(op, result, computed.partial.front().kind))
+      return;
+    bool settled = (*result.user_begin())->hasAttr(kOperandsAttr);
+    for (const PartialAxis &entry : computed.partial)
+      if (!llvm::is_contained(wanted.partial, entry) && !(settled && isSearched(entry.axis)))
+        wanted.partial.push_back(entry);
+    wanted = canonicalize(mesh.getValue(), std::move(wanted));
+  }
+
+  bool isSearched(AxisId axis) {
+    auto searched = function->getAttrOfType<ArrayAttr>(kSearchedAttr);
+    return searched && llvm::any_of(searched.getAsRange<StringAttr>(), [&](StringAttr name) {
+      return name.getValue() == mesh.getValue().axes[axis].name;
+    });
+  }
+
+  /// Operands as settled, and still partial on axes that the search did not look at,
+  /// where the op can add up parts.
+  SmallVector<Placement> settledOperands(const AssignmentQuery &query, ArrayAttr fixed) {
+    SmallVector<Placement> operands;
+    for (Attribute entry : fixed)
+      operands.push_back(cast<PlacementAttr>(entry).getValue());
+    for (auto [id, axis] : llvm::enumerate(mesh.getValue().axes)) {
+      if (isSearched(id))
+        continue;
+      SmallVector<Placement> partial = operands;
+      for (auto [operand, found] : llvm::zip_equal(partial, query.operands))
+        for (const PartialAxis &entry : found.partial)
+          if (entry.axis == int(id) && !llvm::is_contained(operand.usedAxes(), entry.axis)) {
+            operand.partial.push_back(entry);
+            operand = canonicalize(mesh.getValue(), std::move(operand));
+          }
+      if (shardingFromOperands(mesh.getValue(), *query.rule, query.partialRules, partial))
+        operands = std::move(partial);
+    }
+    return operands;
+  }
+
+  static bool readerAddsUp(Operation *op, OpResult result, ReduceKind kind) {
+    if (!result.hasOneUse())
       return false;
     OpOperand &use = *result.use_begin();
     Operation *user = use.getOwner();
-    if (user->hasAttr(kOperandsAttr) || roleOf(user) != roleOf(op))
+    if (user->hasTrait<OpTrait::IsTerminator>() || roleOf(user) != roleOf(op))
       return false;
-    return llvm::any_of(partialRulesOf(user, computed.partial.front().kind),
+    return llvm::any_of(partialRulesOf(user, kind),
                         [&](const PartialRule &rule) {
                           return llvm::is_contained(rule, use.getOperandNumber());
                         });

@@ -42,7 +42,8 @@ public:
   }
 
   /// Lets partial operands through where the op commutes with the reduction.
-  void adoptPartial(OpSharding &sharding) {
+  /// Others may join them, made partial for this.
+  void adoptPartial(OpSharding &sharding, bool join) {
     for (auto [index, placement] : llvm::enumerate(query.operands))
       for (const PartialAxis &axis : placement.partial) {
         OpSharding::PartialOperands entry{axis, {}};
@@ -52,10 +53,27 @@ public:
         // Each axis once, when its first operand is met.
         if (entry.operands.front() != index)
           continue;
+        if (join)
+          entry.operands = withJoining(entry);
         sharding.partial.push_back(entry);
         if (!isLegal(mesh, rule, query.partialRules, sharding))
           sharding.partial.pop_back();
       }
+  }
+
+  /// The operands of `entry` and those that the op wants partial beside them, as
+  /// far as the axis does not split them.
+  PartialRule withJoining(const OpSharding::PartialOperands &entry) {
+    for (PartialRule allowed : query.partialRules(entry.axis.kind)) {
+      llvm::sort(allowed);
+      if (llvm::all_of(entry.operands, [&](unsigned o) { return llvm::is_contained(allowed, o); }) &&
+          llvm::all_of(allowed, [&](unsigned o) {
+            return llvm::is_contained(entry.operands, o) ||
+                   !llvm::is_contained(query.operands[o].usedAxes(), entry.axis.axis);
+          }))
+        return allowed;
+    }
+    return entry.operands;
   }
 
   void consider(const OpSharding &sharding) {
@@ -74,7 +92,8 @@ public:
       result.cost += planner.cost(from, to, bytes);
     for (auto [from, wish, bytes] :
          llvm::zip_equal(result.placements.results, query.wishes, query.resultBytes))
-      result.cost += planner.cost(from, wish ? *wish : reduced(from), bytes);
+      if (!query.mayStayPartial || (wish && wish->dims != from.dims))
+        result.cost += planner.cost(from, wish ? *wish : reduced(from), bytes);
     result.cost += localPoints(mesh, rule, sharding) * query.flopsPerPoint / kFlopsPerByte;
     return result;
   }
@@ -104,12 +123,16 @@ public:
     for (const auto &order : orders) {
       OpSharding sharding = OpSharding::replicated(rule);
       OpSharding through = sharding;
-      adoptPartial(through);
+      adoptPartial(through, /*join=*/false);
+      OpSharding joined = sharding;
+      adoptPartial(joined, /*join=*/true);
       for (auto [tensor, placement] : order) {
         adopt(sharding, *tensor, *placement);
         adopt(through, *tensor, *placement);
+        adopt(joined, *tensor, *placement);
         // A prefix of the order is a candidate too: the others then follow.
         consider(through);
+        consider(joined);
         consider(sharding);
       }
     }

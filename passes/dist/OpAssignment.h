@@ -17,6 +17,8 @@ struct AssignmentQuery {
   llvm::ArrayRef<std::optional<Placement>> wishes;
   llvm::ArrayRef<double> resultBytes;
   double flopsPerPoint;
+  /// Whether the one reader of the results could do a reduction as well.
+  bool mayStayPartial = false;
 };
 
 /// The answer: a legal split and the placements that follow.

@@ -137,6 +137,7 @@ private:
       kind = CollectiveKind::AllToAll;
       break;
     case StepKind::Mask:
+    case StepKind::Partialize:
       op->emitError("a mask is a kernel; run rt-materialize-device-bodies before");
       return nullptr;
     }

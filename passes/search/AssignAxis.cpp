@@ -9,6 +9,7 @@
 #include "weft/Sharding/Projection.h"
 
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace weft {
 #define GEN_PASS_DEF_ASSIGNAXIS
@@ -19,6 +20,59 @@ using namespace mlir;
 using namespace weft;
 
 namespace {
+
+/// The parts of a training step: the optimizer follows gradients and slots
+/// (dist-place-state). What only gradients read belongs to them.
+enum class Role { Forward, Gradient, Optimizer };
+
+DenseMap<Operation *, Role> rolesOf(func::FuncOp function) {
+  DenseMap<Operation *, Role> roles;
+  for (Operation &op : llvm::reverse(function.front())) {
+    auto role = op.getAttrOfType<StringAttr>(nn::kRoleAttr);
+    bool feedsGradients = !op.use_empty() && llvm::all_of(op.getUsers(), [&](Operation *user) {
+      return roles.lookup(user) == Role::Gradient;
+    });
+    if (role)
+      roles[&op] = role.getValue() == nn::kRoleOptimizer ? Role::Optimizer : Role::Gradient;
+    else
+      roles[&op] = feedsGradients ? Role::Gradient : Role::Forward;
+  }
+  return roles;
+}
+
+/// The parameter that each gradient is of: the state whose new value the
+/// optimizer makes of it, element by element.
+DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
+                                                     const DenseMap<Operation *, Role> &roles) {
+  llvm::StringMap<BlockArgument> states;
+  for (BlockArgument argument : function.getArguments())
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr);
+        name && !function.getArgAttr(argument.getArgNumber(), nn::kOfAttr))
+      states[name.getValue()] = argument;
+  // From the new value backward over values of its shape.
+  DenseMap<Value, BlockArgument> found;
+  for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
+    auto name = function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), nn::kUpdatesAttr);
+    auto state = name ? states.find(name.getValue()) : states.end();
+    auto type = dyn_cast<RankedTensorType>(result.get().getType());
+    if (state == states.end() || !type || type.getRank() == 0)
+      continue;
+    SmallVector<Value> open = {result.get()};
+    DenseSet<Value> seen;
+    while (!open.empty()) {
+      Value value = open.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      auto shaped = dyn_cast<RankedTensorType>(value.getType());
+      if (!op || !shaped || shaped.getShape() != type.getShape() || !seen.insert(value).second)
+        continue;
+      if (roles.lookup(op) == Role::Optimizer)
+        llvm::append_range(open, op->getOperands());
+      else if (roles.lookup(op) == Role::Gradient)
+        found[value] = state->second;
+    }
+  }
+  return found;
+}
 
 /// The placement without `axis`.
 Placement withoutAxis(const Mesh &mesh, Placement placement, AxisId axis) {
@@ -80,6 +134,8 @@ Placements::Placements(func::FuncOp function, dist::MeshAttr mesh, AxisId axis) 
     unsigned number = argument.getArgNumber();
     if (auto attr = function.getArgAttrOfType<dist::PlacementAttr>(number, dist::kPlacementAttr))
       known[argument] = attr.getValue();
+    if (auto used = function.getArgAttrOfType<dist::PlacementAttr>(number, dist::kUsedAttr))
+      known[argument] = used.getValue();
     if (function.getArgAttr(number, dist::kClosedAttr))
       closed.insert(argument);
   }
@@ -109,10 +165,13 @@ void Placements::write(func::FuncOp function) const {
   MLIRContext *context = function.getContext();
   for (BlockArgument argument : function.getArguments())
     if (!isClosed(argument) && isa<RankedTensorType>(argument.getType()))
-      function.setArgAttr(argument.getArgNumber(), dist::kPlacementAttr,
+      function.setArgAttr(argument.getArgNumber(),
+                          function.getArgAttr(argument.getArgNumber(), dist::kUsedAttr)
+                              ? dist::kUsedAttr : dist::kPlacementAttr,
                           dist::PlacementAttr::get(context, mesh, of(argument)));
   for (Operation &op : function.front()) {
-    if (op.getNumResults() == 0 || op.hasAttr(dist::kClosedAttr))
+    if (op.getNumResults() == 0 || op.hasAttr(dist::kClosedAttr) ||
+        llvm::none_of(op.getResults(), [&](Value result) { return known.contains(result); }))
       continue;
     SmallVector<Attribute> list;
     for (Value result : op.getResults())
@@ -154,7 +213,9 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     dist::MeshAttr mesh = dist::getMesh(function);
-    if (!mesh || function.isExternal())
+    auto order = function->getAttrOfType<StringAttr>(dist::kOrderAttr);
+    if (!mesh || function.isExternal() ||
+        (programs != "all" && programs != (order ? order.getValue() : StringRef("lead"))))
       return;
     for (AxisId id : mesh.getValue().resolve(axis))
       if (mesh.getValue().size(id) > 1)
@@ -173,10 +234,55 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
     options.fixed = [&](Value value) { return placements.fixedSplit(value, id); };
     options.isState = [&](Value value) {
       auto argument = dyn_cast<BlockArgument>(value);
-      return argument && function.getArgAttr(argument.getArgNumber(), nn::kSourceAttr);
+      return argument && (function.getArgAttr(argument.getArgNumber(), nn::kSourceAttr) ||
+                          function.getArgAttr(argument.getArgNumber(), nn::kInitialAttr));
     };
+    DenseMap<Operation *, Role> roles = rolesOf(function);
+    options.include = [&](Operation *op) { return roles.lookup(op) == Role::Forward; };
     AxisSearchResult result = searchAxis(function.front(), options);
+    write(function, meshAttr, id, placements, result);
+    report(function, mesh, id, "", result);
+    markSearched(function, mesh.axes[id].name);
+    if (llvm::none_of(roles, [](auto &entry) { return entry.second == Role::Gradient; }))
+      return;
+    // Gradients meet activations and weights as the forward ops have left them.
+    options.include = [&](Operation *op) { return roles.lookup(op) == Role::Gradient; };
+    DenseMap<Value, BlockArgument> parameters = parametersOfGradients(function, roles);
+    options.wanted = [&](Value value) -> std::optional<AxisSplit> {
+      auto parameter = parameters.find(value);
+      if (parameter == parameters.end())
+        return std::nullopt;
+      if (std::optional<AxisSplit> fixed = placements.fixedSplit(parameter->second, id))
+        return fixed;
+      return result.splits.lookup(parameter->second);
+    };
+    DenseMap<Value, SmallVector<AxisSplit, 2>> existing;
+    for (Operation &op : function.front())
+      if (auto uses = result.uses.find(&op); uses != result.uses.end())
+        for (auto [operand, split] : llvm::zip(op.getOperands(), uses->second))
+          if (!llvm::is_contained(existing[operand], split))
+            existing[operand].push_back(split);
+    for (auto &[value, split] : result.splits)
+      if (!llvm::is_contained(existing[value], split))
+        existing[value].push_back(split);
+    options.existing = [&](Value value) { return existing.lookup(value); };
+    AxisSearchResult gradients = searchAxis(function.front(), options);
+    write(function, meshAttr, id, placements, gradients);
+    report(function, mesh, id, " for gradients", gradients);
+  }
 
+  /// Sums over axes that were not searched end where dist-insert-reshards decides.
+  static void markSearched(func::FuncOp function, StringRef axis) {
+    SmallVector<Attribute> names;
+    if (auto searched = function->getAttrOfType<ArrayAttr>(dist::kSearchedAttr))
+      llvm::append_range(names, searched);
+    names.push_back(StringAttr::get(function.getContext(), axis));
+    function->setAttr(dist::kSearchedAttr, ArrayAttr::get(function.getContext(), names));
+  }
+
+  void write(func::FuncOp function, dist::MeshAttr meshAttr, AxisId id, Placements &placements,
+             const AxisSearchResult &result) {
+    const Mesh &mesh = meshAttr.getValue();
     auto placed = [&](Value value, const AxisSplit &split) {
       Placement placement = withoutAxis(mesh, placements.of(value), id);
       return addSplit(mesh, placement, id, split).value_or(placement);
@@ -188,8 +294,6 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
       if (!placements.isClosed(value))
         placements.set(value, placed(value, split));
     placements.write(function);
-
-    report(function, mesh, id, result);
   }
 
   /// Says on the op how it reads its operands, unless the other axes' splits,
@@ -211,11 +315,12 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
       op.setAttr(dist::kOperandsAttr, ArrayAttr::get(&getContext(), attributes));
   }
 
-  void report(func::FuncOp function, const Mesh &mesh, AxisId id, const AxisSearchResult &result) {
+  void report(func::FuncOp function, const Mesh &mesh, AxisId id, StringRef part,
+              const AxisSearchResult &result) {
     remark::analysis(function.getLoc(), remark::RemarkOpts::name("axis").category("dist-assign-axis"))
         << "axis \"" << mesh.axes[id].name << "\": " << remark::metric("collectives", result.numCollectives)
         << " collectives move " << remark::metric("bytes", static_cast<int64_t>(result.bytesMoved))
-        << " bytes a device and run"
+        << " bytes a device and run" << part
         << (result.numStatesPruned ? " (search cut short: may not be the least)" : "");
   }
 };

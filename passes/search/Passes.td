@@ -21,11 +21,18 @@ def AssignAxis : Pass<"dist-assign-axis", "::mlir::func::FuncOp"> {
     vocabulary-parallel output layer are what comes out. Ops without
     ShardableOpInterface read and make whole values.
 
+    A training step is searched in two parts: the forward ops, then, with these settled, the ops of
+    gradients; those of the optimizer are left to `dist-place-state`. Searching all at once keeps every activation's
+    alternatives alive until its gradient is met, which no beam holds; and it finds nothing else, because a
+    gradient moves the bytes of its activation backward.
+
     A remark (category `dist-assign-axis`) gives the collectives and bytes of one run.
   }];
   let options = [
     Option<"axis", "axis", "std::string", /*default=*/"\"tp\"",
       "the mesh axis to use; an axis of size 1 or none of that name: nothing to do">,
+    Option<"programs", "programs", "std::string", /*default=*/"\"all\"",
+      "all, or only those whose dist.order is lead (or none) or follow">,
     Option<"sequenceParallel", "sequence-parallel", "bool", /*default=*/"false",
       "also split what cheap ops compute between matrix products (norms, residuals), "
       "at the same bytes in twice the collectives; saves activation memory">,

@@ -40,6 +40,7 @@ inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
 inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
 inline constexpr llvm::StringLiteral kUsedAttr = "dist.used";
+inline constexpr llvm::StringLiteral kSearchedAttr = "dist.searched";
 inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
 /// Why a reshard must not be merged with another: the value exists in this
 /// form only for a while (parameters gathered for the forward or backward ops,

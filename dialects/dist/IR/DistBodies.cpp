@@ -111,6 +111,16 @@ static Value mapElements(OpBuilder &builder, Location loc, Value input,
       .getResult(0);
 }
 
+static Value constantScalar(OpBuilder &builder, Location loc, Type type, Scalar value) {
+  TypedAttr attr;
+  if (isa<FloatType>(type))
+    attr = builder.getFloatAttr(type, value.real);
+  else
+    attr = builder.getIntegerAttr(type, APInt(type.getIntOrFloatBitWidth(), value.integer,
+                                              /*isSigned=*/true, /*implicitTrunc=*/true));
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
 static void addAxes(AxisList &axes, ArrayRef<Part> dim) {
   for (const Part &part : dim)
     llvm::append_range(axes, part.axes);
@@ -143,13 +153,7 @@ SmallVector<Value> MaskOp::buildDeviceBody(OpBuilder &builder, Location loc, Val
       Value local = linalg::IndexOp::create(inner, loc, index);
       valid = positions.both(valid, positions.isElement(dim, local));
     }
-    TypedAttr attr = isa<FloatType>(elementType)
-                         ? TypedAttr(inner.getFloatAttr(elementType, neutral.real))
-                         : TypedAttr(inner.getIntegerAttr(
-                               elementType, APInt(elementType.getIntOrFloatBitWidth(),
-                                                  neutral.integer, /*isSigned=*/true,
-                                                  /*implicitTrunc=*/true)));
-    Value fill = arith::ConstantOp::create(inner, loc, attr);
+    Value fill = constantScalar(inner, loc, elementType, neutral);
     return arith::SelectOp::create(inner, loc, valid, values[0], fill).getResult();
   })};
 }
@@ -168,6 +172,34 @@ HostTensor MaskOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &o
       rest /= result.shape[d];
     }
   }
+  return result;
+}
+
+AxisList PartializeOp::getCoordinateAxes() { return getStepAxes(); }
+
+SmallVector<Value> PartializeOp::buildDeviceBody(OpBuilder &builder, Location loc,
+                                                 ValueRange operands, ValueRange coordinates) {
+  ReduceKind kind = getLocal(getResult().getType()).getValue().partial.front().kind;
+  Scalar neutral = neutralElement(kind, getElementTypeOrSelf(getResult().getType()));
+  Type elementType = getElementTypeOrSelf(operands[0].getType());
+  return {mapElements(builder, loc, operands[0], [&](OpBuilder &inner, ValueRange values) {
+    Value zero = arith::ConstantIndexOp::create(inner, loc, 0), first;
+    for (Value coordinate : coordinates) {
+      Value is = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, coordinate, zero);
+      first = first ? arith::AndIOp::create(inner, loc, first, is).getResult() : is;
+    }
+    Value fill = constantScalar(inner, loc, elementType, neutral);
+    return arith::SelectOp::create(inner, loc, first, values[0], fill).getResult();
+  })};
+}
+
+HostTensor PartializeOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &operand) {
+  if (llvm::all_of(getStepAxes(), [&](AxisId axis) { return coordinates[axis] == 0; }))
+    return operand;
+  ReduceKind kind = getLocal(getResult().getType()).getValue().partial.front().kind;
+  HostTensor result = operand;
+  for (int64_t i = 0, end = result.size(); i < end; ++i)
+    result.set(i, neutralElement(kind, getElementTypeOrSelf(getResult().getType())));
   return result;
 }
 

@@ -65,7 +65,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
     return success();
   }
-  if (name == kClosedAttr || name == kReasonAttr || name == kPhaseAttr || name == kOrderAttr)
+  if (name == kClosedAttr || name == kReasonAttr || name == kPhaseAttr || name == kOrderAttr ||
+      name == kSearchedAttr)
     return success();
   if (name != kPlacementsAttr && name != kOperandsAttr)
     return op->emitError() << "unknown attribute '" << name << "'";

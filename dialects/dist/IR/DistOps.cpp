@@ -96,6 +96,10 @@ WEFT_DIST_AXES(AllToAllOp)
 int AllToAllOp::getStepDim() { return getSplitDim(); }
 int AllToAllOp::getStepOtherDim() { return getGatherDim(); }
 
+WEFT_DIST_STEP(PartializeOp, Partialize)
+WEFT_DIST_AXES(PartializeOp)
+int PartializeOp::getStepDim() { return -1; }
+
 WEFT_DIST_STEP(MaskOp, Mask)
 AxisList MaskOp::getStepAxes() { return {}; }
 int MaskOp::getStepDim() { return -1; }
@@ -112,11 +116,6 @@ LogicalResult ReshardOp::verify() {
   PlacementAttr a = getPlacement(from), b = getPlacement(to);
   if (!a || !b || a.getMesh() != b.getMesh())
     return emitOpError() << "operand and result must have a #dist.placement on one mesh";
-  for (const PartialAxis &axis : b.getValue().partial)
-    if (!llvm::is_contained(a.getValue().partial, axis))
-      return emitOpError() << "result is partial on axis \""
-                           << a.getMesh().getValue().axes[axis.axis].name
-                           << "\", which the operand is not";
   return success();
 }
 
@@ -217,6 +216,8 @@ Value weft::dist::createStep(OpBuilder &builder, Location loc, Value input, Mesh
     return ReduceScatterOp::create(builder, loc, type, input, axisNames, dim, accumulate);
   case StepKind::AllToAll:
     return AllToAllOp::create(builder, loc, type, input, axisNames, otherDim, dim);
+  case StepKind::Partialize:
+    return PartializeOp::create(builder, loc, type, input, axisNames);
   case StepKind::Mask:
     return MaskOp::create(builder, loc, type, input);
   }

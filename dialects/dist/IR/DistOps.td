@@ -21,7 +21,6 @@ def Dist_ReshardOp : Dist_Op<"reshard"> {
 
     Constraints, in the order the verifier reports them:
     - Shape and element type are equal; both types have a `#dist.placement` on one mesh.
-    - The result is partial at most where the operand is.
 
     Example: `%1 = dist.reshard %0 : tensor<8x4xf32, #dist.placement<#mesh, [8, 4], partial = sum["tp"]>>
         -> tensor<8x4xf32, #dist.placement<#mesh, [8{"tp"}, 4]>>`
@@ -131,6 +130,18 @@ def Dist_MaskOp : Dist_StepOp<"mask", [], [DeclareOpInterfaceMethods<DeviceBodyO
   }]>.value;
   let arguments = (ins AnyRankedTensor:$input);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Dist_PartializeOp : Dist_StepOp<"partialize", [], [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
+  let summary = "let a value that all devices hold join a reduction that is still due";
+  let description = Dist_StepText<[{
+    The device that is first along `axes` keeps the value, the others hold neutral elements of the
+    result's partial kind, so that a later reduction counts it once. No communication. Shape: unchanged.
+  }], "- The result is partial on each of `axes`, the operand does not use them.", [{
+    `%1 = dist.partialize %0 ["tp"] : tensor<f32, #dist.local<#mesh, []>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes);
+  let assemblyFormat = "$input $axes attr-dict `:` type($input) `->` type($result)";
 }
 
 def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {

@@ -45,6 +45,18 @@ struct AxisSearchOptions {
   /// Whether a program argument is state (weights), which the axis is there to
   /// split. Absent: none is.
   std::function<bool(mlir::Value)> isState;
+  /// The ops to split; values cross their border as they are found there.
+  /// Absent: all. A training step is searched in two parts, forward and then
+  /// gradients, because all activations are alive in between and their splits
+  /// would multiply.
+  std::function<bool(mlir::Operation *)> include;
+  /// In which splits a value from outside of `include` exists already, such as an
+  /// activation that gradients read. Absent, or none: free to choose.
+  std::function<llvm::SmallVector<AxisSplit, 2>(mlir::Value)> existing;
+  /// The split that the readers outside of `include` want of a value, as the
+  /// optimizer wants gradients split like the parameter; getting there is priced.
+  /// Absent, or nothing: any.
+  std::function<std::optional<AxisSplit>(mlir::Value)> wanted;
   /// Frontier states kept after each op. The search is exact as long as fewer
   /// are alive, which holds for chains of blocks.
   unsigned beam = 256;

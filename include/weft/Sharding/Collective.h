@@ -22,6 +22,10 @@ enum class StepKind {
   AllToAll,
   /// Sets the padding to a neutral element. No communication.
   Mask,
+  /// Makes a value partial on `axes`: the first device keeps it, the others hold
+  /// neutral elements. No communication. So a value that all devices hold can join
+  /// a sum that is still due, and both need one reduction.
+  Partialize,
 };
 llvm::StringRef stringifyStepKind(StepKind kind);
 

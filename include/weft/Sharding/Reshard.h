@@ -51,8 +51,8 @@ public:
 
   const Mesh &mesh() const { return mesh_; }
 
-  /// The plan, or null if there is none: no step makes a value partial, and
-  /// local indices stay where they are. Both placements are canonical and of
+  /// The plan, or null if there is none: local indices stay where they are, and
+  /// nothing is gathered over time. Both placements are canonical and of
   /// one shape. The result lives as long as the planner.
   const ReshardPlan *plan(const Placement &from, const Placement &to, double elementBytes);
 

@@ -27,9 +27,10 @@ def StepOpInterface : OpInterface<"StepOpInterface"> {
       The command in the runtime's words: contiguous [outer, extent, inner], what is
       combined how, and what fills new padding.
     }], "::weft::CollectiveGeometry", "getGeometry">,
-    InterfaceMethod<"True if devices talk to each other (all but slice and mask).", "bool", "isCommunication",
+    InterfaceMethod<"True if devices talk to each other (all but slice, mask and partialize).", "bool", "isCommunication",
       (ins), [{}], [{
-        return $_op.getStepKind() != ::weft::StepKind::Slice && $_op.getStepKind() != ::weft::StepKind::Mask;
+        return $_op.getStepKind() != ::weft::StepKind::Slice && $_op.getStepKind() != ::weft::StepKind::Mask &&
+               $_op.getStepKind() != ::weft::StepKind::Partialize;
       }]>,
   ];
 }
