@@ -38,11 +38,21 @@ struct Line {
   bool isStep = false;
 };
 
+/// How often an op runs: once, or in each microbatch.
+int64_t timesRun(Operation *op) {
+  auto loop = op->getParentOfType<dist::RepeatOp>();
+  if (!loop)
+    return 1;
+  const Mesh &mesh = dist::getMesh(op).getValue();
+  return mesh.groupSize(mesh.resolve(loop.getAxis()));
+}
+
 std::vector<Line> collect(func::FuncOp function) {
   std::vector<Line> lines;
-  for (Operation &op : function.getBody().front().without_terminator()) {
-    if (op.getNumResults() == 0 || op.hasTrait<OpTrait::ConstantLike>())
-      continue;
+  function.getBody().walk<WalkOrder::PreOrder>([&](Operation *visited) {
+    Operation &op = *visited;
+    if (op.getNumResults() == 0 || op.hasTrait<OpTrait::ConstantLike>() || isa<dist::RepeatOp>(op))
+      return;
     Line line;
     line.node = describeLocation(op.getLoc()).node.str();
     line.op = op.getName().getStringRef().str();
@@ -54,13 +64,13 @@ std::vector<Line> collect(func::FuncOp function) {
       line.isStep = true;
       Type from = op.getOperand(0).getType(), to = op.getResult(0).getType();
       if (step.isCommunication())
-        line.bytes = bytesMoved(step.getStepMesh(), step.getStepKind(), step.getStepAxes(),
+        line.bytes = timesRun(visited) * bytesMoved(step.getStepMesh(), step.getStepKind(), step.getStepAxes(),
                                 dist::getLocal(from).getValue(), dist::getLocal(to).getValue(), elementBytes(from));
       if (line.why.empty())
         line.why = "from " + placementText(from);
     }
     lines.push_back(std::move(line));
-  }
+  });
   return lines;
 }
 

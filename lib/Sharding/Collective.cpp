@@ -224,6 +224,8 @@ CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> 
 
 double bytesMoved(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, const Placement &from,
                   const Placement &to, double elementBytes) {
+  if (mesh.anyTemporal(axes))
+    return 0;
   double members = mesh.groupSize(axes);
   double share = (members - 1) / members;
   auto bytes = [&](const Placement &placement) {

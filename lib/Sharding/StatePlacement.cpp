@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Sharding/StatePlacement.h"
 
+#include "weft/Sharding/Collective.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -32,6 +34,10 @@ Placement splitFurther(const Mesh &mesh, const Placement &used, ArrayRef<AxisId>
       if (part.size < mesh.groupSize(part.axes))
         continue;
       candidate = canonicalize(mesh, std::move(candidate));
+      // Neighbours may have merged so that the axes are no longer minor-most.
+      int cut = findPart(candidate.dims[d], fresh);
+      if (cut < 0 || withoutAxes(mesh, candidate.dims[d], cut, fresh.size()) != dim)
+        continue;
       int64_t elements = localElements(mesh, candidate);
       if (least >= 0 && elements >= least)
         continue;

@@ -6,9 +6,7 @@
 #include "passes/onnx/Passes.h"
 #include "passes/pipelines/ImportToGraph.h"
 #include "passes/rt/Passes.h"
-#include "passes/search/Passes.h"
 #include "passes/step/Passes.h"
-#include "weft/Sharding/Mesh.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -29,16 +27,9 @@ std::optional<Phase> weft::parsePhase(llvm::StringRef name) {
   return std::nullopt;
 }
 
-/// By custom `dp` carries the batch; it is a word of the command line, no pass
-/// knows it.
-static constexpr llvm::StringLiteral kBatchAxis = "dp";
-
-/// Without axes the program is the one device's already.
-static bool isDistributed(const PhaseOptions &options) { return !options.mesh.empty(); }
-
 static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   // Conversion drops what it has no words for.
-  if (isDistributed(options))
+  if (!options.mesh.empty())
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
   pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train}));
   buildRaiseIdioms(pm);
@@ -60,51 +51,6 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   // Outputs that the loss does not need, and scalars that parameters share.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-}
-
-static void buildSharded(OpPassManager &pm, const PhaseOptions &options) {
-  if (!isDistributed(options))
-    return;
-  pm.addPass(dist::createDistAttachMesh({options.mesh}));
-  std::optional<Mesh> mesh = Mesh::parse(options.mesh);
-  dist::DistPlaceOptions place;
-  place.rules = options.place;
-  SmallVector<std::string> weightAxes;
-  if (mesh) {
-    AxisList batch = mesh->resolve(kBatchAxis);
-    if (!batch.empty())
-      place.batchAxes = kBatchAxis.str();
-    for (auto [id, axis] : llvm::enumerate(mesh->axes))
-      if (!llvm::is_contained(batch, int(id)))
-        weightAxes.push_back(axis.name);
-  }
-  // What a person said comes first and is closed.
-  pm.addPass(dist::createDistPlace(place));
-  // The batch spreads before weights are split, so that the search sees what is left.
-  pm.addPass(dist::createDistPropagate());
-  for (const std::string &axis : weightAxes) {
-    AssignAxisOptions assign;
-    assign.axis = axis;
-    assign.sequenceParallel = options.sequenceParallel;
-    pm.addNestedPass<func::FuncOp>(createAssignAxis(assign));
-  }
-  // Reshards turn placements into types, of results that may still be partial.
-  if (options.recordPlacements)
-    pm.addPass(dist::createDistRecordPlacements());
-  pm.addPass(dist::createDistInsertReshards());
-  pm.addPass(dist::createDistVerifySpmd());
-}
-
-void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
-  if (!isDistributed(options))
-    return;
-  pm.addPass(dist::createDistPartition());
-  pm.addPass(dist::createDistSimplifyCollectives());
-  // Equal gathers of one value are one gather.
-  pm.addPass(createCSEPass());
-  // Loops come last: until here microbatches are an axis like any other.
-  pm.addPass(dist::createDistFormLoops());
-  pm.addPass(dist::createDistVerifySpmd());
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {

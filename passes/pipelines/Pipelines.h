@@ -53,6 +53,9 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
 /// and emitting code are not passes.
 void buildPhase(mlir::OpPassManager &pm, Phase phase, const PhaseOptions &options);
 
+/// Leads to `sharded`.
+void buildSharded(mlir::OpPassManager &pm, const PhaseOptions &options);
+
 /// The part of `local` before and after which the program can be explained in
 /// terms of nodes: partitioning, then fusion and outlining.
 void buildPartition(mlir::OpPassManager &pm, const PhaseOptions &options);

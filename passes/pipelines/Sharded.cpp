@@ -17,8 +17,8 @@ using namespace weft;
 static constexpr llvm::StringLiteral kBatchAxis = "dp";
 
 /// Without axes the program is the one device's already.
-bool weft::isDistributed(const PhaseOptions &options) {
-  return !options.mesh.empty() || options.microbatches > 1;
+static bool isDistributed(const PhaseOptions &options) {
+  return !options.mesh.empty() || (options.train && options.microbatches > 1);
 }
 
 /// What `--zero STAGE[:AXIS]` stands for.
@@ -38,7 +38,7 @@ static dist::DistPlaceStateOptions placeStateOptions(llvm::StringRef zero) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh({options.mesh, options.microbatches}));
+  pm.addPass(dist::createDistAttachMesh({options.mesh, options.train ? options.microbatches.getValue() : 1}));
   std::optional<Mesh> mesh = Mesh::parse(options.mesh);
   dist::DistPlaceOptions place;
   place.rules = options.place;
@@ -68,7 +68,7 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   // How state is used is known now; how it is stored follows. The other programs
   // take it as they find it.
   if (options.train)
-    pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero)));
+    pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero.getValue())));
   pm.addPass(dist::createDistShareState());
   assignAxes("follow");
   // Reshards turn placements into types, of results that may still be partial.

@@ -67,7 +67,7 @@ struct CollectiveGeometry {
 CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim,
                               int otherDim, const Placement &from, const Placement &to);
 
-/// Bytes that one device sends, by the ring or pairwise algorithm.
+/// Bytes that one device sends, by the ring or pairwise algorithm; none over time.
 double bytesMoved(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes,
                   const Placement &from, const Placement &to, double elementBytes);
 

@@ -48,7 +48,7 @@ TEST(Reshard, FindsThePublishedCollectives) {
   EXPECT_EQ(plan(place(both, r), place(r, r)), "all_gather \"dp\",\"tp\" dim 0");
   EXPECT_EQ(plan(place(tp, r), place(r, tp)), "all_to_all \"tp\" dim 1");
   EXPECT_EQ(plan(place(r, r), place(dp, tp)), "slice \"dp\" dim 0; slice \"tp\" dim 1");
-  EXPECT_EQ(plan(place(r, r), place(r, r, true)), "none");
+  EXPECT_EQ(plan(place(r, r), place(r, r, true)), "partialize \"tp\"");
   EXPECT_EQ(plan(place(r, r), place(r, r)), "");
   EXPECT_EQ(planner.plan(place(both, r), place(swapped, r), 4)->steps.back().kind,
             StepKind::Slice);
@@ -110,7 +110,10 @@ TEST(Reshard, PlansMoveEveryElement) {
     Placement to = randomPlacement(random, mesh, shape, false);
     if (random.chance(30))
       to.padding = random.chance(50) ? ReduceKind::Sum : ReduceKind::Max;
-    if (random.chance(20))
+    if (random.chance(10) && !llvm::is_contained(to.usedAxes(), 0) &&
+        (from.partial.empty() || from.partial.front().kind == ReduceKind::Sum))
+      to.partial.push_back({0, ReduceKind::Sum}); // joins a sum, if it is not in one
+    else if (random.chance(20))
       for (const PartialAxis &axis : from.partial)
         if (!llvm::is_contained(to.usedAxes(), axis.axis))
           to.partial.push_back(axis);

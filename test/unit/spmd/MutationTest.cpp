@@ -1,8 +1,11 @@
 // The SPMD verifier rejects every mutant that computes something else.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "RandomModel.h"
 #include "SpmdHarness.h"
 
 #include "dialects/dist/IR/Dist.h"
+
+#include "mlir/Pass/PassRegistry.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -18,12 +21,12 @@ class Mutator {
 public:
   Mutator(func::FuncOp function, Random &random)
       : function(function), mesh(dist::getMesh(function)), random(random) {
-    for (Operation &op : function.getBody().front().without_terminator()) {
+    function.getBody().walk([&](Operation *op) {
       if (isa<StepOpInterface, DeviceBodyOpInterface>(op))
-        steps.push_back(&op);
-      for (Value result : op.getResults())
+        steps.push_back(op);
+      for (Value result : op->getResults())
         results.push_back(result);
-    }
+    });
   }
 
   /// The class of the mutation, or "" if it did not apply.
@@ -295,26 +298,21 @@ struct Tally {
   int mutants = 0, byOps = 0, bySpmd = 0, acceptedEqual = 0, different = 0;
 };
 
-} // namespace
+/// Mutants are classed by running them, not by the verifier. Those whose ops do
+/// not verify by themselves cannot be run and count as rejected.
+class Judge {
+public:
+  Judge(MLIRContext &context) : context(context) {
+    // Rejections are expected here and not worth printing.
+    context.getDiagEngine().registerHandler([](Diagnostic &) { return success(); });
+  }
 
-// Mutants are classed by running them, not by the verifier. Those whose ops do
-// not verify by themselves cannot be run and count as rejected.
-TEST(Mutation, NoAcceptedMutantComputesSomethingElse) {
-  Context setup;
-  // Rejections are expected here and not worth printing.
-  setup.context.getDiagEngine().registerHandler([](Diagnostic &) { return success(); });
-  int wanted = volume(6000, 60000);
-  std::map<std::string, Tally> tallies;
-  Tally total;
-  for (int seed = 0; total.mutants < wanted; ++seed) {
-    ASSERT_LT(seed, 100 * wanted);
-    Random random(seed);
-    RandomProgram program = randomProgram(setup.context, random, random.between(2, 8));
-    auto oracle = interpret(program.function, program.inputs);
-    annotate(program, random);
-    ASSERT_TRUE(succeeded(oracle) && succeeded(partition(*program.module, true, random.chance(50))));
+  /// Mutates the first program of `module`, which computes `oracle`, some times.
+  void judge(ModuleOp module, const std::vector<HostTensor> &inputs, ArrayRef<HostTensor> oracle,
+             llvm::function_ref<double(const HostTensor &, const HostTensor &)> error, double tolerance,
+             Random &random, const std::string &what) {
     for (int attempt = 0; attempt < 6; ++attempt) {
-      OwningOpRef<ModuleOp> mutant(program.module->clone());
+      OwningOpRef<ModuleOp> mutant(module.clone());
       auto function = *mutant->getOps<func::FuncOp>().begin();
       std::string before = print(*mutant);
       std::string kind = Mutator(function, random).mutate();
@@ -322,7 +320,7 @@ TEST(Mutation, NoAcceptedMutantComputesSomethingElse) {
         continue;
       // The program's results are whatever the mutated return gives.
       Operation *terminator = function.getBody().front().getTerminator();
-      function.setFunctionType(FunctionType::get(&setup.context, function.getArgumentTypes(),
+      function.setFunctionType(FunctionType::get(&context, function.getArgumentTypes(),
                                                  terminator->getOperandTypes()));
       Tally &tally = tallies[kind];
       for (Tally *t : {&tally, &total})
@@ -331,31 +329,87 @@ TEST(Mutation, NoAcceptedMutantComputesSomethingElse) {
         ++tally.byOps, ++total.byOps;
         continue;
       }
-      PassManager verifier(&setup.context);
+      PassManager verifier(&context);
       verifier.addPass(dist::createDistVerifySpmd());
       bool accepted = succeeded(verifier.run(*mutant));
       std::string why;
-      auto results = interpretSpmd(function, program.inputs, 1e-10, &why);
+      auto results = interpretSpmd(function, inputs, 1e-10, &why);
       bool equal = results.has_value();
       for (size_t i = 0; equal && i < results->size(); ++i)
-        equal = errorOf((*results)[i], (*oracle)[i]) <= 1e-10;
+        equal = error((*results)[i], oracle[i]) <= tolerance;
       for (Tally *t : {&tally, &total}) {
         t->bySpmd += !accepted;
         t->acceptedEqual += accepted && equal;
         t->different += !equal;
       }
       ASSERT_TRUE(!accepted || equal)
-          << "seed " << seed << ", mutation " << kind << ": accepted, but computes something else ("
-          << why << ")\n" << before << print(*mutant);
+          << what << ", mutation " << kind << ": accepted, but computes something else (" << why
+          << ")\n" << before << print(*mutant);
     }
   }
-  for (auto &[kind, t] : tallies)
-    std::printf("%-8s %5d mutants: %5d rejected by ops, %5d by dist-verify-spmd, %5d accepted and "
-                "equal; of those that ran %5d computed something else\n",
-                kind.c_str(), t.mutants, t.byOps, t.bySpmd, t.acceptedEqual, t.different);
-  std::printf("total    %5d mutants (seeds from 0), %d rejected, %d computed something else when "
-              "run, 0 of those accepted\n",
-              total.mutants, total.byOps + total.bySpmd, total.different);
-  EXPECT_GE(total.mutants, 1000);
-  EXPECT_GE(total.different, 200);
+
+  int mutants() const { return total.mutants; }
+
+  void report() {
+    for (auto &[kind, t] : tallies)
+      std::printf("%-8s %5d mutants: %5d rejected by ops, %5d by dist-verify-spmd, %5d accepted and "
+                  "equal; of those that ran %5d computed something else\n",
+                  kind.c_str(), t.mutants, t.byOps, t.bySpmd, t.acceptedEqual, t.different);
+    std::printf("total    %5d mutants (seeds from 0), %d rejected, %d computed something else when "
+                "run, 0 of those accepted\n",
+                total.mutants, total.byOps + total.bySpmd, total.different);
+    EXPECT_GE(total.mutants, 1000);
+    EXPECT_GE(total.different, 100);
+  }
+
+private:
+  MLIRContext &context;
+  std::map<std::string, Tally> tallies;
+  Tally total;
+};
+
+} // namespace
+
+TEST(Mutation, NoAcceptedMutantComputesSomethingElse) {
+  Context setup;
+  Judge judge(setup.context);
+  int wanted = volume(6000, 60000);
+  for (int seed = 0; judge.mutants() < wanted; ++seed) {
+    ASSERT_LT(seed, 100 * wanted);
+    Random random(seed);
+    RandomProgram program = randomProgram(setup.context, random, random.between(2, 8));
+    auto oracle = interpret(program.function, program.inputs);
+    annotate(program, random);
+    ASSERT_TRUE(succeeded(oracle) && succeeded(partition(*program.module, true, random.chance(50))));
+    judge.judge(*program.module, program.inputs, *oracle, errorOf, 1e-10, random, "seed " + std::to_string(seed));
+    if (HasFatalFailure())
+      return;
+  }
+  judge.report();
+}
+
+// Training steps: gradients, ZeRO, loops over microbatches.
+TEST(Mutation, NoAcceptedMutantOfATrainingStepComputesSomethingElse) {
+  registerAllPasses();
+  Context setup;
+  Judge judge(setup.context);
+  int wanted = volume(1100, 6000);
+  for (int seed = 0; judge.mutants() < wanted; ++seed) {
+    ASSERT_LT(seed, 100 * wanted);
+    Random random(seed);
+    TrainingCase test = randomTrainingCase(setup.context, random);
+    ASSERT_TRUE(test.module);
+    auto function = *test.module->getOps<func::FuncOp>().begin();
+    std::vector<HostTensor> inputs = randomArguments(function, random);
+    auto oracle = interpret(function, inputs);
+    PassManager passes(&setup.context);
+    ASSERT_TRUE(succeeded(oracle) &&
+                succeeded(parsePassPipeline(test.layout.pipeline(random.chance(70)), passes)) &&
+                succeeded(passes.run(*test.module)));
+    judge.judge(*test.module, inputs, *oracle, stateErrorOf, 1e-9, random,
+                "seed " + std::to_string(seed) + " " + test.layout.text());
+    if (HasFatalFailure())
+      return;
+  }
+  judge.report();
 }

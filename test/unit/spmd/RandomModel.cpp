@@ -46,7 +46,7 @@ public:
     }
     if (table && random.chance(60)) // the output layer is the embedding
       x = contract(x, table, {0, 1, 2}, {3, 2}, {0, 1, 3});
-    else if (random.chance(60))
+    else if (random.chance(60) || states == 0)
       x = linear(x, random.between(2, 6));
     func::ReturnOp::create(builder, loc, x.value);
     function.setFunctionType(builder.getFunctionType(

@@ -60,6 +60,18 @@ inline double errorOf(const HostTensor &found, const HostTensor &oracle) {
   return found.integers == oracle.integers ? worst / largest : INFINITY;
 }
 
+/// The largest difference, relative to max(1, largest element).
+inline double stateErrorOf(const HostTensor &found, const HostTensor &oracle) {
+  double largest = 1, worst = 0;
+  for (double value : oracle.reals)
+    largest = std::max(largest, std::abs(value));
+  if (found.shape != oracle.shape || found.integers != oracle.integers)
+    return INFINITY;
+  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
+    worst = std::isfinite(a) ? std::max(worst, std::abs(a - b)) : INFINITY;
+  return worst / largest;
+}
+
 inline std::string print(mlir::ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -4,6 +4,7 @@
 #include "SpmdHarness.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "weft/Sharding/StatePlacement.h"
 
 #include "mlir/Pass/PassRegistry.h"
 
@@ -12,18 +13,6 @@
 using namespace mlir;
 using namespace weft;
 using namespace weft::test;
-
-/// The largest difference, relative to max(1, largest element).
-static double stateError(const HostTensor &found, const HostTensor &oracle) {
-  double largest = 1, worst = 0;
-  for (double value : oracle.reals)
-    largest = std::max(largest, std::abs(value));
-  if (found.shape != oracle.shape || found.integers != oracle.integers)
-    return INFINITY;
-  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
-    worst = std::isfinite(a) ? std::max(worst, std::abs(a - b)) : INFINITY;
-  return worst / largest;
-}
 
 // Random models, meshes, ZeRO stages, microbatches, optimizers: losses, norms and
 // all states after each of up to three steps, with padding that is NaN.
@@ -66,7 +55,7 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
       ASSERT_EQ(found.size(), oracle.size())
           << "seed " << seed << " " << test.layout.text() << ": " << why << "\n" << print(*test.module);
       for (auto [index, a, b] : llvm::enumerate(found, oracle)) {
-        double error = stateError(a, b);
+        double error = stateErrorOf(a, b);
         worst = std::max(worst, error);
         ASSERT_LE(error, 1e-9) << "seed " << seed << " " << test.layout.text() << ", "
                                << function.getName().str() << ", result " << index << "\n"
@@ -81,4 +70,66 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
   for (int zero : byZero)
     EXPECT_GE(zero, count / 20);
   EXPECT_GE(withTensor, count / 5);
+}
+
+/// Elements that collectives move over data-parallel ranks, an all_reduce counted
+/// twice and scalars not at all.
+static int64_t payload(func::FuncOp function) {
+  int64_t elements = 0;
+  function.walk([&](StepOpInterface step) {
+    auto from = cast<RankedTensorType>(step->getOperand(0).getType()),
+         to = cast<RankedTensorType>(step->getResult(0).getType());
+    if (!step.isCommunication() || to.getRank() == 0)
+      return;
+    int64_t whole = std::max(from.getNumElements(), to.getNumElements());
+    elements += step.getStepKind() == StepKind::AllReduce ? 2 * whole : whole;
+  });
+  return elements;
+}
+
+// Two elements a parameter for stages 0 to 2; for stage 3 a third for each one that
+// gradients read, which first layers' weights and biases are not.
+TEST(Step, PayloadIsThatOfTheZeroStages) {
+  registerAllPasses();
+  Context setup;
+  int tested = 0, regathered = 0;
+  for (int seed = 0; tested < 30; ++seed) {
+    ASSERT_LT(seed, 1000);
+    Random random(seed);
+    TrainingCase test = randomTrainingCase(setup.context, random);
+    auto step = *test.module->getOps<func::FuncOp>().begin();
+    if (cast<RankedTensorType>(step.getArgumentTypes()[0]).getDimSize(0) < 2)
+      continue;
+    ++tested;
+    Mesh mesh = *Mesh::parse("dp=2");
+    int64_t parameters = 0, again = 0;
+    for (BlockArgument argument : step.getArguments()) {
+      if (!step.getArgAttr(argument.getArgNumber(), "nn.source"))
+        continue;
+      auto type = cast<RankedTensorType>(argument.getType());
+      parameters += type.getNumElements();
+      Placement whole = Placement::replicated(type.getShape());
+      bool read = llvm::any_of(argument.getUsers(), [](Operation *user) {
+        auto role = user->getAttrOfType<StringAttr>("nn.role");
+        return role && role.getValue() != "optimizer";
+      });
+      if (read && splitFurther(mesh, whole, {0}) != whole)
+        again += type.getNumElements();
+    }
+    for (int zero = 0; zero < 4; ++zero) {
+      OwningOpRef<ModuleOp> module(test.module->clone());
+      PassManager passes(&setup.context);
+      TrainingLayout layout;
+      layout.mesh = "dp=2";
+      layout.zero = zero;
+      ASSERT_TRUE(succeeded(parsePassPipeline(layout.pipeline(), passes)) &&
+                  succeeded(passes.run(*module)));
+      EXPECT_EQ(payload(*module->getOps<func::FuncOp>().begin()),
+                2 * parameters + (zero == 3 ? again : 0))
+          << "seed " << seed << ", ZeRO-" << zero << "\n" << print(*module);
+    }
+    regathered += again > 0;
+  }
+  std::printf("payload: %d models at ZeRO 0 to 3, %d with parameters that gradients read\n", tested, regathered);
+  EXPECT_GE(regathered, 10);
 }

@@ -1,0 +1,106 @@
+// Where state is stored, steps over time, and sums that values join.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "RandomPlacement.h"
+
+#include "weft/Sharding/Reshard.h"
+#include "weft/Sharding/StatePlacement.h"
+
+#include <gtest/gtest.h>
+
+using namespace weft;
+using namespace weft::test;
+
+static std::string split(const Mesh &mesh, llvm::ArrayRef<int64_t> shape, llvm::StringRef axis) {
+  return toString(mesh, splitFurther(mesh, Placement::replicated(shape), mesh.resolve(axis)));
+}
+
+TEST(StatePlacement, TakesTheDimWithTheLeastPadding) {
+  Mesh mesh = *Mesh::parse("dp=4,tp=2");
+  EXPECT_EQ(split(mesh, {10, 24}, "dp"), "[10, 24{\"dp\"}]");
+  EXPECT_EQ(split(mesh, {12, 24}, "dp"), "[12{\"dp\"}, 24]");
+  EXPECT_EQ(split(mesh, {10}, "dp"), "[10{\"dp\"}]");
+  EXPECT_EQ(split(mesh, {3, 2}, "dp"), "[3, 2]"); // a device would hold nothing
+  EXPECT_EQ(split(mesh, {}, "dp"), "[]");
+  Mesh sub = *Mesh::parse("dp=2x2");
+  EXPECT_EQ(split(sub, {8, 3}, "dp.1"), "[8{\"dp.1\"}, 3]");
+  EXPECT_EQ(split(sub, {8, 3}, "dp"), "[8{\"dp.0\",\"dp.1\"}, 3]");
+}
+
+TEST(StatePlacement, KeepsWhatIsSplitAlready) {
+  int evenly = 0;
+  for (int seed = 0; seed < 500; ++seed) {
+    Random random(seed);
+    Mesh mesh = randomMesh(random);
+    llvm::SmallVector<int64_t> shape;
+    for (int64_t n = random.between(1, 3); n > 0; --n)
+      shape.push_back(random.between(1, 13));
+    Placement used = randomPlacement(random, mesh, shape, false);
+    AxisList axes = {static_cast<AxisId>(random.below(mesh.axes.size()))};
+    Placement stored = splitFurther(mesh, used, axes);
+    ASSERT_TRUE(verifyPlacement(mesh, stored, shape));
+    ASSERT_EQ(canonicalize(mesh, stored), stored);
+    ASSERT_LE(localElements(mesh, stored), localElements(mesh, used));
+    // Using it is one gather, storing it back costs nothing.
+    ReshardPlanner planner(mesh);
+    const ReshardPlan *use = planner.plan(stored, used, 4), *store = planner.plan(used, stored, 4);
+    ASSERT_TRUE(use && store) << "seed " << seed;
+    ASSERT_EQ(use->steps.size(), stored == used ? 0u : 1u) << "seed " << seed;
+    ASSERT_EQ(store->bytes, 0) << "seed " << seed;
+    evenly += stored != used && !hasPadding(mesh, stored);
+  }
+  EXPECT_GE(evenly, 20);
+}
+
+static Mesh withMicrobatches() {
+  Mesh mesh = *Mesh::parse("dp=2,tp=2");
+  mesh.axes.push_back({"mb", 4, /*temporal=*/true});
+  return mesh;
+}
+
+TEST(Microbatches, AreNoProcesses) {
+  Mesh mesh = withMicrobatches();
+  EXPECT_EQ(mesh.processCount(), 4);
+  EXPECT_EQ(mesh.deviceCount(), 16);
+  EXPECT_EQ(mesh.temporalAxes(), AxisList{2});
+}
+
+TEST(Microbatches, AreSlicedAndAddedUpButNeverGathered) {
+  Mesh mesh = withMicrobatches();
+  ReshardPlanner planner(mesh);
+  Placement stored, used;
+  stored.dims = {{Part{16, {0}}}};
+  used.dims = {{Part{16, {0, 2}}}};
+  const ReshardPlan *plan = planner.plan(stored, used, 4);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->steps.size(), 1u);
+  EXPECT_FALSE(planner.plan(used, stored, 4));
+  std::string why;
+  EXPECT_FALSE(checkStep(mesh, StepKind::AllGather, {2}, 0, -1, used, stored, &why));
+  EXPECT_EQ(why, "all_gather cannot run over microbatches");
+
+  // A gradient is accumulated before it is reduced over devices, once.
+  Placement gradient = Placement::replicated({1 << 16}), whole = gradient;
+  gradient.partial = {{0, ReduceKind::Sum}, {2, ReduceKind::Sum}};
+  plan = planner.plan(gradient, whole, 4);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->steps.size(), 2u);
+  EXPECT_EQ(plan->steps[0].axes, AxisList{2});
+  EXPECT_EQ(plan->steps[1].axes, AxisList{0});
+  EXPECT_FALSE(checkStep(mesh, StepKind::AllReduce, {0, 2}, -1, -1, gradient, whole, &why));
+  EXPECT_EQ(why, "all_reduce mixes axes of space and time");
+}
+
+TEST(Partialize, LetsAValueJoinASum) {
+  Mesh mesh = withMicrobatches();
+  ReshardPlanner planner(mesh);
+  Placement held = Placement::replicated({}), due = held;
+  due.partial = {{0, ReduceKind::Sum}, {1, ReduceKind::Sum}};
+  const ReshardPlan *plan = planner.plan(held, due, 4);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->steps.size(), 1u);
+  EXPECT_EQ(plan->steps[0].kind, StepKind::Partialize);
+  EXPECT_EQ(plan->bytes, 0);
+  EXPECT_TRUE(checkStep(mesh, StepKind::Partialize, {0, 1}, -1, -1, held, due));
+  EXPECT_FALSE(checkStep(mesh, StepKind::Partialize, {0}, -1, -1, held, due));
+  EXPECT_FALSE(checkStep(mesh, StepKind::Partialize, {0, 1}, -1, -1, due, held));
+}
