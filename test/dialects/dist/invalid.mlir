@@ -119,17 +119,57 @@ func.func @component(%ids: tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>) {
 // -----
 
 #mesh = #dist.mesh<["dp"=2, "tp"=4]>
-func.func @partial_from_nothing(%x: tensor<8xf32, #dist.placement<#mesh, [8]>>) {
-  // expected-error @below {{result is partial on axis "tp", which the operand is not}}
-  %0 = dist.reshard %x : tensor<8xf32, #dist.placement<#mesh, [8]>>
-      -> tensor<8xf32, #dist.placement<#mesh, [8], partial = sum["tp"]>>
+// expected-error @below {{'dist.placement' of argument 0: parts of dim 0 multiply to 8, its size is 4}}
+func.func @attribute(%x: tensor<4xf32> {dist.placement = #dist.placement<#mesh, [8{"dp"}]>}) {
   return
+}
+// -----
+
+// A loop reads the same values each time.
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @from_outside(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+  %1 = dist.repeat "mb" {
+    // expected-error @below {{'nn.reduce' op reads a value of one microbatch from outside of its loop}}
+    %2 = nn.reduce sum %0 dims = [0] : tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["dp","mb"]>>
+    dist.accumulate %2 in [f32] : tensor<f32, #dist.local<#mesh, [], partial = sum["dp","mb"]>>
+  } : tensor<f32, #dist.local<#mesh, [], partial = sum["dp"]>>
+  return
+}
 }
 
 // -----
 
-#mesh = #dist.mesh<["dp"=2, "tp"=4]>
-// expected-error @below {{'dist.placement' of argument 0: parts of dim 0 multiply to 8, its size is 4}}
-func.func @attribute(%x: tensor<4xf32> {dist.placement = #dist.placement<#mesh, [8{"dp"}]>}) {
+// What is added up is partial on the axis.
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @not_partial(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  // expected-error @below {{result 0: the input is not partial on axis "mb"}}
+  %1 = dist.repeat "mb" {
+    dist.accumulate %x in [f32] : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
+  } : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
   return
+}
+}
+
+// -----
+
+// Devices do not repeat in time.
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @in_space(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["dp"]>>) {
+  // expected-error @below {{'dp' is no temporal axis of the module's mesh}}
+  %1 = dist.repeat "dp" {
+    dist.accumulate %x in [f32] : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["dp"]>>
+  } : tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+}
+
+// -----
+
+// expected-error @below {{temporal axes come last}}
+#mesh = #dist.mesh<[temporal "mb"=4, "dp"=2]>
+module attributes {dist.mesh = #mesh} {
 }

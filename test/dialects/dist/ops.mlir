@@ -1,5 +1,5 @@
-// RUN: weft-opt %s | weft-opt | FileCheck %s
-// RUN: weft-opt %s --mlir-print-op-generic | weft-opt | FileCheck %s
+// RUN: weft-opt --split-input-file %s | weft-opt --split-input-file | FileCheck %s
+// RUN: weft-opt --split-input-file %s --mlir-print-op-generic | weft-opt --split-input-file | FileCheck %s
 
 #mesh = #dist.mesh<["dp"=2, "tp"=4]>
 
@@ -59,4 +59,26 @@ func.func @attributes(%x: tensor<8xf32> {dist.placement = #dist.placement<#mesh,
   return
 }
 
+}
+
+// -----
+
+// A loop over microbatches.
+// CHECK: #mesh{{.*}} = #dist.mesh<["dp"=2, temporal "mb"=4]>
+#mb = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mb} {
+// CHECK-LABEL: func.func @loop
+func.func @loop(%x: tensor<8xf32, #dist.local<#mb, [16{"dp"}]>>) -> tensor<f32, #dist.local<#mb, [], partial = sum["dp"]>> {
+  // CHECK: dist.repeat "mb" {
+  %1 = dist.repeat "mb" {
+    // CHECK: dist.slice %{{.+}} ["mb"] dim 0
+    %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#mb, [16{"dp"}]>> -> tensor<2xf32, #dist.local<#mb, [16{"dp","mb"}]>>
+    %2 = nn.reduce sum %0 dims = [0] : tensor<2xf32, #dist.local<#mb, [16{"dp","mb"}]>> -> tensor<f32, #dist.local<#mb, [], partial = sum["dp","mb"]>>
+    // CHECK: dist.accumulate %{{.+}} in [f32] :
+    dist.accumulate %2 in [f32] : tensor<f32, #dist.local<#mb, [], partial = sum["dp","mb"]>>
+  } : tensor<f32, #dist.local<#mb, [], partial = sum["dp"]>>
+  // CHECK: dist.partialize %{{.+}} ["mb"]
+  %3 = dist.partialize %1 ["mb"] : tensor<f32, #dist.local<#mb, [], partial = sum["dp"]>> -> tensor<f32, #dist.local<#mb, [], partial = sum["dp","mb"]>>
+  return %1 : tensor<f32, #dist.local<#mb, [], partial = sum["dp"]>>
+}
 }

@@ -104,3 +104,19 @@ TEST(Partialize, LetsAValueJoinASum) {
   EXPECT_FALSE(checkStep(mesh, StepKind::Partialize, {0}, -1, -1, held, due));
   EXPECT_FALSE(checkStep(mesh, StepKind::Partialize, {0, 1}, -1, -1, due, held));
 }
+
+// HSDP: scattered within the inner sub-axis, shards reduced across the outer one.
+TEST(StatePlacement, SubAxesScatterInsideAndReduceAcross) {
+  Mesh mesh = *Mesh::parse("dp=4x4");
+  Placement gradient = Placement::replicated({4096, 64});
+  Placement stored = splitFurther(mesh, gradient, mesh.resolve("dp.1"));
+  gradient.partial = {{0, ReduceKind::Sum}, {1, ReduceKind::Sum}};
+  ReshardPlanner planner(mesh);
+  const ReshardPlan *plan = planner.plan(gradient, stored, 4);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->steps.size(), 2u);
+  EXPECT_EQ(plan->steps[0].kind, StepKind::ReduceScatter);
+  EXPECT_EQ(plan->steps[0].axes, AxisList{1});
+  EXPECT_EQ(plan->steps[1].kind, StepKind::AllReduce);
+  EXPECT_EQ(plan->steps[1].axes, AxisList{0});
+}
