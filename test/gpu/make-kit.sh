@@ -147,8 +147,18 @@ emulate() { # PROGRAM OBJECTS...
 }
 library libcublasLt.so.13 EmulatedCublasLt.cpp
 library libnccl.so.2 EmulatedNccl.cpp
+library libcudnn.so.9 EmulatedCudnn.cpp
+driver_stub=$cuda/lib64/stubs/libcuda.so
+if [ -e "$driver_stub" ] && command -v nm > /dev/null; then
+  own=$(sed -nE 's/^int (cu[A-Za-z0-9_]+)\(.*/\1/p' "$here/emulation/StubDriver.c" | sort)
+  nm -D --defined-only "$driver_stub" | awk '$2 == "T" { print $3 }' | sort -u | comm -23 - <(echo "$own") |
+    sed 's/.*/OTHER(&)/' > "$objects/other-driver-functions.inc"
+  gcc -O1 -Wall -Wextra -Wno-builtin-declaration-mismatch -Werror -I"$objects" -shared -fPIC -Wl,-soname,libcuda.so.1 \
+    "$here/emulation/StubDriver.c" -o "$emulated/libcuda.so.1" -ldl
+fi
 emulate ceilings Ceilings.cpp CublasLt.cpp Gemm.cpp
 emulate gemms Gemms.cpp CublasLt.cpp Gemm.cpp
+emulate attention Attention.cpp AttentionGraph.cpp AttentionReference.cpp Cudnn.cpp
 emulate collectives Collectives.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp
 cp "$here/run.sh" "$here"/parts/*.py "$folder/"
 chmod +x "$folder/run.sh"

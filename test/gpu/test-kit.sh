@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the kit that need no GPU: test-kit.sh host-checks|emulated|no-device|failing-parts|report|graphs KIT
+# Tests of the kit that need no GPU: test-kit.sh host-checks|emulated|no-device|failing-parts|report|graphs|plans KIT
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -62,6 +62,14 @@ case $1 in
     sees gemms gemm-bias "gpt2-124m/fc forward gelu_aux_bias" "${gemms[@]}"
     sees gemms gemm-bgrad "gpt2-124m/fc weight gradient bgradb" "${gemms[@]}"
     sees gemms gemm-tail "gpt2-124m/fcproj input gradient dgelu_bgrad" "${gemms[@]}"
+
+    # Here cuDNN is an interpreter of single operations, so that the graphs themselves are compared with the reference.
+    run attention none --small
+    expect "attention is right without a fault" [ $? -eq 0 ]
+    expect "all of it ran" [ "$(grep -c ': ok' "$work/attention.log")" -eq 23 ]
+    sees attention cudnn-mask "backward D16 T16 B2 heads 8/2 causal" --small
+    sees attention cudnn-heads "forward D16 T32 B1 heads 16/2 causal" --small
+    sees attention cudnn-product "backward D16 T16 B2 heads 4/4 full" --small
 
     collectives=(--divisor 256 --limit 60)
     run collectives none "${collectives[@]}"
@@ -171,7 +179,24 @@ END
     expect "backward graphs" [ "$(grep -c '^backward.*operations' "$work/graphs.log")" -ge 10 ]
     ;;
 
-  *) echo "usage: test-kit.sh host-checks|emulated|no-device|failing-parts|report|graphs KIT" >&2; exit 2 ;;
+  plans)
+    # With saved device properties and a driver that runs nothing, cuDNN chooses engines for the graphs and compiles them:
+    # a pattern that it would not take for flash attention ends here. The properties are written by hand.
+    [ -e "$kit.build/emulated/libcuda.so.1" ] || { echo "skipped: no stub of the driver in this toolkit"; exit 77; }
+    mkdir "$work/driver"
+    cp "$kit.build/emulated/libcuda.so.1" "$work/driver"
+    for shape in "D128 T4096 B4 heads 32/8" "D64 T1024" "heads 16/16 full"; do
+      LD_LIBRARY_PATH=$work/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$kit/attention" --graphs --shape "$shape" \
+        --properties "$here/emulation/h200-by-hand.json" > "$work/plans.log" 2>&1
+      code=$?
+      cat "$work/plans.log"
+      grep -q "cannot open libcudnn" "$work/plans.log" && { echo "skipped: no cuDNN here"; exit 77; }
+      expect "plans of $shape are built" [ $code -eq 0 ]
+      expect "forward and backward" [ "$(grep -c ', plan [0-9]' "$work/plans.log")" -eq 2 ]
+    done
+    ;;
+
+  *) echo "usage: test-kit.sh host-checks|emulated|no-device|failing-parts|report|graphs|plans KIT" >&2; exit 2 ;;
 esac
 echo "$failures failed"
 [ $failures -eq 0 ]

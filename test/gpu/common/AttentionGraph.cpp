@@ -110,11 +110,9 @@ public:
   }
 
   AttentionGraph finish() {
-    AttentionGraph made;
-    made.graph = builder.finish();
-    made.operations = builder.operationCount();
-    made.uids = uids;
-    return made;
+    std::unique_ptr<Descriptor> graph = builder.finish();
+    size_t operations = builder.operationCount();
+    return {std::move(builder), std::move(graph), uids, operations};
   }
 
   const AttentionShape &shape;

@@ -52,6 +52,7 @@ struct AttentionUids {
 };
 
 struct AttentionGraph {
+  GraphBuilder builder; ///< owns what the graph is made of
   std::unique_ptr<Descriptor> graph;
   AttentionUids uids;
   size_t operations = 0;

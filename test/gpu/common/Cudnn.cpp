@@ -90,6 +90,7 @@ Tensor GraphBuilder::tensor(Extents dims, Extents strides, cudnnDataType_t type,
   if (byValue)
     d.set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, true);
   d.finalize("tensor");
+  tensors.push_back(made.descriptor);
   return made;
 }
 

@@ -80,7 +80,8 @@ struct Tensor {
   std::shared_ptr<Descriptor> descriptor;
 };
 
-/// Operations in the order they are added, then one operation graph.
+/// Operations in the order they are added, then one operation graph. It owns
+/// every descriptor of the graph, which must not outlive it.
 class GraphBuilder {
 public:
   explicit GraphBuilder(const Cudnn &cudnn) : cudnn(cudnn) {}
@@ -108,6 +109,7 @@ private:
   const Cudnn &cudnn;
   int64_t nextUid = 1;
   std::vector<Descriptor> operations, details;
+  std::vector<std::shared_ptr<Descriptor>> tensors;
 };
 
 /// A device property descriptor: of device 0, or read from JSON taken on

@@ -22,8 +22,9 @@ std::string describe(const AttentionShape &shape) {
 }
 
 /// A constant number of tokens, so that every buffer lies well past L2; the
-/// most wanted first.
-std::vector<AttentionShape> allShapes() {
+/// most wanted first. `small` keeps their kinds at sizes for an emulated
+/// device.
+std::vector<AttentionShape> allShapes(bool small = false) {
   std::vector<AttentionShape> shapes;
   for (int64_t time : {4096, 8192, 2048, 1024})
     shapes.push_back({16384 / time, 32, 8, time, 128, true});
@@ -31,8 +32,16 @@ std::vector<AttentionShape> allShapes() {
     shapes.push_back({32768 / time, 16, 16, time, 64, true});
   shapes.push_back({4, 16, 16, 4096, 128, true});
   shapes.push_back({4, 16, 16, 4096, 128, false});
-  shapes.push_back(
-      {1, 64, 8, 8192, 128, true}); // cuDNN's own published benchmark
+  // cuDNN's own published benchmark.
+  shapes.push_back({1, 64, 8, 8192, 128, true});
+  if (small)
+    for (AttentionShape &shape : shapes)
+      shape = {std::min<int64_t>(shape.batch, 2),
+               shape.queryHeads / 4,
+               shape.keyHeads / 4,
+               shape.time / 256,
+               shape.depth / 8,
+               shape.causal};
   return shapes;
 }
 
@@ -230,7 +239,7 @@ private:
 
 /// Builds every graph without a device; with `propertiesFile`, whose JSON
 /// stands in for one, every plan too.
-int checkGraphs(const std::string &propertiesFile) {
+int checkGraphs(const std::string &propertiesFile, const std::string &only) {
   Cudnn cudnn;
   std::printf("cuDNN %zu, %s\n", cudnn.getVersion(),
               cudnn.library.path().c_str());
@@ -244,6 +253,8 @@ int checkGraphs(const std::string &propertiesFile) {
   }
   for (const AttentionShape &shape : allShapes())
     for (bool backward : {false, true}) {
+      if (describe(shape).find(only) == std::string::npos)
+        continue;
       AttentionGraph graph =
           backward ? backwardGraph(cudnn, shape) : forwardGraph(cudnn, shape);
       std::string line =
@@ -265,7 +276,8 @@ int checkGraphs(const std::string &propertiesFile) {
 int main(int argc, char **argv) {
   try {
     if (flag(argc, argv, "graphs"))
-      return checkGraphs(option(argc, argv, "properties", ""));
+      return checkGraphs(option(argc, argv, "properties", ""),
+                         option(argc, argv, "shape", ""));
   } catch (const std::exception &error) {
     std::printf("failed: %s\n", error.what());
     return exitFailed;
@@ -292,7 +304,7 @@ int main(int argc, char **argv) {
       return Json{{"properties", Json::parse(json)}};
     });
     std::string only = option(argc, argv, "shape", "");
-    for (const AttentionShape &shape : allShapes()) {
+    for (const AttentionShape &shape : allShapes(flag(argc, argv, "small"))) {
       if (!only.empty() && describe(shape).find(only) == std::string::npos)
         continue;
       std::unique_ptr<Attention> attention;
