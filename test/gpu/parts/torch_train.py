@@ -8,16 +8,18 @@ import torch_common as kit
 
 
 class Config:
-    def __init__(self, name, layers, width, heads, batch, time, key_heads=None, feed=None, vocabulary=50304, llama=False):
+    def __init__(self, name, layers, width, heads, batch, time, key_heads=None, feed=None, vocabulary=50304, llama=False,
+                 repeat=False):
         self.name, self.layers, self.width, self.heads = name, layers, width, heads
         self.batch, self.time, self.vocabulary, self.llama = batch, time, vocabulary, llama
         self.key_heads = key_heads or heads
         self.feed = feed or 4 * width
+        self.repeat = repeat  # keys and values copied to every query head, for attention that knows no groups
 
     def shrunk(self):
         """The same layer at a size that a CPU does in fp64."""
-        small = Config(self.name, min(self.layers, 2), self.width, self.heads, 1, 64, self.key_heads, self.feed, self.vocabulary, self.llama)
-        return small
+        return Config(self.name, min(self.layers, 2), self.width, self.heads, 1, 64, self.key_heads, self.feed,
+                      self.vocabulary, self.llama, self.repeat)
 
 
 # The 8B entry is one layer of Llama 3 without embedding and head: its loss is the mean square of its output.
@@ -27,12 +29,14 @@ CONFIGS = [
     Config("llama3-8b layer, T=4096", 1, 4096, 32, 4, 4096, 8, 14336, 0, True),
     Config("gpt2-355m", 24, 1024, 16, 32, 1024),
     Config("llama3-8b layer, T=8192", 1, 4096, 32, 2, 8192, 8, 14336, 0, True),
+    Config("llama3-8b layer, T=4096, keys repeated", 1, 4096, 32, 4, 4096, 8, 14336, 0, True, True),
 ]
 SMALL = [Config("gpt2-small-test", 2, 64, 2, 2, 32, vocabulary=128), Config("llama-small-test", 1, 64, 4, 2, 32, 2, 128, 0, True)]
 
 
-def build(torch, config):
-    """The model as nanoGPT and Llama write it: what a user would compile."""
+def build(torch, config, device):
+    """The model as nanoGPT and Llama write it: what a user would compile. Made on the device: billions of random numbers
+    take the CPU longer than the measurement."""
     from torch import nn
     from torch.nn import functional
 
@@ -76,7 +80,11 @@ def build(torch, config):
             sizes = [config.heads * head, config.key_heads * head, config.key_heads * head]
             q, k, v = self.qkv(self.norm1(x)).split(sizes, dim=2)
             q, k, v = (value.view(batch, length, -1, head).transpose(1, 2) for value in (q, k, v))
-            mixed = functional.scaled_dot_product_attention(self.rotate(q), self.rotate(k), v, is_causal=True, enable_gqa=True)
+            q, k = self.rotate(q), self.rotate(k)
+            if config.repeat:
+                k, v = (value.repeat_interleave(config.heads // config.key_heads, dim=1) for value in (k, v))
+            grouped = k.shape[1] != q.shape[1]
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped)
             x = x + self.project(mixed.transpose(1, 2).reshape(batch, length, width))
             gate, up = self.gate_up(self.norm2(x)).chunk(2, dim=-1)
             return x + self.down(functional.silu(gate) * up)
@@ -117,7 +125,8 @@ def build(torch, config):
             return wide.square().mean()
 
     torch.manual_seed(1234)
-    model = LlamaLayer() if config.llama else Gpt2()
+    with torch.device(device):
+        model = LlamaLayer() if config.llama else Gpt2()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1:
@@ -156,8 +165,8 @@ def check_small(torch, config, device, form):
     """Loss and gradients of a small model of the same widths, against fp64 on the CPU from the same rounded parameters."""
     small = config.shrunk()
     torch.compiler.reset()
-    model = build(torch, small).to(device=device, dtype=torch.bfloat16)
-    exact = build(torch, small)
+    model = build(torch, small, device).to(torch.bfloat16)
+    exact = build(torch, small, "cpu")
     exact.load_state_dict(model.state_dict())
     exact = exact.double()
     for block in exact.blocks:
@@ -185,7 +194,7 @@ class Step:
     def __init__(self, torch, config, device, form):
         self.torch, self.config = torch, config
         torch.compiler.reset()
-        self.model = build(torch, config).to(device=device, dtype=torch.bfloat16)
+        self.model = build(torch, config, device).to(torch.bfloat16)
         self.parameters = sum(parameter.numel() for parameter in self.model.parameters())
         self.data, self.targets = inputs_of(torch, config, device, torch.bfloat16)
         on_gpu = device == "cuda"
