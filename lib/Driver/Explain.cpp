@@ -1,6 +1,7 @@
 // What was split where, what it costs, and why.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Emit/Memory.h"
@@ -74,6 +75,40 @@ std::vector<Line> collect(func::FuncOp function) {
   return lines;
 }
 
+/// Where a state is kept between programs, and where its readers want it.
+struct State {
+  std::string name, stored, used;
+  double bytes = 0; // of one device
+  bool isOptimizer = false;
+};
+
+std::vector<State> statesOf(func::FuncOp function) {
+  std::vector<State> states;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    auto name = function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr);
+    if (!name || !(function.getArgAttr(number, nn::kSourceAttr) || function.getArgAttr(number, nn::kInitialAttr)))
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    State state{name.str(), placementText(type), placementText(type), type.getNumElements() * elementBytes(type),
+                bool(function.getArgAttr(number, nn::kClassAttr))};
+    // What is gathered step by step is used where the last step leaves it.
+    Value use = argument;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Operation *user : use.getUsers())
+        if (user->hasAttr(dist::kPhaseAttr)) {
+          use = user->getResult(0);
+          moved = true;
+          break;
+        }
+    }
+    state.used = placementText(use.getType());
+    states.push_back(std::move(state));
+  }
+  return states;
+}
+
 } // namespace
 
 void weft::driver::explainPlacement(ModuleOp module, bool json, llvm::raw_ostream &out) {
@@ -93,6 +128,16 @@ void weft::driver::explainPlacement(ModuleOp module, bool json, llvm::raw_ostrea
         stream.attribute("program", function.getSymName());
         stream.attribute("collectives", int64_t(steps));
         stream.attribute("bytes_sent_per_device", total);
+        stream.attributeArray("states", [&] {
+          for (const State &state : statesOf(function))
+            stream.object([&] {
+              stream.attribute("name", state.name);
+              stream.attribute("class", state.isOptimizer ? "optimizer" : "parameter");
+              stream.attribute("stored", state.stored);
+              stream.attribute("used", state.used);
+              stream.attribute("bytes", state.bytes);
+            });
+        });
         stream.attributeArray("nodes", [&] {
           for (const Line &line : lines)
             stream.object([&] {
@@ -118,6 +163,12 @@ void weft::driver::explainPlacement(ModuleOp module, bool json, llvm::raw_ostrea
       if (!line.why.empty())
         out << "; " << line.why;
       out << '\n';
+    }
+    for (const State &state : statesOf(function)) {
+      out << "state " << state.name << ": stored " << state.stored;
+      if (state.used != state.stored)
+        out << ", used " << state.used;
+      out << llvm::format(", %.0f bytes a device\n", state.bytes);
     }
     out << "program " << function.getSymName() << ": " << steps << " collectives, "
         << llvm::format("%.0f bytes sent a device\n", total);

@@ -68,6 +68,11 @@ private:
   bool visits(Operation *op) const {
     return candidates.includes(op) || op->hasTrait<OpTrait::IsTerminator>();
   }
+  /// Constants and positions: each reader has its part for free, so that their
+  /// splits must not multiply the frontiers while they wait for a reader.
+  static bool isMadeAnywhere(Operation *op) {
+    return op->getNumOperands() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
+  }
   bool leaves(Value value) const {
     return !lastUse.contains(value) && !value.use_empty();
   }
@@ -183,6 +188,8 @@ void Search::advance(Operation *op) {
     step.strategies.emplace_back();
   } else {
     step.strategies = candidates.strategies(op);
+    if (isMadeAnywhere(op))
+      step.strategies.resize(1);
   }
   DenseMap<Value, unsigned> slot;
   for (auto [index, value] : llvm::enumerate(live))
@@ -232,6 +239,8 @@ void Search::advance(Operation *op) {
       SmallVector<uint32_t, 2> made;
       for (auto [result, state] : llvm::zip(op->getResults(), strategy.results)) {
         uint32_t &mask = made.emplace_back(1u << state);
+        if (isMadeAnywhere(op))
+          mask = ((1u << candidates.states(result).size()) - 1) & ~kPartialBit;
         // What only others read, such as a gradient, may stay split, not partial.
         std::optional<unsigned> wanted = leaves(result) ? candidates.wantedState(result) : std::nullopt;
         if (wanted)

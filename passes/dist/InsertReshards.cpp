@@ -281,8 +281,10 @@ private:
     for (auto [index, operand] : llvm::enumerate(terminator->getOpOperands())) {
       auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
       Placement wanted = declared ? declared.getValue() : reduced(placementOf(operand.get()));
+      StringRef state = updatedState(function, index);
       operand.set(resharded(builder, terminator->getLoc(), operand.get(), wanted,
-                            "result " + Twine(index) + " of the program"));
+                            state.empty() ? "result " + Twine(index) + " of the program"
+                                          : "new value of '" + state + "'"));
     }
   }
 
