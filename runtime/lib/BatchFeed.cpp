@@ -12,7 +12,9 @@ using namespace weft::runtime;
 namespace {
 
 /// Pages of data files are given back after so many bytes.
-constexpr int64_t kReleaseBytes = 4 << 20;
+constexpr int64_t kReleaseBytes = 2 << 20;
+/// What a page fault of a mapped file brings in, by custom of Linux.
+constexpr int64_t kFaultAround = 64 << 10;
 
 bool isFloat(DType type) {
   return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
@@ -164,6 +166,7 @@ Status BatchFeed::bind(const Port &port, const DataFile &file, int64_t samples,
                   name == roles.labels};
   bool fromTokens = file.shape().empty();
   binding.holdsIds = fromTokens || binding.isTokens;
+  binding.holdsClasses = !fromTokens && binding.isLabels;
   WEFT_TRY(checkTypes(binding));
   bindings.push_back(binding);
   return {};
@@ -188,6 +191,11 @@ Status BatchFeed::checkTypes(Binding &b) const {
   if (b.holdsIds && roles.vocabulary > 0) {
     b.low = 0;
     b.high = std::min(b.high, uint64_t(roles.vocabulary - 1));
+    b.limit = "a token of the vocabulary";
+  } else if (b.holdsClasses && roles.classes > 0) {
+    b.low = 0;
+    b.high = std::min(b.high, uint64_t(roles.classes - 1));
+    b.limit = "a class";
   }
   b.checked = leastOf(from) < b.low || greatestOf(from) > b.high;
   return {};
@@ -309,7 +317,7 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
 void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
                      int64_t count, char *to) {
   const char *from = b.file->at(sample * b.stride + b.offset + offset);
-  unreleased += count * dtypeBytes(b.fileType);
+  unreleased += count * dtypeBytes(b.fileType) + kFaultAround;
   if (b.checked)
     withType(b.fileType, [&](auto type) {
       using T = decltype(type);
@@ -321,10 +329,13 @@ void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
                        uint64_t(values[i]) > b.high;
           if (!below && !above)
             continue;
+          if (b.holdsClasses && (int64_t(values[i]) == -100 ||
+                                 int64_t(values[i]) == roles.ignored))
+            continue;
           std::string limit =
-              b.high != greatestOf(b.port->dtype)
-                  ? "not in the vocabulary of " +
-                        std::to_string(roles.vocabulary) + " tokens"
+              b.limit
+                  ? std::string("not ") + b.limit + ": these are 0 to " +
+                        std::to_string(b.high)
                   : std::string("out of range for ") + dtypeName(b.port->dtype);
           status = Status::user(
               "'" + b.file->path() + "', sample " + std::to_string(sample) +

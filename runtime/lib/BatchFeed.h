@@ -19,11 +19,12 @@ class BatchFeed {
 public:
   /// What is fed is known by its names: the integer input and its labels, as
   /// the executable's metadata tell. `ignored`: a label that does not count,
-  /// beside -100. `vocabulary`: token ids are below it; 0 = not known.
+  /// beside -100. `vocabulary`: token ids are below it; `classes`: labels that
+  /// count are; 0 = not known.
   struct Roles {
     std::string tokens, labels;
     int64_t ignored = -100;
-    int64_t vocabulary = 0;
+    int64_t vocabulary = 0, classes = 0;
   };
 
   BatchFeed(weft_session &session, const char *program, Roles roles);
@@ -68,12 +69,14 @@ private:
     DType fileType; // how the file's elements are read
     int64_t stride, offset, inner;
     bool isTokens, isLabels;
-    bool holdsIds = false; // of the vocabulary
+    bool holdsIds = false;     // of the vocabulary
+    bool holdsClasses = false; // or labels that do not count
     // Integers: the values that are allowed, checked if the file can hold
     // others.
     bool checked = false;
     int64_t low = 0;
     uint64_t high = 0;
+    const char *limit = nullptr; // what they are not, if not of the dtype
   };
   struct Part {
     RankContext *rank;

@@ -24,6 +24,7 @@ Status DataFile::openArray(const std::string &path,
   file->type = file->array.dtype();
   file->data = static_cast<const char *>(file->array.data());
   file->elements = file->array.numElements();
+  file->avoidHugePages();
   if (file->shape().empty() || file->shape()[0] < 1)
     return Status::user("'" + path + "' is " + shapeText(file->shape()) +
                         " and holds no sample: the first dimension of data "
@@ -75,13 +76,18 @@ Status DataFile::openTokens(const std::string &spec,
         " of a token; say :u16, :u32 or :byte behind its name");
   file->data = static_cast<const char *>(file->mapping);
   file->elements = int64_t(file->mappedBytes / bytes);
+  file->avoidHugePages();
   return {};
 }
 
-void DataFile::release() const {
+void DataFile::advise(int advice) const {
   auto first = reinterpret_cast<uintptr_t>(data);
   uintptr_t page = first & ~uintptr_t(sysconf(_SC_PAGESIZE) - 1);
   madvise(reinterpret_cast<void *>(page),
-          size_t(first - page) + size_t(elements) * dtypeBytes(type),
-          MADV_DONTNEED);
+          size_t(first - page) + size_t(elements) * dtypeBytes(type), advice);
 }
+
+/// A sample of some bytes must not bring in two megabytes (tmpfs would).
+void DataFile::avoidHugePages() const { advise(MADV_NOHUGEPAGE); }
+
+void DataFile::release() const { advise(MADV_DONTNEED); }

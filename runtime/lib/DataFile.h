@@ -40,6 +40,9 @@ public:
   void release() const;
 
 private:
+  void advise(int advice) const;
+  void avoidHugePages() const;
+
   std::string name;
   DType type = DType::U8;
   const char *data = nullptr;

@@ -91,7 +91,7 @@ expect 1 "token file '$work/eight' has 8 tokens; one sample of sequence length 8
 head -c 9 "$text" >"$work/nine"
 expect 1 "has 9 bytes, which is no multiple of the 2 of a token" "$one" --data-tokens "$work/nine" --steps 3
 head -c 400 "$text" >"$work/words"
-expect 1 "sample [0-9]+, element [0-9]+: [0-9]+ is not in the vocabulary of 256 tokens \(input 'tokens'\)" \
+expect 1 "sample [0-9]+, element [0-9]+: [0-9]+ is not a token of the vocabulary: these are 0 to 255 \(input 'tokens'\)" \
   "$two" --data-tokens "$work/words:u32" --steps 3
 
 # Stopped and resumed, on one layout and on others: the same curve, on with the

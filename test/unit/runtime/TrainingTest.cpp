@@ -276,8 +276,30 @@ TEST(BatchFeed, SaysWhatIsWrong) {
         f.start(0);
         return f.take();
       }),
-      "t.bin', sample 0, element 0: 300 is not in the vocabulary of 256 tokens "
-      "(input 'tokens')");
+      "t.bin', sample 0, element 0: 300 is not a token of the vocabulary: "
+      "these are 0 to 255 (input 'tokens')");
+  // Labels that do not count may have any of their names, no other may.
+  for (int64_t label : {-100, 3, -1, 10}) {
+    std::vector<int64_t> labels(10 * kSequence, 9);
+    labels[5] = label;
+    std::string text = failure([&](BatchFeed &) {
+      BatchFeed::Roles some = roles();
+      some.classes = 10;
+      BatchFeed f(*s.session, "step", some);
+      WEFT_TRY(f.addArray("tokens", good));
+      WEFT_TRY(
+          f.addArray("labels", s.file("labels.npy", labels,
+                                      npyHeader(DType::I64, {10, kSequence}))));
+      WEFT_TRY(f.finish());
+      f.start(0);
+      return f.take();
+    });
+    if (label == -100 || label == 3)
+      EXPECT_EQ(text, "");
+    else
+      has(text, "sample 0, element 5: " + std::to_string(label) +
+                    " is not a class: these are 0 to 9 (input 'labels')");
+  }
   // Without a known vocabulary the input's own range counts.
   values[12] = int64_t(1) << 40;
   std::string large = npy("large.npy", DType::I64, {10, kSequence});
