@@ -23,7 +23,7 @@ struct AttachMesh : impl::DistAttachMeshBase<AttachMesh> {
     }
     if (microbatches < 1 || microbatches > (1 << 20)) {
       getOperation().emitError() << "the number of microbatches must be in [1, 2^20], found "
-                                 << microbatches;
+                                 << microbatches.getValue();
       return signalPassFailure();
     }
     if (microbatches > 1 && !parsed->resolve("mb").empty()) {

@@ -53,6 +53,14 @@ private:
       const Placement &to = getPlacement(reshard.getResult().getType()).getValue();
       if (planner.plan(from, to, elementBytes(reshard.getResult().getType())))
         return success();
+      auto reason = reshard->getAttrOfType<StringAttr>(kReasonAttr);
+      if (mesh.getValue().anyTemporal(from.usedAxes()))
+        return reshard.emitError()
+               << (reason ? reason.getValue() : StringRef("a reshard"))
+               << " needs the rows of all microbatches at once, but only one microbatch exists at a "
+                  "time: "
+               << toString(mesh.getValue(), from) << " cannot become "
+               << toString(mesh.getValue(), to) << "; use --microbatches 1";
       return reshard.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
                                  << toString(mesh.getValue(), to);
     }

@@ -102,3 +102,46 @@ func.func @rung(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) {
   return
 }
 }
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+module attributes {dist.mesh = #mesh} {
+// A new value that is not where the state is stored.
+// expected-error @below {{result 0 updates state 'w', stored as 'tensor<4xf32, #dist.local<#dist.mesh<["dp"=2]>, [8{"dp"}]>>', by 'tensor<8xf32, #dist.local<#dist.mesh<["dp"=2]>, [8]>>'}}
+func.func @update(%w: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> {nn.name = "w", nn.initial = 0.0 : f32})
+    -> (tensor<8xf32, #dist.local<#mesh, [8]>> {nn.updates = "w"}) {
+  %0 = dist.all_gather %w ["dp"] dim 0 : tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  return %0 : tensor<8xf32, #dist.local<#mesh, [8]>>
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+module attributes {dist.mesh = #mesh} {
+func.func @step(%w: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> {nn.name = "w", nn.initial = 0.0 : f32}) {
+  return
+}
+// A program that takes a state to be elsewhere.
+// expected-error @below {{state 'w' is stored as 'tensor<8xf32, #dist.local<#dist.mesh<["dp"=2]>, [8]>>', in another program as}}
+func.func @eval(%w: tensor<8xf32, #dist.local<#mesh, [8]>> {nn.name = "w", nn.initial = 0.0 : f32}) {
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #mesh} {
+// A sum over devices that is missing in the body of a loop.
+func.func @loop(%x: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>>) {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [8{"dp","mb"}]>>
+    // expected-error @below {{result 0 is placed as [], partial = sum["mb"], expected [], partial = sum["dp","mb"]}}
+    %2 = nn.reduce sum %1 dims = [0] : tensor<2xf32, #dist.local<#mesh, [8{"dp","mb"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["mb"]>>
+    dist.accumulate %2 in [f32] : tensor<f32, #dist.local<#mesh, [], partial = sum["mb"]>>
+  } : tensor<f32, #dist.local<#mesh, []>>
+  return
+}
+}
