@@ -218,13 +218,7 @@ Check GemmPlan::checkOnce(const cublasLtMatmulAlgo_t &algorithm,
   check.notFinite +=
       countNotFinite(outputs[0], precision.type, form.elementsD(), stream);
 
-  auto also = [&](const Check &other) {
-    check.normError = std::max(check.normError, other.normError);
-    check.elementError = std::max(check.elementError, other.elementError);
-    check.compared += other.compared;
-    check.notFinite += other.notFinite;
-    check.ok = check.ok && other.ok;
-  };
+  auto also = [&](const Check &other) { check = both(check, other); };
   if (shape.epilogue == Epilogue::geluAuxBias) {
     also(compare(gather(aux, precision.type, places, stream), referenceAux,
                  tolerance));

@@ -147,15 +147,6 @@ private:
                      const std::vector<double> &row) {
     values.insert(values.end(), row.begin(), row.end());
   }
-  static Check merge(Check a, const Check &b) {
-    a.ok = a.ok && b.ok;
-    a.normError = std::max(a.normError, b.normError);
-    a.elementError = std::max(a.elementError, b.elementError);
-    a.compared += b.compared;
-    a.notFinite += b.notFinite;
-    return a;
-  }
-
   Check checkForward() {
     const AttentionReference &expected = reference();
     std::vector<uint64_t> outputs, rows;
@@ -168,10 +159,11 @@ private:
         rows.push_back(shape.statsAt(b, expected.queryHead(member), t));
         rowValues.push_back(expected.stats(member, t));
       }
-    Check check = merge(compare(gather(o, Type::bf16, outputs, stream),
-                                outputValues, outputTolerance),
-                        compare(gather(stats, Type::f32, rows, stream),
-                                rowValues, {1e-3, 1e-2}));
+    Check check =
+        both(compareRows(gather(o, Type::bf16, outputs, stream), outputValues,
+                         size_t(shape.depth), outputTolerance, 1e-3),
+             compare(gather(stats, Type::f32, rows, stream), rowValues,
+                     {1e-3, 1e-2}));
     check.notFinite +=
         countNotFinite(o, Type::bf16, shape.outputElements(), stream);
     check.notFinite +=
@@ -198,11 +190,11 @@ private:
     }
     auto compareWith = [&](const std::vector<uint64_t> &indexes,
                            const std::vector<double> &wanted) {
-      return compare(gather(packedGradient, Type::bf16, indexes, stream),
-                     wanted, gradientTolerance);
+      return compareRows(gather(packedGradient, Type::bf16, indexes, stream),
+                         wanted, size_t(shape.depth), gradientTolerance, 0.3);
     };
-    Check check = merge(
-        merge(compareWith(queries, queryValues), compareWith(keys, keyValues)),
+    Check check = both(
+        both(compareWith(queries, queryValues), compareWith(keys, keyValues)),
         compareWith(values, valueValues));
     check.notFinite += countNotFinite(packedGradient, Type::bf16,
                                       shape.packedElements(), stream);
@@ -225,8 +217,8 @@ private:
 
   /// P is rounded to bf16 before the product with V, and so is the output.
   static constexpr Tolerance outputTolerance{1e-2, 1e-1};
-  /// As above, with P and dS both rounded.
-  static constexpr Tolerance gradientTolerance{2e-2, 2e-1};
+  /// P and dS both rounded, and the rows' sums taken from the rounded output.
+  static constexpr Tolerance gradientTolerance{4e-2, 4e-1};
 
   const Cudnn &cudnn;
   AttentionShape shape;

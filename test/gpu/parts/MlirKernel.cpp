@@ -106,7 +106,7 @@ Json measure(const Launch &launch, const std::string &folder,
   };
   run(0);
   CUDA_CALL(cudaStreamSynchronize(stream));
-  std::vector<uint64_t> places = samplePlaces(form, 512, 23);
+  std::vector<uint64_t> places = samplePlaces(form, 4096, 23);
   std::vector<double> reference;
   for (uint64_t place : places)
     reference.push_back(referenceAt(form, data, Epilogue::none,

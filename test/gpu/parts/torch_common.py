@@ -14,6 +14,15 @@ def seconds_left():
     return float(os.environ.get("SECONDS_LEFT", "1e9")) - (time.monotonic() - STARTED)
 
 
+def finite(value):
+    """JSON has no NaN and no infinity: null stands for either."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class Report:
     """The part's JSON, written anew after every result, so that a part ended at its limit leaves what it had."""
 
@@ -28,7 +37,7 @@ class Report:
             return
         half = self.path + ".half"
         with open(half, "w") as out:
-            json.dump(self.root, out, indent=1, allow_nan=True)
+            json.dump(finite(self.root), out, indent=1, allow_nan=False)
         os.replace(half, self.path)
 
     def attempt(self, name, measure):

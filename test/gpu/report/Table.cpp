@@ -72,37 +72,44 @@ std::string rate(const Json &entry) {
              : "-";
 }
 
-std::string median(const Json &entry, const char *key = "ms") {
-  return entry.contains(key) && entry[key].is_object()
-             ? number(entry[key].value("median", 0.0))
+/// A number as a cell; null stands for NaN and infinity, which JSON lacks.
+std::string numberAt(const Json &object, const char *key) {
+  return object.contains(key) && object[key].is_number()
+             ? number(object[key].get<double>())
              : "-";
+}
+
+const Json &timesOf(const Json &entry) {
+  static const Json none = Json::object();
+  return entry.contains("ms") && entry["ms"].is_object() ? entry["ms"] : none;
+}
+
+std::string median(const Json &entry) {
+  return numberAt(timesOf(entry), "median");
 }
 
 std::string spread(const Json &entry) {
-  if (!entry.contains("ms") || !entry["ms"].is_object())
-    return "-";
-  const Json &ms = entry["ms"];
-  return number(ms.value("p25", 0.0)) + "-" + number(ms.value("p75", 0.0));
+  return numberAt(timesOf(entry), "p25") + "-" +
+         numberAt(timesOf(entry), "p75");
 }
 
 std::string samples(const Json &entry) {
-  return entry.contains("ms") && entry["ms"].is_object()
-             ? std::to_string(entry["ms"].value("samples", 0))
-             : "-";
+  return cell(timesOf(entry), "samples");
 }
 
 std::string error(const Json &entry) {
   if (!entry.contains("check") || !entry["check"].is_object())
     return "-";
   const Json &check = entry["check"];
-  std::string text = check.value("norm_error", 0.0) == 0
-                         ? "exact"
-                         : scientific(check.value("norm_error", 0.0));
-  return check.value("ok", false)
-             ? text
-             : "**wrong** (" + text + ", " +
-                   std::to_string(check.value("not_finite", 0)) +
-                   " not finite)";
+  std::string text = "not finite";
+  if (check.contains("norm_error") && check["norm_error"].is_number()) {
+    double norm = check["norm_error"].get<double>();
+    text = norm == 0 ? "exact" : scientific(norm);
+  }
+  bool ok = check.contains("ok") && check["ok"] == true;
+  return ok ? text
+            : "**wrong** (" + text + ", " + cell(check, "not_finite") +
+                  " not finite)";
 }
 
 bool isGood(const Json &entry) { return entry.value("status", "") == "ok"; }

@@ -68,6 +68,33 @@ void checkComparison() {
          "a zero reference wants an exact zero");
 }
 
+void checkRowComparison() {
+  constexpr size_t width = 16;
+  std::vector<double> reference;
+  for (uint64_t i = 0; i < 8 * width; ++i)
+    reference.push_back(normalAt(3, i, i < width ? 100.0f : 0.5f));
+  auto ok = [&](auto &&change) {
+    std::vector<double> out = reference;
+    change(out);
+    return compareRows(out, reference, width, bf16Tolerance, 1e-3).ok;
+  };
+  expect(ok([](auto &) {}), "equal rows pass");
+  auto spoilSmall = [](auto &out) { out[5 * width] += 0.2; };
+  expect(!ok(spoilSmall), "a fault in a small row fails");
+  std::vector<double> spoilt = reference;
+  spoilSmall(spoilt);
+  expect(compare(spoilt, reference, bf16Tolerance).ok,
+         "which one scale for all rows would not see");
+  expect(!ok([](auto &out) { out[20] = NAN; }), "a NaN in a row fails");
+  expect(!ok([](auto &out) { out.resize(7 * width); }), "a missing row fails");
+  for (size_t i = 0; i < width; ++i)
+    reference[2 * width + i] = 0;
+  expect(ok([](auto &out) { out[2 * width] = 1e-6; }),
+         "noise in a row of zeros passes");
+  expect(!ok([](auto &out) { out[2 * width] = 1; }),
+         "more than noise in a row of zeros fails");
+}
+
 void checkRandom() {
   expect(bf16Bits(1.0f) == 0x3F80 && bf16Bits(-2.0f) == 0xC000,
          "bf16 of powers of two");
@@ -393,6 +420,7 @@ void checkCollectives() {
 
 int main() {
   checkComparison();
+  checkRowComparison();
   checkRandom();
   checkStats();
   checkGemm();
