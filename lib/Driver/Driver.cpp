@@ -59,6 +59,9 @@ public:
       Phase phase = Phase(i);
       if (unsigned(options.until) < i)
         return print(Phase(i - 1));
+      if (phase == Phase::Step && phaseOptions.recompute == "auto")
+        if (int code = chooseRecompute())
+          return code;
       int code = phase == Phase::Local        ? runLocal()
                  : phase == Phase::Executable ? emit()
                                               : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
@@ -180,6 +183,28 @@ private:
     if (failed(pipeline([&](OpPassManager &pm) { buildOutline(pm, phaseOptions); })))
       return failure(OurBug);
     return finish(Phase::Local, start);
+  }
+
+  /// The least recomputation of which a process fits into the limit, tried on
+  /// copies: planned memory is exact, an estimate would not be.
+  int chooseRecompute() {
+    OwningOpRef<ModuleOp> graph(module->clone());
+    for (const char *mode : {"none", "selective", "full"}) {
+      phaseOptions.recompute = mode;
+      LogicalResult ran = pipeline([&](OpPassManager &pm) {
+        for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled})
+          buildPhase(pm, phase, phaseOptions);
+      });
+      if (failed(ran))
+        return failure(UserError);
+      int64_t bytes = arenaBytes(*module);
+      module = graph->clone();
+      if (!options.quiet)
+        llvm::errs() << "recompute " << mode << ": " << bytes << " bytes a process\n";
+      if (bytes <= options.memoryLimit)
+        break;
+    }
+    return Ok;
   }
 
   int checkMemory() {

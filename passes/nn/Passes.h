@@ -5,6 +5,7 @@
 
 #include "dialects/nn/IR/Nn.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/Pass.h"
 

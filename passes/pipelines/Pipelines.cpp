@@ -3,6 +3,7 @@
 #include "passes/pipelines/Pipelines.h"
 
 #include "passes/dist/Passes.h"
+#include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/pipelines/ImportToGraph.h"
 #include "passes/rt/Passes.h"
@@ -51,9 +52,15 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   // Outputs that the loss does not need, and scalars that parameters share.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // Of what is left. The driver has chosen a mode if it was to.
+  pm.addNestedPass<func::FuncOp>(step::createStepMarkRecompute({options.recompute}));
 }
 
-void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {
+void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+  // Before fusion, which would keep what both passes read.
+  if (options.train)
+    pm.addNestedPass<func::FuncOp>(step::createStepCloneRecomputed());
+  pm.addNestedPass<func::FuncOp>(createNnClonePositions());
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
@@ -104,7 +111,7 @@ void weft::registerPipelines() {
       buildPhase(pm, phase, options);
       return success();
     };
-    registerPassPipeline(flag, summary, build, [](llvm::function_ref<void(const detail::PassOptions &)> visit) {
+    registerPassPipeline(flag, summary, build, [](llvm::function_ref<void(const mlir::detail::PassOptions &)> visit) {
       visit(PhaseOptions());
     });
   }

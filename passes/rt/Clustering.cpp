@@ -245,10 +245,13 @@ void Clustering::formClusters(Block &block) {
   }
 }
 
-/// An update of a state can overwrite it if its kernel does nothing else.
-static bool isOptimizer(Operation *op) {
+/// Forward pass, backward pass, updates: each has its time. What the backward
+/// pass computes from activations would be kept instead of them, or beside
+/// them, if the forward pass computed it; an update of a state can overwrite it
+/// if its kernel does nothing else.
+static unsigned timeOf(Operation *op) {
   auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return role && role.getValue() == nn::kRoleOptimizer;
+  return !role ? 0 : role.getValue() == nn::kRoleOptimizer ? 2 : 1;
 }
 
 /// One number that several larger kernels read, such as the learning rate: to
@@ -288,7 +291,7 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
     clusters[into].cuts = intersect(clusters[into].cuts, edge);
     return;
   }
-  if (isOptimizer(producer) != isOptimizer(consumer) || isSharedNumber(producer, consumer))
+  if (timeOf(producer) != timeOf(consumer) || isSharedNumber(producer, consumer))
     return;
   Cluster &a = clusters[from], &b = clusters[into];
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);

@@ -46,7 +46,7 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// in common and that are parallel. A cluster takes the intersection over its
 /// edges; it grows while a piece stays small enough for a cache and pieces stay
 /// many enough for the threads. No op is computed twice, except free ones.
-/// Optimizer ops form clusters of their own (they overwrite states), and one
+/// Forward pass, backward pass and optimizer form clusters of their own, and one
 /// number that many clusters read stays outside of them.
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule

@@ -74,4 +74,38 @@ def StepWidenGradients : Pass<"step-widen-gradients", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 
+def StepMarkRecompute : Pass<"step-mark-recompute", "::mlir::func::FuncOp"> {
+  let summary = "Mark ops of the forward pass whose results are not kept for the backward pass";
+  let description = [{
+    **Requires** a training step whose ops have `nn.role`. **Ensures** that ops to be computed anew carry
+    `nn.recompute`; `step-clone-recomputed` does it, once collectives are explicit.
+
+    What is kept is found from the dataflow, not from names. A *cut* is a value that alone leads from the ops before
+    to those behind (values that do not depend on both weights and inputs, as masks, are free), if it joins
+    activations (a residual stream) or is a product's result.
+    - `selective`: cuts and results of products and convolutions are kept, all else is computed anew: norms,
+      activations, attention. Costs about as many flops as these ops have.
+    - `full`: one cut a repeated block is kept, blocks being found as the period that the ops between
+      cuts have; all else is computed anew. Costs one forward pass.
+
+    Nothing behind the last cut is marked: the backward pass reads it at once.
+
+    **Example**: test/passes/step/recompute.mlir.
+  }];
+  let options = [Option<"mode", "mode", "std::string", "\"none\"", "none, selective or full">];
+}
+
+def StepCloneRecomputed : Pass<"step-clone-recomputed", "::mlir::func::FuncOp"> {
+  let summary = "Clone marked ops in front of the first op of the backward pass that reads them";
+  let description = [{
+    **Requires** ops marked with `nn.recompute`, before fusion, which would otherwise mix forward and backward.
+    **Ensures** that no op of the backward pass reads a marked one: it reads a clone, made with clones of the
+    marked ops that it needs in turn. Ops without mark (collectives, too) are not repeated, their results
+    are kept. On CPU a clone gives the same bits. Clones have the role `input_gradient`,
+    so that they differ from their originals for CSE.
+
+    **Example**: test/passes/step/recompute.mlir.
+  }];
+}
+
 #endif // WEFT_PASSES_STEP_PASSES_TD

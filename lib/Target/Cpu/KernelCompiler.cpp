@@ -18,11 +18,23 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/DiagnosticHandler.h"
+#include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 
 using namespace mlir;
 using namespace weft::cpu;
+
+namespace {
+/// What the optimizer tells of loops (that it does not vectorize a scalar tail,
+/// say) means nothing to the user of a model.
+struct ErrorsOnly : llvm::DiagnosticHandler {
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    return info.getSeverity() != llvm::DS_Error;
+  }
+};
+} // namespace
 
 void weft::cpu::registerKernelDialects(DialectRegistry &registry) {
   registry
@@ -81,6 +93,7 @@ weft::cpu::compileKernels(ModuleOp module, const KernelOptions &options) {
     if (failed(lower(one, kernel)))
       return failure();
     llvm::LLVMContext llvmContext;
+    llvmContext.setDiagnosticHandler(std::make_unique<ErrorsOnly>());
     std::unique_ptr<llvm::Module> llvmModule =
         translateModuleToLLVMIR(one, llvmContext, kernel.symbol);
     if (!llvmModule)
