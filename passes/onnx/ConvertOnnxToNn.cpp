@@ -81,7 +81,7 @@ struct ConvertOnnxToNn
       parsed->dims[dim.getKey()] = dim.getValue();
     for (const auto &input : given.inputs)
       parsed->inputs[input.getKey()] = input.getValue();
-    if (failed(convertOnnxToNn(module, *parsed, training)))
+    if (failed(convertOnnxToNn(module, *parsed, training, seed)))
       signalPassFailure();
   }
 

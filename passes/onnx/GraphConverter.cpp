@@ -20,11 +20,14 @@ static constexpr size_t kMaxNodes = 4'000'000;
 static constexpr int64_t kMaxIntegerConstant = int64_t(16) << 20;
 
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
-                               Purpose purpose)
+                               Purpose purpose, uint64_t seed)
     : module(module), bindings(bindings), purpose(purpose),
       builder(module.getContext()), b(builder, module.getLoc()) {
+  b.seed = seed;
   if (purpose != Purpose::Inference)
     b.training = purpose == Purpose::Training;
+  if (purpose == Purpose::Training)
+    b.stepCounter = [this] { return stepCounter(); };
   b.readArgument = [this](BlockArgument argument) -> std::optional<HostTensor> {
     auto found = states.find(argument);
     if (found == states.end())
@@ -225,6 +228,20 @@ Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
   BlockArgument argument = function.front().addArgument(value.getType(), loc);
   states[argument] = tensor;
   return argument;
+}
+
+Value GraphConverter::stepCounter() {
+  for (auto [i, attributes] : llvm::enumerate(argumentAttrs))
+    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(kStepState))
+      return function.front().getArgument(i);
+  argumentAttrs.push_back(builder.getDictionaryAttr(
+      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(kStepState)),
+       builder.getNamedAttr(nn::kInitialAttr, builder.getI64IntegerAttr(0)),
+       builder.getNamedAttr(nn::kClassAttr,
+                            builder.getStringAttr("optimizer"))}));
+  return function.front().addArgument(
+      RankedTensorType::get({}, builder.getI64Type()),
+      NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
 }
 
 Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
@@ -556,7 +573,7 @@ void GraphConverter::finish(GraphOp graph) {
 
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
                                           const Bindings &bindings,
-                                          bool training) {
+                                          bool training, uint64_t seed) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
     return success();
@@ -567,7 +584,7 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
   if (!forward)
     return failure();
   if (training && converter.dependsOnTraining() &&
-      !GraphConverter(module, bindings, Purpose::Training).convert()) {
+      !GraphConverter(module, bindings, Purpose::Training, seed).convert()) {
     forward.erase();
     return failure();
   }

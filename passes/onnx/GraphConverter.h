@@ -25,7 +25,7 @@ public:
     Training,
   };
   GraphConverter(mlir::ModuleOp module, const Bindings &bindings,
-                 Purpose purpose = Purpose::Inference);
+                 Purpose purpose = Purpose::Inference, uint64_t seed = 0);
 
   /// The function, not yet in place of the graph; null if anything failed.
   mlir::func::FuncOp convert();
@@ -57,6 +57,9 @@ private:
   mlir::Value addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
                                mlir::DenseElementsAttr value,
                                mlir::Location loc);
+
+  /// The state that counts training steps.
+  mlir::Value stepCounter();
 
   void convertBlock(mlir::Block &block, const Scope &scope);
   void convertNode(NodeOp node, const Scope &scope);

@@ -42,6 +42,10 @@ public:
     askedForTraining = true;
     return training.value_or(asNodeSays);
   }
+  /// The number of training steps done, and the seed, of random numbers; no step
+  /// where there is no training step.
+  std::function<Value()> stepCounter;
+  uint64_t seed = 0;
   std::optional<bool> training;
   bool askedForTraining = false;
   /// Program arguments that are running statistics, and what they become.

@@ -26,6 +26,8 @@ parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
 
 /// The name of the forward pass of a training step.
 inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";
+/// The state that counts training steps, from 0.
+inline constexpr llvm::StringLiteral kStepState = "weft.step";
 
 /// Replaces the model in `module` by `func.func @forward` on `nn` ops. Reports
 /// every node that cannot be converted, then fails, leaving the model as it
@@ -33,7 +35,7 @@ inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";
 /// otherwise while it is trained gives a private function kTrainingForward, too.
 mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module,
                                     const Bindings &bindings,
-                                    bool training = false);
+                                    bool training = false, uint64_t seed = 0);
 
 } // namespace weft::onnx
 

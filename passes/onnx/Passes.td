@@ -52,7 +52,9 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
            "Extents of symbolic dims and inputs made constant, `batch=8,INPUT=@FILE.npy`; needed where the "
            "model leaves dims open. `INPUT[i]=N` binds a dim that has no name">,
     Option<"training", "training", "bool", /*default=*/"false",
-           "Keep all float initializers as state, so that they can be trained">
+           "Keep all float initializers as state, so that they can be trained">,
+    Option<"seed", "seed", "uint64_t", /*default=*/"0",
+           "Of the random numbers that training draws (Dropout)">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::weft::nn::NnDialect"];
 }

@@ -9,7 +9,7 @@ const Registry &Registry::get() {
     Registry made;
     for (auto family :
          {registerElementwise, registerActivations, registerShapes,
-          registerLayout, registerReductions, registerProducts, registerEinsum,
+          registerLayout, registerRandom, registerReductions, registerProducts, registerEinsum,
           registerConvolutions, registerPools, registerNormalizations,
           registerIndexing, registerResize, registerAttention, registerLosses,
           registerQuantization, registerSearch, registerOptimizers,

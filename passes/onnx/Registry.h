@@ -58,6 +58,7 @@ void registerElementwise(Registry &registry);
 void registerActivations(Registry &registry);
 void registerShapes(Registry &registry);
 void registerLayout(Registry &registry);
+void registerRandom(Registry &registry);
 void registerReductions(Registry &registry);
 void registerProducts(Registry &registry);
 void registerEinsum(Registry &registry);

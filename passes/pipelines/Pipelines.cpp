@@ -32,7 +32,7 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   // Conversion drops what it has no words for.
   if (!options.mesh.empty())
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train}));
+  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed}));
   buildRaiseIdioms(pm);
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());
@@ -56,11 +56,13 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(step::createStepMarkRecompute({options.recompute}));
 }
 
-void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
-  // Before fusion, which would keep what both passes read.
+void weft::buildRecomputation(OpPassManager &pm, const PhaseOptions &options) {
   if (options.train)
     pm.addNestedPass<func::FuncOp>(step::createStepCloneRecomputed());
   pm.addNestedPass<func::FuncOp>(createNnClonePositions());
+}
+
+void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());

@@ -60,6 +60,9 @@ void buildSharded(mlir::OpPassManager &pm, const PhaseOptions &options);
 /// terms of nodes: partitioning, then fusion and outlining.
 void buildPartition(mlir::OpPassManager &pm, const PhaseOptions &options);
 void buildOutline(mlir::OpPassManager &pm, const PhaseOptions &options);
+/// In the first part, in front of loops and fusion, which would keep or join what
+/// is better computed anew.
+void buildRecomputation(mlir::OpPassManager &pm, const PhaseOptions &options);
 
 /// Registers `--weft-<phase>-pipeline` for each phase.
 void registerPipelines();

@@ -80,11 +80,12 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
 
 void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
-    return;
+    return buildRecomputation(pm, options);
   pm.addPass(dist::createDistPartition());
   pm.addPass(dist::createDistSimplifyCollectives());
   // Equal gathers of one value are one gather.
   pm.addPass(createCSEPass());
+  buildRecomputation(pm, options);
   // Loops come last: until here microbatches are an axis like any other.
   pm.addPass(dist::createDistFormLoops());
   pm.addPass(dist::createDistVerifySpmd());

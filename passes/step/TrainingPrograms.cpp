@@ -186,7 +186,10 @@ private:
 
   void addGlobalStates() {
     auto i64 = RankedTensorType::get({}, builder.getI64Type());
-    step = addState(kStepState, i64, builder.getI64IntegerAttr(0));
+    // A forward pass with random numbers has it already.
+    step = findArgument(function, kStepState);
+    if (!step)
+      step = addState(kStepState, i64, builder.getI64IntegerAttr(0));
     if (!needsScaling())
       return;
     auto type = cast<RankedTensorType>(loss.value.getType());

@@ -125,27 +125,6 @@ static Results eyeLike(NodeContext &n) {
 
 static Results identity(NodeContext &n) { return {n.in(0)}; }
 
-/// Inference: the identity, and a mask of all true.
-static Results dropout(NodeContext &n) {
-  Value x = n.in(0);
-  if (!x)
-    return {};
-  auto ratio =
-      n.opset >= 12 ? n.knownScalar(1, 0.5) : std::optional<double>(0.5);
-  auto training =
-      n.opset >= 12 ? n.knownScalar(2, 0) : std::optional<double>(0);
-  if (!ratio || !training)
-    return {};
-  if (*training != 0 && *ratio != 0)
-    return {n.fail(
-        "training mode draws random numbers; export the model for inference")};
-  Results results{x};
-  if (n.numOutputs() > 1)
-    results.push_back(n.b.full(n.b.shapeOf(x),
-                               n.opset < 10 ? n.b.elementOf(x) : n.b.i1(), 1));
-  return results;
-}
-
 /// Functions of a window's length, known at compile time.
 template <int kind> static Results window(NodeContext &n) {
   auto length = n.knownScalar(0, 0);
@@ -181,7 +160,6 @@ void weft::onnx::registerShapes(Registry &r) {
   r.add("Range", range);
   r.add("EyeLike", eyeLike);
   r.add("Identity", identity);
-  r.add("Dropout", dropout);
   r.add("HannWindow", window<0>);
   r.add("HammingWindow", window<1>);
   r.add("BlackmanWindow", window<2>);

@@ -1,0 +1,98 @@
+// Operators that draw random numbers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/Registry.h"
+
+#include "llvm/Support/xxhash.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+
+namespace {
+
+/// Random 32-bit numbers of Philox2x32 with ten rounds (Salmon, Moraes, Dror and
+/// Shaw, 2011), as arithmetic on i64. A number depends on nothing but the seed,
+/// the node's name, the step, and the element's index in the whole tensor; so
+/// every layout draws the same numbers, and recomputation draws them again. The
+/// index is made from counters, which a process has of its own shard.
+class Philox {
+public:
+  explicit Philox(NnBuilder &b) : b(b) {}
+
+  /// `stream` names whose numbers they are, `step` is one i64.
+  Value bits(NnBuilder::Shape shape, llvm::StringRef stream, Value step) {
+    if (NnBuilder::sizeOf(shape) > int64_t(kLow))
+      return b.fail("draws more than 2^32 random numbers a step");
+    uint64_t mixed = llvm::xxh3_64bits(stream) ^ (b.seed * 0x9E3779B97F4A7C15u);
+    uint64_t key = (mixed ^ (mixed >> 32)) & kLow;
+    Value low = indices(shape);
+    Value high = low ? low32(b.broadcastDims(step, shape, {})) : Value();
+    for (int round = 0; round < 10; ++round) {
+      // The product has 64 bits; as a signed number its upper half is cut again.
+      Value product = b.mul(low, number(low, kMultiplier));
+      Value upper = low32(b.binary<nn::ShiftRightOp>(product, number(low, 32)));
+      Value mixedHigh = exclusiveOr(upper, number(low, key));
+      low = exclusiveOr(mixedHigh, high);
+      high = low32(product);
+      key = (key + kWeyl) & kLow;
+    }
+    return low;
+  }
+
+private:
+  static constexpr uint64_t kLow = 0xFFFFFFFFu, kMultiplier = 0xD256D193u, kWeyl = 0x9E3779B9u;
+
+  Value number(Value like, uint64_t value) { return like ? b.fullLike(like, double(value)) : like; }
+  Value low32(Value x) { return b.binary<nn::AndOp>(x, number(x, kLow)); }
+  Value exclusiveOr(Value x, Value y) { return b.binary<nn::XorOp>(x, y); }
+
+  /// Row-major.
+  Value indices(NnBuilder::Shape shape) {
+    Value sum = b.full(shape, b.i64(), 0);
+    llvm::SmallVector<int64_t, 4> strides = rowMajorStrides(shape);
+    for (auto [dim, stride] : llvm::enumerate(strides))
+      if (shape[dim] > 1)
+        sum = b.add(sum, b.mul(b.iotaAlong(shape, dim, b.i64()), double(stride)));
+    return sum;
+  }
+
+  NnBuilder &b;
+};
+
+} // namespace
+
+/// The identity and a mask of all true; in training each element is zero with
+/// probability `ratio`, else divided by 1 - ratio.
+static Results dropout(NodeContext &n) {
+  Value x = n.in(0);
+  if (!x)
+    return {};
+  bool hasInputs = n.opset >= 12;
+  auto ratio = hasInputs ? n.knownScalar(1, 0.5) : std::optional<double>(n.real("ratio", 0.5));
+  auto asked = hasInputs ? n.knownScalar(2, 0) : std::optional<double>(0);
+  if (!ratio || !asked)
+    return {};
+  if (!(*ratio >= 0 && *ratio < 1))
+    return {n.fail("'ratio' must be in [0, 1)")};
+  Value keep;
+  if (*asked != 0 && *ratio != 0 && n.b.isTraining(true)) {
+    Value step = n.b.stepCounter ? n.b.stepCounter() : Value();
+    if (!step)
+      return {n.fail("training mode draws random numbers, which only a training step has; "
+                     "compile with --train, or export the model for inference")};
+    auto named = n.b.loc->findInstanceOf<NameLoc>();
+    Value bits = Philox(n.b).bits(n.b.shapeOf(x), named ? named.getName().getValue() : "", step);
+    keep = n.b.compare(nn::CompareKind::Ge, bits, std::ldexp(*ratio, 32));
+    x = n.b.select(keep, n.b.mul(x, 1 / (1 - *ratio)), n.b.fullLike(x, 0));
+  }
+  Results results{x};
+  if (n.numOutputs() > 1) {
+    Value mask = keep && x ? keep : x ? n.b.full(n.b.shapeOf(x), n.b.i1(), 1) : Value();
+    results.push_back(n.opset < 10 ? n.b.cast(mask, n.b.elementOf(x)) : mask);
+  }
+  return results;
+}
+
+void weft::onnx::registerRandom(Registry &r) { r.add("Dropout", dropout); }
