@@ -125,7 +125,7 @@ public:
       OpSharding through = sharding;
       adoptPartial(through, /*join=*/false);
       OpSharding joined = sharding;
-      adoptPartial(joined, /*join=*/true);
+      adoptPartial(joined, /*join=*/isSmall());
       for (auto [tensor, placement] : order) {
         adopt(sharding, *tensor, *placement);
         adopt(through, *tensor, *placement);
@@ -141,6 +141,19 @@ public:
   }
 
 private:
+  /// True if a reduction of the results costs its latency rather than its bytes,
+  /// so that one less is worth a pass over a value that could do without.
+  bool isSmall() const {
+    constexpr double kSmallBytes = 1024;
+    return llvm::all_of(llvm::zip_equal(rule.results, query.resultBytes), [&](auto entry) {
+      double bytes = std::get<1>(entry);
+      for (const DimFactors &dim : std::get<0>(entry))
+        for (int f : dim)
+          bytes *= rule.factors[f].size;
+      return bytes <= kSmallBytes;
+    });
+  }
+
   static bool isWhole(const FactorSharding &parts) {
     return llvm::all_of(parts, [](const Part &part) { return part.axes.empty(); });
   }
