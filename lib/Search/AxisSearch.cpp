@@ -20,7 +20,9 @@ namespace {
 /// batch would need this many times more elements than the matrix for splitting
 /// the batch to look better.
 constexpr double kWholeStateByte = 1e4;
-/// The same for a vector: only breaks ties.
+/// The same of a table that is looked up: it costs memory, not work.
+constexpr double kWholeTableByte = 16;
+/// The same for a vector, or what is only added or multiplied: breaks ties.
 constexpr double kWholeVectorByte = 1e-3;
 /// State 1 of every value is partial.
 constexpr uint32_t kPartialBit = 2;
@@ -73,6 +75,7 @@ private:
   static bool isMadeAnywhere(Operation *op) {
     return op->getNumOperands() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
   }
+  double priceOfWhole(Value value);
   bool leaves(Value value) const {
     return !lastUse.contains(value) && !value.use_empty();
   }
@@ -89,6 +92,7 @@ private:
   const AxisSearchOptions &options;
   AxisCandidates candidates;
   DenseMap<Value, Operation *> lastUse;
+  DenseMap<Value, double> wholePrices;
   SmallVector<Value> live;
   SmallVector<Frontier> frontiers;
   SmallVector<Entry> current;
@@ -117,6 +121,30 @@ Move Search::move(const AxisSplit &from, const AxisSplit &to, double bytes) cons
   return {ring, 1};
 }
 
+/// What a byte of state costs on every device: by what reads it, itself or by
+/// another view of it.
+double Search::priceOfWhole(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) < 2)
+    return kWholeVectorByte;
+  auto [known, isNew] = wholePrices.try_emplace(value, kWholeVectorByte);
+  if (!isNew)
+    return known->second;
+  double price = kWholeVectorByte;
+  for (Operation *user : value.getUsers()) {
+    auto kernel = dyn_cast<KernelOpInterface>(user);
+    auto shardable = dyn_cast<ShardableOpInterface>(user);
+    if (kernel && kernel.getLibraryCall())
+      price = std::max(price, kWholeStateByte);
+    else if (shardable && llvm::any_of(shardable.getOwnFactorRule().factors,
+                                       [](const Factor &factor) { return factor.indexOperand >= 0; }))
+      price = std::max(price, kWholeTableByte);
+    else if (user->getNumOperands() == 1 && user->getNumResults() == 1)
+      price = std::max(price, priceOfWhole(user->getResult(0)));
+  }
+  return wholePrices[value] = price;
+}
+
 /// Makes `state` of a value exist, by the cheapest move from one that does.
 bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &entry) {
   uint32_t bit = 1u << state;
@@ -136,9 +164,8 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
     if (states[state].kind == AxisSplit::Kind::Partial)
       return false;
     available = bit;
-    bool isMatrix = cast<RankedTensorType>(value.getType()).getRank() > 1;
     if (states[state].kind == AxisSplit::Kind::Replicated && options.isState && options.isState(value))
-      entry.cost += (isMatrix ? kWholeStateByte : kWholeVectorByte) * bytesOf(value);
+      entry.cost += priceOfWhole(value) * bytesOf(value);
     return true;
   }
   // Arguments are read as they rest, or sliced.

@@ -31,6 +31,7 @@ public:
         splitSlots(splitSlots), splitGradients(splitGradients) {}
 
   void run() {
+    separateScalars();
     planParameters();
     placeArguments();
     placeUpdates();
@@ -38,6 +39,7 @@ public:
     PropagationOptions options;
     options.include = [](Operation *op) { return roleOf(op) == OpRole::Optimizer; };
     options.stored = true;
+    options.skipConstants = true;
     propagatePlacements(function, mesh, options);
     if (splitGradients)
       markGradients();
@@ -53,6 +55,25 @@ private:
       return placed.getValue();
     return Placement::replicated(
         cast<RankedTensorType>(function.getArgument(argument).getType()).getShape());
+  }
+
+  /// A scalar spread to a shape (a learning rate) is made for each reader, because
+  /// parameters of one shape may lie differently.
+  void separateScalars() {
+    auto isScalar = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.getRank() == 0;
+    };
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+      if (roleOf(&op) != OpRole::Optimizer || op.getNumOperands() == 0 || op.getNumResults() != 1 ||
+          isScalar(op.getResult(0).getType()) || !llvm::all_of(op.getOperandTypes(), isScalar))
+        continue;
+      SmallVector<OpOperand *> uses;
+      for (OpOperand &use : op.getUses())
+        uses.push_back(&use);
+      for (OpOperand *use : ArrayRef(uses).drop_back(uses.empty() ? 0 : 1))
+        use->set(OpBuilder(use->getOwner()).clone(op)->getResult(0));
+    }
   }
 
   /// A parameter is state that the optimizer updates. Other state (a step

@@ -112,6 +112,11 @@ private:
       tensors.push_back({value, &info.rule.operands[index], "operand " + std::to_string(index)});
     for (auto [index, value] : llvm::enumerate(info.op->getResults()))
       tensors.push_back({value, &info.rule.results[index], "result " + std::to_string(index)});
+    if (options.skipConstants)
+      llvm::erase_if(tensors, [](const Tensor &tensor) {
+        Operation *op = tensor.value.getDefiningOp();
+        return op && op->getNumOperands() == 0;
+      });
     // What a person gave comes first.
     SmallVector<Tensor> ordered;
     for (bool wanted : {true, false})

@@ -59,7 +59,7 @@ struct AxisSearchOptions {
   std::function<std::optional<AxisSplit>(mlir::Value)> wanted;
   /// Frontier states kept after each op. The search is exact as long as fewer
   /// are alive, which holds for chains of blocks.
-  unsigned beam = 256;
+  unsigned beam = 1024;
 };
 
 struct AxisSearchResult {
@@ -78,7 +78,8 @@ struct AxisSearchResult {
 /// B(n-1)/n, all_reduce 2B(n-1)/n, all_to_all B(n-1)/n^2, slice 0; plus a fixed
 /// price a collective. Two things are priced far above any collective: a matrix
 /// product, convolution or attention that every device repeats, and a weight
-/// matrix that every device keeps whole (vectors are too small to matter). So
+/// matrix that every device keeps whole; tables that are looked up count less, and
+/// vectors are too small to matter. So
 /// weights are split whenever they can be, and among the splits communication
 /// decides. A split result of the program is priced as if its reader gathered
 /// it, but is left split. State is never gathered: that would be FSDP, another axis's work.
