@@ -48,11 +48,11 @@ g (float[{BATCH}, 2, {SIZE}, {SIZE}] x) => (float[{BATCH}, {CLASSES}] logits)
         batch = slice(k * BATCH, (k + 1) * BATCH)
         optimizer.zero_grad()
         y = F.conv2d(torch.tensor(x[batch].astype(np.float64)), w["conv"], padding=1)
-        # ONNX keeps the biased variance where PyTorch keeps the unbiased one; the momentum is of the old value, a number of fp32.
+        # ONNX keeps the biased variance where PyTorch keeps the unbiased one; the momentum is of the old value, both factors are of fp32.
         with torch.no_grad():
-            kept = float(np.float32(0.9))
-            w["mean"].mul_(kept).add_(y.mean((0, 2, 3)), alpha=1 - kept)
-            w["variance"].mul_(kept).add_(y.var((0, 2, 3), unbiased=False), alpha=1 - kept)
+            kept, new = float(np.float32(0.9)), float(np.float32(0.1))
+            w["mean"].mul_(kept).add_(y.mean((0, 2, 3)), alpha=new)
+            w["variance"].mul_(kept).add_(y.var((0, 2, 3), unbiased=False), alpha=new)
         y = F.batch_norm(y, None, None, w["scale"], w["shift"], training=True, eps=float(np.float32(1e-5)))
         y = F.relu(y).mean((2, 3)) @ w["fc"] + w["bias"]
         loss = F.cross_entropy(y, torch.tensor(labels[batch]))
