@@ -151,8 +151,7 @@ private:
     return op->emitError()
            << "'" << nodeName(op)
            << "' is needed before and after a reduction over the whole batch, but only one "
-              "microbatch exists at a time; use --microbatches 1, or --batch-stats per-microbatch "
-              "if the reduction is of batch statistics";
+              "microbatch exists at a time; use --microbatches 1";
   }
 
   void emit(Block &body) {

@@ -7,6 +7,7 @@
 #include "weft/Sharding/StatePlacement.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -76,8 +77,8 @@ private:
     }
   }
 
-  /// A parameter is state that the optimizer updates. Other state (a step
-  /// counter, running statistics) stays where it is used.
+  /// A parameter is state that the optimizer updates, or weights that nothing
+  /// does. Other state (a step counter, running statistics) stays where it is used.
   void planParameters() {
     Operation *terminator = function.getBody().front().getTerminator();
     for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
@@ -85,10 +86,14 @@ private:
       StringRef name = updatedState(function, index);
       if (!name.empty() && op && roleOf(op) == OpRole::Optimizer)
         updates[name] = index;
+      else if (!name.empty())
+        otherUpdates.insert(name);
     }
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       StringRef name = argumentName(function, i);
-      if (!isState(function, i) || !updates.count(name) || function.getArgAttr(i, kSlotOfAttr))
+      bool frozen = function.getArgAttr(i, "nn.source") && !otherUpdates.contains(name);
+      if (!isState(function, i) || function.getArgAttr(i, kSlotOfAttr) ||
+          !(updates.count(name) || frozen))
         continue;
       Placement used = usedPlacement(i);
       plans[name] = {used, splitFurther(mesh.getValue(), used, axes), i};
@@ -168,7 +173,8 @@ private:
   MeshAttr mesh;
   AxisList axes;
   bool splitParameters, splitSlots, splitGradients;
-  llvm::StringMap<unsigned> updates;
+  llvm::StringMap<unsigned> updates; // by the optimizer
+  llvm::StringSet<> otherUpdates;
   llvm::StringMap<StatePlan> plans;
   llvm::StringMap<Placement> stored;
 };

@@ -181,6 +181,7 @@ TrainingCase randomTrainingCase(MLIRContext &context, Random &random) {
   options.optimizer = StepOptions::Optimizer(random.below(3));
   options.clip = random.chance(60) ? 0.1 : 0;
   options.counted = random.chance(30);
+  options.frozen = random.chance(20);
   if (failed(makeStep(*result.module, options)))
     result.module = nullptr;
   return result;

@@ -60,6 +60,8 @@ public:
       if (function.getArgAttr(argument.getArgNumber(), kSourceAttr) &&
           isa<FloatType>(getElementTypeOrSelf(argument.getType())))
         parameters.push_back(argument);
+    if (options.frozen && parameters.size() > 1)
+      parameters.erase(parameters.begin());
     auto gradients = step::differentiate(function, seeds, parameters);
     if (failed(gradients))
       return failure();

@@ -15,6 +15,8 @@ struct StepOptions {
   /// Counts only elements where another input is positive, as ignored labels do:
   /// gradients need a count over the batch.
   bool counted = false;
+  /// Leaves the first parameter as it is.
+  bool frozen = false;
 };
 
 /// Replaces the one program of `module` by `@step` (loss, gradient norm, new
