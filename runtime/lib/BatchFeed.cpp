@@ -11,10 +11,10 @@ using namespace weft::runtime;
 
 namespace {
 
-/// Pages of data files are given back after so many bytes.
-constexpr int64_t kReleaseBytes = 2 << 20;
-/// What a page fault of a mapped file brings in, by custom of Linux.
-constexpr int64_t kFaultAround = 64 << 10;
+/// Pages of data files are given back after so many bytes of them came in, and
+/// this is what one page fault may bring in (measured on Linux 6.18).
+constexpr int64_t kReleaseBytes = 16 << 20;
+constexpr int64_t kFaultAround = 2 << 20;
 
 bool isFloat(DType type) {
   return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
@@ -281,11 +281,6 @@ void BatchFeed::prepare() {
         position + row < end ? int64_t(order(uint64_t(position + row))) : -1;
   for (Part &part : parts)
     part.map->forEachRun([&](const ShardMap::Run &run) { fill(part, run); });
-  if (unreleased < kReleaseBytes)
-    return;
-  unreleased = 0;
-  for (const std::unique_ptr<DataFile> &file : files)
-    file->release();
 }
 
 /// One run of a shard may cover several rows of the batch, or a part of one.
@@ -317,7 +312,6 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
 void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
                      int64_t count, char *to) {
   const char *from = b.file->at(sample * b.stride + b.offset + offset);
-  unreleased += count * dtypeBytes(b.fileType) + kFaultAround;
   if (b.checked)
     withType(b.fileType, [&](auto type) {
       using T = decltype(type);
@@ -348,6 +342,12 @@ void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
     });
   if (status.ok())
     convertElements(b.fileType, from, b.port->dtype, to, count);
+  unreleased += count * dtypeBytes(b.fileType) + kFaultAround;
+  if (unreleased < kReleaseBytes)
+    return;
+  unreleased = 0;
+  for (const std::unique_ptr<DataFile> &file : files)
+    file->release();
 }
 
 void BatchFeed::countLabels(const Part &part, const char *labels,
