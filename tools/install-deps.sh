@@ -6,7 +6,8 @@ packages=(g++ cmake ninja-build clang-22 lld-22 ccache
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
   openmpi-bin libopenmpi-dev
-  libgtest-dev libonnx-testdata python3)
+  libgtest-dev libonnx-testdata python3
+  dict-gcide dataset-fashion-mnist)
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
