@@ -202,6 +202,19 @@ def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
   }];
 }
 
+def DistSeparatePhases : Dist_Pass<"dist-separate-phases"> {
+  let summary = "gather stored parameters apart for forward and gradient ops";
+  let description = [{
+    **Requires** `local`. **Ensures** no gradient op (`nn.role`) reads what a step with `dist.phase = "forward"` makes:
+    it reads the same made with phase `backward`, in front of the first gradient op that needs it.
+
+    `dist-insert-reshards` does so already; but ops that are recomputed for gradients are clones of forward ops and read as
+    they do, which would keep parameters whole from the forward pass on.
+
+    **Example** in test/passes/dist/separate-phases.mlir.
+  }];
+}
+
 def DistFormLoops : Dist_Pass<"dist-form-loops"> {
   let summary = "turn what is split over microbatches into loops";
   let description = [{

@@ -86,6 +86,8 @@ void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
   // Equal gathers of one value are one gather.
   pm.addPass(createCSEPass());
   buildRecomputation(pm, options);
+  // Recomputed ops read parameters as their originals do.
+  pm.addPass(dist::createDistSeparatePhases());
   // Loops come last: until here microbatches are an axis like any other.
   pm.addPass(dist::createDistFormLoops());
   pm.addPass(dist::createDistVerifySpmd());
