@@ -6,6 +6,22 @@
 
 include "mlir/Pass/PassBase.td"
 
+def StepDifferentiate : Pass<"step-differentiate", "::mlir::func::FuncOp"> {
+  let summary = "Return the gradients of a result with respect to all state";
+  let description = [{
+    **Requires** `nn` ops and a float result. **Ensures** that the program also returns,
+    for each float state (argument with `nn.source` or `nn.initial`), the gradient of the sum of the
+    result's elements, named after the state. New ops carry `nn.role`. To look at
+    gradients: a training step builds its loss and updates around the same algorithm
+    (`differentiate` in Autodiff.h). An op without a gradient between a state and the result is
+    an error at that op; all of them are named at once, and the program stays.
+
+    **Example**: test/passes/step/differentiate.mlir.
+  }];
+  let options = [Option<"result", "result", "unsigned", "0", "which result, from 0">];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
 def StepSetPrecision : Pass<"step-set-precision", "::mlir::func::FuncOp"> {
   let summary = "Compute f32 values in another floating-point type";
   let description = [{
