@@ -263,7 +263,7 @@ private:
     if (auto command = dyn_cast<rt::CommandInterface>(op))
       on.stream = command.getStreamNumber();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp,
+        .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp,
               rt::RecordOp, rt::WaitOp, rt::RepeatOp, rt::UpdateOp>(
             [&](auto command) { return emitCommand(on, command); })
         .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
@@ -301,13 +301,23 @@ private:
     out.convolution(on, params, views({op.getInput(), op.getFilter(), op.getResult(), op.getBias()}));
     return success();
   }
-  LogicalResult emitCommand(const Builder_::On &on, rt::AttentionOp op) {
+  template <typename Op> static run::Attention attentionParams(Op op) {
     run::Attention params{};
     params.scale = op.getScale().convertToDouble();
     params.softcap = op.getSoftcap().convertToDouble();
     params.causal = op.getCausal();
     params.hasMask = bool(op.getMask());
     params.keyLength = run::kNone;
+    return params;
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::AttentionGradOp op) {
+    out.attentionGradient(on, attentionParams(op),
+                          views({op.getQuery(), op.getKey(), op.getValue(), op.getOutput(), op.getOutputGradient(),
+                                 op.getQueryGradient(), op.getKeyGradient(), op.getValueGradient(), op.getMask()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::AttentionOp op) {
+    run::Attention params = attentionParams(op);
     out.attention(on, params, views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
     return success();
   }

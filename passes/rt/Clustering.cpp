@@ -166,7 +166,7 @@ void Clustering::demandDense(Operation *user, unsigned operand) {
 /// The one reader of a library op may permute the result in a way that the
 /// library can write at once: so heads merge without a copy.
 void Clustering::absorbPermutation(Operation *op) {
-  if (!op->getResult(0).hasOneUse())
+  if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())
     return;
   Operation *view = *op->getResult(0).user_begin();
   auto strides = roles.lookup(view) == Role::Free ? stridesBehindPermutation(view) : std::nullopt;
@@ -178,7 +178,7 @@ void Clustering::absorbPermutation(Operation *op) {
     operands.push_back(layout ? layout->strides
                               : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
   }
-  if (planLibrary(op, operands, *strides)) {
+  if (planLibrary(op, operands, {*strides})) {
     roles[view] = Role::Absorbed;
     absorbedBy[op] = view;
   }

@@ -151,12 +151,13 @@ private:
   Operation *library(ClusterOp cluster) {
     Block &body = cluster.getBody().front();
     Operation *libraryOp = &body.front();
-    // The only thing that may follow is a permutation of the result.
+    // The only thing that may follow is a permutation of the only result.
     Operation *permutation = libraryOp->getNextNode();
-    SmallVector<int64_t, 4> resultStrides =
-        rowMajorStrides(cast<RankedTensorType>(libraryOp->getResult(0).getType()).getShape());
+    SmallVector<SmallVector<int64_t, 4>> resultStrides;
+    for (Type type : libraryOp->getResultTypes())
+      resultStrides.push_back(rowMajorStrides(cast<RankedTensorType>(type).getShape()));
     if (!isa<YieldOp>(permutation))
-      resultStrides = *stridesBehindPermutation(permutation);
+      resultStrides = {*stridesBehindPermutation(permutation)};
 
     SmallVector<ValueLayout> layouts;
     SmallVector<SmallVector<int64_t, 4>> strides;
@@ -170,22 +171,30 @@ private:
     SmallVector<Value> operands;
     for (auto [layout, part] : llvm::zip(layouts, plan->operands))
       operands.push_back(window(bufferOf(layout.root), part.sizes, part.strides, layout.offset));
-    Value result = window(bufferOf(cluster.getResult(0)), plan->result.sizes, plan->result.strides, 0);
-    return std::visit([&](const auto &call) { return create(call, operands, result); }, plan->call);
+    SmallVector<Value> results;
+    for (auto [output, part] : llvm::zip_equal(cluster.getOutputs(), plan->results))
+      results.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
+    return std::visit([&](const auto &call) { return create(call, operands, results); }, plan->call);
   }
 
-  Operation *create(const GemmCall &call, ArrayRef<Value> operands, Value result) {
-    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], result, Value(), Value(), call.accumulate,
+  Operation *create(const GemmCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
+    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(), Value(), call.accumulate,
                           Activation::None, 0);
   }
-  Operation *create(const ConvCall &call, ArrayRef<Value> operands, Value result) {
-    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], result, Value(), call.strides, call.padLow,
+  Operation *create(const ConvCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
+    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(), call.strides, call.padLow,
                           call.filterDilation, call.groups, Activation::None, 0);
   }
-  Operation *create(const AttentionCall &call, ArrayRef<Value> operands, Value result) {
-    return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], result,
+  Operation *create(const AttentionCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
+    return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], results[0],
                                operands.size() > 3 ? operands[3] : Value(), llvm::APFloat(call.scale),
                                llvm::APFloat(call.softcap), call.causal, 0);
+  }
+  Operation *create(const AttentionGradCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
+    return AttentionGradOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], operands[3],
+                                   operands[4], results[0], results[1], results[2],
+                                   operands.size() > 5 ? operands[5] : Value(), llvm::APFloat(call.scale),
+                                   llvm::APFloat(call.softcap), call.causal, 0);
   }
 
   OpBuilder &builder;

@@ -206,13 +206,13 @@ private:
         inputs.push_back(operand);
         map.map(operand, body->addArgument(plainType(operand.getType()), operand.getLoc()));
       }
-    Value yielded = cloneInto(*body, op, map)->getResult(0), output = op->getResult(0);
-    map.map(output, yielded);
+    SmallVector<Value> yielded(cloneInto(*body, op, map)->getResults()), outputs(op->getResults());
+    map.map(outputs, yielded);
     if (Operation *view = clustering.absorbed(op)) {
-      yielded = cloneInto(*body, view, map)->getResult(0);
-      output = view->getResult(0);
+      yielded = {cloneInto(*body, view, map)->getResult(0)};
+      outputs = {view->getResult(0)};
     }
-    finish(ClusterKind::Library, op->getLoc(), inputs, output, yielded, 1, std::move(body));
+    finish(ClusterKind::Library, op->getLoc(), inputs, outputs, yielded, 1, std::move(body));
   }
 
   void finish(ClusterKind kind, Location loc, ValueRange inputs, ValueRange outputs, ValueRange yielded,

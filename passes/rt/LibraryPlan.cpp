@@ -85,7 +85,7 @@ std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorT
     columns.strides = {0, 1, 1};
   if (sum.size == 1)
     sum.strides = {1, columns.size, 0};
-  LibraryPlan plan{call, {Window(), Window()}, Window()};
+  LibraryPlan plan{call, {Window(), Window()}, {Window()}};
   auto fill = [&](Window &window, unsigned tensor, const Loop &first, const Loop &second) {
     for (const Loop &loop : batch) {
       window.sizes.push_back(loop.size);
@@ -98,13 +98,13 @@ std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorT
   };
   fill(plan.operands[0], 0, rows, sum);
   fill(plan.operands[1], 1, sum, columns);
-  fill(plan.result, 2, rows, columns);
+  fill(plan.results[0], 2, rows, columns);
   return plan;
 }
 
 bool isLibraryFloat(Type type) { return type.isF64() || type.isF32() || type.isBF16() || type.isF16(); }
 
-/// What the runtime's Gemm, Convolution and Attention commands accept.
+/// What the runtime's commands accept.
 bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
   Type first = types[0].getElementType(), result = types.back().getElementType();
   if (llvm::any_of(types, [](RankedTensorType type) { return type.getNumElements() == 0; }))
@@ -132,19 +132,20 @@ bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
 } // namespace
 
 std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, ArrayRef<SmallVector<int64_t, 4>> operandStrides,
-                                                 ArrayRef<int64_t> resultStrides) {
+                                                 ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
-  if (!call || op->getNumResults() != 1)
+  if (!call)
     return std::nullopt;
   SmallVector<RankedTensorType> types;
   for (Type type : op->getOperandTypes())
     types.push_back(cast<RankedTensorType>(type));
-  types.push_back(cast<RankedTensorType>(op->getResult(0).getType()));
+  for (Type type : op->getResultTypes())
+    types.push_back(cast<RankedTensorType>(type));
   if (!runtimeTakes(*call, types))
     return std::nullopt;
   SmallVector<SmallVector<int64_t, 4>> strides(operandStrides.begin(), operandStrides.end());
-  strides.emplace_back(resultStrides.begin(), resultStrides.end());
+  strides.append(resultStrides.begin(), resultStrides.end());
   if (auto *gemm = std::get_if<GemmCall>(&*call))
     return planGemm(*gemm, types, strides);
   LibraryPlan plan{*call, {}, {}};
@@ -152,26 +153,27 @@ std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, ArrayRef<SmallVe
     Window window;
     llvm::append_range(window.sizes, type.getShape());
     llvm::append_range(window.strides, list);
-    plan.operands.push_back(std::move(window));
+    auto &side = plan.operands.size() < operandStrides.size() ? plan.operands : plan.results;
+    side.push_back(std::move(window));
   }
-  plan.result = plan.operands.pop_back_val();
   return plan;
 }
 
 static SmallVector<int64_t, 4> denseStrides(Value value) {
   return rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape());
 }
+static SmallVector<SmallVector<int64_t, 4>> denseStrides(ResultRange results) {
+  return llvm::map_to_vector(results, [](Value value) { return denseStrides(value); });
+}
 
 std::optional<LibraryPlan> weft::rt::planLibraryDense(Operation *op) {
-  if (op->getNumResults() != 1)
-    return std::nullopt;
   SmallVector<SmallVector<int64_t, 4>> strides;
   for (Value operand : op->getOperands()) {
     if (!isa<RankedTensorType>(operand.getType()))
       return std::nullopt;
     strides.push_back(denseStrides(operand));
   }
-  return isa<KernelOpInterface>(op) ? planLibrary(op, strides, denseStrides(op->getResult(0))) : std::nullopt;
+  return isa<KernelOpInterface>(op) ? planLibrary(op, strides, denseStrides(op->getResults())) : std::nullopt;
 }
 
 std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, llvm::function_ref<bool(Operation *)> isRoot) {
@@ -180,7 +182,7 @@ std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, llvm::function_r
     std::optional<ValueLayout> layout = layoutOf(operand, isRoot);
     strides.push_back(layout ? layout->strides : denseStrides(operand));
   }
-  return planLibrary(op, strides, denseStrides(op->getResult(0)));
+  return planLibrary(op, strides, denseStrides(op->getResults()));
 }
 
 std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {

@@ -16,15 +16,14 @@ struct Window {
   llvm::SmallVector<int64_t> sizes, strides;
 };
 
-/// The windows of the operands in order and of the result, as the command
+/// The windows of the operands and of the results in order, as the command
 /// takes them; offsets stay those of the values.
 struct LibraryPlan {
   LibraryCall call;
-  llvm::SmallVector<Window> operands;
-  Window result;
+  llvm::SmallVector<Window> operands, results;
 };
 
-/// The plan of `op` for operands and result with these strides; nothing if the
+/// The plan of `op` for operands and results with these strides; nothing if the
 /// op has no library call, the runtime lacks its element types, or the dims do
 /// not collapse into the command's.
 ///
@@ -34,12 +33,12 @@ struct LibraryPlan {
 /// projection, lhs [b, s, h, d] with strides of a [b, s, 3, h, d] buffer.
 std::optional<LibraryPlan> planLibrary(mlir::Operation *op,
                                        llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
-                                       llvm::ArrayRef<int64_t> resultStrides);
+                                       llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides);
 
-/// The same for dense operands and result.
+/// The same for dense operands and results.
 std::optional<LibraryPlan> planLibraryDense(mlir::Operation *op);
 
-/// The same for operands that are views as `layoutOf` tells, and a dense result.
+/// The same for operands that are views as `layoutOf` tells, and dense results.
 std::optional<LibraryPlan> planLibrary(mlir::Operation *op, llvm::function_ref<bool(mlir::Operation *)> isRoot);
 
 /// If `view` only permutes its operand's elements: the strides that the operand

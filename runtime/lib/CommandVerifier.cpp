@@ -153,6 +153,10 @@ private:
     case Opcode::Attention:
       return params < p.Attentions().size() ? attention(p.Attentions()[params])
                                             : missing;
+    case Opcode::AttentionGradient:
+      return params < p.Attentions().size()
+                 ? attentionGradient(p.Attentions()[params])
+                 : missing;
     case Opcode::Copy:
       return hasViews(2, 2) && sameSizes(0, 1) && view(0).dtype == view(1).dtype
                  ? ""
@@ -289,11 +293,10 @@ private:
     return "";
   }
 
-  std::string attention(const Attention &a) const {
-    unsigned count = 4 + (a.hasMask != 0) + (a.hasLogSumExp != 0);
-    if (!hasViews(count, count))
-      return "has the wrong number of views";
-    for (unsigned i = 0; i < 4; ++i)
+  /// The first `operands` views and the one at `maskView`.
+  std::string attentionViews(const Attention &a, unsigned operands,
+                             unsigned maskView) const {
+    for (unsigned i = 0; i < operands; ++i)
       if (sizes(i).size() != 4 || view(i).dtype != view(0).dtype ||
           !isFloat(view(i).dtype))
         return "has operands that are not of tensor rank 4 and one floating "
@@ -304,14 +307,40 @@ private:
         out[2] != q[2] || v[2] != k[2] || k[3] != q[3] || out[3] != v[3])
       return "has operands whose sizes do not fit";
     if (a.hasMask) {
-      Table<int64_t> mask = sizes(4);
-      DType type = view(4).dtype;
+      Table<int64_t> mask = sizes(maskView);
+      DType type = view(maskView).dtype;
       if (mask.size() != 4 || mask[0] != q[0] || mask[1] != q[1] ||
           mask[2] != q[2] || mask[3] != k[2])
         return "has a mask of another shape";
       if (type != view(0).dtype && type != DType::F32 && type != DType::Bool)
         return "has a mask of a dtype that no library takes";
     }
+    return "";
+  }
+
+  std::string attentionGradient(const Attention &a) const {
+    unsigned count = 8 + (a.hasMask != 0);
+    if (!hasViews(count, count))
+      return "has the wrong number of views";
+    std::string fault = attentionViews(a, 8, 8);
+    if (!fault.empty())
+      return fault;
+    if (!sameSizes(4, 3) || !sameSizes(5, 0) || !sameSizes(6, 1) ||
+        !sameSizes(7, 2))
+      return "has a gradient of other sizes than what it belongs to";
+    if (a.hasLogSumExp || a.keyLength != kNone)
+      return "has a logSumExp or a key length, which gradients do not take";
+    return "";
+  }
+
+  std::string attention(const Attention &a) const {
+    unsigned count = 4 + (a.hasMask != 0) + (a.hasLogSumExp != 0);
+    if (!hasViews(count, count))
+      return "has the wrong number of views";
+    std::string fault = attentionViews(a, 4, 4);
+    if (!fault.empty())
+      return fault;
+    Table<int64_t> q = sizes(0);
     if (a.hasLogSumExp) {
       Table<int64_t> sum = sizes(count - 1);
       DType wanted = view(0).dtype == DType::F64 ? DType::F64 : DType::F32;

@@ -236,6 +236,7 @@ private:
              list(v.dilations) + " pads " + list(v.padsBegin) +
              (v.hasBias ? " bias" : "") + activation(v.activation);
     }
+    case Opcode::AttentionGradient:
     case Opcode::Attention: {
       const Attention &a = p.Attentions()[c.params];
       return " scale " + real64(a.scale) + (a.causal ? " causal" : "") +

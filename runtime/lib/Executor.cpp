@@ -113,6 +113,8 @@ StepPtr makeStep(const PrepareContext &context, const Command &command,
     return makeConvolution(context, command, status);
   case Opcode::Attention:
     return makeAttention(context, command, status);
+  case Opcode::AttentionGradient:
+    return makeAttentionGradient(context, command, status);
   case Opcode::Copy:
     return makeCopy(context, command, status);
   case Opcode::Fill:

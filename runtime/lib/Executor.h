@@ -91,6 +91,8 @@ StepPtr makeLaunch(const PrepareContext &, const Command &, Status &);
 StepPtr makeGemm(const PrepareContext &, const Command &, Status &);
 StepPtr makeConvolution(const PrepareContext &, const Command &, Status &);
 StepPtr makeAttention(const PrepareContext &, const Command &, Status &);
+StepPtr makeAttentionGradient(const PrepareContext &, const Command &,
+                              Status &);
 StepPtr makeCopy(const PrepareContext &, const Command &, Status &);
 StepPtr makeFill(const PrepareContext &, const Command &, Status &);
 StepPtr makeSlice(const PrepareContext &, const Command &, Status &);

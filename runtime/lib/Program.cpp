@@ -53,7 +53,7 @@ const char *weft::runtime::opcodeName(Opcode value) {
       "launch",       "gemm",       "convolution",  "attention",
       "copy",         "fill",       "slice",        "collective",
       "event_record", "event_wait", "repeat_begin", "repeat_end",
-      "scalar_update"};
+      "scalar_update", "attention_gradient"};
   return unsigned(value) < kNumOpcodes ? names[unsigned(value)] : "?";
 }
 

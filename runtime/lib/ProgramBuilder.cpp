@@ -308,6 +308,12 @@ void ProgramBuilder::attention(const On &on, const Attention &params,
   append(on, Opcode::Attention, appendTo(tables.Attentions, params), views);
 }
 
+void ProgramBuilder::attentionGradient(const On &on, const Attention &params,
+                                       const std::vector<View> &views) {
+  append(on, Opcode::AttentionGradient, appendTo(tables.Attentions, params),
+         views);
+}
+
 void ProgramBuilder::copy(const On &on, const View &source,
                           const View &destination) {
   append(on, Opcode::Copy, kNone, {source, destination});

@@ -157,46 +157,50 @@ double RopeOp::getFlopsPerPoint() { return 3; }
 // attention
 //===----------------------------------------------------------------------===//
 
-LogicalResult AttentionOp::verify() {
+/// What nn.attention and its gradient ask of the forward's tensors.
+static LogicalResult verifyAttention(Operation *op, RankedTensorType query,
+                                     RankedTensorType key,
+                                     RankedTensorType value,
+                                     RankedTensorType result, Value mask,
+                                     const APFloat &softcap) {
   std::pair<StringRef, RankedTensorType> tensors[] = {
-      {"query", getQuery().getType()},
-      {"key", getKey().getType()},
-      {"value", getValue().getType()},
-      {"result", getType()}};
+      {"query", query}, {"key", key}, {"value", value}, {"result", result}};
   for (auto [what, type] : tensors) {
     if (type.getRank() != 4)
-      return emitOpError() << what << " has tensor rank " << type.getRank()
-                           << ", expected 4";
-    if (failed(expectElementType(*this, what, type, getQuery().getType(),
+      return op->emitOpError()
+             << what << " has tensor rank " << type.getRank() << ", expected 4";
+    if (failed(expectElementType(op, what, type, query,
                                  "the query's element type")))
       return failure();
   }
-  auto q = getQuery().getType().getShape(), k = getKey().getType().getShape();
-  auto v = getValue().getType().getShape();
+  auto q = query.getShape(), k = key.getShape(), v = value.getShape();
   if (k[1] == 0 || q[1] % k[1] != 0)
-    return emitOpError() << "query has " << q[1]
-                         << " heads, expected a multiple of the key's " << k[1];
-  if (failed(expectShape(*this, "key", getKey().getType(),
-                         {q[0], k[1], k[2], q[3]},
+    return op->emitOpError()
+           << "query has " << q[1]
+           << " heads, expected a multiple of the key's " << k[1];
+  if (failed(expectShape(op, "key", key, {q[0], k[1], k[2], q[3]},
                          "batch and depth of the query")) ||
-      failed(expectShape(*this, "value", getValue().getType(),
-                         {q[0], k[1], k[2], v[3]},
+      failed(expectShape(op, "value", value, {q[0], k[1], k[2], v[3]},
                          "batch, heads and sequence of the key")))
     return failure();
-  if (Value mask = getMask())
-    if (failed(expectElementType(*this, "mask", mask.getType(),
-                                 getQuery().getType(),
+  if (mask)
+    if (failed(expectElementType(op, "mask", mask.getType(), query,
                                  "the query's element type")) ||
-        failed(expectShape(*this, "mask", mask.getType(),
-                           {q[0], q[1], q[2], k[2]},
+        failed(expectShape(op, "mask", mask.getType(), {q[0], q[1], q[2], k[2]},
                            "batch, heads, query and key sequence")))
       return failure();
-  if (getSoftcap().convertToDouble() < 0)
-    return emitOpError() << "softcap is " << getSoftcap().convertToDouble()
-                         << ", expected 0 (none) or more";
+  if (softcap.convertToDouble() < 0)
+    return op->emitOpError() << "softcap is " << softcap.convertToDouble()
+                             << ", expected 0 (none) or more";
   return expectShape(
-      *this, "result", getType(), {q[0], q[1], q[2], v[3]},
+      op, "result", result, {q[0], q[1], q[2], v[3]},
       "batch, heads and sequence of the query, depth of the value");
+}
+
+LogicalResult AttentionOp::verify() {
+  return verifyAttention(*this, getQuery().getType(), getKey().getType(),
+                         getValue().getType(), getType(), getMask(),
+                         getSoftcap());
 }
 
 FactorRule AttentionOp::getFactorRule(TypeRange operandTypes,
@@ -230,6 +234,61 @@ double AttentionOp::getFlopsPerPoint() {
   double scores = 1.0 * q[0] * q[1] * q[2] * getKey().getType().getDimSize(2);
   double points = getOwnFactorRule().points();
   return points == 0 ? 0 : scores * (2 * depth + 2 * out + 12) / points;
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this, getQuery().getType(), getKey().getType(),
+                             getValue().getType(), getOutput().getType(),
+                             getMask(), getSoftcap())))
+    return failure();
+  std::tuple<StringRef, Type, Type, StringRef> pairs[] = {
+      {"output_gradient", getOutputGradient().getType(), getOutput().getType(),
+       "that of the output"},
+      {"query_gradient", getQueryGradient().getType(), getQuery().getType(),
+       "that of the query"},
+      {"key_gradient", getKeyGradient().getType(), getKey().getType(),
+       "that of the key"},
+      {"value_gradient", getValueGradient().getType(), getValue().getType(),
+       "that of the value"}};
+  for (auto [what, found, expected, because] : pairs)
+    if (failed(expectElementType(*this, what, found, expected, because)) ||
+        failed(expectShape(*this, what, found, shapeOf(expected), because)))
+      return failure();
+  return success();
+}
+
+FactorRule AttentionGradOp::getFactorRule(TypeRange operandTypes,
+                                          TypeRange resultTypes) {
+  FactorRule rule;
+  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]),
+       v = shapeOf(operandTypes[2]);
+  int batch = rule.add(q[0]), group = rule.add(k[1]);
+  // What is independent for the query is a sum for key and value.
+  int perGroup = rule.add(k[1] ? q[1] / k[1] : q[1], Kind::Whole);
+  int query = rule.add(q[2], Kind::Whole), key = rule.add(k[2], Kind::Whole);
+  int depth = rule.add(q[3], Kind::Whole), out = rule.add(v[3], Kind::Whole);
+  TensorFactors ofQuery = {{batch}, {group, perGroup}, {query}, {depth}};
+  TensorFactors ofKey = {{batch}, {group}, {key}, {depth}};
+  TensorFactors ofValue = {{batch}, {group}, {key}, {out}};
+  TensorFactors ofOutput = {{batch}, {group, perGroup}, {query}, {out}};
+  rule.operands = {ofQuery, ofKey, ofValue, ofOutput, ofOutput};
+  if (operandTypes.size() == 6)
+    rule.operands.push_back({{batch}, {group, perGroup}, {query}, {key}});
+  rule.results = {ofQuery, ofKey, ofValue};
+  return rule;
+}
+
+SmallVector<PartialRule> AttentionGradOp::getPartialRules(ReduceKind kind) {
+  return whenSum(kind, {{4}});
+}
+
+double AttentionGradOp::getFlopsPerPoint() {
+  // Three products over the depth, two over the value's.
+  auto q = getQuery().getType().getShape();
+  double depth = q[3], out = getOutput().getType().getDimSize(3);
+  double scores = 1.0 * q[0] * q[1] * q[2] * getKey().getType().getDimSize(2);
+  double points = getOwnFactorRule().points();
+  return points == 0 ? 0 : scores * (6 * depth + 4 * out + 16) / points;
 }
 
 } // namespace weft::nn

@@ -107,4 +107,36 @@ def Nn_AttentionOp : Nn_Op<"attention",
   let hasVerifier = 1;
 }
 
+def Nn_AttentionGradOp : Nn_Op<"attention_grad",
+    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getLibraryCall", "getParallelDims"], gradientMethods = []> {
+  let summary = "the gradients of nn.attention with respect to query, key and value";
+  let description = [{
+    `query`, `key`, `value`, `mask`, `scale`, `causal` and `softcap` are those of the
+    forward op, `output` is its result and `output_gradient` the gradient with respect to
+    that. With the forward's probabilities p, which are computed again:
+    `value_gradient = p^T output_gradient`,
+    `d = p (output_gradient value^T - rowsum(output_gradient output))`, times the softcap's
+    derivative and the scale, `query_gradient = d key`, `key_gradient = d^T query`; key
+    heads sum over the query heads that share them.
+
+    It exists so that the score matrix need not: autodiff makes it where the mask's gradient
+    is not asked for. It has no gradient of its own.
+
+    Constraints: those of `nn.attention`; output and output_gradient have its result's
+    type, the results those of query, key and value.
+
+    Example: `%5:3 = nn.attention_grad %0, %1, %2, %3, %4 scale = 0.125 {causal}
+        : (tensor<1x4x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x4x6x8xf32>, tensor<1x4x6x8xf32>)
+        -> (tensor<1x4x6x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x8xf32>)`
+  }];
+  let arguments = (ins Nn_FloatTensor:$query, Nn_FloatTensor:$key, Nn_FloatTensor:$value,
+      Nn_FloatTensor:$output, Nn_FloatTensor:$output_gradient, Optional<Nn_FloatTensor>:$mask,
+      F64Attr:$scale, UnitAttr:$causal, DefaultValuedAttr<F64Attr, "0.0">:$softcap);
+  let results = (outs Nn_FloatTensor:$query_gradient, Nn_FloatTensor:$key_gradient, Nn_FloatTensor:$value_gradient);
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $output `,` $output_gradient (`mask` $mask^)?
+      `scale` `=` $scale attr-dict `:` functional-type(operands, results) }];
+  let hasVerifier = 1;
+}
+
 #endif // WEFT_DIALECTS_NN_NNCOMPOSITE_TD

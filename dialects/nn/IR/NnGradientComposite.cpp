@@ -175,6 +175,19 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange results,
                                          ArrayRef<bool> wanted,
                                          MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
+  bool wantsMask = getMask() && wanted[3];
+  if (!wantsMask) {
+    auto grad = AttentionGradOp::create(
+        builder, getLoc(), getQuery().getType(), getKey().getType(),
+        getValue().getType(), getQuery(), getKey(), getValue(), getResult(),
+        results[0], getMask(), getScaleAttr(), getCausalAttr(),
+        getSoftcapAttr());
+    for (unsigned i : {0u, 1u, 2u})
+      if (wanted[i])
+        operands[i] = grad->getResult(i);
+    return success();
+  }
+  // The mask's gradient is as large as the score matrix, so that may be made.
   Term k = d.operand(1).wide(), v = d.operand(2).wide();
   int64_t batch = k.shape()[0], groups = k.shape()[1], keys = k.shape()[2];
   // Query heads stand beside the key head that they share.
@@ -192,16 +205,11 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange results,
     return contract(s.probabilities, {B, G, R, S, T}, g, {B, G, R, S, E},
                     {B, G, T, E});
   });
-  bool wantsMask = getMask() && wanted[3];
-  if (!wanted[0] && !wanted[1] && !wantsMask)
-    return success();
-
   Term upper = contract(g, {B, G, R, S, E}, v, {B, G, T, E}, {B, G, R, S, T});
   Term inner = (upper * s.probabilities).sum(T).repeatLike(upper, T);
   Term scores = s.probabilities * (upper - inner);
-  if (wantsMask)
-    d.set(3, scores.reshape(
-                 {batch, q.shape()[1] * q.shape()[2], q.shape()[3], keys}));
+  d.set(3, scores.reshape(
+               {batch, q.shape()[1] * q.shape()[2], q.shape()[3], keys}));
   if (getSoftcap().convertToDouble() > 0)
     scores = scores * (1 - s.squashed * s.squashed);
   scores = scores * getScale().convertToDouble();

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/NnGradient.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 
 namespace weft::nn {
@@ -52,9 +54,8 @@ struct ConvDim {
     return (in - 1) * inputDilation + dilated(filter, filterDilation) -
            inputLow() - dilated(out, stride);
   }
-  /// For the filter: over the dilated input slides the output, dilated by
-  /// `stride`, in steps of filterDilation.
-  int64_t filterHigh() const {
+  /// What all taps read of the dilated input ends so far behind it.
+  int64_t readHigh() const {
     return (filter - 1) * filterDilation + dilated(out, stride) -
            dilated(in, inputDilation) - low;
   }
@@ -98,6 +99,69 @@ static Term transposedFilter(Term filter, int64_t groups) {
       .reverse(dimRange(2, shape.size()));
 }
 
+/// A tap's gradient is a product of what it read with the result's gradient,
+/// over images and positions. Taps of few channels are done together, as
+/// libraries like products of some width; more of them would only be more
+/// memory.
+static Term filterGradient(ConvOp op, Term input, Term filter, Term g,
+                           ArrayRef<ConvDim> dims) {
+  constexpr int64_t kColumns = 64;
+  ArrayRef<int64_t> in = input.shape().drop_front(2),
+                    taps = filter.shape().drop_front(2),
+                    out = g.shape().drop_front(2);
+  int64_t groups = op.getGroups(), batch = g.shape()[0], spatial = taps.size();
+  int64_t channels = filter.shape()[1], perGroup = filter.shape()[0] / groups;
+  int64_t points = batch * ShapedType::getNumElements(out);
+  int64_t count = ShapedType::getNumElements(taps);
+
+  // Groups, channels, then what is summed over.
+  Term upper = g.reshape(shapeWith({batch, groups, perGroup}, out))
+                   .transpose(permutationWith({1, 2, 0}, spatial))
+                   .reshape({groups, perGroup, points});
+  SmallVector<int64_t> dilation = {1, 1}, low = {0, 0}, high = {0, 0};
+  for (const ConvDim &dim : dims) {
+    dilation.push_back(dim.inputDilation);
+    low.push_back(dim.low);
+    high.push_back(dim.readHigh());
+  }
+  Term padded = input.dilate(dilation).padOrCut(low, high);
+  SmallVector<int64_t> whole(padded.shape().drop_front(2));
+  Term images = padded.reshape(shapeWith({batch, groups, channels}, whole))
+                    .transpose(permutationWith({1, 2, 0}, spatial));
+  auto readBy = [&](int64_t tap) {
+    SmallVector<int64_t> starts(3, 0), strides(3, 1), index(spatial);
+    for (int64_t i = spatial; i-- > 0; tap /= taps[i])
+      index[i] = tap % taps[i];
+    for (auto [dim, k] : llvm::zip_equal(dims, index)) {
+      starts.push_back(k * dim.filterDilation);
+      strides.push_back(dim.stride);
+    }
+    return images
+        .slice(starts, shapeWith({groups, channels, batch}, out), strides)
+        .reshape({groups, channels, 1, points});
+  };
+  int64_t each = std::max<int64_t>(1, kColumns / channels);
+  SmallVector<Value> parts;
+  for (int64_t tap = 0; tap < count; tap += each) {
+    SmallVector<Value> reads;
+    for (int64_t i = tap; i < std::min(tap + each, count); ++i)
+      reads.push_back(readBy(i).value);
+    Term read = reads.size() == 1
+                    ? g.with(reads[0])
+                    : g.make<ConcatOp>(ValueRange(reads), int64_t(2));
+    // Labels: group, channel out, channel in, tap, point.
+    parts.push_back(g.make<ContractOp>(upper.value, read.value,
+                                       ArrayRef<int64_t>{0, 1, 4},
+                                       ArrayRef<int64_t>{0, 2, 3, 4},
+                                       ArrayRef<int64_t>{0, 1, 2, 3})
+                        .value);
+  }
+  Term all = parts.size() == 1
+                 ? g.with(parts[0])
+                 : g.make<ConcatOp>(ValueRange(parts), int64_t(3));
+  return all.reshape(filter.shape());
+}
+
 LogicalResult ConvOp::buildGradient(OpBuilder &builder, ValueRange results,
                                     ArrayRef<bool> wanted,
                                     MutableArrayRef<Value> operands) {
@@ -125,28 +189,16 @@ LogicalResult ConvOp::buildGradient(OpBuilder &builder, ValueRange results,
         list([](const ConvDim &dim) { return dim.inputDilation; }),
         list([](const ConvDim &dim) { return dim.inputLow(); }),
         list([](const ConvDim &dim) { return dim.inputHigh(); }),
-        list([](const ConvDim &dim) { return dim.stride; }),
+        SmallVector<int64_t>(spatial, 1),
         list([](const ConvDim &dim) { return dim.filterDilation; })};
-    d.set(0,
-          lists.build(d.upper(), transposedFilter(filter, groups), in, groups));
+    // Dilated before and not by the op, which libraries do not do at speed.
+    SmallVector<int64_t> strides = {1, 1};
+    llvm::append_range(strides, getStrides());
+    d.set(0, lists.build(d.upper().dilate(strides),
+                         transposedFilter(filter, groups), in, groups));
   }
-  if (wanted[1] && !zeroIfEmpty(1)) {
-    // The batch is what is summed over, so it stands where channels do; the
-    // channels of a group become the batch.
-    int64_t batch = input.shape()[0], channels = filter.shape()[1];
-    Term images = input.reshape(shapeWith({batch, groups, channels}, in))
-                      .transpose(permutationWith({2, 1, 0}, spatial))
-                      .reshape(shapeWith({channels, groups * batch}, in));
-    Term kernels = d.upper().transpose(permutationWith({1, 0}, spatial));
-    ConvLists lists = {
-        list([](const ConvDim &dim) { return dim.filterDilation; }),
-        list([](const ConvDim &dim) { return dim.low; }),
-        list([](const ConvDim &dim) { return dim.filterHigh(); }),
-        list([](const ConvDim &dim) { return dim.inputDilation; }),
-        list([](const ConvDim &dim) { return dim.stride; })};
-    d.set(1, lists.build(images, kernels, taps, groups)
-                 .transpose(permutationWith({1, 0}, spatial)));
-  }
+  if (wanted[1] && !zeroIfEmpty(1))
+    d.set(1, filterGradient(*this, input, filter, d.upper(), dims));
   return success();
 }
 

@@ -93,49 +93,109 @@ SmallVector<HostTensor> RopeOp::evaluate(ArrayRef<HostTensor> operands) {
   return {std::move(result)};
 }
 
-SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
-  HostTensor result(getType());
-  const HostTensor &q = operands[0], &k = operands[1], &v = operands[2];
+namespace {
+/// One row of the score matrix of an nn.attention or its gradient.
+template <typename Op> struct ScoreRow {
+  Op op;
+  const HostTensor &q, &k;
+  const HostTensor *mask;
   int64_t heads = q.shape[1], queries = q.shape[2], depth = q.shape[3];
-  int64_t groups = k.shape[1], keys = k.shape[2], out = v.shape[3];
-  double scale = getScale().convertToDouble(),
-         softcap = getSoftcap().convertToDouble();
-  double infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> scores(keys);
-  for (int64_t row = 0, rows = q.shape[0] * heads * queries; row < rows;
-       ++row) {
-    int64_t i = row % queries, head = row / queries % heads,
-            batch = row / queries / heads;
-    int64_t keyHead = batch * groups + head / (heads / groups);
-    const double *query = &q.reals[row * depth];
-    double greatest = -infinity;
+  int64_t groups = k.shape[1], keys = k.shape[2];
+  double scale = op.getScale().convertToDouble();
+  double softcap = op.getSoftcap().convertToDouble();
+  /// The softcap's tanh, if there is one, and exp(score - greatest) / sum.
+  std::vector<double> squashed = std::vector<double>(keys);
+  std::vector<double> probabilities = std::vector<double>(keys);
+
+  int64_t rows() const { return q.shape[0] * heads * queries; }
+  int64_t keyHead(int64_t row) const {
+    int64_t head = row / queries % heads, batch = row / queries / heads;
+    return batch * groups + head / (heads / groups);
+  }
+  /// False if the row sees nothing.
+  bool compute(int64_t row) {
+    double infinity = std::numeric_limits<double>::infinity();
+    const double *query = q.reals.data() + row * depth;
+    double greatest = -infinity, sum = 0;
     for (int64_t j = 0; j < keys; ++j) {
       double score = 0;
-      const double *key = &k.reals[(keyHead * keys + j) * depth];
+      const double *key = k.reals.data() + (keyHead(row) * keys + j) * depth;
       for (int64_t d = 0; d < depth; ++d)
         score += query[d] * key[d];
       score *= scale;
-      if (softcap > 0)
-        score = softcap * std::tanh(score / softcap);
-      if (getMask())
-        score += operands[3].reals[row * keys + j];
-      if (getCausal() && j > i + keys - queries)
+      if (softcap > 0) {
+        squashed[j] = std::tanh(score / softcap);
+        score = softcap * squashed[j];
+      }
+      if (mask)
+        score += mask->reals[row * keys + j];
+      if (op.getCausal() && j > row % queries + keys - queries)
         score = -infinity;
-      scores[j] = score;
+      probabilities[j] = score;
       greatest = maxNan(greatest, score);
     }
-    // A row that sees nothing stays zero.
     if (greatest == -infinity)
-      continue;
-    double sum = 0;
-    for (double &score : scores)
+      return false;
+    for (double &score : probabilities)
       sum += score = std::exp(score - greatest);
-    for (int64_t j = 0; j < keys; ++j)
+    for (double &score : probabilities)
+      score /= sum;
+    return true;
+  }
+};
+} // namespace
+
+SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
+  HostTensor result(getType());
+  const HostTensor &v = operands[2];
+  int64_t out = v.shape[3];
+  ScoreRow<AttentionOp> scores{*this, operands[0], operands[1],
+                               getMask() ? &operands[3] : nullptr};
+  for (int64_t row = 0; row < scores.rows(); ++row) {
+    // A row that sees nothing stays zero.
+    if (!scores.compute(row))
+      continue;
+    int64_t first = scores.keyHead(row) * scores.keys;
+    for (int64_t j = 0; j < scores.keys; ++j)
       for (int64_t e = 0; e < out; ++e)
         result.reals[row * out + e] +=
-            scores[j] / sum * v.reals[(keyHead * keys + j) * out + e];
+            scores.probabilities[j] * v.reals[(first + j) * out + e];
   }
   return {std::move(result)};
+}
+
+SmallVector<HostTensor>
+AttentionGradOp::evaluate(ArrayRef<HostTensor> operands) {
+  HostTensor dq(getQueryGradient().getType()), dk(getKeyGradient().getType()),
+      dv(getValueGradient().getType());
+  const HostTensor &q = operands[0], &k = operands[1], &v = operands[2];
+  int64_t depth = q.shape[3], out = v.shape[3];
+  ScoreRow<AttentionGradOp> scores{*this, q, k,
+                                   getMask() ? &operands[5] : nullptr};
+  for (int64_t row = 0; row < scores.rows(); ++row) {
+    if (!scores.compute(row))
+      continue;
+    const double *upper = operands[4].reals.data() + row * out;
+    double inner = 0;
+    for (int64_t e = 0; e < out; ++e)
+      inner += upper[e] * operands[3].reals[row * out + e];
+    for (int64_t j = 0; j < scores.keys; ++j) {
+      int64_t at = scores.keyHead(row) * scores.keys + j;
+      double p = scores.probabilities[j], slope = -inner;
+      for (int64_t e = 0; e < out; ++e) {
+        slope += upper[e] * v.reals[at * out + e];
+        dv.reals[at * out + e] += p * upper[e];
+      }
+      slope *= p * scores.scale;
+      if (scores.softcap > 0)
+        slope *= 1 - scores.squashed[j] * scores.squashed[j];
+      for (int64_t d = 0; d < depth; ++d) {
+        dq.reals[row * depth + d] += slope * k.reals[at * depth + d];
+        dk.reals[at * depth + d] += slope * q.reals[row * depth + d];
+      }
+    }
+  }
+  return {std::move(dq), std::move(dk), std::move(dv)};
 }
 
 } // namespace weft::nn

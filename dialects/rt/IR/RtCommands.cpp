@@ -33,6 +33,10 @@ Values ConvOp::getReads() { return present({getInput(), getFilter(), getBias()})
 Values ConvOp::getWrites() { return {getResult()}; }
 Values AttentionOp::getReads() { return present({getQuery(), getKey(), getValue(), getMask()}); }
 Values AttentionOp::getWrites() { return {getResult()}; }
+Values AttentionGradOp::getReads() {
+  return present({getQuery(), getKey(), getValue(), getOutput(), getOutputGradient(), getMask()});
+}
+Values AttentionGradOp::getWrites() { return {getQueryGradient(), getKeyGradient(), getValueGradient()}; }
 Values CopyOp::getReads() { return {getSource()}; }
 Values CopyOp::getWrites() { return {getTarget()}; }
 Values CollectiveOp::getReads() { return {getSource()}; }
@@ -104,18 +108,34 @@ LogicalResult ConvOp::verify() {
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  ArrayRef<int64_t> q = sizes(getQuery()), k = sizes(getKey()), v = sizes(getValue()), o = sizes(getResult());
+static LogicalResult verifyAttention(Operation *op, Value query, Value key, Value value, Value result, Value mask) {
+  ArrayRef<int64_t> q = sizes(query), k = sizes(key), v = sizes(value), o = sizes(result);
   if (q.size() != 4 || k.size() != 4 || v.size() != 4 || o.size() != 4)
-    return emitOpError("has an operand that is not of tensor rank 4");
+    return op->emitOpError("has an operand that is not of tensor rank 4");
   bool fits = k[0] == q[0] && v[0] == q[0] && o[0] == q[0] && v[1] == k[1] && o[1] == q[1] && k[1] > 0 &&
               q[1] % k[1] == 0 && o[2] == q[2] && v[2] == k[2] && k[3] == q[3] && o[3] == v[3];
   if (!fits)
-    return emitOpError() << "has sizes that do not fit: " << getQuery().getType() << ", " << getKey().getType() << ", "
-                         << getValue().getType() << " -> " << getResult().getType();
-  if (getMask() && (sizes(getMask()).size() != 4 || sizes(getMask()).take_front(3) != q.take_front(3) ||
-                    sizes(getMask())[3] != k[2]))
-    return emitOpError() << "has a mask of type " << getMask().getType();
+    return op->emitOpError() << "has sizes that do not fit: " << query.getType() << ", " << key.getType() << ", "
+                             << value.getType() << " -> " << result.getType();
+  if (mask && (sizes(mask).size() != 4 || sizes(mask).take_front(3) != q.take_front(3) || sizes(mask)[3] != k[2]))
+    return op->emitOpError() << "has a mask of type " << mask.getType();
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  return verifyAttention(*this, getQuery(), getKey(), getValue(), getResult(), getMask());
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this, getQuery(), getKey(), getValue(), getOutput(), getMask())))
+    return failure();
+  std::pair<Value, Value> pairs[] = {{getOutput(), getOutputGradient()},
+                                     {getQuery(), getQueryGradient()},
+                                     {getKey(), getKeyGradient()},
+                                     {getValue(), getValueGradient()}};
+  for (auto [of, gradient] : pairs)
+    if (sizes(of) != sizes(gradient))
+      return emitOpError() << "has a gradient of type " << gradient.getType() << " for " << of.getType();
   return success();
 }
 

@@ -82,6 +82,27 @@ def Rt_AttentionOp : Rt_Command<"attention"> {
   let hasVerifier = 1;
 }
 
+def Rt_AttentionGradOp : Rt_Command<"attention_grad"> {
+  let summary = "gradients of attention with respect to query, key and value, without the score matrix";
+  let description = [{
+    The first five are what `nn.attention_grad` reads, in its order; the gradients have the sizes of query, key and
+    value. Any strides.
+
+    Constraints: sizes of query, key, value, output and mask as `rt.attention` has them; a gradient has the sizes of
+    what it belongs to.
+  }];
+  let arguments = (ins AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value, AnyMemRef:$output, AnyMemRef:$output_gradient,
+      AnyMemRef:$query_gradient, AnyMemRef:$key_gradient, AnyMemRef:$value_gradient, Optional<AnyMemRef>:$mask,
+      F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$softcap, UnitAttr:$causal,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $query `,` $key `,` $value `,` $output `,` $output_gradient
+      `->` $query_gradient `,` $key_gradient `,` $value_gradient (`mask` `(` $mask^ `:` type($mask) `)`)?
+      `scale` $scale `stream` $stream attr-dict
+      `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($output_gradient)
+      `->` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) }];
+  let hasVerifier = 1;
+}
+
 def Rt_CopyOp : Rt_Command<"copy"> {
   let summary = "copy a view to another of the same sizes and element type";
   let description = [{

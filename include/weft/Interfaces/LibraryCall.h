@@ -34,7 +34,11 @@ struct AttentionCall {
   double softcap = 0;
 };
 
-using LibraryCall = std::variant<GemmCall, ConvCall, AttentionCall>;
+/// The gradients of that: operands (q, k, v, out, its gradient[, mask]), results
+/// those of q, k and v.
+struct AttentionGradCall : AttentionCall {};
+
+using LibraryCall = std::variant<GemmCall, ConvCall, AttentionCall, AttentionGradCall>;
 
 } // namespace weft
 

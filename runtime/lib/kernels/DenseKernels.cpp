@@ -254,6 +254,14 @@ void activate(Activation activation, DType dtype, void *data, int64_t count) {
     activateSpan(activation, static_cast<float *>(data), count);
 }
 
+} // namespace
+} // namespace weft::runtime::WEFT_ISA
+
+#include "AttentionGradient.h"
+
+namespace weft::runtime::WEFT_ISA {
+namespace {
+
 #define WEFT_TEXT(x) #x
 #define WEFT_NAME(x) WEFT_TEXT(x)
 
@@ -267,6 +275,8 @@ extern const DenseKernels kDenseKernels = {WEFT_NAME(WEFT_ISA),
                                            attention,
                                            attentionScratch,
                                            kQueryRows,
+                                           attentionGradient,
+                                           attentionGradientScratch,
                                            activate};
 
 } // namespace weft::runtime::WEFT_ISA

@@ -36,6 +36,16 @@ struct AttentionProblem {
   bool causal;
 };
 
+/// One batch entry and query head of the gradient of attention. The heads that
+/// share a key head come one after the other with the same scratch, in which
+/// the sums of their key and value gradients stay; the last one writes them.
+struct AttentionGradientProblem {
+  int64_t rows, keys, depth, valueDepth;
+  MatrixRef q, k, v, out, upper, dq, dk, dv, mask; // mask data null = none
+  double scale, softcap;
+  bool causal, firstHead, lastHead;
+};
+
 struct DenseKernels {
   const char *name; // "avx512"
   /// Float problems; `scratch` has gemmScratch bytes, 64-byte aligned.
@@ -46,6 +56,10 @@ struct DenseKernels {
   void (*attention)(const AttentionProblem &problem, char *scratch);
   uint64_t (*attentionScratch)(int64_t depth, int64_t valueDepth, DType dtype);
   int64_t attentionRows; // rows of q that a part should be a multiple of
+  void (*attentionGradient)(const AttentionGradientProblem &problem,
+                            char *scratch);
+  uint64_t (*attentionGradientScratch)(int64_t keys, int64_t depth,
+                                       int64_t valueDepth, DType dtype);
   /// In place on consecutive elements of F32 or F64.
   void (*activate)(Activation activation, DType dtype, void *data,
                    int64_t count);

@@ -1027,6 +1027,15 @@ func.func @f(%q: tensor<1x4x6x8xf32>, %k: tensor<1x2x5x8xf64>, %v: tensor<1x2x5x
 
 // -----
 
+// A gradient has the type of what it belongs to.
+func.func @f(%q: tensor<1x4x6x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x3xf32>, %o: tensor<1x4x6x3xf32>) {
+  // expected-error @below {{'nn.attention_grad' op key_gradient has shape 1x2x5x3, expected 1x2x5x8: that of the key}}
+  %0:3 = nn.attention_grad %q, %k, %v, %o, %o scale = 1.0 : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6x3xf32>) -> (tensor<1x4x6x8xf32>, tensor<1x2x5x3xf32>, tensor<1x2x5x3xf32>)
+  return
+}
+
+// -----
+
 // Query heads share key heads evenly.
 func.func @f(%q: tensor<1x3x6x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x3xf32>) {
   // expected-error @below {{'nn.attention' op query has 3 heads, expected a multiple of the key's 2}}

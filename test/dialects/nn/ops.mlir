@@ -187,6 +187,10 @@ func.func @composites(%x: tensor<2x8xf32>, %s: tensor<8xf32>, %angle: tensor<2x4
   // CHECK-NEXT: nn.attention %{{.+}}, %{{.+}}, %{{.+}} scale = 1.250000e-01 {causal}
   %6 = nn.attention %q, %k, %v scale = 0.125 {causal} : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>,
       tensor<1x2x5x3xf32>) -> tensor<1x4x6x3xf32>
+  // CHECK-NEXT: nn.attention_grad %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} mask %{{.+}} scale = 1.250000e-01 {causal}
+  %7:3 = nn.attention_grad %q, %k, %v, %5, %6 mask %m scale = 0.125 {causal} : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>,
+      tensor<1x2x5x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6x3xf32>, tensor<1x4x6x5xf32>)
+      -> (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x3xf32>)
   return
 }
 

@@ -73,6 +73,10 @@ rt.program @calls streams 1 events 0 {
   // CHECK: rt.attention %{{.+}}, %{{.+}}, %{{.+}} -> %{{.+}} mask(%{{.+}} : memref<1x4x5x7xf32>) scale 5.000000e-01 stream 0 {causal}
   rt.attention %q, %k, %k -> %q mask(%m : memref<1x4x5x7xf32>) scale 0.5 stream 0 {causal}
     : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32> -> memref<1x4x5x8xf32>
+  // CHECK: rt.attention_grad %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} -> %{{.+}}, %{{.+}}, %{{.+}} mask(%{{.+}} : memref<1x4x5x7xf32>) scale 5.000000e-01 stream 0 {causal}
+  rt.attention_grad %q, %k, %k, %q, %q -> %q, %k, %k mask(%m : memref<1x4x5x7xf32>) scale 0.5 stream 0 {causal}
+    : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5x8xf32>
+    -> memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>
 }
 
 // Clusters and calls on tensors; types inside have no encoding.

@@ -290,6 +290,19 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
                               "nn.attention " + operands + " scale = 0.3" +
                                   attrs + " : (" + types + ") -> " + o,
                               {o}, {{-2, 2}}));
+        // Its gradient reads the output and its gradient behind the value.
+        arguments.insert(arguments.begin() + 3, {o, o});
+        operands = "%0, %1, %2, %3, %4";
+        types = q + ", " + k + ", " + v + ", " + o + ", " + o;
+        if (mask) {
+          operands += " mask %5";
+          types += ", " + m;
+        }
+        cases.push_back(b.one("attention_grad", arguments,
+                              "nn.attention_grad " + operands + " scale = 0.3" +
+                                  attrs + " : (" + types + ") -> (" + q + ", " +
+                                  k + ", " + v + ")",
+                              {q, k, v}, {{-2, 2}}));
       }
     }
   }

@@ -390,6 +390,19 @@ static Operation *makeAttention(OpFactory &f) {
       f.random.chance(0.3), APFloat(f.random.chance(0.3) ? 2.0 : 0.0));
 }
 
+static Operation *makeAttentionGrad(OpFactory &f) {
+  Operation *forward = makeAttention(f);
+  auto attention = cast<AttentionOp>(forward);
+  auto shape = attention.getType().getShape();
+  return f.make<AttentionGradOp>(
+      attention.getQuery().getType(), attention.getKey().getType(),
+      attention.getValue().getType(), attention.getQuery(), attention.getKey(),
+      attention.getValue(), f.argument(shape, f.real()),
+      f.argument(shape, f.real()), attention.getMask(),
+      attention.getScaleAttr(), attention.getCausalAttr(),
+      attention.getSoftcapAttr());
+}
+
 static Operation *makeIota(OpFactory &f) {
   return f.make<IotaOp>(f.type({f.random.size()}, f.number()));
 }
@@ -419,7 +432,8 @@ const std::map<std::string, Generator> &structuredGenerators() {
       {"nn.layer_norm", makeLayerNorm},
       {"nn.rms_norm", makeRmsNorm},
       {"nn.rope", makeRope},
-      {"nn.attention", makeAttention}};
+      {"nn.attention", makeAttention},
+      {"nn.attention_grad", makeAttentionGrad}};
   return generators;
 }
 

@@ -233,9 +233,12 @@ enum class Opcode : uint8_t {
   EventWait,   // params: event number
   RepeatBegin, // params: Repeats
   RepeatEnd,   // params: kNone
-  ScalarUpdate // params: ScalarUpdates
+  ScalarUpdate, // params: ScalarUpdates
+  /// params: Attentions; views: q k v out, out's gradient, the gradients of q,
+  /// k and v, [mask]. The probabilities are computed again.
+  AttentionGradient
 };
-constexpr unsigned kNumOpcodes = 13;
+constexpr unsigned kNumOpcodes = 14;
 const char *opcodeName(Opcode value);
 
 /// Streams run at the same time, each in list order. Stream 0 is the rank's

@@ -120,6 +120,8 @@ public:
   void gemm(const On &on, const Gemm &params, const std::vector<View> &views);
   void convolution(const On &on, const Convolution &params,
                    const std::vector<View> &views);
+  void attentionGradient(const On &on, const Attention &params,
+                         const std::vector<View> &views);
   void attention(const On &on, const Attention &params,
                  const std::vector<View> &views);
   void copy(const On &on, const View &source, const View &destination);
