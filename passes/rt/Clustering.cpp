@@ -254,25 +254,32 @@ static unsigned timeOf(Operation *op) {
   return !role ? 0 : role.getValue() == nn::kRoleOptimizer ? 2 : 1;
 }
 
+static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
+
 /// One number that several larger kernels read, such as the learning rate: to
 /// take it in would tie them all together.
 bool Clustering::isSharedNumber(Operation *producer, Operation *consumer) const {
-  const Cluster &from = clusters[clusterOf.lookup(producer)], &into = clusters[clusterOf.lookup(consumer)];
-  if (from.elements != 1 || into.elements == 1)
+  if (!isOptimizer(consumer) || elementsOf(producer->getResult(0)) != 1)
     return false;
-  SmallVector<Operation *> work(from.ops.begin(), from.ops.end());
+  unsigned from = clusterOf.lookup(producer), into = clusterOf.lookup(consumer);
+  if (clusters[into].elements == 1)
+    return false;
+  SmallVector<Operation *> work(clusters[from].ops.begin(), clusters[from].ops.end());
   while (!work.empty())
     for (Operation *user : work.pop_back_val()->getUsers()) {
-      if (roles.lookup(user) == Role::Free) {
-        work.push_back(user);
-        continue;
-      }
       auto cluster = clusterOf.find(user);
-      if (cluster == clusterOf.end() ||
-          (cluster->second != clusterOf.lookup(producer) && cluster->second != clusterOf.lookup(consumer)))
+      if (roles.lookup(user) == Role::Free)
+        work.push_back(user);
+      else if (cluster == clusterOf.end() || (cluster->second != from && cluster->second != into))
         return true;
     }
   return false;
+}
+
+/// The norm of all gradients, as one kernel, would need them all at once.
+bool Clustering::joinsGradients(Operation *producer, Operation *consumer) const {
+  return isOptimizer(consumer) && elementsOf(consumer->getResult(0)) == 1 &&
+         elementsOf(producer->getResult(0)) == 1 && clusters[clusterOf.lookup(producer)].elements > 1;
 }
 
 void Clustering::tryMerge(Operation *consumer, unsigned operand) {
@@ -291,7 +298,7 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
     clusters[into].cuts = intersect(clusters[into].cuts, edge);
     return;
   }
-  if (timeOf(producer) != timeOf(consumer) || isSharedNumber(producer, consumer))
+  if (timeOf(producer) != timeOf(consumer) || isSharedNumber(producer, consumer) || joinsGradients(producer, consumer))
     return;
   Cluster &a = clusters[from], &b = clusters[into];
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);

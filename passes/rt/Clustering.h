@@ -46,8 +46,9 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// in common and that are parallel. A cluster takes the intersection over its
 /// edges; it grows while a piece stays small enough for a cache and pieces stay
 /// many enough for the threads. No op is computed twice, except free ones.
-/// Forward pass, backward pass and optimizer form clusters of their own, and one
-/// number that many clusters read stays outside of them.
+/// Forward pass, backward pass and optimizer form clusters of their own, so does
+/// each update (it overwrites its states): one number that many of them read, and
+/// the sum over all gradients, stays outside.
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
@@ -78,6 +79,7 @@ private:
   void tryMerge(mlir::Operation *consumer, unsigned operand);
   bool wouldCycle(unsigned from, unsigned into) const;
   bool isSharedNumber(mlir::Operation *producer, mlir::Operation *consumer) const;
+  bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool isRoot(mlir::Operation *op) const { return roles.lookup(op) != Role::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
   void absorbPermutation(mlir::Operation *library);

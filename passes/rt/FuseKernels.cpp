@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Clustering.h"
+#include "passes/rt/InPlace.h"
 #include "passes/rt/LibraryPlan.h"
 #include "passes/rt/Passes.h"
 
@@ -235,6 +236,23 @@ private:
   llvm::DenseSet<Operation *> copies;
 };
 
+/// The square of a gradient that both its norm and its update need is computed
+/// by each, rather than kept.
+void separateNorms(Block &block) {
+  auto elements = [](Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements(); };
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto role = op.getAttrOfType<StringAttr>(nn::kRoleAttr);
+    if (!role || role.getValue() != nn::kRoleOptimizer || op.getNumResults() != 1 || elements(&op) == 1 ||
+        op.hasOneUse() || !isPointwise(&op))
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(op.getUses()))
+      if (use.getOwner()->getNumResults() == 1 && elements(use.getOwner()) == 1 && !op.hasOneUse()) {
+        OpBuilder builder(use.getOwner());
+        use.set(builder.clone(op)->getResult(0));
+      }
+  }
+}
+
 struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -244,6 +262,7 @@ struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
         if (isOpTriviallyDead(&op))
           op.erase();
+      separateNorms(body);
       Fuser(body).run();
     }
   }

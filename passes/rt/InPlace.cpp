@@ -21,8 +21,7 @@ StringAttr weft::rt::updatedState(func::FuncOp function, unsigned number) {
 
 static bool isOneElement(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements() == 1; }
 
-/// Every operand is indexed like every result, or is one element.
-static bool isPointwise(Operation *op) {
+bool weft::rt::isPointwise(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   if (op->getNumOperands() == 0)
     return true;

@@ -17,6 +17,9 @@ bool isState(mlir::func::FuncOp function, unsigned argument);
 /// The state whose value result `number` is after the program, or null.
 mlir::StringAttr updatedState(mlir::func::FuncOp function, unsigned number);
 
+/// Every operand is indexed like every result, or is one element.
+bool isPointwise(mlir::Operation *op);
+
 /// May the memory of `kernel`'s argument be that of its result? So it is if all
 /// ops are pointwise - every operand is indexed like the result, or is one
 /// element - and all results have one shape: then an element of the argument

@@ -37,6 +37,10 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     permuted, the permutation is taken in and the library writes that order.
     Ops without KernelOpInterface are never moved across each other.
 
+    Ops with role `optimizer` make clusters of their own, one an update, so that
+    it can overwrite its states and run as soon as its gradient is there; what the
+    norm of a gradient and its update both compute, each computes.
+
     **Example**: test/passes/rt/fuse-kernels.mlir.
   }];
   let dependentDialects = ["::weft::rt::RtDialect"];
