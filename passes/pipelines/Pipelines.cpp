@@ -64,6 +64,7 @@ void weft::buildRecomputation(OpPassManager &pm, const PhaseOptions &options) {
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
+  pm.addPass(rt::createRtUnrollMicrobatches());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
   pm.addPass(rt::createRtOrderCommands());

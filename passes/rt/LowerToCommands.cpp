@@ -288,10 +288,11 @@ struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> 
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     SmallVector<StringRef> names;
     SmallVector<int64_t> sizes;
-    for (const Mesh::Axis &axis : mesh.axes) {
-      names.push_back(axis.name);
-      sizes.push_back(axis.size);
-    }
+    for (const Mesh::Axis &axis : mesh.axes)
+      if (!axis.temporal) { // no process differs along it
+        names.push_back(axis.name);
+        sizes.push_back(axis.size);
+      }
     MeshOp::create(builder, getOperation().getLoc(), builder.getStrArrayAttr(names), sizes);
   }
 

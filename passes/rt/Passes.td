@@ -20,6 +20,25 @@ def RtMaterializeDeviceBodies : Pass<"rt-materialize-device-bodies", "::mlir::Mo
                            "::mlir::tensor::TensorDialect"];
 }
 
+def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
+  let summary = "Write the loops over microbatches out";
+  let description = [{
+    **Requires** `rt-materialize-device-bodies`. **Ensures** that there is no
+    `dist.repeat`: its body stands once for each microbatch, in order, slices over
+    its axis are slices at a constant offset, coordinates along it constants, and
+    sums over it are additions in the type of accumulation.
+
+    A program of M bodies, not a loop: fusion, order, arena and the verifier of
+    commands then treat microbatches as they treat all else, the arena is shared by
+    lifetimes, sums are overwritten in place (`rt-reuse-operands`), and updates
+    start in the last microbatch. Kernels are shared, so that machine
+    code does not grow; the list of commands does.
+
+    **Example**: test/passes/rt/unroll-microbatches.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect"];
+}
+
 def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "Gather the ops that run as one command into rt.cluster";
   let description = [{

@@ -255,7 +255,7 @@ TEST(CommandMutation, WrongTrainingMutantsAreRejected) {
   Counts counts;
   runTrainingMutants("", seeds, counts);
   runTrainingMutants("dp=2", seeds, counts);
-  runTrainingMutants("tp=2", seeds, counts);
+  runTrainingMutants("dp=4", seeds, counts);
   report(counts, seeds);
 }
 

@@ -52,8 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
     Layouts, CompiledTraining,
     testing::Values(Layout{"one", "", ""}, Layout{"sharded2", "dp=2", ""}, Layout{"sharded4", "dp=4", ""},
                     Layout{"replicated2", "dp=2", "w[12].*=dim0:-,dim1:-"},
-                    Layout{"replicated4", "dp=4", "w[12].*=dim0:-,dim1:-"}, Layout{"tensor2", "tp=2", ""},
-                    Layout{"both", "dp=2,tp=2", ""}),
+                    Layout{"replicated4", "dp=4", "w[12].*=dim0:-,dim1:-"}),
     [](const testing::TestParamInfo<Layout> &info) { return info.param.name; });
 
 /// A program that only reads the states sees what the step left in them.

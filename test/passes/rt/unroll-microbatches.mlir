@@ -1,0 +1,34 @@
+// RUN: weft-opt %s --rt-unroll-microbatches | FileCheck %s
+
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=3]>
+!stored = tensor<5x2xf32, #dist.local<#mesh, [10{"dp"}, 2]>>
+!part = tensor<2x2xf32, #dist.local<#mesh, [10{"dp","mb"}, 2]>>
+!partial = tensor<2xbf16, #dist.local<#mesh, [2], partial = sum["dp","mb"]>>
+!sum = tensor<2xbf16, #dist.local<#mesh, [2], partial = sum["dp"]>>
+module attributes {dist.mesh = #mesh} {
+
+// The body stands once a microbatch; the third reaches beyond the end,
+// which is padding. Sums are made in the type of accumulation.
+// CHECK-LABEL: func.func @sums
+// CHECK-NOT: dist.repeat
+// CHECK: nn.slice {{.*}} starts = [0, 0, 0]
+// CHECK: %[[P0:.+]] = rt.call @sum
+// CHECK: %[[S0:.+]] = nn.cast %[[P0]] {nn.role = "weight_gradient"} {{.*}} -> tensor<2xf32
+// CHECK: nn.slice {{.*}} starts = [0, 2, 0]
+// CHECK: %[[P1:.+]] = rt.call @sum
+// CHECK: %[[W1:.+]] = nn.cast %[[P1]]
+// CHECK: %[[S1:.+]] = nn.add %[[S0]], %[[W1]] {nn.role = "weight_gradient"}
+// CHECK: nn.pad
+// CHECK: %[[S2:.+]] = nn.add %[[S1]]
+// CHECK: %[[R:.+]] = nn.cast %[[S2]] {{.*}} -> tensor<2xbf16
+// CHECK: return %[[R]]
+func.func @sums(%x: !stored) -> !sum {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !stored -> !part
+    %2 = rt.call @sum(%1) {nn.role = "weight_gradient"} : (!part) -> !partial
+    dist.accumulate %2 in [f32] : !partial
+  } : !sum
+  return %0 : !sum
+}
+func.func private @sum(tensor<2x2xf32>) -> tensor<2xbf16>
+}
