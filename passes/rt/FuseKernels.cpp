@@ -236,22 +236,42 @@ private:
   llvm::DenseSet<Operation *> copies;
 };
 
-/// The square of a gradient that both its norm and its update need is computed
-/// by each, rather than kept.
-void separateNorms(Block &block) {
-  auto elements = [](Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements(); };
-  for (Operation &op : llvm::make_early_inc_range(block)) {
-    auto role = op.getAttrOfType<StringAttr>(nn::kRoleAttr);
-    if (!role || role.getValue() != nn::kRoleOptimizer || op.getNumResults() != 1 || elements(&op) == 1 ||
-        op.hasOneUse() || !isPointwise(&op))
-      continue;
-    for (OpOperand &use : llvm::make_early_inc_range(op.getUses()))
-      if (use.getOwner()->getNumResults() == 1 && elements(use.getOwner()) == 1 && !op.hasOneUse()) {
-        OpBuilder builder(use.getOwner());
-        use.set(builder.clone(op)->getResult(0));
-      }
+/// What the norm of a gradient and its update both compute (its square, a cast)
+/// is computed by each, rather than kept.
+class NormSeparation {
+public:
+  void run(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOptimizer(&op) && op.getNumResults() == 1 && elements(&op) == 1)
+        separate(&op);
   }
-}
+
+private:
+  static bool isOptimizer(Operation *op) {
+    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+    return role && role.getValue() == nn::kRoleOptimizer;
+  }
+  static int64_t elements(Operation *op) {
+    return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
+  }
+
+  /// Gives `reader` operands of its own, and those theirs.
+  void separate(Operation *reader) {
+    for (OpOperand &operand : reader->getOpOperands()) {
+      Operation *op = operand.get().getDefiningOp();
+      if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 || elements(op) == 1 ||
+          !isPointwise(op))
+        continue;
+      if (!op->hasOneUse()) {
+        OpBuilder builder(reader);
+        op = builder.clone(*op);
+        Value old = operand.get();
+        reader->replaceUsesOfWith(old, op->getResult(0));
+      }
+      separate(op);
+    }
+  }
+};
 
 struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
   void runOnOperation() override {
@@ -262,7 +282,7 @@ struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
         if (isOpTriviallyDead(&op))
           op.erase();
-      separateNorms(body);
+      NormSeparation().run(body);
       Fuser(body).run();
     }
   }

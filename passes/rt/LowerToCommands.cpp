@@ -213,6 +213,20 @@ private:
     });
   }
 
+  /// True if updates or the network read the value's buffer, not only a sum of
+  /// gradients that lies elsewhere.
+  static bool isKept(Value value) {
+    for (const Reader &reader : readersOf(value)) {
+      auto roles = reader.op->getAttrOfType<ArrayAttr>(kRolesAttr);
+      if (!roles || cast<StringAttr>(roles[0]).getValue() != nn::kRoleWeightGradient)
+        return true;
+      for (OpResult result : reader.op->getResults())
+        if (reusedOperand(result) == value && isKept(result))
+          return true;
+    }
+    return false;
+  }
+
   /// Gradients are what weight-gradient ops make, also after it was reduced or
   /// copied; what the optimizer makes besides states is workspace.
   BufferClass classOf(OpResult result) {
@@ -220,7 +234,9 @@ private:
     if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr)) {
       StringRef role = cast<StringAttr>(roles[result.getResultNumber()]).getValue();
       if (role == nn::kRoleWeightGradient)
-        return isOnlyScattered(result) ? BufferClass::Communication : BufferClass::Gradient;
+        return isOnlyScattered(result) ? BufferClass::Communication
+               : isKept(result)        ? BufferClass::Gradient
+                                       : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
     if (!isa<StepOpInterface, DenseOp>(op))

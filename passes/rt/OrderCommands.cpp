@@ -165,15 +165,21 @@ private:
   }
 
   bool isUpdate(size_t i, const std::vector<bool> &updates) const {
-    if (auto roles = ops[i]->getAttrOfType<ArrayAttr>(kRolesAttr))
-      return llvm::all_of(roles.getAsRange<StringAttr>(),
-                          [](StringAttr role) { return role.getValue() == nn::kRoleOptimizer; });
+    if (auto roles = ops[i]->getAttrOfType<ArrayAttr>(kRolesAttr)) {
+      auto all = [&](StringRef wanted) {
+        return llvm::all_of(roles.getAsRange<StringAttr>(), [&](StringAttr role) { return role.getValue() == wanted; });
+      };
+      // Adding up gradients frees them, as an update does.
+      auto call = dyn_cast<CallOp>(ops[i]);
+      return all(nn::kRoleOptimizer) ||
+             (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call), 0, 0));
+    }
     // Steps and copies that only bring the update to its place.
     return specKind(ops[i]) == SpecKind::Command && !producers[i].empty() &&
            llvm::all_of(producers[i], [&](size_t producer) { return updates[producer]; });
   }
 
-  /// Updates run as soon as their gradient is there and the old values are read
+  /// Updates, and sums of gradients, run as soon as their gradient is there and the old values are read
   /// for the last time, so that gradients need not all live at once. If the
   /// gradient comes over the network, the update leaves it the time until the
   /// next one is sent.

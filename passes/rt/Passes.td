@@ -26,7 +26,8 @@ def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
     **Requires** `rt-materialize-device-bodies`. **Ensures** that there is no
     `dist.repeat`: its body stands once for each microbatch, in order, slices over
     its axis are slices at a constant offset, coordinates along it constants, and
-    sums over it are additions in the type of accumulation.
+    sums over it are additions in the type of accumulation, kept
+    in the type of the result.
 
     A program of M bodies, not a loop: fusion, order, arena and the verifier of
     commands then treat microbatches as they treat all else, the arena is shared by

@@ -50,11 +50,8 @@ public:
       for (auto [j, input] : llvm::enumerate(end.getInputs()))
         sums[j] = add(sums[j], map.lookupOrDefault(input), j, input);
     }
-    for (auto [sum, result] : llvm::zip(sums, loop.getResults())) {
-      if (getElementTypeOrSelf(sum.getType()) != getElementTypeOrSelf(result.getType()))
-        sum = keepRole(nn::CastOp::create(builder, sum.getLoc(), result.getType(), sum), sum);
+    for (auto [sum, result] : llvm::zip(sums, loop.getResults()))
       result.replaceAllUsesWith(sum);
-    }
     loop.erase();
     return success();
   }
@@ -112,29 +109,37 @@ private:
     return nn::ReshapeOp::create(builder, loc, type, rows);
   }
 
-  /// `value`, in the type of accumulation, combined with the sum so far.
+  /// `value` combined with the sum so far: in the type of accumulation, kept in
+  /// the result's.
   Value add(Value sum, Value value, unsigned number, Value original) {
-    auto type = cast<RankedTensorType>(loop.getResult(number).getType());
-    auto end = cast<dist::AccumulateOp>(loop.getBody().front().getTerminator());
-    Type wide = cast<TypeAttr>(end.getAccumulate()[number]).getValue();
-    type = type.clone(wide);
-    if (getElementTypeOrSelf(value.getType()) != wide)
-      value = keepRole(nn::CastOp::create(builder, value.getLoc(), type, value), value);
     if (!sum)
       return value;
+    auto kept = cast<RankedTensorType>(loop.getResult(number).getType());
+    auto end = cast<dist::AccumulateOp>(loop.getBody().front().getTerminator());
+    Type wide = cast<TypeAttr>(end.getAccumulate()[number]).getValue();
     Location loc = value.getLoc();
-    auto combine = [&](auto op) { return keepRole(op, value); };
-    switch (kindOf(original)) {
+    auto convert = [&](Value from, Type element) {
+      return getElementTypeOrSelf(from.getType()) == element
+                 ? from
+                 : keepRole(nn::CastOp::create(builder, loc, kept.clone(element), from), value);
+    };
+    Value wideSum = convert(sum, wide), wideValue = convert(value, wide);
+    Operation *combined = combine(kindOf(original), loc, kept.clone(wide), wideSum, wideValue);
+    return convert(keepRole(combined, value), kept.getElementType());
+  }
+
+  Operation *combine(ReduceKind kind, Location loc, Type type, Value a, Value b) {
+    switch (kind) {
     case ReduceKind::Sum:
-      return combine(nn::AddOp::create(builder, loc, type, sum, value));
+      return nn::AddOp::create(builder, loc, type, a, b);
     case ReduceKind::Prod:
-      return combine(nn::MulOp::create(builder, loc, type, sum, value));
+      return nn::MulOp::create(builder, loc, type, a, b);
     case ReduceKind::Max:
     case ReduceKind::Or:
-      return combine(nn::MaxOp::create(builder, loc, type, sum, value));
+      return nn::MaxOp::create(builder, loc, type, a, b);
     case ReduceKind::Min:
     case ReduceKind::And:
-      return combine(nn::MinOp::create(builder, loc, type, sum, value));
+      return nn::MinOp::create(builder, loc, type, a, b);
     }
     llvm_unreachable("unknown kind of reduction");
   }

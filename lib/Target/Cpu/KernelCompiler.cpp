@@ -46,16 +46,6 @@ void weft::cpu::registerKernelDialects(DialectRegistry &registry) {
 }
 
 /// Lowers the one kernel of `module` and reads off what the runtime needs.
-namespace {
-/// Warnings tell of loops that asked for vector lanes in vain; such a loop runs
-/// element by element, which nobody can do anything about.
-struct ErrorsOnly : llvm::DiagnosticHandler {
-  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
-    return info.getSeverity() != llvm::DS_Error;
-  }
-};
-} // namespace
-
 static LogicalResult lower(ModuleOp module, CompiledKernel &kernel) {
   // Failures print their own diagnostics; nothing is written to stderr here.
   PassManager manager(module.getContext(), ModuleOp::getOperationName(),

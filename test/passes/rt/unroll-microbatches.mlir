@@ -8,18 +8,20 @@
 module attributes {dist.mesh = #mesh} {
 
 // The body stands once a microbatch; the third reaches beyond the end,
-// which is padding. Sums are made in the type of accumulation.
+// which is padding. Sums are made in the type of
+// accumulation and kept in that of the result.
 // CHECK-LABEL: func.func @sums
 // CHECK-NOT: dist.repeat
 // CHECK: nn.slice {{.*}} starts = [0, 0, 0]
 // CHECK: %[[P0:.+]] = rt.call @sum
-// CHECK: %[[S0:.+]] = nn.cast %[[P0]] {nn.role = "weight_gradient"} {{.*}} -> tensor<2xf32
 // CHECK: nn.slice {{.*}} starts = [0, 2, 0]
 // CHECK: %[[P1:.+]] = rt.call @sum
+// CHECK: %[[S0:.+]] = nn.cast %[[P0]] {nn.role = "weight_gradient"} {{.*}} -> tensor<2xf32
 // CHECK: %[[W1:.+]] = nn.cast %[[P1]]
 // CHECK: %[[S1:.+]] = nn.add %[[S0]], %[[W1]] {nn.role = "weight_gradient"}
+// CHECK: nn.cast %[[S1]] {{.*}} -> tensor<2xbf16
 // CHECK: nn.pad
-// CHECK: %[[S2:.+]] = nn.add %[[S1]]
+// CHECK: %[[S2:.+]] = nn.add
 // CHECK: %[[R:.+]] = nn.cast %[[S2]] {{.*}} -> tensor<2xbf16
 // CHECK: return %[[R]]
 func.func @sums(%x: !stored) -> !sum {
