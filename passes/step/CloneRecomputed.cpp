@@ -57,7 +57,7 @@ private:
       return known;
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
-      operands.push_back(recomputed(operand, before));
+      operands.push_back(asBackwardHasIt(recomputed(operand, before), before));
     OpBuilder builder(before);
     Operation *clone = builder.clone(*op);
     clone->setOperands(operands);
@@ -65,6 +65,24 @@ private:
     clone->setAttr(nn::kRoleAttr, builder.getStringAttr(nn::kRoleInputGradient));
     clones.map(op->getResults(), clone->getResults());
     return clones.lookup(value);
+  }
+
+  /// A weight that the backward pass gathers for itself is not kept gathered from
+  /// the forward pass on: the clone reads the backward pass's own, made earlier.
+  Value asBackwardHasIt(Value value, Operation *before) {
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumOperands() == 0 || op->getNumResults() != 1 || backward.contains(op) ||
+        !llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
+      return value;
+    for (Operation *twin : op->getOperand(0).getUsers())
+      if (backward.contains(twin) && twin->getName() == op->getName() && twin->getOperands() == op->getOperands() &&
+          twin->getResultTypes() == op->getResultTypes() &&
+          twin->getPropertiesAsAttribute() == op->getPropertiesAsAttribute()) {
+        if (before->isBeforeInBlock(twin))
+          twin->moveBefore(before);
+        return twin->getResult(0);
+      }
+    return value;
   }
 
   Block &body;

@@ -43,7 +43,7 @@ public:
   };
   /// Values through which all that follows hangs on what was before, where
   /// something was joined (residuals) or a product made: what is kept there is
-  /// worth keeping.
+  /// worth keeping. So is the first one, as an embedding would need its table.
   ArrayRef<Cut> cuts() const { return narrow; }
 
 private:
@@ -78,7 +78,7 @@ private:
       for (Value result : op->getResults())
         if (isActivation(result) && lastUse(result))
           alive.insert(result);
-      if (alive.size() == 1 && isWorthKeeping(*alive.begin()) &&
+      if (alive.size() == 1 && (narrow.empty() || isWorthKeeping(*alive.begin())) &&
           (narrow.empty() || narrow.back().value != *alive.begin()))
         narrow.push_back({*alive.begin(), i});
     }

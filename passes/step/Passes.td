@@ -117,7 +117,7 @@ def StepCloneRecomputed : Pass<"step-clone-recomputed", "::mlir::func::FuncOp"> 
     **Requires** ops marked with `nn.recompute`, before fusion, which would otherwise mix forward and backward.
     **Ensures** that no op of the backward pass reads a marked one: it reads a clone, made with clones of the
     marked ops that it needs in turn. Ops without mark (collectives, too) are not repeated, their results
-    are kept. On CPU a clone gives the same bits. Clones have the role `input_gradient`,
+    are kept; but a weight that the backward pass gathers for itself is read from there. On CPU a clone gives the same bits. Clones have the role `input_gradient`,
     so that they differ from their originals for CSE.
 
     **Example**: test/passes/step/recompute.mlir.

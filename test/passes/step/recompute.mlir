@@ -46,3 +46,26 @@ func.func @step(%x: tensor<4x6xf32> {nn.name = "x"}, %w: tensor<6x6xf32> {nn.nam
   %g2 = nn.mul %g1, %1 {nn.role = "input_gradient"} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
   return %l, %g2 : tensor<4x6xf32>, tensor<4x6xf32>
 }
+
+// A weight that the backward pass gathers for itself (here: negates) is not kept from the forward pass on: the
+// clone reads the backward pass's own, made in front of it.
+// MARK-LABEL: func.func @gathers
+// CLONE-LABEL: func.func @gathers
+// CLONE: %[[FORWARD:.+]] = nn.negate %{{[^ ]+}} :
+// CLONE: nn.contract %{{.+}}, %[[FORWARD]]
+// CLONE: %[[BACKWARD:.+]] = nn.negate %{{[^ ]+}} {nn.role = "input_gradient"}
+// CLONE-NEXT: nn.contract %{{.+}}, %[[BACKWARD]]
+// CLONE-NEXT: nn.mul
+// CLONE-NEXT: nn.contract %{{.+}}, %[[BACKWARD]]
+func.func @gathers(%x: tensor<6x6xf32>, %w: tensor<6x6xf32>) -> (tensor<6x6xf32>, tensor<6x6xf32>) {
+  %f = nn.negate %w : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  %0 = nn.contract %x, %f lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.recompute}
+    : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+  %1 = nn.exp %0 : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  %s = nn.mul %1, %1 {nn.role = "input_gradient"} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+  %g = nn.mul %s, %0 {nn.role = "input_gradient"} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+  %b = nn.negate %w {nn.role = "input_gradient"} : (tensor<6x6xf32>) -> tensor<6x6xf32>
+  %h = nn.contract %g, %b lhs = [0, 1] rhs = [2, 1] result = [0, 2] accumulate = f32 {nn.role = "input_gradient"}
+    : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+  return %1, %h : tensor<6x6xf32>, tensor<6x6xf32>
+}
