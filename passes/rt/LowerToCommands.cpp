@@ -139,7 +139,7 @@ private:
   /// A state of that name is shared by all programs; null and an error if they
   /// do not agree on it.
   Value stateBuffer(Location loc, StringRef name, Type type, ArrayAttr pieces,
-                    BufferClass kind = BufferClass::Parameter) {
+                    BufferClass kind) {
     StateOp &state = states[name];
     if (!state) {
       OpBuilder::InsertionGuard guard(builder);
@@ -260,7 +260,8 @@ private:
       known->second = unique("constant." + std::to_string(constants.size() - 1));
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     auto piece = PieceAttr::get(builder.getContext(), plainType(type), StringAttr(), 0, 0, value, DenseI64ArrayAttr());
-    buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, builder.getArrayAttr(piece));
+    buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, builder.getArrayAttr(piece),
+                                            BufferClass::Workspace);
     return success();
   }
 
@@ -282,7 +283,7 @@ private:
       auto placed = PlacementAttr::get(builder.getContext(),
                                        PlacementDim{{PlacementPart{size, {builder.getStringAttr(op.getAxis())}}}});
       state = StateOp::create(builder, op.getLoc(), name, type, bufferType(op.getType()), placed,
-                              builder.getArrayAttr(piece), IntegerAttr(), BufferClass::Parameter);
+                              builder.getArrayAttr(piece), IntegerAttr(), BufferClass::Workspace);
     }
     buffers[op.getResult()] = StateBufferOp::create(builder, op.getLoc(), state.getLocal(), name);
     return success();

@@ -79,6 +79,11 @@ CheckpointBox::Place CheckpointBox::locate(int64_t global) const {
   return {true, local, left};
 }
 
+bool weft::runtime::isSaved(const ProgramView &p, const State &state) {
+  BufferClass kind = p.Buffers()[state.buffer].kind;
+  return kind == BufferClass::Parameter || kind == BufferClass::OptimizerState;
+}
+
 CheckpointBox weft::runtime::boxOf(const ProgramView &p, Id placement,
                                    const std::vector<int64_t> &coordinates) {
   CheckpointBox box;
@@ -153,7 +158,7 @@ weft::runtime::planCheckpoint(const ProgramView &p, int64_t rank) {
   }
   for (uint32_t s = 0; s < p.States().size(); ++s) {
     const State &state = p.States()[s];
-    if (!seen.insert(p.string(state.name)).second)
+    if (!isSaved(p, state) || !seen.insert(p.string(state.name)).second)
       continue;
     // The holders of each shard, by where it starts.
     std::map<std::vector<int64_t>, std::vector<int64_t>> holders;

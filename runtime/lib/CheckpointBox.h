@@ -36,6 +36,9 @@ struct CheckpointBox {
   Place locate(int64_t global) const;
 };
 
+/// Whether a state is what training made, not a constant of the executable.
+bool isSaved(const ProgramView &program, const State &state);
+
 /// The elements of a tensor that the rank at `coordinates` holds.
 CheckpointBox boxOf(const ProgramView &program, Id placement,
                     const std::vector<int64_t> &coordinates);

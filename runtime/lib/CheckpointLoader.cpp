@@ -23,7 +23,8 @@ bool isFloat(DType type) {
          type == DType::F16;
 }
 
-/// Which tensor of the checkpoint fills which state; null = it keeps its value.
+/// Which tensor of the checkpoint fills which state; null = it keeps its value,
+/// or is a constant.
 class Matching {
 public:
   Matching(const ProgramView &p, const CheckpointManifest &manifest,
@@ -42,7 +43,8 @@ public:
     std::vector<std::string_view> used;
     for (const State &state : p.States()) {
       sources.push_back(match(state));
-      used.push_back(p.string(state.name));
+      if (isSaved(p, state))
+        used.push_back(p.string(state.name));
     }
     std::sort(used.begin(), used.end());
     for (const auto &[name, tensor] : byName)
@@ -83,6 +85,8 @@ private:
   }
 
   const Tensor *match(const State &state) {
+    if (!isSaved(p, state))
+      return nullptr;
     std::string name(p.string(state.name));
     if (parametersOnly && isOptimizer(state) && !isMaster(name))
       return nullptr;
@@ -119,6 +123,7 @@ private:
 
 /// Fills one rank's states.
 struct RankLoad {
+  weft_session *session;
   const ProgramView *program;
   RankContext *rank;
   const CheckpointManifest *manifest;
@@ -141,6 +146,11 @@ private:
     for (uint32_t s = 0; s < p.States().size(); ++s) {
       const State &state = p.States()[s];
       const Tensor *tensor = (*sources)[s];
+      if (!isSaved(p, state) && rank->holds(state.stage))
+        WEFT_TRY(loadState(p, state, rank->map(state.placement),
+                           session->shared.modelDirectory,
+                           /*checkHashes=*/false, session->shared.files,
+                           rank->buffer(state.buffer)));
       if (!tensor || !rank->holds(state.stage))
         continue;
       const ShardMap &map = rank->map(state.placement);
@@ -203,7 +213,7 @@ Status loadRanks(weft_session &session, const CheckpointManifest &manifest,
   std::vector<RankLoad> loads;
   for (std::unique_ptr<RankContext> &rank : session.ranks)
     loads.push_back(
-        {&session.view(), rank.get(), &manifest, &sources, path, {}});
+        {&session, &session.view(), rank.get(), &manifest, &sources, path, {}});
   for (RankLoad &load : loads)
     load.rank->thread().post(
         [](void *argument) { static_cast<RankLoad *>(argument)->run(); },

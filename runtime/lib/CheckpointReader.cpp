@@ -83,6 +83,15 @@ Status CheckpointReader::read(uint32_t file, uint64_t offset, uint64_t bytes,
   return {};
 }
 
+Status CheckpointReader::check(uint32_t file) {
+  if (manifest.files[file].bytes == 0)
+    return {};
+  WEFT_TRY(open(file));
+  for (uint64_t block = 0; block < manifest.files[file].hashes.size(); ++block)
+    WEFT_TRY(fill(block));
+  return {};
+}
+
 bool WantedElements::mark(int64_t begin, int64_t end) {
   for (int64_t word = begin / 64; word * 64 < end; ++word) {
     int64_t from = std::max(begin - word * 64, int64_t(0));

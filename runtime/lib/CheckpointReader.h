@@ -18,6 +18,8 @@ public:
   CheckpointReader(const CheckpointReader &) = delete;
 
   Status read(uint32_t file, uint64_t offset, uint64_t bytes, char *target);
+  /// Compares all checksums of a file.
+  Status check(uint32_t file);
 
 private:
   Status open(uint32_t file);

@@ -274,7 +274,8 @@ void CheckpointWriter::Implementation::prepareManifest(
   // Tensors without elements are in no file, but they exist.
   std::map<std::string_view, size_t> tensors;
   for (const State &state : p.States()) {
-    if (!tensors.emplace(p.string(state.name), tensors.size()).second)
+    if (!isSaved(p, state) ||
+        !tensors.emplace(p.string(state.name), tensors.size()).second)
       continue;
     manifest.tensors.emplace_back();
     CheckpointManifest::Tensor &tensor = manifest.tensors.back();

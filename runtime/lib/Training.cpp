@@ -133,7 +133,9 @@ private:
         options.save.empty() ? nullptr : opendir(options.save.c_str());
     bool found = false;
     while (const dirent *entry = folder ? readdir(folder) : nullptr)
-      found |= std::strncmp(entry->d_name, "step-", 5) == 0;
+      // What an interrupted save left behind is none.
+      found |= std::strncmp(entry->d_name, "step-", 5) == 0 &&
+               !std::strstr(entry->d_name, ".tmp");
     if (folder)
       closedir(folder);
     if (!found)

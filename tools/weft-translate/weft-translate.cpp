@@ -1,14 +1,19 @@
 // Model files in and out: builds models, translates them to text and back.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CheckpointStore.h"
 #include "python_free_frontend/builders/Command.h"
 #include "python_free_frontend/text/Command.h"
 #include "python_free_frontend/translate/Command.h"
+#include "python_free_frontend/weights/Command.h"
 #include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
   if (auto code = weft::builders::runBuildCommand(argc, argv))
     return *code;
   if (auto code = weft::text::runTextCommand(argc, argv))
+    return *code;
+  if (auto code = weft::weights::runWeightsCommand(argc, argv,
+                                                   weft::openCheckpointStore))
     return *code;
   if (auto code = weft::onnx::runTranslateCommand(argc, argv))
     return *code;
@@ -19,6 +24,10 @@ int main(int argc, char **argv) {
                   "       weft-translate --onnx-to-mlir FILE.onnx "
                   "[--inline-data] [--allow-missing-data] [-o FILE.mlir]\n"
                   "       weft-translate --mlir-to-onnx FILE.mlir "
-                  "[-o FILE.onnx]\n";
+                  "[-o FILE.onnx]\n"
+                  "       weft-translate --export-onnx MODEL.onnx --weights "
+                  "CHECKPOINT -o FILE.onnx\n"
+                  "       weft-translate --import-weights FILE.safetensors "
+                  "MODEL.onnx [--map 'REGEX=REPLACEMENT'] -o FILE.onnx\n";
   return 2;
 }

@@ -26,7 +26,8 @@ def Rt_StateOp : Rt_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
     `global` is the logical tensor's type, `local` the buffer on each process, at
     `offset` bytes in the arena once planned. Filled at load from `pieces`;
     elements that no piece covers are zero. `kind` says as what it counts: a
-    parameter or an optimizer's state.
+    parameter or an optimizer's state, which checkpoints hold, or workspace, for
+    constants of the executable.
     Example: `rt.state @w class optimizer global tensor<8x4xf32> local memref<4x4xf32> placement <[8:"tp"], [4]>
       pieces [#rt.piece<type = tensor<8x4xf32>, file = "m.bin">]`
   }];

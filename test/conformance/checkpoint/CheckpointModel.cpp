@@ -123,12 +123,26 @@ weft::runtime::test::buildProgram(const Layout &layout,
     }
     bool isSlot = tensor.name.find('#') != std::string::npos;
     Id buffer = builder.addBuffer(tensor.name,
-                                  isSlot ? BufferClass::OptimizerState
-                                         : BufferClass::Parameter,
+                                  tensor.constant ? BufferClass::Workspace
+                                  : isSlot        ? BufferClass::OptimizerState
+                                                  : BufferClass::Parameter,
                                   tensor.dtype, arena, bytes, local);
     arena += (bytes + 63) / 64 * 64;
+    std::vector<ProgramBuilder::PieceDesc> pieces;
+    if (tensor.constant) {
+      ProgramBuilder::PieceDesc piece;
+      piece.kind = SourceKind::Embedded;
+      piece.dtype = tensor.dtype;
+      piece.sourceShape = global;
+      size_t size = dtypeBytes(tensor.dtype);
+      for (int64_t extent : global)
+        size *= size_t(extent);
+      std::vector<char> data(size, 7);
+      piece.byteOffset = builder.addData(data.data(), size);
+      pieces.push_back(piece);
+    }
     builder.addState(tensor.name, tensor.dtype, global,
-                     builder.addPlacement(dims), buffer, {});
+                     builder.addPlacement(dims), buffer, pieces);
   }
   builder.beginProgram("p", {}, {});
   builder.beginBody(1, 0);

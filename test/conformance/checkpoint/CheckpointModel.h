@@ -13,11 +13,13 @@
 
 namespace weft::runtime::test {
 
-/// One state of the model. `factors`: the factors of each dimension.
+/// One state of the model. `factors`: the factors of each dimension. A constant
+/// belongs to the executable; all its bytes are 7.
 struct Tensor {
   std::string name;
   DType dtype;
   std::vector<std::vector<int64_t>> factors;
+  bool constant = false;
 };
 
 /// Parameters, optimizer slots and counters of several dtypes; some dims are

@@ -10,6 +10,7 @@
 #include "CheckpointBox.h"
 #include "CheckpointFiles.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -172,6 +173,34 @@ void cutShards(const std::string &directory) {
         loadAndCompare(model, directory + "/cut", 1));
 }
 
+/// A failure of one process is one of all, and the next save goes on.
+std::string failOnOneRank(ModelSession &model, const std::string &directory) {
+  bool full = model.session->firstRank == 1;
+  CheckpointOptions options;
+  options.hook = [&](const char *operation, const std::string &) {
+    return full && std::strcmp(operation, "write") == 0 ? ENOSPC : 0;
+  };
+  std::unique_ptr<CheckpointWriter> writer;
+  Status status =
+      CheckpointWriter::open(model.session, directory, options, writer);
+  if (!status.ok())
+    return status.text();
+  model.fill(1);
+  status = writer->save(infoOf(1));
+  if (!status.ok())
+    return "save: " + status.text();
+  std::string text = writer->finish().text();
+  if (text.find("rank 1: ") == std::string::npos ||
+      text.find("No space left") == std::string::npos)
+    return "rank 1 fails with: " + text;
+  full = false;
+  model.fill(2);
+  status = writer->save(infoOf(2));
+  if (status.ok())
+    status = writer->finish();
+  return status.ok() ? loadAndCompare(model, directory, 2) : status.text();
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -202,6 +231,7 @@ int main(int argc, char **argv) {
             loadAndCompare(model, folderOf(directory, "inproc", i), i + 1));
     std::string folder = folderOf(directory, "mpi", index);
     check(list[index].name + " saves", saveAs(model, folder, index + 1));
+    check("a full disk on rank 1", failOnOneRank(model, folder + "-full"));
     check(list[index].name + " loads its own",
           loadAndCompare(model, folder, index + 1));
   } else {

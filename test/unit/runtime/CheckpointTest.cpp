@@ -155,6 +155,21 @@ TEST_F(Checkpoint, InferenceIgnoresOptimizerState) {
   EXPECT_EQ(bits, 0xa5a5a5a5u);
 }
 
+TEST_F(Checkpoint, ConstantsAreTheExecutablesOwn) {
+  save({{"w", DType::F32, {{5}}}, {"constant.0", DType::F32, {{3}}, true}});
+  ModelSession model(kOne, {{"constant.0", DType::I8, {{4}}, true},
+                            {"constant.1", DType::I8, {{2}}, true},
+                            {"w", DType::F32, {{5}}}});
+  EXPECT_EQ(load(model), "");
+  // They were poisoned, so loading has put them back.
+  char bytes[4];
+  EXPECT_EQ(weft_get_state(model.session, "constant.0", bytes, 4, nullptr), 0);
+  EXPECT_EQ(std::string(bytes, 4), "\7\7\7\7");
+  std::ifstream manifest(folder + "/step-00000001/manifest.json");
+  std::string text((std::istreambuf_iterator<char>(manifest)), {});
+  EXPECT_EQ(text.find("constant"), std::string::npos);
+}
+
 TEST_F(Checkpoint, AStepThatIsAskedForIsTheOneThatLoads) {
   std::vector<Tensor> tensors{{"w", DType::F32, {{5}}}};
   save(tensors, 3);

@@ -125,7 +125,9 @@ struct Buffer {
 // State and ports
 //===----------------------------------------------------------------------===//
 
-/// Named values that outlive a run, filled at load from `pieces`.
+/// Named values that outlive a run, filled at load from `pieces`. Checkpoints
+/// hold those whose buffer is of class Parameter or OptimizerState; others are
+/// constants of the executable.
 struct State {
   StringId name;
   DType dtype; // as stored in `buffer`

@@ -1,0 +1,170 @@
+// A model file whose initializers are read, replaced and written back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "python_free_frontend/weights/ModelFile.h"
+
+#include "python_free_frontend/weights/TensorBytes.h"
+#include "python_free_frontend/wire/MappedFile.h"
+#include "python_free_frontend/wire/Prescan.h"
+#include "weft/Support/BeneathFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+
+namespace weft::weights {
+namespace {
+
+constexpr uint64_t kMessageLimit = (uint64_t(1) << 31) - 1;
+constexpr uint64_t kAlignment = 4096; // so that weights can be mapped
+
+template <typename... Parts> Error fail(const char *format, Parts... parts) {
+  return createStringError(inconvertibleErrorCode(), format, parts...);
+}
+
+void addEntry(onnx::Tensor &tensor, const char *key, const std::string &value) {
+  auto *entry = tensor.add_external_data();
+  entry->set_key(key);
+  entry->set_value(value);
+}
+
+} // namespace
+
+Error ModelFile::open(const std::string &path) {
+  onnx::MappedFile file;
+  std::string error;
+  if (!file.open(path, error))
+    return fail("cannot read '%s': %s", path.c_str(), error.c_str());
+  onnx::Skeleton skeleton;
+  onnx::ScanLimits limits;
+  limits.inlineBytes = UINT64_MAX; // a message is below 2 GiB
+  if (file.getBytes().size() > kMessageLimit)
+    return fail("'%s' has more than 2 GiB, which no protobuf message has",
+                path.c_str());
+  if (!onnx::prescanModel(file.getBytes(), limits, skeleton, error))
+    return fail("'%s' is not a model file: %s", path.c_str(), error.c_str());
+  numUnknown = skeleton.numUnknownFields;
+  if (!model.ParseFromString(skeleton.bytes))
+    return fail("'%s' is not a model file", path.c_str());
+  folder = sys::path::parent_path(path).str();
+  return Error::success();
+}
+
+Error ModelFile::readExternal(const onnx::Tensor &tensor,
+                              std::string &bytes) const {
+  std::string location, error;
+  uint64_t offset = 0, length = bytesOf(tensor);
+  for (const auto &entry : tensor.external_data()) {
+    uint64_t value = 0;
+    bool number = !StringRef(entry.value()).getAsInteger(10, value);
+    if (entry.key() == "location")
+      location = entry.value();
+    else if (entry.key() == "offset" && number)
+      offset = value;
+    else if (entry.key() == "length" && number && value != length)
+      return fail("tensor '%s' declares %llu bytes of external data, its shape "
+                  "takes %llu",
+                  tensor.name().c_str(), (unsigned long long)value,
+                  (unsigned long long)length);
+  }
+  BeneathFile file;
+  if (file.open(folder, location, error) != BeneathFile::Failure::None)
+    return fail("external data '%s' of tensor '%s': %s", location.c_str(),
+                tensor.name().c_str(), error.c_str());
+  if (length > file.getSize() || offset > file.getSize() - length)
+    return fail("external data '%s' ends before tensor '%s' does",
+                location.c_str(), tensor.name().c_str());
+  bytes.resize(length);
+  if (!file.read(offset, length, bytes.data(), error))
+    return fail("external data '%s' of tensor '%s': %s", location.c_str(),
+                tensor.name().c_str(), error.c_str());
+  return Error::success();
+}
+
+ModelWriter::~ModelWriter() {
+  if (data) {
+    data->close();
+    data->clear_error();
+  }
+  if (done)
+    return;
+  sys::fs::remove(path + ".tmp");
+  sys::fs::remove(path + ".data.tmp");
+}
+
+Error ModelWriter::failure(const std::string &file,
+                           std::error_code code) const {
+  return createStringError(code, "cannot write '%s': %s", file.c_str(),
+                           code.message().c_str());
+}
+
+Error ModelWriter::open() {
+  if (!external)
+    return Error::success();
+  std::error_code code;
+  data = std::make_unique<raw_fd_ostream>(path + ".data.tmp", code);
+  return code ? failure(path + ".data", code) : Error::success();
+}
+
+Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes,
+                         bool outside) {
+  if (bytes.size() != bytesOf(tensor))
+    return fail("tensor '%s' has %zu bytes, its shape takes %llu",
+                tensor.name().c_str(), bytes.size(),
+                (unsigned long long)bytesOf(tensor));
+  tensor.clear_float_data();
+  tensor.clear_int32_data();
+  tensor.clear_int64_data();
+  tensor.clear_double_data();
+  tensor.clear_uint64_data();
+  tensor.clear_raw_data();
+  tensor.clear_external_data();
+  tensor.clear_data_location();
+  if (!outside) {
+    tensor.set_raw_data(std::move(bytes));
+    return Error::success();
+  }
+  uint64_t at = data->tell();
+  uint64_t offset = (at + kAlignment - 1) / kAlignment * kAlignment;
+  data->write_zeros(unsigned(offset - at));
+  *data << bytes;
+  addEntry(tensor, "location", (sys::path::filename(path) + ".data").str());
+  addEntry(tensor, "offset", std::to_string(offset));
+  addEntry(tensor, "length", std::to_string(bytes.size()));
+  tensor.set_data_location(onnx::Tensor::EXTERNAL);
+  return Error::success();
+}
+
+Error ModelWriter::finish(const ModelFile &model) {
+  if (model.message().ByteSizeLong() > kMessageLimit)
+    return fail("'%s' would have more than 2 GiB, protobuf's limit; add "
+                "--external-data",
+                path.c_str());
+  std::error_code code;
+  if (data) {
+    data->close();
+    code = data->error();
+    data->clear_error();
+    if (code)
+      return failure(path + ".data", code);
+  }
+  {
+    raw_fd_ostream file(path + ".tmp", code);
+    if (code)
+      return failure(path, code);
+    file << model.message().SerializeAsString();
+    file.close();
+    code = file.error();
+    file.clear_error();
+    if (code)
+      return failure(path, code);
+  }
+  // The data first: a model never names data of another one.
+  if (external && (code = sys::fs::rename(path + ".data.tmp", path + ".data")))
+    return failure(path + ".data", code);
+  if ((code = sys::fs::rename(path + ".tmp", path)))
+    return failure(path, code);
+  done = true;
+  return Error::success();
+}
+
+} // namespace weft::weights

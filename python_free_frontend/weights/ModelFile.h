@@ -1,0 +1,60 @@
+// A model file whose initializers are read, replaced and written back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_WEIGHTS_MODELFILE_H
+#define WEFT_WEIGHTS_MODELFILE_H
+
+#include "onnx.pb.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/raw_ostream.h"
+#include <memory>
+#include <string>
+
+namespace weft::weights {
+
+class ModelFile {
+public:
+  /// Reads the model; external data stays in its files.
+  llvm::Error open(const std::string &path);
+
+  using Tensors = google::protobuf::RepeatedPtrField<onnx::Tensor>;
+  const Tensors &initializers() const { return model.graph().initializer(); }
+  Tensors *mutableInitializers() {
+    return model.mutable_graph()->mutable_initializer();
+  }
+  /// Reads the bytes of a tensor that the model holds outside.
+  llvm::Error readExternal(const onnx::Tensor &tensor,
+                           std::string &bytes) const;
+
+  const onnx::Model &message() const { return model; }
+  uint64_t unknownFields() const { return numUnknown; }
+
+private:
+  onnx::Model model;
+  std::string folder;
+  uint64_t numUnknown = 0;
+};
+
+/// Writes a model, and its external data, under temporary names; they take
+/// their own when all is written, so the model read may be the one replaced.
+class ModelWriter {
+public:
+  ModelWriter(std::string path, bool external)
+      : path(std::move(path)), external(external) {}
+  ~ModelWriter();
+
+  llvm::Error open();
+  /// Makes `bytes` the tensor's elements, in the message or `outside`.
+  llvm::Error place(onnx::Tensor &tensor, std::string bytes, bool outside);
+  llvm::Error finish(const ModelFile &model);
+
+private:
+  llvm::Error failure(const std::string &file, std::error_code code) const;
+
+  std::string path;
+  bool external, done = false;
+  std::unique_ptr<llvm::raw_fd_ostream> data;
+};
+
+} // namespace weft::weights
+
+#endif // WEFT_WEIGHTS_MODELFILE_H

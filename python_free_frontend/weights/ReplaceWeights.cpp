@@ -1,0 +1,230 @@
+// Gives a model file other weights.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "python_free_frontend/weights/ReplaceWeights.h"
+
+#include "python_free_frontend/weights/ModelFile.h"
+#include "python_free_frontend/weights/TensorBytes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Regex.h"
+
+using namespace llvm;
+
+namespace weft::weights {
+namespace {
+
+constexpr uint64_t kInlineLimit = 1'500'000'000;
+constexpr uint64_t kLeastExternal = 1024; // bytes worth a place in the data
+
+std::string shapeText(ArrayRef<int64_t> dims) {
+  if (dims.empty())
+    return "scalar";
+  std::string text;
+  for (int64_t dim : dims)
+    text += (text.empty() ? "" : "x") + std::to_string(dim);
+  return text;
+}
+
+/// Which tensor goes to which initializer.
+class Matching {
+public:
+  struct Pair {
+    std::string tensor;
+    bool transposed = false;
+  };
+
+  Matching(const TensorStore &store, const ReplaceOptions &options)
+      : store(store), options(options) {}
+
+  std::map<std::string, Pair> pairs; // by initializer
+  ReplaceSummary summary;
+
+  Error run(const ModelFile &model) {
+    if (Error error = nameTensors())
+      return error;
+    for (const onnx::Tensor &initializer : model.initializers())
+      match(initializer);
+    for (const auto &[target, tensor] : byTarget) {
+      if (pairs.count(target) || refused.count(target))
+        continue;
+      if (options.allowExtra)
+        summary.unused.push_back(tensor);
+      else
+        faults.push_back("tensor '" + tensor + "'" +
+                         (target == tensor ? "" : " (as '" + target + "')") +
+                         " has no initializer");
+    }
+    summary.replaced = pairs.size();
+    if (faults.empty())
+      return Error::success();
+    std::string text = "the tensors do not fit '" + options.model + "':";
+    for (const std::string &fault : faults)
+      text += "\n  " + fault;
+    return createStringError(
+        inconvertibleErrorCode(),
+        "%s\nmap names with --map 'REGEX=REPLACEMENT' (an empty replacement "
+        "leaves tensors out), or add --allow-missing, --allow-extra",
+        text.c_str());
+  }
+
+private:
+  Error nameTensors() {
+    std::vector<Regex> patterns;
+    for (const NameRule &rule : options.rules) {
+      patterns.emplace_back(rule.pattern);
+      std::string error;
+      if (!patterns.back().isValid(error))
+        return createStringError(inconvertibleErrorCode(),
+                                 "--map: '%s' is not a regular expression: %s",
+                                 rule.pattern.c_str(), error.c_str());
+    }
+    for (const std::string &pattern : options.transposed) {
+      transposed.emplace_back(pattern);
+      std::string error;
+      if (!transposed.back().isValid(error))
+        return createStringError(
+            inconvertibleErrorCode(),
+            "--transpose: '%s' is not a regular expression: %s",
+            pattern.c_str(), error.c_str());
+    }
+    for (const auto &[name, entry] : store.entries()) {
+      if (entry.optimizer)
+        continue;
+      std::string target = name;
+      for (auto [pattern, rule] : zip_equal(patterns, options.rules))
+        if (pattern.match(name)) {
+          std::string error;
+          target = pattern.sub(rule.replacement, name, &error);
+          if (!error.empty())
+            return createStringError(inconvertibleErrorCode(),
+                                     "--map: replacement '%s': %s",
+                                     rule.replacement.c_str(), error.c_str());
+          break;
+        }
+      if (target.empty())
+        continue;
+      auto [found, fresh] = byTarget.try_emplace(target, name);
+      if (!fresh)
+        faults.push_back("tensors '" + found->second + "' and '" + name +
+                         "' both go to '" + target + "'");
+    }
+    return Error::success();
+  }
+
+  void match(const onnx::Tensor &initializer) {
+    const std::string &name = initializer.name();
+    std::vector<int64_t> dims(initializer.dims().begin(),
+                              initializer.dims().end());
+    StringRef type = storedTypeOf(initializer.data_type());
+    auto found = byTarget.find(name);
+    if (found == byTarget.end()) {
+      // Shapes, indices and single numbers are the graph's own.
+      bool single = all_of(dims, [](int64_t dim) { return dim == 1; });
+      if (!isFloatType(type) || single || is_contained(dims, 0))
+        return;
+      if (options.allowMissing)
+        summary.kept.push_back(name);
+      else
+        faults.push_back("initializer '" + name + "' (" + shapeText(dims) +
+                         " " + type.str() + ") gets no tensor");
+      return;
+    }
+    Pair pair{found->second, false};
+    for (Regex &pattern : transposed)
+      pair.transposed |= pattern.match(name);
+    const TensorStore::Entry *entry = &store.entries().at(pair.tensor);
+    if (entry->dtype != type) {
+      auto master = store.entries().find(pair.tensor + "#master");
+      if (master != store.entries().end()) {
+        pair.tensor = master->first;
+        entry = &master->second;
+      }
+    }
+    std::vector<int64_t> expected = dims;
+    if (pair.transposed && expected.size() == 2)
+      std::swap(expected[0], expected[1]);
+    std::string fault;
+    if (pair.transposed && dims.size() != 2)
+      fault = "--transpose is for matrices";
+    else if (entry->dims != expected)
+      fault = dims.size() == 2 && entry->dims.size() == 2 &&
+                      entry->dims[0] == dims[1] && entry->dims[1] == dims[0]
+                  ? "it is the transpose; add --transpose '^" + name + "$'"
+                  : "shapes differ";
+    else if (entry->dtype != type &&
+             !(isFloatType(entry->dtype) && isFloatType(type)))
+      fault = "types differ";
+    if (fault.empty()) {
+      pairs[name] = std::move(pair);
+      return;
+    }
+    refused.try_emplace(name, true);
+    faults.push_back("initializer '" + name + "' is " + shapeText(dims) + " " +
+                     type.str() + ", tensor '" + pair.tensor + "' is " +
+                     shapeText(entry->dims) + " " + entry->dtype + ": " +
+                     fault);
+  }
+
+  const TensorStore &store;
+  const ReplaceOptions &options;
+  std::vector<Regex> transposed;
+  std::map<std::string, std::string> byTarget; // tensor by initializer
+  std::map<std::string, bool> refused;
+  std::vector<std::string> faults;
+};
+
+/// The new bytes of an initializer.
+Error fetch(TensorStore &store, const Matching::Pair &pair,
+            const onnx::Tensor &initializer, std::string &bytes) {
+  const TensorStore::Entry &entry = store.entries().at(pair.tensor);
+  if (Error error = store.read(pair.tensor, bytes))
+    return error;
+  StringRef type = storedTypeOf(initializer.data_type());
+  if (entry.dtype != type)
+    bytes = convertFloats(bytes, entry.dtype, type);
+  if (pair.transposed)
+    bytes = transposeMatrix(bytes, entry.dims[0], entry.dims[1]);
+  return Error::success();
+}
+
+} // namespace
+
+Expected<ReplaceSummary> replaceWeights(TensorStore &store,
+                                        const ReplaceOptions &options) {
+  ModelFile model;
+  if (Error error = model.open(options.model))
+    return std::move(error);
+  Matching matching(store, options);
+  if (Error error = matching.run(model))
+    return std::move(error);
+  ReplaceSummary summary = std::move(matching.summary);
+  summary.unknownFields = model.unknownFields();
+  for (const onnx::Tensor &initializer : model.initializers())
+    summary.bytes += bytesOf(initializer);
+  summary.external = options.external || summary.bytes > kInlineLimit;
+  ModelWriter writer(options.output, summary.external);
+  if (Error error = writer.open())
+    return std::move(error);
+  for (onnx::Tensor &initializer : *model.mutableInitializers()) {
+    auto pair = matching.pairs.find(initializer.name());
+    bool outside = summary.external && bytesOf(initializer) >= kLeastExternal;
+    std::string bytes;
+    if (pair != matching.pairs.end()) {
+      if (Error error = fetch(store, pair->second, initializer, bytes))
+        return std::move(error);
+    } else if (initializer.data_location() == onnx::Tensor::EXTERNAL) {
+      if (Error error = model.readExternal(initializer, bytes))
+        return std::move(error);
+    } else if (outside && initializer.has_raw_data()) {
+      bytes = initializer.raw_data();
+    } else {
+      continue;
+    }
+    if (Error error = writer.place(initializer, std::move(bytes), outside))
+      return std::move(error);
+  }
+  if (Error error = writer.finish(model))
+    return std::move(error);
+  return summary;
+}
+
+} // namespace weft::weights

@@ -1,0 +1,261 @@
+// Weights go from safetensors and checkpoints into models, or are refused.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "python_free_frontend/weights/ReplaceWeights.h"
+
+#include "CheckpointModel.h"
+#include "CheckpointStore.h"
+#include "Safetensors.h"
+#include "python_free_frontend/builders/Builders.h"
+#include "python_free_frontend/weights/Command.h"
+#include "python_free_frontend/weights/ModelFile.h"
+#include "python_free_frontend/weights/TensorBytes.h"
+
+#include "gtest/gtest.h"
+#include <filesystem>
+#include <fstream>
+
+using namespace weft;
+using namespace weft::weights;
+namespace fs = std::filesystem;
+using runtime::DType;
+using runtime::SafetensorsEntry;
+
+namespace {
+
+using Bytes = std::map<std::string, std::string>; // of initializers
+
+class Weights : public ::testing::Test {
+protected:
+  Weights() {
+    folder = (fs::temp_directory_path() / "weft-weights-XXXXXX").string();
+    if (!mkdtemp(folder.data()))
+      folder.clear();
+    build("a", "hidden=6,seed=1");
+    build("b", "hidden=6,seed=2");
+    options.model = path("a");
+    options.output = path("out");
+  }
+  ~Weights() override { fs::remove_all(folder); }
+
+  std::string path(const std::string &name) const {
+    return folder + "/" + name + ".onnx";
+  }
+  void build(const std::string &name, const std::string &keys) {
+    auto built = builders::build(
+        "mlp:layers=2,inputs=5,classes=3," + keys, {path(name), true});
+    ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
+  }
+  static Bytes bytesIn(const std::string &file) {
+    ModelFile model;
+    if (llvm::Error error = model.open(file)) {
+      ADD_FAILURE() << llvm::toString(std::move(error));
+      return {};
+    }
+    Bytes result;
+    for (const onnx::Tensor &tensor : model.initializers()) {
+      std::string &bytes = result[tensor.name()];
+      if (tensor.data_location() != onnx::Tensor::EXTERNAL)
+        bytes = tensor.raw_data();
+      else if (llvm::Error error = model.readExternal(tensor, bytes))
+        ADD_FAILURE() << llvm::toString(std::move(error));
+    }
+    return result;
+  }
+  /// A .safetensors file of a model's initializers under other names.
+  std::string store(const std::string &name, const std::string &prefix,
+                    bool transposed = false) {
+    ModelFile model;
+    EXPECT_FALSE(bool(model.open(path(name))));
+    std::vector<SafetensorsEntry> entries;
+    std::string data;
+    for (const onnx::Tensor &tensor : model.initializers()) {
+      std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+      std::string bytes = tensor.raw_data();
+      if (transposed && dims.size() == 2) {
+        bytes = transposeMatrix(bytes, dims[0], dims[1]);
+        std::swap(dims[0], dims[1]);
+      }
+      entries.push_back({prefix + tensor.name(), DType::F32, dims, data.size(),
+                         data.size() + bytes.size()});
+      data += bytes;
+    }
+    std::string file = folder + "/" + name + ".safetensors";
+    std::ofstream(file, std::ios::binary)
+        << runtime::safetensorsHeader(entries, {}) << data;
+    return file;
+  }
+  std::string replace(const std::string &file) {
+    auto opened = openSafetensors({file});
+    if (!opened)
+      return llvm::toString(opened.takeError());
+    auto result = replaceWeights(**opened, options);
+    if (!result)
+      return llvm::toString(result.takeError());
+    summary = *result;
+    return "";
+  }
+
+  std::string folder;
+  ReplaceOptions options;
+  ReplaceSummary summary;
+};
+
+TEST_F(Weights, MapsNamesByRules) {
+  options.rules = {{"^model\\.(.*)$", "\\1"}};
+  EXPECT_EQ(replace(store("b", "model.")), "");
+  EXPECT_EQ(bytesIn(path("out")), bytesIn(path("b")));
+  EXPECT_NE(bytesIn(path("a")), bytesIn(path("b")));
+  EXPECT_EQ(summary.replaced, bytesIn(path("b")).size());
+}
+
+TEST_F(Weights, ListsAllThatDoesNotFitAndWritesNothing) {
+  std::string file = store("b", "model.");
+  options.rules = {{"^model\\.layers\\.0\\.weight$", "layers.1.weight"},
+                   {"^model\\.layers\\.1\\.bias$", ""},
+                   {"^model\\.(layers\\.1\\.weight)$", "\\1"}};
+  std::string text = replace(file);
+  for (const char *part :
+       {"tensors 'model.layers.0.weight' and 'model.layers.1.weight' both go "
+        "to 'layers.1.weight'",
+        "initializer 'layers.0.weight' (6x5 F32) gets no tensor",
+        "initializer 'layers.1.bias' (3 F32) gets no tensor",
+        "tensor 'model.layers.0.bias' has no initializer",
+        "initializer 'layers.1.weight' is 3x6 F32, tensor "
+        "'model.layers.0.weight' is 6x5 F32: shapes differ"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nin " << text;
+  EXPECT_FALSE(fs::exists(path("out")));
+  options.rules = {{"(", ""}};
+  EXPECT_NE(replace(file).find("'(' is not a regular expression"),
+            std::string::npos);
+}
+
+TEST_F(Weights, TransposesOnlyWhenTold) {
+  std::string file = store("b", "", true);
+  std::string text = replace(file);
+  EXPECT_NE(text.find("add --transpose '^layers.0.weight$'"), std::string::npos)
+      << text;
+  options.transposed = {"weight$"};
+  EXPECT_EQ(replace(file), "");
+  EXPECT_EQ(bytesIn(path("out")), bytesIn(path("b")));
+}
+
+TEST_F(Weights, LargeModelsKeepTheirDataOutside) {
+  std::string file = store("b", "");
+  build("large", "seed=3,hidden=64"); // of more than 1 KiB a weight
+  options.model = options.output = path("large");
+  std::string own = store("large", "");
+  options.external = true;
+  EXPECT_EQ(replace(own), "");
+  EXPECT_TRUE(summary.external);
+  EXPECT_TRUE(fs::exists(path("large") + ".data"));
+  EXPECT_FALSE(fs::exists(path("large") + ".tmp"));
+  build("same", "seed=3,hidden=64");
+  EXPECT_EQ(bytesIn(path("large")), bytesIn(path("same")));
+  // What keeps its values comes along, also when the file replaces itself.
+  options.allowMissing = options.allowExtra = true;
+  options.rules = {{"^.*weight$", "nothing"}};
+  build("other", "seed=4,hidden=64");
+  std::string others = store("other", "");
+  EXPECT_NE(replace(others).find("both go to"), std::string::npos);
+  options.rules = {{"^.*weight$", ""}};
+  EXPECT_EQ(replace(others), "");
+  EXPECT_EQ(summary.kept.size(), 2u);
+  Bytes expected = bytesIn(path("same"));
+  for (auto &[name, bytes] : bytesIn(path("other")))
+    if (name.find("weight") == std::string::npos)
+      expected[name] = bytes;
+  EXPECT_EQ(bytesIn(path("large")), expected);
+  // And back into one file.
+  options.output = path("inside");
+  options.external = false;
+  EXPECT_EQ(replace(others), "");
+  EXPECT_FALSE(fs::exists(path("inside") + ".data"));
+  EXPECT_EQ(bytesIn(path("inside")), expected);
+}
+
+TEST_F(Weights, ConvertsFloatsToTheInitializersType) {
+  build("half", "hidden=6,seed=2,dtype=bf16");
+  options.model = path("half");
+  EXPECT_EQ(replace(store("b", "")), "");
+  // The builder rounds the same numbers.
+  EXPECT_EQ(bytesIn(path("out")), bytesIn(path("half")));
+}
+
+/// What training leaves: parameters, slots, a counter, cut over ranks.
+TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
+  ModelFile model;
+  ASSERT_FALSE(bool(model.open(path("a"))));
+  std::vector<runtime::test::Tensor> tensors{{"weft.step", DType::I64, {}}};
+  bool rounded = true;
+  for (const onnx::Tensor &tensor : model.initializers()) {
+    std::vector<std::vector<int64_t>> factors;
+    for (int64_t dim : tensor.dims())
+      factors.push_back({dim});
+    tensors.push_back(
+        {tensor.name(), rounded ? DType::BF16 : DType::F32, factors});
+    if (rounded)
+      tensors.push_back({tensor.name() + "#master", DType::F32, factors});
+    tensors.push_back({tensor.name() + "#exp_avg", DType::F32, factors});
+    rounded = !rounded;
+  }
+  runtime::test::ModelSession session(
+      {"dp=3, sharded", {3}, runtime::test::Style::Sharded, 0}, tensors);
+  ASSERT_EQ(session.error, "");
+  std::string directory = folder + "/checkpoint";
+  std::unique_ptr<runtime::CheckpointWriter> writer;
+  runtime::Status status =
+      runtime::CheckpointWriter::open(session.session, directory, {}, writer);
+  ASSERT_TRUE(status.ok()) << status.text();
+  for (int64_t step : {1, 2}) {
+    session.fill(uint64_t(step));
+    runtime::CheckpointInfo info;
+    info.step = step;
+    ASSERT_TRUE(writer->save(info).ok());
+  }
+  ASSERT_TRUE(writer->finish().ok());
+  auto values = [&](uint64_t version) {
+    Bytes expected;
+    for (const onnx::Tensor &tensor : model.initializers())
+      for (size_t i = 0; i < bytesOf(tensor) / 4; ++i) {
+        uint64_t bits = runtime::test::elementBits(tensor.name(), DType::F32,
+                                                   int64_t(i), version);
+        expected[tensor.name()].append(reinterpret_cast<char *>(&bits), 4);
+      }
+    return expected;
+  };
+  auto run = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "weft-translate");
+    std::vector<const char *> argv;
+    for (const std::string &argument : arguments)
+      argv.push_back(argument.c_str());
+    return runWeightsCommand(int(argv.size()), argv.data(),
+                             openCheckpointStore);
+  };
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o",
+                 path("out")}),
+            0);
+  EXPECT_EQ(bytesIn(path("out")), values(2));
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "--step",
+                 "1", "-o", path("out")}),
+            0);
+  EXPECT_EQ(bytesIn(path("out")), values(1));
+  // Rank files are ordinary safetensors.
+  auto opened = openSafetensors({directory + "/step-00000002"});
+  EXPECT_TRUE(bool(opened)) << llvm::toString(opened.takeError());
+  // The newest that is sound is the one that goes back.
+  std::ofstream(directory + "/step-00000002/rank-00001.safetensors",
+                std::ios::binary | std::ios::in)
+      .seekp(400)
+      .put('\x5a');
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o",
+                 path("out")}),
+            0);
+  EXPECT_EQ(bytesIn(path("out")), values(1));
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "--step",
+                 "2", "-o", path("out")}),
+            1);
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory}), 2);
+  EXPECT_EQ(run({"--mlir-to-onnx", "x"}), std::nullopt);
+}
+
+} // namespace
