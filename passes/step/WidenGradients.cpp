@@ -96,7 +96,11 @@ struct WidenGradients : step::impl::StepWidenGradientsBase<WidenGradients> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<OmitRounding, WidenContract, WidenLinear>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // Widening moves from casts up to products, a pattern at a time; sums over
+    // many layers make a long way, more than the ten rounds of the default.
+    GreedyRewriteConfig config;
+    config.setMaxIterations(1000);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };
