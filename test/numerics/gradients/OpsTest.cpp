@@ -41,10 +41,12 @@ bool isRefused(Operation *op) { return isa<nn::AttentionGradOp>(op); }
 /// Ops whose results carry no gradient, and those that are piecewise constant.
 const std::set<std::string> &withoutGradient() {
   static const std::set<std::string> ops = {
-      "nn.constant",   "nn.iota",       "nn.attention_grad",      "nn.and",        "nn.or",
-      "nn.xor",        "nn.not",        "nn.is_nan",     "nn.compare",
-      "nn.arg_reduce", "nn.arg_window", "nn.shift_left", "nn.shift_right",
-      "nn.sign",       "nn.ceil",       "nn.floor",      "nn.round"};
+      "nn.constant",    "nn.iota",       "nn.attention_grad",
+      "nn.and",         "nn.or",         "nn.xor",
+      "nn.not",         "nn.is_nan",     "nn.compare",
+      "nn.arg_reduce",  "nn.arg_window", "nn.shift_left",
+      "nn.shift_right", "nn.sign",       "nn.ceil",
+      "nn.floor",       "nn.round"};
   return ops;
 }
 
@@ -200,6 +202,66 @@ TEST_F(OpGradients, EqualDifferences) {
       (long long)rejected, (unsigned long long)kSeed);
   EXPECT_GE(tallies.size(), kMinimumOps);
   EXPECT_GE(static_cast<size_t>(cases), kMinimumCases);
+}
+
+/// Every result rounded to its type, a gradient in bf16 is that in fp64 but for
+/// the rounding of the op's result, which formulas may use up to three times,
+/// and of its own.
+TEST_F(OpGradients, InSmallTypesAreRoundedOnce) {
+  constexpr double kLimit = 1.0 / 64;
+  InterpreterOptions options;
+  options.rounding = InterpreterOptions::Rounding::EveryResult;
+  auto generators = elementwiseGenerators(&context);
+  int64_t cases = 0;
+  for (auto &[name, small] : generators) {
+    std::string wideName = name;
+    if (!llvm::StringRef(name).ends_with("-> bf16") ||
+        llvm::StringRef(name).starts_with("nn.cast"))
+      continue;
+    for (size_t at; (at = wideName.find("bf16")) != std::string::npos;)
+      wideName.replace(at, 4, "f64");
+    auto wide = generators.find(wideName);
+    ASSERT_TRUE(wide != generators.end()) << wideName;
+    SCOPED_TRACE(name);
+    Tensors found[2], inputs, upper;
+    for (bool isWide : {false, true}) {
+      // The same seed gives the same shapes.
+      Random random(kSeed);
+      OpFactory factory(&context, random);
+      Operation *op = (isWide ? wide->second : small)(factory);
+      std::vector<unsigned> wanted;
+      for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
+        if (isFloatType(type))
+          wanted.push_back(index);
+      Differentiated program(functionOf(factory, op), wanted);
+      ASSERT_TRUE(program.isValid());
+      if (!isWide) {
+        inputs = operandsOf(factory, op);
+        inputs.push_back(randomTensor(
+            random, cast<RankedTensorType>(op->getResult(0).getType())));
+      }
+      Tensors arguments = inputs;
+      for (auto [argument, tensor] :
+           llvm::zip_equal(program.backward.getArgumentTypes(), arguments)) {
+        roundToOwnType(tensor);
+        tensor.elementType = cast<RankedTensorType>(argument).getElementType();
+      }
+      auto results = interpret(program.backward, arguments, options);
+      ASSERT_TRUE(succeeded(results));
+      found[isWide].assign(results->begin(), results->end());
+    }
+    for (auto [small, exact] : llvm::zip_equal(found[0], found[1])) {
+      double greatest = 1e-3;
+      for (double value : exact.reals)
+        greatest = std::max(greatest, std::abs(value));
+      for (size_t i = 0; i < exact.reals.size(); ++i)
+        EXPECT_LE(std::abs(small.reals[i] - exact.reals[i]), kLimit * greatest)
+            << "element " << i << " is " << small.reals[i] << ", expected "
+            << exact.reals[i];
+      ++cases;
+    }
+  }
+  EXPECT_GE(cases, 40);
 }
 
 } // namespace
