@@ -6,6 +6,7 @@
 #include "World.h"
 
 #include "weft/runtime/Communicator.h"
+#include "weft/runtime/Launch.h"
 
 #include <map>
 #include <string>
@@ -23,6 +24,11 @@ struct CommBackend {
 
 /// Ranks as threads of this process.
 CommBackend openInproc(World &world, int64_t ranks);
+
+/// Ranks as processes that meet at `job`. On failure `backend` may be set all the
+/// same, and is to be destroyed.
+Status openTcp(const JobAddress &job, const weft_comm_host &host,
+               CommBackend &backend);
 
 /// Opens a plugin, `libweft_<name>.so`, from $WEFT_PLUGIN_PATH, the
 /// executable's directory or the place it was built in.

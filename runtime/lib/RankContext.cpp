@@ -37,10 +37,12 @@ std::string gibibytes(uint64_t bytes) {
 
 } // namespace
 
-RankContext::RankContext(SessionShared &shared, int64_t rank)
-    : shared(shared), processRank(rank),
+RankContext::RankContext(SessionShared &shared, int64_t rank,
+                         const std::vector<int> &cores)
+    : shared(shared), processRank(rank), cores(cores),
       position(coordinatesOf(shared.program, rank)), groups(shared.comm),
-      pool(shared.threadsPerRank, shared.spin), serial(1, false) {
+      pool(shared.threadsPerRank, shared.spin, cores), serial(1, false),
+      worker(cores) {
   stageIndex = unsigned(indexAlong(
       shared.program, shared.program.axes(shared.program.info().stageAxes),
       position));
@@ -127,7 +129,7 @@ Status RankContext::prepare() {
     stream.trace.reserve(shared.traceCapacity);
     jobs.push_back({this, s});
     if (s > 0)
-      streamWorkers.push_back(std::make_unique<Worker>());
+      streamWorkers.push_back(std::make_unique<Worker>(cores));
   }
   for (const Port &port : p.Ports())
     map(port.placement);

@@ -29,7 +29,9 @@ struct SessionShared {
 
 class RankContext {
 public:
-  RankContext(SessionShared &shared, int64_t rank);
+  /// Its threads stay on `cores`; none: on all.
+  RankContext(SessionShared &shared, int64_t rank,
+              const std::vector<int> &cores);
   ~RankContext();
   RankContext(const RankContext &) = delete;
 
@@ -79,6 +81,7 @@ private:
 
   SessionShared &shared;
   int64_t processRank;
+  std::vector<int> cores;
   std::vector<int64_t> position;
   unsigned stageIndex = 0;
   GroupTable groups;

@@ -1,11 +1,10 @@
 // The C interface: opens, runs and closes sessions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Cores.h"
 #include "Session.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <sched.h>
 
 using namespace weft::runtime;
 
@@ -37,13 +36,6 @@ void runJob(weft_session &session, RankContext &rank) {
   rank.status = rank.runProgram(session.program, injection);
 }
 
-unsigned usableCores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    return unsigned(std::max(1, CPU_COUNT(&set)));
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
 Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels,
                    uint64_t count,
                    std::vector<const weft_kernel_entry *> &result) {
@@ -57,6 +49,66 @@ Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels,
                               std::string(p.string(kernel.symbol)) + "'");
     result.push_back(found->second);
   }
+  return {};
+}
+
+/// What `local` is on each process; nothing if there is but this one.
+template <typename T>
+Status gatherFromProcesses(weft_session &session, const T &local,
+                           std::vector<T> &values) {
+  const CommBackend &comm = session.shared.comm;
+  if (comm.everyRankIsLocal)
+    return {};
+  // A group of all processes, made for this call: it is not on a fast path.
+  int64_t processes = comm.vtable->num_processes(comm.backend);
+  std::vector<int64_t> ranks(processes);
+  for (int64_t i = 0; i < processes; ++i)
+    ranks[i] = i;
+  void *group = nullptr;
+  WEFT_TRY(commCall([&](weft_status *status) {
+    return comm.vtable->create_group(comm.backend, kNone, ranks.data(),
+                                     processes, session.firstRank, &group,
+                                     status);
+  }));
+  values.assign(processes, local);
+  std::vector<weft_block> sends(processes, {&local, sizeof local});
+  std::vector<weft_block> staging;
+  for (T &value : values)
+    staging.push_back({&value, sizeof value});
+  std::vector<const void *> received(processes);
+  Status status = commCall([&](weft_status *s) {
+    return comm.vtable->exchange_begin(group, sends.data(), staging.data(),
+                                       received.data(), s);
+  });
+  if (status.ok()) {
+    for (int64_t i = 0; i < processes; ++i)
+      std::memmove(&values[i], received[i], sizeof(T));
+    status = commCall(
+        [&](weft_status *s) { return comm.vtable->exchange_end(group, s); });
+  }
+  comm.vtable->destroy_group(group);
+  return status;
+}
+
+/// The processes that the launcher told of.
+Status openLaunchedTcp(const weft_comm_host &host, CommBackend &comm) {
+  Launcher launch;
+  WEFT_TRY(detectLauncher(launch));
+  if (launch.kind == Launcher::Kind::Tcp)
+    return openTcp(launch.job, host, comm);
+  return {StatusCode::Usage,
+          "tcp ranks are started by torchrun, srun or weft-run --comm tcp; or "
+          "one by one, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set"};
+}
+
+/// What every rank's process says of its cores.
+Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
+  CoreReport mine = reportCores();
+  reports.assign(size_t(session.view().numRanks()), mine);
+  std::vector<CoreReport> told;
+  WEFT_TRY(gatherFromProcesses(session, mine, told));
+  if (!told.empty())
+    reports = std::move(told);
   return {};
 }
 
@@ -91,37 +143,46 @@ Status openSession(const void *blob, uint64_t bytes,
                               static_cast<World *>(context)->aborted());
                         },
                         timeout};
-    WEFT_TRY(openPlugin(comm, host, shared.comm));
+    if (comm == "tcp")
+      WEFT_TRY(openLaunchedTcp(host, shared.comm));
+    else
+      WEFT_TRY(openPlugin(comm, host, shared.comm));
     int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
     session->firstRank = shared.comm.vtable->process(shared.comm.backend);
     if (processes != p.numRanks())
       return {StatusCode::Usage, "the program is for " +
                                      std::to_string(p.numRanks()) + " ranks, " +
                                      std::to_string(processes) +
-                                     " were started; start it with mpirun -n " +
+                                     " were started; start " +
+                                     (comm == "mpi" ? "it with mpirun -n " : "") +
                                      std::to_string(p.numRanks())};
     local = 1;
   }
-  shared.numLocalRanks = local;
-  unsigned cores = usableCores();
-  // Under mpi the launcher tells how many ranks share this machine.
-  if (const char *size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"))
-    if (comm != "inproc")
-      shared.numLocalRanks = std::max(1, std::atoi(size));
+  std::vector<CoreReport> reports;
+  WEFT_TRY(gatherReports(*session, reports));
+  CoreShare share = shareCores(reports, session->firstRank);
+  shared.numLocalRanks = share.localRanks;
   unsigned threads = options.threads_per_rank ? options.threads_per_rank
                                               : p.info().threadsPerRank;
   if (threads == 0)
-    threads = std::max<unsigned>(1, cores / unsigned(shared.numLocalRanks));
+    threads = share.each();
   shared.threadsPerRank = threads;
-  shared.spin = threads * shared.numLocalRanks <= cores;
+  // Threads that share cores must not be kept from moving, nor wait actively.
+  bool fits = threads * share.sharers <= share.cores;
+  bool pin = fits && !options.no_pin;
+  shared.spin = fits;
   unsigned streams = 1;
   for (const Body &body : p.Bodies())
     streams = std::max(streams, body.streams);
-  session->world.setSpin((threads + streams - 1) * shared.numLocalRanks <=
-                         cores);
-  for (int64_t i = 0; i < local; ++i)
-    session->ranks.push_back(
-        std::make_unique<RankContext>(shared, session->firstRank + i));
+  session->world.setSpin((threads + streams - 1) * share.sharers <=
+                         share.cores);
+  for (int64_t i = 0; i < local; ++i) {
+    share = shareCores(reports, session->firstRank + i);
+    session->ranks.push_back(std::make_unique<RankContext>(
+        shared, session->firstRank + i,
+        pin ? share.own : std::vector<int>()));
+  }
+  session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
   session->pairs.resize(session->ranks.size());
   WEFT_TRY(session->onRanks<prepareJob>());
   weft_statistics &s = session->statistics;
@@ -159,38 +220,11 @@ Status weft::runtime::findProgram(const ProgramView &p, const char *name,
 Status weft::runtime::reduceMax(weft_session &session, double local,
                                 double &result) {
   result = local;
-  const CommBackend &comm = session.shared.comm;
-  if (comm.everyRankIsLocal)
-    return {};
-  // A group of all processes, made for this call: it is not on a fast path.
-  int64_t processes = comm.vtable->num_processes(comm.backend);
-  std::vector<int64_t> ranks(processes);
-  for (int64_t i = 0; i < processes; ++i)
-    ranks[i] = i;
-  void *group = nullptr;
-  WEFT_TRY(commCall([&](weft_status *status) {
-    return comm.vtable->create_group(comm.backend, kNone, ranks.data(),
-                                     processes, session.firstRank, &group,
-                                     status);
-  }));
-  std::vector<weft_block> sends(processes, {&local, sizeof local});
-  std::vector<double> values(processes);
-  std::vector<weft_block> staging;
-  for (double &value : values)
-    staging.push_back({&value, sizeof value});
-  std::vector<const void *> received(processes);
-  Status status = commCall([&](weft_status *s) {
-    return comm.vtable->exchange_begin(group, sends.data(), staging.data(),
-                                       received.data(), s);
-  });
-  if (status.ok()) {
-    for (const void *value : received)
-      result = std::max(result, *static_cast<const double *>(value));
-    status = commCall(
-        [&](weft_status *s) { return comm.vtable->exchange_end(group, s); });
-  }
-  comm.vtable->destroy_group(group);
-  return status;
+  std::vector<double> values;
+  WEFT_TRY(gatherFromProcesses(session, local, values));
+  for (double value : values)
+    result = std::max(result, value);
+  return {};
 }
 
 void weft_options_init(weft_options *options) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Threads.h"
 
+#include "Cores.h"
 #include "World.h"
 
 #include <algorithm>
@@ -9,8 +10,12 @@
 
 using namespace weft::runtime;
 
-Worker::Worker() : shared(std::make_shared<Shared>()) {
-  thread = std::thread(loop, shared);
+Worker::Worker(const std::vector<int> &cores)
+    : shared(std::make_shared<Shared>()) {
+  thread = std::thread([shared = shared, cores] {
+    keepOn(cores);
+    loop(shared);
+  });
 }
 
 Worker::~Worker() {
@@ -69,9 +74,14 @@ unsigned partsOf(uint64_t ticket) { return unsigned(ticket >> 16) & 0xffff; }
 unsigned nextOf(uint64_t ticket) { return unsigned(ticket) & 0xffff; }
 } // namespace
 
-ThreadPool::ThreadPool(unsigned threads, bool spin) : spin(spin) {
+ThreadPool::ThreadPool(unsigned threads, bool spin,
+                       const std::vector<int> &cores)
+    : spin(spin) {
   for (unsigned i = 1; i < threads; ++i)
-    workers.emplace_back([this] { work(); });
+    workers.emplace_back([this, cores] {
+      keepOn(cores);
+      work();
+    });
 }
 
 ThreadPool::~ThreadPool() {

@@ -18,7 +18,8 @@ class Worker {
 public:
   using Job = void (*)(void *argument);
 
-  Worker();
+  /// On these cores; none: on all.
+  explicit Worker(const std::vector<int> &cores = {});
   ~Worker(); // waits for the job in work
   Worker(const Worker &) = delete;
 
@@ -51,7 +52,8 @@ public:
                         unsigned part);
 
   /// `spin`: wait actively for a while, for machines with a core per thread.
-  ThreadPool(unsigned threads, bool spin);
+  /// Workers stay on `cores`; none: on all.
+  ThreadPool(unsigned threads, bool spin, const std::vector<int> &cores = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
 

@@ -71,6 +71,7 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
                         : flag == "--trace"      ? &result.trace
                         : flag == "--model-dir"  ? &result.modelDirectory
                         : flag == "--inject"     ? &result.inject
+                        : flag == "--pin"        ? &result.pin
                                                  : nullptr;
     CommandLine::Files *files = flag == "--input"    ? &result.inputs
                                 : flag == "--expect" ? &result.expected
@@ -113,8 +114,11 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
                      value + "'");
     }
   }
-  if (!result.comm.empty() && result.comm != "inproc" && result.comm != "mpi")
-    return usage("--comm is inproc or mpi, not '" + result.comm + "'");
+  if (!result.comm.empty() && result.comm != "inproc" &&
+      result.comm != "mpi" && result.comm != "tcp")
+    return usage("--comm is inproc, mpi or tcp, not '" + result.comm + "'");
+  if (result.pin != "on" && result.pin != "off")
+    return usage("--pin is on or off, not '" + result.pin + "'");
   return checkTrainingFlags(result);
 }
 
@@ -139,9 +143,12 @@ Try these:
 
 Where it runs:
   -n N                  number of ranks; must be the program's
-  --comm inproc|mpi     ranks are threads of this process (default), or MPI
-                        processes; under mpirun mpi is chosen by itself
+  --comm inproc|mpi|tcp ranks are threads of this process (default), MPI
+                        processes, or processes that meet over TCP; chosen by
+                        itself under mpirun, and under torchrun and srun
   --threads-per-rank N  default: cores / ranks on this machine
+  --pin on|off          keep each rank's threads on cores of its own, where
+                        there are enough (default on)
   --timeout SECONDS     a rank that waits longer for others reports a hang (600)
   --model-dir DIR       where the weights' files are, if they moved
 

@@ -24,6 +24,7 @@ struct CommandLine {
   double rtol = 1e-4, atol = 1e-5;
   double timeout = 0; // seconds; 0 = the runtime's default
   unsigned threads = 0;
+  std::string pin = "on";
   bool bench = false, benchJson = false;
   bool help = false, info = false, dump = false, countRanks = false;
   std::string inject; // RANK:COMMAND[:stall]

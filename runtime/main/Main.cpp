@@ -3,6 +3,7 @@
 #include "Report.h"
 
 #include "../lib/Interrupt.h"
+#include "weft/runtime/Launch.h"
 
 #include <cerrno>
 #include <chrono>
@@ -17,18 +18,6 @@
 using namespace weft::runtime;
 
 namespace {
-
-/// Set by the launchers that start one process a rank.
-bool startedByLauncher() {
-  return std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMI_SIZE");
-}
-
-bool isFirstProcess() {
-  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
-    if (const char *rank = std::getenv(name))
-      return std::strcmp(rank, "0") == 0;
-  return true;
-}
 
 double now() {
   return std::chrono::duration<double>(
@@ -197,6 +186,7 @@ private:
     weft_options_init(&settings);
     settings.comm = options.comm.c_str();
     settings.threads_per_rank = options.threads;
+    settings.no_pin = options.pin == "off";
     settings.timeout_seconds = options.timeout;
     if (!options.modelDirectory.empty())
       settings.model_directory = options.modelDirectory.c_str();
@@ -211,9 +201,12 @@ private:
     }));
     weft_statistics statistics;
     weft_get_statistics(session, &statistics);
-    say(speaks, "%lld ranks over %s, %u threads each, %.1f MiB a rank (%.2f s)",
+    std::string pinned;
+    if (statistics.pinned_cores)
+      pinned = " on " + std::to_string(statistics.pinned_cores) + " cores";
+    say(speaks, "%lld ranks over %s, %u threads each%s, %.1f MiB a rank (%.2f s)",
         static_cast<long long>(weft_num_ranks(session)), options.comm.c_str(),
-        statistics.threads_per_rank, double(statistics.arena_bytes) / (1 << 20),
+        statistics.threads_per_rank, pinned.c_str(), double(statistics.arena_bytes) / (1 << 20),
         now() - start);
     return {};
   }
@@ -312,7 +305,9 @@ int finish(const Status &status, bool speaks) {
 
 int main(int argc, char **argv) {
   CommandLine options;
-  bool speaks = isFirstProcess();
+  Launcher launch;
+  Status launched = detectLauncher(launch);
+  bool speaks = launch.job.rank == 0;
   Status status = parseCommandLine({argv + 1, argv + argc}, false, options);
   if (!status.ok())
     return finish(status, speaks);
@@ -333,15 +328,21 @@ int main(int argc, char **argv) {
     std::fputs(text.c_str(), stdout);
     return 0;
   }
-  bool launched = startedByLauncher();
+  if (options.comm.empty() && !launched.ok())
+    return finish(launched, speaks);
   if (options.comm.empty())
-    options.comm = launched ? "mpi" : "inproc";
-  if (options.comm == "mpi" && !launched && program.numRanks() != 1)
+    options.comm = launch.kind == Launcher::Kind::Mpi   ? "mpi"
+                   : launch.kind == Launcher::Kind::Tcp ? "tcp"
+                                                      : "inproc";
+  if (options.comm == "mpi" && launch.kind != Launcher::Kind::Mpi && program.numRanks() != 1)
     return finish({StatusCode::Usage,
                    "MPI ranks are started by mpirun: mpirun -n " +
                        std::to_string(program.numRanks()) + " " + argv[0] +
                        " ..., or weft-run --comm mpi " + argv[0] + " ..."},
                   speaks);
+  // A job of one process needs nobody to meet.
+  if (options.comm == "tcp" && program.numRanks() == 1)
+    options.comm = "inproc";
   Application application(options, program, speaks);
   status = application.run();
   // Any rank may be the one that failed first, so each speaks for itself then.

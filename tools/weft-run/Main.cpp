@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandLine.h"
 
+#include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,7 +65,7 @@ public:
     if (wanted)
       sigprocmask(SIG_SETMASK, &before, nullptr);
   }
-  /// In the child, which becomes mpirun.
+  /// In the child, which becomes mpirun or a rank.
   void shield() const {
     if (!wanted)
       return;
@@ -72,10 +77,13 @@ public:
     sigprocmask(SIG_SETMASK, &before, nullptr);
   }
   /// In the parent, now and then.
-  void passOn(pid_t child) {
+  void passOn(const std::vector<pid_t> &children) {
     timespec now{};
-    if (wanted && sigtimedwait(&signals, nullptr, &now) > 0)
-      kill(child, asked++ == 0 ? SIGUSR1 : SIGTERM);
+    if (!wanted || sigtimedwait(&signals, nullptr, &now) <= 0)
+      return;
+    for (pid_t child : children)
+      kill(child, asked == 0 ? SIGUSR1 : SIGTERM);
+    ++asked;
   }
 
 private:
@@ -91,7 +99,7 @@ int waitForLauncher(pid_t child, const char *path, PoliteStop &stop,
   int result = 0;
   for (int sinceFailure = 0; waitpid(child, &result, WNOHANG) == 0;) {
     usleep(20 * 1000);
-    stop.passOn(child);
+    stop.passOn({child});
     left = left != 0 ? left : codeLeftIn(path);
     if (left == 0)
       continue;
@@ -104,15 +112,26 @@ int waitForLauncher(pid_t child, const char *path, PoliteStop &stop,
   return result;
 }
 
+/// Makes the file in which the first failing rank leaves its code.
+bool makeStatusFile(char *path) {
+  int descriptor = mkstemp(path);
+  if (descriptor < 0)
+    return false;
+  close(descriptor);
+  setenv("WEFT_STATUS_FILE", path, 1);
+  return true;
+}
+
+int failOnStatusFile(const char *path) {
+  return fail(std::string(path) + " cannot be made: " + std::strerror(errno),
+              StatusCode::UserError);
+}
+
 /// Runs mpirun and gives its end one of our exit codes.
 int launch(char *const *command, bool training) {
   char path[] = "/tmp/weft-status-XXXXXX";
-  int descriptor = mkstemp(path);
-  if (descriptor < 0)
-    return fail(std::string(path) + " cannot be made: " + std::strerror(errno),
-                StatusCode::UserError);
-  close(descriptor);
-  setenv("WEFT_STATUS_FILE", path, 1);
+  if (!makeStatusFile(path))
+    return failOnStatusFile(path);
   PoliteStop stop(training);
   pid_t child = fork();
   if (child == 0) {
@@ -145,6 +164,69 @@ int launch(char *const *command, bool training) {
               StatusCode::RankFailed);
 }
 
+/// A port that is free on this machine; 0 if there is none.
+uint16_t freePort() {
+  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof name;
+  auto *address = reinterpret_cast<sockaddr *>(&name);
+  bool found = descriptor >= 0 && bind(descriptor, address, length) == 0 &&
+               getsockname(descriptor, address, &length) == 0;
+  if (descriptor >= 0)
+    close(descriptor);
+  return found ? ntohs(name.sin_port) : 0;
+}
+
+/// Starts `ranks` processes that meet over TCP, and gives the first failure's
+/// code. They watch each other, so nobody need be stopped.
+int startRanks(char *const *command, long ranks, bool training) {
+  char path[] = "/tmp/weft-status-XXXXXX";
+  if (!makeStatusFile(path))
+    return failOnStatusFile(path);
+  setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT", std::to_string(freePort()).c_str(), 1);
+  unsetenv("TORCHELASTIC_RUN_ID");
+  PoliteStop stop(training);
+  std::vector<pid_t> children;
+  while (long(children.size()) < ranks) {
+    pid_t child = fork();
+    if (child < 0)
+      break;
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      stop.shield();
+      setenv("RANK", std::to_string(children.size()).c_str(), 1);
+      execvp(command[0], command);
+      _exit(127);
+    }
+    children.push_back(child);
+  }
+  size_t started = children.size();
+  int first = 0, result = 0;
+  while (!children.empty()) {
+    pid_t ended = waitpid(-1, &result, WNOHANG);
+    if (ended <= 0) {
+      usleep(20 * 1000);
+      stop.passOn(children);
+      continue;
+    }
+    children.erase(std::find(children.begin(), children.end(), ended));
+    int code = WIFEXITED(result) ? WEXITSTATUS(result)
+                                 : int(StatusCode::RankFailed);
+    first = first != 0 ? first : code;
+  }
+  int left = codeLeftIn(path);
+  unlink(path);
+  if (long(started) < ranks)
+    return fail("rank " + std::to_string(started) + " cannot be started: " +
+                    std::strerror(errno),
+                StatusCode::UserError);
+  return left != 0 ? left : first;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -166,11 +248,15 @@ int main(int argc, char **argv) {
                     "; weft-compile MODEL.onnx -o OUT makes one",
                 StatusCode::UserError);
   std::vector<std::string> command;
-  if (options.comm == "mpi" && !options.info && !options.dump) {
-    long ranks = options.ranks ? options.ranks : ranksOf(path);
+  long ranks = 1;
+  bool runs = !options.info && !options.dump;
+  if (runs && (options.comm == "mpi" || options.comm == "tcp")) {
+    ranks = options.ranks ? options.ranks : ranksOf(path);
     if (ranks < 1)
       return fail("'" + path + "' is not an executable of weft-compile",
                   StatusCode::UserError);
+  }
+  if (runs && options.comm == "mpi") {
     // More ranks than cores is a matter of taste on one machine, not an error;
     // root is common in containers, and Open MPI asks for a word.
     command = {"mpirun", "-n", std::to_string(ranks), "--oversubscribe"};
@@ -192,6 +278,8 @@ int main(int argc, char **argv) {
   pointers.push_back(nullptr);
   if (command[0] == "mpirun")
     return launch(pointers.data(), options.training.wanted);
+  if (runs && options.comm == "tcp" && ranks > 1)
+    return startRanks(pointers.data(), ranks, options.training.wanted);
   execvp(pointers[0], pointers.data());
   return fail("'" + command[0] + "' cannot be run: " + std::strerror(errno),
               StatusCode::UserError);

@@ -66,6 +66,23 @@ expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure inje
 expect 4 'no progress for 1 s; arrived: rank 2; missing: rank 3' \
   "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
 
+# Processes that meet over TCP.
+expect 0 'y: max error .*: ok' "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" \
+  --expect "y=$data/y.npy" --output-dir "$work/tcp"
+expect 0 '^same$' bash -c "cmp '$work/inproc/y.npy' '$work/tcp/y.npy' && echo same"
+expect 0 '4 ranks over tcp' "${0%/*}/start-tcp.sh" 4 "$out" "${model[@]}" "${x[@]}"
+expect 0 'p50_ms' "$run" --comm tcp "$out" "${model[@]}" --bench=json
+expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "$out" "${model[@]}" "${x[@]}"
+expect 2 'tcp ranks are started by torchrun, srun or weft-run --comm tcp' "$out" --comm tcp "${x[@]}"
+expect 2 'but not MASTER_ADDR' env RANK=0 WORLD_SIZE=4 "$out" "${x[@]}"
+expect 2 "WORLD_SIZE is 'four'" env RANK=0 WORLD_SIZE=four "$out" "${x[@]}"
+expect 4 'no progress for 1 s; missing: rank 1, rank 2, rank 3' \
+  env RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((33000 + $$ % 12000)) "$out" "${model[@]}" "${x[@]}" --timeout 1
+expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
+  "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" --inject 2:1
+expect 4 'no progress for 1 s; missing: rank 3' \
+  "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
+
 if [ "$mpi" = mpi ]; then
   expect 2 'MPI ranks are started by mpirun: mpirun -n 4' "$out" --comm mpi "${x[@]}"
   expect 0 'y: max error .*: ok' "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" \
@@ -106,4 +123,4 @@ else
 fi
 
 echo "$checks checks, $failures failed"
-[ $failures -eq 0 ] && [ $checks -ge 28 ]
+[ $failures -eq 0 ] && [ $checks -ge 39 ]

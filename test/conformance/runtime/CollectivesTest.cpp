@@ -1,7 +1,7 @@
 // Conformance of a communicator: every collective, bit for bit.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// usage: weft_collectives_test inproc|mpi RANKS
+// usage: weft_collectives_test inproc|mpi|tcp RANKS
 //
 // One executable program holds all cases as named programs. The expected values
 // are computed here from the definition, reducing over members in order; every
@@ -463,7 +463,7 @@ private:
 
 int main(int argc, char **argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: %s inproc|mpi RANKS\n", argv[0]);
+    std::fprintf(stderr, "usage: %s inproc|mpi|tcp RANKS\n", argv[0]);
     return 2;
   }
   return Suite(std::atoi(argv[2])).run(argv[1]);

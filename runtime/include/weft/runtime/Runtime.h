@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A session holds this process's ranks of one program: all of them under
-// `inproc`, one under `mpi`. Calls on one session must not overlap. Each
+// `inproc`, one under `mpi` and `tcp`. Calls on one session must not overlap. Each
 // returns a code of Status.h (0 = ok) and writes its message to `status` if not
 // null. After a rank failed or hung (codes 3, 4) only weft_close may follow.
 #ifndef WEFT_RUNTIME_RUNTIME_H
@@ -22,7 +22,7 @@ typedef struct weft_status {
 } weft_status;
 
 typedef struct weft_options {
-  const char *comm;            // "inproc" (default, also null) or "mpi"
+  const char *comm;            // "inproc" (default, also null), "mpi" or "tcp"
   uint32_t threads_per_rank;   // 0 = the program's, else cores / local ranks
   double timeout_seconds;      // 0 = 600; a rank waits this long for others
   const char *model_directory; // null = the program's
@@ -30,6 +30,7 @@ typedef struct weft_options {
   int64_t inject_rank;     // for tests of failures: this rank fails or stalls
   int64_t inject_command;  // before this command of a run; -1 = never
   uint32_t inject_stall;   // stall for ever instead of failing
+  uint32_t no_pin;         // let the system move ranks' threads between cores
 } weft_options;
 
 /// Fills in the defaults.
@@ -92,6 +93,7 @@ typedef struct weft_statistics {
   uint64_t arena_bytes;   // per rank, of the largest local rank
   uint64_t scratch_bytes; // of these: library scratch added at load
   uint32_t threads_per_rank;
+  uint32_t pinned_cores; // that a local rank has to itself; 0 = not pinned
   uint32_t num_threads; // all threads the session made, without library teams
   uint64_t runs;
   double run_seconds;           // of the slowest local rank, summed over runs
