@@ -152,8 +152,9 @@ private:
           break;
         anchor = it->first;
       }
+      // Wherever it stood: reshards of arguments stand in front of everything.
       for (size_t gather : gathers)
-        keys[gather] = std::min(keys[gather], Key{anchor, kPrefetch});
+        keys[gather] = Key{anchor, kPrefetch};
       before.push_back({first, bytes[first]});
     }
     // Casts of states, and the like, go with their gathers.
