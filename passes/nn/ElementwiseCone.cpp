@@ -75,13 +75,20 @@ std::optional<double> weft::evaluateCone(Value root, Value leaf, double x) {
   return value->real;
 }
 
+double weft::idiomTolerance(Value value, bool exact) {
+  return exact || getElementTypeOrSelf(value.getType()).isF64()
+             ? kExactTolerance
+             : kLooseTolerance;
+}
+
 bool weft::computes(Value root, Value leaf, llvm::ArrayRef<double> points,
-                    llvm::function_ref<double(double)> function) {
+                    llvm::function_ref<double(double)> function,
+                    double tolerance) {
   for (double x : points) {
     std::optional<double> value = evaluateCone(root, leaf, x);
     double expected = function(x);
     if (!value || !(std::fabs(*value - expected) <=
-                    1e-5 * std::max(1e-3, std::fabs(expected))))
+                    tolerance * std::max(1e-3, std::fabs(expected))))
       return false;
   }
   return true;

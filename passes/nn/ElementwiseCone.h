@@ -18,10 +18,17 @@ std::optional<double> splatOf(mlir::Value value);
 std::optional<double> evaluateCone(mlir::Value root, mlir::Value leaf,
                                    double x);
 
-/// True if root is `function` of leaf at all `points`, to a relative 1e-5 (the
-/// constants of exporters are rounded to f32).
+/// How far an idiom may be from what it is taken for, relatively: exporters
+/// round constants to f32, which f32 programs hide and f64 programs do not.
+inline constexpr double kLooseTolerance = 1e-5, kExactTolerance = 1e-12;
+/// The one for a value that is computed in f64, by its type or because `exact`.
+double idiomTolerance(mlir::Value value, bool exact);
+
+/// True if root is `function` of leaf at all `points`, to a relative
+/// `tolerance`.
 bool computes(mlir::Value root, mlir::Value leaf, llvm::ArrayRef<double> points,
-              llvm::function_ref<double(double)> function);
+              llvm::function_ref<double(double)> function,
+              double tolerance = kLooseTolerance);
 
 /// Values in the cone of elementwise ops above `root`, nearest first: those
 /// that it may be a function of.

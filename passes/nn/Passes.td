@@ -38,6 +38,10 @@ def NnSimplify : Pass<"nn-simplify"> {
   }];
 }
 
+/// Exporters round constants of idioms to f32.
+def ExactOption : Option<"exact", "exact", "bool", "false",
+    "Take only what agrees to 1e-12, for programs that will compute f32 values in f64; default: 1e-5, or 1e-12 on f64 values">;
+
 class NnRaise<string name, string text> : Pass<"nn-raise-" # name, "::mlir::func::FuncOp"> {
   let summary = text;
   let dependentDialects = ["::weft::nn::NnDialect"];
@@ -55,6 +59,7 @@ def NnRaiseActivations : NnRaise<"activations", "Make one op of the ops that spe
 
     **Example** `x * 0.5 * (1 + erf(x / sqrt 2))` becomes `nn.gelu x`.
   }];
+  let options = [ExactOption];
 }
 
 def NnRaiseNorms : NnRaise<"norms", "Make one op of the ops that spell out a normalisation"> {
@@ -67,6 +72,7 @@ def NnRaiseNorms : NnRaise<"norms", "Make one op of the ops that spell out a nor
     sum of squares is recognised by what it computes, whether it divides by a root
     or multiplies by a reciprocal of one.
   }];
+  let options = [ExactOption];
 }
 
 def NnRaiseRope : NnRaise<"rope", "Make one op of the ops that spell out a rotary embedding"> {

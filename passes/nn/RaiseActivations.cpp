@@ -56,7 +56,7 @@ static const Idiom kIdioms[] = {
 };
 
 /// Replaces `op` if it ends an idiom of more than one op.
-static bool raise(Operation *op) {
+static bool raise(Operation *op, bool exact) {
   Value root = op->getResult(0);
   for (Value leaf : leavesOf(root)) {
     if (leaf.getType() != root.getType() ||
@@ -64,7 +64,8 @@ static bool raise(Operation *op) {
             cast<RankedTensorType>(leaf.getType()).getElementType()))
       continue;
     for (const Idiom &idiom : kIdioms) {
-      if (!computes(root, leaf, kPoints, idiom.function))
+      if (!computes(root, leaf, kPoints, idiom.function,
+                    idiomTolerance(root, exact)))
         continue;
       OpBuilder builder(op);
       Operation *made = idiom.make(builder, op->getLoc(), leaf);
@@ -85,6 +86,7 @@ static bool raise(Operation *op) {
 
 namespace {
 struct RaiseActivations : weft::impl::NnRaiseActivationsBase<RaiseActivations> {
+  using NnRaiseActivationsBase::NnRaiseActivationsBase;
   void runOnOperation() override {
     // The last op of an idiom comes first in reverse order, so parts of one
     // idiom are not raised by themselves.
@@ -95,7 +97,7 @@ struct RaiseActivations : weft::impl::NnRaiseActivationsBase<RaiseActivations> {
     });
     for (Operation *op : llvm::reverse(candidates))
       if (!isOpTriviallyDead(op))
-        raise(op);
+        raise(op, exact);
     for (Block &block : getOperation().getBody())
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
         if (isOpTriviallyDead(&op))

@@ -73,7 +73,7 @@ static double countOf(nn::ReduceOp sum) {
 /// The epsilon for which `row` is (divides ? r : 1/r), r = sqrt(sum/count +
 /// epsilon).
 static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum,
-                                       bool divides) {
+                                       bool divides, double tolerance) {
   std::optional<double> atZero = evaluateCone(row, sum, 0);
   if (!atZero)
     return std::nullopt;
@@ -82,10 +82,11 @@ static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum,
   if (!std::isfinite(epsilon))
     return std::nullopt;
   const double points[] = {1, 0.01, 37, count, 3 * count, 1e-4 * count};
-  bool fits = computes(row, sum, points, [&](double x) {
+  auto function = [&](double x) {
     double value = std::sqrt(x / count + epsilon);
     return divides ? value : 1 / value;
-  });
+  };
+  bool fits = computes(row, sum, points, function, tolerance);
   return fits ? std::optional(epsilon) : std::nullopt;
 }
 
@@ -97,7 +98,7 @@ static bool isSquareOf(Value value, Value x) {
 }
 
 /// If `value` is x - mean(x) over the dims that `sum` reduces: x.
-static Value centredOf(Value value, nn::ReduceOp sum) {
+static Value centredOf(Value value, nn::ReduceOp sum, double tolerance) {
   auto difference = value.getDefiningOp<nn::SubOp>();
   Value row = difference ? rowsOf(difference.getRhs()) : Value();
   nn::ReduceOp total = row ? sumBehind(row) : nn::ReduceOp();
@@ -107,7 +108,8 @@ static Value centredOf(Value value, nn::ReduceOp sum) {
   double count = countOf(total);
   const double points[] = {1, -5, 0.01, 100};
   bool isMean =
-      computes(row, total, points, [&](double x) { return x / count; });
+      computes(row, total, points, [&](double x) { return x / count; },
+               tolerance);
   return isMean ? difference.getLhs() : Value();
 }
 
@@ -115,7 +117,8 @@ namespace {
 
 /// x * f(sum(square x)) or x / f(sum(square x)).
 template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+  RaiseNorm(MLIRContext *context, bool exact)
+      : OpRewritePattern<Op>(context), exact(exact) {}
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
@@ -123,14 +126,17 @@ template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
                    (!divides && raise(op, op.getRhs(), op.getLhs(), rewriter)));
   }
 
-  static bool raise(Op op, Value x, Value factor, PatternRewriter &rewriter) {
+  bool exact;
+
+  bool raise(Op op, Value x, Value factor, PatternRewriter &rewriter) const {
     Value row = rowsOf(factor);
     nn::ReduceOp sum = row ? sumBehind(row) : nn::ReduceOp();
     if (!sum || !isa<FloatType>(typeOf(x).getElementType()))
       return false;
     if (!isSquareOf(sum.getOperand(), x))
       return false;
-    std::optional<double> epsilon = epsilonOf(row, sum, divides);
+    double tolerance = idiomTolerance(x, exact);
+    std::optional<double> epsilon = epsilonOf(row, sum, divides, tolerance);
     if (!epsilon)
       return false;
     int64_t dim = sum.getDims().front();
@@ -140,7 +146,7 @@ template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
         rewriter, op.getLoc(),
         DenseElementsAttr::get(
             type, rewriter.getFloatAttr(type.getElementType(), 1.0)));
-    if (Value source = centredOf(x, sum)) {
+    if (Value source = centredOf(x, sum, tolerance)) {
       report(op, "layer normalisation");
       rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), source,
                                                    scale, Value(), dim,
@@ -220,10 +226,12 @@ struct AbsorbBias : OpRewritePattern<nn::AddOp> {
 };
 
 struct RaiseNorms : weft::impl::NnRaiseNormsBase<RaiseNorms> {
+  using NnRaiseNormsBase::NnRaiseNormsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseNorm<nn::MulOp, false>, RaiseNorm<nn::DivOp, true>,
-                 AbsorbScale<nn::LayerNormOp>, AbsorbScale<nn::RmsNormOp>,
+    patterns.add<RaiseNorm<nn::MulOp, false>, RaiseNorm<nn::DivOp, true>>(
+        &getContext(), bool(exact));
+    patterns.add<AbsorbScale<nn::LayerNormOp>, AbsorbScale<nn::RmsNormOp>,
                  AbsorbBias>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

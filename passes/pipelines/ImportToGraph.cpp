@@ -17,15 +17,15 @@ static void addSimplification(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-void weft::buildRaiseIdioms(OpPassManager &passes) {
+void weft::buildRaiseIdioms(OpPassManager &passes, bool exact) {
   // Exporters compute statistics and rotated halves twice: what is equal must
   // be one value before it can match.
   addSimplification(passes);
   auto &functions = passes.nest<func::FuncOp>();
   // Small idioms first: attention looks through none of them, but its operands
   // are often rotated and its scores never are.
-  functions.addPass(createNnRaiseActivations());
-  functions.addPass(createNnRaiseNorms());
+  functions.addPass(createNnRaiseActivations({exact}));
+  functions.addPass(createNnRaiseNorms({exact}));
   functions.addPass(createNnRaiseRope());
   functions.addPass(createNnRaiseAttention());
   addSimplification(passes);

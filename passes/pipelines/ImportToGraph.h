@@ -21,8 +21,9 @@ struct GraphOptions {
 void buildImportToGraphPipeline(mlir::OpPassManager &passes,
                                 const GraphOptions &options);
 
-/// The part of it after the conversion: simplifies, and raises idioms.
-void buildRaiseIdioms(mlir::OpPassManager &passes);
+/// The part of it after the conversion: simplifies, and raises idioms. `exact`:
+/// only those that are what they are taken for in f64 too.
+void buildRaiseIdioms(mlir::OpPassManager &passes, bool exact = false);
 
 /// Runs them. A module without a model passes through. What is wrong with the
 /// model is reported through the context's diagnostics.

@@ -33,7 +33,7 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   if (!options.mesh.empty())
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
   pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed}));
-  buildRaiseIdioms(pm);
+  buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -3,7 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/step/Passes.h"
 
-#include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 
 namespace weft::step {
 #define GEN_PASS_DEF_STEPSETPRECISION
@@ -43,20 +43,29 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
   }
   static Type inTarget(Type type, Type target) { return cast<RankedTensorType>(type).clone(target); }
 
-  /// Attributes that hold numbers of the op's own element type.
-  Attribute inTarget(Attribute attr, Type target) {
+  /// A constant of the model. A finite one stays finite: exporters hide positions
+  /// by adding the lowest f32 times zero or one, which infinity would make NaN.
+  APFloat inTarget(Location loc, APFloat value, Type target) {
+    const llvm::fltSemantics &semantics = cast<FloatType>(target).getFloatSemantics();
+    APFloat converted = value;
     bool lost;
-    if (auto number = dyn_cast<FloatAttr>(attr); number && number.getType().isF32()) {
-      APFloat value = number.getValue();
-      value.convert(cast<FloatType>(target).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
-      return FloatAttr::get(target, value);
-    }
+    converted.convert(semantics, APFloat::rmNearestTiesToEven, &lost);
+    bool overflows = converted.isInfinity() && value.isFinite();
+    if (overflows)
+      converted = APFloat::getLargest(semantics, value.isNegative());
+    if (overflows || (converted.isZero() && !value.isZero()))
+      remark::analysis(loc, remark::RemarkOpts::name("constant-range").category("step-set-precision"))
+          << "constant " << value.convertToDouble() << " becomes " << converted.convertToDouble();
+    return converted;
+  }
+
+  /// Attributes that hold numbers of the op's own element type.
+  Attribute inTarget(Location loc, Attribute attr, Type target) {
+    if (auto number = dyn_cast<FloatAttr>(attr); number && number.getType().isF32())
+      return FloatAttr::get(target, inTarget(loc, number.getValue(), target));
     if (auto dense = dyn_cast<DenseFPElementsAttr>(attr); dense && dense.getElementType().isF32())
-      return dense.mapValues(target, [&](const APFloat &element) {
-        APFloat value = element;
-        value.convert(cast<FloatType>(target).getFloatSemantics(), APFloat::rmNearestTiesToEven, &lost);
-        return value.bitcastToAPInt();
-      });
+      return dense.mapValues(
+          target, [&](const APFloat &element) { return inTarget(loc, element, target).bitcastToAPInt(); });
     if (auto typeAttr = dyn_cast<TypeAttr>(attr); typeAttr && typeAttr.getValue().isF32() && target.isF64())
       return TypeAttr::get(target);
     return attr;
@@ -67,7 +76,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (op == function)
         return;
       for (NamedAttribute attr : llvm::to_vector(op->getAttrs()))
-        op->setAttr(attr.getName(), inTarget(attr.getValue(), target));
+        op->setAttr(attr.getName(), inTarget(op->getLoc(), attr.getValue(), target));
       for (Value result : op->getResults())
         if (isF32(result.getType()))
           result.setType(inTarget(result.getType(), target));

@@ -62,9 +62,9 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
     msghdr message{};
     message.msg_iov = parts;
     if (flow.done < kHeader)
-      parts[message.msg_iovlen++] = {
-          reinterpret_cast<char *>(&flow.header) + flow.done,
-          kHeader - flow.done};
+      parts[message.msg_iovlen++] = {reinterpret_cast<char *>(&flow.header) +
+                                         flow.done,
+                                     kHeader - flow.done};
     uint64_t at = flow.done < kHeader ? 0 : flow.done - kHeader;
     if (at < flow.bytes)
       parts[message.msg_iovlen++] = {flow.data + at, flow.bytes - at};
@@ -82,10 +82,10 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
     flow.done += uint64_t(count);
     moved = true;
     if (!sends && flow.done >= kHeader && flow.header != flow.bytes)
-      return Status::internal(
-          "rank " + std::to_string(group.ranks[m]) + " gives " +
-          std::to_string(flow.header) + " bytes where " +
-          std::to_string(flow.bytes) + " are expected");
+      return Status::internal("rank " + std::to_string(group.ranks[m]) +
+                              " gives " + std::to_string(flow.header) +
+                              " bytes where " + std::to_string(flow.bytes) +
+                              " are expected");
   }
   return {};
 }

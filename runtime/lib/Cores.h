@@ -11,8 +11,8 @@ namespace weft::runtime {
 /// What one rank's process knows about its machine, to be told to all others.
 struct CoreReport {
   static constexpr unsigned kWords = 64; // 4096 cores
-  uint64_t host;         // a hash of the machine's name
-  uint64_t mask[kWords]; // the cores that the process may use
+  uint64_t host;                         // a hash of the machine's name
+  uint64_t mask[kWords];                 // the cores that the process may use
 };
 
 /// Of the calling thread: the launcher's and the system's limits are in it.

@@ -77,8 +77,7 @@ std::string weft::runtime::firstHost(const std::string &list) {
 
 Status weft::runtime::detectLauncher(Launcher &launch) {
   launch = {};
-  for (const char *name :
-       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (variable(name)) {
       launch.kind = Launcher::Kind::Mpi;
       launch.job.rank = std::atoll(variable(name));
@@ -90,8 +89,8 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
     if (!status.ok() || job.processes == 1)
       return status;
     launch.kind = Launcher::Kind::Tcp;
-    job.token = tokenOf({"WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-                         "TORCHELASTIC_RESTART_COUNT"});
+    job.token = tokenOf(
+        {"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"});
     return meetingPoint(job);
   }
   // A shell within an allocation has a process id, but no step of many tasks.

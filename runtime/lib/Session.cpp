@@ -1,7 +1,7 @@
 // The C interface: opens, runs and closes sessions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Cores.h"
 #include "Session.h"
+#include "Cores.h"
 
 #include <algorithm>
 #include <cstring>
@@ -150,12 +150,12 @@ Status openSession(const void *blob, uint64_t bytes,
     int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
     session->firstRank = shared.comm.vtable->process(shared.comm.backend);
     if (processes != p.numRanks())
-      return {StatusCode::Usage, "the program is for " +
-                                     std::to_string(p.numRanks()) + " ranks, " +
-                                     std::to_string(processes) +
-                                     " were started; start " +
-                                     (comm == "mpi" ? "it with mpirun -n " : "") +
-                                     std::to_string(p.numRanks())};
+      return {StatusCode::Usage,
+              "the program is for " + std::to_string(p.numRanks()) +
+                  " ranks, " + std::to_string(processes) +
+                  " were started; start " +
+                  (comm == "mpi" ? "it with mpirun -n " : "") +
+                  std::to_string(p.numRanks())};
     local = 1;
   }
   std::vector<CoreReport> reports;
@@ -179,8 +179,7 @@ Status openSession(const void *blob, uint64_t bytes,
   for (int64_t i = 0; i < local; ++i) {
     share = shareCores(reports, session->firstRank + i);
     session->ranks.push_back(std::make_unique<RankContext>(
-        shared, session->firstRank + i,
-        pin ? share.own : std::vector<int>()));
+        shared, session->firstRank + i, pin ? share.own : std::vector<int>()));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
   session->pairs.resize(session->ranks.size());
@@ -211,8 +210,8 @@ Status weft::runtime::findProgram(const ProgramView &p, const char *name,
       return {};
   std::string known; // the common way must not allocate
   for (const Program &entry : p.Programs())
-    known += (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) +
-             "'";
+    known +=
+        (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
   return Status::user(std::string("there is no program '") + name +
                       "'; there is " + known);
 }

@@ -213,12 +213,10 @@ Status TcpLinks::join() {
   sockaddr_in mine{};
   socklen_t length = sizeof mine;
   getsockname(link, reinterpret_cast<sockaddr *>(&mine), &length);
-  WEFT_TRY(listenOn(isLoopback(job.host) || job.host == "localhost"
-                        ? textOf(mine)
-                        : "any",
-                    0, SOMAXCONN));
-  WEFT_TRY(greet(link,
-                 {kMagic, job.token, 0, job.processes, job.rank, port},
+  WEFT_TRY(listenOn(
+      isLoopback(job.host) || job.host == "localhost" ? textOf(mine) : "any", 0,
+      SOMAXCONN));
+  WEFT_TRY(greet(link, {kMagic, job.token, 0, job.processes, job.rank, port},
                  "rank 0"));
   std::vector<char> table(size_t(job.processes) * 24);
   // Rank 0 may still wait for others: as long as it does, so does this.
@@ -251,8 +249,7 @@ Status TcpLinks::greet(int descriptor, const Greeting &greeting,
                        const char *whom) {
   if (sendAll(descriptor, &greeting, sizeof greeting))
     return {};
-  return {StatusCode::RankFailed,
-          std::string(whom) + " is lost: " + why()};
+  return {StatusCode::RankFailed, std::string(whom) + " is lost: " + why()};
 }
 
 Status TcpLinks::accept(int &descriptor, Greeting &greeting) {
@@ -284,8 +281,8 @@ Status TcpLinks::connectTo(const std::string &address, uint16_t wanted,
     if (descriptor < 0)
       return Status::user("socket: " + why());
     setPatience(descriptor, 10);
-    if (connect(descriptor, reinterpret_cast<sockaddr *>(&name),
-                sizeof name) == 0)
+    if (connect(descriptor, reinterpret_cast<sockaddr *>(&name), sizeof name) ==
+        0)
       return {};
     int code = errno;
     close(descriptor);

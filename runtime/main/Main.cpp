@@ -204,10 +204,11 @@ private:
     std::string pinned;
     if (statistics.pinned_cores)
       pinned = " on " + std::to_string(statistics.pinned_cores) + " cores";
-    say(speaks, "%lld ranks over %s, %u threads each%s, %.1f MiB a rank (%.2f s)",
+    say(speaks,
+        "%lld ranks over %s, %u threads each%s, %.1f MiB a rank (%.2f s)",
         static_cast<long long>(weft_num_ranks(session)), options.comm.c_str(),
-        statistics.threads_per_rank, pinned.c_str(), double(statistics.arena_bytes) / (1 << 20),
-        now() - start);
+        statistics.threads_per_rank, pinned.c_str(),
+        double(statistics.arena_bytes) / (1 << 20), now() - start);
     return {};
   }
 
@@ -333,8 +334,9 @@ int main(int argc, char **argv) {
   if (options.comm.empty())
     options.comm = launch.kind == Launcher::Kind::Mpi   ? "mpi"
                    : launch.kind == Launcher::Kind::Tcp ? "tcp"
-                                                      : "inproc";
-  if (options.comm == "mpi" && launch.kind != Launcher::Kind::Mpi && program.numRanks() != 1)
+                                                        : "inproc";
+  if (options.comm == "mpi" && launch.kind != Launcher::Kind::Mpi &&
+      program.numRanks() != 1)
     return finish({StatusCode::Usage,
                    "MPI ranks are started by mpirun: mpirun -n " +
                        std::to_string(program.numRanks()) + " " + argv[0] +

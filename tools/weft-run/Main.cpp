@@ -50,8 +50,9 @@ int codeLeftIn(const char *path) {
 }
 
 /// SIGINT and SIGTERM, which training answers after the running step. mpirun
-/// would end the ranks within a second, but passes SIGUSR1 on; so it is shielded
-/// from the terminal by a process group of its own, and told what to do here.
+/// would end the ranks within a second, but passes SIGUSR1 on; so it is
+/// shielded from the terminal by a process group of its own, and told what to
+/// do here.
 class PoliteStop {
 public:
   explicit PoliteStop(bool wanted) : wanted(wanted) {
@@ -214,15 +215,15 @@ int startRanks(char *const *command, long ranks, bool training) {
       continue;
     }
     children.erase(std::find(children.begin(), children.end(), ended));
-    int code = WIFEXITED(result) ? WEXITSTATUS(result)
-                                 : int(StatusCode::RankFailed);
+    int code =
+        WIFEXITED(result) ? WEXITSTATUS(result) : int(StatusCode::RankFailed);
     first = first != 0 ? first : code;
   }
   int left = codeLeftIn(path);
   unlink(path);
   if (long(started) < ranks)
-    return fail("rank " + std::to_string(started) + " cannot be started: " +
-                    std::strerror(errno),
+    return fail("rank " + std::to_string(started) +
+                    " cannot be started: " + std::strerror(errno),
                 StatusCode::UserError);
   return left != 0 ? left : first;
 }

@@ -121,6 +121,17 @@ static Results swish(NodeContext &n) {
   return {n.b.mul(x, n.b.unary<nn::SigmoidOp>(n.b.mul(x, alpha)))};
 }
 
+/// swish(gate) * value; unlike elsewhere nothing is broadcast.
+static Results swiGlu(NodeContext &n) {
+  Value gate = n.in(0), value = n.in(1);
+  if (!gate || !value)
+    return {};
+  if (n.b.shapeOf(gate) != n.b.shapeOf(value))
+    return {n.fail("gate and value must have the same shape")};
+  Results swished = swish(n);
+  return {n.b.mul(swished.front(), value)};
+}
+
 /// Before opset 13 the dims from `axis` on were one.
 static Value flattenFrom(NodeContext &n, Value x, int64_t axis) {
   NnBuilder::Shape shape = n.b.shapeOf(x);
@@ -190,6 +201,7 @@ void weft::onnx::registerActivations(Registry &r) {
   r.add("Shrink", shrink);
   r.addSince("Gelu", 20, gelu);
   r.addSince("Swish", 24, swish);
+  r.addSince("SwiGLU", 28, swiGlu);
   r.add("Softmax", 1, 12, softmaxFlat<false>);
   r.addSince("Softmax", 13, softmax<false>);
   r.add("LogSoftmax", 1, 12, softmaxFlat<true>);

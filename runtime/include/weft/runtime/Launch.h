@@ -21,7 +21,8 @@ struct JobAddress {
 /// What the environment says. In this order:
 /// - OMPI_COMM_WORLD_SIZE, PMIX_RANK or PMI_SIZE: an MPI launcher, or srun with
 ///   --mpi; the rest is MPI's to know.
-/// - RANK and WORLD_SIZE (torchrun, or by hand): processes that meet over TCP at
+/// - RANK and WORLD_SIZE (torchrun, or by hand): processes that meet over TCP
+/// at
 ///   MASTER_ADDR and MASTER_PORT. torchrun itself listens on that port, so the
 ///   next one is taken.
 /// - SLURM_STEP_NUM_TASKS and SLURM_PROCID (srun): the same, at the first host
