@@ -3,7 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/step/Passes.h"
 
-#include "mlir/IR/Remarks.h"
+#include "mlir/IR/Diagnostics.h"
 
 namespace weft::step {
 #define GEN_PASS_DEF_STEPSETPRECISION
@@ -45,7 +45,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
 
   /// A constant of the model. A finite one stays finite: exporters hide positions
   /// by adding the lowest f32 times zero or one, which infinity would make NaN.
-  APFloat inTarget(Location loc, APFloat value, Type target) {
+  static APFloat inTarget(APFloat value, Type target, bool &isOutOfRange) {
     const llvm::fltSemantics &semantics = cast<FloatType>(target).getFloatSemantics();
     APFloat converted = value;
     bool lost;
@@ -53,19 +53,25 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     bool overflows = converted.isInfinity() && value.isFinite();
     if (overflows)
       converted = APFloat::getLargest(semantics, value.isNegative());
-    if (overflows || (converted.isZero() && !value.isZero()))
-      remark::analysis(loc, remark::RemarkOpts::name("constant-range").category("step-set-precision"))
-          << "constant " << value.convertToDouble() << " becomes " << converted.convertToDouble();
+    isOutOfRange |= overflows || (converted.isZero() && !value.isZero());
     return converted;
   }
 
   /// Attributes that hold numbers of the op's own element type.
   Attribute inTarget(Location loc, Attribute attr, Type target) {
+    bool isOutOfRange = false;
+    Attribute result = convertNumbers(attr, target, isOutOfRange);
+    if (isOutOfRange)
+      emitRemark(loc) << "constants out of the range of " << target << " become its largest number or zero";
+    return result;
+  }
+  static Attribute convertNumbers(Attribute attr, Type target, bool &isOutOfRange) {
     if (auto number = dyn_cast<FloatAttr>(attr); number && number.getType().isF32())
-      return FloatAttr::get(target, inTarget(loc, number.getValue(), target));
+      return FloatAttr::get(target, inTarget(number.getValue(), target, isOutOfRange));
     if (auto dense = dyn_cast<DenseFPElementsAttr>(attr); dense && dense.getElementType().isF32())
-      return dense.mapValues(
-          target, [&](const APFloat &element) { return inTarget(loc, element, target).bitcastToAPInt(); });
+      return dense.mapValues(target, [&](const APFloat &element) {
+        return inTarget(element, target, isOutOfRange).bitcastToAPInt();
+      });
     if (auto typeAttr = dyn_cast<TypeAttr>(attr); typeAttr && typeAttr.getValue().isF32() && target.isF64())
       return TypeAttr::get(target);
     return attr;
