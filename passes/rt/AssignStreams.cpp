@@ -15,6 +15,8 @@ using namespace weft::rt;
 namespace {
 
 constexpr unsigned kCompute = 0, kCommunication = 1;
+/// Communication that reads this much may be under way in any case.
+constexpr int64_t kBytesUnderWay = 64 << 20;
 
 /// Puts the communication of one program on its stream; the list keeps its
 /// order. Communication waits for the compute command listed before it. Both
@@ -44,7 +46,30 @@ private:
     int64_t slot = -1;      // stands after this compute command; -1 = first
     bool startsAt = false;  // waits for an event recorded at its slot
     bool isAwaited = false; // the compute stream waits for its end
+    int64_t bytes = 0;      // of what it reads, states aside
   };
+
+  static int64_t bytesRead(CommandInterface command) {
+    int64_t bytes = 0;
+    for (Value view : command.getReads())
+      if (auto buffer = bufferOfView(view).getDefiningOp<BufferOp>()) {
+        auto type = cast<MemRefType>(buffer.getType());
+        bytes += type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+      }
+    return bytes;
+  }
+
+  /// The last communication that must have ended so that those under way read
+  /// no more than a bounded number of bytes; -1: none.
+  int64_t lastToEnd() const {
+    int64_t bytes = 0;
+    for (int64_t i = int64_t(communications.size()) - 1; i > awaited; --i) {
+      bytes += communications[i].bytes;
+      if (bytes > std::max(kBytesUnderWay, 2 * largest))
+        return i;
+    }
+    return -1;
+  }
 
   /// Buffers whose bytes the command touches, and whether it writes them.
   static SmallVector<std::pair<Value, bool>> accesses(CommandInterface command) {
@@ -67,11 +92,15 @@ private:
       int64_t before = communications.empty() ? -1 : communications.back().slot;
       item.slot = int64_t(compute.size()) - 1;
       item.startsAt = item.slot > before;
+      item.bytes = bytesRead(command);
+      largest = std::max(largest, item.bytes);
       number[command] = communications.size();
       communications.push_back(item);
       return;
     }
     number[command] = compute.size();
+    // What gradients' sums read would otherwise live until someone needs a sum.
+    lastCommunication = std::max(lastCommunication, lastToEnd());
     // The compute stream waits once for all communication up to the last.
     awaits.push_back(lastCommunication > awaited ? lastCommunication : -1);
     if (lastCommunication > awaited) {
@@ -129,6 +158,7 @@ private:
   std::vector<Communication> communications;
   llvm::DenseMap<int64_t, int64_t> endEvent;
   int64_t events = 0, awaited = -1;
+  int64_t largest = 0; // bytes that one communication reads
 };
 
 struct AssignStreams : weft::rt::impl::RtAssignStreamsBase<AssignStreams> {

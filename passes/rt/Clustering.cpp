@@ -278,8 +278,11 @@ bool Clustering::isSharedNumber(Operation *producer, Operation *consumer) const 
 
 /// The norm of all gradients, as one kernel, would need them all at once.
 bool Clustering::joinsGradients(Operation *producer, Operation *consumer) const {
+  auto readsMany = [](Operation *op) {
+    return llvm::any_of(op->getOperands(), [](Value operand) { return elementsOf(operand) > 1; });
+  };
   return isOptimizer(consumer) && elementsOf(consumer->getResult(0)) == 1 &&
-         elementsOf(producer->getResult(0)) == 1 && clusters[clusterOf.lookup(producer)].elements > 1;
+         elementsOf(producer->getResult(0)) == 1 && llvm::any_of(clusters[clusterOf.lookup(producer)].ops, readsMany);
 }
 
 void Clustering::tryMerge(Operation *consumer, unsigned operand) {

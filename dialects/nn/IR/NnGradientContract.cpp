@@ -106,8 +106,7 @@ static Term transposedFilter(Term filter, int64_t groups) {
 static Term filterGradient(ConvOp op, Term input, Term filter, Term g,
                            ArrayRef<ConvDim> dims) {
   constexpr int64_t kColumns = 64;
-  ArrayRef<int64_t> in = input.shape().drop_front(2),
-                    taps = filter.shape().drop_front(2),
+  ArrayRef<int64_t> taps = filter.shape().drop_front(2),
                     out = g.shape().drop_front(2);
   int64_t groups = op.getGroups(), batch = g.shape()[0], spatial = taps.size();
   int64_t channels = filter.shape()[1], perGroup = filter.shape()[0] / groups;
