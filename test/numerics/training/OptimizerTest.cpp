@@ -19,7 +19,7 @@ constexpr int kSteps = 12;
 struct HandOptimizer {
   std::string kind;
   double lr, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, momentum = 0.9, decay = 0;
-  std::map<std::string, Numbers> slots;
+  std::map<std::string, Numbers> slots = {};
 
   void update(Numbers &p, const Numbers &gradient, int t, double rate) {
     auto slot = [&](const char *name) -> Numbers & {
@@ -64,7 +64,7 @@ struct Case {
   double clip = 0;
   /// The factor on the rate at step k.
   std::function<double(int)> schedule = [](int) { return 1.0; };
-  std::string groups, freeze;
+  std::string groups = {}, freeze = {};
   bool bIsFrozen = false;
 };
 
