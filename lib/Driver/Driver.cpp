@@ -142,8 +142,6 @@ private:
       phaseOptions.recompute = training.recompute;
     if (!training.zero.empty())
       phaseOptions.zero = training.zero;
-    if (!training.batchStats.empty())
-      phaseOptions.batchStats = training.batchStats;
     phaseOptions.seed = training.seed;
     phaseOptions.microbatches = training.microbatches;
     phaseOptions.memoryLimit = options.memoryLimit;

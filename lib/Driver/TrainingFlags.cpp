@@ -55,7 +55,10 @@ void weft::driver::parseTrainingFlag(llvm::StringRef flag, const std::string &va
   } else if (flag == "--recompute") {
     error = choose(flag, value, {"none", "selective", "full", "auto"}, flags.recompute);
   } else if (flag == "--batch-stats") {
-    error = choose(flag, value, {"global", "per-microbatch"}, flags.batchStats);
+    // Words of the contract that must not be taken before they do anything.
+    if (value != "global")
+      error = "--batch-stats is global, not '" + value + "': per-microbatch is not there yet; a model that needs the "
+              "statistics of its batch trains with --microbatches 1";
   } else if (flag == "--seed") {
     if (text.getAsInteger(10, flags.seed))
       error = "--seed needs a number from 0 to 2^64 - 1, not '" + value + "'";
@@ -123,7 +126,7 @@ llvm::StringRef weft::driver::trainingHelpText() {
                             recompute in the backward pass rather than keep:
                             cheap values and attention, whole blocks, or the
                             least that fits into --memory-limit
-  --batch-stats global|per-microbatch
+  --batch-stats global      of the whole batch (per-microbatch: not there yet)
   --seed N                  of random numbers (default 0)
 )";
 }

@@ -3,6 +3,7 @@
 #include "passes/onnx/Passes.h"
 
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/onnx/IR/Onnx.h"
 #include "weft/Support/Npy.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -81,6 +82,11 @@ struct ConvertOnnxToNn
       parsed->dims[dim.getKey()] = dim.getValue();
     for (const auto &input : given.inputs)
       parsed->inputs[input.getKey()] = input.getValue();
+    if (training)
+      module.walk([](weft::onnx::TrainingInfoOp info) {
+        info.emitWarning() << "the model's own training step (TrainingInfo) is not used; the loss and the optimizer are "
+                              "those of --loss and --optimizer";
+      });
     if (failed(convertOnnxToNn(module, *parsed, training, seed)))
       signalPassFailure();
   }

@@ -39,8 +39,6 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
                                 llvm::cl::init("none")};
   Option<std::string> zero{*this, "zero", llvm::cl::desc("0..3[:AXIS], what of the state is split over dp or AXIS"),
                            llvm::cl::init("0")};
-  Option<std::string> batchStats{*this, "batch-stats", llvm::cl::desc("global or per-microbatch"),
-                                 llvm::cl::init("global")};
   Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};
   Option<int64_t> microbatches{*this, "microbatches", llvm::cl::desc("Parts that the batch is taken in"),
                                llvm::cl::init(1)};

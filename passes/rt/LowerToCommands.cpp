@@ -32,6 +32,7 @@ public:
 
   LogicalResult lower(func::FuncOp function) {
     buffers.clear();
+    scattered.clear();
     outputs.clear();
     stateOfProgram.clear();
     builder.setInsertionPoint(function);
@@ -185,8 +186,11 @@ private:
         kind = BufferClass::Output;
         name = output->second ? output->second : name;
       }
-      buffers[result] = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name, kind,
-                                         IntegerAttr(), DenseI64ArrayAttr());
+      auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name, kind, IntegerAttr(),
+                                     DenseI64ArrayAttr());
+      buffers[result] = buffer;
+      if (kind == BufferClass::Communication && !isa<StepOpInterface>(op))
+        scattered.insert(buffer);
     }
     Operation *command = buildCommand(builder, op, [&](Value root) { return buffers.lookup(root); });
     if (!command)
@@ -233,10 +237,10 @@ private:
     Operation *op = result.getOwner();
     if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr)) {
       StringRef role = cast<StringAttr>(roles[result.getResultNumber()]).getValue();
+      if (role == nn::kRoleWeightGradient && isOnlyScattered(result))
+        return BufferClass::Communication;
       if (role == nn::kRoleWeightGradient)
-        return isOnlyScattered(result) ? BufferClass::Communication
-               : isKept(result)        ? BufferClass::Gradient
-                                       : BufferClass::Workspace;
+        return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
     if (!isa<StepOpInterface, DenseOp>(op))
@@ -244,6 +248,9 @@ private:
     auto from = buffers.lookup(specLayout(op->getOperand(0)).root).getDefiningOp<BufferOp>();
     if (from && (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
       return from.getKind();
+    // What only the network reads is communication; the part that comes back is a gradient again.
+    if (from && scattered.contains(from))
+      return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
     return isa<StepOpInterface>(op) ? BufferClass::Communication : BufferClass::Activation;
   }
 
@@ -297,6 +304,7 @@ private:
   llvm::DenseMap<Attribute, std::string> constants;
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<Value, StringAttr> outputs;
+  llvm::DenseSet<Operation *> scattered; // buffers of gradients that are never kept whole
   llvm::StringMap<Value> stateOfProgram; // buffers of the program's states
 };
 
