@@ -180,8 +180,12 @@ Value GraphBuilder::constant(onnx::Tensor tensor) {
 
 Value GraphBuilder::buffer(StringRef name, onnx::Tensor tensor) {
   std::string full = parameterName(name);
-  tensor.set_name(full);
-  *proto.mutable_graph()->add_initializer() = std::move(tensor);
+  onnx::Node &node = *proto.mutable_graph()->add_node();
+  uniqueNode("Constant", node);
+  node.add_output(full);
+  onnx::Attribute &value = *node.add_attribute();
+  value.set_name("value");
+  SetAttr{value}(tensor);
   return full;
 }
 

@@ -96,8 +96,9 @@ public:
   /// Rank 0, of the weights' type unless another is given.
   Value real(double value, int32_t type = 0);
   Value constant(onnx::Tensor tensor);
-  /// A computed table that belongs to the graph (causal mask, rotary table):
-  /// an initializer inside the file even when weights are absent.
+  /// A computed table that belongs to the graph (causal mask, rotary table): a
+  /// Constant node inside the file even when weights are absent, because float
+  /// initializers are what training changes.
   Value buffer(llvm::StringRef name, onnx::Tensor tensor);
 
   onnx::Tensor realTensor(llvm::ArrayRef<int64_t> dims,
