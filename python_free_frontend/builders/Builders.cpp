@@ -20,6 +20,8 @@ void buildGraph(GraphBuilder &g) {
     return buildBert(g);
   case Kind::Vit:
     return buildVit(g);
+  case Kind::Resnet:
+    return buildResnet(g);
   case Kind::Mlp:
     return buildMlp(g);
   }

@@ -33,8 +33,8 @@ struct Key {
 constexpr int64_t kWide = int64_t(1) << 24;
 
 const Key kKeys[] = {
-    {"layers", "number of blocks", &ModelSpec::layers, 1, 1 << 16},
-    {"hidden", "width of the residual stream", &ModelSpec::hidden, 1, kWide},
+    {"layers", "number of blocks (resnet: of layers with weights)", &ModelSpec::layers, 1, 1 << 16},
+    {"hidden", "width of the residual stream (resnet: of the first stage)", &ModelSpec::hidden, 1, kWide},
     {"heads", "attention heads", &ModelSpec::heads, 1, 1 << 16},
     {"kv_heads", "key/value heads", &ModelSpec::kvHeads, 1, 1 << 16},
     {"ffn", "inner width of the feed-forward layer", &ModelSpec::ffn, 1, kWide},
@@ -79,6 +79,10 @@ const Key kKeys[] = {
      0, "none|mlm"},
     {"activation", "between layers", &ModelSpec::activation, 0, 0,
      "relu|gelu|tanh"},
+    {"stem",
+     "imagenet: a window of 7 x 7 and a pooling, a quarter of the size; cifar: "
+     "3 x 3, the size stays",
+     &ModelSpec::stem, 0, 0, "imagenet|cifar"},
     {"external", "weights in FILE.onnx.data; auto: above 1.5 GB",
      &ModelSpec::external, 0, 0, "auto|0|1"},
     {"weights", "take weights from this .safetensors file",
@@ -132,6 +136,11 @@ const Preset kVitPresets[] = {
     {"tiny", "layers=2,hidden=64,heads=4,image=32,patch=8,classes=10"},
     {"base", "layers=12,hidden=768,heads=12,image=224,patch=16"},
     {"large", "layers=24,hidden=1024,heads=16,image=224,patch=16"}};
+const Preset kResnetPresets[] = {
+    {"tiny", "layers=10,hidden=8,image=32,classes=10"},
+    {"18", "layers=18"},
+    {"50", "layers=50"},
+    {"cifar", "layers=18,image=32,classes=10,stem=cifar"}};
 const Preset kMoePresets[] = {
     {"tiny", "layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64,"
              "experts=4,top_k=2,group=16"},
@@ -157,6 +166,10 @@ const KindInfo kKinds[] = {
      "layers=12,hidden=768,heads=12,ffn,image=224,patch=16,channels=3,"
      "classes=1000,std=0.02,eps=1e-12,attention=sdpa,linear=matmul,weights=",
      kVitPresets},
+    {"resnet", Kind::Resnet,
+     "layers=18,hidden=64,image=224,channels=3,classes=1000,stem=imagenet,"
+     "std=0,eps=1e-5,weights=",
+     kResnetPresets},
     {"moe", Kind::Moe,
      "layers=16,hidden=2048,heads=32,kv_heads,ffn,vocab=32000,seq=2048,"
      "experts=8,top_k=2,group,capacity,tied=0,bias=0,std=0.02,eps=1e-5,"
@@ -326,6 +339,10 @@ void check(const ModelSpec &spec, Faults &faults) {
                Twine(spec.headDim()) + "; choose heads so that it is even");
   if (spec.kind == Kind::Vit)
     requireDivides(faults, "patch", spec.patch, "image", spec.image);
+  if (spec.kind == Kind::Resnet && !resnetShape(spec.layers))
+    faults.add("layers=" + Twine(spec.layers) +
+               " is no depth of a residual network; choose layers=10, 18, 34, "
+               "50, 101 or 152");
   if (spec.kind == Kind::Moe) {
     if (spec.topK > spec.experts)
       faults.add("top_k=" + Twine(spec.topK) + " exceeds experts=" +
@@ -341,6 +358,25 @@ void check(const ModelSpec &spec, Faults &faults) {
 
 } // namespace
 
+std::optional<ResnetShape> resnetShape(int64_t layers) {
+  switch (layers) {
+  case 10:
+    return ResnetShape{{1, 1, 1, 1}, false};
+  case 18:
+    return ResnetShape{{2, 2, 2, 2}, false};
+  case 34:
+    return ResnetShape{{3, 4, 6, 3}, false};
+  case 50:
+    return ResnetShape{{3, 4, 6, 3}, true};
+  case 101:
+    return ResnetShape{{3, 4, 23, 3}, true};
+  case 152:
+    return ResnetShape{{3, 8, 36, 3}, true};
+  default:
+    return std::nullopt;
+  }
+}
+
 Expected<ModelSpec> parseModelSpec(StringRef text) {
   auto [kindName, settings] = text.split(':');
   const KindInfo *kind = nullptr;
@@ -350,8 +386,8 @@ Expected<ModelSpec> parseModelSpec(StringRef text) {
   if (!kind)
     return createStringError(
         inconvertibleErrorCode(),
-        "--build: unknown kind '%s'; kinds are gpt2 llama bert vit moe mlp, "
-        "as in --build gpt2:layers=2,hidden=64,heads=4",
+        "--build: unknown kind '%s'; kinds are gpt2 llama bert vit resnet moe "
+        "mlp, as in --build gpt2:layers=2,hidden=64,heads=4",
         kindName.str().c_str());
 
   ModelSpec spec;

@@ -6,11 +6,12 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace weft::builders {
 
-enum class Kind { Gpt2, Llama, Bert, Vit, Moe, Mlp };
+enum class Kind { Gpt2, Llama, Bert, Vit, Resnet, Moe, Mlp };
 
 /// How a graph is spelled. Exporter: decomposed idioms and the shape arithmetic
 /// that torch's exporters write. Compact: the shortest standard ops that the
@@ -42,12 +43,21 @@ struct ModelSpec {
   std::string pooling;    // none | mean | cls
   std::string head;       // none | mlm
   std::string activation; // relu | gelu | tanh
+  std::string stem;       // imagenet | cifar
   std::string external;   // auto | 0 | 1
   std::string weights;    // a .safetensors file, or empty
 
   int64_t headDim() const { return hidden / heads; }
   bool exporter() const { return style == Style::Exporter; }
 };
+
+/// The blocks of each stage of a residual network of `layers` layers with
+/// weights, and whether they are bottlenecks; nothing for other depths.
+struct ResnetShape {
+  int64_t blocks[4];
+  bool bottleneck;
+};
+std::optional<ResnetShape> resnetShape(int64_t layers);
 
 /// Parses and checks `text`. The error lists every fault, each with a remedy.
 llvm::Expected<ModelSpec> parseModelSpec(llvm::StringRef text);

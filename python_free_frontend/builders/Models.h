@@ -17,6 +17,8 @@ void buildLlama(GraphBuilder &g);
 void buildBert(GraphBuilder &g);
 /// Pictures to class logits.
 void buildVit(GraphBuilder &g);
+/// Pictures to class logits, by residual convolutions and batch norms.
+void buildResnet(GraphBuilder &g);
 /// Feature vectors to class logits.
 void buildMlp(GraphBuilder &g);
 

@@ -156,7 +156,7 @@ TEST(ModelWriter, StreamsExactlyWhatProtobufWouldWrite) {
   for (const char *spec :
        {"gpt2:preset=tiny", "llama:preset=tiny,style=compact",
         "bert:preset=tiny,external=1", "vit:preset=tiny,dtype=bf16",
-        "moe:preset=tiny", "mlp:hidden=32"}) {
+        "moe:preset=tiny", "mlp:hidden=32", "resnet:preset=tiny"}) {
     std::string path = temporary("stream.onnx");
     mustBuild(spec, path);
     EXPECT_EQ(mustParse(path).SerializeAsString(), slurp(path)) << spec;
@@ -237,7 +237,8 @@ TEST(Graphs, AreOrderedInEveryStyleAndOpset) {
   for (const char *model :
        {"gpt2:preset=tiny", "llama:preset=tiny,mask_input=1",
         "bert:preset=tiny,pooling=mean,normalize=1,pooler=1,head=mlm",
-        "vit:preset=tiny", "moe:preset=tiny", "mlp:activation=gelu"})
+        "vit:preset=tiny", "resnet:preset=tiny", "moe:preset=tiny",
+        "mlp:activation=gelu"})
     for (const char *style : {"exporter", "compact"})
       for (int opset = 13; opset <= 26; ++opset) {
         std::string text = model + std::string(",style=") + style +
@@ -252,7 +253,7 @@ TEST(Graphs, AreOrderedInEveryStyleAndOpset) {
         expectOrdered(graph, text);
         ++count;
       }
-  EXPECT_EQ(count, 6 * 2 * 14);
+  EXPECT_EQ(count, 7 * 2 * 14);
 }
 
 } // namespace
