@@ -30,7 +30,8 @@ Status exchange(weft_session &session, const std::string &sent,
     staging.push_back({text.data(), text.size()});
   std::vector<const void *> places(received.size());
   Status status = commCall([&](weft_status *s) {
-    return comm.vtable->exchange_begin(group, sends.data(), staging.data(),
+    return comm.vtable->exchange_begin(group, messagesOf(sends).data(),
+                                       messagesOf(staging).data(),
                                        places.data(), s);
   });
   if (status.ok()) {

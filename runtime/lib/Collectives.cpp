@@ -1,16 +1,16 @@
 // Collectives as exchanges of blocks, reduced in member order.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All backends run these same algorithms, so their results agree bit for bit:
-// every reduced element is ((v0 op v1) op v2) ... over members 0, 1, 2, ... in
-// the accumulation dtype, rounded once at the end.
-#include "Convert.h"
+// All backends run these same algorithms, so their results agree bit for bit
+// (Reduce.h). A command may carry many tensors, a bucket: they travel in the
+// same exchanges, each from and to its own place, and no element's sum depends
+// on what else is in the bucket.
 #include "Executor.h"
 #include "Groups.h"
+#include "Reduce.h"
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 using namespace weft::runtime;
 
@@ -20,97 +20,52 @@ uint64_t alignUp(uint64_t value) { return (value + 63) / 64 * 64; }
 
 /// Up to here a whole all_reduce is one exchange: latency rules.
 constexpr int64_t kSmallBytes = 16 * 1024;
+/// An all_reduce receives this much of a member at a time, so that the room for
+/// what is received does not grow with the bucket.
+constexpr int64_t kRoundBytes = 2 << 20;
 
-template <typename Acc> Acc combine(Reduction reduction, Acc a, Acc b) {
-  switch (reduction) {
-  case Reduction::Sum:
-    return a + b;
-  case Reduction::Product:
-    return a * b;
-  case Reduction::Max:
-    return a > b || a != a ? a : b; // NaN wins on either side
-  case Reduction::Min:
-    return a < b || a != a ? a : b;
-  case Reduction::And:
-  case Reduction::Or:
-    break;
+/// One tensor of a collective; the others of its bucket travel with it.
+struct Part {
+  Collective params;
+  int64_t whole = 0, part = 0, row = 0; // elements, elements, bytes
+  std::vector<Shard> shards, others;    // by member, of extent and otherExtent
+  ResolvedView source, destination;
+  char *from = nullptr, *to = nullptr; // in this run
+};
+
+/// Elements [begin, end) of part `part`.
+struct Piece {
+  size_t part;
+  int64_t begin, end;
+};
+
+/// Messages to or from all members, made anew for each exchange.
+class Messages {
+public:
+  void reserve(size_t members, size_t most) {
+    blocks.resize(members * most);
+    messages.resize(members);
+    capacity = most;
   }
-  return a;
-}
-
-template <typename Acc> struct Wrapping { using type = Acc; };
-// Signed sums wrap like everyone's, without undefined behaviour.
-template <> struct Wrapping<int8_t> { using type = uint8_t; };
-template <> struct Wrapping<int16_t> { using type = uint32_t; };
-template <> struct Wrapping<uint16_t> { using type = uint32_t; };
-template <> struct Wrapping<int32_t> { using type = uint32_t; };
-template <> struct Wrapping<int64_t> { using type = uint64_t; };
-
-/// result[i] = sources[0][i] op sources[1][i] op ...; `result` may be one of
-/// the sources. The switch over reductions stays out of the inner loops.
-template <typename T, typename Acc>
-void reduceSpan(Reduction reduction, const void *const *sources,
-                int64_t members, int64_t begin, int64_t end, void *result) {
-  constexpr int64_t kBlock = 512;
-  Acc sum[kBlock];
-  for (int64_t at = begin; at < end; at += kBlock) {
-    int64_t count = std::min(kBlock, end - at);
-    const T *first = static_cast<const T *>(sources[0]) + at;
-    for (int64_t i = 0; i < count; ++i)
-      sum[i] = Acc(first[i]);
-    for (int64_t m = 1; m < members; ++m) {
-      const T *next = static_cast<const T *>(sources[m]) + at;
-      auto loop = [&](auto op) {
-        for (int64_t i = 0; i < count; ++i)
-          sum[i] = op(sum[i], Acc(next[i]));
-      };
-      using Wrap = typename Wrapping<Acc>::type;
-      if (reduction == Reduction::Sum)
-        loop([](Acc a, Acc b) { return Acc(Wrap(a) + Wrap(b)); });
-      else if (reduction == Reduction::Product)
-        loop([](Acc a, Acc b) { return Acc(Wrap(a) * Wrap(b)); });
-      else if (reduction == Reduction::Max)
-        loop([](Acc a, Acc b) { return combine(Reduction::Max, a, b); });
-      else if (reduction == Reduction::Min)
-        loop([](Acc a, Acc b) { return combine(Reduction::Min, a, b); });
-      else if constexpr (std::is_integral_v<Acc>) {
-        if (reduction == Reduction::And)
-          loop([](Acc a, Acc b) { return Acc(a & b); });
-        else
-          loop([](Acc a, Acc b) { return Acc(a | b); });
-      }
-    }
-    T *out = static_cast<T *>(result) + at;
-    for (int64_t i = 0; i < count; ++i)
-      if constexpr (std::is_same_v<T, Acc> || std::is_same_v<Acc, float>)
-        out[i] = T(sum[i]);
-      else
-        out[i] = T(float(sum[i]));
+  void clear() {
+    for (size_t m = 0; m < messages.size(); ++m)
+      messages[m] = {blocks.data() + m * capacity, 0};
   }
-}
+  void add(int64_t member, const void *data, int64_t bytes) {
+    weft_message &message = messages[size_t(member)];
+    blocks[size_t(member) * capacity + message.count++] = {data,
+                                                           uint64_t(bytes)};
+  }
+  const weft_message *data() const { return messages.data(); }
+  const weft_message &operator[](int64_t member) const {
+    return messages[size_t(member)];
+  }
 
-using ReduceFn = void (*)(Reduction, const void *const *, int64_t, int64_t,
-                          int64_t, void *);
-
-ReduceFn reducerFor(DType type, DType accumulator) {
-  if (type == DType::Bool)
-    return reduceSpan<uint8_t, uint8_t>;
-  ReduceFn result = nullptr;
-  withType(type, [&](auto value) {
-    using T = decltype(value);
-    if constexpr (!std::is_same_v<T, Boolean>) {
-      if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>)
-        result = accumulator == DType::F64 ? reduceSpan<T, double>
-                                           : reduceSpan<T, float>;
-      else if constexpr (std::is_same_v<T, float>)
-        result = accumulator == DType::F64 ? reduceSpan<T, double>
-                                           : reduceSpan<T, float>;
-      else
-        result = reduceSpan<T, T>;
-    }
-  });
-  return result;
-}
+private:
+  std::vector<weft_block> blocks;
+  std::vector<weft_message> messages;
+  size_t capacity = 0;
+};
 
 class CollectiveStep : public Step {
 public:
@@ -124,7 +79,69 @@ public:
       return;
     members = group->members();
     bytes = dtypeBytes(params.dtype);
-    reduce = reducerFor(params.dtype, params.accumulator);
+    reduce = reductionFor(params.dtype, params.accumulator);
+    Table<View> views = p.Views().slice(command.views);
+    parts.resize(std::max<size_t>(1, views.size() / 2));
+    for (size_t i = 0; i < parts.size() && status.ok(); ++i) {
+      Part &part = parts[i];
+      part.params = p.Collectives()[command.params + i];
+      cut(p, part);
+      auto [first, second] = viewElements(part);
+      status = ResolvedView::make(context, views[2 * i], part.source, first);
+      if (status.ok() && views.size() > 1)
+        status = ResolvedView::make(context, views[2 * i + 1], part.destination,
+                                    second);
+      total += part.whole;
+    }
+    sends.reserve(size_t(members), parts.size());
+    staging.reserve(size_t(members), parts.size());
+    received.resize(size_t(members) * parts.size());
+    sources.resize(size_t(members));
+    chunk = (total + members - 1) / members;
+    planScratch();
+  }
+
+  bool communicates() const override { return true; }
+  uint64_t scratchBytes() const override { return packBytes + stageBytes; }
+
+  Status run(StreamContext &stream) override {
+    bool single = params.kind == CollectiveKind::Send ||
+                  params.kind == CollectiveKind::Recv;
+    for (Part &part : parts) {
+      if (!(part.from = part.source.address(stream)))
+        return part.source.leaves(stream);
+      if (!single && !(part.to = part.destination.address(stream)))
+        return part.destination.leaves(stream);
+    }
+    char *pack = stream.scratch, *stage = stream.scratch + packBytes;
+    switch (params.kind) {
+    case CollectiveKind::AllGather:
+      return allGather(stage);
+    case CollectiveKind::AllReduce:
+      return small() ? allReduceAtOnce(pack, stage) : allReduce(stage);
+    case CollectiveKind::ReduceScatter:
+      return reduceScatter(pack, stage);
+    case CollectiveKind::AllToAll:
+      return allToAll(parts[0], pack, stage);
+    case CollectiveKind::Shift:
+      return shift(parts[0]);
+    case CollectiveKind::Send:
+      return commCall([&](weft_status *status) {
+        return group->vtable->send(group->handle, peer(), parts[0].from,
+                                   uint64_t(total * bytes), status);
+      });
+    case CollectiveKind::Recv:
+      return commCall([&](weft_status *status) {
+        return group->vtable->recv(group->handle, peer(), parts[0].from,
+                                   uint64_t(total * bytes), status);
+      });
+    }
+    return {};
+  }
+
+private:
+  /// Finds every member's shards.
+  void cut(const ProgramView &p, Part &part) const {
     Table<uint32_t> axes = p.axes(p.Communicators()[params.communicator].axes);
     std::vector<int64_t> sizes;
     for (uint32_t axis : axes)
@@ -134,74 +151,27 @@ public:
       int64_t rest = m;
       for (size_t i = sizes.size(); i-- > 0; rest /= sizes[i])
         position[i] = rest % sizes[i];
-      shards.push_back(shardOf(params.extent, {sizes.data(), sizes.size()},
-                               {position.data(), position.size()}));
-      others.push_back(shardOf(params.otherExtent, {sizes.data(), sizes.size()},
-                               {position.data(), position.size()}));
+      Table<int64_t> size(sizes.data(), sizes.size()),
+          at(position.data(), position.size());
+      part.shards.push_back(shardOf(part.params.extent, size, at));
+      part.others.push_back(shardOf(part.params.otherExtent, size, at));
     }
-    whole = params.outer * params.extent * params.inner;
-    part = params.outer * shards[0].extent * params.inner;
-    auto [first, second] = viewElements();
-    Table<View> views = p.Views().slice(command.views);
-    status = ResolvedView::make(context, views[0], source, first);
-    if (status.ok() && views.size() > 1)
-      status = ResolvedView::make(context, views[1], destination, second);
-    sends.resize(members);
-    staging.resize(members);
-    received.resize(members);
-    planScratch();
+    part.whole = part.params.outer * part.params.extent * part.params.inner;
+    part.part = part.params.outer * part.shards[0].extent * part.params.inner;
+    part.row = part.params.inner * bytes;
   }
 
-  bool communicates() const override { return true; }
-  uint64_t scratchBytes() const override { return packBytes + stageBytes; }
-
-  Status run(StreamContext &stream) override {
-    char *from = source.address(stream);
-    if (!from)
-      return source.leaves(stream);
-    char *to = nullptr;
-    bool single = params.kind == CollectiveKind::Send ||
-                  params.kind == CollectiveKind::Recv;
-    if (!single && !(to = destination.address(stream)))
-      return destination.leaves(stream);
-    char *pack = stream.scratch, *stage = stream.scratch + packBytes;
+  std::pair<int64_t, int64_t> viewElements(const Part &p) const {
     switch (params.kind) {
     case CollectiveKind::AllGather:
-      return allGather(from, to, pack, stage);
-    case CollectiveKind::AllReduce:
-      return allReduce(from, to, pack, stage);
+      return {p.part, p.whole};
     case CollectiveKind::ReduceScatter:
-      return reduceScatter(from, to, pack, stage);
+      return {p.whole, p.part};
     case CollectiveKind::AllToAll:
-      return allToAll(from, to, pack, stage);
-    case CollectiveKind::Shift:
-      return shift(from, to);
-    case CollectiveKind::Send:
-      return commCall([&](weft_status *status) {
-        return group->vtable->send(group->handle, peer(), from,
-                                   uint64_t(whole * bytes), status);
-      });
-    case CollectiveKind::Recv:
-      return commCall([&](weft_status *status) {
-        return group->vtable->recv(group->handle, peer(), from,
-                                   uint64_t(whole * bytes), status);
-      });
-    }
-    return {};
-  }
-
-private:
-  std::pair<int64_t, int64_t> viewElements() const {
-    switch (params.kind) {
-    case CollectiveKind::AllGather:
-      return {part, whole};
-    case CollectiveKind::ReduceScatter:
-      return {whole, part};
-    case CollectiveKind::AllToAll:
-      return {whole * params.middle * others[0].extent,
-              part * params.middle * params.otherExtent};
+      return {p.whole * params.middle * p.others[0].extent,
+              p.part * params.middle * params.otherExtent};
     default:
-      return {whole, whole};
+      return {p.whole, p.whole};
     }
   }
 
@@ -213,43 +183,57 @@ private:
   int64_t modulo(int64_t value) const {
     return ((value % members) + members) % members;
   }
+  const Shard &mine(const Part &part) const {
+    return part.shards[size_t(group->me)];
+  }
 
-  bool small() const { return whole * bytes <= kSmallBytes; }
+  bool small() const { return total * bytes <= kSmallBytes; }
+
+  /// What a member keeps of part `p` while it exchanges; 0: received in place.
+  int64_t stagedBytes(const Part &p) const {
+    bool inPlace =
+        params.kind == CollectiveKind::AllGather && p.params.outer == 1;
+    return inPlace ? 0 : int64_t(alignUp(uint64_t(p.part * bytes)));
+  }
 
   void planScratch() {
+    slotBytes = 0;
     switch (params.kind) {
     case CollectiveKind::AllGather:
-      // Received straight into place if each shard is one run there.
-      if (params.outer != 1)
-        stageBytes = members * alignUp(part * bytes);
+      for (const Part &part : parts)
+        slotBytes += stagedBytes(part);
       break;
     case CollectiveKind::AllReduce:
-      if (small()) {
-        stageBytes = members * alignUp(whole * bytes);
-        packBytes = alignUp(whole * bytes);
-      } else {
-        stageBytes = members * alignUp(chunk() * bytes);
-      }
+      if (small())
+        packBytes = alignUp(uint64_t(total * bytes));
+      slotBytes = int64_t(alignUp(
+          small() ? total * bytes : std::min(chunk * bytes, kRoundBytes)));
       break;
     case CollectiveKind::ReduceScatter:
-      stageBytes = members * alignUp(part * bytes);
-      if (params.outer != 1)
-        packBytes = alignUp(whole * bytes);
-      packBytes += alignUp(part * bytes);
+      for (const Part &part : parts) {
+        slotBytes += stagedBytes(part);
+        packBytes += alignUp(uint64_t(part.part * bytes));
+        if (part.params.outer != 1)
+          packBytes += alignUp(uint64_t(part.whole * bytes));
+      }
       break;
-    case CollectiveKind::AllToAll: {
-      packBytes = members * alignUp(boxBytes(part, others[0].extent));
-      stageBytes = packBytes;
+    case CollectiveKind::AllToAll:
+      slotBytes = int64_t(alignUp(
+          uint64_t(boxBytes(parts[0].part, parts[0].others[0].extent))));
+      packBytes = uint64_t(members * slotBytes);
       break;
-    }
     default:
       break;
     }
+    // What this member gives itself stays where it is.
+    stageBytes = uint64_t((members - 1) * slotBytes);
   }
 
-  int64_t chunk() const { return (whole + members - 1) / members; }
   int64_t boxBytes(int64_t elements, int64_t other) const {
     return elements * params.middle * other * bytes;
+  }
+  char *slot(char *stage, int64_t member) const {
+    return stage + (member - (member > group->me)) * slotBytes;
   }
 
   Status exchange(bool begin) {
@@ -260,124 +244,235 @@ private:
                    : group->vtable->exchange_end(group->handle, status);
     });
   }
+  void clearMessages() {
+    sends.clear();
+    staging.clear();
+  }
 
   /// Copies boxes [outer][count][inner] between arrays of different extents.
-  void copyRows(const char *from, int64_t fromExtent, int64_t fromStart,
-                char *to, int64_t toExtent, int64_t toStart,
-                int64_t count) const {
-    int64_t row = params.inner * bytes;
-    if (count == 0 || row == 0)
+  static void copyRows(const Part &part, const char *from, int64_t fromExtent,
+                       int64_t fromStart, char *to, int64_t toExtent,
+                       int64_t toStart, int64_t count) {
+    if (count == 0 || part.row == 0)
       return;
-    for (int64_t o = 0; o < params.outer; ++o)
-      std::memcpy(to + (o * toExtent + toStart) * row,
-                  from + (o * fromExtent + fromStart) * row,
-                  size_t(count * row));
+    for (int64_t o = 0; o < part.params.outer; ++o)
+      std::memcpy(to + (o * toExtent + toStart) * part.row,
+                  from + (o * fromExtent + fromStart) * part.row,
+                  size_t(count * part.row));
   }
 
-  void pad(char *to, int64_t valid, int64_t extent) const {
-    for (int64_t o = 0; o < params.outer; ++o)
-      for (int64_t i = valid * params.inner; i < extent * params.inner; ++i)
-        std::memcpy(to + (o * extent * params.inner + i) * bytes,
-                    &params.padBits, size_t(bytes));
+  void pad(const Part &part, int64_t valid, int64_t extent) const {
+    int64_t inner = part.params.inner;
+    for (int64_t o = 0; o < part.params.outer; ++o)
+      for (int64_t i = valid * inner; i < extent * inner; ++i)
+        std::memcpy(part.to + (o * extent * inner + i) * bytes,
+                    &part.params.padBits, size_t(bytes));
   }
 
-  // Whole padded shards travel, so that all blocks have one size and the
-  // source need not be packed.
-  Status allGather(const char *from, char *to, char *, char *stage) {
-    int64_t local = shards[0].extent, size = part * bytes;
-    bool direct = params.outer == 1;
+  /// Copies what was received to where `staging` wanted it.
+  void place() {
+    size_t next = 0;
+    for (int64_t m = 0; m < members; ++m)
+      for (uint64_t b = 0; b < staging[m].count; ++b, ++next) {
+        const weft_block &block = staging[m].blocks[b];
+        if (received[next] != block.data && block.bytes != 0)
+          std::memcpy(const_cast<void *>(block.data), received[next],
+                      block.bytes);
+      }
+  }
+
+  // Whole padded shards travel where shards are not one run, so that the source
+  // need not be packed.
+  Status allGather(char *stage) {
+    clearMessages();
     for (int64_t m = 0; m < members; ++m) {
-      int64_t valid = shards[m].valid * params.inner * bytes;
-      int64_t mine = shards[group->me].valid * params.inner * bytes;
-      sends[m] = {from, uint64_t(direct ? mine : size)};
-      staging[m] = direct
-                       ? weft_block{to + shards[m].start * params.inner * bytes,
-                                    uint64_t(valid)}
-                       : weft_block{stage + m * alignUp(size), uint64_t(size)};
-    }
-    WEFT_TRY(exchange(true));
-    for (int64_t m = 0; m < members; ++m) {
-      const char *data = static_cast<const char *>(received[m]);
-      if (direct) {
-        if (data != staging[m].data && staging[m].bytes != 0)
-          std::memcpy(const_cast<void *>(staging[m].data), data,
-                      staging[m].bytes);
-      } else {
-        copyRows(data, local, 0, to, params.extent, shards[m].start,
-                 shards[m].valid);
+      char *room = slot(stage, m);
+      for (const Part &part : parts) {
+        bool direct = part.params.outer == 1;
+        int64_t size = part.part * bytes;
+        sends.add(m, part.from, direct ? mine(part).valid * part.row : size);
+        if (direct)
+          staging.add(m, part.to + part.shards[m].start * part.row,
+                      part.shards[m].valid * part.row);
+        else
+          staging.add(m, m == group->me ? part.from : room, size);
+        room += stagedBytes(part);
       }
     }
+    WEFT_TRY(exchange(true));
+    size_t next = 0;
+    for (int64_t m = 0; m < members; ++m)
+      for (const Part &part : parts) {
+        const char *data = static_cast<const char *>(received[next++]);
+        const Shard &shard = part.shards[m];
+        char *to = part.to + shard.start * part.row;
+        if (part.params.outer != 1)
+          copyRows(part, data, shard.extent, 0, part.to, part.params.extent,
+                   shard.start, shard.valid);
+        else if (data != to && shard.valid * part.row != 0)
+          std::memcpy(to, data, size_t(shard.valid * part.row));
+      }
     return exchange(false);
   }
 
-  Status allReduce(char *from, char *to, char *pack, char *stage) {
-    if (small()) {
-      for (int64_t m = 0; m < members; ++m) {
-        sends[m] = {from, uint64_t(whole * bytes)};
-        staging[m] = {stage + m * alignUp(whole * bytes),
-                      uint64_t(whole * bytes)};
+  /// Everyone gets everything and reduces it.
+  Status allReduceAtOnce(char *pack, char *stage) {
+    clearMessages();
+    for (int64_t m = 0; m < members; ++m) {
+      char *room = slot(stage, m);
+      for (const Part &part : parts) {
+        sends.add(m, part.from, part.whole * bytes);
+        staging.add(m, m == group->me ? part.from : room, part.whole * bytes);
+        room += part.whole * bytes;
       }
-      WEFT_TRY(exchange(true));
-      // In place, others still read the source: reduce beside it first.
-      reduce(params.reduction, received.data(), members, 0, whole, pack);
-      WEFT_TRY(exchange(false));
-      std::memcpy(to, pack, size_t(whole * bytes));
-      return {};
     }
-    // Member m reduces chunk m, then all gather the chunks. In place this is
-    // safe: nobody but member m reads chunk m while it is written.
-    int64_t size = chunk();
-    auto start = [&](int64_t m) { return std::min(whole, m * size); };
-    auto length = [&](int64_t m) {
-      return uint64_t((start(m + 1) - start(m)) * bytes);
+    WEFT_TRY(exchange(true));
+    // In place, others still read the source: reduce beside it first.
+    char *reduced = pack;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      reduceBlock(i, parts.size(), parts[i].whole, reduced);
+      reduced += parts[i].whole * bytes;
+    }
+    WEFT_TRY(exchange(false));
+    reduced = pack;
+    for (const Part &part : parts) {
+      std::memcpy(part.to, reduced, size_t(part.whole * bytes));
+      reduced += part.whole * bytes;
+    }
+    return {};
+  }
+
+  /// result = the sum over members of block `block` of `blocks` received.
+  void reduceBlock(size_t block, size_t blocks, int64_t elements,
+                   void *result) {
+    for (size_t m = 0; m < size_t(members); ++m)
+      sources[m] = received[m * blocks + block];
+    reduce(params.reduction, sources.data(), members, 0, elements, result);
+  }
+
+  /// Calls `visit` with the pieces of parts that are elements [begin, end) of
+  /// all parts behind each other.
+  template <typename Visit>
+  void pieces(int64_t begin, int64_t end, Visit visit) const {
+    int64_t at = 0;
+    for (size_t i = 0; i < parts.size() && at < end; ++i) {
+      int64_t first = std::max<int64_t>(0, begin - at);
+      int64_t last = std::min(parts[i].whole, end - at);
+      if (first < last)
+        visit(Piece{i, first, last});
+      at += parts[i].whole;
+    }
+  }
+  int64_t startOf(int64_t member) const {
+    return std::min(total, member * chunk);
+  }
+
+  // Member m reduces chunk m of all parts behind each other, then all gather
+  // the chunks. In place this is safe: nobody but member m reads chunk m while
+  // it is written.
+  Status allReduce(char *stage) {
+    int64_t round = std::max<int64_t>(1, kRoundBytes / bytes);
+    for (int64_t done = 0; done < chunk; done += round)
+      WEFT_TRY(reduceRound(done, round, stage));
+    clearMessages();
+    for (int64_t m = 0; m < members; ++m) {
+      pieces(startOf(group->me), startOf(group->me + 1), [&](Piece piece) {
+        sends.add(m, parts[piece.part].to + piece.begin * bytes,
+                  (piece.end - piece.begin) * bytes);
+      });
+      pieces(startOf(m), startOf(m + 1), [&](Piece piece) {
+        staging.add(m, parts[piece.part].to + piece.begin * bytes,
+                    (piece.end - piece.begin) * bytes);
+      });
+    }
+    WEFT_TRY(exchange(true));
+    place();
+    return exchange(false);
+  }
+
+  /// Elements [done, done + round) of every member's chunk.
+  Status reduceRound(int64_t done, int64_t round, char *stage) {
+    clearMessages();
+    auto begin = [&](int64_t m) {
+      return std::min(startOf(m + 1), startOf(m) + done);
+    };
+    auto end = [&](int64_t m) {
+      return std::min(startOf(m + 1), startOf(m) + done + round);
     };
     for (int64_t m = 0; m < members; ++m) {
-      sends[m] = {from + start(m) * bytes, length(m)};
-      staging[m] = {stage + m * alignUp(size * bytes), length(group->me)};
+      char *room = slot(stage, m);
+      pieces(begin(m), end(m), [&](Piece piece) {
+        sends.add(m, parts[piece.part].from + piece.begin * bytes,
+                  (piece.end - piece.begin) * bytes);
+      });
+      pieces(begin(group->me), end(group->me), [&](Piece piece) {
+        int64_t size = (piece.end - piece.begin) * bytes;
+        staging.add(m,
+                    m == group->me
+                        ? parts[piece.part].from + piece.begin * bytes
+                        : room,
+                    size);
+        room += size;
+      });
     }
     WEFT_TRY(exchange(true));
-    char *mine = to + start(group->me) * bytes;
-    reduce(params.reduction, received.data(), members, 0,
-           start(group->me + 1) - start(group->me), mine);
-    WEFT_TRY(exchange(false));
-    for (int64_t m = 0; m < members; ++m) {
-      sends[m] = {mine, length(group->me)};
-      staging[m] = {to + start(m) * bytes, length(m)};
-    }
-    WEFT_TRY(exchange(true));
-    for (int64_t m = 0; m < members; ++m)
-      if (received[m] != staging[m].data && staging[m].bytes != 0)
-        std::memcpy(const_cast<void *>(staging[m].data), received[m],
-                    staging[m].bytes);
+    size_t next = 0, blocks = staging[group->me].count;
+    pieces(begin(group->me), end(group->me), [&](Piece piece) {
+      reduceBlock(next++, blocks, piece.end - piece.begin,
+                  parts[piece.part].to + piece.begin * bytes);
+    });
     return exchange(false);
   }
 
-  Status reduceScatter(const char *from, char *to, char *pack, char *stage) {
-    int64_t row = params.inner * bytes;
-    char *reduced = pack;
-    char *packed = pack + alignUp(part * bytes);
-    int64_t at = 0;
-    const Shard &me = shards[group->me];
-    for (int64_t m = 0; m < members; ++m) {
-      int64_t size = params.outer * shards[m].valid * row;
-      const char *data = from + shards[m].start * row;
-      if (params.outer != 1) {
-        copyRows(from, params.extent, shards[m].start, packed + at,
-                 shards[m].valid, 0, shards[m].valid);
-        data = packed + at;
+  Status reduceScatter(char *pack, char *stage) {
+    clearMessages();
+    char *packed = pack;
+    for (const Part &part : parts)
+      packed += alignUp(uint64_t(part.part * bytes));
+    for (const Part &part : parts) {
+      char *at = packed;
+      for (int64_t m = 0; m < members; ++m) {
+        const Shard &shard = part.shards[m];
+        int64_t size = part.params.outer * shard.valid * part.row;
+        if (part.params.outer == 1) {
+          sends.add(m, part.from + shard.start * part.row, size);
+          continue;
+        }
+        copyRows(part, part.from, part.params.extent, shard.start, at,
+                 shard.valid, 0, shard.valid);
+        sends.add(m, at, size);
         at += size;
       }
-      sends[m] = {data, uint64_t(size)};
-      staging[m] = {stage + m * alignUp(part * bytes),
-                    uint64_t(params.outer * me.valid * row)};
+      if (part.params.outer != 1)
+        packed += alignUp(uint64_t(part.whole * bytes));
+    }
+    for (int64_t m = 0; m < members; ++m) {
+      char *room = slot(stage, m);
+      for (size_t i = 0; i < parts.size(); ++i) {
+        staging.add(m, m == group->me ? sends[m].blocks[i].data : room,
+                    parts[i].params.outer * mine(parts[i]).valid *
+                        parts[i].row);
+        room += stagedBytes(parts[i]);
+      }
     }
     WEFT_TRY(exchange(true));
     // The destination may lie inside the source, so write it last.
-    reduce(params.reduction, received.data(), members, 0,
-           params.outer * me.valid * params.inner, reduced);
+    char *reduced = pack;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part &part = parts[i];
+      reduceBlock(i, parts.size(),
+                  part.params.outer * mine(part).valid * part.params.inner,
+                  reduced);
+      reduced += alignUp(uint64_t(part.part * bytes));
+    }
     WEFT_TRY(exchange(false));
-    copyRows(reduced, me.valid, 0, to, me.extent, 0, me.valid);
-    pad(to, me.valid, me.extent);
+    reduced = pack;
+    for (const Part &part : parts) {
+      const Shard &me = mine(part);
+      copyRows(part, reduced, me.valid, 0, part.to, me.extent, 0, me.valid);
+      pad(part, me.valid, me.extent);
+      reduced += alignUp(uint64_t(part.part * bytes));
+    }
     return {};
   }
 
@@ -413,54 +508,54 @@ private:
               size_t(countY * row));
   }
 
-  Status allToAll(const char *from, char *to, char *pack, char *stage) {
-    const Shard &myPart = shards[group->me], &myOther = others[group->me];
-    uint64_t slot = alignUp(boxBytes(part, others[0].extent));
-    int64_t each = params.outer * params.middle * params.inner * bytes;
+  Status allToAll(const Part &p, char *pack, char *stage) {
+    const Shard &myPart = mine(p), &myOther = p.others[size_t(group->me)];
+    int64_t each = params.outer * params.middle * p.row;
+    clearMessages();
     for (int64_t m = 0; m < members; ++m) {
-      char *packed = pack + m * slot;
-      copyBox(from, params.extent, shards[m].start, others[0].extent, 0, packed,
-              shards[m].valid, 0, myOther.valid, 0, shards[m].valid,
+      char *packed = pack + m * slotBytes;
+      copyBox(p.from, params.extent, p.shards[m].start, p.others[0].extent, 0,
+              packed, p.shards[m].valid, 0, myOther.valid, 0, p.shards[m].valid,
               myOther.valid);
-      sends[m] = {packed, uint64_t(each * shards[m].valid * myOther.valid)};
-      staging[m] = {stage + m * slot,
-                    uint64_t(each * myPart.valid * others[m].valid)};
+      sends.add(m, packed, each * p.shards[m].valid * myOther.valid);
+      staging.add(m, m == group->me ? packed : slot(stage, m),
+                  each * myPart.valid * p.others[m].valid);
     }
     WEFT_TRY(exchange(true));
     if (myPart.valid != myPart.extent)
-      for (int64_t i = 0, n = part * params.middle * params.otherExtent; i < n;
-           ++i)
-        std::memcpy(to + i * bytes, &params.padBits, size_t(bytes));
+      for (int64_t i = 0, n = p.part * params.middle * params.otherExtent;
+           i < n; ++i)
+        std::memcpy(p.to + i * bytes, &params.padBits, size_t(bytes));
     for (int64_t m = 0; m < members; ++m)
       copyBox(static_cast<const char *>(received[m]), myPart.valid, 0,
-              others[m].valid, 0, to, myPart.extent, 0, params.otherExtent,
-              others[m].start, myPart.valid, others[m].valid);
+              p.others[m].valid, 0, p.to, myPart.extent, 0, params.otherExtent,
+              p.others[m].start, myPart.valid, p.others[m].valid);
     return exchange(false);
   }
 
-  Status shift(const char *from, char *to) {
+  Status shift(const Part &p) {
     int64_t distance = params.peer % members;
     int64_t next = modulo(group->me + distance);
     int64_t previous = modulo(group->me - distance);
-    uint64_t size = uint64_t(whole * bytes);
+    int64_t size = p.whole * bytes;
+    clearMessages();
     for (int64_t m = 0; m < members; ++m) {
-      sends[m] = {from, m == next ? size : 0};
-      staging[m] = {to, m == previous ? size : 0};
+      sends.add(m, p.from, m == next ? size : 0);
+      staging.add(m, p.to, m == previous ? size : 0);
     }
     WEFT_TRY(exchange(true));
-    if (received[previous] != to && size != 0)
-      std::memcpy(to, received[previous], size);
+    place();
     return exchange(false);
   }
 
-  Collective params;
+  Collective params; // of all parts alike: kind, types, communicator
   const Group *group = nullptr;
-  int64_t members = 1, bytes = 1, whole = 0, part = 0;
-  ReduceFn reduce = nullptr;
-  std::vector<Shard> shards, others; // by member, of extent and otherExtent
-  ResolvedView source, destination;
-  std::vector<weft_block> sends, staging;
-  std::vector<const void *> received;
+  int64_t members = 1, bytes = 1, total = 0, chunk = 0;
+  ReduceSpan reduce = nullptr;
+  std::vector<Part> parts;
+  Messages sends, staging;
+  std::vector<const void *> received, sources;
+  int64_t slotBytes = 0; // of what one member gives
   uint64_t packBytes = 0, stageBytes = 0;
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Groups.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -32,7 +33,7 @@ struct SharedGroup {
   std::atomic<uint64_t> generation{0};
   size_t count = 0;
   std::vector<uint8_t> arrived;
-  std::vector<const weft_block *> sends;
+  std::vector<const weft_message *> sends;
   std::unique_ptr<Mailbox[]> mailboxes; // [from][to]
 };
 
@@ -123,8 +124,8 @@ int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks,
 
 void destroyGroup(void *group) { delete static_cast<MemberGroup *>(group); }
 
-int32_t exchangeBegin(void *opaque, const weft_block *sends,
-                      const weft_block *staging, const void **received,
+int32_t exchangeBegin(void *opaque, const weft_message *sends,
+                      const weft_message *staging, const void **received,
                       weft_status *status) {
   auto &group = *static_cast<MemberGroup *>(opaque);
   SharedGroup &shared = *group.shared;
@@ -135,16 +136,22 @@ int32_t exchangeBegin(void *opaque, const weft_block *sends,
   int32_t code = barrier(group, status);
   if (code != 0)
     return code;
+  auto bytes = [](const weft_message &message, uint64_t block) {
+    return block < message.count ? message.blocks[block].bytes : 0;
+  };
   for (size_t j = 0; j < shared.ranks.size(); ++j) {
-    const weft_block &block = shared.sends[j][group.me];
-    if (block.bytes != staging[j].bytes)
-      return fail(status,
-                  Status::internal(
-                      "rank " + std::to_string(shared.ranks[j]) + " gives " +
-                      std::to_string(block.bytes) + " bytes where rank " +
-                      std::to_string(shared.ranks[group.me]) + " expects " +
-                      std::to_string(staging[j].bytes)));
-    received[j] = block.data;
+    const weft_message &given = shared.sends[j][group.me];
+    uint64_t blocks = std::max(given.count, staging[j].count);
+    for (uint64_t b = 0; b < blocks; ++b)
+      if (bytes(given, b) != bytes(staging[j], b))
+        return fail(status,
+                    Status::internal(
+                        "rank " + std::to_string(shared.ranks[j]) + " gives " +
+                        std::to_string(bytes(given, b)) + " bytes where rank " +
+                        std::to_string(shared.ranks[group.me]) + " expects " +
+                        std::to_string(bytes(staging[j], b))));
+    for (uint64_t b = 0; b < staging[j].count; ++b)
+      *received++ = b < given.count ? given.blocks[b].data : nullptr;
   }
   return 0;
 }

@@ -159,27 +159,30 @@ int32_t post(Group &group, bool sends, void *data, uint64_t bytes, int64_t peer,
   return 0;
 }
 
-int32_t exchangeBegin(void *opaque, const weft_block *sends,
-                      const weft_block *staging, const void **received,
+int32_t exchangeBegin(void *opaque, const weft_message *sends,
+                      const weft_message *staging, const void **received,
                       weft_status *status) {
   auto &group = *static_cast<Group *>(opaque);
   int64_t members = int64_t(group.ranks.size());
   group.requests.clear();
   group.peers.clear();
+  auto postAll = [&](bool areSends, int64_t j, const weft_message &message) {
+    int32_t code = 0;
+    for (uint64_t b = 0; b < message.count && code == 0; ++b)
+      code = post(group, areSends, const_cast<void *>(message.blocks[b].data),
+                  message.blocks[b].bytes, j, status);
+    return code;
+  };
   for (int64_t j = 0; j < members; ++j) {
-    received[j] = j == group.me ? sends[j].data : staging[j].data;
-    if (j == group.me)
-      continue;
-    int32_t code = post(group, false, const_cast<void *>(staging[j].data),
-                        staging[j].bytes, j, status);
+    const weft_message &from = j == group.me ? sends[j] : staging[j];
+    for (uint64_t b = 0; b < from.count; ++b)
+      *received++ = from.blocks[b].data;
+    int32_t code = j == group.me ? 0 : postAll(false, j, staging[j]);
     if (code != 0)
       return code;
   }
   for (int64_t j = 0; j < members; ++j) {
-    if (j == group.me)
-      continue;
-    int32_t code = post(group, true, const_cast<void *>(sends[j].data),
-                        sends[j].bytes, j, status);
+    int32_t code = j == group.me ? 0 : postAll(true, j, sends[j]);
     if (code != 0)
       return code;
   }

@@ -16,12 +16,43 @@ using namespace weft::runtime;
 
 namespace {
 
-/// One direction between two members: the number of bytes, then the bytes.
+/// One direction between two members: the number of bytes, then the blocks.
 struct Flow {
   uint64_t header = 0; // sent, or received
-  char *data = nullptr;
+  const weft_block *blocks = nullptr;
+  uint64_t count = 0;
   uint64_t bytes = 0, done = 0; // done counts the header's bytes too
+  uint64_t block = 0, at = 0;   // what comes next: a byte of a block
   bool finished() const { return done == sizeof header + bytes; }
+
+  /// What comes next, at most `most` parts.
+  size_t next(iovec *parts, size_t most) {
+    size_t used = 0;
+    if (done < sizeof header)
+      parts[used++] = {reinterpret_cast<char *>(&header) + done,
+                       sizeof header - done};
+    uint64_t from = at;
+    for (uint64_t b = block; b < count && used < most; ++b, from = 0)
+      if (blocks[b].bytes > from)
+        parts[used++] = {
+            static_cast<char *>(const_cast<void *>(blocks[b].data)) + from,
+            blocks[b].bytes - from};
+    return used;
+  }
+  void advance(uint64_t moved) {
+    uint64_t ofHeader =
+        std::min(moved, done < sizeof header ? sizeof header - done : 0);
+    done += moved;
+    for (moved -= ofHeader; block < count;) {
+      uint64_t step = std::min(moved, blocks[block].bytes - at);
+      moved -= step;
+      at += step;
+      if (at < blocks[block].bytes)
+        return;
+      ++block;
+      at = 0;
+    }
+  }
 };
 
 struct Member {
@@ -57,17 +88,12 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
   Member &member = group.members[m];
   Flow &flow = sends ? member.out : member.in;
   constexpr uint64_t kHeader = sizeof flow.header;
+  constexpr size_t kParts = 32; // a system call
   while (!flow.finished()) {
-    iovec parts[2];
+    iovec parts[kParts];
     msghdr message{};
     message.msg_iov = parts;
-    if (flow.done < kHeader)
-      parts[message.msg_iovlen++] = {reinterpret_cast<char *>(&flow.header) +
-                                         flow.done,
-                                     kHeader - flow.done};
-    uint64_t at = flow.done < kHeader ? 0 : flow.done - kHeader;
-    if (at < flow.bytes)
-      parts[message.msg_iovlen++] = {flow.data + at, flow.bytes - at};
+    message.msg_iovlen = flow.next(parts, kParts);
     ssize_t count =
         sends ? sendmsg(member.link, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
               : recvmsg(member.link, &message, MSG_DONTWAIT);
@@ -79,7 +105,7 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
       return {StatusCode::RankFailed,
               "rank " + std::to_string(group.ranks[m]) + " is lost" +
                   (count < 0 ? std::string(": ") + std::strerror(errno) : "")};
-    flow.done += uint64_t(count);
+    flow.advance(uint64_t(count));
     moved = true;
     if (!sends && flow.done >= kHeader && flow.header != flow.bytes)
       return Status::internal("rank " + std::to_string(group.ranks[m]) +
@@ -90,12 +116,20 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
   return {};
 }
 
-void start(Flow &flow, const void *data, uint64_t bytes) {
-  flow = {bytes, static_cast<char *>(const_cast<void *>(data)), bytes, 0};
+void start(Flow &flow, const weft_message &message) {
+  flow = {};
+  flow.blocks = message.blocks;
+  flow.count = message.count;
+  for (uint64_t b = 0; b < message.count; ++b)
+    flow.bytes += message.blocks[b].bytes;
+  flow.header = flow.bytes;
 }
 
 /// Leaves a direction out of the next wait.
-void skip(Flow &flow) { flow = {0, nullptr, 0, sizeof flow.header}; }
+void skip(Flow &flow) {
+  flow = {};
+  flow.done = sizeof flow.header;
+}
 
 Status waitAll(Group &group) {
   // Most waits are over within a few system calls.
@@ -151,17 +185,19 @@ int32_t createGroup(void *backend, uint32_t id, const int64_t *ranks,
 
 void destroyGroup(void *group) { delete static_cast<Group *>(group); }
 
-int32_t exchangeBegin(void *opaque, const weft_block *sends,
-                      const weft_block *staging, const void **received,
+int32_t exchangeBegin(void *opaque, const weft_message *sends,
+                      const weft_message *staging, const void **received,
                       weft_status *status) {
   auto &group = *static_cast<Group *>(opaque);
   for (size_t m = 0; m < group.members.size(); ++m) {
     bool own = int64_t(m) == group.me;
-    received[m] = own ? sends[m].data : staging[m].data;
+    const weft_message &from = own ? sends[m] : staging[m];
+    for (uint64_t b = 0; b < from.count; ++b)
+      *received++ = from.blocks[b].data;
     if (own)
       continue;
-    start(group.members[m].out, sends[m].data, sends[m].bytes);
-    start(group.members[m].in, staging[m].data, staging[m].bytes);
+    start(group.members[m].out, sends[m]);
+    start(group.members[m].in, staging[m]);
   }
   return tell(waitAll(group), status);
 }
@@ -177,7 +213,8 @@ int32_t transfer(Group &group, int64_t peer, bool sends, const void *data,
     skip(member.out);
   }
   Member &member = group.members[size_t(peer)];
-  start(sends ? member.out : member.in, data, bytes);
+  weft_block block{data, bytes};
+  start(sends ? member.out : member.in, {&block, 1});
   return tell(waitAll(group), status);
 }
 

@@ -166,9 +166,7 @@ private:
     case Opcode::Slice:
       return params < p.Slices().size() ? slice(p.Slices()[params]) : missing;
     case Opcode::Collective:
-      return params < p.Collectives().size()
-                 ? collective(p.Collectives()[params])
-                 : missing;
+      return params < p.Collectives().size() ? bucket(params) : missing;
     case Opcode::EventRecord:
     case Opcode::EventWait:
       return params < body.events ? "" : "names an event that does not exist";
@@ -364,7 +362,34 @@ private:
     return "";
   }
 
-  std::string collective(const Collective &c) const {
+  /// The tensors that one command moves.
+  std::string bucket(uint32_t params) const {
+    uint32_t count = std::max(1u, command->views.count / 2);
+    const Collective &first = p.Collectives()[params];
+    if (count > p.Collectives().size() - params)
+      return "has parameters that do not exist";
+    if (count > 1 && first.kind != CollectiveKind::AllGather &&
+        first.kind != CollectiveKind::AllReduce &&
+        first.kind != CollectiveKind::ReduceScatter)
+      return "moves several tensors, which its kind does not";
+    if (!hasViews(count > 1 ? 2 * count : 1, count > 1 ? 2 * count : 2))
+      return "has the wrong number of views";
+    for (uint32_t i = 0; i < count; ++i) {
+      const Collective &c = p.Collectives()[params + i];
+      if (c.kind != first.kind || c.communicator != first.communicator ||
+          c.dtype != first.dtype || c.reduction != first.reduction ||
+          c.accumulator != first.accumulator)
+        return "moves tensors that have not all one kind, group, dtype and "
+               "reduction";
+      std::string fault = collective(c, 2 * i);
+      if (!fault.empty())
+        return fault;
+    }
+    return "";
+  }
+
+  /// The views from `at` on are one collective's.
+  std::string collective(const Collective &c, uint32_t at) const {
     if (c.communicator >= p.Communicators().size() ||
         unsigned(c.kind) >= kNumCollectiveKinds ||
         unsigned(c.reduction) > unsigned(Reduction::Or) ||
@@ -374,9 +399,11 @@ private:
     Table<uint32_t> axes = p.axes(p.Communicators()[c.communicator].axes);
     bool single =
         c.kind == CollectiveKind::Send || c.kind == CollectiveKind::Recv;
-    if (!hasViews(single ? 1 : 2, single ? 1 : 2))
+    uint32_t count = single ? 1 : 2;
+    if (command->views.count < at + count ||
+        (single && command->views.count != 1))
       return "has the wrong number of views";
-    for (uint32_t i = 0; i < command->views.count; ++i)
+    for (uint32_t i = at; i < at + count; ++i)
       if (view(i).dtype != c.dtype)
         return "has views of another dtype than it moves";
     if (c.outer < 0 || c.extent < 0 || c.inner < 0 || c.middle < 0 ||
@@ -388,29 +415,30 @@ private:
     bool fits = false;
     switch (c.kind) {
     case CollectiveKind::AllGather:
-      fits = holds(0, part) && holds(1, whole);
+      fits = holds(at, part) && holds(at + 1, whole);
       break;
     case CollectiveKind::ReduceScatter:
-      fits = holds(0, whole) && holds(1, part);
+      fits = holds(at, whole) && holds(at + 1, part);
       break;
     case CollectiveKind::AllReduce:
     case CollectiveKind::Shift:
-      fits = holds(0, whole) && holds(1, whole);
+      fits = holds(at, whole) && holds(at + 1, whole);
       break;
     case CollectiveKind::Send:
     case CollectiveKind::Recv: {
       int64_t members = 1;
       for (uint32_t axis : axes)
         members *= p.MeshAxes()[axis].size;
-      fits = holds(0, whole) &&
+      fits = holds(at, whole) &&
              (c.peerRelative || (c.peer >= 0 && c.peer < members));
       break;
     }
     case CollectiveKind::AllToAll: {
       int64_t other = shard(axes, c.otherExtent);
       fits =
-          holds(0, product({c.outer, c.extent, c.middle, other, c.inner})) &&
-          holds(1, product({c.outer, local, c.middle, c.otherExtent, c.inner}));
+          holds(at, product({c.outer, c.extent, c.middle, other, c.inner})) &&
+          holds(at + 1,
+                product({c.outer, local, c.middle, c.otherExtent, c.inner}));
       break;
     }
     }

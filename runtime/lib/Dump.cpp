@@ -259,7 +259,7 @@ private:
              "," + num(s.inner) + "]";
     }
     case Opcode::Collective:
-      return collective(p.Collectives()[c.params]);
+      return bucket(c);
     case Opcode::EventRecord:
     case Opcode::EventWait:
       return " " + num(c.params);
@@ -286,6 +286,21 @@ private:
     return "";
   }
 
+  std::string bucket(const Command &c) const {
+    std::string result = collective(p.Collectives()[c.params]);
+    for (uint32_t i = 1; i < c.views.count / 2; ++i)
+      result += " and " + box(p.Collectives()[c.params + i]);
+    return result;
+  }
+
+  /// What is moved.
+  std::string box(const Collective &c) const {
+    std::string result = "[" + num(c.outer) + "," + num(c.extent) + ",";
+    if (c.kind == CollectiveKind::AllToAll)
+      result += num(c.middle) + "," + num(c.otherExtent) + ",";
+    return result + num(c.inner) + "]";
+  }
+
   std::string collective(const Collective &c) const {
     static constexpr const char *reductions[] = {"sum", "product", "max",
                                                  "min", "and",     "or"};
@@ -294,11 +309,8 @@ private:
         c.kind == CollectiveKind::ReduceScatter)
       result += std::string(" ") + reductions[unsigned(c.reduction)] + " in " +
                 dtypeName(c.accumulator);
-    result += " over " + axes(p.Communicators()[c.communicator].axes) +
-              " of [" + num(c.outer) + "," + num(c.extent) + ",";
-    if (c.kind == CollectiveKind::AllToAll)
-      result += num(c.middle) + "," + num(c.otherExtent) + ",";
-    result += num(c.inner) + "] " + dtypeName(c.dtype);
+    result += " over " + axes(p.Communicators()[c.communicator].axes) + " of " +
+              box(c) + " " + dtypeName(c.dtype);
     if (c.kind == CollectiveKind::AllToAll && c.gatherFirst)
       result += " gather first";
     if (c.kind == CollectiveKind::Send || c.kind == CollectiveKind::Recv ||

@@ -46,6 +46,15 @@ template <typename Call> Status commCall(Call call) {
   return {StatusCode(code), status.text};
 }
 
+/// Messages of one block each.
+inline std::vector<weft_message>
+messagesOf(const std::vector<weft_block> &blocks) {
+  std::vector<weft_message> messages;
+  for (const weft_block &block : blocks)
+    messages.push_back({&block, 1});
+  return messages;
+}
+
 /// One end of a group.
 struct Group {
   const weft_comm_vtable *vtable = nullptr;

@@ -30,6 +30,8 @@ Status Processes::open(weft_session &session, size_t capacity) {
   sends.resize(size_t(number));
   staging.resize(size_t(number));
   received.resize(size_t(number));
+  sendMessages = messagesOf(sends);
+  stagingMessages = messagesOf(staging);
   return {};
 }
 
@@ -42,8 +44,9 @@ Status Processes::exchange(const double *values, size_t size) {
     staging[i] = {storage.data() + i * stride, size * sizeof(double)};
   }
   WEFT_TRY(commCall([&](weft_status *status) {
-    return vtable->exchange_begin(group, sends.data(), staging.data(),
-                                  received.data(), status);
+    return vtable->exchange_begin(group, sendMessages.data(),
+                                  stagingMessages.data(), received.data(),
+                                  status);
   }));
   for (size_t i = 0; i < size_t(number); ++i)
     if (received[i] != staging[i].data && int64_t(i) != self)

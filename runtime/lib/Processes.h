@@ -35,6 +35,7 @@ private:
   size_t stride = 0;
   std::vector<double> storage; // by process
   std::vector<weft_block> sends, staging;
+  std::vector<weft_message> sendMessages, stagingMessages; // of these
   std::vector<const void *> received;
 };
 

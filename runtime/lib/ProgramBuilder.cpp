@@ -332,7 +332,18 @@ void ProgramBuilder::slice(const On &on, const Slice &params,
 
 void ProgramBuilder::collective(const On &on, const Collective &params,
                                 const std::vector<View> &views) {
-  append(on, Opcode::Collective, appendTo(tables.Collectives, params), views);
+  collective(on, std::vector<Collective>{params}, views);
+}
+
+void ProgramBuilder::collective(const On &on,
+                                const std::vector<Collective> &bucket,
+                                const std::vector<View> &views) {
+  uint32_t first = kNone;
+  for (const Collective &params : bucket) {
+    uint32_t id = appendTo(tables.Collectives, params);
+    first = std::min(first, id);
+  }
+  append(on, Opcode::Collective, first, views);
 }
 
 void ProgramBuilder::eventRecord(const On &on, uint32_t event) {

@@ -77,7 +77,8 @@ Status gatherFromProcesses(weft_session &session, const T &local,
     staging.push_back({&value, sizeof value});
   std::vector<const void *> received(processes);
   Status status = commCall([&](weft_status *s) {
-    return comm.vtable->exchange_begin(group, sends.data(), staging.data(),
+    return comm.vtable->exchange_begin(group, messagesOf(sends).data(),
+                                       messagesOf(staging).data(),
                                        received.data(), s);
   });
   if (status.ok()) {

@@ -11,12 +11,18 @@
 
 extern "C" {
 
-constexpr uint32_t kWeftCommunicatorVersion = 1;
+constexpr uint32_t kWeftCommunicatorVersion = 2;
 
-/// A run of bytes that one member gives to another.
+/// A run of bytes.
 struct weft_block {
   const void *data;
   uint64_t bytes;
+};
+/// What one member gives to another: blocks that travel together, so that many
+/// small tensors cost one exchange and need not be copied next to each other.
+struct weft_message {
+  const weft_block *blocks;
+  uint64_t count;
 };
 
 /// What the runtime offers to a backend.
@@ -41,12 +47,13 @@ struct weft_comm_vtable {
                           weft_status *status);
   void (*destroy_group)(void *group);
 
-  /// Gives sends[j] to member j and makes received[j] point to what member j
-  /// gave: into `staging[j]`, or right at the giver's memory. The pointers
-  /// hold, and nothing in `sends` may change, until exchange_end. Member `me`
-  /// included.
-  int32_t (*exchange_begin)(void *group, const weft_block *sends,
-                            const weft_block *staging, const void **received,
+  /// Gives sends[j] to member j and makes `received`, one pointer a block of
+  /// staging[0], staging[1], ..., point to what member j gave: into
+  /// `staging[j]`, or right at the giver's memory. Blocks are of the same sizes
+  /// on both sides. The pointers hold, and nothing in `sends` may change, until
+  /// exchange_end. Member `me` included; its staging has no memory.
+  int32_t (*exchange_begin)(void *group, const weft_message *sends,
+                            const weft_message *staging, const void **received,
                             weft_status *status);
   int32_t (*exchange_end)(void *group, weft_status *status);
 

@@ -26,7 +26,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 2;
+constexpr uint32_t kProgramVersion = 3;
 constexpr uint32_t kNone = 0xffffffffu;
 constexpr unsigned kMaxTensorRank = 12;
 constexpr uint64_t kSectionAlignment = 64;
@@ -230,7 +230,10 @@ enum class Opcode : uint8_t {
   Copy,        // params: kNone; views: source destination, same sizes and dtype
   Fill,        // params: Fills; views: destination
   Slice,       // params: Slices; views: source destination
-  Collective,  // params: Collectives; views: source destination (see there)
+  /// params: Collectives; views: source destination (see there). A bucket moves
+  /// several tensors: source destination source destination ..., the first
+  /// one's Collective at params, the others' behind it.
+  Collective,
   EventRecord, // params: event number
   EventWait,   // params: event number
   RepeatBegin, // params: Repeats
@@ -360,6 +363,8 @@ enum class Reduction : uint8_t { Sum, Product, Max, Min, And, Or };
 /// [outer, otherExtent, middle, shard, inner].
 /// Reductions go over members in order 0, 1, ... in `accumulator`.
 /// And, Or: logical on Bool, bitwise on integers.
+/// Those of a bucket (AllGather, AllReduce or ReduceScatter) have one kind,
+/// communicator, dtype, reduction and accumulator; they go in the same messages.
 struct Collective {
   CollectiveKind kind;
   Reduction reduction;

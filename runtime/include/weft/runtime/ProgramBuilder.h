@@ -130,6 +130,9 @@ public:
              const View &destination);
   void collective(const On &on, const Collective &params,
                   const std::vector<View> &views);
+  /// Several tensors at once: views are source, destination, source, ...
+  void collective(const On &on, const std::vector<Collective> &bucket,
+                  const std::vector<View> &views);
   void eventRecord(const On &on, uint32_t event);
   void eventWait(const On &on, uint32_t event);
   void repeatBegin(const ScalarValue &count, Id counter = kNone);
