@@ -256,6 +256,12 @@ static unsigned timeOf(Operation *op) {
 
 static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
 
+/// Microbatches come one after the other: a kernel for two of them would make
+/// the activations of both live at once.
+static bool areOfOneTime(Operation *a, Operation *b) {
+  return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr);
+}
+
 /// One number that several larger kernels read, such as the learning rate: to
 /// take it in would tie them all together.
 bool Clustering::isSharedNumber(Operation *producer, Operation *consumer) const {
@@ -301,7 +307,7 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
     clusters[into].cuts = intersect(clusters[into].cuts, edge);
     return;
   }
-  if (timeOf(producer) != timeOf(consumer) || isSharedNumber(producer, consumer) || joinsGradients(producer, consumer))
+  if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) || joinsGradients(producer, consumer))
     return;
   Cluster &a = clusters[from], &b = clusters[into];
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);

@@ -12,6 +12,10 @@
 
 namespace weft::rt {
 
+/// On ops of a loop over microbatches that was written out: the number of
+/// theirs (I64). Ops of different microbatches share no kernel.
+inline constexpr llvm::StringLiteral kMicrobatchAttr = "rt.microbatch";
+
 /// What becomes of an op of the rung `local`.
 enum class Role {
   Opaque,   // not ours to fuse: a collective, the return, anything unknown

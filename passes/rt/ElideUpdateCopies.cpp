@@ -87,11 +87,7 @@ private:
 struct ElideUpdateCopies : weft::rt::impl::RtElideUpdateCopiesBase<ElideUpdateCopies> {
   void runOnOperation() override {
     KernelVariants variants(getOperation());
-    SmallVector<func::FuncOp> programs;
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.isPublic() && !function.isExternal())
-        programs.push_back(function);
-    for (func::FuncOp function : programs)
+    for (func::FuncOp function : programsOf(getOperation()))
       Elision(function, variants).run();
     variants.finish(getOperation());
   }

@@ -94,13 +94,15 @@ private:
       result.setType(plainType(result.getType()));
   }
 
-  /// Types in a body have no placement, and a constant's attribute neither.
+  /// Types in a body have no placement, and a constant's attribute neither; nor
+  /// does a kernel know its microbatch, so that all of them share its code.
   Operation *cloneInto(Block &body, Operation *op, IRMapping &map) {
     OpBuilder inner(op->getContext());
     inner.setInsertionPointToEnd(&body);
     DenseElementsAttr value;
     Operation *copy = inner.clone(*op, map);
     stripTypes(copy);
+    copy->removeAttr(kMicrobatchAttr);
     if (op->hasTrait<OpTrait::ConstantLike>() && matchPattern(op, m_Constant(&value))) {
       auto type = plainType(value.getType());
       for (NamedAttribute attr : op->getAttrs())
@@ -275,9 +277,7 @@ private:
 
 struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (function.isExternal() || !function.isPublic())
-        continue;
+    for (func::FuncOp function : programsOf(getOperation())) {
       Block &body = function.getBody().front();
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
         if (isOpTriviallyDead(&op))

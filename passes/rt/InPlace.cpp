@@ -11,6 +11,11 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
+SmallVector<func::FuncOp> weft::rt::programsOf(ModuleOp module) {
+  return llvm::filter_to_vector(module.getOps<func::FuncOp>(),
+                                [](func::FuncOp function) { return function.isPublic() && !function.isExternal(); });
+}
+
 bool weft::rt::isState(func::FuncOp function, unsigned argument) {
   return function.getArgAttr(argument, nn::kSourceAttr) || function.getArgAttr(argument, nn::kInitialAttr);
 }

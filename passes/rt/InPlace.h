@@ -10,6 +10,9 @@
 
 namespace weft::rt {
 
+/// The named programs: the public functions with a body.
+llvm::SmallVector<mlir::func::FuncOp> programsOf(mlir::ModuleOp module);
+
 /// True if the argument is state: it has bytes in the model or a number that
 /// all elements start at.
 bool isState(mlir::func::FuncOp function, unsigned argument);

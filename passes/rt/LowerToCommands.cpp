@@ -325,11 +325,7 @@ struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> 
     if (dist::MeshAttr mesh = dist::getMesh(getOperation()))
       createMesh(mesh.getValue());
     Lowering lowering(getOperation());
-    SmallVector<func::FuncOp> programs;
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.isPublic() && !function.isExternal())
-        programs.push_back(function);
-    for (func::FuncOp function : programs)
+    for (func::FuncOp function : programsOf(getOperation()))
       if (failed(lowering.lower(function)))
         return signalPassFailure();
   }

@@ -63,8 +63,8 @@ LogicalResult materialize(func::FuncOp function) {
 
 struct MaterializeUpdates : weft::rt::impl::RtMaterializeUpdatesBase<MaterializeUpdates> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.isPublic() && !function.isExternal() && failed(materialize(function)))
+    for (func::FuncOp function : programsOf(getOperation()))
+      if (failed(materialize(function)))
         return signalPassFailure();
   }
 };

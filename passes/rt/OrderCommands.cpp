@@ -270,9 +270,8 @@ private:
 
 struct OrderCommands : weft::rt::impl::RtOrderCommandsBase<OrderCommands> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.isPublic() && !function.isExternal())
-        Order(function).run();
+    for (func::FuncOp function : programsOf(getOperation()))
+      Order(function).run();
   }
 };
 

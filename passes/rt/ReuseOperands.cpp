@@ -85,11 +85,7 @@ private:
 struct ReuseOperands : weft::rt::impl::RtReuseOperandsBase<ReuseOperands> {
   void runOnOperation() override {
     KernelVariants variants(getOperation());
-    SmallVector<func::FuncOp> programs;
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.isPublic() && !function.isExternal())
-        programs.push_back(function);
-    for (func::FuncOp function : programs)
+    for (func::FuncOp function : programsOf(getOperation()))
       Reuse(function, variants).run();
     variants.finish(getOperation());
   }

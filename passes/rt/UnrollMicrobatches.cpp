@@ -3,6 +3,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
+#include "passes/rt/Clustering.h"
 #include "passes/rt/Passes.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
@@ -44,11 +45,15 @@ public:
     SmallVector<Value> sums(end.getInputs().size());
     for (int64_t i = 0; i < count; ++i) {
       IRMapping map;
+      Operation *before = loop->getPrevNode();
       for (Operation &op : loop.getBody().front().without_terminator())
         if (failed(copy(op, i, map)))
           return failure();
       for (auto [j, input] : llvm::enumerate(end.getInputs()))
         sums[j] = add(sums[j], map.lookupOrDefault(input), j, input);
+      Block::iterator first = before ? std::next(before->getIterator()) : loop->getBlock()->begin();
+      for (Operation &op : llvm::make_range(first, loop->getIterator()))
+        op.setAttr(kMicrobatchAttr, builder.getI64IntegerAttr(i));
     }
     for (auto [sum, result] : llvm::zip(sums, loop.getResults()))
       result.replaceAllUsesWith(sum);
@@ -57,8 +62,13 @@ public:
   }
 
 private:
+  /// What is added up serves what the addend serves, also if that came over the
+  /// network.
   static Value keepRole(Operation *op, Value from) {
-    if (Operation *def = from.getDefiningOp())
+    Operation *def = from.getDefiningOp();
+    while (isa_and_present<StepOpInterface>(def))
+      def = def->getOperand(0).getDefiningOp();
+    if (def)
       if (Attribute role = def->getAttr(nn::kRoleAttr))
         op->setAttr(nn::kRoleAttr, role);
     return op->getResult(0);

@@ -90,3 +90,16 @@ func.func @no_cycle(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x1
   %2 = nn.add %0, %1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   return %2 : tensor<16x16xf32>
 }
+
+// Microbatches share no kernel, so that they can run one after the other; nor
+// does a kernel's body tell which one it serves.
+// CHECK-LABEL: func.func @microbatches
+func.func @microbatches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  // CHECK-COUNT-2: rt.cluster kernel
+  // CHECK-NOT: rt.microbatch
+  // CHECK: return
+  %0 = nn.exp %x {rt.microbatch = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = nn.exp %y {rt.microbatch = 1 : i64} : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = nn.add %0, %1 {rt.microbatch = 1 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}

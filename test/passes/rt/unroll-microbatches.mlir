@@ -5,6 +5,8 @@
 !part = tensor<2x2xf32, #dist.local<#mesh, [10{"dp","mb"}, 2]>>
 !partial = tensor<2xbf16, #dist.local<#mesh, [2], partial = sum["dp","mb"]>>
 !sum = tensor<2xbf16, #dist.local<#mesh, [2], partial = sum["dp"]>>
+!scattered = tensor<1xbf16, #dist.local<#mesh, [2{"dp"}], partial = sum["mb"]>>
+!part_of_sum = tensor<1xbf16, #dist.local<#mesh, [2{"dp"}]>>
 module attributes {dist.mesh = #mesh} {
 
 // The body stands once a microbatch; the third reaches beyond the end,
@@ -13,12 +15,12 @@ module attributes {dist.mesh = #mesh} {
 // CHECK-LABEL: func.func @sums
 // CHECK-NOT: dist.repeat
 // CHECK: nn.slice {{.*}} starts = [0, 0, 0]
-// CHECK: %[[P0:.+]] = rt.call @sum
+// CHECK: %[[P0:.+]] = rt.call @sum{{.*}}rt.microbatch = 0
 // CHECK: nn.slice {{.*}} starts = [0, 2, 0]
 // CHECK: %[[P1:.+]] = rt.call @sum
-// CHECK: %[[S0:.+]] = nn.cast %[[P0]] {nn.role = "weight_gradient"} {{.*}} -> tensor<2xf32
+// CHECK: %[[S0:.+]] = nn.cast %[[P0]] {nn.role = "weight_gradient", rt.microbatch = 1 : i64} {{.*}} -> tensor<2xf32
 // CHECK: %[[W1:.+]] = nn.cast %[[P1]]
-// CHECK: %[[S1:.+]] = nn.add %[[S0]], %[[W1]] {nn.role = "weight_gradient"}
+// CHECK: %[[S1:.+]] = nn.add %[[S0]], %[[W1]] {nn.role = "weight_gradient", rt.microbatch = 1 : i64}
 // CHECK: nn.cast %[[S1]] {{.*}} -> tensor<2xbf16
 // CHECK: nn.pad
 // CHECK: %[[S2:.+]] = nn.add
@@ -31,6 +33,20 @@ func.func @sums(%x: !stored) -> !sum {
     dist.accumulate %2 in [f32] : !partial
   } : !sum
   return %0 : !sum
+}
+
+// What came over the network is still a gradient.
+// CHECK-LABEL: func.func @scattered
+// CHECK: nn.add {{.*}} {nn.role = "weight_gradient", rt.microbatch = 1 : i64}
+// CHECK: nn.add {{.*}} {nn.role = "weight_gradient", rt.microbatch = 2 : i64}
+func.func @scattered(%x: !stored) -> !part_of_sum {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !stored -> !part
+    %2 = rt.call @sum(%1) {nn.role = "weight_gradient"} : (!part) -> !partial
+    %3 = dist.reduce_scatter %2 ["dp"] dim 0 accumulate f32 : !partial -> !scattered
+    dist.accumulate %3 in [f32] : !scattered
+  } : !part_of_sum
+  return %0 : !part_of_sum
 }
 func.func private @sum(tensor<2x2xf32>) -> tensor<2xbf16>
 }
