@@ -57,11 +57,14 @@ public:
     WEFT_TRY(loadState());
     WEFT_TRY(trainSteps());
     WEFT_TRY(saveFailure);
-    if (evaluates && !evaluated) {
+    if (evaluates && !evaluated && !stopped) {
       StepRecord record;
       WEFT_TRY(evaluate(record));
-      log.note("eval_loss %.9g over %.0f elements", record.evaluationLoss,
-               record.evaluationElements);
+      if (record.evaluated)
+        log.note("eval_loss %.9g over %.0f elements", record.evaluationLoss,
+                 record.evaluationElements);
+      else
+        log.note("evaluation stopped");
     }
     if (writer)
       WEFT_TRY(writer->finish());
@@ -240,15 +243,14 @@ private:
       return {};
     }
     steps.start(info.samples);
-    bool stop = false;
-    while (info.step < options.steps && !stop) {
+    while (info.step < options.steps && !stopped) {
       StepRecord record;
-      WEFT_TRY(oneStep(record, stop));
-      bool last = stop || info.step == options.steps;
-      if (evaluates &&
+      WEFT_TRY(oneStep(record));
+      if (evaluates && !stopped &&
           (options.evalEvery > 0 ? info.step % options.evalEvery == 0
-                                 : last && !stop))
+                                 : info.step == options.steps))
         WEFT_TRY(evaluate(record));
+      bool last = stopped || info.step == options.steps;
       log.step(record);
       if (options.onStep)
         options.onStep(record.step);
@@ -258,14 +260,14 @@ private:
                               info.step % options.saveEvery == 0)))
         save(last);
     }
-    if (stop && info.step < options.steps)
+    if (stopped && info.step < options.steps)
       log.note("stopped after %lld of %lld steps",
                static_cast<long long>(info.step),
                static_cast<long long>(options.steps));
     return {};
   }
 
-  Status oneStep(StepRecord &record, bool &stop) {
+  Status oneStep(StepRecord &record) {
     Clock::time_point start = Clock::now();
     WEFT_TRY(steps.take());
     int64_t next = info.samples + steps.batch();
@@ -278,7 +280,7 @@ private:
     Report mine{};
     for (size_t i = 0; i < Report::kValues; ++i)
       mine.has[i] = outputs[i].read(session, mine.value[i]);
-    mine.stop = options.interrupt && options.interrupt->requested();
+    mine.stop = interrupted();
     mine.seconds = secondsSince(start);
     mine.communication =
         (after.communication_seconds - before.communication_seconds) /
@@ -290,7 +292,7 @@ private:
             : 0;
     Report all{};
     WEFT_TRY(agree(mine, all));
-    stop = all.stop != 0;
+    stopped = all.stop != 0;
     record.step = info.step;
     record.steps = options.steps;
     record.loss = all.value[0];
@@ -305,6 +307,10 @@ private:
     info.step += 1;
     info.samples = next;
     return {};
+  }
+
+  bool interrupted() const {
+    return options.interrupt && options.interrupt->requested();
   }
 
   Status runProgram(const char *name) {
@@ -335,9 +341,13 @@ private:
     return {};
   }
 
-  /// The mean over all elements that count, whatever the batches.
+  /// The mean over all elements that count, whatever the batches. Nothing is
+  /// recorded if the run is stopped meanwhile.
   Status evaluate(StepRecord &record) {
+    Clock::time_point since = Clock::now();
     int64_t batch = evaluation.batch(), samples = evaluation.samples();
+    if (options.evalBatches > 0)
+      samples = std::min(samples, options.evalBatches * batch);
     int64_t end = evaluation.canFillUp() ? samples : samples / batch * batch;
     double total = 0, elements = 0;
     evaluation.start(0, end);
@@ -349,7 +359,12 @@ private:
         evaluation.start(at + batch, end);
       WEFT_TRY(runProgram("eval"));
       mine.has[0] = evalLoss.read(session, mine.value[0]);
+      mine.stop = interrupted();
       WEFT_TRY(agree(mine, all));
+      stopped = all.stop != 0;
+      if (stopped)
+        return {};
+      log.evaluating(at / batch + 1, (end + batch - 1) / batch, since);
       double counted = evaluation.countsLabels() ? all.counted : double(batch);
       if (counted == 0)
         continue;
@@ -431,7 +446,7 @@ private:
   std::unique_ptr<CheckpointWriter> writer;
   CheckpointInfo info;
   ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
-  bool trains = false, evaluates = false, evaluated = false;
+  bool trains = false, evaluates = false, evaluated = false, stopped = false;
   double peakBytes = 0;
   int64_t savedStep = -1;
   Status saveFailure;

@@ -63,26 +63,28 @@ void TrainingLog::hideBar() {
   barShown = false;
 }
 
-void TrainingLog::drawBar(const StepRecord &r) {
-  if (!terminal)
-    return;
-  if (secondsSince(drawn) < kSecondsPerDrawing)
+void TrainingLog::drawBar(const char *what, int64_t done, int64_t all,
+                          double left) {
+  if (!terminal || secondsSince(drawn) < kSecondsPerDrawing)
     return;
   drawn = Clock::now();
-  int64_t done = r.step + 1 - firstStep, left = r.steps - r.step - 1;
-  double seconds = secondsSince(started) / double(done) * double(left);
   char bar[kBarWidth + 1];
-  int filled = int(double(r.step + 1) / double(r.steps) * kBarWidth);
+  int filled = int(double(done) / double(all) * kBarWidth);
   for (int i = 0; i < kBarWidth; ++i)
     bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
   bar[kBarWidth] = 0;
-  std::fprintf(stderr, "\r\x1b[K[%s] %lld/%lld, %lld:%02lld left", bar,
-               static_cast<long long>(r.step + 1),
-               static_cast<long long>(r.steps),
-               static_cast<long long>(seconds) / 60,
-               static_cast<long long>(seconds) % 60);
+  std::fprintf(
+      stderr, "\r\x1b[K%s[%s] %lld/%lld, %lld:%02lld left", what, bar,
+      static_cast<long long>(done), static_cast<long long>(all),
+      static_cast<long long>(left) / 60, static_cast<long long>(left) % 60);
   std::fflush(stderr);
   barShown = true;
+}
+
+void TrainingLog::evaluating(int64_t done, int64_t batches,
+                             Clock::time_point since) {
+  drawBar("evaluating ", done, batches,
+          secondsSince(since) / double(done) * double(batches - done));
 }
 
 void TrainingLog::step(const StepRecord &r) {
@@ -104,7 +106,9 @@ void TrainingLog::step(const StepRecord &r) {
     std::printf("  eval_loss %.6g", r.evaluationLoss);
   std::printf("\n");
   std::fflush(stdout);
-  drawBar(r);
+  drawBar("", r.step + 1, r.steps,
+          secondsSince(started) / double(r.step + 1 - firstStep) *
+              double(r.steps - r.step - 1));
   if (!file)
     return;
   std::fprintf(file, "{\"step\":%lld,", static_cast<long long>(r.step));

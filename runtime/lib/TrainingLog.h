@@ -34,6 +34,8 @@ public:
   /// JSON lines to `path`; `append`: behind those of an earlier run.
   Status openFile(const std::string &path, bool append);
   void step(const StepRecord &record);
+  /// How far an evaluation is, which began at `since`; shown on terminals.
+  void evaluating(int64_t done, int64_t batches, Clock::time_point since);
   /// A remark, on stderr.
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
   /// Text that is the result, on stdout.
@@ -42,7 +44,8 @@ public:
 
 private:
   void hideBar();
-  void drawBar(const StepRecord &record);
+  /// `left`: seconds that the rest takes.
+  void drawBar(const char *what, int64_t done, int64_t all, double left);
 
   bool speaks, terminal;
   const char *unit; // what is counted per second

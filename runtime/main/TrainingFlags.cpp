@@ -36,7 +36,7 @@ Status parseSeed(const std::string &flag, const std::string &text,
 bool weft::runtime::isTrainingFlag(const std::string &flag) {
   for (const char *known :
        {"--data", "--data-tokens", "--shuffle", "--steps", "--log",
-        "--eval-every", "--eval-data", "--eval-data-tokens", "--save",
+        "--eval-every", "--eval-batches", "--eval-data", "--eval-data-tokens", "--save",
         "--every", "--resume", "--generate", "--tokens", "--top-k",
         "--temperature", "--seed"})
     if (flag == known)
@@ -83,11 +83,12 @@ Status weft::runtime::parseTrainingFlag(const std::string &flag,
                    value + "'");
     return {};
   }
-  int64_t *count = flag == "--steps"        ? &options.steps
-                   : flag == "--eval-every" ? &options.evalEvery
-                   : flag == "--every"      ? &options.saveEvery
-                   : flag == "--tokens"     ? &generation.tokens
-                                            : &generation.topK;
+  int64_t *count = flag == "--steps"          ? &options.steps
+                   : flag == "--eval-every"   ? &options.evalEvery
+                   : flag == "--eval-batches" ? &options.evalBatches
+                   : flag == "--every"        ? &options.saveEvery
+                   : flag == "--tokens"       ? &generation.tokens
+                                              : &generation.topK;
   return parseCount(flag, value, flag == "--steps" ? 0 : 1, *count);
 }
 
@@ -106,8 +107,10 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
   if (training.steps == 0 && !evaluation && !training.generation.wanted)
     return usage("there is nothing to do; add --steps N, --eval-data "
                  "NAME=FILE.npy or --generate PROMPT");
-  if (training.evalEvery > 0 && !evaluation)
-    return usage("--eval-every wants --eval-data NAME=FILE.npy or "
+  if ((training.evalEvery > 0 || training.evalBatches > 0) && !evaluation)
+    return usage(std::string(training.evalEvery > 0 ? "--eval-every"
+                                                    : "--eval-batches") +
+                 " wants --eval-data NAME=FILE.npy or "
                  "--eval-data-tokens FILE");
   if (training.saveEvery > 0 && training.save.empty())
     return usage("--every wants --save DIR");
@@ -134,6 +137,7 @@ Training (executables of weft-compile --train):
   --eval-data NAME=FILE.npy, --eval-data-tokens FILE[:u16|u32|byte]
                         evaluate on these, at the end or every K steps:
   --eval-every K
+  --eval-batches N      on the first N batches of them (all)
   --save DIR            save a checkpoint at the end, and every K steps with
   --every K
   --resume DIR          go on from a checkpoint, of whatever layout

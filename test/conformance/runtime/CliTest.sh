@@ -3,24 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -u
 run=$1 out=$2 data=$3 mpi=$4
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0 checks=0
+# shellcheck source=test/conformance/runtime/expect.sh
+. "$(dirname "$0")/expect.sh"
 
-# expect CODE PATTERN COMMAND...: the exit code, and a line of stdout or stderr.
-expect() {
-  local code=$1 pattern=$2
-  shift 2
-  timeout 60 "$@" >"$work/log" 2>&1
-  local found=$?
-  checks=$((checks + 1))
-  if [ $found -ne "$code" ] || ! grep -qE -- "$pattern" "$work/log"; then
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n  exit code %s, expected %s and a line like: %s\n' \
-      "$*" $found "$code" "$pattern"
-    sed 's/^/  | /' "$work/log"
-  fi
-}
 model=(--model-dir "$data")
 x=(--input "x=$data/x.npy")
 
@@ -122,5 +107,4 @@ else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
-echo "$checks checks, $failures failed"
-[ $failures -eq 0 ] && [ $checks -ge 39 ]
+finish 39

@@ -37,6 +37,7 @@ struct TrainingOptions {
   uint64_t shuffleSeed = 0;
   std::string log;
   int64_t evalEvery = 0; // 0 = once, at the end
+  int64_t evalBatches = 0; // the first so many; 0 = all
   std::string save, resume;
   int64_t saveEvery = 0; // 0 = once, at the end
   GenerationOptions generation;
