@@ -4,6 +4,7 @@
 #include "passes/step/Passes.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace weft::step {
@@ -38,40 +39,37 @@ struct WideningPattern : OpRewritePattern<nn::CastOp> {
   virtual LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const = 0;
 };
 
-/// A number that was wide before it was rounded.
-struct OmitRounding : WideningPattern {
+/// Ops that may have a wide result of narrow operands, as products and casts
+/// may: their verifier tells.
+struct WidenResult : WideningPattern {
   using WideningPattern::WideningPattern;
   LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const override {
-    auto narrow = dyn_cast<nn::CastOp>(source);
-    if (!narrow || elementOf(narrow.getOperand()) != to)
-      return failure();
-    rewriter.replaceOp(cast, narrow.getOperand());
-    return success();
-  }
-};
-
-/// A product of small operands may have a wide result.
-struct WidenContract : WideningPattern {
-  using WideningPattern::WideningPattern;
-  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const override {
-    auto contract = dyn_cast<nn::ContractOp>(source);
-    if (!contract)
-      return failure();
-    rewriter.setInsertionPoint(contract);
-    Operation *wide = rewriter.clone(*contract);
+    Operation *wide = source->clone();
     wide->getResult(0).setType(cast.getType());
+    if (!isValid(wide)) {
+      wide->destroy();
+      return failure();
+    }
+    rewriter.setInsertionPoint(source);
+    rewriter.insert(wide);
     rewriter.replaceOp(cast, wide->getResult(0));
     return success();
   }
+
+private:
+  static bool isValid(Operation *op) {
+    ScopedDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
+    return succeeded(verify(op));
+  }
 };
 
-/// Any other op that is linear, as sums and moves of data are, on wide operands.
+/// Ops that are linear, as sums and moves of data are, on wide operands.
 struct WidenLinear : WideningPattern {
   using WideningPattern::WideningPattern;
   LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const override {
     auto shardable = dyn_cast<ShardableOpInterface>(source);
     Type from = elementOf(source->getResult(0));
-    if (!shardable || isa<nn::ContractOp, nn::CastOp>(source) || shardable.getPartialRules(ReduceKind::Sum).empty())
+    if (!shardable || shardable.getPartialRules(ReduceKind::Sum).empty())
       return failure();
     // A number among the attributes has the op's type, too.
     for (NamedAttribute attr : source->getAttrs())
@@ -95,7 +93,8 @@ struct WidenLinear : WideningPattern {
 struct WidenGradients : step::impl::StepWidenGradientsBase<WidenGradients> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<OmitRounding, WidenContract, WidenLinear>(&getContext());
+    patterns.add<WidenResult>(&getContext(), /*benefit=*/2);
+    patterns.add<WidenLinear>(&getContext());
     // Widening moves from casts up to products, a pattern at a time; sums over
     // many layers make a long way, more than the ten rounds of the default.
     GreedyRewriteConfig config;
