@@ -131,18 +131,6 @@ Gradients<double> plainLoops(const GradientCase &c, const Values<T> &x) {
   return sum;
 }
 
-/// max |y - e| / max |e|, as the project's numerics rules define an error.
-template <typename T>
-double errorOf(const std::vector<T> &found, const std::vector<double> &exact) {
-  double worst = 0, largest = 1e-30;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    double difference = std::fabs(double(found[i]) - exact[i]);
-    worst = difference > worst || difference != difference ? difference : worst;
-    largest = std::fmax(largest, std::fabs(exact[i]));
-  }
-  return worst / largest;
-}
-
 template <typename T>
 void testGradient(const GradientCase &c, DType dtype, double limit) {
   Values<T> values(c);

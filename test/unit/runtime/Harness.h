@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace weft::runtime {
@@ -127,6 +128,18 @@ private:
     weft_status status_ = (call);                                              \
     ASSERT_EQ(status_.code, 0) << status_.text;                                \
   } while (false)
+
+/// max |y - e| / max |e|, as the project's numerics rules define an error.
+template <typename T>
+double errorOf(const std::vector<T> &found, const std::vector<double> &exact) {
+  double worst = 0, largest = 1e-30;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    double difference = std::fabs(double(found[i]) - exact[i]);
+    worst = difference > worst || difference != difference ? difference : worst;
+    largest = std::fmax(largest, std::fabs(exact[i]));
+  }
+  return worst / largest;
+}
 
 template <typename T>
 std::vector<T> randomValues(size_t count, uint64_t seed, double scale = 1) {
