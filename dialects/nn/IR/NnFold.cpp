@@ -138,6 +138,31 @@ LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants,
   return success();
 }
 
+/// One number at every index gives one number at every index, however many
+/// there are.
+static DenseElementsAttr foldSplats(ElementwiseOpInterface op,
+                                    ArrayRef<Attribute> constants) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (isPlaced(type) || !type.hasStaticShape())
+    return {};
+  auto oneOf = [](RankedTensorType type) {
+    return RankedTensorType::get({}, type.getElementType());
+  };
+  SmallVector<Scalar> scalars;
+  for (Attribute constant : constants) {
+    auto value = dyn_cast_or_null<DenseElementsAttr>(constant);
+    if (!value || !value.isSplat() || value.getNumElements() == 0)
+      return {};
+    auto operandType = cast<RankedTensorType>(value.getType());
+    scalars.push_back(
+        toHostTensor(value.resizeSplat(oneOf(operandType))).at(0));
+  }
+  HostTensor result(oneOf(type));
+  result.set(0, op.evaluateScalar(scalars));
+  roundToOwnType(result);
+  return toElementsAttr(result).resizeSplat(type);
+}
+
 LogicalResult
 FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
                     SmallVectorImpl<OpFoldResult> &results) const {
@@ -145,6 +170,11 @@ FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
   // that is repeated takes more bytes than it and the op.
   if (operands.empty() || isa<BroadcastOp>(op))
     return failure();
+  if (auto elementwise = dyn_cast<ElementwiseOpInterface>(op))
+    if (DenseElementsAttr splat = foldSplats(elementwise, operands)) {
+      results.push_back(splat);
+      return success();
+    }
   SmallVector<Attribute> values;
   if (failed(foldByReference(op, operands, kFoldLimit, values)))
     return failure();

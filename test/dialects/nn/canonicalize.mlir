@@ -79,15 +79,19 @@ func.func @rounded() -> tensor<f32> {
 
 // A splat stays a splat however large it becomes; other large constants stay ops.
 // CHECK-LABEL: @sizes
-// CHECK: nn.constant dense<2.000000e+00> : tensor<1000x1000xf32>
+// CHECK-DAG: nn.constant dense<2.000000e+00> : tensor<1000x1000xf32>
+// CHECK-DAG: nn.constant dense<6> : tensor<1000x1000xi64>
 // CHECK: %[[ROW:.+]] = nn.iota
 // CHECK: nn.broadcast %[[ROW]]
-func.func @sizes() -> (tensor<1000x1000xf32>, tensor<1000x1000xf32>) {
+func.func @sizes() -> (tensor<1000x1000xf32>, tensor<1000x1000xi64>, tensor<1000x1000xf32>) {
   %0 = nn.constant dense<2.0> : tensor<f32> : tensor<f32>
   %1 = nn.broadcast %0 dims = [] : tensor<f32> -> tensor<1000x1000xf32>
   %2 = nn.iota : tensor<1000xf32>
   %3 = nn.broadcast %2 dims = [1] : tensor<1000xf32> -> tensor<1000x1000xf32>
-  return %1, %3 : tensor<1000x1000xf32>, tensor<1000x1000xf32>
+  %4 = nn.cast %1 : (tensor<1000x1000xf32>) -> tensor<1000x1000xi64>
+  %5 = nn.mul %4, %4 : (tensor<1000x1000xi64>, tensor<1000x1000xi64>) -> tensor<1000x1000xi64>
+  %6 = nn.add %5, %4 : (tensor<1000x1000xi64>, tensor<1000x1000xi64>) -> tensor<1000x1000xi64>
+  return %1, %6, %3 : tensor<1000x1000xf32>, tensor<1000x1000xi64>, tensor<1000x1000xf32>
 }
 
 // With an encoding the type of the middle value is part of the program.
