@@ -316,7 +316,11 @@ private:
     return success();
   }
 
+  /// Ops of the gradient and the optimizer have the names of nodes and weights, but
+  /// other shapes; where they are follows from those.
   LogicalResult placeOp(Operation *op) {
+    if (roleOf(op) != OpRole::Forward)
+      return success();
     Rule *rule = match(nodeName(op));
     if (!rule) {
       if (isNodeOutput(op))

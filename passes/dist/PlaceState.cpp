@@ -40,7 +40,6 @@ public:
     PropagationOptions options;
     options.include = [](Operation *op) { return roleOf(op) == OpRole::Optimizer; };
     options.stored = true;
-    options.skipConstants = true;
     propagatePlacements(function, mesh, options);
     if (splitGradients)
       markGradients();

@@ -112,11 +112,12 @@ private:
       tensors.push_back({value, &info.rule.operands[index], "operand " + std::to_string(index)});
     for (auto [index, value] : llvm::enumerate(info.op->getResults()))
       tensors.push_back({value, &info.rule.results[index], "result " + std::to_string(index)});
-    if (options.skipConstants)
-      llvm::erase_if(tensors, [](const Tensor &tensor) {
-        Operation *op = tensor.value.getDefiningOp();
-        return op && op->getNumOperands() == 0;
-      });
+    // Constants stand aside: values of one shape share them, and are made where
+    // they are read, so one reader's placement must not spread to the others.
+    llvm::erase_if(tensors, [](const Tensor &tensor) {
+      Operation *op = tensor.value.getDefiningOp();
+      return op && op->getNumOperands() == 0;
+    });
     // What a person gave comes first.
     SmallVector<Tensor> ordered;
     for (bool wanted : {true, false})

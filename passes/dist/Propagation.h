@@ -15,9 +15,6 @@ struct PropagationOptions {
   /// The ops through which placements spread. Absent: all. Values at the border
   /// are placed by the ops within.
   std::function<bool(mlir::Operation *)> include;
-  /// Whether constants stand aside: programs share them, and one reader's
-  /// placement must not spread to the others through them.
-  bool skipConstants = false;
   /// Whether arguments are seen as they are stored, not as they are used.
   bool stored = false;
 };

@@ -264,7 +264,8 @@ private:
       if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 || elements(op) == 1 ||
           !isPointwise(op))
         continue;
-      if (!op->hasOneUse()) {
+      // A square reads its operand twice: both are the same copy.
+      if (llvm::any_of(op->getUsers(), [&](Operation *user) { return user != reader; })) {
         OpBuilder builder(reader);
         op = builder.clone(*op);
         Value old = operand.get();

@@ -265,8 +265,9 @@ private:
     auto [known, isNew] = constants.try_emplace(value);
     if (isNew)
       known->second = unique("constant." + std::to_string(constants.size() - 1));
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    auto piece = PieceAttr::get(builder.getContext(), plainType(type), StringAttr(), 0, 0, value, DenseI64ArrayAttr());
+    // The same on all devices, whatever it is a shard of: others may share it.
+    RankedTensorType type = plainType(op->getResult(0).getType());
+    auto piece = PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0, value, DenseI64ArrayAttr());
     buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, builder.getArrayAttr(piece),
                                             BufferClass::Workspace);
     return success();

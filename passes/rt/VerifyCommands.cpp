@@ -69,7 +69,10 @@ private:
       for (Operation *op : ops)
         if (auto coordinate = dyn_cast<CoordinateOp>(op); coordinate && coordinateState(coordinate.getAxis()) == state.getSymName())
           stateOf[coordinate.getResult()] = key;
-      if (state.getPieces().size() == 1)
+      // Numbers of devices and weights may happen to have a constant's value, too.
+      bool isConstant = state.getKind() == BufferClass::Workspace &&
+                        cast<MemRefType>(state.getLocal()).getShape() == cast<RankedTensorType>(state.getGlobal()).getShape();
+      if (isConstant && state.getPieces().size() == 1)
         if (Attribute data = cast<PieceAttr>(state.getPieces()[0]).getData())
           for (Operation *op : ops)
             if (ElementsAttr value; specKind(op) == SpecKind::Constant && matchPattern(op, m_Constant(&value)) && value == data)

@@ -11,6 +11,11 @@ func.func @forward(%x: tensor<8x4xf32> {nn.name = "x", nn.dims = ["seq", "batch"
                    %s: tensor<4xf32> {nn.name = "other", nn.source = #nn.source<file = "", offset = 0, length = 0>}) {
   // CHECK: nn.negate %{{.+}} {dist.closed, dist.placements = [#dist.placement<#mesh, [8{"dp","tp"}, 4]>]}
   %0 = nn.negate %x : (tensor<8x4xf32>) -> tensor<8x4xf32> loc("out_proj")
+  // What training makes of the node has its name, not its shape.
+  // CHECK: nn.transpose
+  // CHECK-NOT: dist.placements
+  // CHECK: return
+  %1 = nn.transpose %0 permutation = [1, 0] {nn.role = "weight_gradient"} : tensor<8x4xf32> -> tensor<4x8xf32> loc("out_proj")
   return
 }
 }

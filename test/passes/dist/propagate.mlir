@@ -76,3 +76,22 @@ func.func @uneven(%x: tensor<10xf32> {dist.placement = #dist.placement<#mesh, [1
   return %0 : tensor<10xf32>
 }
 }
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+module attributes {dist.mesh = #mesh} {
+// Values of one shape share a constant; the batch does not spread through it to a weight.
+// CHECK-LABEL: func @shared_constant
+// CHECK-SAME: %{{.+}}: tensor<8x4xf32> {dist.placement = #dist.placement<#mesh, [8{"dp"}, 4]>}
+// CHECK-SAME: %{{.+}}: tensor<8x4xf32> {dist.placement = #dist.placement<#mesh, [8, 4]>}
+func.func @shared_constant(%x: tensor<8x4xf32> {dist.placement = #dist.placement<#mesh, [8{"dp"}, 4]>},
+                           %w: tensor<8x4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %c = nn.constant dense<2.0> : tensor<8x4xf32> : tensor<8x4xf32>
+  // CHECK: nn.mul {{.*}}dist.placements = [#dist.placement<#mesh, [8{"dp"}, 4]>]
+  %0 = nn.mul %x, %c : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: nn.mul {{.*}}dist.placements = [#dist.placement<#mesh, [8, 4]>]
+  %1 = nn.mul %w, %c : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0, %1 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+}

@@ -191,3 +191,24 @@ func.func private @p.spec(%w: tensor<64xf32> {nn.name = "w", nn.initial = 0.0 : 
   %1 = rt.dense %g : tensor<64xf32>
   return %0, %1 : tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// A constant may have the numbers of the devices on an axis, or a weight's bytes: it is in its own buffer.
+module attributes {dist.mesh = #dist.mesh<["tp"=2]>} {
+rt.mesh ["tp"] sizes [2]
+rt.state @w global tensor<2xi64> local memref<2xi64> placement <[2]> pieces [#rt.piece<type = tensor<2xi64>, data = dense<[0, 1]> : tensor<2xi64>>] offset 0
+rt.state @constant.0 class workspace global tensor<2xi64> local memref<2xi64> placement <[2]> pieces [#rt.piece<type = tensor<2xi64>, data = dense<[0, 1]> : tensor<2xi64>>] offset 64
+rt.state @coordinate.tp class workspace global tensor<2xi64> local memref<1xi64> placement <[2:"tp"]> pieces [#rt.piece<type = tensor<2xi64>, data = dense<[0, 1]> : tensor<2xi64>>] offset 128
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %c = rt.state_buffer @constant.0 : memref<2xi64>
+  %y = rt.buffer "y" output offset 256 lives [0, 0] : memref<2xi64>
+  rt.copy %c -> %y stream 0 {rt.origin = 1 : i64} : memref<2xi64> -> memref<2xi64>
+  rt.output "y" %y global tensor<2xi64> placement <[2]> : memref<2xi64>
+}
+func.func private @p.spec() -> tensor<2xi64> attributes {rt.spec} {
+  %0 = nn.constant dense<[0, 1]> : tensor<2xi64> : tensor<2xi64>
+  %1 = rt.dense %0 : tensor<2xi64>
+  return %1 : tensor<2xi64>
+}
+}

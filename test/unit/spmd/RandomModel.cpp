@@ -163,6 +163,10 @@ std::string TrainingLayout::pipeline(bool loops) const {
   return text + (loops ? ",dist-form-loops,dist-verify-spmd" : "");
 }
 
+OwningOpRef<ModuleOp> randomModel(MLIRContext &context, Random &random, int64_t batch) {
+  return ModelMaker(context, random).run(batch);
+}
+
 TrainingCase randomTrainingCase(MLIRContext &context, Random &random) {
   static const char *const meshes[] = {"dp=2", "dp=3", "dp=2x2", "tp=2", "tp=3", "dp=2,tp=2", "dp=2x2,tp=2", "dp=3,tp=2", "dp=4"};
   TrainingCase result;
@@ -176,7 +180,7 @@ TrainingCase randomTrainingCase(MLIRContext &context, Random &random) {
   layout.sequenceParallel = random.chance(50);
   Mesh mesh = *Mesh::parse(layout.mesh);
   int64_t shards = mesh.groupSize(mesh.resolve("dp")) * layout.microbatches;
-  result.module = ModelMaker(context, random).run(shards * random.between(1, 2) + (random.chance(20) ? 1 : 0));
+  result.module = randomModel(context, random, shards * random.between(1, 2) + (random.chance(20) ? 1 : 0));
   StepOptions &options = result.options;
   options.optimizer = StepOptions::Optimizer(random.below(3));
   options.clip = random.chance(60) ? 0.1 : 0;

@@ -32,8 +32,11 @@ struct TrainingCase {
   StepOptions options;
 };
 
-/// A model of perceptrons, attention blocks, norms and (tied) embeddings over
-/// f64, of sizes that axes do not always divide, and its training step.
+/// `@forward` of perceptrons, attention blocks, norms and (tied) embeddings over
+/// f64, of sizes that axes do not always divide: one input, one result.
+mlir::OwningOpRef<mlir::ModuleOp> randomModel(mlir::MLIRContext &context, Random &random, int64_t batch);
+
+/// Such a model, a layout, and its training step.
 TrainingCase randomTrainingCase(mlir::MLIRContext &context, Random &random);
 
 /// Random values of a program's arguments. States of the optimizer start at zero.

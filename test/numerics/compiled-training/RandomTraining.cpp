@@ -1,0 +1,120 @@
+// Seeded random training cases, compiled, against the fp64 interpreter.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// weft-random-training [--seed N] [--count N]: with --seed one case is run and
+// told. A case is a model, a loss, an optimizer and a layout; after three steps
+// losses, norms and every state are compared.
+#include "RandomTrial.h"
+
+#include "../../unit/sharding/RandomPlacement.h"
+
+#include "weft/Registration/Registration.h"
+#include "weft/Target/Cpu/KernelCompiler.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Totals {
+  unsigned passed = 0, failed = 0, rounded = 0;
+  double worst = 0;
+  int64_t elements = 0, undetermined = 0;
+  std::map<std::string, std::map<std::string, unsigned>> traits;
+};
+
+void runSeed(uint64_t seed, bool tell, Totals &totals) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  cpu::registerKernelDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  llvm::SmallString<128> folder;
+  TrialOutcome outcome;
+  outcome.distance = INFINITY;
+  RandomTrial random;
+  if (llvm::sys::fs::createUniqueDirectory("weft-training", folder)) {
+    outcome.message = "no temporary folder";
+  } else {
+    random = randomTrial(context, seed, folder.str().str(), outcome.message);
+    if (tell)
+      (llvm::outs() << random.trial.model << ' ' << random.trial.flags.text() << '\n').flush();
+    if (outcome.message.empty())
+      outcome = random.trial.run(context);
+    llvm::sys::fs::remove_directories(folder);
+  }
+  for (const auto &[name, value] : random.traits)
+    ++totals.traits[name][value];
+  ++totals.traits["ranks"][std::to_string(outcome.ranks)];
+  totals.elements += outcome.elements;
+  totals.undetermined += outcome.undetermined;
+  (outcome.good() ? totals.passed : totals.failed) += 1;
+  if (outcome.good() && random.trial.updateTolerance > 0)
+    ++totals.rounded;
+  else if (outcome.good())
+    totals.worst = std::max(totals.worst, outcome.distance * random.trial.tolerance);
+  if (tell || !outcome.good())
+    llvm::outs() << (outcome.good() ? "ok   " : "FAIL ") << "seed " << seed << ": "
+                 << (tell ? "" : random.trial.model + ' ' + random.trial.flags.text() + ": ")
+                 << llvm::formatv("{0:e} of what is allowed ", outcome.distance) << outcome.message << '\n';
+  llvm::outs().flush();
+}
+
+/// Each thing that may be drawn was drawn often enough to mean something.
+bool isSpread(const Totals &totals, unsigned count) {
+  static const std::pair<const char *, unsigned> kinds[] = {
+      {"kind", 8}, {"optimizer", 7}, {"loss", 3}, {"recompute", 3}, {"microbatches", 4}, {"clip", 2}, {"schedule", 3}};
+  bool spread = true;
+  for (auto [name, different] : kinds) {
+    auto found = totals.traits.find(name);
+    unsigned enough = 0;
+    if (found != totals.traits.end())
+      for (const auto &[value, cases] : found->second)
+        enough += cases >= std::max(1u, count / 60);
+    if (enough >= different)
+      continue;
+    llvm::outs() << "too few kinds of " << name << ": " << enough << ", not " << different << '\n';
+    spread = false;
+  }
+  return spread;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  uint64_t first = 0;
+  unsigned count = test::volume(30, 330);
+  bool tell = false;
+  for (int i = 1; i < argc; i += 2) {
+    StringRef flag = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
+    if (flag == "--seed" && !value.getAsInteger(10, first)) {
+      tell = true;
+      count = 1;
+    } else if (flag != "--count" || value.getAsInteger(10, count)) {
+      llvm::errs() << "usage: weft-random-training [--seed N] [--count N]\n";
+      return 2;
+    }
+  }
+  Totals totals;
+  for (uint64_t seed = first; seed < first + count; ++seed)
+    runSeed(seed, tell, totals);
+  for (const auto &[name, values] : totals.traits) {
+    llvm::outs() << "  " << name << ':';
+    for (const auto &[value, cases] : values)
+      llvm::outs() << ' ' << value << " (" << cases << ')';
+    llvm::outs() << '\n';
+  }
+  llvm::outs() << llvm::formatv(
+      "random training: seeds {0} to {1}, 3 steps each: {2} agree with the oracle, worst {3:e} of 1e-9 allowed "
+      "({4} of them with rounded gradients, by their updates), {5} failed; {6} of {7} elements of states are left to "
+      "rounding\n",
+      first, first + count - 1, totals.passed, totals.worst, totals.rounded, totals.failed, totals.undetermined,
+      totals.elements);
+  bool isVolume = count >= 30;
+  return totals.failed != 0 || totals.passed < count || (isVolume && !isSpread(totals, count));
+}

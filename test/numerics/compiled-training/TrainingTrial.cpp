@@ -1,0 +1,311 @@
+// Compiles training steps, runs them on ranks in process, compares with the oracle.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TrainingTrial.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "passes/pipelines/ImportToGraph.h"
+#include "passes/pipelines/Pipelines.h"
+#include "python_free_frontend/importer/Importer.h"
+#include "weft/Emit/InProcess.h"
+#include "weft/Interpreter/StatefulRun.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+#include <random>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::test;
+
+std::string TrainingFlags::text() const {
+  std::string text = "--bind " + bind + " --loss " + loss + " --optimizer " + optimizer;
+  auto add = [&](const char *flag, StringRef value, StringRef usual = "") {
+    if (value != usual)
+      text += (" --" + llvm::Twine(flag) + " '" + value + "'").str();
+  };
+  add("param-group", paramGroups);
+  add("freeze", freeze);
+  add("grad-dtype", gradDtype);
+  add("mesh", mesh);
+  add("place", place);
+  add("zero", zero, "0");
+  add("recompute", recompute, "none");
+  add("sequence-parallel", sequenceParallel ? "on" : "off", "off");
+  add("microbatches", llvm::utostr(microbatches), "1");
+  return text;
+}
+
+void TrainingFlags::set(PhaseOptions &options) const {
+  options.train = true;
+  options.precision = "f64";
+  options.bind = bind;
+  options.loss = loss;
+  options.optimizer = optimizer;
+  options.paramGroups = paramGroups;
+  options.freeze = freeze;
+  options.gradDtype = gradDtype;
+  options.mesh = mesh;
+  options.place = place;
+  options.zero = zero;
+  options.recompute = recompute;
+  options.sequenceParallel = sequenceParallel;
+  options.microbatches = microbatches;
+}
+
+OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string &path, const std::string &bind) {
+  OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
+  if (!module)
+    return {};
+  GraphOptions graph;
+  graph.training = true;
+  auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
+  if (failed(bindings))
+    return {};
+  graph.bindings = std::move(*bindings);
+  return succeeded(lowerToGraph(*module, graph)) ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
+namespace {
+
+/// Inputs of each step by name, and what the oracle computes of them.
+struct Expected {
+  std::vector<StatefulRun::Tensors> inputs, results;
+  StatefulRun::Tensors initial, states;
+  /// Per parameter, where rounding decides.
+  llvm::StringMap<llvm::BitVector> undetermined;
+};
+
+StringRef nameOf(func::FuncOp function, unsigned argument) {
+  return function.getArgAttrOfType<StringAttr>(argument, nn::kNameAttr).getValue();
+}
+
+double largestOf(const HostTensor &tensor) {
+  double largest = 1;
+  for (double value : tensor.reals)
+    largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+/// max|a - b| of max(1, max|b|), but where `skip` says so.
+double distance(const HostTensor &found, const HostTensor &expected, const llvm::BitVector *skip = nullptr) {
+  if (found.integers != expected.integers || found.reals.size() != expected.reals.size())
+    return INFINITY;
+  double difference = 0;
+  for (auto [i, a, b] : llvm::enumerate(found.reals, expected.reals)) {
+    if (!(std::abs(a - b) >= 0))
+      return INFINITY;
+    if (!skip || !skip->test(i))
+      difference = std::max(difference, std::abs(a - b));
+  }
+  return difference / largestOf(expected);
+}
+
+/// |a - b| in units of `relative` |b - start| + `absolute`, in l2 norm.
+double updateDistance(const HostTensor &found, const HostTensor &expected, const HostTensor &initial, double relative,
+                      double absolute) {
+  double difference = 0, update = 0;
+  for (auto [a, b, start] : llvm::zip_equal(found.reals, expected.reals, initial.reals)) {
+    difference += (a - b) * (a - b);
+    update += (b - start) * (b - start);
+  }
+  return found.integers == expected.integers ? std::sqrt(difference) / (relative * std::sqrt(update) + absolute)
+                                             : INFINITY;
+}
+
+class Runner {
+public:
+  Runner(const TrainingTrial &trial, func::FuncOp step) : trial(trial), step(step) {}
+
+  bool runOracle() {
+    StatefulRun run;
+    if (failed(run.start(step, trial.folder)))
+      return false;
+    expected.initial = run.states;
+    drawInputs();
+    for (const StatefulRun::Tensors &inputs : expected.inputs) {
+      auto results = run.run(step, inputs);
+      if (failed(results))
+        return false;
+      expected.results.push_back(std::move(*results));
+    }
+    expected.states = std::move(run.states);
+    if (trial.discontinuous)
+      findUndetermined();
+    return true;
+  }
+
+  void runCompiled(emit::InProcessProgram &program, TrialOutcome &outcome) {
+    SmallVector<StringRef> inputs, outputs;
+    SmallVector<RankedTensorType> types;
+    for (unsigned a = 0; a < step.getNumArguments(); ++a)
+      if (!expected.states.contains(nameOf(step, a)))
+        inputs.push_back(nameOf(step, a));
+    for (unsigned r = 0; r < step.getNumResults(); ++r)
+      if (!step.getResultAttr(r, nn::kUpdatesAttr)) {
+        outputs.push_back(step.getResultAttrOfType<StringAttr>(r, nn::kNameAttr).getValue());
+        types.push_back(cast<RankedTensorType>(step.getResultTypes()[r]));
+      }
+    for (unsigned k = 0; k < trial.steps; ++k) {
+      std::vector<HostTensor> values, found;
+      for (StringRef name : inputs)
+        values.push_back(expected.inputs[k].lookup(name));
+      if (!program.run("step", values, types, found, outcome.message)) {
+        outcome.distance = INFINITY;
+        return;
+      }
+      double allowed = std::max(trial.tolerance, trial.updateTolerance);
+      for (auto [name, value] : llvm::zip_equal(outputs, found))
+        note(outcome, distance(value, expected.results[k].lookup(name)) / allowed,
+             "in " + name + " of step " + llvm::Twine(k));
+    }
+    for (unsigned a = 0; a < step.getNumArguments(); ++a)
+      if (expected.states.contains(nameOf(step, a)) && !compareState(program, a, outcome))
+        return;
+  }
+
+private:
+  bool compareState(emit::InProcessProgram &program, unsigned argument, TrialOutcome &outcome) {
+    StringRef name = nameOf(step, argument);
+    HostTensor value;
+    if (!program.getState(name, cast<RankedTensorType>(step.getArgumentTypes()[argument]), value, outcome.message)) {
+      outcome.distance = INFINITY;
+      return false;
+    }
+    const HostTensor oracle = expected.states.lookup(name);
+    outcome.elements += oracle.size();
+    auto skip = expected.undetermined.find(name);
+    if (skip != expected.undetermined.end())
+      outcome.undetermined += skip->second.count();
+    double ratio =
+        trial.updateTolerance > 0
+            ? updateDistance(value, oracle, expected.initial.lookup(name), trial.updateTolerance, trial.tolerance)
+            : distance(value, oracle, skip == expected.undetermined.end() ? nullptr : &skip->second) / trial.tolerance;
+    note(outcome, ratio, "in state " + name);
+    return true;
+  }
+
+  static void note(TrialOutcome &outcome, double distance, const llvm::Twine &where) {
+    if (distance <= outcome.distance)
+      return;
+    outcome.distance = std::isnan(distance) ? INFINITY : distance;
+    outcome.message = where.str();
+  }
+
+  void drawInputs() {
+    std::mt19937_64 random(trial.seed);
+    for (unsigned k = 0; k < trial.steps; ++k) {
+      expected.inputs.emplace_back();
+      for (BlockArgument arg : step.getArguments())
+        if (StringRef name = nameOf(step, arg.getArgNumber()); !expected.initial.contains(name))
+          expected.inputs.back()[name] = drawInput(name, cast<RankedTensorType>(arg.getType()), random);
+    }
+  }
+
+  HostTensor drawInput(StringRef name, RankedTensorType type, std::mt19937_64 &random) {
+    HostTensor tensor(type);
+    for (double &value : tensor.reals)
+      value = double(int(random() % 2001) - 1000) / 1000;
+    for (auto [i, value] : llvm::enumerate(tensor.integers)) {
+      uint64_t number = random();
+      if (name == "labels")
+        value = number % 100 < 15 ? -100 : int64_t(number / 100 % trial.classes);
+      else if (name == "attention_mask") // the first token of each text is there
+        value = i % type.getShape().back() == 0 || number % 4 != 0;
+      else
+        value = number % (name == "token_type_ids" ? 2 : trial.vocabulary);
+    }
+    roundToOwnType(tensor);
+    return tensor;
+  }
+
+  /// Judges by what the optimizer remembers of an element's gradient.
+  void findUndetermined() {
+    double squares = 0;
+    for (const auto &entry : expected.states)
+      for (double size : remembered(entry.getKey()))
+        squares += size * size;
+    for (const auto &entry : expected.states) {
+      std::vector<double> sizes = remembered(entry.getKey());
+      if (sizes.empty())
+        continue;
+      llvm::BitVector &weak = expected.undetermined[entry.getKey()];
+      weak.resize(sizes.size());
+      for (auto [i, size] : llvm::enumerate(sizes))
+        if (size < 1e-8 * std::sqrt(squares))
+          weak.set(i);
+    }
+  }
+
+  std::vector<double> remembered(StringRef parameter) {
+    std::vector<double> sizes;
+    if (auto average = expected.states.find((parameter + "#exp_avg").str()); average != expected.states.end())
+      for (double value : average->second.reals)
+        sizes.push_back(std::abs(value));
+    else if (auto sum = expected.states.find((parameter + "#sum").str()); sum != expected.states.end())
+      for (double value : sum->second.reals)
+        sizes.push_back(std::sqrt(value));
+    return sizes;
+  }
+
+  const TrainingTrial &trial;
+  func::FuncOp step;
+  Expected expected;
+};
+
+} // namespace
+
+TrialOutcome TrainingTrial::run(MLIRContext &context) const {
+  TrialOutcome outcome;
+  std::string faults;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      faults += diagnostic.str() + "; ";
+    return success();
+  });
+  auto fail = [&](const llvm::Twine &why) {
+    outcome.distance = INFINITY;
+    outcome.message = (why + " " + faults).str();
+    return outcome;
+  };
+  // The oracle knows nothing of layouts, microbatches and recomputation.
+  TrainingFlags whole = flags;
+  whole.mesh = whole.place = "";
+  whole.zero = "0";
+  whole.recompute = "none";
+  whole.sequenceParallel = false;
+  whole.microbatches = 1;
+  PhaseOptions options, alone;
+  flags.set(options);
+  whole.set(alone);
+  OwningOpRef<ModuleOp> plain = graph(context), module = graph(context);
+  if (!plain || !module)
+    return fail("no model:");
+  PassManager toStep(&context), toScheduled(&context);
+  buildPhase(toStep, Phase::Step, alone);
+  for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Local, Phase::Scheduled})
+    buildPhase(toScheduled, phase, options);
+  if (failed(toStep.run(*plain)))
+    return fail("no step:");
+  Runner runner(*this, plain->lookupSymbol<func::FuncOp>("step"));
+  if (!runner.runOracle())
+    return fail("the oracle fails:");
+  if (failed(toScheduled.run(*module)))
+    return fail("does not compile:");
+  cpu::KernelOptions kernels;
+  kernels.optLevel = optLevel;
+  emit::BlobOptions blob;
+  blob.modelDirectory = folder;
+  auto artifact = emit::emitArtifact(*module, kernels, blob);
+  if (failed(artifact))
+    return fail("no code:");
+  auto program = emit::InProcessProgram::open(std::move(*artifact), outcome.message);
+  if (!program)
+    return fail(outcome.message);
+  outcome.ranks = program->numRanks();
+  runner.runCompiled(*program, outcome);
+  return outcome;
+}

@@ -1,0 +1,74 @@
+// One way to train one model, compiled and run on ranks against the interpreter.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_TEST_NUMERICS_COMPILEDTRAINING_TRAININGTRIAL_H
+#define WEFT_TEST_NUMERICS_COMPILEDTRAINING_TRAININGTRIAL_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <functional>
+#include <string>
+
+namespace weft {
+struct PhaseOptions;
+}
+
+namespace weft::test {
+
+/// What weft-compile's flags of these names say.
+struct TrainingFlags {
+  std::string bind, loss, optimizer, paramGroups, freeze, gradDtype, mesh, place;
+  std::string zero = "0", recompute = "none";
+  bool sequenceParallel = false;
+  int64_t microbatches = 1;
+
+  /// The flags that are not as by default, for messages.
+  std::string text() const;
+  void set(PhaseOptions &options) const;
+};
+
+struct TrialOutcome {
+  /// Of any result or state, in the unit of what is allowed; infinite on failure.
+  double distance = 0;
+  /// Where it is, or why nothing came out.
+  std::string message;
+  int64_t ranks = 0;
+  /// Elements of states that were compared, and those that the program does not
+  /// determine in fp64 (see `TrainingTrial::discontinuous`).
+  int64_t elements = 0, undetermined = 0;
+
+  bool good() const { return distance <= 1; }
+};
+
+struct TrainingTrial {
+  std::string model; // for messages
+  TrainingFlags flags;
+  /// Makes `@forward` at `graph`; the same each time.
+  std::function<mlir::OwningOpRef<mlir::ModuleOp>(mlir::MLIRContext &)> graph;
+  /// Where the states' files are.
+  std::string folder;
+  /// Tokens are drawn below the one, labels below the other.
+  int64_t vocabulary = 8, classes = 8;
+  unsigned steps = 3;
+  unsigned optLevel = 1;
+  uint64_t seed = 3;
+  /// Losses, norms and states may differ by this of max(1, largest element).
+  double tolerance = 1e-9;
+  /// If not 0: gradients are rounded, so updates are compared, in l2 norm per
+  /// tensor, and may differ by this share.
+  double updateTolerance = 0;
+  /// The optimizer has jumps (Lion: the sign; Adagrad: g / |g| in the first step).
+  /// Where the true gradient is 0, as of a key's bias, rounding decides. Elements of
+  /// parameters whose gradients are below 1e-8 of all are counted and left out.
+  bool discontinuous = false;
+
+  TrialOutcome run(mlir::MLIRContext &context) const;
+};
+
+/// The model in a file, taken to `graph` for training. Null after a diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(mlir::MLIRContext &context, const std::string &path,
+                                              const std::string &bind);
+
+} // namespace weft::test
+
+#endif // WEFT_TEST_NUMERICS_COMPILEDTRAINING_TRAININGTRIAL_H
