@@ -36,6 +36,7 @@ private:
   bool attribute(Attribute &attr, unsigned depth);
   bool attributeValue(Attribute &attr, Attribute::Kind wanted, unsigned depth);
   bool function(onnx::Function &function);
+  bool training(onnx::TrainingInfo &training);
 
   TextCursor cursor;
 };
@@ -397,6 +398,41 @@ bool Reader::function(onnx::Function &function) {
   return nodes(*function.mutable_node(), 0);
 }
 
+/// The part of the file format that the standard's syntax leaves out:
+/// `@training_info <bindings> @initialization GRAPH @algorithm GRAPH`, either
+/// graph optional.
+bool Reader::training(onnx::TrainingInfo &training) {
+  bool read = keys([&](StringRef key, size_t where) {
+    bool initializes = key == "initialization_binding";
+    if (!initializes && key != "update_binding")
+      return cursor.fail("unknown key '" + key +
+                             "' of @training_info; keys are "
+                             "initialization_binding, update_binding",
+                         where);
+    return cursor.expect('[', "before the bindings") &&
+           readEntries(cursor,
+                       initializes ? *training.mutable_initialization_binding()
+                                   : *training.mutable_update_binding());
+  });
+  while (read && cursor.peek() == '@') {
+    size_t where = cursor.place();
+    cursor.take('@');
+    std::string part;
+    if (!cursor.word(part, "a part of @training_info"))
+      return false;
+    if (part == "initialization" && !training.has_initialization() &&
+        !training.has_algorithm()) {
+      read = graph(*training.mutable_initialization(), 0);
+    } else if (part == "algorithm" && !training.has_algorithm()) {
+      read = graph(*training.mutable_algorithm(), 0);
+    } else {
+      cursor.moveTo(where);
+      return true; // what follows is not a part of this one
+    }
+  }
+  return read;
+}
+
 bool Reader::model(onnx::Model &model) {
   bool read = keys([&](StringRef key, size_t where) {
     int64_t number;
@@ -432,9 +468,25 @@ bool Reader::model(onnx::Model &model) {
   });
   if (!read || !graph(*model.mutable_graph(), 0))
     return false;
-  while (!cursor.atEnd())
-    if (!function(*model.add_functions()))
+  while (!cursor.atEnd()) {
+    if (!cursor.take('@')) {
+      if (!function(*model.add_functions()))
+        return false;
+      continue;
+    }
+    size_t where = cursor.place();
+    std::string part;
+    if (!cursor.word(part, "training_info after '@'"))
       return false;
+    if (part != "training_info")
+      return cursor.fail("'@" + part +
+                             "' is not a part of a model; '@training_info' is, "
+                             "with '@initialization' and '@algorithm', in "
+                             "this order",
+                         where);
+    if (!training(*model.add_training_info()))
+      return false;
+  }
   return true;
 }
 

@@ -79,6 +79,7 @@ private:
 
   void graph(const onnx::Graph &graph);
   void function(const onnx::Function &function);
+  void training(const onnx::TrainingInfo &training);
   void nodes(const NodeList &nodes);
   void node(const onnx::Node &node);
   void attribute(const Attribute &attr);
@@ -147,6 +148,8 @@ void Writer::model(const onnx::Model &model) {
   os << "\n";
   for (const onnx::Function &one : model.functions())
     function(one);
+  for (const onnx::TrainingInfo &one : model.training_info())
+    training(one);
 }
 
 void Writer::tensorType(int32_t type, bool ranked,
@@ -403,6 +406,29 @@ void Writer::function(const onnx::Function &function) {
          [&](const onnx::ValueInfo &info) { valueInfo(info); });
   nodes(function.node());
   os << "\n";
+}
+
+void Writer::training(const onnx::TrainingInfo &training) {
+  os << "@training_info\n";
+  auto bindings = [&](StringRef name, const EntryList &pairs) {
+    if (pairs.empty())
+      return;
+    key(name);
+    entries(pairs);
+  };
+  bindings("initialization_binding", training.initialization_binding());
+  bindings("update_binding", training.update_binding());
+  endKeys();
+  auto part = [&](StringRef name, bool present, const onnx::Graph &one) {
+    if (!present)
+      return;
+    os << "@" << name << " ";
+    graph(one);
+    os << "\n";
+  };
+  part("initialization", training.has_initialization(),
+       training.initialization());
+  part("algorithm", training.has_algorithm(), training.algorithm());
 }
 
 } // namespace

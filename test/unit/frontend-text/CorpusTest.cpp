@@ -132,7 +132,6 @@ void normalise(onnx::Graph &graph) {
 }
 
 void normalise(onnx::Model &model) {
-  model.clear_training_info();
   for (auto &import : *model.mutable_opset_import())
     import.mutable_domain();
   normalise(*model.mutable_graph());

@@ -80,6 +80,23 @@ g (float[batch,"a b",3,?] x, float s, float[] u, seq(int64[]) q, map(string, flo
 f <a, b: int = 5> (x, y) => (z) <float[2] x, int64[] z> {
   z = Add (x, y)
 }
+@training_info
+<
+  initialization_binding: ["w": "w0"],
+  update_binding: ["w": "w1", "t": "t1"]
+>
+@initialization start () => (float[2] w0) {
+  w0 = ConstantOfShape (two)
+}
+@algorithm step (float[2] target) => (float[2] w1, int64 t1) <
+  int64 t = {0}
+> {
+  t1 = Inc (t)
+}
+@training_info
+@algorithm "" () => () {
+}
+@training_info
 )");
 }
 
@@ -161,7 +178,6 @@ TEST(Text, ReportsWhatItCannotSay) {
   }
   graph.mutable_node(1)->add_device_configurations()->set_pipeline_stage(1);
   graph.add_sparse_initializer();
-  model.add_training_info();
   model.GetReflection()->MutableUnknownFields(&model)->AddVarint(1000, 1);
   EXPECT_EQ(
       findLosses(model),
@@ -172,8 +188,6 @@ TEST(Text, ReportsWhatItCannotSay) {
           "of 2 places, first at node 'a'",
           "'sparse_initializer' of Graph: not expressible in the text syntax, "
           "left out of 1 place, first at graph 'g'",
-          "'training_info' of Model: not expressible in the text syntax, left "
-          "out of 1 place, first at the model",
           "fields that are newer than our schema of Model: not expressible in "
           "the text syntax, left out of 1 place, first at the model"}));
   EXPECT_TRUE(findLosses(mustRead(textOf(model))).empty());
@@ -279,6 +293,18 @@ TEST(Text, BoundsNesting) {
             std::string::npos);
 }
 
+TEST(Text, KeepsTheOrderOfTrainingInformation) {
+  const std::string graph = "g () => () {\n}\n";
+  EXPECT_EQ(faultOf(graph + "@training_info <update: [\"w\": \"v\"]>"),
+            "t:3:17: error: unknown key 'update' of @training_info; keys are "
+            "initialization_binding, update_binding");
+  EXPECT_EQ(faultOf(graph + "@training_info @algorithm " + graph +
+                    "@initialization " + graph),
+            "t:5:2: error: '@initialization' is not a part of a model; "
+            "'@training_info' is, with '@initialization' and '@algorithm', in "
+            "this order");
+}
+
 // Random damage gives an error or a model that can be written again.
 TEST(Text, SurvivesDamage) {
   llvm::Expected<builders::ModelSpec> spec = builders::parseModelSpec(
@@ -286,6 +312,9 @@ TEST(Text, SurvivesDamage) {
   ASSERT_TRUE(bool(spec));
   builders::GraphBuilder g(*spec);
   buildGraph(g);
+  onnx::TrainingInfo &training = *g.model().add_training_info();
+  *training.mutable_algorithm() = g.model().graph();
+  training.add_update_binding()->set_key("w");
   const std::string sound = textOf(g.model());
   ASSERT_EQ(faultOf(sound), "");
   const char alphabet[] = "(){}[]<>=,:.\"\\@#?-10e \nfloat";
