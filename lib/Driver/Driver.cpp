@@ -183,26 +183,67 @@ private:
     return finish(Phase::Local, start);
   }
 
-  /// The least recomputation of which a process fits into the limit, tried on
-  /// copies: planned memory is exact, an estimate would not be.
+  /// Bytes of a process's arena with such recomputation, planned on a copy of
+  /// `graph`: an estimate would not be exact.
+  std::optional<int64_t> plannedBytes(ModuleOp graph, StringRef mode, double share) {
+    phaseOptions.recompute = mode.str();
+    phaseOptions.recomputeShare = share;
+    module = graph.clone();
+    LogicalResult ran = pipeline([&](OpPassManager &pm) {
+      for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled})
+        buildPhase(pm, phase, phaseOptions);
+    });
+    if (failed(ran))
+      return std::nullopt;
+    int64_t bytes = arenaBytes(*module);
+    if (!options.quiet)
+      llvm::errs() << "recompute " << mode
+                   << (mode == "best" ? " " + std::to_string(int(share * 1000) / 10.0).substr(0, 4) + " %" : "") << ": "
+                   << bytes << " bytes a process\n";
+    return bytes;
+  }
+
+  /// The least recomputation of which a process fits into the limit. Memory falls with
+  /// the share that is recomputed, nearly as a line between none and all: two
+  /// guesses come close, and no more than four plans are made.
   int chooseRecompute() {
     OwningOpRef<ModuleOp> graph(module->clone());
-    for (const char *mode : {"none", "selective", "full"}) {
-      phaseOptions.recompute = mode;
-      LogicalResult ran = pipeline([&](OpPassManager &pm) {
-        for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled})
-          buildPhase(pm, phase, phaseOptions);
-      });
-      if (failed(ran))
-        return failure(UserError);
-      int64_t bytes = arenaBytes(*module);
+    const int64_t limit = options.memoryLimit;
+    struct Point {
+      double share;
+      int64_t bytes;
+    };
+    Point above{0, 0}, below{1, 0};
+    auto plan = [&](StringRef mode, double share) -> std::optional<bool> {
+      std::optional<int64_t> bytes = plannedBytes(*graph, mode, share);
+      if (!bytes)
+        return std::nullopt;
+      (*bytes <= limit ? below : above) = {share, *bytes};
+      return *bytes <= limit;
+    };
+    auto settle = [&](StringRef mode, double share) {
+      phaseOptions.recompute = mode.str();
+      phaseOptions.recomputeShare = share;
       module = graph->clone();
-      if (!options.quiet)
-        llvm::errs() << "recompute " << mode << ": " << bytes << " bytes a process\n";
-      if (bytes <= options.memoryLimit)
+      return Ok;
+    };
+    std::optional<bool> fits = plan("none", 0);
+    if (!fits || *fits)
+      return fits ? int(settle("none", 0)) : failure(UserError);
+    // Where even that does not fit, it is what the message is about.
+    fits = plan("full", 1);
+    if (!fits || !*fits)
+      return fits ? int(settle("full", 1)) : failure(UserError);
+    for (int guess = 0; guess < 2; ++guess) {
+      double slope = (below.share - above.share) / double(above.bytes - below.bytes);
+      // A little more than the line says, as one plan that does not fit is lost.
+      double share = above.share + 1.02 * slope * double(above.bytes - limit);
+      if (!(share > above.share && share < below.share))
         break;
+      if (!plan("best", share))
+        return failure(UserError);
     }
-    return Ok;
+    return below.share < 1 ? settle("best", below.share) : settle("full", 1);
   }
 
   int checkMemory() {
@@ -211,8 +252,10 @@ private:
     int64_t bytes = arenaBytes(*module);
     if (options.memoryLimit == 0 || bytes <= options.memoryLimit)
       return Ok;
-    llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes, more than the limit of "
-                 << options.memoryLimit << "; use more processes, another placement or a smaller batch\n";
+    bool isLeast = options.training.recompute == "auto" || options.training.recompute == "full";
+    llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
+                 << (isLeast ? " with all blocks recomputed" : "") << ", more than the limit of " << options.memoryLimit
+                 << "; use more processes, another placement or a smaller batch\n";
     explainMemory(*module, false, llvm::errs());
     return DoesNotFit;
   }

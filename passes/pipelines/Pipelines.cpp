@@ -53,7 +53,7 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // Of what is left. The driver has chosen a mode if it was to.
-  pm.addNestedPass<func::FuncOp>(step::createStepMarkRecompute({options.recompute}));
+  pm.addNestedPass<func::FuncOp>(step::createStepMarkRecompute({options.recompute, options.recomputeShare}));
 }
 
 void weft::buildRecomputation(OpPassManager &pm, const PhaseOptions &options) {

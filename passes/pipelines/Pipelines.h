@@ -35,8 +35,10 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<std::string> paramGroups{*this, "param-groups", llvm::cl::desc("REGEX:key=value,..., separated by ;")};
   Option<std::string> freeze{*this, "freeze", llvm::cl::desc("Patterns of weights not to train, separated by ;")};
   Option<std::string> gradDtype{*this, "grad-dtype", llvm::cl::desc("fp32, bf16, fp16 or fp64; empty: fp32 or wider")};
-  Option<std::string> recompute{*this, "recompute", llvm::cl::desc("none, selective, full or auto"),
+  Option<std::string> recompute{*this, "recompute", llvm::cl::desc("none, selective, full or best"),
                                 llvm::cl::init("none")};
+  Option<double> recomputeShare{*this, "recompute-share",
+                                llvm::cl::desc("With best: of what full saves, from 0 to 1"), llvm::cl::init(1)};
   Option<std::string> zero{*this, "zero", llvm::cl::desc("0..3[:AXIS], what of the state is split over dp or AXIS"),
                            llvm::cl::init("0")};
   Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};

@@ -104,12 +104,20 @@ def StepMarkRecompute : Pass<"step-mark-recompute", "::mlir::func::FuncOp"> {
       activations, attention. Costs about as many flops as these ops have.
     - `full`: one cut a repeated block is kept, blocks being found as the period that the ops between
       cuts have; all else is computed anew. Costs one forward pass.
+    - `best`: parts of these, what is cheap between two cuts and whole blocks, in the order of bytes that they save
+      a flop, until `share` of what `full` saves is saved. Bytes are those of values that the backward pass
+      reads, on one device; the driver, which knows the planned memory, chooses the share.
+
+    A remark tells the flops and bytes.
 
     Nothing behind the last cut is marked: the backward pass reads it at once.
 
     **Example**: test/passes/step/recompute.mlir.
   }];
-  let options = [Option<"mode", "mode", "std::string", "\"none\"", "none, selective or full">];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"none\"", "none, selective, full or best">,
+    Option<"share", "share", "double", "1.0", "With `best`, of the bytes that full recomputation saves">
+  ];
 }
 
 def StepCloneRecomputed : Pass<"step-clone-recomputed", "::mlir::func::FuncOp"> {
