@@ -6,6 +6,7 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/dist/DeviceSpecs.h"
+#include "passes/onnx/OnnxToNn.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Registration/Registration.h"
@@ -98,6 +99,9 @@ private:
     }
     if (!module)
       return failure(UserError);
+    bool isModel = onnx::getMainGraph(*module) != nullptr;
+    if (isModel && options.training.train && options.training.usesOwnStep() && !onnx::hasOwnStep(*module))
+      return tell("--train needs --loss and --optimizer: the model has no training step of its own (TrainingInfo)", Usage);
     return finish(Phase::Import, start);
   }
 

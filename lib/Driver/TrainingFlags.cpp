@@ -86,8 +86,14 @@ std::string weft::driver::checkTraining(const Options &options) {
   if (!flags.train)
     return flags.given.empty() ? "" : flags.given.front() + " needs --train";
   std::string error;
-  if (!step::parseTraining({flags.loss, flags.optimizer, flags.paramGroups, flags.freeze, flags.gradDtype}, error))
+  if (flags.usesOwnStep()) {
+    for (llvm::StringRef flag : {"--param-group", "--freeze", "--grad-dtype"})
+      if (llvm::is_contained(flags.given, flag))
+        return (flag + " goes with --loss and --optimizer; without them a model is trained as its TrainingInfo says").str();
+  } else if (!step::parseTraining({flags.loss, flags.optimizer, flags.paramGroups, flags.freeze, flags.gradDtype},
+                                  error)) {
     return error;
+  }
   if (flags.recompute == "auto" && options.memoryLimit == 0)
     return "--recompute auto recomputes the least that fits into --memory-limit; give it, or choose selective or full";
   return checkZero(options);
@@ -102,6 +108,7 @@ llvm::StringRef weft::driver::trainingHelpText() {
       --optimizer adamw:lr=3e-4,clip=1,schedule=cosine,warmup=100,total=1000
     weft-run gpt2 --data-tokens corpus.bin:u16 --steps 1000
 
+  without --loss and --optimizer a model is trained as its own TrainingInfo says
   --loss LOSS               softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean
                             over labels that are neither -100 nor K;
                             mse:PRED,TARGET; or the name of a scalar output.

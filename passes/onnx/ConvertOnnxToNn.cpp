@@ -67,9 +67,10 @@ namespace {
 struct ConvertOnnxToNn
     : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
   using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
-  ConvertOnnxToNn(const Bindings &bindings, bool forTraining)
+  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withOwnStep)
       : given(bindings) {
     training = forTraining;
+    ownStep = withOwnStep;
   }
 
   void runOnOperation() override {
@@ -82,12 +83,13 @@ struct ConvertOnnxToNn
       parsed->dims[dim.getKey()] = dim.getValue();
     for (const auto &input : given.inputs)
       parsed->inputs[input.getKey()] = input.getValue();
-    if (training)
-      module.walk([](weft::onnx::TrainingInfoOp info) {
-        info.emitWarning() << "the model's own training step (TrainingInfo) is not used; the loss and the optimizer are "
-                              "those of --loss and --optimizer";
-      });
-    if (failed(convertOnnxToNn(module, *parsed, training, seed)))
+    bool isOwn = training && ownStep && hasOwnStep(module);
+    if (training && !isOwn && hasOwnStep(module))
+      module.emitWarning()
+          << "the model's own training step (TrainingInfo) is not used: --loss "
+             "and --optimizer say what to train for and how; leave both out to "
+             "use it";
+    if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn)))
       signalPassFailure();
   }
 
@@ -96,6 +98,7 @@ struct ConvertOnnxToNn
 } // namespace
 
 std::unique_ptr<Pass>
-weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training) {
-  return std::make_unique<ConvertOnnxToNn>(bindings, training);
+weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training,
+                                  bool ownStep) {
+  return std::make_unique<ConvertOnnxToNn>(bindings, training, ownStep);
 }

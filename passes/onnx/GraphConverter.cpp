@@ -2,31 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/GraphConverter.h"
 
+#include "dialects/nn/IR/NnTraining.h"
 #include "dialects/onnx/IR/TensorData.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
+
+llvm::StringRef weft::onnx::nameOfInfo(Attribute info) {
+  auto value = dyn_cast<ValueInfoAttr>(info);
+  return value && value.getName() ? value.getName().getValue()
+                                  : llvm::StringRef();
+}
 
 /// Calls of functions inside functions; the standard forbids recursion, a
 /// hostile file may still have it.
 static constexpr unsigned kMaxCallDepth = 64;
 /// Nodes after inlining; a small file of nested calls can mean any number.
 static constexpr size_t kMaxNodes = 4'000'000;
-/// Integer tensors above this many bytes are state, not constants.
-static constexpr int64_t kMaxIntegerConstant = int64_t(16) << 20;
 
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
-                               Purpose purpose, uint64_t seed)
+                               Purpose purpose, uint64_t seed,
+                               bool hasOwnStep)
     : module(module), bindings(bindings), purpose(purpose),
-      builder(module.getContext()), b(builder, module.getLoc()) {
+      builder(module.getContext()), b(builder, module.getLoc()),
+      hasOwnStep(hasOwnStep) {
   b.seed = seed;
-  if (purpose != Purpose::Inference)
+  // A step of the model's own computes what its nodes say.
+  if (purpose != Purpose::Inference && purpose != Purpose::OwnStep)
     b.training = purpose == Purpose::Training;
-  if (purpose == Purpose::Training)
+  if (purpose == Purpose::Training || purpose == Purpose::OwnStep)
     b.stepCounter = [this] { return stepCounter(); };
   b.readArgument = [this](BlockArgument argument) -> std::optional<HostTensor> {
     auto found = states.find(argument);
@@ -48,20 +55,38 @@ InFlightDiagnostic GraphConverter::error(Location loc) {
   return emitError(loc);
 }
 
+llvm::StringRef GraphConverter::functionName() const {
+  switch (purpose) {
+  case Purpose::Training:
+    return kTrainingForward;
+  case Purpose::OwnStep:
+    return nn::kOwnStep;
+  case Purpose::OwnEvaluation:
+    return nn::kOwnEvaluation;
+  case Purpose::Inference:
+  case Purpose::Evaluation:
+    return "forward";
+  }
+  llvm_unreachable("purpose of a conversion");
+}
+
 func::FuncOp GraphConverter::convert() {
   GraphOp graph = getMainGraph(module);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(module.getBody());
-  bool isTraining = purpose == Purpose::Training;
-  function = func::FuncOp::create(
-      builder, graph.getLoc(),
-      isTraining ? llvm::StringRef(kTrainingForward) : "forward",
-      builder.getFunctionType({}, {}));
-  if (isTraining)
+  function = func::FuncOp::create(builder, graph.getLoc(), functionName(),
+                                  builder.getFunctionType({}, {}));
+  if (functionName() != "forward")
     function.setPrivate();
   builder.setInsertionPointToStart(function.addEntryBlock());
+  collectNames(graph);
   convertInputs(graph);
-  convertBlock(graph.getBody().front(), Scope());
+  if (hasOwnStep)
+    findBound(graph);
+  if (isOwn())
+    convertAlgorithms(graph);
+  else
+    convertBlock(graph.getBody().front(), Scope());
   if (!failed)
     finish(graph);
   if (!failed)
@@ -71,227 +96,8 @@ func::FuncOp GraphConverter::convert() {
 }
 
 //===----------------------------------------------------------------------===//
-// Inputs and initializers
-//===----------------------------------------------------------------------===//
-
-static llvm::StringRef nameOf(Attribute info) {
-  auto value = dyn_cast<ValueInfoAttr>(info);
-  return value && value.getName() ? value.getName().getValue()
-                                  : llvm::StringRef();
-}
-
-static bool isComputable(Type element) {
-  if (auto integer = dyn_cast<IntegerType>(element))
-    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
-  return element.isF64() || element.isF32() || element.isF16() ||
-         element.isBF16();
-}
-
-std::optional<RankedTensorType>
-GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
-  auto type = dyn_cast<RankedTensorType>(declared);
-  if (!type) {
-    error(loc) << "input '" << name << "' has type " << declared
-               << ", but only tensors of known tensor rank are compiled";
-    return std::nullopt;
-  }
-  if (!isComputable(type.getElementType())) {
-    error(loc) << "input '" << name << "' has element type "
-               << type.getElementType() << ", which is not supported";
-    return std::nullopt;
-  }
-  auto dims = dyn_cast_or_null<DimsAttr>(type.getEncoding());
-  SmallVector<int64_t> shape(type.getShape());
-  bool bound = true;
-  for (auto [dim, extent] : llvm::enumerate(shape)) {
-    if (!ShapedType::isDynamic(extent))
-      continue;
-    auto symbol =
-        dims ? dyn_cast<StringAttr>(dims.getNames()[dim]) : StringAttr();
-    std::string place = (name + "[" + llvm::Twine(dim) + "]").str();
-    auto found = bindings.dims.find(place);
-    if (found == bindings.dims.end() && symbol)
-      found = bindings.dims.find(symbol.getValue());
-    if (found != bindings.dims.end()) {
-      extent = found->second;
-      continue;
-    }
-    bound = false;
-    std::string flag = symbol ? symbol.str() : place;
-    error(loc) << "dimension " << dim << " of input '" << name << "' "
-               << (symbol ? "('" + symbol.str() + "') " : "")
-               << "is not bound; give its extent with --bind '" << flag
-               << "=N'";
-  }
-  if (!bound)
-    return std::nullopt;
-  return RankedTensorType::get(shape, type.getElementType());
-}
-
-void GraphConverter::addInput(llvm::StringRef name, BlockArgument argument,
-                              Location loc) {
-  std::optional<RankedTensorType> type =
-      bindType(name, argument.getType(), loc);
-  if (!type)
-    return;
-  NamedAttrList attributes;
-  attributes.set(nn::kNameAttr, builder.getStringAttr(name));
-  // The names of symbolic dims tell the sharding passes which dim is the batch.
-  if (auto dims = dyn_cast_or_null<DimsAttr>(
-          cast<RankedTensorType>(argument.getType()).getEncoding()))
-    if (llvm::any_of(dims.getNames(), llvm::IsaPred<StringAttr>)) {
-      SmallVector<Attribute> names;
-      for (Attribute entry : dims.getNames())
-        names.push_back(isa<StringAttr>(entry) ? entry
-                                               : builder.getStringAttr(""));
-      attributes.set("nn.dims", builder.getArrayAttr(names));
-    }
-  argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
-  values[argument] = function.front().addArgument(*type, loc);
-  ++numInputs;
-}
-
-void GraphConverter::bindInput(llvm::StringRef name, const HostTensor &tensor,
-                               BlockArgument argument, Location loc) {
-  auto declared = dyn_cast<RankedTensorType>(argument.getType());
-  auto given = RankedTensorType::get(tensor.shape, tensor.elementType);
-  if (!declared || declared.getElementType() != given.getElementType() ||
-      mlir::failed(
-          verifyCompatibleShape(declared.getShape(), given.getShape()))) {
-    error(loc) << "input '" << name << "' has type " << argument.getType()
-               << ", but the array bound to it has " << given;
-    return;
-  }
-  b.loc = loc;
-  values[argument] = b.constant(tensor);
-}
-
-void GraphConverter::convertInputs(GraphOp graph) {
-  llvm::StringMap<bool> initialized;
-  for (auto initializer : graph.getBody().getOps<InitializerOp>())
-    if (StringAttr name = initializer.getValue().getName())
-      initialized[name.getValue()] = true;
-  llvm::StringMap<bool> names;
-  for (auto [argument, info] : llvm::zip_equal(
-           graph.getBody().getArguments(),
-           graph.getInfo().getInputs() ? graph.getInfo().getInputs().getValue()
-                                       : llvm::ArrayRef<Attribute>())) {
-    llvm::StringRef name = nameOf(info);
-    names[name] = true;
-    Location loc = NameLoc::get(builder.getStringAttr(name), graph.getLoc());
-    // The initializer is the value that every exporter means.
-    if (initialized.contains(name))
-      continue;
-    auto bound = bindings.inputs.find(name);
-    if (bound != bindings.inputs.end())
-      bindInput(name, bound->second, argument, loc);
-    else
-      addInput(name, argument, loc);
-  }
-  for (const auto &entry : bindings.inputs)
-    if (!names.contains(entry.getKey()))
-      error(graph.getLoc()) << "--bind names input '" << entry.getKey()
-                            << "', which the model does not have";
-}
-
-Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
-                               Location loc) {
-  auto data = cast<DataAttr>(tensor.getData());
-  llvm::StringRef file = data.getFile().getValue();
-  // Sources are relative to the model's folder, payloads to the working one.
-  if (auto position = module.getLoc()->findInstanceOf<FileLineColLoc>()) {
-    llvm::StringRef folder =
-        llvm::sys::path::parent_path(position.getFilename().getValue());
-    if (!folder.empty() && file.starts_with(folder))
-      file = file.drop_front(folder.size()).ltrim('/');
-  }
-  NamedAttrList attributes;
-  attributes.set(nn::kNameAttr, builder.getStringAttr(name));
-  attributes.set(nn::kSourceAttr,
-                 nn::SourceAttr::get(builder.getContext(), file,
-                                     data.getOffset(), data.getLength(), 0));
-  argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
-  RankedTensorType type = tensor.getType();
-  BlockArgument argument = function.front().addArgument(
-      RankedTensorType::get(type.getShape(), type.getElementType()), loc);
-  states[argument] = tensor;
-  return argument;
-}
-
-/// State whose bytes are no plain part of a file (typed fields, for one) starts
-/// at a value that the program holds.
-Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
-                                       DenseElementsAttr value, Location loc) {
-  argumentAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name)),
-       builder.getNamedAttr(nn::kInitialAttr, value)}));
-  BlockArgument argument = function.front().addArgument(value.getType(), loc);
-  states[argument] = tensor;
-  return argument;
-}
-
-Value GraphConverter::stepCounter() {
-  for (auto [i, attributes] : llvm::enumerate(argumentAttrs))
-    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(kStepState))
-      return function.front().getArgument(i);
-  argumentAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(kStepState)),
-       builder.getNamedAttr(nn::kInitialAttr, builder.getI64IntegerAttr(0)),
-       builder.getNamedAttr(nn::kClassAttr,
-                            builder.getStringAttr("optimizer"))}));
-  return function.front().addArgument(
-      RankedTensorType::get({}, builder.getI64Type()),
-      NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
-}
-
-Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
-                                  bool quantized, bool isInitializer,
-                                  Location loc) {
-  RankedTensorType type = tensor.getType();
-  if (!isComputable(type.getElementType()) || !type.hasStaticShape()) {
-    error(loc) << "tensor '" << name << "' has type " << type
-               << ", which is not supported";
-    return Value();
-  }
-  // Weights stay where they are. Integers are indices, masks and shapes that
-  // folding needs, unless they are quantised weights. One number is a constant.
-  bool weight =
-      isa<FloatType>(type.getElementType())
-          ? type.getNumElements() > 1
-          : quantized || getStoredBytes(type).value_or(0) > kMaxIntegerConstant;
-  bool trainable = purpose != Purpose::Inference && isInitializer &&
-                   isa<FloatType>(type.getElementType());
-  if ((weight || trainable) && isPlainFileData(tensor)) {
-    Value state = addState(tensor, name, loc);
-    if (!trainable)
-      b.statistics.push_back(state);
-    return state;
-  }
-  auto bytes = readTensor(
-      tensor, [&] { return error(loc) << "tensor '" << name << "' "; });
-  if (mlir::failed(bytes))
-    return Value();
-  HostTensor value = decodeHostTensor(
-      RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
-  if (trainable)
-    return addEmbeddedState(tensor, name, toElementsAttr(value), loc);
-  b.loc = loc;
-  return b.constant(value);
-}
-
-//===----------------------------------------------------------------------===//
 // Nodes
 //===----------------------------------------------------------------------===//
-
-static bool feedsQuantized(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
-    auto node = dyn_cast<NodeOp>(user);
-    return node && (node.getOpType() == "DequantizeLinear" ||
-                    node.getOpType() == "MatMulInteger" ||
-                    node.getOpType() == "ConvInteger" ||
-                    node.getOpType().starts_with("QLinear"));
-  });
-}
 
 void GraphConverter::convertBlock(Block &block, const Scope &scope) {
   for (Operation &op : block) {
@@ -306,15 +112,12 @@ void GraphConverter::convertBlock(Block &block, const Scope &scope) {
       return;
     }
     if (auto initializer = dyn_cast<InitializerOp>(op)) {
-      if (initializer.use_empty())
+      if (initializer.use_empty() && !bound.contains(initializer))
         continue;
-      StringAttr attr = initializer.getValue().getName();
-      llvm::StringRef name = attr ? attr.getValue() : llvm::StringRef("");
-      Location loc =
-          NameLoc::get(builder.getStringAttr(name), initializer.getLoc());
-      if (Value value = materialize(initializer.getValue(), name,
-                                    feedsQuantized(initializer),
-                                    /*isInitializer=*/true, loc))
+      Value &value = current[initializer];
+      if (!value)
+        value = initialValue(initializer);
+      if (value)
         values[initializer.getResult()] = value;
       continue;
     }
@@ -394,6 +197,9 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
   b.loc = loc;
   if (node.getCanonicalDomain().empty() && node.getOpType() == "If")
     return convertIf(node, scope);
+  if (node.getCanonicalDomain() == kTrainingDomain &&
+      node.getOpType() == "Gradient")
+    return convertGradient(node, scope);
   std::string problem;
   const Handler *handler = Registry::get().find(
       node.getCanonicalDomain(), node.getOpType(), *opset, problem);
@@ -513,9 +319,15 @@ void GraphConverter::removeDead() {
        llvm::make_early_inc_range(llvm::reverse(function.front())))
     if (isOpTriviallyDead(&op))
       op.erase();
-  // Weights that only fed what was folded need not be loaded.
+  // Weights that only fed what was folded need not be loaded; a state that is
+  // written and never read is state nevertheless.
+  llvm::DenseSet<Value> written;
+  if (purpose == Purpose::OwnStep)
+    for (auto [initializer, state] : bound)
+      written.insert(state);
   for (unsigned i = function.front().getNumArguments(); i-- > numInputs;)
-    if (function.front().getArgument(i).use_empty()) {
+    if (function.front().getArgument(i).use_empty() &&
+        !written.contains(function.front().getArgument(i))) {
       function.front().eraseArgument(i);
       argumentAttrs.erase(argumentAttrs.begin() + i);
     }
@@ -524,16 +336,11 @@ void GraphConverter::removeDead() {
 /// Marks state that is not trained; a training pass returns what it becomes.
 void GraphConverter::addStatistics(SmallVectorImpl<Value> &results,
                                    SmallVectorImpl<DictionaryAttr> &attrs) {
-  auto set = [&](DictionaryAttr &attributes, StringRef name, Attribute value) {
-    NamedAttrList list(attributes);
-    list.set(name, value);
-    attributes = list.getDictionary(builder.getContext());
-  };
   for (Value statistic : b.statistics) {
     unsigned number = cast<BlockArgument>(statistic).getArgNumber();
     // Whoever feeds the statistics by hand has an input there.
     if (number >= numInputs)
-      set(argumentAttrs[number], nn::kStatisticAttr, builder.getUnitAttr());
+      setArgument(statistic, nn::kStatisticAttr, builder.getUnitAttr());
   }
   if (purpose != Purpose::Training)
     return;
@@ -542,27 +349,35 @@ void GraphConverter::addStatistics(SmallVectorImpl<Value> &results,
     if (number < numInputs)
       continue;
     results.push_back(now);
-    set(attrs.emplace_back(builder.getDictionaryAttr({})), nn::kUpdatesAttr,
-        argumentAttrs[number].get(nn::kNameAttr));
+    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::kUpdatesAttr, argumentAttrs[number].get(nn::kNameAttr))));
   }
 }
 
 void GraphConverter::finish(GraphOp graph) {
-  Operation *yield = graph.getBody().front().getTerminator();
-  SmallVector<Value> results = lookup(yield->getOperands());
+  SmallVector<Value> results;
   SmallVector<DictionaryAttr> resultAttrs;
-  for (auto [index, result] : llvm::enumerate(results)) {
-    llvm::StringRef name = nameOf(graph.getInfo().getOutputs()[index]);
-    if (!result) {
-      error(graph.getLoc()) << "output '" << name
-                            << "' is not computed by any node that converts";
-      return;
+  if (isOwn()) {
+    addOwnResults(results, resultAttrs);
+  } else {
+    results = lookup(graph.getBody().front().getTerminator()->getOperands());
+    for (auto [index, result] : llvm::enumerate(results)) {
+      llvm::StringRef name = nameOfInfo(graph.getInfo().getOutputs()[index]);
+      if (!result) {
+        error(graph.getLoc()) << "output '" << name
+                              << "' is not computed by any node that converts";
+        return;
+      }
+      resultAttrs.push_back(builder.getDictionaryAttr(
+          builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name))));
     }
-    resultAttrs.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name))));
   }
   if (purpose != Purpose::Inference)
     addStatistics(results, resultAttrs);
+  if (purpose != Purpose::OwnEvaluation)
+    addHoles(results, resultAttrs);
+  if (hasOwnStep)
+    classifyStates();
   func::ReturnOp::create(builder, graph.getLoc(), results);
   removeDead();
   function.setType(builder.getFunctionType(function.front().getArgumentTypes(),
@@ -573,19 +388,32 @@ void GraphConverter::finish(GraphOp graph) {
 
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
                                           const Bindings &bindings,
-                                          bool training, uint64_t seed) {
+                                          bool training, uint64_t seed,
+                                          bool ownStep) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
     return success();
   using Purpose = GraphConverter::Purpose;
-  GraphConverter converter(module, bindings,
-                           training ? Purpose::Evaluation : Purpose::Inference);
-  func::FuncOp forward = converter.convert();
-  if (!forward)
-    return failure();
-  if (training && converter.dependsOnTraining() &&
-      !GraphConverter(module, bindings, Purpose::Training, seed).convert()) {
-    forward.erase();
+  SmallVector<func::FuncOp> made;
+  auto convert = [&](Purpose purpose, bool *dependsOnTraining = nullptr) {
+    GraphConverter converter(module, bindings, purpose, seed, ownStep);
+    made.push_back(converter.convert());
+    if (dependsOnTraining)
+      *dependsOnTraining = converter.dependsOnTraining();
+    return bool(made.back());
+  };
+  bool differs = false;
+  bool complete =
+      convert(training ? Purpose::Evaluation : Purpose::Inference, &differs);
+  if (ownStep)
+    complete = complete && convert(Purpose::OwnStep) &&
+               convert(Purpose::OwnEvaluation);
+  else if (training && differs)
+    complete = complete && convert(Purpose::Training);
+  if (!complete) {
+    for (func::FuncOp function : made)
+      if (function)
+        function.erase();
     return failure();
   }
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))

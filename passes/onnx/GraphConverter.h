@@ -7,8 +7,17 @@
 #include "passes/onnx/Registry.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace weft::onnx {
+
+/// The name in a declared input or output; "" if there is none.
+llvm::StringRef nameOfInfo(mlir::Attribute info);
+/// Whether a quantised operator reads it.
+bool feedsQuantized(mlir::Value value);
+/// The nodes of a training step; null if it has none.
+mlir::Block *algorithmOf(TrainingInfoOp info);
 
 /// Model-local functions are inlined and constant `If`s resolved by walking
 /// into them, not by rewriting the IR first, because the body of a function has
@@ -23,9 +32,15 @@ public:
     /// That of a training step: batch statistics, and what the running ones
     /// become as further results.
     Training,
+    /// The step that the model's TrainingInfo describes: its graph, its training
+    /// graph, and what initializers become.
+    OwnStep,
+    /// The loss of that, as the model computes it when it is not trained.
+    OwnEvaluation,
   };
   GraphConverter(mlir::ModuleOp module, const Bindings &bindings,
-                 Purpose purpose = Purpose::Inference, uint64_t seed = 0);
+                 Purpose purpose = Purpose::Inference, uint64_t seed = 0,
+                 bool hasOwnStep = false);
 
   /// The function, not yet in place of the graph; null if anything failed.
   mlir::func::FuncOp convert();
@@ -41,7 +56,11 @@ private:
     unsigned depth = 0;
   };
 
+  llvm::StringRef functionName() const;
   void convertInputs(GraphOp graph);
+  void addInputs(mlir::Block &block, GraphAttr info, mlir::Location loc,
+                 const llvm::StringMap<bool> &initialized,
+                 llvm::StringMap<bool> &names);
   std::optional<mlir::RankedTensorType>
   bindType(llvm::StringRef name, mlir::Type declared, mlir::Location loc);
   void addInput(llvm::StringRef name, mlir::BlockArgument argument,
@@ -65,6 +84,29 @@ private:
   void convertNode(NodeOp node, const Scope &scope);
   void convertCall(NodeOp node, FunctionOp function, const Scope &scope);
   void convertIf(NodeOp node, const Scope &scope);
+  mlir::Value initialValue(InitializerOp initializer);
+
+  // TrainingGraph.cpp: gradients, and the step that a model brings along.
+  bool isOwn() const {
+    return purpose == Purpose::OwnStep || purpose == Purpose::OwnEvaluation;
+  }
+  /// Names are those of the main graph and of one training graph, or none.
+  void collectNames(GraphOp graph, TrainingInfoOp info = {});
+  void collectNames(mlir::Block &block, GraphAttr info);
+  void convertGradient(NodeOp node, const Scope &scope);
+  /// The initializer that a binding sets, or null.
+  InitializerOp boundInitializer(EntryAttr entry);
+  void findBound(GraphOp graph);
+  void runInitialization(TrainingInfoOp info);
+  void convertAlgorithms(GraphOp graph);
+  void assignUpdates(GraphOp graph, TrainingInfoOp info);
+  void addOwnResults(llvm::SmallVectorImpl<mlir::Value> &results,
+                     llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
+  void addHoles(llvm::SmallVectorImpl<mlir::Value> &results,
+                llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
+  void classifyStates();
+  void setArgument(mlir::Value argument, llvm::StringRef name,
+                   mlir::Attribute value);
   std::optional<int64_t> opsetOf(NodeOp node, const Scope &scope);
   mlir::Location locationOf(NodeOp node, const Scope &scope);
   void setResults(NodeOp node, llvm::ArrayRef<mlir::Value> results,
@@ -92,6 +134,20 @@ private:
   /// Attributes and, for state, contents of the function's arguments.
   llvm::SmallVector<mlir::DictionaryAttr> argumentAttrs;
   llvm::DenseMap<mlir::BlockArgument, TensorAttr> states;
+  /// Values of the main graph and of training graphs, by name.
+  llvm::StringMap<mlir::Value> names;
+  bool hasOwnStep;
+  /// Initializers that bindings set, in order; where they start, if not at
+  /// their own bytes; and what they are at this point of the step.
+  llvm::MapVector<mlir::Operation *, mlir::Value> bound;
+  llvm::DenseMap<mlir::Operation *, HostTensor> initialValues;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> current;
+  /// Arguments that stand for the gradients of one number, `y`.
+  struct Gradient {
+    mlir::Value y;
+    llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> argumentsAndXs;
+  };
+  llvm::SmallVector<Gradient> gradients;
   unsigned numInputs = 0;
   size_t numNodes = 0;
   bool failed = false;

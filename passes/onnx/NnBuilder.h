@@ -47,10 +47,16 @@ public:
   std::function<Value()> stepCounter;
   uint64_t seed = 0;
   std::optional<bool> training;
+  /// Whether it builds what states start at, where random numbers are drawn once.
+  bool initializes = false;
   bool askedForTraining = false;
   /// Program arguments that are running statistics, and what they become.
   llvm::SmallVector<Value> statistics;
   llvm::SmallVector<std::pair<Value, Value>> updates;
+  /// What optimizers of the file keep beside a tensor, and the tensor; and their
+  /// learning rates.
+  llvm::SmallVector<std::pair<Value, Value>> slots;
+  llvm::SmallVector<Value> rates;
 
   /// Keeps the first message; returns null.
   Value fail(const llvm::Twine &text);

@@ -26,6 +26,9 @@ parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
 
 /// The name of the forward pass of a training step.
 inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";
+/// Of the operators Gradient, Adam, Adagrad and Momentum.
+inline constexpr llvm::StringLiteral kTrainingDomain =
+    "ai.onnx.preview.training";
 /// The state that counts training steps, from 0.
 inline constexpr llvm::StringLiteral kStepState = "weft.step";
 
@@ -33,9 +36,15 @@ inline constexpr llvm::StringLiteral kStepState = "weft.step";
 /// every node that cannot be converted, then fails, leaving the model as it
 /// was. For `training` all float initializers are state; a model that computes
 /// otherwise while it is trained gives a private function kTrainingForward, too.
+/// With `ownStep` the training step is the one that the model's TrainingInfo
+/// describes: private functions nn::kOwnStep and nn::kOwnEvaluation.
 mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module,
                                     const Bindings &bindings,
-                                    bool training = false, uint64_t seed = 0);
+                                    bool training = false, uint64_t seed = 0,
+                                    bool ownStep = false);
+
+/// Whether the model has a training step of its own.
+bool hasOwnStep(mlir::ModuleOp module);
 
 } // namespace weft::onnx
 

@@ -14,7 +14,8 @@ namespace weft::onnx {
 
 /// `convert-onnx-to-nn` with bindings that are not files.
 std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings,
-                                                  bool training = false);
+                                                  bool training = false,
+                                                  bool ownStep = false);
 
 #define GEN_PASS_REGISTRATION
 #include "passes/onnx/Passes.h.inc"

@@ -33,6 +33,12 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
     `@forward.training` does so; its further results, marked `nn.updates`, are what
     running statistics become.
 
+    With `own-step` the private functions `@training.step` and `@training.eval` hold the
+    step that the file describes (TrainingInfo): its graph with the training graph behind
+    it, once for each info. Initializers that a binding sets are state, of any type; others
+    of the training graph are constants. A result of `Gradient` is an argument marked
+    `nn.gradient`, which `step-fill-gradients` or `step-make-training` replaces.
+
     Every node that cannot be converted is reported, with the reason and the
     remedy; then the pass fails and leaves the module as it was.
 
@@ -54,7 +60,9 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
     Option<"training", "training", "bool", /*default=*/"false",
            "Keep all float initializers as state, so that they can be trained">,
     Option<"seed", "seed", "uint64_t", /*default=*/"0",
-           "Of the random numbers that training draws (Dropout)">
+           "Of the random numbers that training draws (Dropout)">,
+    Option<"ownStep", "own-step", "bool", /*default=*/"false",
+           "With `training`: make the step that the model's TrainingInfo describes, if it has one">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::weft::nn::NnDialect"];
 }

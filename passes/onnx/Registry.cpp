@@ -37,8 +37,7 @@ const Registry &Registry::get() {
     for (const char *op : {"StringNormalizer", "TfIdfVectorizer",
                            "StringConcat", "RegexFullMatch"})
       made.refuse(op, "strings are not compiled");
-    for (const char *op : {"Multinomial", "RandomNormal", "RandomNormalLike",
-                           "RandomUniform", "RandomUniformLike", "Bernoulli"})
+    for (const char *op : {"Multinomial", "Bernoulli"})
       made.refuse(op, "random numbers are not compiled into inference "
                       "programs; make them an input");
     return made;

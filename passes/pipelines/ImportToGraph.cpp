@@ -33,7 +33,7 @@ void weft::buildRaiseIdioms(OpPassManager &passes, bool exact) {
 
 void weft::buildImportToGraphPipeline(OpPassManager &passes,
                                       const GraphOptions &options) {
-  passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training));
+  passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training, options.ownStep));
   if (options.raise)
     buildRaiseIdioms(passes);
 }

@@ -15,6 +15,8 @@ struct GraphOptions {
   bool raise = true;
   /// The model is to be trained; see `convert-onnx-to-nn`.
   bool training = false;
+  /// For training, the step that the model describes, if it does.
+  bool ownStep = false;
 };
 
 /// Appends the passes that lead from `import` to `graph`.

@@ -32,7 +32,8 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   // Conversion drops what it has no words for.
   if (!options.mesh.empty())
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed}));
+  bool ownStep = options.loss.empty() && options.optimizer.empty();
+  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed, ownStep}));
   buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());
@@ -43,6 +44,7 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(step::createStepSetPrecision({options.precision}));
   // Casts at the border may meet casts of the model.
   pm.addPass(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(step::createStepFillGradients());
   if (!options.train)
     return;
   // Of the program in its precision, so that gradients have it, too.

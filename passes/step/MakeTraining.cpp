@@ -1,10 +1,12 @@
 // Makes the programs of training from the forward pass.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/step/FillGradients.h"
 #include "passes/step/Losses.h"
 #include "passes/step/Passes.h"
 #include "passes/step/TrainingPrograms.h"
 
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/nn/IR/NnTraining.h"
 
 namespace weft::step {
 #define GEN_PASS_DEF_STEPMAKETRAINING
@@ -29,6 +31,11 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
       module.emitError("has no program @forward to train");
       return signalPassFailure();
     }
+    if (module.lookupSymbol<func::FuncOp>(nn::kOwnStep)) {
+      if (failed(finishOwn(module)))
+        signalPassFailure();
+      return;
+    }
     std::string error;
     std::optional<TrainingSpec> spec = parseTraining({loss, optimizer, paramGroups, freeze, gradDtype}, error);
     if (!spec) {
@@ -51,6 +58,37 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
     if (variant)
       variant.erase();
     module->setAttr(kMetadata, describe(module, step, forward, *spec, *built));
+  }
+
+  /// The step that the model describes, if it does, in place of one that is made.
+  LogicalResult finishOwn(ModuleOp module) {
+    auto step = module.lookupSymbol<func::FuncOp>(nn::kOwnStep);
+    auto eval = module.lookupSymbol<func::FuncOp>(nn::kOwnEvaluation);
+    if (!loss.empty() || !optimizer.empty() || !eval)
+      return step.emitError() << "@" << nn::kOwnStep << " needs @" << nn::kOwnEvaluation
+                              << " beside it, and neither loss nor optimizer";
+    if (failed(finishOwnStep(step)))
+      return failure();
+    finishOwnEvaluation(eval);
+    for (auto [function, name] : {std::pair(step, "step"), std::pair(eval, "eval")}) {
+      function.setName(name);
+      function.setPublic();
+    }
+    OpBuilder builder(module.getContext());
+    NamedAttrList entries;
+    if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
+      entries.append(old.getValue());
+    auto set = [&](StringRef key, const Twine &value) { entries.set(key, builder.getStringAttr(value)); };
+    set("train.loss", "of the model (TrainingInfo)");
+    set("train.optimizer", "of the model (TrainingInfo)");
+    set("train.seed", Twine(seed.getValue()));
+    for (BlockArgument arg : step.getArguments())
+      if (auto type = cast<RankedTensorType>(arg.getType()); !isState(step, arg.getArgNumber()) && type.getRank() > 0) {
+        set("train.batch", Twine(type.getDimSize(0)));
+        break;
+      }
+    module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
+    return success();
   }
 
   /// What the runtime needs to know to feed and to name things.

@@ -22,6 +22,20 @@ def StepDifferentiate : Pass<"step-differentiate", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 
+def StepFillGradients : Pass<"step-fill-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Compute the gradients that a model itself asks for";
+  let description = [{
+    **Requires** `nn` ops in the precision that is computed in. **Ensures** that no argument is marked
+    `nn.gradient`: ops that compute what it stood for are there instead, and the results that
+    told of what are gone. `convert-onnx-to-nn` makes such arguments of the results of
+    ONNX's `Gradient`, because idioms are raised and precision is set in between. `@training.step` stays
+    as it is: `step-make-training` fills it and uses the gradients' norm.
+
+    **Example**: test/passes/onnx/own-step.test.
+  }];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
 def StepSetPrecision : Pass<"step-set-precision", "::mlir::func::FuncOp"> {
   let summary = "Compute f32 values in another floating-point type";
   let description = [{
@@ -52,6 +66,9 @@ def StepMakeTraining : Pass<"step-make-training", "::mlir::ModuleOp"> {
       Everything that changes from step to step (learning rate, bias corrections, loss
       scale) is computed from the state `weft.step` and others, so that resuming needs state only.
     - `@eval(inputs, weights) -> (loss)`.
+
+    A module that has its own step (`@training.step` and `@training.eval`, from the model's TrainingInfo) needs
+    neither loss nor optimizer: its gradients are filled in, and it gets the same results.
 
     States that the optimizer keeps are further arguments with `nn.initial` (their value at the
     start), `nn.of` (their parameter) and `nn.class = "optimizer"`. A parameter of less than 32 bits

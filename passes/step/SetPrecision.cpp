@@ -1,6 +1,7 @@
 // Computes f32 values in another floating-point type.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/nn/IR/NnTraining.h"
 #include "passes/step/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -106,7 +107,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
         continue;
       // Running statistics change by less than a small type can tell.
       bool isState = function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) ||
-                     function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr);
+                     function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr) ||
+                     function.getArgAttr(arg.getArgNumber(), nn::kGradientAttr);
       bool isKept = getElementTypeOrSelf(inTarget(old, target)).getIntOrFloatBitWidth() < 32 &&
                     function.getArgAttr(arg.getArgNumber(), nn::kStatisticAttr);
       if (isState && !isKept) {
@@ -123,6 +125,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     builder.setInsertionPoint(end);
     SmallVector<Type> results(function.getResultTypes());
     for (auto [i, operand, wanted] : llvm::enumerate(end->getOpOperands(), results)) {
+      if (function.getResultAttr(i, nn::kInnerAttr))
+        wanted = operand.get().getType();
       // What a state becomes has the type of the state.
       if (Value state = updatedState(function, i))
         wanted = state.getType();

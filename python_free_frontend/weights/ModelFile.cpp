@@ -49,6 +49,30 @@ Error ModelFile::open(const std::string &path) {
   return Error::success();
 }
 
+std::vector<const onnx::Tensor *> ModelFile::trainingInitializers() const {
+  std::vector<const onnx::Tensor *> found;
+  for (const onnx::TrainingInfo &info : model.training_info())
+    for (const onnx::Tensor &tensor : info.algorithm().initializer())
+      found.push_back(&tensor);
+  return found;
+}
+
+std::vector<onnx::Tensor *> ModelFile::mutableInitializers() {
+  std::vector<onnx::Tensor *> found;
+  auto add = [&](onnx::Graph &graph) {
+    for (onnx::Tensor &tensor : *graph.mutable_initializer())
+      found.push_back(&tensor);
+  };
+  add(*model.mutable_graph());
+  for (onnx::TrainingInfo &info : *model.mutable_training_info()) {
+    if (info.has_initialization())
+      add(*info.mutable_initialization());
+    if (info.has_algorithm())
+      add(*info.mutable_algorithm());
+  }
+  return found;
+}
+
 Error ModelFile::readExternal(const onnx::Tensor &tensor,
                               std::string &bytes) const {
   std::string location, error;

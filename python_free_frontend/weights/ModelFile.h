@@ -8,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace weft::weights {
 
@@ -18,9 +19,10 @@ public:
 
   using Tensors = google::protobuf::RepeatedPtrField<onnx::Tensor>;
   const Tensors &initializers() const { return model.graph().initializer(); }
-  Tensors *mutableInitializers() {
-    return model.mutable_graph()->mutable_initializer();
-  }
+  /// Those of training graphs: what optimizers keep.
+  std::vector<const onnx::Tensor *> trainingInitializers() const;
+  /// All of the model.
+  std::vector<onnx::Tensor *> mutableInitializers();
   /// Reads the bytes of a tensor that the model holds outside.
   llvm::Error readExternal(const onnx::Tensor &tensor,
                            std::string &bytes) const;

@@ -43,6 +43,8 @@ public:
       return error;
     for (const onnx::Tensor &initializer : model.initializers())
       match(initializer);
+    for (const onnx::Tensor *initializer : model.trainingInitializers())
+      matchKept(*initializer);
     for (const auto &[target, tensor] : byTarget) {
       if (pairs.count(target) || refused.count(target))
         continue;
@@ -164,6 +166,28 @@ private:
                      fault);
   }
 
+  /// What an optimizer keeps has the name that the training graph gives it; a
+  /// store without it leaves the start of training as it is.
+  void matchKept(const onnx::Tensor &initializer) {
+    const std::string &name = initializer.name();
+    auto entry = store.entries().find(name);
+    if (entry == store.entries().end() || !entry->second.optimizer)
+      return;
+    std::vector<int64_t> dims(initializer.dims().begin(),
+                              initializer.dims().end());
+    StringRef type = storedTypeOf(initializer.data_type());
+    if (entry->second.dims == dims &&
+        (entry->second.dtype == type ||
+         (isFloatType(entry->second.dtype) && isFloatType(type))))
+      pairs[name] = {name, false};
+    else
+      faults.push_back("initializer '" + name + "' of the training graph is " +
+                       shapeText(dims) + " " + type.str() +
+                       ", the optimizer state of that name is " +
+                       shapeText(entry->second.dims) + " " +
+                       entry->second.dtype);
+  }
+
   const TensorStore &store;
   const ReplaceOptions &options;
   std::vector<Regex> transposed;
@@ -198,13 +222,14 @@ Expected<ReplaceSummary> replaceWeights(TensorStore &store,
     return std::move(error);
   ReplaceSummary summary = std::move(matching.summary);
   summary.unknownFields = model.unknownFields();
-  for (const onnx::Tensor &initializer : model.initializers())
-    summary.bytes += bytesOf(initializer);
+  for (const onnx::Tensor *initializer : model.mutableInitializers())
+    summary.bytes += bytesOf(*initializer);
   summary.external = options.external || summary.bytes > kInlineLimit;
   ModelWriter writer(options.output, summary.external);
   if (Error error = writer.open())
     return std::move(error);
-  for (onnx::Tensor &initializer : *model.mutableInitializers()) {
+  for (onnx::Tensor *tensor : model.mutableInitializers()) {
+    onnx::Tensor &initializer = *tensor;
     auto pair = matching.pairs.find(initializer.name());
     bool outside = summary.external && bytesOf(initializer) >= kLeastExternal;
     std::string bytes;

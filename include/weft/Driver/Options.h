@@ -24,6 +24,8 @@ struct TrainingFlags {
   int64_t microbatches = 1;
   /// The flags of training that were given, to refuse them without --train.
   std::vector<std::string> given;
+  /// Without a loss and an optimizer the model itself says how it is trained.
+  bool usesOwnStep() const { return loss.empty() && optimizer.empty(); }
 };
 
 struct Options {

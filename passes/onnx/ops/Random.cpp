@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/xxhash.h"
 
 #include <cmath>
@@ -95,4 +97,50 @@ static Results dropout(NodeContext &n) {
   return results;
 }
 
-void weft::onnx::registerRandom(Registry &r) { r.add("Dropout", dropout); }
+/// RandomNormal and RandomUniform, of an attribute's shape or like an input.
+/// Drawn when compiling, so that every process starts at the same numbers.
+static Results draw(NodeContext &n, bool normal, bool like) {
+  if (!n.b.initializes)
+    return {n.fail("random numbers are not compiled into inference programs; make them an input")};
+  Value model = like ? n.in(0) : Value();
+  std::optional<SmallVector<int64_t>> shape = n.integers("shape");
+  if (model)
+    shape = SmallVector<int64_t>(n.b.shapeOf(model));
+  if (!shape || (like && !model))
+    return {n.fail("it needs its attribute 'shape'")};
+  constexpr int64_t kMost = int64_t(1) << 20;
+  if (llvm::any_of(*shape, [](int64_t extent) { return extent < 0 || extent > kMost; }) ||
+      NnBuilder::sizeOf(*shape) > kMost)
+    return {n.fail("it draws more than " + llvm::Twine(kMost) +
+                   " numbers when compiling; give the tensor as an initializer")};
+  Type element = n.attribute("dtype") ? elementTypeOf(n.b.builder.getContext(), n.integer("dtype", 1))
+                 : model              ? n.b.elementOf(model)
+                                      : n.b.f32();
+  if (!element || !isa<FloatType>(element))
+    return {n.fail("'dtype' is not a floating-point type that is supported")};
+  auto named = n.b.loc->findInstanceOf<NameLoc>();
+  std::string stream = (named ? named.getName().str() : "") + "#" + llvm::utostr(llvm::bit_cast<uint64_t>(n.real("seed", 0)));
+  // In the middle of 2^32 equal parts of (0, 1).
+  auto uniform = [&](llvm::StringRef part) {
+    Value bits = Philox(n.b).bits(*shape, stream + part.str(), n.b.full({}, n.b.i64(), 0));
+    return n.b.mul(n.b.add(n.b.cast(bits, n.b.builder.getF64Type()), 0.5), std::ldexp(1.0, -32));
+  };
+  Value number = uniform("");
+  if (normal) {
+    // Box and Muller, 1958.
+    Value radius = n.b.unary<nn::SqrtOp>(n.b.mul(n.b.unary<nn::LogOp>(number), -2.0));
+    number = n.b.mul(radius, n.b.unary<nn::CosOp>(n.b.mul(uniform("angle"), 2 * M_PI)));
+  }
+  double low = n.real(normal ? "mean" : "low", 0);
+  double scale = normal ? n.real("scale", 1) : n.real("high", 1) - low;
+  return {n.b.cast(n.b.add(n.b.mul(number, scale), low), element)};
+}
+
+void weft::onnx::registerRandom(Registry &r) {
+  r.add("Dropout", dropout);
+  for (bool like : {false, true}) {
+    const char *suffix = like ? "Like" : "";
+    r.add(std::string("RandomNormal") + suffix, [like](NodeContext &n) { return draw(n, true, like); });
+    r.add(std::string("RandomUniform") + suffix, [like](NodeContext &n) { return draw(n, false, like); });
+  }
+}

@@ -17,6 +17,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/onnx/OnnxToNn.h"
+#include "passes/step/FillGradients.h"
 #include "weft/Interpreter/StateSource.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
@@ -85,7 +86,9 @@ static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data,
           messages += (messages.empty() ? "" : "; ") + diagnostic.str();
           return success();
         });
-    if (succeeded(onnx::convertOnnxToNn(*module, bindings))) {
+    if (succeeded(onnx::convertOnnxToNn(*module, bindings)) &&
+        succeeded(step::fillGradients(
+            module->lookupSymbol<func::FuncOp>("forward")))) {
       bound = bindings.inputs.size();
       return module;
     }

@@ -1,22 +1,25 @@
 // Seeded mutations of real models: the importer refuses or accepts, never dies.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Usage: onnx-fuzz FOLDER [--runs=N] [--seed=S]. Each run takes a model from
-// the corpus below FOLDER, mutates its bytes or its fields, and imports it. A
+// Usage: onnx-fuzz FOLDER [--text=FILE] [--runs=N] [--seed=S]. Each run takes a
+// model from the corpus below FOLDER, every eighth time that in FILE, mutates its bytes or its fields, and imports it. A
 // refusal must come with exactly one error; an accepted model must verify,
 // print, parse and export, and its conversion to `nn` must succeed or report an
-// error. A crash prints the seed that repeats it.
+// error; so must its training step if it has one. A crash prints the seed that repeats it.
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/onnx/Passes.h"
+#include "passes/step/Passes.h"
 #include "python_free_frontend/exporter/Exporter.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "python_free_frontend/text/TextReader.h"
 #include "test/faults/mutations/Mutations.h"
 #include "weft/Support/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <csignal>
@@ -47,7 +50,7 @@ static void reportCrash(int signal) {
 
 namespace {
 struct Tally {
-  uint64_t accepted = 0, refused = 0, converted = 0, wrong = 0;
+  uint64_t accepted = 0, refused = 0, converted = 0, trained = 0, wrong = 0;
   double slowest = 0;
 };
 } // namespace
@@ -89,9 +92,13 @@ static void runOne(const std::vector<std::string> &corpus,
              exported == direct;
     right &= errors == 0;
     mlir::PassManager pm(&context);
-    pm.addPass(createConvertOnnxToNn(Bindings()));
+    bool ownStep = hasOwnStep(*module);
+    pm.addPass(createConvertOnnxToNn(Bindings(), ownStep, ownStep));
+    if (ownStep)
+      pm.addPass(weft::step::createStepMakeTraining());
     bool converted = succeeded(pm.run(*module));
     tally.converted += converted;
+    tally.trained += converted && ownStep;
     right &= converted == (errors == 0);
   } else {
     ++tally.refused;
@@ -111,9 +118,13 @@ static void runOne(const std::vector<std::string> &corpus,
 int main(int argc, char **argv) {
   bool full = std::getenv("WEFT_TEST_FULL");
   uint64_t runs = full ? 200000 : 4000, first = 1;
-  std::string folder;
+  std::string folder, text;
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef arg = argv[i];
+    if (arg.consume_front("--text=")) {
+      text = arg.str();
+      continue;
+    }
     if ((arg.consume_front("--runs=") && !arg.getAsInteger(10, runs)) ||
         (arg.consume_front("--seed=") && !arg.getAsInteger(10, first)))
       continue;
@@ -124,6 +135,16 @@ int main(int argc, char **argv) {
     llvm::errs() << "onnx-fuzz: only " << corpus.size() << " models below '"
                  << folder << "', expected 1000\n";
     return 1;
+  }
+  if (!text.empty()) {
+    auto buffer = llvm::MemoryBuffer::getFile(text);
+    auto model = buffer ? weft::text::readText((*buffer)->getBuffer(), text)
+                        : llvm::createStringError("cannot be read");
+    if (!model) {
+      llvm::errs() << text << ": " << llvm::toString(model.takeError()) << '\n';
+      return 1;
+    }
+    corpus.insert(corpus.end(), corpus.size() / 7, model->SerializeAsString());
   }
   for (int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL})
     std::signal(signal, reportCrash);
@@ -141,9 +162,11 @@ int main(int argc, char **argv) {
   getrusage(RUSAGE_SELF, &usage);
   llvm::outs() << "onnx-fuzz: seeds " << first << " to " << first + runs - 1
                << ": " << tally.accepted << " accepted (" << tally.converted
-               << " converted to nn), " << tally.refused << " refused, "
+               << " converted to nn, " << tally.trained
+               << " with a step of their own), " << tally.refused << " refused, "
                << tally.wrong << " wrong; slowest "
                << llvm::format("%.3f", tally.slowest) << " s, peak memory "
                << usage.ru_maxrss / 1024 << " MiB\n";
-  return tally.wrong || usage.ru_maxrss > (4 << 20) ? 1 : 0;
+  bool enough = text.empty() || runs < 1000 || tally.trained >= runs / 100;
+  return !enough || tally.wrong || usage.ru_maxrss > (4 << 20) ? 1 : 0;
 }

@@ -5,7 +5,8 @@
 //     --data NAME=FILE.npy... [--precision f64] [--param-group G]... [--freeze R]...
 //     [--raise] [--write DIR]
 // Step k takes rows [k*B, (k+1)*B) of every array. `--write` puts the state after the
-// last step into DIR as raw fp64 numbers, one file a state.
+// last step into DIR as raw fp64 numbers, one file a state. Without loss and
+// optimizer the model is trained as its TrainingInfo says.
 #include "dialects/nn/IR/Nn.h"
 #include "passes/pipelines/ImportToGraph.h"
 #include "passes/pipelines/Pipelines.h"
@@ -117,6 +118,7 @@ int main(int argc, char **argv) {
   GraphOptions graph;
   graph.raise = raise;
   graph.training = true;
+  graph.ownStep = loss.empty() && optimizer.empty();
   auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
   if (failed(bindings))
     return 1;

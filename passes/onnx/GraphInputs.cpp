@@ -1,0 +1,278 @@
+// What a graph starts from: inputs, and initializers as state or constants.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/GraphConverter.h"
+
+#include "dialects/onnx/IR/TensorData.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::onnx;
+
+/// Integer tensors above this many bytes are state, not constants.
+static constexpr int64_t kMaxIntegerConstant = int64_t(16) << 20;
+
+static bool isComputable(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return element.isF64() || element.isF32() || element.isF16() ||
+         element.isBF16();
+}
+
+std::optional<RankedTensorType>
+GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
+  auto type = dyn_cast<RankedTensorType>(declared);
+  if (!type) {
+    error(loc) << "input '" << name << "' has type " << declared
+               << ", but only tensors of known tensor rank are compiled";
+    return std::nullopt;
+  }
+  if (!isComputable(type.getElementType())) {
+    error(loc) << "input '" << name << "' has element type "
+               << type.getElementType() << ", which is not supported";
+    return std::nullopt;
+  }
+  auto dims = dyn_cast_or_null<DimsAttr>(type.getEncoding());
+  SmallVector<int64_t> shape(type.getShape());
+  bool bound = true;
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    if (!ShapedType::isDynamic(extent))
+      continue;
+    auto symbol =
+        dims ? dyn_cast<StringAttr>(dims.getNames()[dim]) : StringAttr();
+    std::string place = (name + "[" + llvm::Twine(dim) + "]").str();
+    auto found = bindings.dims.find(place);
+    if (found == bindings.dims.end() && symbol)
+      found = bindings.dims.find(symbol.getValue());
+    if (found != bindings.dims.end()) {
+      extent = found->second;
+      continue;
+    }
+    bound = false;
+    std::string flag = symbol ? symbol.str() : place;
+    error(loc) << "dimension " << dim << " of input '" << name << "' "
+               << (symbol ? "('" + symbol.str() + "') " : "")
+               << "is not bound; give its extent with --bind '" << flag
+               << "=N'";
+  }
+  if (!bound)
+    return std::nullopt;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+void GraphConverter::addInput(llvm::StringRef name, BlockArgument argument,
+                              Location loc) {
+  std::optional<RankedTensorType> type =
+      bindType(name, argument.getType(), loc);
+  if (!type)
+    return;
+  NamedAttrList attributes;
+  attributes.set(nn::kNameAttr, builder.getStringAttr(name));
+  // The names of symbolic dims tell the sharding passes which dim is the batch.
+  if (auto dims = dyn_cast_or_null<DimsAttr>(
+          cast<RankedTensorType>(argument.getType()).getEncoding()))
+    if (llvm::any_of(dims.getNames(), llvm::IsaPred<StringAttr>)) {
+      SmallVector<Attribute> names;
+      for (Attribute entry : dims.getNames())
+        names.push_back(isa<StringAttr>(entry) ? entry
+                                               : builder.getStringAttr(""));
+      attributes.set("nn.dims", builder.getArrayAttr(names));
+    }
+  argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
+  values[argument] = function.front().addArgument(*type, loc);
+  ++numInputs;
+}
+
+void GraphConverter::bindInput(llvm::StringRef name, const HostTensor &tensor,
+                               BlockArgument argument, Location loc) {
+  auto declared = dyn_cast<RankedTensorType>(argument.getType());
+  auto given = RankedTensorType::get(tensor.shape, tensor.elementType);
+  if (!declared || declared.getElementType() != given.getElementType() ||
+      mlir::failed(
+          verifyCompatibleShape(declared.getShape(), given.getShape()))) {
+    error(loc) << "input '" << name << "' has type " << argument.getType()
+               << ", but the array bound to it has " << given;
+    return;
+  }
+  b.loc = loc;
+  values[argument] = b.constant(tensor);
+}
+
+void GraphConverter::addInputs(Block &block, GraphAttr info, Location loc,
+                               const llvm::StringMap<bool> &initialized,
+                               llvm::StringMap<bool> &inputs) {
+  for (auto [argument, entry] :
+       llvm::zip_equal(block.getArguments(),
+                       info.getInputs() ? info.getInputs().getValue()
+                                        : llvm::ArrayRef<Attribute>())) {
+    llvm::StringRef name = nameOfInfo(entry);
+    inputs[name] = true;
+    Location place = NameLoc::get(builder.getStringAttr(name), loc);
+    // The initializer is the value that every exporter means.
+    if (initialized.contains(name))
+      continue;
+    auto given = bindings.inputs.find(name);
+    if (given != bindings.inputs.end())
+      bindInput(name, given->second, argument, place);
+    else
+      addInput(name, argument, place);
+  }
+}
+
+void GraphConverter::convertInputs(GraphOp graph) {
+  llvm::StringMap<bool> initialized, inputs;
+  auto noteInitializers = [&](Block &block) {
+    for (auto initializer : block.getOps<InitializerOp>())
+      if (StringAttr name = initializer.getValue().getName())
+        initialized[name.getValue()] = true;
+  };
+  noteInitializers(graph.getBody().front());
+  addInputs(graph.getBody().front(), graph.getInfo(), graph.getLoc(),
+            initialized, inputs);
+  for (auto info : graph.getBody().getOps<TrainingInfoOp>())
+    if (Block *body = hasOwnStep ? algorithmOf(info) : nullptr) {
+      noteInitializers(*body);
+      // The forward pass has no such inputs, but they are no misspelt names.
+      if (isOwn())
+        addInputs(*body, info.getAlgorithmAttr(), info.getLoc(), initialized,
+                  inputs);
+      else if (ArrayAttr list = info.getAlgorithmAttr().getInputs())
+        for (Attribute entry : list)
+          inputs[nameOfInfo(entry)] = true;
+    }
+  for (const auto &entry : bindings.inputs)
+    if (!inputs.contains(entry.getKey()))
+      error(graph.getLoc()) << "--bind names input '" << entry.getKey()
+                            << "', which the model does not have";
+}
+
+Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
+                               Location loc) {
+  auto data = cast<DataAttr>(tensor.getData());
+  llvm::StringRef file = data.getFile().getValue();
+  // Sources are relative to the model's folder, payloads to the working one.
+  if (auto position = module.getLoc()->findInstanceOf<FileLineColLoc>()) {
+    llvm::StringRef folder =
+        llvm::sys::path::parent_path(position.getFilename().getValue());
+    if (!folder.empty() && file.starts_with(folder))
+      file = file.drop_front(folder.size()).ltrim('/');
+  }
+  NamedAttrList attributes;
+  attributes.set(nn::kNameAttr, builder.getStringAttr(name));
+  attributes.set(nn::kSourceAttr,
+                 nn::SourceAttr::get(builder.getContext(), file,
+                                     data.getOffset(), data.getLength(), 0));
+  argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
+  RankedTensorType type = tensor.getType();
+  BlockArgument argument = function.front().addArgument(
+      RankedTensorType::get(type.getShape(), type.getElementType()), loc);
+  states[argument] = tensor;
+  return argument;
+}
+
+/// State whose bytes are no plain part of a file (typed fields, for one) starts
+/// at a value that the program holds.
+Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
+                                       DenseElementsAttr value, Location loc) {
+  argumentAttrs.push_back(builder.getDictionaryAttr(
+      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name)),
+       builder.getNamedAttr(nn::kInitialAttr, value)}));
+  BlockArgument argument = function.front().addArgument(value.getType(), loc);
+  states[argument] = tensor;
+  return argument;
+}
+
+Value GraphConverter::stepCounter() {
+  for (auto [i, attributes] : llvm::enumerate(argumentAttrs))
+    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(kStepState))
+      return function.front().getArgument(i);
+  argumentAttrs.push_back(builder.getDictionaryAttr(
+      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(kStepState)),
+       builder.getNamedAttr(nn::kInitialAttr, builder.getI64IntegerAttr(0)),
+       builder.getNamedAttr(nn::kClassAttr,
+                            builder.getStringAttr("optimizer"))}));
+  return function.front().addArgument(
+      RankedTensorType::get({}, builder.getI64Type()),
+      NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
+}
+
+Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
+                                  bool quantized, bool isInitializer,
+                                  Location loc) {
+  RankedTensorType type = tensor.getType();
+  if (!isComputable(type.getElementType()) || !type.hasStaticShape()) {
+    error(loc) << "tensor '" << name << "' has type " << type
+               << ", which is not supported";
+    return Value();
+  }
+  // Weights stay where they are. Integers are indices, masks and shapes that
+  // folding needs, unless they are quantised weights. One number is a constant.
+  bool weight =
+      isa<FloatType>(type.getElementType())
+          ? type.getNumElements() > 1
+          : quantized || getStoredBytes(type).value_or(0) > kMaxIntegerConstant;
+  bool trainable = purpose != Purpose::Inference && isInitializer &&
+                   isa<FloatType>(type.getElementType());
+  if ((weight || trainable) && isPlainFileData(tensor)) {
+    Value state = addState(tensor, name, loc);
+    if (!trainable)
+      b.statistics.push_back(state);
+    return state;
+  }
+  auto bytes = readTensor(
+      tensor, [&] { return error(loc) << "tensor '" << name << "' "; });
+  if (mlir::failed(bytes))
+    return Value();
+  HostTensor value = decodeHostTensor(
+      RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+  if (trainable)
+    return addEmbeddedState(tensor, name, toElementsAttr(value), loc);
+  b.loc = loc;
+  return b.constant(value);
+}
+
+bool weft::onnx::feedsQuantized(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    auto node = dyn_cast<NodeOp>(user);
+    return node && (node.getOpType() == "DequantizeLinear" ||
+                    node.getOpType() == "MatMulInteger" ||
+                    node.getOpType() == "ConvInteger" ||
+                    node.getOpType().starts_with("QLinear"));
+  });
+}
+
+/// What it is when the program starts: state or a constant.
+Value GraphConverter::initialValue(InitializerOp initializer) {
+  TensorAttr tensor = initializer.getValue();
+  llvm::StringRef name =
+      tensor.getName() ? tensor.getName().getValue() : llvm::StringRef();
+  Location loc =
+      NameLoc::get(builder.getStringAttr(name), initializer.getLoc());
+  auto found = bound.find(initializer);
+  // Nothing but bindings changes what a training graph holds.
+  if (found == bound.end())
+    return materialize(tensor, name, feedsQuantized(initializer),
+                       /*isInitializer=*/!isa<TrainingInfoOp>(
+                           initializer->getParentOp()),
+                       loc);
+  if (auto given = initialValues.find(initializer); given != initialValues.end())
+    return found->second = addEmbeddedState(tensor, name,
+                                            toElementsAttr(given->second), loc);
+  // Its bytes are not what it is in later steps, so nothing may fold them.
+  if (!isComputable(tensor.getType().getElementType()))
+    return materialize(tensor, name, false, true, loc);
+  Value state;
+  if (isPlainFileData(tensor)) {
+    state = addState(tensor, name, loc);
+  } else if (auto bytes = readTensor(tensor, [&] { return error(loc); });
+             succeeded(bytes)) {
+    RankedTensorType type = tensor.getType();
+    HostTensor value = decodeHostTensor(
+        RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+    state = addEmbeddedState(tensor, name, toElementsAttr(value), loc);
+  }
+  if (state)
+    states.erase(cast<BlockArgument>(state));
+  return found->second = state;
+}

@@ -1,0 +1,30 @@
+// Gradients that a model itself asks for.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_STEP_FILLGRADIENTS_H
+#define WEFT_PASSES_STEP_FILLGRADIENTS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::step {
+
+/// Gradients of one number.
+struct OwnGradient {
+  mlir::Value y;
+  llvm::SmallVector<mlir::Value> xs, gradients;
+};
+
+/// Replaces arguments marked `nn.gradient` by what they stand for, and drops the
+/// results that told of what. A gradient may be used to compute the next one
+/// that is differentiated.
+mlir::FailureOr<llvm::SmallVector<OwnGradient>> fillGradients(mlir::func::FuncOp function);
+
+/// Makes a training step of the one that the model describes: adds the global norm
+/// of gradients, the learning rate if an optimizer tells it, and the state that
+/// counts steps.
+llvm::LogicalResult finishOwnStep(mlir::func::FuncOp function);
+/// Makes a program of the loss alone.
+void finishOwnEvaluation(mlir::func::FuncOp function);
+
+} // namespace weft::step
+
+#endif // WEFT_PASSES_STEP_FILLGRADIENTS_H
