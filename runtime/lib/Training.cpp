@@ -302,7 +302,7 @@ private:
     record.tokens = double(steps.elementsPerBatch());
     record.communicationShare = all.communication;
     record.memoryBytes = peakBytes = all.memory;
-    record.predictedBytes = double(after.arena_bytes);
+    record.predictedBytes = predictedBytes();
     record.epoch = info.samples / steps.samples();
     info.step += 1;
     info.samples = next;
@@ -418,20 +418,32 @@ private:
     return {StatusCode::UserError, ""};
   }
 
+  /// A rank's arena, which was planned when compiling, and the images that
+  /// --save writes checkpoints from.
+  double predictedBytes() const {
+    weft_statistics statistics;
+    weft_get_statistics(&session, &statistics);
+    double images = writer ? double(writer->snapshotBytes()) : 0;
+    return double(statistics.arena_bytes) + images / double(session.ranks.size());
+  }
+
   void reportMemory() {
     if (peakBytes == 0)
       return;
-    weft_statistics statistics;
-    weft_get_statistics(&session, &statistics);
     constexpr double kMebibyte = 1 << 20;
     log.note("memory a rank: peak %.1f MiB measured (VmHWM, less %.1f MiB of "
              "the process before the arena), %.1f MiB predicted",
              peakBytes / kMebibyte, options.baseMemory / kMebibyte,
-             double(statistics.arena_bytes) / kMebibyte);
-    if (writer)
-      log.note("of which %.1f MiB hold what checkpoints are written from",
-               double(writer->snapshotBytes()) / kMebibyte /
-                   double(session.ranks.size()));
+             predictedBytes() / kMebibyte);
+    weft_statistics statistics;
+    weft_get_statistics(&session, &statistics);
+    double images = writer ? double(writer->snapshotBytes()) : 0;
+    log.note("of which %llu bytes are the arena as compiled, %.1f MiB scratch of "
+             "library calls, and %.1f MiB what checkpoints are written from",
+             static_cast<unsigned long long>(statistics.arena_bytes -
+                                             statistics.scratch_bytes),
+             double(statistics.scratch_bytes) / kMebibyte,
+             images / kMebibyte / double(session.ranks.size()));
   }
 
   weft_session &session;
