@@ -51,6 +51,9 @@ static Results batchNormalization(NodeContext &n) {
       n.b.updates.append({{mean, results[1]}, {variance, results[2]}});
     mean = batchMean;
     variance = batchVariance;
+  } else if (asked) {
+    // Of a model that is trained, when it is not: nothing changes.
+    results.append({mean, variance});
   }
   Value factor = n.b.mul(n.b.cast(scale, n.b.elementOf(variance)),
                          rsqrtPlus(n, variance, epsilon));
