@@ -149,6 +149,7 @@ private:
     phaseOptions.seed = training.seed;
     phaseOptions.microbatches = training.microbatches;
     phaseOptions.memoryLimit = options.memoryLimit;
+    phaseOptions.bucketBytes = options.bucketBytes;
   }
 
   /// Without an error nobody was told what is wrong: that is our fault.
@@ -251,6 +252,8 @@ private:
   }
 
   int checkMemory() {
+    if (options.explain != Explain::No)
+      explainCommunication(*module, options.explain == Explain::Json, llvm::outs());
     if (options.explain != Explain::No)
       explainMemory(*module, options.explain == Explain::Json, llvm::outs());
     int64_t bytes = arenaBytes(*module);

@@ -175,6 +175,61 @@ void weft::driver::explainPlacement(ModuleOp module, bool json, llvm::raw_ostrea
   }
 }
 
+void weft::driver::explainCommunication(ModuleOp module, bool json, llvm::raw_ostream &out) {
+  for (auto program : module.getOps<rt::ProgramOp>()) {
+    int64_t tensors = 0;
+    std::vector<rt::CollectiveOp> commands(program.getOps<rt::CollectiveOp>().begin(),
+                                           program.getOps<rt::CollectiveOp>().end());
+    if (commands.empty())
+      continue;
+    for (rt::CollectiveOp command : commands)
+      tensors += command.getSources().size();
+    // Of the whole tensors, which are the sources or the targets.
+    auto bytesOf = [](rt::CollectiveOp command) {
+      int64_t sum = 0;
+      for (auto [source, target] : llvm::zip(command.getSources(), command.getTargets())) {
+        auto from = cast<MemRefType>(source.getType()), to = cast<MemRefType>(target.getType());
+        sum += std::max(from.getNumElements(), to.getNumElements()) * std::max(1u, from.getElementTypeBitWidth() / 8);
+      }
+      return sum;
+    };
+    auto nodeOf = [](rt::CollectiveOp command) {
+      StringRef node = rt::nodeName(command.getLoc());
+      return node.empty() ? StringRef("(unnamed)") : node;
+    };
+    if (json) {
+      llvm::json::OStream stream(out, 1);
+      stream.object([&] {
+        stream.attribute("scheduled_program", program.getSymName());
+        stream.attribute("tensors_moved", tensors);
+        stream.attributeArray("collective_commands", [&] {
+          for (rt::CollectiveOp command : commands)
+            stream.object([&] {
+              stream.attribute("kind", rt::stringifyCollectiveKind(command.getKind()));
+              stream.attributeArray("axes", [&] {
+                for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
+                  stream.value(axis);
+              });
+              stream.attribute("tensors", int64_t(command.getSources().size()));
+              stream.attribute("bytes", bytesOf(command));
+              stream.attribute("first_node", nodeOf(command));
+            });
+        });
+      });
+      out << '\n';
+      continue;
+    }
+    for (rt::CollectiveOp command : commands)
+      if (size_t count = command.getSources().size(); count > 1) {
+        out << "bucket of " << program.getSymName() << ": " << rt::stringifyCollectiveKind(command.getKind()) << " over ";
+        llvm::interleaveComma(command.getAxes().getAsValueRange<StringAttr>(), out);
+        out << " of " << count << " tensors, " << bytesOf(command) << " bytes, from " << nodeOf(command) << " on\n";
+      }
+    out << "communication of " << program.getSymName() << ": " << commands.size() << " commands for " << tensors
+        << " tensors\n";
+  }
+}
+
 int64_t weft::driver::arenaBytes(ModuleOp module) { return emit::memoryUse(module).arenaBytes; }
 
 void weft::driver::explainMemory(ModuleOp module, bool json, llvm::raw_ostream &out) {

@@ -102,6 +102,8 @@ private:
       parseNumber(flag, options.threadsPerRank);
     else if (flag == "--memory-limit")
       parseLimit(value(flag));
+    else if (flag == "--bucket-size")
+      parseBucket(value(flag));
     else if (flag == "--compile-to")
       parseUntil(value(flag));
     else if (flag == "--dump-phases")
@@ -178,6 +180,15 @@ private:
       options.memoryLimit = *bytes;
     else if (message.empty())
       fail("--memory-limit '" + text + "' is no size; write 80GiB or 512MiB");
+  }
+
+  void parseBucket(llvm::StringRef text) {
+    if (text == "0")
+      options.bucketBytes = 0;
+    else if (auto bytes = parseBytes(text))
+      options.bucketBytes = *bytes;
+    else if (message.empty())
+      fail("--bucket-size '" + text + "' is no size; write 25MiB, or 0 for no buckets");
   }
 
   void parseUntil(llvm::StringRef text) {
@@ -266,6 +277,8 @@ How to split
 How to compute
   --precision fp32|bf16|fp16|fp64
   --threads-per-rank N      default: cores / local ranks
+  --bucket-size SIZE        collectives that can wait for each other share
+                            messages up to this size: 25MiB; 0: none do
   --target cpu, --processor NAME (as LLVM names it; default native), -O N
 )") + trainingHelpText().str() + R"(What to see
   --explain[=json]          per node: placement, communication, bytes, why

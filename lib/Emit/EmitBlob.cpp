@@ -343,17 +343,24 @@ private:
     run::Collective params{};
     params.kind = kinds[unsigned(op.getKind())];
     params.reduction = reductions[unsigned(op.getReduction())];
-    params.dtype = *dtypeOf(cast<MemRefType>(op.getSource().getType()).getElementType());
+    params.dtype = *dtypeOf(cast<MemRefType>(op.getSources()[0].getType()).getElementType());
     params.accumulator = *dtypeOf(op.getAccumulate());
     params.communicator = out.addCommunicator(axisIds(op.getAxes()));
     params.gatherFirst = op.getGatherFirst();
-    params.outer = op.getShape()[0];
-    params.extent = op.getShape()[1];
-    params.inner = op.getShape()[2];
-    params.middle = op.getShape()[3];
-    params.otherExtent = op.getShape()[4];
     params.padBits = op.getPadding();
-    out.collective(on, params, views({op.getSource(), op.getTarget()}));
+    std::vector<run::Collective> bucket;
+    SmallVector<Value> places;
+    for (auto [i, source, target] : llvm::enumerate(op.getSources(), op.getTargets())) {
+      ArrayRef<int64_t> shape = op.getShape().slice(5 * i, 5);
+      params.outer = shape[0];
+      params.extent = shape[1];
+      params.inner = shape[2];
+      params.middle = shape[3];
+      params.otherExtent = shape[4];
+      bucket.push_back(params);
+      places.append({source, target});
+    }
+    out.collective(on, bucket, views(places));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::RecordOp op) {

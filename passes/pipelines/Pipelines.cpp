@@ -64,11 +64,15 @@ void weft::buildRecomputation(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(createNnClonePositions());
 }
 
-void weft::buildOutline(OpPassManager &pm, const PhaseOptions &) {
+void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtUnrollMicrobatches());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
+  // Program order is the order in which gradients are made.
+  rt::RtFormBucketsOptions buckets;
+  buckets.bytes = options.bucketBytes;
+  pm.addPass(rt::createRtFormBuckets(buckets));
   pm.addPass(rt::createRtOrderCommands());
   pm.addPass(rt::createRtMaterializeUpdates());
   // What may be overwritten depends on the order, which is final here.

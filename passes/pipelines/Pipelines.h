@@ -27,6 +27,8 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
                                 llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"), llvm::cl::init("f32")};
 
+  Option<int64_t> bucketBytes{*this, "bucket-bytes", llvm::cl::desc("Bytes of a bucket of collectives; 0: no buckets"),
+                              llvm::cl::init(25 << 20)};
   // Training; without `train` the others mean nothing.
   Option<bool> train{*this, "train", llvm::cl::desc("Make the programs step, eval and forward"),
                      llvm::cl::init(false)};

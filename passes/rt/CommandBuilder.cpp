@@ -14,7 +14,7 @@ using namespace weft::rt;
 SpecKind weft::rt::specKind(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return SpecKind::End;
-  if (isa<CallOp, ClusterOp, DenseOp, StepOpInterface>(op))
+  if (isa<CallOp, ClusterOp, DenseOp, BucketOp, StepOpInterface>(op))
     return SpecKind::Command;
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<CoordinateOp>(op))
     return SpecKind::Constant;
@@ -50,8 +50,8 @@ public:
       return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()), bufferOf(copy.getResult()), 0);
     if (auto cluster = dyn_cast<ClusterOp>(op))
       return library(cluster);
-    if (auto step = dyn_cast<StepOpInterface>(op))
-      return collective(step);
+    if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
+      return collective(steps);
     op->emitError("no command does this op");
     return nullptr;
   }
@@ -110,7 +110,9 @@ private:
     return neutral.integer;
   }
 
-  Operation *collective(StepOpInterface step) {
+  /// Steps that travel together differ in their shapes only.
+  Operation *collective(ArrayRef<StepOpInterface> steps) {
+    StepOpInterface step = steps[0];
     CollectiveGeometry geometry = step.getGeometry();
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     SmallVector<StringRef> names;
@@ -118,11 +120,18 @@ private:
       names.push_back(step.getStepMesh().axes[axis].name);
     ArrayAttr axes = builder.getStrArrayAttr(names);
     int64_t padding = paddingBits(geometry, type.getElementType());
-    Value source = view(op->getOperand(0)), target = bufferOf(op->getResult(0));
+    SmallVector<Value> sources, targets;
+    SmallVector<int64_t> shapes;
+    for (auto [i, each] : llvm::enumerate(steps)) {
+      sources.push_back(view(op->getOperand(i)));
+      targets.push_back(bufferOf(op->getResult(i)));
+      CollectiveGeometry own = StepOpInterface(each).getGeometry();
+      shapes.append({own.outer, own.extent, own.inner, own.middle, own.otherExtent});
+    }
     CollectiveKind kind;
     switch (geometry.kind) {
     case StepKind::Slice:
-      return SliceOp::create(builder, op->getLoc(), source, target, axes,
+      return SliceOp::create(builder, op->getLoc(), sources[0], targets[0], axes,
                              ArrayRef<int64_t>{geometry.outer, geometry.extent, geometry.inner}, padding, 0);
     case StepKind::AllGather:
       kind = CollectiveKind::AllGather;
@@ -142,9 +151,8 @@ private:
       return nullptr;
     }
     Type accumulate = step.getAccumulateType();
-    SmallVector<int64_t> shape{geometry.outer, geometry.extent, geometry.inner, geometry.middle, geometry.otherExtent};
-    return CollectiveOp::create(builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum), source,
-                                target, axes, shape, accumulate ? accumulate : type.getElementType(),
+    return CollectiveOp::create(builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum), sources,
+                                targets, axes, shapes, accumulate ? accumulate : type.getElementType(),
                                 geometry.gatherFirst, padding, 0);
   }
 

@@ -76,6 +76,17 @@ func::FuncOp weft::rt::kernelOf(CallOp call) {
   return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
 }
 
+bool weft::rt::isUpdate(Operation *op) {
+  auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr);
+  if (!roles)
+    return false;
+  auto all = [&](StringRef wanted) {
+    return llvm::all_of(roles.getAsRange<StringAttr>(), [&](StringAttr role) { return role.getValue() == wanted; });
+  };
+  auto call = dyn_cast<CallOp>(op);
+  return all(nn::kRoleOptimizer) || (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call), 0, 0));
+}
+
 StringAttr KernelVariants::get(func::FuncOp kernel, ArrayRef<int64_t> shared) {
   auto attr = DenseI64ArrayAttr::get(kernel.getContext(), shared);
   func::FuncOp &variant = made[{kernel.getSymNameAttr(), attr}];

@@ -35,6 +35,10 @@ llvm::SmallVector<int64_t> sharedArguments(mlir::func::FuncOp kernel);
 /// The kernel that a call runs.
 mlir::func::FuncOp kernelOf(CallOp call);
 
+/// True if the op only makes new values of states or adds gradients up: nothing
+/// but the end of the program, or others of the kind, waits for it.
+bool isUpdate(mlir::Operation *op);
+
 /// Kernels that overwrite arguments, one for each kernel and way to share.
 class KernelVariants {
 public:

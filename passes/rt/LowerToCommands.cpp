@@ -189,7 +189,7 @@ private:
       auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name, kind, IntegerAttr(),
                                      DenseI64ArrayAttr());
       buffers[result] = buffer;
-      if (kind == BufferClass::Communication && !isa<StepOpInterface>(op))
+      if (kind == BufferClass::Communication && stepsOf(op).empty())
         scattered.insert(buffer);
     }
     Operation *command = buildCommand(builder, op, [&](Value root) { return buffers.lookup(root); });
@@ -202,8 +202,8 @@ private:
   /// The operand in whose buffer the result lies, or null.
   static Value reusedOperand(OpResult result) {
     Operation *op = result.getOwner();
-    if (op->hasAttr(kReusesAttr))
-      return op->getOperand(0);
+    if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
+      return steps[result.getResultNumber()]->hasAttr(kReusesAttr) ? op->getOperand(result.getResultNumber()) : Value();
     auto call = dyn_cast<CallOp>(op);
     int64_t argument = call ? sharedArguments(kernelOf(call))[result.getResultNumber()] : -1;
     return argument >= 0 ? call.getInputs()[argument] : Value();
@@ -212,8 +212,8 @@ private:
   /// A gradient that is never kept whole.
   static bool isOnlyScattered(Value value) {
     return llvm::all_of(readersOf(value), [](const Reader &reader) {
-      auto step = dyn_cast<StepOpInterface>(reader.op);
-      return step && step.getStepKind() == StepKind::ReduceScatter;
+      SmallVector<StepOpInterface> steps = stepsOf(reader.op);
+      return !steps.empty() && steps[0].getStepKind() == StepKind::ReduceScatter;
     });
   }
 
@@ -243,15 +243,16 @@ private:
         return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
-    if (!isa<StepOpInterface, DenseOp>(op))
+    bool isStep = !stepsOf(op).empty();
+    if (!isStep && !isa<DenseOp>(op))
       return BufferClass::Activation;
-    auto from = buffers.lookup(specLayout(op->getOperand(0)).root).getDefiningOp<BufferOp>();
+    auto from = buffers.lookup(specLayout(op->getOperand(result.getResultNumber())).root).getDefiningOp<BufferOp>();
     if (from && (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
       return from.getKind();
     // What only the network reads is communication; the part that comes back is a gradient again.
     if (from && scattered.contains(from))
       return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
-    return isa<StepOpInterface>(op) ? BufferClass::Communication : BufferClass::Activation;
+    return isStep ? BufferClass::Communication : BufferClass::Activation;
   }
 
   LogicalResult lowerConstant(Operation *op) {

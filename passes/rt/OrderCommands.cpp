@@ -5,8 +5,6 @@
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
-#include "weft/Sharding/StepOpInterface.h"
-
 #include <functional>
 #include <map>
 #include <set>
@@ -86,8 +84,9 @@ private:
   }
 
   static bool combines(Operation *op) {
-    auto step = dyn_cast<StepOpInterface>(op);
-    return step && step.isCommunication() && step.getGeometry().reduction;
+    return llvm::any_of(stepsOf(op), [](StepOpInterface step) {
+      return step.isCommunication() && step.getGeometry().reduction;
+    });
   }
 
   Key afterProducers(size_t i, int64_t rank) const {
@@ -134,14 +133,16 @@ private:
     std::map<int64_t, int64_t> bytes;
     int64_t window = 0;
     for (size_t i = 0; i < ops.size(); ++i) {
-      auto step = dyn_cast<StepOpInterface>(ops[i]);
-      if (!stateOnly[i] || !step || step.getStepKind() != StepKind::AllGather)
+      SmallVector<StepOpInterface> steps = stepsOf(ops[i]);
+      if (!stateOnly[i] || steps.empty() || steps[0].getStepKind() != StepKind::AllGather)
         continue;
       int64_t first = ops.size();
       for (size_t reader : readers(i))
         first = std::min(first, keys[reader].anchor);
       lots[first].push_back(i);
-      window = std::max(window, bytes[first] += bytesOf(ops[i]->getResult(0)));
+      for (Value result : ops[i]->getResults())
+        bytes[first] += bytesOf(result);
+      window = std::max(window, bytes[first]);
     }
     std::vector<std::pair<int64_t, int64_t>> before; // anchors and bytes of lots so far
     for (auto &[first, gathers] : lots) {
@@ -165,16 +166,10 @@ private:
             keys[i] = std::min(keys[i], Key{keys[reader].anchor, kPrepare});
   }
 
-  bool isUpdate(size_t i, const std::vector<bool> &updates) const {
-    if (auto roles = ops[i]->getAttrOfType<ArrayAttr>(kRolesAttr)) {
-      auto all = [&](StringRef wanted) {
-        return llvm::all_of(roles.getAsRange<StringAttr>(), [&](StringAttr role) { return role.getValue() == wanted; });
-      };
-      // Adding up gradients frees them, as an update does.
-      auto call = dyn_cast<CallOp>(ops[i]);
-      return all(nn::kRoleOptimizer) ||
-             (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call), 0, 0));
-    }
+  bool belongsToUpdate(size_t i, const std::vector<bool> &updates) const {
+    // Adding up gradients frees them, as an update does.
+    if (ops[i]->hasAttr(kRolesAttr))
+      return isUpdate(ops[i]);
     // Steps and copies that only bring the update to its place.
     return specKind(ops[i]) == SpecKind::Command && !producers[i].empty() &&
            llvm::all_of(producers[i], [&](size_t producer) { return updates[producer]; });
@@ -188,7 +183,7 @@ private:
     std::vector<bool> updates(ops.size());
     std::set<int64_t> arrivals;
     for (size_t i = 0; i < ops.size(); ++i) {
-      updates[i] = isUpdate(i, updates);
+      updates[i] = belongsToUpdate(i, updates);
       for (size_t producer : producers[i])
         if (updates[i] && combines(ops[producer]))
           arrivals.insert(keys[producer].anchor);

@@ -79,10 +79,45 @@ def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
 
+def RtFormBuckets : Pass<"rt-form-buckets", "::mlir::ModuleOp"> {
+  let summary = "Let collectives that can wait for each other share messages";
+  let description = [{
+    **Requires** `rt-outline-kernels`. **Ensures** that collectives of one kind over
+    the same axes, of one element type and reduction, are one `rt.bucket` where
+    - all that reads their results, through views and other steps, are updates of
+      states, sums of gradients over microbatches, and the return (reductions of gradients, gathers
+      of updated parameters): in program order, which is that of the backward pass.
+      A bucket ends at the first such reader, so that nothing waits longer than for
+      its neighbours in the bucket;
+    - or they gather nothing but states (ZeRO-3's parameters): in the order of their first readers,
+      in front of which `rt-order-commands` puts the bucket.
+    All else, above all what activations wait for, stays alone.
+
+    A bucket ends when it holds `bytes`, as PyTorch's DistributedDataParallel does with
+    bucket_cap_mb = 25, and the first of its kind at `first-bytes` (PyTorch: 1 MiB), because communication starts with it.
+    Small models would have one bucket, which starts when the backward
+    pass is over; large buckets keep gradients and gathered parameters alive. So a bucket of reductions holds no
+    more than an eighth of what is moved so, one of gathered states no more than a
+    32nd (both passes gather, so that is a 16th of the parameters, about a layer) or
+    the largest tensor; but `first-bytes` in any case. A small gathered state goes with
+    what is read before it, so that no large one lives longer for it; a small gradient
+    with the next. `bytes` = 0 makes none.
+
+    **Example**: test/passes/rt/form-buckets.mlir.
+  }];
+  let options = [
+    Option<"bytes", "bytes", "int64_t", /*default=*/"25 << 20",
+           "Bytes at which a bucket is full; 0: no buckets. Smaller ones overlap more, larger ones send fewer messages">,
+    Option<"firstBytes", "first-bytes", "int64_t", /*default=*/"1 << 20",
+           "Bytes at which the first bucket is full, and that every bucket may have">,
+  ];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
 def RtOrderCommands : Pass<"rt-order-commands", "::mlir::ModuleOp"> {
   let summary = "Order each program's ops for overlap and for memory";
   let description = [{
-    **Requires** `rt-outline-kernels`. **Ensures** an order of the same ops in
+    **Requires** `rt-form-buckets`. **Ensures** an order of the same ops in
     which each still comes after what it reads:
     - a reduction over the network starts right after what it adds up, so that
       gradients are reduced while the backward pass goes on;

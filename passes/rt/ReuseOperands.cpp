@@ -4,8 +4,6 @@
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
-#include "weft/Sharding/StepOpInterface.h"
-
 namespace weft::rt {
 #define GEN_PASS_DEF_RTREUSEOPERANDS
 #include "passes/rt/Passes.h.inc"
@@ -28,9 +26,10 @@ public:
     for (auto call : function.getBody().front().getOps<CallOp>())
       visit(call);
     for (Operation &op : function.getBody().front())
-      if (auto step = dyn_cast<StepOpInterface>(op); step && step.getStepKind() == StepKind::AllReduce)
-        if (!isReturned(op.getResult(0)) && isReadLastBy(op.getOperand(0), &op))
-          op.setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
+      for (auto [i, step] : llvm::enumerate(stepsOf(&op)))
+        if (step.getStepKind() == StepKind::AllReduce && !isReturned(op.getResult(i)) &&
+            isReadLastBy(op.getOperand(i), &op))
+          step->setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
   }
 
 private:
@@ -70,8 +69,8 @@ private:
         ++own;
         continue;
       }
-      auto step = dyn_cast<StepOpInterface>(other.op);
-      if (position.lookup(other.op) >= position.lookup(reader) || (step && step.isCommunication()))
+      SmallVector<StepOpInterface> steps = stepsOf(other.op);
+      if (position.lookup(other.op) >= position.lookup(reader) || (!steps.empty() && steps[0].isCommunication()))
         return false;
     }
     return own == 1;

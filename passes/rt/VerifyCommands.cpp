@@ -155,7 +155,8 @@ private:
       }
     } else if (auto collective = dyn_cast<CollectiveOp>(*command);
                collective && collective.getKind() == CollectiveKind::AllReduce) {
-      shared.insert({collective.getSource(), collective.getTarget()});
+      for (auto [source, target] : llvm::zip(collective.getSources(), collective.getTargets()))
+        shared.insert({source, target});
     }
     return memory.verifyNoOverlap(command, shared);
   }

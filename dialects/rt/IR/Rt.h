@@ -4,6 +4,7 @@
 #define WEFT_DIALECTS_RT_RT_H
 
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Sharding/StepOpInterface.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -46,10 +47,18 @@ inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
 /// On a cluster or call: the `nn.role` of what makes each of its results, ""
 /// for the forward pass.
 inline constexpr llvm::StringLiteral kRolesAttr = "rt.roles";
-/// On an all_reduce: its result lies where its operand does.
+/// On an all_reduce, also in a bucket: its result lies where its operand does.
 inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";
 /// On the module: texts for the executable's table of metadata.
 inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
+
+/// True if the two may share messages: one kind over the same axes, one element
+/// type, reduced and padded alike.
+bool travelTogether(StepOpInterface a, StepOpInterface b);
+
+/// The steps between placements that one command does: the op itself, or those of
+/// its bucket, one an operand; none for other ops.
+llvm::SmallVector<StepOpInterface> stepsOf(mlir::Operation *op);
 
 /// The tensor type without its encoding.
 mlir::RankedTensorType plainType(mlir::Type type);

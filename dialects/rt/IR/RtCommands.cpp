@@ -39,8 +39,8 @@ Values AttentionGradOp::getReads() {
 Values AttentionGradOp::getWrites() { return {getQueryGradient(), getKeyGradient(), getValueGradient()}; }
 Values CopyOp::getReads() { return {getSource()}; }
 Values CopyOp::getWrites() { return {getTarget()}; }
-Values CollectiveOp::getReads() { return {getSource()}; }
-Values CollectiveOp::getWrites() { return {getTarget()}; }
+Values CollectiveOp::getReads() { return Values(getSources()); }
+Values CollectiveOp::getWrites() { return Values(getTargets()); }
 bool CollectiveOp::isCommunication() { return true; }
 Values SliceOp::getReads() { return {getSource()}; }
 Values SliceOp::getWrites() { return {getTarget()}; }
@@ -184,27 +184,35 @@ static LogicalResult holds(Operation *op, Value view, int64_t elements, StringRe
 }
 
 LogicalResult CollectiveOp::verify() {
-  if (getShape().size() != 5 || llvm::any_of(getShape(), [](int64_t size) { return size < 0; }))
-    return emitOpError("needs a shape of five sizes: outer, extent, inner, middle, other extent");
+  size_t count = getSources().size();
+  if (count == 0 || getShape().size() != 5 * count || llvm::any_of(getShape(), [](int64_t size) { return size < 0; }))
+    return emitOpError() << "has a shape of " << getShape().size() << " sizes for " << count
+                         << " tensors, expected five a tensor: outer, extent, inner, middle, other extent";
+  if (count > 1 && getKind() == CollectiveKind::AllToAll)
+    return emitOpError("moves several tensors, which an all_to_all does not");
   auto group = groupSizes(*this, getAxes());
   if (!group)
     return failure();
-  if (element(getSource()) != element(getTarget()))
-    return emitOpError() << "moves " << element(getSource()) << " to " << element(getTarget());
-  int64_t outer = getShape()[0], extent = getShape()[1], inner = getShape()[2], middle = getShape()[3],
-          other = getShape()[4], shard = shardOf(extent, *group);
-  int64_t whole = outer * extent * inner, part = outer * shard * inner, source = whole, target = whole;
-  if (getKind() == CollectiveKind::AllGather)
-    source = part;
-  if (getKind() == CollectiveKind::ReduceScatter)
-    target = part;
-  if (getKind() == CollectiveKind::AllToAll) {
-    source = outer * extent * middle * shardOf(other, *group) * inner;
-    target = outer * shard * middle * other * inner;
+  for (auto [i, from, to] : llvm::enumerate(getSources(), getTargets())) {
+    if (element(from) != element(getSources()[0]) || element(from) != element(to))
+      return emitOpError() << "moves " << element(from) << " to " << element(to)
+                           << ", expected one element type for all tensors";
+    ArrayRef<int64_t> shape = getShape().slice(5 * i, 5);
+    int64_t outer = shape[0], extent = shape[1], inner = shape[2], middle = shape[3], other = shape[4];
+    int64_t shard = shardOf(extent, *group);
+    int64_t whole = outer * extent * inner, part = outer * shard * inner, source = whole, target = whole;
+    if (getKind() == CollectiveKind::AllGather)
+      source = part;
+    if (getKind() == CollectiveKind::ReduceScatter)
+      target = part;
+    if (getKind() == CollectiveKind::AllToAll) {
+      source = outer * extent * middle * shardOf(other, *group) * inner;
+      target = outer * shard * middle * other * inner;
+    }
+    if (failed(holds(*this, from, source, "source")) || failed(holds(*this, to, target, "target")))
+      return failure();
   }
-  if (failed(holds(*this, getSource(), source, "source")))
-    return failure();
-  return holds(*this, getTarget(), target, "target");
+  return success();
 }
 
 LogicalResult SliceOp::verify() {

@@ -114,7 +114,8 @@ def Rt_CopyOp : Rt_Command<"copy"> {
   let hasVerifier = 1;
 }
 
-def Rt_CollectiveOp : Rt_Command<"collective", [DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
+def Rt_CollectiveOp : Rt_Command<"collective", [SameVariadicOperandSize,
+    DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
   let summary = "exchange between the processes along some mesh axes";
   let description = [{
     The group is spanned by `axes` (major to minor); every member starts its
@@ -131,15 +132,21 @@ def Rt_CollectiveOp : Rt_Command<"collective", [DeclareOpInterfaceMethods<Rt_Com
     Reductions run over members in order, in `accumulate`. Elements beyond the
     last shard's end become `padding` (bits).
 
-    Constraints: views are contiguous; source and target hold the elements above.
+    A bucket moves several tensors in the same messages, each from its source to
+    its target, without copies next to each other (ncclGroupStart, one call a
+    tensor, ncclGroupEnd): `shape` has five sizes a tensor. No element depends
+    on what else is in the bucket.
+
+    Constraints: at least one tensor; all have one element type; an all_to_all has
+    one; views are contiguous; source and target hold the elements above.
     Example: `rt.collective all_reduce sum %0 -> %1 axes ["tp"] shape [1, 8, 1, 1, 1] accumulate f32 stream 1
       : memref<8xf32> -> memref<8xf32>`
   }];
-  let arguments = (ins Rt_CollectiveKindAttr:$kind, Rt_ReduceKindAttr:$reduction, AnyMemRef:$source, AnyMemRef:$target,
-      StrArrayAttr:$axes, DenseI64ArrayAttr:$shape, TypeAttr:$accumulate, UnitAttr:$gather_first,
+  let arguments = (ins Rt_CollectiveKindAttr:$kind, Rt_ReduceKindAttr:$reduction, Variadic<AnyMemRef>:$sources,
+      Variadic<AnyMemRef>:$targets, StrArrayAttr:$axes, DenseI64ArrayAttr:$shape, TypeAttr:$accumulate, UnitAttr:$gather_first,
       DefaultValuedAttr<I64Attr, "0">:$padding, DefaultValuedAttr<Rt_Stream, "0">:$stream);
-  let assemblyFormat = [{ $kind $reduction $source `->` $target `axes` $axes `shape` $shape `accumulate` $accumulate
-      `stream` $stream attr-dict `:` type($source) `->` type($target) }];
+  let assemblyFormat = [{ $kind $reduction $sources `->` $targets `axes` $axes `shape` $shape `accumulate` $accumulate
+      `stream` $stream attr-dict `:` type($sources) `->` type($targets) }];
   let hasVerifier = 1;
 }
 

@@ -30,6 +30,48 @@ LogicalResult ClusterOp::verify() {
   return success();
 }
 
+bool weft::rt::travelTogether(StepOpInterface a, StepOpInterface b) {
+  CollectiveGeometry first = a.getGeometry(), second = b.getGeometry();
+  return a.isCommunication() && first.kind == second.kind && first.kind != StepKind::AllToAll &&
+         first.axes == second.axes && first.reduction == second.reduction && first.padding == second.padding &&
+         a.getAccumulateType() == b.getAccumulateType() &&
+         getElementTypeOrSelf(a->getResult(0)) == getElementTypeOrSelf(b->getResult(0));
+}
+
+SmallVector<weft::StepOpInterface> weft::rt::stepsOf(Operation *op) {
+  if (auto step = dyn_cast<StepOpInterface>(op))
+    return {step};
+  SmallVector<StepOpInterface> steps;
+  if (auto bucket = dyn_cast<BucketOp>(op))
+    for (Operation &inner : bucket.getBody().front().without_terminator())
+      steps.push_back(cast<StepOpInterface>(inner));
+  return steps;
+}
+
+LogicalResult BucketOp::verify() {
+  Block &body = getBody().front();
+  size_t count = getInputs().size();
+  if (count < 2 || body.getOperations().size() != count + 1)
+    return emitOpError() << "has " << count << " inputs and " << body.getOperations().size() - 1
+                         << " ops, expected one for each of at least two inputs";
+  if (body.getArgumentTypes() != getInputs().getTypes() ||
+      body.getTerminator()->getOperandTypes() != getOutputs().getTypes())
+    return emitOpError("has other types inside than outside");
+  StepOpInterface first;
+  for (auto [i, op] : llvm::enumerate(body.without_terminator())) {
+    auto step = dyn_cast<StepOpInterface>(op);
+    if (!step || op.getOperand(0) != body.getArgument(i) || body.getTerminator()->getOperand(i) != op.getResult(0))
+      return op.emitError() << "is no step from argument " << i << " of its bucket to result " << i;
+    first = first ? first : step;
+    if (!travelTogether(first, step)) {
+      auto diagnostic = op.emitError("may not share messages with the first of its bucket");
+      diagnostic.attachNote(first.getLoc()) << "one kind, group, element type, reduction and padding is needed";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
 LogicalResult BodyOp::verify() {
   if (getBody().getNumArguments() != getInputs().size())
     return emitOpError() << "has " << getInputs().size() << " inputs, but " << getBody().getNumArguments()
@@ -78,7 +120,7 @@ LogicalResult MeshOp::verify() {
 
 /// Checks that a placement covers `global`, names axes of the mesh, splits by
 /// each at most once, and gives the sizes of `local`.
-static LogicalResult verifyPlacement(Operation *op, RankedTensorType global, MemRefType local,
+static LogicalResult verifyPlaced(Operation *op, RankedTensorType global, MemRefType local,
                                      PlacementAttr placement) {
   if (int64_t(placement.getDims().size()) != global.getRank() || local.getRank() != global.getRank())
     return op->emitOpError() << "has a placement of " << placement.getDims().size() << " dimensions and a buffer of "
@@ -121,16 +163,16 @@ LogicalResult StateOp::verify() {
       return emitOpError() << "has a piece that is no #rt.piece: " << piece;
   if (getOffset() && *getOffset() % 64 != 0)
     return emitOpError() << "has offset " << *getOffset() << ", expected a multiple of 64";
-  return verifyPlacement(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getLocal()), getPlacement());
+  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getLocal()), getPlacement());
 }
 
 LogicalResult InputOp::verify() {
-  return verifyPlacement(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
+  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
                          getPlacement());
 }
 
 LogicalResult OutputOp::verify() {
-  return verifyPlacement(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
+  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
                          getPlacement());
 }
 

@@ -41,7 +41,36 @@ def Rt_ClusterOp : Rt_Op<"cluster", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "BodyOp"]>, ReturnLike]> {
+def Rt_BucketOp : Rt_Op<"bucket", [Pure, IsolatedFromAbove, SingleBlock,
+    SingleBlockImplicitTerminator<"::weft::rt::YieldOp">]> {
+  let summary = "collectives that travel together";
+  let description = [{
+    The body holds one step between placements (StepOpInterface) for each input, in
+    order, and yields their results. All are of one kind over the same axes, on one
+    element type, and reduce alike. Becomes one `rt.collective`: the tensors keep places
+    of their own and share messages.
+
+    Lifespan: made by `rt-form-buckets`, removed by `rt-lower-to-commands`.
+
+    Constraints: at least two inputs; step i reads argument i only; results are the
+    steps'; steps agree as above and are no all_to_all.
+
+    Example:
+    `%2:2 = rt.bucket(%0, %1 : !pa, !pb) -> (!a, !b) {
+     ^bb0(%p: !pa, %q: !pb):
+       %3 = dist.all_reduce %p ["dp"] accumulate f32 : !pa -> !a
+       %4 = dist.all_reduce %q ["dp"] accumulate f32 : !pb -> !b
+       rt.yield %3, %4 : !a, !b
+     }`
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{ `(` $inputs `:` type($inputs) `)` `->` `(` type($outputs) `)` attr-dict-with-keyword $body }];
+  let hasVerifier = 1;
+}
+
+def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "BodyOp", "BucketOp"]>, ReturnLike]> {
   let summary = "results of a cluster";
   let description = [{ Example: `rt.yield %2 : tensor<8xf32>` }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values);

@@ -17,6 +17,10 @@ int compileMain(const std::vector<std::string> &arguments, const std::string &pr
 /// a node of the program at `local`, before fusion.
 void explainPlacement(mlir::ModuleOp module, bool json, llvm::raw_ostream &out);
 
+/// The commands of each scheduled program that communicate, and which collectives
+/// share one: a line a bucket.
+void explainCommunication(mlir::ModuleOp module, bool json, llvm::raw_ostream &out);
+
 /// Bytes of each class on one process of the scheduled program, and its largest
 /// buffers.
 void explainMemory(mlir::ModuleOp module, bool json, llvm::raw_ostream &out);

@@ -35,6 +35,7 @@ struct Options {
   Explain explain = Explain::No;
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
+  int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets
   unsigned threadsPerRank = 0, optLevel = 3;
   std::string linker, runtimeDirectory, processor = "native";
   TrainingFlags training;

@@ -91,6 +91,61 @@ rt.program @p streams 1 events 0 {
 
 // -----
 
+rt.mesh ["tp"] sizes [2]
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  // expected-error @below {{has a shape of 5 sizes for 2 tensors, expected five a tensor}}
+  rt.collective all_reduce sum %0, %0 -> %0, %0 axes ["tp"] shape [1, 4, 1, 1, 1] accumulate f32 stream 0
+    : memref<4xf32>, memref<4xf32> -> memref<4xf32>, memref<4xf32>
+}
+
+// -----
+
+rt.mesh ["tp"] sizes [2]
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  %1 = rt.buffer "b" input : memref<4xf64>
+  // expected-error @below {{expected one element type for all tensors}}
+  rt.collective all_reduce sum %0, %1 -> %0, %1 axes ["tp"] shape [1, 4, 1, 1, 1, 1, 4, 1, 1, 1] accumulate f32 stream 0
+    : memref<4xf32>, memref<4xf64> -> memref<4xf32>, memref<4xf64>
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!sum = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
+!max = tensor<4xf32, #dist.local<#mesh, [4], partial = max["dp"]>>
+func.func @f(%0: !sum, %1: !max) -> (!whole, !whole) {
+  %2:2 = rt.bucket(%0, %1 : !sum, !max) -> (!whole, !whole) {
+  ^bb0(%a: !sum, %b: !max):
+    // expected-note @below {{one kind, group, element type, reduction and padding is needed}}
+    %3 = dist.all_reduce %a ["dp"] accumulate f32 : !sum -> !whole
+    // expected-error @below {{may not share messages with the first of its bucket}}
+    %4 = dist.all_reduce %b ["dp"] accumulate f32 : !max -> !whole
+    rt.yield %3, %4 : !whole, !whole
+  }
+  return %2#0, %2#1 : !whole, !whole
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!sum = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
+func.func @f(%0: !sum, %1: !sum) -> (!whole, !whole) {
+  %2:2 = rt.bucket(%0, %1 : !sum, !sum) -> (!whole, !whole) {
+  ^bb0(%a: !sum, %b: !sum):
+    // expected-error @below {{is no step from argument 0 of its bucket to result 0}}
+    %3 = dist.all_reduce %b ["dp"] accumulate f32 : !sum -> !whole
+    %4 = dist.all_reduce %a ["dp"] accumulate f32 : !sum -> !whole
+    rt.yield %3, %4 : !whole, !whole
+  }
+  return %2#0, %2#1 : !whole, !whole
+}
+
+// -----
+
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "x" input : memref<8xf32>
   // expected-error @below {{launches @none, which is no function of this module}}

@@ -42,6 +42,9 @@ rt.program @forward streams 2 events 2 arena 4096 {
   // CHECK: rt.collective all_reduce sum %[[Y:.+]] -> %[[Y]] axes ["tp"] shape [1, 32, 1, 1, 1] accumulate f32 stream 1
   rt.collective all_reduce sum %y -> %y axes ["tp"] shape [1, 32, 1, 1, 1] accumulate f32 stream 1
     : memref<4x8xf32> -> memref<4x8xf32>
+  // CHECK: rt.collective all_reduce sum %[[Y]], %{{.+}} -> %[[Y]], %{{.+}} axes ["tp"] shape [1, 32, 1, 1, 1, 1, 16, 1, 1, 1] accumulate f32 stream 1
+  rt.collective all_reduce sum %y, %z -> %y, %z axes ["tp"] shape [1, 32, 1, 1, 1, 1, 16, 1, 1, 1] accumulate f32 stream 1
+    : memref<4x8xf32>, memref<4x4xf32> -> memref<4x8xf32>, memref<4x4xf32>
   %s = rt.buffer "s" activation : memref<2x8xf32>
   // CHECK: rt.slice %{{.+}} -> %{{.+}} axes ["dp"] shape [1, 4, 8] stream 0
   rt.slice %x -> %s axes ["dp"] shape [1, 4, 8] stream 0 : memref<4x8xf32> -> memref<2x8xf32>

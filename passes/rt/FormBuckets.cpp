@@ -1,0 +1,332 @@
+// Lets collectives that can wait for each other share messages.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/CommandBuilder.h"
+#include "passes/rt/InPlace.h"
+#include "passes/rt/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <deque>
+
+namespace weft::rt {
+#define GEN_PASS_DEF_RTFORMBUCKETS
+#include "passes/rt/Passes.h.inc"
+} // namespace weft::rt
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// Buckets of reductions, and of what brings updates to their place, that a step has at least.
+constexpr int64_t kLeastBuckets = 8;
+/// The same of gathered states.
+constexpr int64_t kLeastGathers = 32;
+/// A gathered state of less than this part of a first bucket goes with those before it in any case.
+constexpr int64_t kSmallPart = 16;
+
+int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+/// The whole tensor, which is operand or result.
+int64_t bytesOf(StepOpInterface step) { return std::max(bytesOf(step->getOperand(0)), bytesOf(step->getResult(0))); }
+
+/// Steps of one kind, and the bucket of them that is open.
+struct Line {
+  Line(StepOpInterface example, int64_t level) : example(example), level(level) {}
+
+  StepOpInterface example;
+  int64_t level; // of gathered states: how many gathers each comes after; else -1
+  int64_t limit = 0, total = 0, largest = 0;
+  bool isFirst = true;
+  SmallVector<Operation *> open;
+  int64_t bytes = 0;
+};
+
+/// One function, whose ops are listed anew: those that wait for a bucket behind it.
+class Former {
+public:
+  Former(func::FuncOp function, int64_t most, int64_t least)
+      : function(function), block(function.getBody().front()), most(most), least(least) {
+    for (Operation &op : block) {
+      position[&op] = ops.size();
+      ops.push_back(&op);
+    }
+  }
+
+  void run() {
+    findGathersOfStates();
+    findLines();
+    groupGathers();
+    for (Operation *op : ops)
+      visit(op);
+  }
+
+private:
+  using Group = SmallVector<Operation *>;
+
+  static StepOpInterface asBucketable(Operation *op) {
+    auto step = dyn_cast<StepOpInterface>(op);
+    return step && step.isCommunication() && step.getStepKind() != StepKind::AllToAll ? step : StepOpInterface();
+  }
+
+  /// Views and steps may stand later without keeping anyone waiting but their readers.
+  static bool canWait(Operation *op) { return specKind(op) == SpecKind::View || isa<StepOpInterface>(op); }
+
+  /// All that reads the step's result, through what can wait, is an update or the end.
+  bool isReadLate(Operation *step) {
+    auto [found, isNew] = readLate.try_emplace(step, true);
+    if (!isNew)
+      return found->second;
+    bool late = llvm::all_of(readersOf(step->getResult(0)), [&](const Reader &reader) {
+      if (specKind(reader.op) == SpecKind::End || isUpdate(reader.op))
+        return true;
+      return isa<StepOpInterface>(reader.op) && isReadLate(reader.op);
+    });
+    return readLate[step] = late;
+  }
+
+  /// Position of the first op that reads the step's result and cannot wait.
+  int64_t firstReader(Operation *step) const {
+    int64_t first = ops.size();
+    for (const Reader &reader : readersOf(step->getResult(0)))
+      first = std::min(first, canWait(reader.op) ? firstReader(reader.op) : position.lookup(reader.op));
+    return first;
+  }
+
+  /// Gathers whose operands are made of states and constants only, and their levels.
+  void findGathersOfStates() {
+    llvm::DenseMap<Operation *, int64_t> levels; // of all ops that read states only
+    for (Operation *op : ops) {
+      int64_t level = 0;
+      bool only = specKind(op) != SpecKind::End && specKind(op) != SpecKind::Unknown;
+      for (Value operand : op->getOperands()) {
+        auto arg = dyn_cast<BlockArgument>(operand);
+        auto def = levels.find(operand.getDefiningOp());
+        only &= arg ? isState(function, arg.getArgNumber()) : def != levels.end();
+        if (!arg && only)
+          level = std::max(level, def->second);
+      }
+      if (!only)
+        continue;
+      StepOpInterface step = asBucketable(op);
+      bool gathers = step && step.getStepKind() == StepKind::AllGather;
+      if (gathers)
+        stateGathers[op] = level;
+      levels[op] = level + gathers;
+    }
+  }
+
+  Line *lineOf(Operation *op) {
+    auto gather = stateGathers.find(op);
+    int64_t level = gather == stateGathers.end() ? -1 : gather->second;
+    StepOpInterface step = cast<StepOpInterface>(op);
+    for (Line &line : lines)
+      if (line.level == level && travelTogether(line.example, step))
+        return &line;
+    lines.emplace_back(step, level);
+    return &lines.back();
+  }
+
+  void findLines() {
+    for (Operation *op : ops) {
+      StepOpInterface step = asBucketable(op);
+      if (!step || (!stateGathers.contains(op) && !isReadLate(op)))
+        continue;
+      Line *line = lineOf(op);
+      line->total += bytesOf(step);
+      line->largest = std::max(line->largest, bytesOf(step));
+    }
+    for (Line &line : lines) {
+      int64_t share = line.level < 0 ? line.total / kLeastBuckets : std::max(line.total / kLeastGathers, line.largest);
+      line.limit = std::min(most, std::max(share, least));
+    }
+  }
+
+  /// Gathers of states by their first readers; where they stand says nothing.
+  void groupGathers() {
+    std::vector<std::pair<int64_t, int64_t>> sorted; // and the gather's own position
+    for (Operation *op : ops)
+      if (stateGathers.contains(op))
+        sorted.push_back({firstReader(op), position.lookup(op)});
+    llvm::sort(sorted);
+    llvm::DenseMap<Line *, size_t> openGroup;
+    for (auto &[first, number] : sorted) {
+      Operation *op = ops[number];
+      Line *line = lineOf(op);
+      int64_t bytes = bytesOf(cast<StepOpInterface>(op));
+      // Small ones come early; large ones would live longer beside them if they came with later ones.
+      if (line->open.empty() || (bytes > least / kSmallPart && line->bytes + bytes > line->limit)) {
+        openGroup[line] = groups.size();
+        groups.emplace_back();
+        line->open.clear();
+        line->bytes = 0;
+      }
+      line->open.push_back(op);
+      line->bytes += bytes;
+      groupOf[op] = openGroup[line];
+      groups[openGroup[line]].push_back(op);
+    }
+    for (Line &line : lines)
+      line.open.clear();
+  }
+
+  bool isPending(Value value) const {
+    Operation *def = value.getDefiningOp();
+    return def && !placed.contains(def);
+  }
+
+  /// Takes the next op of the program: places it, adds it to a bucket, or lets it wait.
+  void visit(Operation *op) {
+    if (placed.contains(op) || memberOf.contains(op) || groupOf.contains(op))
+      return;
+    bool waits = llvm::any_of(op->getOperands(), [&](Value value) { return isPending(value); });
+    if (waits && canWait(op)) {
+      waiting.insert(op);
+      return;
+    }
+    if (asBucketable(op) && isReadLate(op))
+      return join(op);
+    for (Value operand : op->getOperands())
+      require(operand);
+    if (specKind(op) == SpecKind::End)
+      return finish();
+    place(op);
+  }
+
+  void place(Operation *op) {
+    op->moveBefore(block.getTerminator());
+    placed.insert(op);
+    waiting.remove(op);
+  }
+
+  void join(Operation *op) {
+    waiting.remove(op);
+    Line *line = lineOf(op);
+    int64_t bytes = bytesOf(cast<StepOpInterface>(op));
+    // A small bucket takes a large tensor along; it would only wait.
+    if (line->bytes >= least && line->bytes + bytes > line->limit)
+      close(*line);
+    line->open.push_back(op);
+    line->bytes += bytes;
+    memberOf[op] = line;
+    if (line->bytes >= (line->isFirst ? std::min(least, line->limit) : line->limit))
+      close(*line);
+  }
+
+  /// Lists whatever makes `value` now.
+  void require(Value value) {
+    Operation *def = value.getDefiningOp();
+    while (def && !placed.contains(def)) {
+      if (Line *line = memberOf.lookup(def)) {
+        close(*line);
+      } else if (auto group = groupOf.find(def); group != groupOf.end()) {
+        placeGroup(group->second);
+      } else {
+        for (Value operand : def->getOperands())
+          require(operand);
+        if (!placed.contains(def) && !memberOf.contains(def))
+          place(def);
+      }
+      def = value.getDefiningOp(); // a bucket's result has taken its place
+    }
+  }
+
+  void close(Line &line) {
+    Group members = std::move(line.open);
+    line.open.clear();
+    line.bytes = 0;
+    line.isFirst = false;
+    for (Operation *op : members)
+      memberOf.erase(op);
+    placeBucket(members);
+  }
+
+  void placeGroup(size_t number) {
+    Group members = groups[number];
+    for (Operation *op : members)
+      for (Value operand : op->getOperands())
+        require(operand);
+    for (Operation *op : members)
+      groupOf.erase(op);
+    placeBucket(members);
+  }
+
+  void placeBucket(ArrayRef<Operation *> members) {
+    if (members.size() == 1)
+      place(members[0]);
+    else if (!members.empty())
+      makeBucket(members);
+    // What waited comes next, in its order.
+    SmallVector<Operation *> ready(waiting.getArrayRef());
+    for (Operation *op : ready)
+      visit(op);
+  }
+
+  void makeBucket(ArrayRef<Operation *> members) {
+    OpBuilder builder(block.getTerminator());
+    SmallVector<Value> inputs;
+    SmallVector<Type> types;
+    SmallVector<Location> locations;
+    for (Operation *op : members) {
+      inputs.push_back(op->getOperand(0));
+      types.push_back(op->getResult(0).getType());
+      locations.push_back(op->getLoc());
+    }
+    auto bucket = BucketOp::create(builder, locations[0], types, inputs);
+    Block *body = builder.createBlock(&bucket.getBody(), {}, ValueRange(inputs).getTypes(), locations);
+    SmallVector<Value> results;
+    for (auto [i, op] : llvm::enumerate(members)) {
+      op->getResult(0).replaceAllUsesWith(bucket.getResult(i));
+      op->moveBefore(body, body->end());
+      op->setOperand(0, body->getArgument(i));
+      results.push_back(op->getResult(0));
+    }
+    YieldOp::create(builder, locations[0], results);
+    placed.insert(bucket);
+    placed.insert(members.begin(), members.end());
+  }
+
+  /// Everything that is left, in front of the return.
+  void finish() {
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (groupOf.contains(groups[i].front()))
+        placeGroup(i);
+    // What waited for one may have joined another.
+    while (llvm::any_of(lines, [](const Line &line) { return !line.open.empty(); }))
+      for (Line &line : lines)
+        close(line);
+    assert(waiting.empty() && "an op waits for nothing");
+  }
+
+  func::FuncOp function;
+  Block &block;
+  int64_t most, least;
+  std::vector<Operation *> ops;
+  llvm::DenseMap<Operation *, int64_t> position;
+  llvm::DenseMap<Operation *, bool> readLate;
+  llvm::DenseMap<Operation *, int64_t> stateGathers; // and their levels
+  std::deque<Line> lines;
+  std::vector<Group> groups; // of gathers of states
+  llvm::DenseMap<Operation *, size_t> groupOf;
+  llvm::DenseMap<Operation *, Line *> memberOf; // of what is in open buckets
+  llvm::SetVector<Operation *> waiting;
+  llvm::DenseSet<Operation *> placed;
+};
+
+struct FormBuckets : weft::rt::impl::RtFormBucketsBase<FormBuckets> {
+  using RtFormBucketsBase::RtFormBucketsBase;
+
+  void runOnOperation() override {
+    if (bytes <= 0)
+      return markAllAnalysesPreserved();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function.isPublic() && !function.isExternal())
+        Former(function, bytes, std::min<int64_t>(firstBytes, bytes)).run();
+  }
+};
+
+} // namespace
