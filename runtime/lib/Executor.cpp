@@ -281,6 +281,10 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
   unsigned depth = 0;
   uint64_t *scalars = context.scalars;
   std::fill(context.recordsSeen.begin(), context.recordsSeen.end(), 0);
+  auto since = [&](Clock::time_point time) {
+    return std::chrono::duration<double>(time - epoch).count();
+  };
+  context.ran.begin = since(Clock::now());
 
   // Every stream follows repeats, scalars, predicates and the count of records
   // alike, so that they need not talk about them.
@@ -366,17 +370,20 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
                    : status.prefix(describe(i));
     }
     if (timed) {
-      Clock::time_point end = Clock::now();
-      if (waits || item.step->communicates())
-        context.communicationSeconds +=
-            std::chrono::duration<double>(end - begin).count();
+      Span span{since(begin), since(Clock::now())};
+      bool communicates = !waits && item.step->communicates();
+      if (waits || communicates) {
+        context.communicationSeconds += span.end - span.begin;
+        if (stream == 0)
+          context.idle.add(span);
+      }
+      if (communicates)
+        context.communication.add(span);
       if (context.trace.size() < context.traceCapacity)
-        context.trace.push_back(
-            {programIndex, i,
-             std::chrono::duration<double>(begin - epoch).count(),
-             std::chrono::duration<double>(end - epoch).count()});
+        context.trace.push_back({programIndex, i, span.begin, span.end});
     }
   }
+  context.ran.end = since(Clock::now());
   progress.store(items.size(), std::memory_order_relaxed);
   return {};
 }

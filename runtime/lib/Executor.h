@@ -3,6 +3,7 @@
 #ifndef WEFT_RUNTIME_LIB_EXECUTOR_H
 #define WEFT_RUNTIME_LIB_EXECUTOR_H
 
+#include "Overlap.h"
 #include "Threads.h"
 #include "World.h"
 
@@ -113,7 +114,10 @@ struct StreamContext {
   World *world = nullptr;
   std::vector<uint64_t> scalarStorage;
   std::vector<uint64_t> recordsSeen; // by event, in program order
-  double communicationSeconds = 0;
+  double communicationSeconds = 0; // waits for events included
+  SpanList communication;          // commands that communicate
+  SpanList idle;                   // stream 0: what is not computation
+  Span ran{0, 0};
   std::vector<TraceEvent> trace;
   size_t traceCapacity = 0;
   Status status;
@@ -163,6 +167,7 @@ public:
   uint32_t numStreams() const { return streams; }
   uint32_t numEvents() const { return events; }
   uint64_t scratchBytes(unsigned stream) const { return scratch[stream]; }
+  size_t numCommands() const { return items.size(); }
 
   struct Injection {
     int64_t command = -1;

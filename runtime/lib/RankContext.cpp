@@ -92,6 +92,7 @@ Status RankContext::prepare() {
       p, position,   shared.kernels.data(), *shared.libraries, groups,
       0, pool.size()};
   uint32_t numStreams = 1, numEvents = 0;
+  size_t numCommands = 0;
   for (uint32_t i = 0; i < p.Programs().size(); ++i) {
     const Body &body = p.Bodies()[p.Programs()[i].bodies.begin + stageIndex];
     bodies.emplace_back();
@@ -100,6 +101,7 @@ Status RankContext::prepare() {
                          std::string(p.string(p.Programs()[i].name)) + "'"));
     numStreams = std::max(numStreams, bodies.back().numStreams());
     numEvents = std::max(numEvents, bodies.back().numEvents());
+    numCommands = std::max(numCommands, bodies.back().numCommands());
   }
   planBytes = p.Stages()[stageIndex].arenaBytes;
   uint64_t total = alignUp(planBytes);
@@ -125,6 +127,8 @@ Status RankContext::prepare() {
     stream.scalarStorage = values;
     stream.scalars = stream.scalarStorage.data();
     stream.recordsSeen.assign(numEvents, 0);
+    stream.communication.reserve(numCommands);
+    stream.idle.reserve(s == 0 ? numCommands : 0);
     stream.traceCapacity = shared.traceCapacity;
     stream.trace.reserve(shared.traceCapacity);
     jobs.push_back({this, s});
@@ -192,6 +196,8 @@ Status RankContext::runProgram(uint32_t program,
   for (uint32_t s = 0; s < used; ++s) {
     std::copy(values.begin(), values.end(), streams[s].scalarStorage.begin());
     streams[s].communicationSeconds = 0;
+    streams[s].communication.clear();
+    streams[s].idle.clear();
     progress[s].store(0, std::memory_order_relaxed);
   }
   for (uint32_t s = 1; s < used; ++s)
@@ -210,6 +216,10 @@ Status RankContext::runProgram(uint32_t program,
       return streams[s].status;
   std::copy(streams[0].scalarStorage.begin(), streams[0].scalarStorage.end(),
             values.begin());
+  overlap = {};
+  for (uint32_t s = 0; s < used; ++s)
+    overlap += overlapOf(streams[s].communication, streams[0].ran,
+                         streams[0].idle);
   return {};
 }
 

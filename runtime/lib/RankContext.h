@@ -63,6 +63,7 @@ public:
   double lastCommunicationSeconds() const {
     return streams[0].communicationSeconds;
   }
+  Overlap lastOverlap() const { return overlap; }
   const std::vector<StreamContext> &streamContexts() const { return streams; }
   /// "rank 3 at command 7 (gemm of node 'x')": where a hung rank is.
   std::string where() const;
@@ -100,6 +101,7 @@ private:
   std::atomic<uint32_t> current{kNone};
   PreparedBody::Injection injection;
   double seconds = 0;
+  Overlap overlap;
   Worker worker; // stream 0; last, so that it ends first
 };
 

@@ -282,14 +282,20 @@ int32_t weft_run(weft_session *session, const char *program,
     return report(found, status);
   Status result = session->onRanks<runJob>();
   double slowest = 0, communication = 0;
-  for (std::unique_ptr<RankContext> &rank : session->ranks)
+  Overlap overlap;
+  for (std::unique_ptr<RankContext> &rank : session->ranks) {
+    overlap += rank->lastOverlap();
     if (rank->lastSeconds() > slowest) {
       slowest = rank->lastSeconds();
       communication = rank->lastCommunicationSeconds();
     }
+  }
   session->statistics.runs += 1;
   session->statistics.run_seconds += slowest;
   session->statistics.communication_seconds += communication;
+  double ranks = double(session->ranks.size());
+  session->statistics.collective_seconds += overlap.communication / ranks;
+  session->statistics.hidden_seconds += overlap.hidden / ranks;
   return report(result, status);
 }
 

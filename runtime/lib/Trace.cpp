@@ -39,7 +39,10 @@ int32_t weft_write_trace(const weft_session *session, const char *path,
           name = std::string(p.string(
               p.Kernels()[p.Launches()[command.params].kernel].symbol));
         else if (command.opcode == Opcode::Collective)
-          name = collectiveKindName(p.Collectives()[command.params].kind);
+          name = collectiveKindName(p.Collectives()[command.params].kind) +
+                 (command.views.count > 2
+                      ? " of " + std::to_string(command.views.count / 2)
+                      : std::string());
         std::fprintf(
             file,
             "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,"

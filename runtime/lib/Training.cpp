@@ -41,6 +41,7 @@ struct Report {
   static constexpr size_t kValues = 3;
   double has[kValues], value[kValues]; // scalar outputs
   double stop, seconds, communication, memory, counted;
+  double collectives, hidden; // seconds, of a rank of the process
 };
 constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
 
@@ -285,6 +286,8 @@ private:
     mine.communication =
         (after.communication_seconds - before.communication_seconds) /
         std::max(1e-12, after.run_seconds - before.run_seconds);
+    mine.collectives = after.collective_seconds - before.collective_seconds;
+    mine.hidden = after.hidden_seconds - before.hidden_seconds;
     mine.memory = memory.peak();
     mine.memory =
         mine.memory > options.baseMemory
@@ -301,6 +304,8 @@ private:
     record.seconds = all.seconds;
     record.tokens = double(steps.elementsPerBatch());
     record.communicationShare = all.communication;
+    record.collectiveSeconds = all.collectives / double(processes.count());
+    record.overlap = all.collectives > 0 ? all.hidden / all.collectives : 0;
     record.memoryBytes = peakBytes = all.memory;
     record.predictedBytes = predictedBytes();
     record.epoch = info.samples / steps.samples();
@@ -337,6 +342,8 @@ private:
       all.communication = std::max(all.communication, other.communication);
       all.memory = std::max(all.memory, other.memory);
       all.counted += other.counted;
+      all.collectives += other.collectives;
+      all.hidden += other.hidden;
     }
     return {};
   }

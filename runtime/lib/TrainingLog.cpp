@@ -98,10 +98,11 @@ void TrainingLog::step(const StepRecord &r) {
   double rate = r.tokens / std::max(r.seconds, 1e-9);
   hideBar();
   std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
-              "%8.2f ms  comm %4.1f %%  mem %.1f MiB",
+              "%8.2f ms  comm %.1f ms, %2.0f %% hidden  mem %.1f MiB",
               static_cast<long long>(r.step), plain(r.loss),
               plain(r.gradientNorm), plain(r.rate), rate, unit, r.seconds * 1e3,
-              r.communicationShare * 100, r.memoryBytes / kMebibyte);
+              r.collectiveSeconds * 1e3, r.overlap * 100,
+              r.memoryBytes / kMebibyte);
   if (r.evaluated)
     std::printf("  eval_loss %.6g", r.evaluationLoss);
   std::printf("\n");
@@ -120,6 +121,8 @@ void TrainingLog::step(const StepRecord &r) {
   putNumber(file, "mem_bytes", r.memoryBytes, "%.0f");
   putNumber(file, "mem_predicted_bytes", r.predictedBytes, "%.0f");
   putNumber(file, "communication_share", r.communicationShare, "%.4g");
+  putNumber(file, "communication_ms", r.collectiveSeconds * 1e3, "%.6g");
+  putNumber(file, "overlap", r.overlap, "%.4g");
   if (r.evaluated) {
     putNumber(file, "eval_loss", r.evaluationLoss);
     putNumber(file, "eval_elements", r.evaluationElements, "%.0f");

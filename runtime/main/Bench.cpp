@@ -61,8 +61,16 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
   double p99 = percentile(times, 0.99), mean = total / runs;
   double share = (after.communication_seconds - before.communication_seconds) /
                  std::max(1e-12, after.run_seconds - before.run_seconds);
-  for (double *value : {&first, &p50, &p90, &p99, &mean, &share})
+  // Of one run on the mean rank of a process; the process with the most.
+  double collectives =
+      (after.collective_seconds - before.collective_seconds) / runs;
+  double exposed = collectives -
+                   (after.hidden_seconds - before.hidden_seconds) / runs;
+  for (double *value :
+       {&first, &p50, &p90, &p99, &mean, &share, &collectives, &exposed})
     WEFT_TRY(everywhere(*value));
+  double overlap =
+      collectives > 0 ? std::max(0.0, 1 - exposed / collectives) : 0;
   double tokens = 0;
   for (const MetadataEntry &entry : p.Metadata())
     if (p.string(entry.key) == "tokens_per_run")
@@ -79,8 +87,11 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
                 p50 * 1e3, p90 * 1e3, p99 * 1e3, 1 / mean);
     if (tokens > 0)
       std::printf("\"tokens_per_s\":%.6g,", tokens / mean);
-    std::printf("\"exposed_communication_share\":%.4g,\"arena_bytes\":%llu}\n",
-                share, static_cast<unsigned long long>(after.arena_bytes));
+    std::printf("\"exposed_communication_share\":%.4g,"
+                "\"communication_ms\":%.6g,\"overlap\":%.4g,"
+                "\"arena_bytes\":%llu}\n",
+                share, collectives * 1e3, overlap,
+                static_cast<unsigned long long>(after.arena_bytes));
     return {};
   }
   std::printf("%d runs: p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, mean %.3f ms "
@@ -92,5 +103,8 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
               "waiting for communication\n",
               1 / mean, static_cast<long long>(weft_num_ranks(session)),
               after.threads_per_rank, share * 100);
+  if (collectives > 0)
+    std::printf("communication %.3f ms a run, %.0f %% of it under computation\n",
+                collectives * 1e3, overlap * 100);
   return {};
 }

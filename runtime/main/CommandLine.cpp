@@ -158,8 +158,9 @@ What it runs:
   --output-dir DIR      write every output to DIR/NAME.npy
   --expect NAME=FILE.npy  compare an output: |y - e| <= atol + rtol * |e|
   --rtol R, --atol A    defaults 1e-4 and 1e-5
-  --bench[=json]        warm up, then time runs: p50, p90, p99, rate, and the
-                        share of time that communication was not hidden
+  --bench[=json]        warm up, then time runs: p50, p90, p99, rate, the share
+                        of time that communication was waited for, and how much
+                        of it went on under computation
   --trace FILE          one timed run's commands as Chrome/Perfetto JSON
                         (open in ui.perfetto.dev)
   --info, --dump        describe the program; print all of its commands

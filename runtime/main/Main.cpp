@@ -106,6 +106,12 @@ private:
       return weft_write_trace(session, path.c_str(), s);
     }));
     say(speaks, "wrote the trace to %s", options.trace.c_str());
+    weft_statistics all;
+    weft_get_statistics(session, &all);
+    if (all.collective_seconds > 0)
+      say(speaks, "communication %.3f ms a run, %.0f %% of it under computation",
+          all.collective_seconds / double(all.runs) * 1e3,
+          all.hidden_seconds / all.collective_seconds * 100);
     return {};
   }
 

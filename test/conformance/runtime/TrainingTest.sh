@@ -21,7 +21,7 @@ curve() { grep -oE '"step":[0-9]+|"(eval_)?loss":[^,]*|"grad_norm":[^,]*|"lr":[^
 train=(--data-tokens "$text:byte" --steps 40)
 bytes=(--shuffle 7 --eval-data-tokens "$text:byte" --eval-every 15
        --generate 'The ' --tokens 12 --top-k 5 --seed 3)
-expect 0 'step +39  loss [0-9.]+ +grad_norm .* lr .* tokens/s .* ms  comm .*%  mem .* MiB' \
+expect 0 'step +39  loss [0-9.]+ +grad_norm .* lr .* tokens/s .* ms  comm .* hidden  mem .* MiB' \
   "$run" "$one" "${train[@]}" "${bytes[@]}" --log "$work/one.jsonl"
 written=$(grep '^The ' "$work/log")
 checks=$((checks + 1))
@@ -133,7 +133,8 @@ done=$(grep -oE "stopped after [0-9]+" "$work/log" | grep -oE "[0-9]+")
 expect 0 "resumed after step $done, " "$one" "${train[@]}" --steps $((done + 2)) --resume "$work/stopped"
 interrupted "SIGINT" INT "$run" "$one" "${forever[@]}"
 yes "$(head -c 1000 "$text")" | head -c 300000000 >"$work/endless"
-expect 0 "evaluation stopped" timeout --preserve-status -s INT 2 "$one" --eval-data-tokens "$work/endless:byte"
+# In the foreground timeout signals the child only, else its group as well: that would be a second signal.
+expect 0 "evaluation stopped" timeout --foreground --preserve-status -s INT 2 "$one" --eval-data-tokens "$work/endless:byte"
 rm "$work/endless"
 
 if [ "$mpi" = mpi ]; then

@@ -98,6 +98,10 @@ typedef struct weft_statistics {
   uint64_t runs;
   double run_seconds;           // of the slowest local rank, summed over runs
   double communication_seconds; // of these: stream 0 waited or communicated
+  /* Means over local ranks, summed over runs: while collectives were under way,
+     and of these while the rank computed as well. */
+  double collective_seconds;
+  double hidden_seconds;
 } weft_statistics;
 void weft_get_statistics(const weft_session *session,
                          weft_statistics *statistics);
