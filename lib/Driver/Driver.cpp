@@ -34,6 +34,8 @@ class Compilation {
 public:
   Compilation(const Options &options, const std::string &program)
       : options(options), program(program), context(registry()), diagnostics(&context) {
+    // A message names the node; the whole program behind it would hide it.
+    context.printOpOnDiagnostic(options.verbose);
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
       errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
       // Remarks are what passes decided; --explain tells it in order.
