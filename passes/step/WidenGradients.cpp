@@ -63,22 +63,6 @@ private:
   }
 };
 
-/// `value` in a wider type. A number that fills a constant becomes a constant,
-/// so that a scatter into zeros is still seen to be one.
-static Value wideOf(Value value, FloatType to, Location loc, OpBuilder &builder) {
-  DenseElementsAttr constant;
-  if (matchPattern(value, m_Constant(&constant)) && constant.isSplat()) {
-    APFloat number = constant.getSplatValue<APFloat>();
-    bool losesInfo = false;
-    number.convert(to.getFloatSemantics(), APFloat::rmNearestTiesToEven, &losesInfo);
-    auto type = cast<RankedTensorType>(value.getType()).clone(to);
-    return nn::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, number));
-  }
-  auto wide = nn::CastOp::create(builder, loc, value, to);
-  wide->setAttr(nn::kRoleAttr, builder.getStringAttr(nn::kRoleWeightGradient));
-  return wide;
-}
-
 /// Ops that are linear, as sums and moves of data are, on wide operands.
 struct WidenLinear : WideningPattern {
   using WideningPattern::WideningPattern;
@@ -95,8 +79,11 @@ struct WidenLinear : WideningPattern {
     Operation *wide = rewriter.clone(*source);
     rewriter.setInsertionPoint(wide);
     for (OpOperand &operand : wide->getOpOperands())
-      if (elementOf(operand.get()) == from)
-        operand.set(wideOf(operand.get(), to, source->getLoc(), rewriter));
+      if (elementOf(operand.get()) == from) {
+        auto operandCast = nn::CastOp::create(rewriter, source->getLoc(), operand.get(), to);
+        operandCast->setAttr(nn::kRoleAttr, rewriter.getStringAttr(nn::kRoleWeightGradient));
+        operand.set(operandCast);
+      }
     wide->getResult(0).setType(cast.getType());
     rewriter.replaceOp(cast, wide->getResult(0));
     return success();

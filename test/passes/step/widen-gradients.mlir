@@ -37,14 +37,14 @@ func.func @shared(%x: tensor<4x6xbf16>, %g: tensor<4x8xbf16>) -> (tensor<6x8xf32
   return %1, %0 : tensor<6x8xf32>, tensor<6x8xbf16>
 }
 
-// The zeros that a lookup's gradient is added to stay a constant: any other operand would forbid to split the batch.
+// The zeros that a lookup's gradient is added to stay a constant, however many: any other operand would forbid to split the batch.
 // CHECK-LABEL: func.func @lookup
-// CHECK: %[[ZERO:.+]] = nn.constant dense<0.000000e+00> : tensor<16x8xf32>
+// CHECK: %[[ZERO:.+]] = nn.constant dense<0.000000e+00> : tensor<4096x1024xf32>
 // CHECK: nn.scatter add %[[ZERO]], %{{.+}}, %{{.+}} indexed = [0]
-func.func @lookup(%ids: tensor<4x1xi64>, %g: tensor<4x8xbf16>) -> tensor<16x8xf32> {
-  %zero = nn.constant dense<0.0> : tensor<16x8xbf16> : tensor<16x8xbf16>
+func.func @lookup(%ids: tensor<4x1xi64>, %g: tensor<4x1024xbf16>) -> tensor<4096x1024xf32> {
+  %zero = nn.constant dense<0.0> : tensor<4096x1024xbf16> : tensor<4096x1024xbf16>
   %0 = nn.scatter add %zero, %ids, %g indexed = [0] operand_batch = [] indices_batch = [] {nn.role = "weight_gradient"}
-    : (tensor<16x8xbf16>, tensor<4x1xi64>, tensor<4x8xbf16>) -> tensor<16x8xbf16>
-  %1 = nn.cast %0 {nn.role = "weight_gradient"} : (tensor<16x8xbf16>) -> tensor<16x8xf32>
-  return %1 : tensor<16x8xf32>
+    : (tensor<4096x1024xbf16>, tensor<4x1xi64>, tensor<4x1024xbf16>) -> tensor<4096x1024xbf16>
+  %1 = nn.cast %0 {nn.role = "weight_gradient"} : (tensor<4096x1024xbf16>) -> tensor<4096x1024xf32>
+  return %1 : tensor<4096x1024xf32>
 }
