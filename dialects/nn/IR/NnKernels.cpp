@@ -333,11 +333,28 @@ Value buildReduction(OpBuilder &builder, Location loc,
 static int64_t sumPiece(RankedTensorType type, int64_t dim, bool lanes) {
   int64_t size = type.getDimSize(dim);
   // Lanes are short sums already.
-  if (size <= (lanes ? 8192 : 1024))
+  int64_t longest = lanes ? 512 : 64;
+  if (size <= 4 * longest)
     return 0;
-  for (int64_t piece = 512; piece >= 32; --piece)
+  for (int64_t piece = longest; piece >= longest / 16; --piece)
     if (size % piece == 0)
       return piece;
+  return 0;
+}
+
+/// Of several dims that are summed over, the number of last ones whose sums are
+/// taken first, for the same reason. 0: all in one go.
+static size_t innerDims(RankedTensorType type, ArrayRef<int64_t> dims) {
+  int64_t inner = 1, outer = 1;
+  for (int64_t dim : dims)
+    outer *= type.getDimSize(dim);
+  for (size_t count = 1; count < dims.size(); ++count) {
+    int64_t size = type.getDimSize(dims[dims.size() - count]);
+    inner *= size;
+    outer /= std::max<int64_t>(size, 1);
+    if (inner >= 64)
+      return outer >= 4 ? count : 0;
+  }
   return 0;
 }
 
@@ -345,6 +362,12 @@ Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind,
                       Value operand, ArrayRef<int64_t> dims, Type accumulate) {
   auto type = cast<RankedTensorType>(operand.getType());
   if (kind == ReduceKind::Sum && accumulate.isF32() && !dims.empty()) {
+    if (size_t inner = innerDims(type, dims)) {
+      Value sums = buildReduceDims(builder, loc, kind, operand,
+                                   dims.take_back(inner), accumulate);
+      return buildReduceDims(builder, loc, kind, sums, dims.drop_back(inner),
+                             accumulate);
+    }
     int64_t last = type.getRank() - 1;
     bool lanes = llvm::is_contained(dims, last);
     int64_t dim = lanes ? last : dims.front();

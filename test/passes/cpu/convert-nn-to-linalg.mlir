@@ -43,12 +43,27 @@ func.func @orders(%a: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<8xf32>) {
 
 // A long sum is taken in pieces, so that its error stays small.
 // CHECK-LABEL: func.func @long(
-// CHECK: tensor.expand_shape {{.*}} : tensor<4096x8xf32> into tensor<8x512x8xf32>
-// CHECK: -> tensor<8x8xf32>
+// CHECK: tensor.expand_shape {{.*}} : tensor<4096x8xf32> into tensor<64x64x8xf32>
+// CHECK: -> tensor<64x8xf32>
 // CHECK: -> tensor<8xf32>
 func.func @long(%a: tensor<4096x8xf32>) -> tensor<8xf32> {
   %r = nn.reduce sum %a dims = [0] : tensor<4096x8xf32> -> tensor<8xf32>
   return %r : tensor<8xf32>
+}
+
+// -----
+
+// So is one over several dims, the last ones first; in f64 there is no need.
+// CHECK-LABEL: func.func @several(
+// CHECK: tensor.empty() : tensor<4x8xf32>
+// CHECK: iterator_types = ["parallel", "parallel", "reduction", "reduction"]
+// CHECK: tensor.empty() : tensor<8xf32>
+// CHECK: iterator_types = ["reduction", "parallel"]
+// CHECK: iterator_types = ["reduction", "parallel", "reduction", "reduction"]
+func.func @several(%a: tensor<4x8x16x16xf32>, %b: tensor<4x8x16x16xf64>) -> (tensor<8xf32>, tensor<8xf64>) {
+  %r = nn.reduce sum %a dims = [0, 2, 3] : tensor<4x8x16x16xf32> -> tensor<8xf32>
+  %s = nn.reduce sum %b dims = [0, 2, 3] : tensor<4x8x16x16xf64> -> tensor<8xf64>
+  return %r, %s : tensor<8xf32>, tensor<8xf64>
 }
 
 // -----
