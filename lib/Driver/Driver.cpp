@@ -150,6 +150,8 @@ private:
       phaseOptions.zero = training.zero;
     phaseOptions.seed = training.seed;
     phaseOptions.microbatches = training.microbatches;
+    if (!training.batchStats.empty())
+      phaseOptions.batchStats = training.batchStats;
     phaseOptions.memoryLimit = options.memoryLimit;
     phaseOptions.bucketBytes = options.bucketBytes;
   }

@@ -55,10 +55,7 @@ void weft::driver::parseTrainingFlag(llvm::StringRef flag, const std::string &va
   } else if (flag == "--recompute") {
     error = choose(flag, value, {"none", "selective", "full", "auto"}, flags.recompute);
   } else if (flag == "--batch-stats") {
-    // Words of the contract that must not be taken before they do anything.
-    if (value != "global")
-      error = "--batch-stats is global, not '" + value + "': per-microbatch is not there yet; a model that needs the "
-              "statistics of its batch trains with --microbatches 1";
+    error = choose(flag, value, {"global", "per-microbatch"}, flags.batchStats);
   } else if (flag == "--seed") {
     if (text.getAsInteger(10, flags.seed))
       error = "--seed needs a number from 0 to 2^64 - 1, not '" + value + "'";
@@ -133,7 +130,10 @@ llvm::StringRef weft::driver::trainingHelpText() {
                             recompute in the backward pass rather than keep:
                             cheap values and attention, whole blocks, or the
                             least that fits into --memory-limit
-  --batch-stats global      of the whole batch (per-microbatch: not there yet)
+  --batch-stats global|per-microbatch
+                            what BatchNormalization takes its statistics of: the
+                            whole batch (which --microbatches cannot do), or each
+                            of the microbatches, rows [k*B/N, (k+1)*B/N)
   --seed N                  of random numbers (default 0)
 )";
 }

@@ -151,7 +151,8 @@ private:
     return op->emitError()
            << "'" << nodeName(op)
            << "' is needed before and after a reduction over the whole batch, but only one "
-              "microbatch exists at a time; use --microbatches 1";
+              "microbatch exists at a time; use --batch-stats per-microbatch if these are "
+              "statistics of the batch, or --microbatches 1";
   }
 
   void emit(Block &body) {

@@ -60,7 +60,9 @@ private:
                << " needs the rows of all microbatches at once, but only one microbatch exists at a "
                   "time: "
                << toString(mesh.getValue(), from) << " cannot become "
-               << toString(mesh.getValue(), to) << "; use --microbatches 1";
+               << toString(mesh.getValue(), to)
+               << "; use --batch-stats per-microbatch if these are statistics of the batch, or "
+                  "--microbatches 1";
       return reshard.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
                                  << toString(mesh.getValue(), to);
     }

@@ -39,7 +39,8 @@ def DistPlace : Dist_Pass<"dist-place"> {
     matches nothing is an error, because it is a mistake in spelling more often than not.
     The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
     input. State (arguments with `nn.source` or `nn.initial`) is never split so. If the mesh has a temporal axis, programs
-    that return no rows of the batch read it in microbatches (`dist.used`). Of several programs the first that updates
+    that return no rows of the batch read it in microbatches (`dist.used`): each process cuts its own rows, or, with
+    `whole-microbatches`, each microbatch is a run of rows of the whole batch, the same under every mesh, which `batch-axes` split. Of several programs the first that updates
     state leads, the others follow (`dist.order`). Placements in `dist.devices`, which the model file
     asks for, count where no rule does; one that does not fit is dropped with a remark, one that a rule overrules is
     told by a warning that names the node.
@@ -48,7 +49,10 @@ def DistPlace : Dist_Pass<"dist-place"> {
   }];
   let options = [
     Option<"rules", "rules", "std::string", "\"\"", "Rules, separated by `;`; default: none">,
-    Option<"batchAxes", "batch-axes", "std::string", "\"\"", "Axes that split the batch, joined by `+`; default: none; set it for data parallelism">];
+    Option<"batchAxes", "batch-axes", "std::string", "\"\"", "Axes that split the batch, joined by `+`; default: none; set it for data parallelism">,
+    Option<"wholeMicrobatches", "whole-microbatches", "bool", "false",
+           "Whether a microbatch is a run of rows of the whole batch; set it where what is in a microbatch matters to the "
+           "result (its statistics); asks of the batch to be a multiple of microbatches times shards">];
 }
 
 def DistReadDevices : Dist_Pass<"dist-read-devices"> {

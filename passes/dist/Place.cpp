@@ -38,6 +38,8 @@ public:
     return success();
   }
 
+  void setWholeMicrobatches(bool whole) { wholeMicrobatches = whole; }
+
   LogicalResult parseBatchAxes(StringRef text) { return parseAxes(text, batchAxes, "batch-axes"); }
 
   /// Takes `dist.devices`, the placements that the model file asks for.
@@ -259,6 +261,8 @@ private:
   LogicalResult placeBatch(func::FuncOp function, unsigned index, unsigned batch) {
     auto type = cast<RankedTensorType>(function.getArgument(index).getType());
     Placement placement = Placement::replicated(type.getShape());
+    if (wholeMicrobatches && takesMicrobatches(function))
+      return placeWholeMicrobatches(function, index, batch, placement);
     placement.dims[batch].front().axes = batchAxes;
     if (!batchAxes.empty())
       function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
@@ -271,6 +275,24 @@ private:
                                   << mesh.groupSize(part.axes)
                                   << " shards (data parallel times microbatches); raise the batch "
                                      "or lower --microbatches";
+    function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
+    return success();
+  }
+
+  /// Rows are counted (microbatch)(shard of it)(row): so which rows are in a
+  /// microbatch does not depend on the mesh.
+  LogicalResult placeWholeMicrobatches(func::FuncOp function, unsigned index, unsigned batch, Placement placement) {
+    AxisList temporal = mesh.temporalAxes();
+    int64_t rows = placement.dims[batch].front().size, parts = mesh.groupSize(temporal);
+    if (rows % (parts * mesh.groupSize(batchAxes)) != 0)
+      return function.emitError() << "a batch of " << rows << " is not a multiple of " << parts << " microbatches of "
+                                  << mesh.groupSize(batchAxes)
+                                  << " shards, which statistics of each microbatch need; choose another batch or "
+                                     "number of microbatches";
+    placement.dims[batch] = {Part{parts, {}}, Part{rows / parts, batchAxes}};
+    if (!batchAxes.empty())
+      function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
+    placement.dims[batch].front().axes = temporal;
     function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
     return success();
   }
@@ -369,6 +391,7 @@ private:
   llvm::StringMap<Rule> hints;
   unsigned unfit = 0; // hints
   AxisList batchAxes;
+  bool wholeMicrobatches = false;
 };
 
 struct Place : impl::DistPlaceBase<Place> {
@@ -380,6 +403,7 @@ struct Place : impl::DistPlaceBase<Place> {
       return signalPassFailure();
     }
     Placer placer(getOperation(), mesh);
+    placer.setWholeMicrobatches(wholeMicrobatches);
     if (failed(placer.parseRules(rules)) || failed(placer.parseBatchAxes(batchAxes)) ||
         failed(placer.run()))
       signalPassFailure();

@@ -67,10 +67,12 @@ namespace {
 struct ConvertOnnxToNn
     : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
   using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
-  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withOwnStep)
+  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withOwnStep,
+                  int64_t parts)
       : given(bindings) {
     training = forTraining;
     ownStep = withOwnStep;
+    batchParts = parts;
   }
 
   void runOnOperation() override {
@@ -89,7 +91,8 @@ struct ConvertOnnxToNn
           << "the model's own training step (TrainingInfo) is not used: --loss "
              "and --optimizer say what to train for and how; leave both out to "
              "use it";
-    if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn)))
+    if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn,
+                               batchParts)))
       signalPassFailure();
   }
 
@@ -99,6 +102,7 @@ struct ConvertOnnxToNn
 
 std::unique_ptr<Pass>
 weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training,
-                                  bool ownStep) {
-  return std::make_unique<ConvertOnnxToNn>(bindings, training, ownStep);
+                                  bool ownStep, int64_t batchParts) {
+  return std::make_unique<ConvertOnnxToNn>(bindings, training, ownStep,
+                                           batchParts);
 }

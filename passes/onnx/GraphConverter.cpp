@@ -25,7 +25,7 @@ static constexpr size_t kMaxNodes = 4'000'000;
 
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
                                Purpose purpose, uint64_t seed,
-                               bool hasOwnStep)
+                               bool hasOwnStep, int64_t batchParts)
     : module(module), bindings(bindings), purpose(purpose),
       builder(module.getContext()), b(builder, module.getLoc()),
       hasOwnStep(hasOwnStep) {
@@ -33,8 +33,10 @@ GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
   // A step of the model's own computes what its nodes say.
   if (purpose != Purpose::Inference && purpose != Purpose::OwnStep)
     b.training = purpose == Purpose::Training;
-  if (purpose == Purpose::Training || purpose == Purpose::OwnStep)
+  if (purpose == Purpose::Training || purpose == Purpose::OwnStep) {
+    b.batchParts = batchParts;
     b.stepCounter = [this] { return stepCounter(); };
+  }
   b.readArgument = [this](BlockArgument argument) -> std::optional<HostTensor> {
     auto found = states.find(argument);
     if (found == states.end())
@@ -389,14 +391,15 @@ void GraphConverter::finish(GraphOp graph) {
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
                                           const Bindings &bindings,
                                           bool training, uint64_t seed,
-                                          bool ownStep) {
+                                          bool ownStep, int64_t batchParts) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
     return success();
   using Purpose = GraphConverter::Purpose;
   SmallVector<func::FuncOp> made;
   auto convert = [&](Purpose purpose, bool *dependsOnTraining = nullptr) {
-    GraphConverter converter(module, bindings, purpose, seed, ownStep);
+    GraphConverter converter(module, bindings, purpose, seed, ownStep,
+                             batchParts);
     made.push_back(converter.convert());
     if (dependsOnTraining)
       *dependsOnTraining = converter.dependsOnTraining();

@@ -40,7 +40,7 @@ public:
   };
   GraphConverter(mlir::ModuleOp module, const Bindings &bindings,
                  Purpose purpose = Purpose::Inference, uint64_t seed = 0,
-                 bool hasOwnStep = false);
+                 bool hasOwnStep = false, int64_t batchParts = 1);
 
   /// The function, not yet in place of the graph; null if anything failed.
   mlir::func::FuncOp convert();

@@ -49,6 +49,8 @@ public:
   std::optional<bool> training;
   /// Whether it builds what states start at, where random numbers are drawn once.
   bool initializes = false;
+  /// Equal parts of the batch that have statistics of their own in training.
+  int64_t batchParts = 1;
   bool askedForTraining = false;
   /// Program arguments that are running statistics, and what they become.
   llvm::SmallVector<Value> statistics;

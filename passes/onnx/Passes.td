@@ -31,7 +31,7 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
     no optimizer changes. If a node computes otherwise while the model is trained
     (BatchNormalization: statistics of the batch), a second, private function
     `@forward.training` does so; its further results, marked `nn.updates`, are what
-    running statistics become.
+    running statistics become: after each of `batch-parts` in turn, if there are several.
 
     With `own-step` the private functions `@training.step` and `@training.eval` hold the
     step that the file describes (TrainingInfo): its graph with the training graph behind
@@ -62,7 +62,10 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
     Option<"seed", "seed", "uint64_t", /*default=*/"0",
            "Of the random numbers that training draws (Dropout)">,
     Option<"ownStep", "own-step", "bool", /*default=*/"false",
-           "With `training`: make the step that the model's TrainingInfo describes, if it has one">
+           "With `training`: make the step that the model's TrainingInfo describes, if it has one">,
+    Option<"batchParts", "batch-parts", "int64_t", /*default=*/"1",
+           "Equal parts of the batch, in order, each of which has statistics of its own in training; set it to the "
+           "number of microbatches for statistics of each">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::weft::nn::NnDialect"];
 }

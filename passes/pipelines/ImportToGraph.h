@@ -17,6 +17,8 @@ struct GraphOptions {
   bool training = false;
   /// For training, the step that the model describes, if it does.
   bool ownStep = false;
+  /// Equal parts of the batch with statistics of their own in training.
+  int64_t batchParts = 1;
 };
 
 /// Appends the passes that lead from `import` to `graph`.

@@ -33,7 +33,9 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   if (!options.mesh.empty())
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
   bool ownStep = options.loss.empty() && options.optimizer.empty();
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed, ownStep}));
+  int64_t batchParts =
+      options.train && options.batchStats.getValue() == kPerMicrobatch ? options.microbatches.getValue() : 1;
+  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed, ownStep, batchParts}));
   buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());

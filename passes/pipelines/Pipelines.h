@@ -14,6 +14,9 @@ inline constexpr unsigned kNumPhases = 8;
 llvm::StringRef phaseName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
+/// Of --batch-stats: statistics of each microbatch, not of the whole batch.
+inline constexpr llvm::StringLiteral kPerMicrobatch = "per-microbatch";
+
 /// What the phases need to know, in the words of weft-compile's flags.
 struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<std::string> bind{*this, "bind", llvm::cl::desc("Extents of symbolic dims, as in weft-compile --bind")};
@@ -46,6 +49,8 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};
   Option<int64_t> microbatches{*this, "microbatches", llvm::cl::desc("Parts that the batch is taken in"),
                                llvm::cl::init(1)};
+  Option<std::string> batchStats{*this, "batch-stats", llvm::cl::desc("global or per-microbatch"),
+                                 llvm::cl::init("global")};
   Option<int64_t> memoryLimit{*this, "memory-limit", llvm::cl::desc("Bytes of one process; 0: no limit"),
                               llvm::cl::init(0)};
 };

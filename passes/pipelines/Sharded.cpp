@@ -42,6 +42,7 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   std::optional<Mesh> mesh = Mesh::parse(options.mesh);
   dist::DistPlaceOptions place;
   place.rules = options.place;
+  place.wholeMicrobatches = options.train && options.batchStats.getValue() == kPerMicrobatch;
   SmallVector<std::string> weightAxes;
   if (mesh) {
     AxisList batch = mesh->resolve(kBatchAxis);

@@ -19,7 +19,7 @@ enum class Explain { No, Text, Json };
 /// as PhaseOptions has them.
 struct TrainingFlags {
   bool train = false;
-  std::string loss, optimizer, paramGroups, freeze, gradDtype, recompute, zero;
+  std::string loss, optimizer, paramGroups, freeze, gradDtype, recompute, zero, batchStats;
   uint64_t seed = 0;
   int64_t microbatches = 1;
   /// The flags of training that were given, to refuse them without --train.

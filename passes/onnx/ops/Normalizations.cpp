@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
 
+#include <array>
+#include <cmath>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
@@ -14,6 +17,71 @@ static Value perChannel(NodeContext &n, Value vector, Value like) {
 
 static Value rsqrtPlus(NodeContext &n, Value variance, double epsilon) {
   return n.b.unary<nn::RsqrtOp>(n.b.add(variance, epsilon));
+}
+
+/// A running statistic after `now` [parts, channels] came in part by part:
+/// old m^P + (1 - m) sum of now_p m^(P-1-p). In one sum, because the parts may
+/// lie on an axis over which nothing but a sum can go; in f64, whose powers of
+/// the momentum are as good as repeated multiplication.
+static Value runningOverParts(NodeContext &n, Value old, Value now,
+                              double momentum) {
+  Type wide = n.b.builder.getF64Type();
+  int64_t parts = n.b.shapeOf(now)[0];
+  SmallVector<double> weights(parts, 1 - momentum);
+  for (int64_t p = parts - 1; p-- > 0;)
+    weights[p] = weights[p + 1] * momentum;
+  Value weight = n.b.constant(DenseElementsAttr::get(
+      RankedTensorType::get({parts}, wide), ArrayRef(weights)));
+  now = n.b.cast(now, wide);
+  Value sum = n.b.reduce(
+      ReduceKind::Sum,
+      n.b.mul(now, n.b.broadcastDims(weight, n.b.shapeOf(now), {0})), {0},
+      /*keep=*/false);
+  Value kept = n.b.mul(n.b.cast(old, wide), std::pow(momentum, double(parts)));
+  return n.b.cast(n.b.add(kept, sum), n.b.elementOf(old));
+}
+
+/// Training with statistics of each of equal parts of the batch, which are a
+/// dim of their own: x is [parts, rows, channels, spatial].
+static Results normalizeParts(NodeContext &n, Value x,
+                              std::array<Value, 2> affine,
+                              std::array<Value, 2> running, bool hasState) {
+  SmallVector<int64_t> whole(n.b.shapeOf(x));
+  int64_t parts = n.b.batchParts;
+  if (whole[0] % parts)
+    return {n.fail("takes statistics of each of " + Twine(parts) +
+                   " microbatches, of which a batch of " + Twine(whole[0]) +
+                   " is no multiple")};
+  SmallVector<int64_t> shape = {parts, whole[0] / parts};
+  llvm::append_range(shape, ArrayRef(whole).drop_front());
+  x = n.b.reshape(x, shape);
+  SmallVector<int64_t> dims = n.b.range(3, shape.size());
+  dims.insert(dims.begin(), 1);
+  Type element = n.b.elementOf(x);
+  auto perPart = [&](Value statistic) {
+    return n.b.broadcastDims(n.b.cast(statistic, element), shape, {0, 2});
+  };
+  auto perChannel = [&](Value vector) {
+    return n.b.broadcastDims(n.b.cast(vector, element), shape, {2});
+  };
+
+  Value mean = n.b.mean(x, dims, false);
+  Value centred = n.b.sub(x, perPart(mean));
+  Value variance = n.b.mean(n.b.mul(centred, centred), dims, false);
+  double momentum = n.real("momentum", 0.9);
+  Results results{Value()};
+  for (auto [old, now] :
+       {std::pair(running[0], mean), std::pair(running[1], variance)}) {
+    results.push_back(runningOverParts(n, old, now, momentum));
+    if (hasState)
+      n.b.updates.emplace_back(old, results.back());
+  }
+  Value root = rsqrtPlus(n, variance, n.real("epsilon", 1e-5));
+  Value normal = n.b.mul(centred, perPart(root));
+  results[0] = n.b.reshape(
+      n.b.add(n.b.mul(normal, perChannel(affine[0])), perChannel(affine[1])),
+      whole);
+  return results;
 }
 
 /// Inference, and training with the running statistics as further outputs.
@@ -35,6 +103,8 @@ static Results batchNormalization(NodeContext &n) {
     n.b.statistics.append({mean, variance});
   bool asked = n.opset >= 14 && n.integer("training_mode", 0);
   if (hasState ? n.b.isTraining(asked) : asked) {
+    if (n.b.batchParts > 1)
+      return normalizeParts(n, x, {scale, bias}, {mean, variance}, hasState);
     SmallVector<int64_t> dims = n.b.range(0, n.b.rankOf(x));
     dims.erase(dims.begin() + 1);
     double momentum = n.real("momentum", 0.9);

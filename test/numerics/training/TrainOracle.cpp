@@ -3,7 +3,7 @@
 //
 // weft-train-oracle MODEL.onnx --bind batch=8 --loss L --optimizer O --steps N
 //     --data NAME=FILE.npy... [--precision f64] [--param-group G]... [--freeze R]...
-//     [--raise] [--write DIR]
+//     [--batch-parts N] [--raise] [--write DIR]
 // Step k takes rows [k*B, (k+1)*B) of every array. `--write` puts the state after the
 // last step into DIR as raw fp64 numbers, one file a state. Without loss and
 // optimizer the model is trained as its TrainingInfo says.
@@ -30,7 +30,8 @@ static cl::opt<std::string> model(cl::Positional, cl::Required, cl::desc("MODEL.
 static cl::opt<std::string> bind("bind"), loss("loss"), optimizer("optimizer"), writeTo("write"),
     precision("precision", cl::init("f64"));
 static cl::list<std::string> data("data"), groups("param-group"), freeze("freeze");
-static cl::opt<int64_t> steps("steps", cl::init(10));
+static cl::opt<int64_t> steps("steps", cl::init(10)),
+    batchParts("batch-parts", cl::init(1), cl::desc("Equal parts of the batch with statistics of their own"));
 static cl::opt<bool> raise("raise", cl::desc("Raise idioms to single ops, as the compiler does"));
 
 static HostTensor rows(const HostTensor &from, int64_t first, RankedTensorType type) {
@@ -118,6 +119,7 @@ int main(int argc, char **argv) {
   GraphOptions graph;
   graph.raise = raise;
   graph.training = true;
+  graph.batchParts = batchParts;
   graph.ownStep = loss.empty() && optimizer.empty();
   auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
   if (failed(bindings))

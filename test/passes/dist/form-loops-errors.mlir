@@ -3,7 +3,7 @@
 
 // A mean over the batch between two products: the first product's rows would have to be kept.
 // CHECK: error: 'nn.contract' is needed before and after a reduction over the whole batch
-// CHECK-SAME: use --microbatches 1
+// CHECK-SAME: use --batch-stats per-microbatch if these are statistics of the batch, or --microbatches 1
 // FEW: a batch of 8 cannot be cut into 16 shards (data parallel times microbatches); raise the batch or lower --microbatches
 func.func @step(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"},
     %w: tensor<4x4xf32> {nn.name = "w", nn.source = #nn.source<file = "", offset = 0, length = 64>}) -> (tensor<f32> {nn.name = "loss"}) {
