@@ -103,7 +103,8 @@ private:
       return failure(UserError);
     bool isModel = onnx::getMainGraph(*module) != nullptr;
     if (isModel && options.training.train && options.training.usesOwnStep() && !onnx::hasOwnStep(*module))
-      return tell("--train needs --loss and --optimizer: the model has no training step of its own (TrainingInfo)", Usage);
+      return tell("--train needs --loss and --optimizer: the model has no training step of its own (TrainingInfo)",
+                  UserError);
     return finish(Phase::Import, start);
   }
 
@@ -245,8 +246,8 @@ private:
       return fits ? int(settle("full", 1)) : failure(UserError);
     for (int guess = 0; guess < 2; ++guess) {
       double slope = (below.share - above.share) / double(above.bytes - below.bytes);
-      // A little more than the line says, as one plan that does not fit is lost.
-      double share = above.share + 1.02 * slope * double(above.bytes - limit);
+      // A little more than the line says, as a plan that does not fit is lost.
+      double share = above.share + (guess == 0 ? 1.02 : 1.03) * slope * double(above.bytes - limit);
       if (!(share > above.share && share < below.share))
         break;
       if (!plan("best", share))

@@ -71,6 +71,7 @@ private:
   mlir::Value materialize(TensorAttr tensor, llvm::StringRef name,
                           bool quantized, bool isInitializer,
                           mlir::Location loc);
+  mlir::StringAttr stateName(llvm::StringRef name);
   mlir::Value addState(TensorAttr tensor, llvm::StringRef name,
                        mlir::Location loc);
   mlir::Value addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
@@ -105,6 +106,7 @@ private:
   void addHoles(llvm::SmallVectorImpl<mlir::Value> &results,
                 llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
   void classifyStates();
+  llvm::StringRef nameOfState(mlir::Value state);
   void setArgument(mlir::Value argument, llvm::StringRef name,
                    mlir::Attribute value);
   std::optional<int64_t> opsetOf(NodeOp node, const Scope &scope);
@@ -148,6 +150,7 @@ private:
     llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> argumentsAndXs;
   };
   llvm::SmallVector<Gradient> gradients;
+  llvm::StringSet<> stateNames;
   unsigned numInputs = 0;
   size_t numNodes = 0;
   bool failed = false;

@@ -147,6 +147,14 @@ void GraphConverter::convertInputs(GraphOp graph) {
                             << "', which the model does not have";
 }
 
+/// Its own; functions that are inlined and training graphs may use a name again.
+StringAttr GraphConverter::stateName(llvm::StringRef name) {
+  std::string unique = name.str();
+  for (unsigned count = 2; !stateNames.insert(unique).second; ++count)
+    unique = (name + "." + llvm::Twine(count)).str();
+  return builder.getStringAttr(unique);
+}
+
 Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
                                Location loc) {
   auto data = cast<DataAttr>(tensor.getData());
@@ -159,7 +167,7 @@ Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
       file = file.drop_front(folder.size()).ltrim('/');
   }
   NamedAttrList attributes;
-  attributes.set(nn::kNameAttr, builder.getStringAttr(name));
+  attributes.set(nn::kNameAttr, stateName(name));
   attributes.set(nn::kSourceAttr,
                  nn::SourceAttr::get(builder.getContext(), file,
                                      data.getOffset(), data.getLength(), 0));
@@ -176,7 +184,7 @@ Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
 Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
                                        DenseElementsAttr value, Location loc) {
   argumentAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name)),
+      {builder.getNamedAttr(nn::kNameAttr, stateName(name)),
        builder.getNamedAttr(nn::kInitialAttr, value)}));
   BlockArgument argument = function.front().addArgument(value.getType(), loc);
   states[argument] = tensor;

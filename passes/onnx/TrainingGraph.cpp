@@ -72,7 +72,12 @@ void GraphConverter::findBound(GraphOp graph) {
     collectNames(graph, info);
     auto find = [&](EntryAttr entry, StringRef list) {
       InitializerOp target = boundInitializer(entry);
-      if (target)
+      if (target && textOf(entry.getKey()) == kStepState)
+        error(info.getLoc()) << list << " of the training information sets '"
+                             << kStepState
+                             << "', the name under which every training step "
+                                "counts; rename that initializer";
+      else if (target)
         bound.insert({target, Value()});
       else
         error(info.getLoc())
@@ -324,6 +329,11 @@ void GraphConverter::assignUpdates(GraphOp graph, TrainingInfoOp info) {
     current[target] = next;
 }
 
+StringRef GraphConverter::nameOfState(Value state) {
+  unsigned number = cast<BlockArgument>(state).getArgNumber();
+  return cast<StringAttr>(argumentAttrs[number].get(nn::kNameAttr)).getValue();
+}
+
 void GraphConverter::addOwnResults(SmallVectorImpl<Value> &results,
                                    SmallVectorImpl<DictionaryAttr> &attrs) {
   auto add = [&](Value value, StringRef attribute, StringRef name, bool inner) {
@@ -346,8 +356,7 @@ void GraphConverter::addOwnResults(SmallVectorImpl<Value> &results,
     add(b.reshape(b.rates.front(), {}), nn::kNameAttr, "lr", true);
   for (auto [target, state] : bound)
     if (Value now = current.lookup(target); now != state)
-      add(now, nn::kUpdatesAttr,
-          textOf(cast<InitializerOp>(target).getValue().getName()), false);
+      add(now, nn::kUpdatesAttr, nameOfState(state), false);
 }
 
 void GraphConverter::addHoles(SmallVectorImpl<Value> &results,
@@ -381,20 +390,21 @@ void GraphConverter::classifyStates() {
   llvm::DenseMap<Value, Value> owner;
   for (auto [slot, of] : b.slots)
     owner.try_emplace(slot, of);
-  llvm::DenseMap<Value, StringAttr> stateNames;
+  llvm::DenseSet<Value> states;
   for (auto [target, state] : bound)
-    if (state)
-      stateNames[state] = cast<InitializerOp>(target).getValue().getName();
+    states.insert(state);
   for (auto [target, state] : bound) {
     if (!state)
       continue;
-    StringAttr of = stateNames.lookup(owner.lookup(state));
+    Value of = owner.lookup(state);
+    if (!states.contains(of))
+      of = Value();
     bool isParameter = NnBuilder::isFloat(state) &&
                        isa<GraphOp>(target->getParentOp()) && !of;
     if (isParameter)
       continue;
     setArgument(state, nn::kClassAttr, builder.getStringAttr("optimizer"));
     if (of)
-      setArgument(state, nn::kOfAttr, of);
+      setArgument(state, nn::kOfAttr, builder.getStringAttr(nameOfState(of)));
   }
 }

@@ -3,9 +3,11 @@
 //
 // Usage: compile-fuzz WEFT-COMPILE FOLDER [--runs=N] [--seed=S] [--keep]. Each
 // run changes fields of a model below FOLDER, so that it still parses, and
-// compiles it as a process of its own. A signal, an exit code other than 0
+// compiles it as a process of its own. In place of FOLDER a model as text, which
+// brings its training step along, is compiled with --train. A signal, an exit code other than 0
 // and 1 (and 5, does not fit), more than 10 seconds of processor time or 4 GiB,
 // and an error without a message are failures; --keep leaves those models.
+#include "python_free_frontend/text/TextReader.h"
 #include "test/faults/mutations/Mutations.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
@@ -30,7 +32,8 @@ struct Outcome {
 } // namespace
 
 static Outcome compile(const std::string &compiler, const std::string &model,
-                       const std::string &output, const std::string &log) {
+                       const std::string &output, const std::string &log,
+                       bool train) {
   Outcome outcome;
   pid_t child = fork();
   if (child == 0) {
@@ -42,7 +45,8 @@ static Outcome compile(const std::string &compiler, const std::string &model,
     dup2(fd, 1);
     dup2(fd, 2);
     execl(compiler.c_str(), compiler.c_str(), model.c_str(), "-o",
-          output.c_str(), static_cast<char *>(nullptr));
+          output.c_str(), train ? "--train" : "-q",
+          static_cast<char *>(nullptr));
     _exit(127);
   }
   struct rusage usage = {};
@@ -71,6 +75,17 @@ static std::string complaint(const Outcome &outcome) {
   return "";
 }
 
+static std::vector<std::string> modelOfText(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return {};
+  auto model = weft::text::readText((*buffer)->getBuffer(), path);
+  if (model)
+    return {model->SerializeAsString()};
+  llvm::errs() << llvm::toString(model.takeError()) << '\n';
+  return {};
+}
+
 int main(int argc, char **argv) {
   uint64_t runs = std::getenv("WEFT_TEST_FULL") ? 10000 : 150, first = 1;
   bool keep = false;
@@ -90,8 +105,10 @@ int main(int argc, char **argv) {
                     "[--seed=S] [--keep]\n";
     return 2;
   }
-  std::vector<std::string> corpus = loadCorpus(paths[1]);
-  if (corpus.size() < 1000) {
+  bool train = llvm::StringRef(paths[1]).ends_with(".onnxtxt");
+  std::vector<std::string> corpus =
+      train ? modelOfText(paths[1]) : loadCorpus(paths[1]);
+  if (corpus.size() < (train ? 1 : 1000)) {
     llvm::errs() << "compile-fuzz: only " << corpus.size() << " models below '"
                  << paths[1] << "', expected 1000\n";
     return 1;
@@ -111,7 +128,7 @@ int main(int argc, char **argv) {
     std::error_code error;
     llvm::raw_fd_ostream(model, error) << mutatedFields(corpus, random);
     Outcome outcome =
-        compile(paths[0], model, inFolder("out"), inFolder("log"));
+        compile(paths[0], model, inFolder("out"), inFolder("log"), train);
     slowest = std::max(slowest, outcome.seconds);
     largest = std::max(largest, outcome.kilobytes);
     std::string why = complaint(outcome);
