@@ -35,6 +35,13 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 log=build/release/test.log
 ctest --test-dir build/release --output-on-failure --timeout 5400 "${filter[@]}" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
+if [ -n "${WEFT_TEST_FULL:-}" ] && [ ${#filter[@]} -eq 0 ]; then
+  step "whole models beside PyTorch"
+  test/numerics/peers/run.sh build/release/bin
+  peers=$?
+  # 77: there is no PyTorch, as was said.
+  [ "$peers" -eq 0 ] || [ "$peers" -eq 77 ] || status=1
+fi
 total=$(sed -nE 's/.* tests? failed out of ([0-9]+).*/\1/p' "$log" | tail -1)
 failed=$(sed -nE 's/.*, ([0-9]+) tests? failed out of .*/\1/p' "$log" | tail -1)
 if [ -z "$total" ] || [ "$total" -eq 0 ]; then

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # Trains whole models with PyTorch and with compiled programs from the same weights and batches; prints how far they differ.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: compare.py BUILD-BIN [MODEL...]; no part of the build: it needs PyTorch. run.sh finds one.
+# usage: compare.py BUILD-BIN [--steps N] [MODEL...]; no part of the build: it needs PyTorch. run.sh finds one.
 #
-# fp64, from a file in fp64: gradients of the first step per tensor, and STEPS of AdamW with clipping, a schedule and parameter groups, on one
+# fp64, from a file in fp64: gradients of the first step per tensor, and 5 (--steps) of AdamW with clipping, a schedule and parameter groups, on one
 # rank, on other layouts and in the oracle, all to 1e-9 (l2 norm of the difference over that of the truth, per tensor).
 # fp32, from a file in fp32: the error of our gradients against PyTorch's in fp64 is at most twice the error of PyTorch's in fp32, per tensor and
 # as a whole, over BATCHES batches (a bias of ten numbers on one batch is a matter of luck). Tensors whose true gradient is
 # below 1e-6 of the global norm (a key bias has none but rounding) are listed; they count into the whole.
-import math, os, shutil, sys, tempfile
+import argparse, math, os, shutil, sys, tempfile
 import numpy as np
 import torch
 import torch.nn.functional as F
 import models, weft
 
-STEPS, BATCHES, LIMIT, SMALL, MARGIN = 5, 8, 1e-9, 1e-6, 2e-6
+BATCHES, LIMIT, SMALL, MARGIN = 8, 1e-9, 1e-6, 2e-6
 LR, DECAY, CLIP, WARMUP = 1e-2, 0.1, 0.5, 3
 GROUP = ("fc|head|classifier|embed|wte", 0.5, 0.02)  # pattern, lr_scale, weight_decay
 
@@ -76,8 +76,8 @@ def distance(found, true):
 
 
 class Case:
-    def __init__(self, name, tools, work):
-        self.name, self.tools, self.work = name, tools, os.path.join(work, name)
+    def __init__(self, name, tools, work, steps):
+        self.name, self.tools, self.work, self.steps = name, tools, os.path.join(work, name), steps
         self.forward, spec, self.batch, make, self.layouts, *parts = CASES[name]
         self.parts = parts[0] if parts else 1
         os.mkdir(self.work)
@@ -90,16 +90,16 @@ class Case:
                      for key, value in (item.split("=") for item in spec.split(":")[1].split(","))}
         self.data, rejected = self.batches(make)
         if rejected:
-            print(f"{name:12} {rejected} of {BATCHES + rejected} batches come too close to a kink and are not taken")
+            print(f"{name:12} {rejected} of {max(BATCHES, steps) + rejected} batches come too close to a kink and are not taken")
         for key, value in self.data.items():
-            for step in range(BATCHES):  # file k starts with batch k
+            for step in range(max(BATCHES, steps)):  # file k starts with batch k
                 np.save(f"{self.work}/{key}.{step}.npy", value[step * self.batch :])
         self.failed, self.rows = False, []
 
     def batches(self, make):
         """Batches on which no kink (ReLU, largest of a window) is within what fp32 rounds."""
         rng, taken, rejected = np.random.default_rng(1), [], 0
-        while len(taken) < BATCHES:
+        while len(taken) < max(BATCHES, self.steps):
             self.data = make(rng, self.batch, self.spec)
             models.margin = math.inf
             self.loss(self.weights(torch.float64, "fp32"), 0)
@@ -154,7 +154,7 @@ class Case:
 
     def oracle(self):
         text = weft.run(f"{self.tools}/weft-train-oracle", self.model("fp64"), *self.flags(), *self.adamw(), *self.feed(),
-                        "--steps", STEPS, "--batch-parts", self.parts, "--write", f"{self.work}/oracle")
+                        "--steps", self.steps, "--batch-parts", self.parts, "--write", f"{self.work}/oracle")
         words = [line.split() for line in text.splitlines()]
         log = [{"loss": float(w[3]), "grad_norm": float(w[5]), "lr": float(w[7])} for w in words]
         state = {f[:-4]: np.fromfile(f"{self.work}/oracle/{f}") for f in os.listdir(f"{self.work}/oracle")}
@@ -199,7 +199,7 @@ class Case:
             groups.setdefault(kind, []).append(value)
         optimizer = torch.optim.AdamW([{"params": p, "lr": LR * s, "weight_decay": d, "scale": s} for (s, d), p in groups.items()])
         log = []
-        for k in range(STEPS):
+        for k in range(self.steps):
             rate = LR * ((k + 1) / WARMUP if k < WARMUP else 1 - (k - WARMUP) / (10 - WARMUP))
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
@@ -263,9 +263,9 @@ class Case:
                 lines, state = self.oracle()
             else:
                 self.compile("fp64", layout, self.adamw())
-                lines, state = self.train(STEPS)
-            if len(lines) != STEPS:
-                raise SystemExit(f"{self.name}: {len(lines)} lines for {STEPS} steps")
+                lines, state = self.train(self.steps)
+            if len(lines) != self.steps:
+                raise SystemExit(f"{self.name}: {len(lines)} lines for {self.steps} steps")
             worst = max(abs(line[key] - want[key]) / abs(want[key]) for line, want in zip(lines, log) for key in want)
             missing = set(true) - set(state)
             if missing:
@@ -274,17 +274,24 @@ class Case:
             far = {key: np.linalg.norm(state[key].reshape(true[key].shape) - true[key]) / max(np.linalg.norm(true[key]), 1e-6)
                    for key in true}
             at = max(far, key=far.get)
-            self.row(f"fp64 {STEPS} AdamW steps, {'oracle' if layout is None else layout or 'one rank'}", max(worst, far[at]), LIMIT,
+            self.row(f"fp64 {self.steps} AdamW steps, {'oracle' if layout is None else layout or 'one rank'}", max(worst, far[at]), LIMIT,
                      f"loss {log[0]['loss']:.4f} -> {log[-1]['loss']:.4f}, {clipped} clipped; {at}")
 
 
 def main():
-    tools, names = sys.argv[1], sys.argv[2:] or list(CASES)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tools")
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=" ".join(CASES))
+    given = parser.parse_intermixed_args()
+    names = given.models or list(CASES)
+    if unknown := [name for name in names if name not in CASES]:
+        parser.error(f"unknown {' '.join(unknown)}; models are {' '.join(CASES)}")
     torch.manual_seed(0)
     failed = []
     with tempfile.TemporaryDirectory() as work:
         for name in names:
-            case = Case(name, tools, work)
+            case = Case(name, given.tools, work, given.steps)
             case.compare_gradients()
             case.compare_training()
             failed += [name] if case.failed else []

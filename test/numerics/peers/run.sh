@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares whole models with PyTorch and prints a table: run.sh BUILD-BIN [MODEL...].
+# Compares whole models with PyTorch and prints a table: run.sh BUILD-BIN [--steps N] [MODEL...].
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Outside the build: $WEFT_TORCH_PYTHON (default /usr/bin/python3, Debian's python3-torch) must import torch. Without it
@@ -7,7 +7,7 @@
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 python=${WEFT_TORCH_PYTHON:-/usr/bin/python3}
-tools=$(cd "$OLDPWD" && realpath "${1:?usage: run.sh BUILD-BIN [MODEL...]}") || exit 2
+tools=$(cd "$OLDPWD" && realpath "${1:?usage: run.sh BUILD-BIN [--steps N] [MODEL...]}") || exit 2
 if ! version=$("$python" -c 'import torch; print(torch.__version__)' 2> /dev/null); then
   echo "NOT COMPARED with PyTorch: $python cannot import torch (apt-get install python3-torch, or set WEFT_TORCH_PYTHON)"
   exit 77
