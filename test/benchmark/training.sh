@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Speed of training, printed as tables: one rank beside PyTorch, ranks from 1 to 4, ZeRO's memory.
+# Speed of training, printed as tables: one rank beside PyTorch, ranks from 1 to 4, ZeRO's memory, overlap.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 # Not a test: it asserts nothing. Run it on an idle machine. PyTorch is measured when $WEFT_TORCH_PYTHON (default:
@@ -18,10 +18,13 @@ build() { # EXECUTABLE LAYERS HIDDEN HEADS VOCAB SEQ BATCH [flags]
   "$bin/weft-compile" -q "$1.onnx" --bind "batch=$7,seq=$6" --train --loss softmax_cross_entropy:logits,labels \
     --optimizer adamw:lr=1e-3,clip=1 "${@:8}" -o "$1"
 }
-median() { # EXECUTABLE: of the steps after the fifth, from the log
+median() { # EXECUTABLE [COMMUNICATOR]: of the steps after the fifth, from the log
   rm -f "$1.jsonl"
-  "$bin/weft-run" "$1" --data-tokens "$dir/tokens.bin:byte" --steps 15 --log "$1.jsonl" > /dev/null 2>&1
-  tail -n 10 "$1.jsonl" | sed -E 's/.*"step_ms":([0-9.]+).*/\1/' | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+  "$bin/weft-run" --comm "${2:-inproc}" "$1" --data-tokens "$dir/tokens.bin:byte" --steps 15 --log "$1.jsonl" > /dev/null 2>&1
+  column "$1" step_ms
+}
+column() { # EXECUTABLE KEY: median of the same steps
+  tail -n 10 "$1.jsonl" | sed -E "s/.*\"$2\":([0-9.]+).*/\1/" | sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 memory() { # EXECUTABLE: MiB of one rank
   tail -n 1 "$1.jsonl" | sed -E 's/.*"mem_bytes":([0-9.]+).*/\1/' | awk '{ printf "%.0f", $1 / 1048576 }'
@@ -48,4 +51,21 @@ for layout in "dp=1" "dp=2" "dp=4" "tp=2" "dp=2,tp=2" "dp=4 --zero 1" "dp=4 --ze
   build "$dir/gpt-ranks" 6 256 8 256 128 8 --mesh $layout
   ms=$(median "$dir/gpt-ranks")
   printf '%-34s %10s %10s\n' "$layout" "$ms" "$(memory "$dir/gpt-ranks")"
+done
+
+echo
+echo "== communication on two ranks: commands a step, ms of it, its part under computation, share of the step it is waited for"
+printf '%-34s %8s %10s %10s %10s %10s\n' layout commands ms 'comm ms' hidden waited
+for layout in "dp=2" "dp=2 --zero 1" "dp=2 --zero 3"; do
+  for bucket in 0 25MiB; do
+    # shellcheck disable=SC2086
+    build "$dir/gpt-overlap" 6 256 8 256 128 8 --mesh $layout --bucket-size $bucket
+    commands=$("$bin/weft-run" --dump "$dir/gpt-overlap" | awk '/^program/ { step = /step/ } step && / collective / { n++ } END { print n }')
+    for comm in inproc mpi; do
+      ms=$(median "$dir/gpt-overlap" "$comm" || echo -)
+      printf '%-34s %8s %10s %10s %10s %10s\n' "$layout, buckets $bucket, $comm" "$commands" "$ms" \
+        "$(column "$dir/gpt-overlap" communication_ms)" "$(column "$dir/gpt-overlap" overlap)" \
+        "$(column "$dir/gpt-overlap" communication_share)"
+    done
+  done
 done
