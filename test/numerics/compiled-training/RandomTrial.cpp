@@ -265,10 +265,13 @@ private:
       error = "no graph";
       return false;
     }
-    for (BlockArgument argument : forward.getArguments())
-      if (unsigned number = argument.getArgNumber(); forward.getArgAttr(number, nn::kSourceAttr) || forward.getArgAttr(number, nn::kInitialAttr))
+    for (BlockArgument argument : forward.getArguments()) {
+      unsigned number = argument.getArgNumber();
+      bool isState = forward.getArgAttr(number, nn::kSourceAttr) || forward.getArgAttr(number, nn::kInitialAttr);
+      if (isState && !forward.getArgAttr(number, nn::kStatisticAttr))
         weights.push_back({forward.getArgAttrOfType<StringAttr>(number, nn::kNameAttr).str(),
                            cast<RankedTensorType>(argument.getType()).getRank()});
+    }
     return true;
   }
 
