@@ -13,4 +13,8 @@ if ! version=$("$python" -c 'import torch; print(torch.__version__)' 2> /dev/nul
   exit 77
 fi
 echo "PyTorch $version; l2 norm of the difference over that of the truth, worst tensor"
-exec env PYTHONDONTWRITEBYTECODE=1 "$python" compare.py "$tools" "${@:2}"
+export PYTHONDONTWRITEBYTECODE=1
+status=0
+"$python" compare.py "$tools" "${@:2}" || status=1
+[ $# -gt 1 ] || "$python" torch_curve.py "$tools" || status=1
+exit $status
