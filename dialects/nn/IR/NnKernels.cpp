@@ -332,10 +332,10 @@ Value buildReduction(OpBuilder &builder, Location loc,
 /// with their product. 0: sum in one go.
 static int64_t sumPiece(RankedTensorType type, int64_t dim, bool lanes) {
   int64_t size = type.getDimSize(dim);
-  // Lanes are short sums already.
-  int64_t longest = lanes ? 512 : 64;
-  if (size <= 4 * longest)
+  // Lanes are short sums already, and rows of norms are best read in one go.
+  if (size <= (lanes ? 8192 : 256))
     return 0;
+  int64_t longest = lanes ? 512 : 64;
   for (int64_t piece = longest; piece >= longest / 16; --piece)
     if (size % piece == 0)
       return piece;

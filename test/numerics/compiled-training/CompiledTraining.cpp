@@ -22,6 +22,8 @@ namespace {
 
 struct Model {
   const char *name, *build, *bind, *loss, *optimizer;
+  /// Normalises over the batch: statistics of each microbatch, where there are some.
+  bool batchStatistics = false;
 };
 struct Layout {
   const char *mesh, *zero;
@@ -34,6 +36,8 @@ const Model kModels[] = {
      "adamw:lr=0.01,weight_decay=0.1,clip=1.0,schedule=cosine,warmup=2,total=10"},
     {"gpt-unclipped", "gpt2:layers=2,hidden=16,heads=2,vocab=40,seq=8", "batch=4,seq=8",
      "softmax_cross_entropy:logits,labels", "adamw:lr=0.01"},
+    {"resnet", "resnet:layers=10,hidden=4,image=8,channels=2,classes=8,stem=cifar,init=varied", "batch=8",
+     "softmax_cross_entropy:logits,labels", "nesterov:lr=0.05,momentum=0.9,clip=1.0", true},
 };
 const Layout kLayouts[] = {{"", "0", 1},     {"", "0", 2},          {"dp=2", "0", 1},      {"dp=4", "0", 1},
                            {"tp=2", "0", 1}, {"dp=2,tp=2", "0", 1}, {"dp=2", "1", 1},      {"dp=2", "2", 2},
@@ -52,7 +56,12 @@ bool runCase(const Model &model, const Layout &layout, const std::string &path, 
   trial.flags.mesh = layout.mesh;
   trial.flags.zero = layout.zero;
   trial.flags.microbatches = layout.microbatches;
-  trial.graph = [&](MLIRContext &context) { return importGraph(context, path, model.bind); };
+  bool inParts = model.batchStatistics && layout.microbatches > 1;
+  if (inParts)
+    trial.flags.batchStats = "per-microbatch";
+  trial.graph = [&, inParts](MLIRContext &context) {
+    return importGraph(context, path, model.bind, inParts ? layout.microbatches : 1);
+  };
   trial.folder = folder;
   trial.steps = 4;
   trial.optLevel = 3;
@@ -83,6 +92,9 @@ int main(int argc, char **argv) {
     }
     for (const auto &[i, layout] : llvm::enumerate(kLayouts)) {
       if (!isFull && &model == &kModels[2] && i % 2)
+        continue;
+      // On one rank, on four, and in microbatches: sharded over dp, over all.
+      if (!isFull && model.batchStatistics && i != 1 && i != 5 && i != 7 && i != 10)
         continue;
       ++cases;
       failures += !runCase(model, layout, path, folder.str().str());

@@ -36,6 +36,7 @@ std::string TrainingFlags::text() const {
   add("recompute", recompute, "none");
   add("sequence-parallel", sequenceParallel ? "on" : "off", "off");
   add("microbatches", llvm::utostr(microbatches), "1");
+  add("batch-stats", batchStats, "global");
   return text;
 }
 
@@ -54,14 +55,17 @@ void TrainingFlags::set(PhaseOptions &options) const {
   options.recompute = recompute;
   options.sequenceParallel = sequenceParallel;
   options.microbatches = microbatches;
+  options.batchStats = batchStats;
 }
 
-OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string &path, const std::string &bind) {
+OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string &path, const std::string &bind,
+                                        int64_t batchParts) {
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
   if (!module)
     return {};
   GraphOptions graph;
   graph.training = true;
+  graph.batchParts = batchParts;
   auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
   if (failed(bindings))
     return {};

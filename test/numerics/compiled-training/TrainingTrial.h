@@ -18,7 +18,7 @@ namespace weft::test {
 /// What weft-compile's flags of these names say.
 struct TrainingFlags {
   std::string bind, loss, optimizer, paramGroups, freeze, gradDtype, mesh, place;
-  std::string zero = "0", recompute = "none";
+  std::string zero = "0", recompute = "none", batchStats = "global";
   bool sequenceParallel = false;
   int64_t microbatches = 1;
 
@@ -65,9 +65,10 @@ struct TrainingTrial {
   TrialOutcome run(mlir::MLIRContext &context) const;
 };
 
-/// The model in a file, taken to `graph` for training. Null after a diagnostic.
+/// The model in a file, taken to `graph` for training, with statistics of each of
+/// `batchParts` parts of the batch. Null after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp> importGraph(mlir::MLIRContext &context, const std::string &path,
-                                              const std::string &bind);
+                                              const std::string &bind, int64_t batchParts = 1);
 
 } // namespace weft::test
 
