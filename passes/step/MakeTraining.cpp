@@ -87,8 +87,47 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
         set("train.batch", Twine(type.getDimSize(0)));
         break;
       }
+    describeText(step, module.lookupSymbol<func::FuncOp>("forward"), set);
     module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
     return success();
+  }
+
+  /// A training graph whose only input of its own is integers batch x sequence, as is
+  /// one of the model, learns texts; what the model makes of each token are logits.
+  static void describeText(func::FuncOp step, func::FuncOp forward,
+                           llvm::function_ref<void(StringRef, const Twine &)> set) {
+    BlockArgument labels, tokens;
+    auto nameOf = [](func::FuncOp function, BlockArgument arg) {
+      return function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr).getValue();
+    };
+    for (BlockArgument arg : step.getArguments()) {
+      if (isState(step, arg.getArgNumber()) || findArgument(forward, nameOf(step, arg)))
+        continue;
+      auto type = cast<RankedTensorType>(arg.getType());
+      if (labels || type.getRank() != 2 || !type.getElementType().isInteger())
+        return;
+      labels = arg;
+    }
+    for (BlockArgument arg : forward.getArguments())
+      if (!tokens && labels && !isState(forward, arg.getArgNumber()) && arg.getType() == labels.getType())
+        tokens = arg;
+    if (!tokens)
+      return;
+    set("train.labels", nameOf(step, labels));
+    // The model's loss has its own idea of which do not count, if any.
+    set("train.labels_all_count", "1");
+    set("train.tokens", nameOf(forward, tokens));
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(tokens.getType()).getShape();
+    for (auto [i, type] : llvm::enumerate(forward.getResultTypes())) {
+      auto output = cast<RankedTensorType>(type);
+      auto name = forward.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
+      if (!name || output.getRank() != 3 || output.getShape().drop_back() != shape ||
+          !isa<FloatType>(output.getElementType()))
+        continue;
+      set("generate.tokens", nameOf(forward, tokens));
+      set("generate.logits", name.getValue());
+      return;
+    }
   }
 
   /// What the runtime needs to know to feed and to name things.

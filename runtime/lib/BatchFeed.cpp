@@ -262,7 +262,7 @@ bool BatchFeed::countsLabels() const {
 bool BatchFeed::canFillUp() const {
   for (const Binding &binding : bindings)
     if (binding.isLabels && isSigned(binding.port->dtype))
-      return true;
+      return !roles.allCount;
   return false;
 }
 
@@ -353,7 +353,7 @@ void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
 void BatchFeed::countLabels(const Part &part, const char *labels,
                             int64_t count) {
   DType type = bindings[part.binding].port->dtype;
-  if (!isSigned(type)) {
+  if (!isSigned(type) || roles.allCount) {
     counting += double(count);
     return;
   }

@@ -19,12 +19,13 @@ class BatchFeed {
 public:
   /// What is fed is known by its names: the integer input and its labels, as
   /// the executable's metadata tell. `ignored`: a label that does not count,
-  /// beside -100. `vocabulary`: token ids are below it; `classes`: labels that
-  /// count are; 0 = not known.
+  /// beside -100; `allCount`: there is none. `vocabulary`: token ids are below
+  /// it; `classes`: labels that count are; 0 = not known.
   struct Roles {
     std::string tokens, labels;
     int64_t ignored = -100;
     int64_t vocabulary = 0, classes = 0;
+    bool allCount = false;
   };
 
   BatchFeed(weft_session &session, const char *program, Roles roles);

@@ -87,6 +87,7 @@ private:
     size_t at = loss.find("ignore=");
     if (at != std::string::npos)
       found.ignored = std::atoll(loss.c_str() + at + 7);
+    found.allCount = metadataOf(p, "train.labels_all_count") == "1";
     found.classes = std::atoll(metadataOf(p, "train.classes").c_str());
     std::string logits = metadataOf(p, "generate.logits");
     for (const Program &program : p.Programs())
