@@ -66,6 +66,56 @@ func.func @gathers(%a: !shard {nn.name = "a", nn.initial = 0.0 : f32}, %b: !shar
   return %5 : !whole
 }
 
+// Buckets are ordered like what is in them: gathers one reader ahead of the first reader of any, sums
+// right behind the last that they add up, updates when the next sums are sent.
+// CHECK-LABEL: func.func @buckets
+// CHECK-SAME: (%[[A:arg[0-9]+]]: {{.*}}"a"}, %[[B:arg[0-9]+]]: {{.*}}"b"}, %[[C:arg[0-9]+]]: {{.*}}"c"}, %[[D:arg[0-9]+]]: {{.*}}"d"}, %[[W:arg[0-9]+]]: {{.*}}"w"}, %[[V:arg[0-9]+]]: {{.*}}"v"}
+// CHECK: %[[AB:.+]]:2 = rt.bucket(%[[A]], %[[B]] :
+// CHECK: %[[CD:.+]]:2 = rt.bucket(%[[C]], %[[D]] :
+// CHECK: rt.call @update(%{{.+}}, %[[AB]]#0)
+// CHECK-NEXT: rt.call @update(%{{.+}}, %[[AB]]#1)
+// CHECK-NEXT: rt.call @update(%{{.+}}, %[[CD]]#0)
+// CHECK-NEXT: %[[LAST:.+]] = rt.call @update(%{{.+}}, %[[CD]]#1)
+// CHECK-NEXT: %[[G1:.+]] = rt.call @grad(%[[LAST]])
+// CHECK-NEXT: %[[G2:.+]] = rt.call @grad(%[[LAST]])
+// CHECK-NEXT: %[[R:.+]]:2 = rt.bucket(%[[G1]], %[[G2]] :
+// CHECK: rt.call @update(%[[W]], %[[R]]#0)
+// CHECK-NEXT: rt.call @update(%[[V]], %[[R]]#1)
+// CHECK-NEXT: rt.call @other
+func.func @buckets(%a: !shard {nn.name = "a", nn.initial = 0.0 : f32}, %b: !shard {nn.name = "b", nn.initial = 0.0 : f32},
+                   %c: !shard {nn.name = "c", nn.initial = 0.0 : f32}, %d: !shard {nn.name = "d", nn.initial = 0.0 : f32},
+                   %w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !whole {nn.name = "v", nn.initial = 0.0 : f32},
+                   %x: !whole {nn.name = "x"}) -> (!whole, !whole {nn.updates = "w"}, !whole {nn.updates = "v"}) {
+  %0:2 = rt.bucket(%a, %b : !shard, !shard) -> (!whole, !whole) {
+  ^bb0(%p: !shard, %q: !shard):
+    %6 = dist.all_gather %p ["dp"] dim 0 : !shard -> !whole
+    %7 = dist.all_gather %q ["dp"] dim 0 : !shard -> !whole
+    rt.yield %6, %7 : !whole, !whole
+  }
+  %1 = rt.call @update(%x, %0#0) : (!whole, !whole) -> !whole
+  %2 = rt.call @update(%1, %0#1) : (!whole, !whole) -> !whole
+  %3:2 = rt.bucket(%c, %d : !shard, !shard) -> (!whole, !whole) {
+  ^bb0(%p: !shard, %q: !shard):
+    %6 = dist.all_gather %p ["dp"] dim 0 : !shard -> !whole
+    %7 = dist.all_gather %q ["dp"] dim 0 : !shard -> !whole
+    rt.yield %6, %7 : !whole, !whole
+  }
+  %4 = rt.call @update(%2, %3#0) : (!whole, !whole) -> !whole
+  %5 = rt.call @update(%4, %3#1) : (!whole, !whole) -> !whole
+  %g1 = rt.call @grad(%5) {rt.roles = ["weight_gradient"]} : (!whole) -> !partial
+  %g2 = rt.call @grad(%5) {rt.roles = ["weight_gradient"]} : (!whole) -> !partial
+  %y = rt.call @other(%5) : (!whole) -> !whole
+  %r:2 = rt.bucket(%g1, %g2 : !partial, !partial) -> (!whole, !whole) {
+  ^bb0(%p: !partial, %q: !partial):
+    %6 = dist.all_reduce %p ["dp"] accumulate f32 : !partial -> !whole
+    %7 = dist.all_reduce %q ["dp"] accumulate f32 : !partial -> !whole
+    rt.yield %6, %7 : !whole, !whole
+  }
+  %w1 = rt.call @update(%w, %r#0) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  %v1 = rt.call @update(%v, %r#1) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  return %y, %w1, %v1 : !whole, !whole, !whole
+}
+
 func.func private @grad(tensor<4xf32>) -> tensor<4xf32>
 func.func private @other(tensor<4xf32>) -> tensor<4xf32>
 func.func private @update(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
