@@ -73,6 +73,12 @@ std::vector<uint8_t> sample() {
   gather.outer = 1, gather.extent = 8, gather.inner = 4,
   gather.middle = gather.otherExtent = 1;
   b.collective({1, "gather"}, gather, {b.view(x), b.view(y)});
+  Collective first = gather, second = gather;
+  first.kind = second.kind = CollectiveKind::AllReduce;
+  first.extent = 2, second.extent = 3;
+  View begin = b.view(x, DType::F32, 0, {2, 4});
+  View end = b.view(y, DType::F32, 32, {3, 4});
+  b.collective({1, "bucket"}, {first, second}, {begin, begin, end, end});
   b.slice({}, {b.axes({tp}), 1, 8, 4, 0}, b.view(y), b.view(x));
   b.copy({0, "", step, true}, b.view(x),
          b.view(y, DType::F32, 0, {4, 4}, {}, {b.scalar(step)}));
@@ -111,6 +117,10 @@ TEST(Program, RoundTripsAndIsDeterministic) {
   EXPECT_NE(text.find("collective all_gather over {tp} of [1,8,4] f32 "
                       "(%0[4,4], %1[8,4]) stream 1"
                       " // gather"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("collective all_reduce sum in f32 over {tp} of [1,2,4] "
+                      "f32 and [1,3,4] ("),
             std::string::npos)
       << text;
 }
@@ -171,6 +181,50 @@ TEST(Program, HostileTablesNeverCrash) {
   }
   EXPECT_GT(accepted, 1000u); // padding and values without constraint
   EXPECT_LT(accepted, 60000u);
+}
+
+/// What is said of a program with one bucket.
+std::string faultOf(const std::vector<Collective> &bucket, unsigned numViews) {
+  ProgramBuilder b;
+  Id tp = b.addMeshAxis("tp", 2);
+  b.addCommunicator({tp});
+  Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
+  b.beginProgram("p", {}, {});
+  b.beginBody(1, 0);
+  b.collective({0, "bucket"}, bucket, std::vector<View>(numViews, b.view(x)));
+  b.endBody();
+  b.endProgram();
+  b.addStage({64, {}});
+  std::vector<uint8_t> blob = b.finish();
+  ProgramView view;
+  return ProgramView::open(blob.data(), blob.size(), view).text();
+}
+
+TEST(Program, BucketsAreOfOneKindAndWhole) {
+  Collective sum{};
+  sum.kind = CollectiveKind::AllReduce;
+  sum.dtype = sum.accumulator = DType::F32;
+  sum.outer = 1, sum.extent = 16, sum.inner = 1;
+  sum.middle = sum.otherExtent = 1;
+  EXPECT_EQ(faultOf({sum, sum, sum}, 6), "");
+  auto expect = [](const std::string &fault, const char *part) {
+    EXPECT_NE(fault.find(part), std::string::npos) << fault;
+  };
+  Collective other = sum;
+  other.kind = CollectiveKind::ReduceScatter;
+  expect(faultOf({sum, other}, 4), "have not all one kind");
+  other = sum;
+  other.reduction = Reduction::Max;
+  expect(faultOf({sum, other}, 4), "have not all one kind");
+  other = sum;
+  other.extent = 17; // the second of the bucket counts, too
+  expect(faultOf({sum, other}, 4), "outside of its views");
+  expect(faultOf({sum, sum}, 5), "wrong number of views");
+  expect(faultOf({sum}, 4), "parameters that do not exist");
+  other = sum;
+  other.kind = CollectiveKind::Shift;
+  expect(faultOf({other, other}, 4),
+         "several tensors, which its kind does not");
 }
 
 TEST(Program, MessagesNameCommandAndProblem) {
