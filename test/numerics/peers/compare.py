@@ -3,11 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: compare.py BUILD-BIN [--steps N] [MODEL...]; no part of the build: it needs PyTorch. run.sh finds one.
 #
-# fp64, from a file in fp64: gradients of the first step per tensor, and 5 (--steps) of AdamW with clipping, a schedule and parameter groups, on one
-# rank, on other layouts and in the oracle, all to 1e-9 (l2 norm of the difference over that of the truth, per tensor).
-# fp32, from a file in fp32: the error of our gradients against PyTorch's in fp64 is at most twice the error of PyTorch's in fp32, per tensor and
-# as a whole, over BATCHES batches (a bias of ten numbers on one batch is a matter of luck). Tensors whose true gradient is
-# below 1e-6 of the global norm (a key bias has none but rounding) are listed; they count into the whole.
+# fp64, from a file in fp64: gradients of the first step per tensor, and 5 (--steps) of AdamW with clipping, a schedule and
+# parameter groups, on one rank, on other layouts and in the oracle, all to 1e-9 (l2 norm of the difference over that of
+# the truth, per tensor).
+# fp32, from a file in fp32: the error of our gradients against PyTorch's in fp64 is at most twice the error of PyTorch's in
+# fp32, per tensor and as a whole, over BATCHES batches (a bias of ten numbers on one batch is a matter of luck), on one
+# rank and on the first layout. Tensors whose true gradient is below 1e-6 of the global norm (a key bias has none but
+# rounding) are listed; they count into the whole.
 import argparse, math, os, shutil, sys, tempfile
 import numpy as np
 import torch
@@ -129,7 +131,8 @@ class Case:
     def compile(self, precision, layout, optimizer):
         weft.run(f"{self.tools}/weft-compile", "-q", self.model(precision), "--precision", precision, "--train", *self.flags(),
                  *optimizer, *(["--mesh", *layout.split()] if layout else []),
-                 *(["--microbatches", self.parts, "--batch-stats", "per-microbatch"] if self.parts > 1 else []), "-o", f"{self.work}/program")
+                 *(["--microbatches", self.parts, "--batch-stats", "per-microbatch"] if self.parts > 1 else []),
+                 "-o", f"{self.work}/program")
 
     def train(self, steps, first=0):
         """Log lines and state after some steps of the compiled program, from a batch on."""
@@ -149,7 +152,7 @@ class Case:
 
     def adamw(self):
         pattern, scale, decay = GROUP
-        return ["--optimizer", f"adamw:lr={LR},weight_decay={DECAY},clip={CLIP},schedule=linear,warmup={WARMUP},total=10",
+        return ["--optimizer", f"adamw:lr={LR},weight_decay={DECAY},clip={CLIP},schedule=linear,warmup={WARMUP},total={2 * self.steps}",
                 "--param-group", f"{pattern}:lr_scale={scale},weight_decay={decay}"]
 
     def oracle(self):
@@ -200,7 +203,7 @@ class Case:
         optimizer = torch.optim.AdamW([{"params": p, "lr": LR * s, "weight_decay": d, "scale": s} for (s, d), p in groups.items()])
         log = []
         for k in range(self.steps):
-            rate = LR * ((k + 1) / WARMUP if k < WARMUP else 1 - (k - WARMUP) / (10 - WARMUP))
+            rate = LR * ((k + 1) / WARMUP if k < WARMUP else 1 - (k - WARMUP) / (2 * self.steps - WARMUP))
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["scale"]
             optimizer.zero_grad()
@@ -234,24 +237,28 @@ class Case:
         self.compare_single(small)
 
     def compare_single(self, small):
-        """Sums over all batches of squared errors of ours and theirs, and of squared gradients."""
-        sums = {}
-        for batch, (_, ours) in enumerate(self.gradients("fp32", batches=BATCHES)):
-            true = self.true_gradients(torch.float64, "fp32", batch)[1]
-            theirs = self.true_gradients(torch.float32, "fp32", batch)[1]
-            for key, g in true.items():
-                squares = [np.sum((x - g) ** 2) for x in (ours[key], theirs[key])] + [np.sum(g * g)]
-                sums[key] = sums.get(key, 0) + np.array(squares)
+        truths = [[self.true_gradients(dtype, "fp32", batch)[1] for dtype in (torch.float64, torch.float32)]
+                  for batch in range(BATCHES)]
+        for layout in ("", self.layouts[0]):
+            # Sums over all batches of squared errors of ours and theirs, and of squared gradients.
+            sums = {}
+            for (_, ours), (true, theirs) in zip(self.gradients("fp32", layout, BATCHES), truths):
+                for key, g in true.items():
+                    squares = [np.sum((x - g) ** 2) for x in (ours[key], theirs[key])] + [np.sum(g * g)]
+                    sums[key] = sums.get(key, 0) + np.array(squares)
 
-        def errors(squares):
-            return np.sqrt(squares[:2] / squares[2])
+            def errors(squares):
+                return np.sqrt(squares[:2] / squares[2])
 
-        ours, theirs = errors(sum(sums.values()))
-        self.row("fp32 gradients, error over PyTorch's", ours / theirs, 2, f"{ours:.1e} / {theirs:.1e}")
-        ratio = {key: np.divide(*errors(squares)) for key, squares in sums.items() if key not in small}
-        at = max(ratio, key=ratio.get)
-        self.row("fp32 gradients, worst tensor", ratio[at], 2,
-                 f"median {np.median(list(ratio.values())):.2f}; {at} {' / '.join(f'{x:.1e}' for x in errors(sums[at]))}")
+            def told(squares):
+                return " / ".join(f"{x:.1e}" for x in errors(squares))
+
+            whole = sum(sums.values())
+            ratio = {key: np.divide(*errors(squares)) for key, squares in sums.items() if key not in small}
+            at = max(ratio, key=ratio.get)
+            self.row(f"fp32 error over PyTorch's, {layout or 'one rank'}", np.divide(*errors(whole)), 2, told(whole))
+            self.row(f"fp32 worst tensor, {layout or 'one rank'}", ratio[at], 2,
+                     f"median {np.median(list(ratio.values())):.2f}; {at} {told(sums[at])}")
         if small:
             print(f"{'':12} below 1e-6 of the norm: {' '.join(sorted(small))}")
 
