@@ -297,6 +297,7 @@ private:
     params.groups = op.getGroups();
     params.strides = out.ints(ints(op.getStrides()));
     params.dilations = out.ints(ints(op.getDilations()));
+    params.inputDilations = out.ints(ints(op.getInputDilations()));
     params.padsBegin = out.ints(ints(op.getPads()));
     out.convolution(on, params, views({op.getInput(), op.getFilter(), op.getResult(), op.getBias()}));
     return success();

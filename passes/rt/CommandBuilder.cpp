@@ -191,7 +191,7 @@ private:
   }
   Operation *create(const ConvCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
     return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(), call.strides, call.padLow,
-                          call.filterDilation, call.groups, Activation::None, 0);
+                          call.filterDilation, call.inputDilation, call.groups, Activation::None, 0);
   }
   Operation *create(const AttentionCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
     return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], results[0],

@@ -124,7 +124,9 @@ bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
       return false;
   if (auto *conv = std::get_if<ConvCall>(&call)) {
     size_t rank = types[0].getRank();
-    return rank >= 3 && rank <= 5 && llvm::all_of(conv->inputDilation, [](int64_t d) { return d == 1; });
+    return rank >= 3 && rank <= 5 && llvm::all_of(llvm::zip(conv->strides, conv->inputDilation), [](auto dim) {
+             return std::get<0>(dim) == 1 || std::get<1>(dim) == 1;
+           });
   }
   return true;
 }

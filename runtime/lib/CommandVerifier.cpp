@@ -276,12 +276,14 @@ private:
       });
     };
     if (!isList(c.strides, 1) || !isList(c.dilations, 1) ||
-        !isList(c.padsBegin, INT32_MIN))
+        !isList(c.inputDilations, 1) || !isList(c.padsBegin, INT32_MIN))
       return "has impossible strides, dilations or pads";
+    for (size_t d = 0; d + 2 < rank; ++d)
+      if (p.ints(c.strides)[d] != 1 && p.ints(c.inputDilations)[d] != 1)
+        return "has a stride along a dimension in which its input is dilated";
     int64_t in = sizes(0)[1], out = sizes(2)[1], groups = c.groups;
-    int64_t from = c.transposed ? out : in, to = c.transposed ? in : out;
-    if (from % groups != 0 || to % groups != 0 || sizes(1)[0] != to ||
-        sizes(1)[1] != from / groups || sizes(0)[0] != sizes(2)[0])
+    if (in % groups != 0 || out % groups != 0 || sizes(1)[0] != out ||
+        sizes(1)[1] != in / groups || sizes(0)[0] != sizes(2)[0])
       return "has channels that do not fit its weight and groups";
     if (c.hasBias && (sizes(3).size() != 1 || sizes(3)[0] != out))
       return "has a bias that is not one value a channel";

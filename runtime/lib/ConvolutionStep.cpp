@@ -1,17 +1,47 @@
-// Convolutions as products of the weight with gathered columns of the input.
+// Convolutions: boxes of output positions and channels over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Convert.h"
 #include "Executor.h"
 #include "Libraries.h"
 
 #include <algorithm>
-#include <cstring>
+#include <numeric>
 
 using namespace weft::runtime;
 
 namespace {
 
-constexpr unsigned kMaxSpatial = 3;
+/// Along one dim: outputs first, first + step, ... meet taps tap, tap +
+/// tapStep, ... of an input that is dilated by `step`; as a convolution of the
+/// input itself.
+struct Residue {
+  int64_t first, outputs, tap, tapStep, taps, dilation, pad;
+};
+
+/// Outputs by their residue modulo the input's dilation: each has taps of its
+/// own that fall on elements, all others fall between.
+std::vector<Residue> residuesOf(int64_t outputs, int64_t taps, int64_t dilation,
+                                int64_t inputDilation, int64_t pad) {
+  std::vector<Residue> all;
+  int64_t divisor = std::gcd(dilation, inputDilation);
+  for (int64_t r = 0; r < std::min(outputs, inputDilation); ++r) {
+    Residue one{r, (outputs - r + inputDilation - 1) / inputDilation,
+                0, inputDilation / divisor,
+                0, dilation / divisor,
+                0};
+    auto place = [&](int64_t tap) { return r + tap * dilation - pad; };
+    while (one.tap < std::min(taps, one.tapStep) &&
+           place(one.tap) % inputDilation != 0)
+      ++one.tap;
+    if (one.tap < std::min(taps, one.tapStep)) {
+      one.taps = (taps - one.tap + one.tapStep - 1) / one.tapStep;
+      one.pad = -place(one.tap) / inputDilation;
+    } else {
+      one.tap = 0;
+    }
+    all.push_back(one);
+  }
+  return all;
+}
 
 class ConvolutionStep : public Step {
 public:
@@ -19,50 +49,18 @@ public:
                   Status &status)
       : params(context.program.Convolutions()[command.params]),
         dense(context.libraries.dense()), threads(context.threads) {
-    const ProgramView &p = context.program;
-    Table<View> views = p.Views().slice(command.views);
+    Table<View> views = context.program.Views().slice(command.views);
     ResolvedView *list[] = {&input, &weight, &output, &bias};
     for (unsigned i = 0; i < views.size(); ++i) {
       status = ResolvedView::make(context, views[i], *list[i]);
       if (!status.ok())
         return;
     }
-    spatial = input.rank - 2;
-    kernelSize = positions = 1;
-    for (unsigned d = 0; d < spatial; ++d) {
-      stride[d] = p.ints(params.strides)[d];
-      dilation[d] = p.ints(params.dilations)[d];
-      pad[d] = p.ints(params.padsBegin)[d];
-      kernelSize *= weight.sizes[2 + d];
-      positions *= output.sizes[2 + d];
-    }
-    inChannels = input.sizes[1] / params.groups;
-    outChannels = output.sizes[1] / params.groups;
-    depth = inChannels * kernelSize;
-    // The weight of a group as a matrix [outChannels, depth]: a plain window if
-    // it is row-major and not transposed, else copied into the scratch.
-    bytes = dtypeBytes(input.dtype);
-    int64_t row = std::max<int64_t>(1, depth) * bytes;
-    columns =
-        std::max(dense.tileColumns,
-                 kColumnBytes / row / dense.tileColumns * dense.tileColumns);
-    // Parts for all threads even where there are few images and groups.
-    int64_t pairs = std::max<int64_t>(1, input.sizes[0] * params.groups);
-    int64_t wanted = (int64_t(threads) + pairs - 1) / pairs;
-    columns = std::max<int64_t>(
-        1, std::min(columns, (positions + wanted - 1) / wanted));
-    columnBytes = alignUp(uint64_t(columns * row));
-    uint64_t product =
-        dense.gemmScratch(outChannels, columns, depth, input.dtype);
-    slot = columnBytes + alignUp(product);
-    packedBytes = weight.isRowMajor() && !params.transposed
-                      ? 0
-                      : alignUp(uint64_t(output.sizes[1]) * row);
+    makeProblems(context.program);
+    cut();
   }
 
-  uint64_t scratchBytes() const override {
-    return packedBytes + slot * threads;
-  }
+  uint64_t scratchBytes() const override { return slot * threads; }
 
   Status run(StreamContext &stream) override {
     const ResolvedView *views[] = {&input, &weight, &output, &bias};
@@ -72,188 +70,146 @@ public:
       if (!bases[i])
         return views[i]->leaves(stream);
     }
-    const char *matrix = bases[1];
-    if (packedBytes != 0) {
-      packWeight(bases[1], stream.scratch, *stream.pool);
-      matrix = stream.scratch;
-    }
-    int64_t blocks = (positions + columns - 1) / columns;
     auto body = [&](int64_t begin, int64_t end, unsigned part) {
-      char *scratch = stream.scratch + packedBytes + part * slot;
-      for (int64_t task = begin; task < end; ++task) {
-        int64_t block = task % blocks;
-        int64_t group = task / blocks % params.groups;
-        int64_t image = task / blocks / params.groups;
-        product(bases, matrix, image, group, block * columns, scratch);
-      }
+      for (int64_t task = begin; task < end; ++task)
+        one(bases, task, stream.scratch + part * slot);
     };
-    stream.pool->forEach(input.sizes[0] * params.groups * blocks, 1, body);
+    stream.pool->forEach(tasks, 1, body);
     return {};
   }
 
 private:
-  /// Gathered columns of about this size stay in the second-level cache.
-  static constexpr int64_t kColumnBytes = 512 * 1024;
-  static uint64_t alignUp(uint64_t value) { return (value + 63) / 64 * 64; }
+  /// A problem, where its tensors begin in elements, and how it is cut.
+  struct Piece {
+    ConvolutionProblem problem{};
+    int64_t weightOffset = 0, outputOffset = 0;
+    int64_t boxes[4];
+  };
 
-  // Row (group, m), column (c, kernel position); a transposed weight is
-  // [c of all groups, m of a group, kernel].
-  void packWeight(const char *from, char *to, ThreadPool &pool) const {
-    auto body = [&](int64_t begin, int64_t end, unsigned) {
-      for (int64_t row = begin; row < end; ++row) {
-        int64_t group = row / outChannels, m = row % outChannels;
-        for (int64_t c = 0; c < inChannels; ++c) {
-          int64_t first = params.transposed ? group * inChannels + c : row;
-          int64_t second = params.transposed ? m : c;
-          for (int64_t x = 0; x < kernelSize; ++x) {
-            int64_t offset =
-                first * weight.strides[0] + second * weight.strides[1];
-            int64_t rest = x;
-            for (unsigned d = spatial; d-- > 0; rest /= weight.sizes[2 + d])
-              offset += rest % weight.sizes[2 + d] * weight.strides[2 + d];
-            std::memcpy(to + (row * depth + c * kernelSize + x) * bytes,
-                        from + offset * bytes, size_t(bytes));
-          }
-        }
-      }
+  void makeProblems(const ProgramView &p) {
+    unsigned spatial = input.rank - 2, unused = 3 - spatial;
+    std::vector<Residue> residues[3];
+    ConvolutionProblem common{};
+    common.images = input.sizes[0];
+    common.channels = input.sizes[1] / params.groups;
+    common.outputs = output.sizes[1] / params.groups;
+    common.activation = params.activation;
+    auto place = [&](ImageRef &ref, const ResolvedView &view) {
+      ref.dtype = view.dtype;
+      ref.strides[0] = view.strides[0];
+      ref.strides[1] = view.strides[1];
+      for (unsigned d = 0; d < spatial; ++d)
+        ref.strides[2 + unused + d] = view.strides[2 + d];
     };
-    pool.forEach(output.sizes[1], 16, body);
-  }
-
-  /// Where output position `at` reads the input through kernel offset `kernel`
-  /// along dimension d, or -1.
-  int64_t source(unsigned d, int64_t at, int64_t kernel) const {
-    int64_t index;
-    if (params.transposed) {
-      int64_t scaled = at + pad[d] - kernel * dilation[d];
-      if (scaled < 0 || scaled % stride[d] != 0)
-        return -1;
-      index = scaled / stride[d];
-    } else {
-      index = at * stride[d] - pad[d] + kernel * dilation[d];
+    place(common.input, input);
+    place(common.weight, weight);
+    place(common.output, output);
+    for (unsigned d = 0; d < 3; ++d) {
+      common.in[d] = common.stride[d] = 1;
+      residues[d] = {{0, 1, 0, 1, 1, 1, 0}};
+      if (d < unused)
+        continue;
+      unsigned from = d - unused;
+      common.in[d] = input.sizes[2 + from];
+      common.stride[d] = p.ints(params.strides)[from];
+      residues[d] = residuesOf(output.sizes[2 + from], weight.sizes[2 + from],
+                               p.ints(params.dilations)[from],
+                               p.ints(params.inputDilations)[from],
+                               p.ints(params.padsBegin)[from]);
     }
-    return index >= 0 && index < input.sizes[2 + d] ? index : -1;
-  }
-
-  /// A run whose input elements lie side by side: zeros, a copy, zeros.
-  template <typename T>
-  void gatherRun(const T *in, int64_t column, int64_t kernel, int64_t count,
-                 T *out) const {
-    unsigned last = spatial - 1;
-    int64_t first = column - pad[last] + kernel * dilation[last];
-    int64_t begin = std::clamp<int64_t>(-first, 0, count);
-    int64_t end =
-        std::clamp<int64_t>(input.sizes[2 + last] - first, begin, count);
-    std::fill(out, out + begin, T(0));
-    if (begin < end)
-      std::memcpy(out + begin, in + first + begin,
-                  size_t(end - begin) * sizeof(T));
-    std::fill(out + end, out + count, T(0));
-  }
-
-  template <typename T>
-  void gather(const char *base, int64_t first, int64_t count, char *to) const {
-    const T *in = reinterpret_cast<const T *>(base);
-    T *out = reinterpret_cast<T *>(to);
-    unsigned last = spatial - 1;
-    int64_t width = output.sizes[2 + last];
-    bool plain =
-        !params.transposed && stride[last] == 1 && input.strides[2 + last] == 1;
-    for (int64_t c = 0; c < inChannels; ++c)
-      for (int64_t x = 0; x < kernelSize; ++x, out += count) {
-        int64_t kernel[kMaxSpatial], rest = x;
-        for (unsigned d = spatial; d-- > 0; rest /= weight.sizes[2 + d])
-          kernel[d] = rest % weight.sizes[2 + d];
-        // Runs along the last spatial dimension share all other indices.
-        for (int64_t done = 0; done < count;) {
-          int64_t at = first + done;
-          int64_t column = at % width;
-          int64_t run = std::min(width - column, count - done);
-          int64_t offset = c * input.strides[1];
-          bool inside = true;
-          rest = at / width;
-          for (unsigned d = last; d-- > 0; rest /= output.sizes[2 + d]) {
-            int64_t index = source(d, rest % output.sizes[2 + d], kernel[d]);
-            inside &= index >= 0;
-            offset += index * input.strides[2 + d];
+    for (const Residue &a : residues[0])
+      for (const Residue &b : residues[1])
+        for (const Residue &c : residues[2]) {
+          Piece piece;
+          piece.problem = common;
+          const Residue *along[] = {&a, &b, &c};
+          for (unsigned d = 0; d < 3; ++d) {
+            const Residue &r = *along[d];
+            ConvolutionProblem &problem = piece.problem;
+            piece.weightOffset += r.tap * problem.weight.strides[2 + d];
+            piece.outputOffset += r.first * problem.output.strides[2 + d];
+            problem.weight.strides[2 + d] *= r.tapStep;
+            problem.output.strides[2 + d] *= int64_t(residues[d].size());
+            problem.out[d] = r.outputs;
+            problem.taps[d] = r.taps;
+            problem.dilation[d] = r.dilation;
+            problem.pad[d] = r.pad;
           }
-          if (inside && plain)
-            gatherRun(in + offset, column, kernel[last], run, out + done);
-          else
-            for (int64_t i = 0; i < run; ++i) {
-              int64_t index =
-                  inside ? source(last, column + i, kernel[last]) : -1;
-              out[done + i] = index >= 0
-                                  ? in[offset + index * input.strides[2 + last]]
-                                  : T(0);
-            }
-          done += run;
+          pieces.push_back(piece);
         }
-      }
   }
 
-  void product(char *const *bases, const char *matrix, int64_t image,
-               int64_t group, int64_t first, char *scratch) const {
-    int64_t count = std::min(columns, positions - first);
-    const char *from = bases[0] + (image * input.strides[0] +
-                                   group * inChannels * input.strides[1]) *
-                                      bytes;
-    // The low dtypes are gathered as they are and widened by the product.
-    if (bytes == 8)
-      gather<uint64_t>(from, first, count, scratch);
-    else if (bytes == 4)
-      gather<uint32_t>(from, first, count, scratch);
-    else
-      gather<uint16_t>(from, first, count, scratch);
-    GemmProblem problem{};
-    problem.m = outChannels;
-    problem.n = count;
-    problem.k = depth;
-    problem.a = {matrix + group * outChannels * depth * bytes, input.dtype,
-                 depth, 1};
-    problem.b = {scratch, input.dtype, count, 1};
-    problem.alpha = 1.0;
-    problem.activation = params.activation;
-    if (params.hasBias)
-      problem.bias = {bases[3] + group * outChannels * bias.strides[0] * bytes,
-                      input.dtype, bias.strides[0], 0};
-    char *to = bases[2] + (image * output.strides[0] +
-                           group * outChannels * output.strides[1]) *
-                              bytes;
-    // Output positions are one index only if the spatial dimensions are dense;
-    // else the product is written row by row of the last dimension.
-    unsigned last = spatial - 1;
-    int64_t width = output.sizes[2 + last];
-    bool denseOutput = true;
-    for (unsigned d = 0; d < last; ++d)
-      denseOutput &=
-          output.strides[2 + d] == output.strides[3 + d] * output.sizes[3 + d];
-    for (int64_t done = 0; done < count;) {
-      int64_t at = first + done;
-      int64_t run =
-          denseOutput ? count : std::min(width - at % width, count - done);
-      int64_t offset = 0, rest = at;
-      for (unsigned d = spatial; d-- > 0; rest /= output.sizes[2 + d])
-        offset += rest % output.sizes[2 + d] * output.strides[2 + d];
-      GemmProblem part = problem;
-      part.n = run;
-      part.b.data += done * bytes;
-      part.c = {to + offset * bytes, input.dtype, output.strides[1],
-                output.strides[2 + last]};
-      dense.gemm(part, scratch + columnBytes);
-      done += run;
+  /// Tasks are boxes of positions, times rows where these are too few.
+  void cut() {
+    int64_t boxes = 0, outputs = pieces.front().problem.outputs;
+    for (Piece &piece : pieces) {
+      ConvolutionProblem &p = piece.problem;
+      dense.planConvolution(p);
+      int64_t count = 1;
+      for (unsigned d = 0; d < 4; ++d) {
+        int64_t extent = d ? p.out[d - 1] : p.images;
+        piece.boxes[d] = (extent + p.columns[d] - 1) / p.columns[d];
+        count *= piece.boxes[d];
+      }
+      boxes += count;
     }
+    boxes *= params.groups;
+    // Each part of the rows gathers the columns anew.
+    int64_t most = std::max<int64_t>(1, outputs / (4 * dense.tileRows));
+    int64_t wanted = 1;
+    while (wanted < most && boxes * wanted < 4 * int64_t(threads) &&
+           boxes * wanted % threads != 0)
+      ++wanted;
+    rowsEach = (outputs + wanted - 1) / wanted;
+    rowsEach =
+        (rowsEach + dense.tileRows - 1) / dense.tileRows * dense.tileRows;
+    rowParts = std::max<int64_t>(1, (outputs + rowsEach - 1) / rowsEach);
+    tasks = boxes * rowParts;
+    for (const Piece &piece : pieces)
+      slot = std::max(slot, dense.convolutionScratch(
+                                piece.problem, std::min(outputs, rowsEach)));
+  }
+
+  void one(char *const *bases, int64_t task, char *scratch) const {
+    int64_t rows = task % rowParts;
+    task /= rowParts;
+    int64_t group = task % params.groups;
+    task /= params.groups;
+    const Piece *piece = pieces.data();
+    auto boxesOf = [](const Piece &p) {
+      return p.boxes[0] * p.boxes[1] * p.boxes[2] * p.boxes[3];
+    };
+    for (; task >= boxesOf(*piece); ++piece)
+      task -= boxesOf(*piece);
+    ConvolutionPart part;
+    for (unsigned d = 4; d-- > 0; task /= piece->boxes[d])
+      part.column[d] = task % piece->boxes[d] * piece->problem.columns[d];
+    ConvolutionProblem problem = piece->problem;
+    part.firstRow = rows * rowsEach;
+    part.lastRow = std::min(problem.outputs, part.firstRow + rowsEach);
+    int64_t bytes = dtypeBytes(input.dtype);
+    int64_t channel = group * problem.channels, row = group * problem.outputs;
+    problem.input.data = bases[0] + channel * problem.input.strides[1] * bytes;
+    problem.weight.data =
+        bases[1] +
+        (row * problem.weight.strides[0] + piece->weightOffset) * bytes;
+    problem.output.data =
+        bases[2] +
+        (row * problem.output.strides[1] + piece->outputOffset) * bytes;
+    if (params.hasBias) {
+      problem.bias = bases[3] + row * bias.strides[0] * bytes;
+      problem.biasStride = bias.strides[0];
+    }
+    dense.convolution(problem, part, scratch);
   }
 
   Convolution params;
   const DenseKernels &dense;
   unsigned threads;
   ResolvedView input, weight, output, bias;
-  unsigned spatial = 1;
-  int64_t stride[kMaxSpatial], dilation[kMaxSpatial], pad[kMaxSpatial];
-  int64_t kernelSize = 1, positions = 1, inChannels = 1, outChannels = 1;
-  int64_t depth = 1, bytes = 4, columns = 1;
-  uint64_t columnBytes = 0, slot = 0, packedBytes = 0;
+  std::vector<Piece> pieces;
+  int64_t rowsEach = 1, rowParts = 1, tasks = 0;
+  uint64_t slot = 0; // scratch bytes of one thread
 };
 
 } // namespace

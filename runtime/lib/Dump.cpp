@@ -231,9 +231,9 @@ private:
     }
     case Opcode::Convolution: {
       const Convolution &v = p.Convolutions()[c.params];
-      return std::string(v.transposed ? " transposed" : "") + " groups " +
-             num(v.groups) + " strides " + list(v.strides) + " dilations " +
-             list(v.dilations) + " pads " + list(v.padsBegin) +
+      return " groups " + num(v.groups) + " strides " + list(v.strides) +
+             " dilations " + list(v.dilations) + " input dilations " +
+             list(v.inputDilations) + " pads " + list(v.padsBegin) +
              (v.hasBias ? " bias" : "") + activation(v.activation);
     }
     case Opcode::AttentionGradient:

@@ -89,76 +89,32 @@ static SmallVector<int64_t> permutationWith(ArrayRef<int64_t> leading,
                    dimRange(leading.size(), leading.size() + spatialDims));
 }
 
-/// O x C/groups x K to C x O/groups x K, taps reversed.
+/// O x C/groups x K to C x O/groups x K.
 static Term transposedFilter(Term filter, int64_t groups) {
   ArrayRef<int64_t> shape = filter.shape(), taps = shape.drop_front(2);
   int64_t out = shape[0] / groups, in = shape[1];
   return filter.reshape(shapeWith({groups, out, in}, taps))
       .transpose(permutationWith({0, 2, 1}, taps.size()))
-      .reshape(shapeWith({groups * in, out}, taps))
-      .reverse(dimRange(2, shape.size()));
+      .reshape(shapeWith({groups * in, out}, taps));
 }
 
-/// A tap's gradient is a product of what it read with the result's gradient,
-/// over images and positions. Taps of few channels are done together, as
-/// libraries like products of some width; more of them would only be more
-/// memory.
+/// A tap's gradient is the product of what it read with the result's gradient,
+/// over images and positions: a convolution of the input, whose channels are
+/// the images, with that gradient as its filter.
 static Term filterGradient(ConvOp op, Term input, Term filter, Term g,
-                           ArrayRef<ConvDim> dims) {
-  constexpr int64_t kColumns = 64;
+                           const ConvLists &lists) {
   ArrayRef<int64_t> taps = filter.shape().drop_front(2),
+                    in = input.shape().drop_front(2),
                     out = g.shape().drop_front(2);
   int64_t groups = op.getGroups(), batch = g.shape()[0], spatial = taps.size();
-  int64_t channels = filter.shape()[1], perGroup = filter.shape()[0] / groups;
-  int64_t points = batch * ShapedType::getNumElements(out);
-  int64_t count = ShapedType::getNumElements(taps);
-
-  // Groups, channels, then what is summed over.
-  Term upper = g.reshape(shapeWith({batch, groups, perGroup}, out))
-                   .transpose(permutationWith({1, 2, 0}, spatial))
-                   .reshape({groups, perGroup, points});
-  SmallVector<int64_t> dilation = {1, 1}, low = {0, 0}, high = {0, 0};
-  for (const ConvDim &dim : dims) {
-    dilation.push_back(dim.inputDilation);
-    low.push_back(dim.low);
-    high.push_back(dim.readHigh());
-  }
-  Term padded = input.dilate(dilation).padOrCut(low, high);
-  SmallVector<int64_t> whole(padded.shape().drop_front(2));
-  Term images = padded.reshape(shapeWith({batch, groups, channels}, whole))
-                    .transpose(permutationWith({1, 2, 0}, spatial));
-  auto readBy = [&](int64_t tap) {
-    SmallVector<int64_t> starts(3, 0), strides(3, 1), index(spatial);
-    for (int64_t i = spatial; i-- > 0; tap /= taps[i])
-      index[i] = tap % taps[i];
-    for (auto [dim, k] : llvm::zip_equal(dims, index)) {
-      starts.push_back(k * dim.filterDilation);
-      strides.push_back(dim.stride);
-    }
-    return images
-        .slice(starts, shapeWith({groups, channels, batch}, out), strides)
-        .reshape({groups, channels, 1, points});
-  };
-  int64_t each = std::max<int64_t>(1, kColumns / channels);
-  SmallVector<Value> parts;
-  for (int64_t tap = 0; tap < count; tap += each) {
-    SmallVector<Value> reads;
-    for (int64_t i = tap; i < std::min(tap + each, count); ++i)
-      reads.push_back(readBy(i).value);
-    Term read = reads.size() == 1
-                    ? g.with(reads[0])
-                    : g.make<ConcatOp>(ValueRange(reads), int64_t(2));
-    // Labels: group, channel out, channel in, tap, point.
-    parts.push_back(g.make<ContractOp>(upper.value, read.value,
-                                       ArrayRef<int64_t>{0, 1, 4},
-                                       ArrayRef<int64_t>{0, 2, 3, 4},
-                                       ArrayRef<int64_t>{0, 1, 2, 3})
-                        .value);
-  }
-  Term all = parts.size() == 1
-                 ? g.with(parts[0])
-                 : g.make<ConcatOp>(ValueRange(parts), int64_t(3));
-  return all.reshape(filter.shape());
+  int64_t channels = filter.shape()[1], outputs = filter.shape()[0];
+  Term images = input.reshape(shapeWith({batch, groups, channels}, in))
+                    .transpose(permutationWith({2, 1, 0}, spatial))
+                    .reshape(shapeWith({channels, groups * batch}, in));
+  Term upper = g.transpose(permutationWith({1, 0}, spatial));
+  assert(upper.shape() == ArrayRef(shapeWith({outputs, batch}, out)));
+  return lists.build(images, upper, taps, groups)
+      .transpose(permutationWith({1, 0}, spatial));
 }
 
 LogicalResult ConvOp::buildGradient(OpBuilder &builder, ValueRange results,
@@ -184,20 +140,52 @@ LogicalResult ConvOp::buildGradient(OpBuilder &builder, ValueRange results,
   };
 
   if (wanted[0] && !zeroIfEmpty(0)) {
+    Term upper = d.upper();
     ConvLists lists = {
         list([](const ConvDim &dim) { return dim.inputDilation; }),
         list([](const ConvDim &dim) { return dim.inputLow(); }),
         list([](const ConvDim &dim) { return dim.inputHigh(); }),
-        SmallVector<int64_t>(spatial, 1),
+        list([](const ConvDim &dim) { return dim.stride; }),
         list([](const ConvDim &dim) { return dim.filterDilation; })};
-    // Dilated before and not by the op, which libraries do not do at speed.
-    SmallVector<int64_t> strides = {1, 1};
-    llvm::append_range(strides, getStrides());
-    d.set(0, lists.build(d.upper().dilate(strides),
-                         transposedFilter(filter, groups), in, groups));
+    // Libraries do one of both along a dim.
+    SmallVector<int64_t> before(2 + spatial, 1);
+    for (auto [i, dim] : llvm::enumerate(dims))
+      if (dim.inputDilation != 1)
+        std::swap(before[2 + i], lists.inputDilation[i]);
+    // Taps meet outputs in reverse order. Either these are turned round or all
+    // that the taps meet, whichever is less.
+    SmallVector<int64_t> turned;
+    for (int64_t i = 0; i < spatial; ++i)
+      if (taps[i] > 1)
+        turned.push_back(2 + i);
+    auto elements = [](Term term) { return term.type().getNumElements(); };
+    Term transposed = transposedFilter(filter, groups);
+    if (elements(filter) <= elements(upper) + elements(input)) {
+      d.set(0, lists.build(upper.dilate(before), transposed.reverse(turned), in,
+                           groups));
+    } else {
+      for (int64_t dim : turned)
+        std::swap(lists.low[dim - 2], lists.high[dim - 2]);
+      d.set(0, lists
+                   .build(upper.reverse(turned).dilate(before), transposed, in,
+                          groups)
+                   .reverse(turned));
+    }
   }
-  if (wanted[1] && !zeroIfEmpty(1))
-    d.set(1, filterGradient(*this, input, filter, d.upper(), dims));
+  if (wanted[1] && !zeroIfEmpty(1)) {
+    ConvLists lists = {
+        list([](const ConvDim &dim) { return dim.filterDilation; }),
+        list([](const ConvDim &dim) { return dim.low; }),
+        list([](const ConvDim &dim) { return dim.readHigh(); }),
+        list([](const ConvDim &dim) { return dim.inputDilation; }),
+        list([](const ConvDim &dim) { return dim.stride; })};
+    SmallVector<int64_t> before(2 + spatial, 1);
+    for (auto [i, dim] : llvm::enumerate(dims))
+      if (dim.filterDilation != 1)
+        std::swap(before[2 + i], lists.inputDilation[i]);
+    d.set(1, filterGradient(*this, input.dilate(before), filter, d.upper(),
+                            lists));
+  }
   return success();
 }
 

@@ -198,9 +198,11 @@ static LogicalResult chooseGradient(Gradient d, CompareKind kind) {
   for (unsigned i : {0u, 1u})
     d.set(i, [&] {
       Term g = d.upper(), own = d.operand(i), other = d.operand(1 - i);
-      Term wins = own.is(kind, other);
+      // The result wins over a constant where the operand does; what comes
+      // after a relu is kept anyway.
       if (splatOf(other.value))
-        return wins.choose(g, 0.0);
+        return d.result().is(kind, other).choose(g, 0.0);
+      Term wins = own.is(kind, other);
       return wins.choose(g,
                          own.is(CompareKind::Eq, other).choose(g * 0.5, 0.0));
     });

@@ -97,9 +97,13 @@ LogicalResult ConvOp::verify() {
   if (rank < 3 || rank > 5 || filter.size() != rank || out.size() != rank)
     return emitOpError() << "has operands of tensor ranks " << rank << ", " << filter.size() << " and " << out.size()
                          << ", expected equal ones of 3 to 5";
-  for (ArrayRef<int64_t> list : {getStrides(), getPads(), getDilations()})
+  for (ArrayRef<int64_t> list : {getStrides(), getPads(), getDilations(), getInputDilations()})
     if (list.size() != rank - 2)
       return emitOpError() << "has a list of " << list.size() << " entries for " << rank - 2 << " spatial dims";
+  for (auto [d, stride, dilation] : llvm::enumerate(getStrides(), getInputDilations()))
+    if (stride != 1 && dilation != 1)
+      return emitOpError() << "has a stride of " << stride << " along spatial dim " << d
+                           << ", in which its input is dilated";
   int64_t groups = getGroups();
   if (groups < 1 || in[1] != filter[1] * groups || out[1] != filter[0] || out[1] % groups != 0 ||
       in[0] != out[0])

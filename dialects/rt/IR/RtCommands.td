@@ -49,18 +49,21 @@ def Rt_ConvOp : Rt_Command<"conv"> {
   let summary = "a convolution by the target's library";
   let description = [{
     Operands input `[n, c, s..]`, filter `[m, c/groups, k..]`, optional bias `[m]`, result `[n, m, t..]`. The
-    extents of the result are the views'; reads outside the input are zero.
+    extents of the result are the views'; reads outside the input, and between its elements where it is dilated, are
+    zero. Any strides in memory.
 
-    Constraints: tensor rank 3 to 5, lists have one entry a spatial dim; channels fit groups.
-    Example: `rt.conv %x, %w -> %y strides [1] pads [0] dilations [1] groups 1 stream 0
+    Constraints: tensor rank 3 to 5, lists have one entry a spatial dim; channels fit groups; along a dim either the
+    stride or the input's dilation is 1.
+    Example: `rt.conv %x, %w -> %y strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
       : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>`
   }];
   let arguments = (ins AnyMemRef:$input, AnyMemRef:$filter, AnyMemRef:$result, Optional<AnyMemRef>:$bias,
-      DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations, I64Attr:$groups,
+      DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
+      DenseI64ArrayAttr:$input_dilations, I64Attr:$groups,
       DefaultValuedAttr<Rt_ActivationAttr, "::weft::rt::Activation::None">:$activation,
       DefaultValuedAttr<Rt_Stream, "0">:$stream);
   let assemblyFormat = [{ $input `,` $filter `->` $result (`bias` `(` $bias^ `:` type($bias) `)`)? `strides` $strides
-      `pads` $pads `dilations` $dilations `groups` $groups `stream` $stream attr-dict
+      `pads` $pads `dilations` $dilations `input_dilations` $input_dilations `groups` $groups `stream` $stream attr-dict
       `:` type($input) `,` type($filter) `->` type($result) }];
   let hasVerifier = 1;
 }

@@ -258,6 +258,7 @@ void activate(Activation activation, DType dtype, void *data, int64_t count) {
 } // namespace weft::runtime::WEFT_ISA
 
 #include "AttentionGradient.h"
+#include "Convolution.h"
 
 namespace weft::runtime::WEFT_ISA {
 namespace {
@@ -277,6 +278,9 @@ extern const DenseKernels kDenseKernels = {WEFT_NAME(WEFT_ISA),
                                            kQueryRows,
                                            attentionGradient,
                                            attentionGradientScratch,
+                                           planConvolution,
+                                           convolution,
+                                           convolutionScratch,
                                            activate};
 
 } // namespace weft::runtime::WEFT_ISA

@@ -1,4 +1,4 @@
-// Matrix product and attention of our own, built once per instruction set.
+// Matrix product, convolution and attention of our own, built once per instruction set.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_LIB_KERNELS_DENSEKERNELS_H
 #define WEFT_RUNTIME_LIB_KERNELS_DENSEKERNELS_H
@@ -46,6 +46,33 @@ struct AttentionGradientProblem {
   bool causal, firstHead, lastHead;
 };
 
+/// A tensor [n, c, d, h, w] in memory; strides in elements.
+struct ImageRef {
+  const char *data;
+  DType dtype;
+  int64_t strides[5];
+};
+
+/// output[n, m, o] = act(bias[m] + sum over c and t of weight[m, c, t] *
+/// input[n, c, o * stride + t * dilation - pad]), zero outside of the input;
+/// three spatial dims. Sums run over (c, t) in order, in one accumulator.
+struct ConvolutionProblem {
+  int64_t images, channels, outputs;
+  int64_t in[3], taps[3], out[3], stride[3], dilation[3], pad[3];
+  ImageRef input, weight, output; // one dtype
+  const char *bias;               // null = none
+  int64_t biasStride;
+  Activation activation;
+  /// Output positions (n, o) and terms (c, t) that are done at once; planned.
+  int64_t columns[4], depth[4];
+};
+
+/// A box of output positions from `column`, and output channels.
+struct ConvolutionPart {
+  int64_t column[4];
+  int64_t firstRow, lastRow;
+};
+
 struct DenseKernels {
   const char *name; // "avx512"
   /// Float problems; `scratch` has gemmScratch bytes, 64-byte aligned.
@@ -60,6 +87,13 @@ struct DenseKernels {
                             char *scratch);
   uint64_t (*attentionGradientScratch)(int64_t keys, int64_t depth,
                                        int64_t valueDepth, DType dtype);
+  /// Chooses `columns` and `depth` for the rest of the problem.
+  void (*planConvolution)(ConvolutionProblem &problem);
+  /// `scratch` has convolutionScratch bytes for as many rows, 64-byte aligned.
+  void (*convolution)(const ConvolutionProblem &problem,
+                      const ConvolutionPart &part, char *scratch);
+  uint64_t (*convolutionScratch)(const ConvolutionProblem &problem,
+                                 int64_t rows);
   /// In place on consecutive elements of F32 or F64.
   void (*activate)(Activation activation, DType dtype, void *data,
                    int64_t count);

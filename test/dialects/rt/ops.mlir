@@ -67,8 +67,8 @@ rt.program @calls streams 1 events 0 {
   %f = rt.buffer "f" input : memref<4x2x3xf32>
   %b = rt.buffer "b" input : memref<4xf32>
   %o = rt.buffer "o" output : memref<1x4x6xf32>
-  // CHECK: rt.conv %{{.+}}, %{{.+}} -> %{{.+}} bias(%{{.+}} : memref<4xf32>) strides [1] pads [0] dilations [1] groups 1 stream 0
-  rt.conv %i, %f -> %o bias(%b : memref<4xf32>) strides [1] pads [0] dilations [1] groups 1 stream 0
+  // CHECK: rt.conv %{{.+}}, %{{.+}} -> %{{.+}} bias(%{{.+}} : memref<4xf32>) strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
+  rt.conv %i, %f -> %o bias(%b : memref<4xf32>) strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
     : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
   %q = rt.buffer "q" input : memref<1x4x5x8xf32>
   %k = rt.buffer "k" input : memref<1x2x7x8xf32>

@@ -227,6 +227,7 @@ void fillWithWork(Harness &h, int64_t ranks) {
   Convolution conv{};
   conv.groups = 1;
   conv.strides = conv.dilations = conv.padsBegin = b.ints({1, 1});
+  conv.inputDilations = conv.strides;
   View image = b.view(x, DType::F32, 0, {1, 8, 16, 32});
   b.convolution({0, "conv"}, conv,
                 {image, b.view(w), b.view(y, DType::F32, 0, {1, 8, 16, 32})});

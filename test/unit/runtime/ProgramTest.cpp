@@ -51,7 +51,7 @@ std::vector<uint8_t> sample() {
   b.gemm({}, gemm, {b.view(x), b.view(x), b.view(y, DType::F32, 0, {4, 4})});
   Convolution conv{};
   conv.groups = 1;
-  conv.strides = conv.dilations = b.ints({1});
+  conv.strides = conv.dilations = conv.inputDilations = b.ints({1});
   conv.padsBegin = b.ints({0});
   b.convolution({}, conv,
                 {b.view(x, DType::F32, 0, {1, 2, 4}),

@@ -26,7 +26,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 3;
+constexpr uint32_t kProgramVersion = 4;
 constexpr uint32_t kNone = 0xffffffffu;
 constexpr unsigned kMaxTensorRank = 12;
 constexpr uint64_t kSectionAlignment = 64;
@@ -289,18 +289,20 @@ struct Gemm {
   double alpha;
 };
 
-/// ONNX Conv or ConvTranspose: input [n, c, s..], output [n, m, s..], weight
-/// [m, c/groups, k..] (transposed: [c, m/groups, k..]), bias [m]. Output
-/// extents come from the view; reads outside the input are zero.
+/// out[n, m, o] = act(bias[m] + sum over c and t of weight[m, c, t] *
+/// x[n, c, o * stride + t * dilation - pad]), where x is the input with
+/// inputDilation - 1 zeros between its elements, and zero outside. Input [n,
+/// c, s..], output [n, m, o..], weight [m, c/groups, t..], bias [m]; any
+/// strides. Along a dimension either stride or inputDilation is 1.
 struct Convolution {
-  uint8_t transposed;
   uint8_t hasBias;
   Activation activation;
-  uint8_t reserved;
+  uint8_t reserved[2];
   uint32_t groups;
-  Range strides;   // Ints, one per spatial dimension
-  Range dilations; // Ints
-  Range padsBegin; // Ints; the end pads follow from the output's extents
+  Range strides; // Ints, one per spatial dimension
+  Range dilations;
+  Range inputDilations;
+  Range padsBegin; // the end pads follow from the output's extents
 };
 
 /// out = softmax(scale * q k^T [softcap] + mask) v, per batch and head.
