@@ -69,6 +69,8 @@ void weft::buildRecomputation(OpPassManager &pm, const PhaseOptions &options) {
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtUnrollMicrobatches());
+  // Before kernels are formed: a reduction in two takes its operand's makers in.
+  pm.addPass(rt::createRtSplitReductions());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
   // Program order is the order in which gradients are made.

@@ -236,6 +236,9 @@ void Clustering::formClusters(Block &block) {
       single.bytes += bytesOf(result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
+    // What is summed up is work, too.
+    for (Value operand : op.getOperands())
+      single.elements = std::max(single.elements, elementsOf(operand));
     clusters.push_back(std::move(single));
     // A product that no library does is a loop nest of its own.
     if (cast<KernelOpInterface>(op).getLibraryCall())

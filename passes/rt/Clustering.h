@@ -91,7 +91,7 @@ private:
   struct Cluster {
     std::vector<mlir::Operation *> ops;
     llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
-    int64_t bytes = 0, elements = 0; // sum over results; largest result
+    int64_t bytes = 0, elements = 0; // sum over results; largest tensor
   };
   llvm::DenseMap<mlir::Operation *, Role> roles;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> absorbedBy;

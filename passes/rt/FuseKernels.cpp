@@ -244,7 +244,7 @@ class NormSeparation {
 public:
   void run(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOptimizer(&op) && op.getNumResults() == 1 && elements(&op) == 1)
+      if (isOptimizer(&op) && op.getNumResults() == 1 && sumsUp(&op))
         separate(&op);
   }
 
@@ -253,8 +253,20 @@ private:
     auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
     return role && role.getValue() == nn::kRoleOptimizer;
   }
-  static int64_t elements(Operation *op) {
-    return cast<RankedTensorType>(op->getResult(0).getType()).getNumElements();
+  static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+  static int64_t elements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+  static int64_t elements(Operation *op) { return elements(op->getResult(0)); }
+
+  static bool sumsUp(Operation *op) {
+    return llvm::any_of(op->getOperandTypes(), [&](Type type) {
+      return cast<RankedTensorType>(type).getNumElements() > elements(op);
+    });
+  }
+  static bool isReshaped(Operation *op) {
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    return op->getNumOperands() == 1 && elements(op->getOperand(0)) == elements(op) &&
+           cast<KernelOpInterface>(op).getView(rowMajorStrides(shapeOf(op->getOperand(0))), strides, offset);
   }
 
   /// Gives `reader` operands of its own, and those theirs.
@@ -262,7 +274,7 @@ private:
     for (OpOperand &operand : reader->getOpOperands()) {
       Operation *op = operand.get().getDefiningOp();
       if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 || elements(op) == 1 ||
-          !isPointwise(op))
+          !(isPointwise(op) || isReshaped(op)))
         continue;
       // A square reads its operand twice: both are the same copy.
       if (llvm::any_of(op->getUsers(), [&](Operation *user) { return user != reader; })) {

@@ -40,6 +40,23 @@ def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect"];
 }
 
+def RtSplitReductions : Pass<"rt-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Make two reductions of one that no threads could share";
+  let description = [{
+    **Requires** functions of the rung `local`. **Ensures** that a large `nn.reduce` whose first dim vanishes has
+    parts: one over everything first reduces runs of its elements in memory, as many as leading dims have, then these; one that keeps
+    dims in between first reduces the dims behind them. Sums of small floats stay wide in between.
+
+    A kernel is cut along dims that its results and operands have in common, so one that sums over the leading dim
+    has one part, and nothing that makes its operand could be fused with it: the norm of a gradient would write its
+    squares, and a batch norm its differences. The parts are told by shapes, not by threads, so the order of
+    additions is, too. Sums over rows alone (`dims = [0]`) stay: their kernels are cut along the columns.
+
+    **Example**: test/passes/rt/split-reductions.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect"];
+}
+
 def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "Gather the ops that run as one command into rt.cluster";
   let description = [{
