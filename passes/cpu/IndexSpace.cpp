@@ -87,6 +87,20 @@ static void addTo(IndexSpace::Sum &sum, AffineExpr expr, int64_t factor) {
   }
 }
 
+/// `expr` is y floordiv divisor, or for y = x floordiv d what that is of x.
+static bool isQuotient(AffineExpr expr, AffineExpr y, int64_t divisor) {
+  auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!quotient || expr.getKind() != AffineExprKind::FloorDiv)
+    return false;
+  int64_t by = cast<AffineConstantExpr>(quotient.getRHS()).getValue();
+  if (quotient.getLHS() == y && by == divisor)
+    return true;
+  auto inner = dyn_cast<AffineBinaryOpExpr>(y);
+  return inner && y.getKind() == AffineExprKind::FloorDiv &&
+         quotient.getLHS() == inner.getLHS() &&
+         by == divisor * cast<AffineConstantExpr>(inner.getRHS()).getValue();
+}
+
 /// Joins c k (x floordiv c) + k (x mod c) into k x.
 static bool joinDivisions(IndexSpace::Sum &sum) {
   for (auto &[atom, factor] : sum.terms) {
@@ -95,17 +109,13 @@ static bool joinDivisions(IndexSpace::Sum &sum) {
     auto mod = cast<AffineBinaryOpExpr>(atom);
     int64_t divisor = cast<AffineConstantExpr>(mod.getRHS()).getValue();
     for (auto &[other, otherFactor] : sum.terms) {
-      if (other.getKind() != AffineExprKind::FloorDiv ||
-          otherFactor != factor * divisor)
-        continue;
-      auto quotient = cast<AffineBinaryOpExpr>(other);
-      if (quotient.getLHS() != mod.getLHS() ||
-          quotient.getRHS() != mod.getRHS())
+      if (otherFactor != factor * divisor ||
+          !isQuotient(other, mod.getLHS(), divisor))
         continue;
       int64_t k = factor;
-      AffineExpr whole = mod.getLHS();
+      AffineExpr whole = mod.getLHS(), quotient = other;
       addTerm(sum, AffineExpr(mod), -k);
-      addTerm(sum, AffineExpr(quotient), -k * divisor);
+      addTerm(sum, quotient, -k * divisor);
       addTo(sum, whole, k);
       return true;
     }

@@ -100,3 +100,17 @@ func.func @pad(%a: tensor<40x30xf32>) -> tensor<40x34xf32> {
   %r = nn.pad %a low = [0, 2] high = [0, 2] value = 0.0 : f32 : tensor<40x30xf32> -> tensor<40x34xf32>
   return %r : tensor<40x34xf32>
 }
+
+// -----
+
+// A view that joins dims and splits them at other places is still one run
+// through memory: the indices that it takes apart are put together again.
+// CHECK-LABEL: func.func private @rejoined.body(
+// CHECK-NOT: arith.remui
+// CHECK-NOT: arith.divui
+// CHECK: return
+func.func @rejoined(%a: tensor<1x16x40x9xf32>, %b: tensor<16x40x3x3xf32>) -> tensor<16x40x3x3xf32> {
+  %c = nn.reshape %a : tensor<1x16x40x9xf32> -> tensor<16x40x3x3xf32>
+  %r = nn.add %c, %b : (tensor<16x40x3x3xf32>, tensor<16x40x3x3xf32>) -> tensor<16x40x3x3xf32>
+  return %r : tensor<16x40x3x3xf32>
+}
