@@ -4,8 +4,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 using namespace weft::runtime;
+
+/// Seconds that this thread had a core: on a machine that others use, too,
+/// what a command costs.
+static double threadSeconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
 
 ResolvedValue::ResolvedValue(const PrepareContext &context,
                              const ScalarValue &value)
@@ -348,7 +357,9 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
     bool waits = command.opcode == Opcode::EventWait;
     bool timed =
         context.traceCapacity != 0 || waits || item.step->communicates();
+    bool traced = context.trace.size() < context.traceCapacity;
     Clock::time_point begin;
+    double cpu = traced ? threadSeconds() : 0;
     if (timed)
       begin = Clock::now();
     if (waits) {
@@ -379,8 +390,9 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
       }
       if (communicates)
         context.communication.add(span);
-      if (context.trace.size() < context.traceCapacity)
-        context.trace.push_back({programIndex, i, span.begin, span.end});
+      if (traced)
+        context.trace.push_back(
+            {programIndex, i, span.begin, span.end, threadSeconds() - cpu});
     }
   }
   context.ran.end = since(Clock::now());

@@ -103,6 +103,7 @@ StepPtr makeCollective(const PrepareContext &, const Command &, Status &);
 struct TraceEvent {
   uint32_t program, command;
   double begin, end; // seconds since the session opened
+  double cpu;        // seconds that the stream's thread had a core
 };
 
 /// A stream of a rank while it runs.

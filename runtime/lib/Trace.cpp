@@ -24,6 +24,17 @@ int32_t weft_write_trace(const weft_session *session, const char *path,
     }
     return result;
   };
+  // What a command reads and writes, for its share of the memory's bandwidth.
+  auto bytesOf = [&](const Command &command) {
+    uint64_t bytes = 0;
+    for (const View &view : p.Views().slice(command.views)) {
+      uint64_t size = dtypeBytes(view.dtype);
+      for (size_t d = 0; d < p.ints(view.sizes).size(); ++d)
+        size *= p.ints(view.strides)[d] ? p.ints(view.sizes)[d] : 1;
+      bytes += size;
+    }
+    return bytes;
+  };
   std::fprintf(file, "{\"traceEvents\":[");
   const char *separator = "\n";
   for (const std::unique_ptr<RankContext> &rank : session->ranks) {
@@ -46,12 +57,14 @@ int32_t weft_write_trace(const weft_session *session, const char *path,
         std::fprintf(
             file,
             "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,"
-            "\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"node\":\"%s\","
-            "\"command\":%u}}",
+            "\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"tdur\":%.3f,\"args\":{"
+            "\"node\":\"%s\","
+            "\"command\":%u,\"bytes\":%llu}}",
             separator, quoted(name).c_str(), opcodeName(command.opcode),
             static_cast<long long>(rank->rank()), s, event.begin * 1e6,
-            (event.end - event.begin) * 1e6,
-            quoted(p.string(command.node)).c_str(), event.command);
+            (event.end - event.begin) * 1e6, event.cpu * 1e6,
+            quoted(p.string(command.node)).c_str(), event.command,
+            static_cast<unsigned long long>(bytesOf(command)));
         separator = ",\n";
       }
   }
