@@ -19,7 +19,7 @@ using namespace weft::rt;
 
 namespace {
 
-/// Buckets of reductions, and of what brings updates to their place, that a step has at least.
+/// Into so many buckets reductions are cut at least, and what brings updates to their place, unless they get too small.
 constexpr int64_t kLeastBuckets = 8;
 /// The same of gathered states.
 constexpr int64_t kLeastGathers = 32;
