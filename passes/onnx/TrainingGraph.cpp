@@ -396,6 +396,8 @@ void GraphConverter::classifyStates() {
   for (auto [target, state] : bound) {
     if (!state)
       continue;
+    if (NnBuilder::isFloat(state))
+      setArgument(state, nn::kKeptAttr, builder.getUnitAttr());
     Value of = owner.lookup(state);
     if (!states.contains(of))
       of = Value();

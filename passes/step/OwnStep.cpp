@@ -39,15 +39,26 @@ public:
   }
 
 private:
-  /// There is no place in the model's own formulas for a wider copy of parameters.
+  /// There is no place in the model's own formulas for a wider copy of parameters,
+  /// nor for a scale of the loss.
   LogicalResult checkPrecision() {
     for (BlockArgument arg : function.getArguments()) {
       auto type = dyn_cast<FloatType>(getElementTypeOrSelf(arg.getType()));
       if (type && type.getWidth() < 32 && isUpdated(arg))
-        return emitError(arg.getLoc()) << "the model's own training step would keep this state in " << type
-                                       << ", which is too narrow to be updated; compile it with --precision fp32, or "
-                                          "give --loss and --optimizer, which keep a copy in f32";
+        return emitError(arg.getLoc()) << "the model's own training step keeps this state in " << type
+                                       << ", which is too narrow to be updated; store it in f32, or give --loss and "
+                                          "--optimizer, which keep a copy in f32";
     }
+    bool isHalf = function
+                      .walk([](Operation *op) {
+                        return llvm::any_of(op->getResultTypes(), [](Type type) { return getElementTypeOrSelf(type).isF16(); })
+                                   ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+                      })
+                      .wasInterrupted();
+    if (isHalf)
+      return function.emitError() << "the model's own training step does not scale its loss, so gradients in fp16 would "
+                                     "vanish; compile it with --precision fp32 or bf16, or give --loss and --optimizer";
     return success();
   }
 
@@ -101,7 +112,7 @@ private:
 
   void buildResults(Operation *end) {
     Term loss(builder, end->getLoc(), gradients.front().y);
-    loss = loss.reshape({});
+    loss = loss.reshape({}).wide();
     Type scalar = loss.element();
     SmallVector<Value> values{loss.value, loss.with(buildNorm()).cast(scalar).value};
     // A step of other formulas has a rate that nobody knows.
@@ -158,7 +169,10 @@ private:
 LogicalResult weft::step::finishOwnStep(func::FuncOp function) { return OwnStepMaker(function).make(); }
 
 void weft::step::finishOwnEvaluation(func::FuncOp function) {
-  Builder builder(function.getContext());
+  Operation *end = function.getBody().front().getTerminator();
+  OpBuilder builder(end);
+  end->setOperand(0, Term(builder, end->getLoc(), end->getOperand(0)).wide().value);
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), end->getOperandTypes()));
   function.setAllResultAttrs(ArrayRef{
       builder.getDictionaryAttr(builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr("loss")))});
 }

@@ -5,6 +5,8 @@
 #include "passes/step/Passes.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace weft::step {
 #define GEN_PASS_DEF_STEPSETPRECISION
@@ -34,8 +36,72 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     func::FuncOp function = getOperation();
     if (target.isF32() || function.isExternal())
       return;
+    bool isOwn = function.getName() == nn::kOwnStep || function.getName() == nn::kOwnEvaluation;
+    if (isOwn && target.getIntOrFloatBitWidth() < 32 && failed(findExact(function)))
+      return signalPassFailure();
     convertBody(function, target);
     convertBorder(function, target);
+    widenOperands(target);
+  }
+
+  static bool isProduct(Operation *op) {
+    auto kernel = dyn_cast<KernelOpInterface>(op);
+    return kernel && kernel.getLibraryCall().has_value();
+  }
+
+  /// Ops of the model's own step that its losses do not need update state, which
+  /// small types are too narrow for. They stay as they are.
+  LogicalResult findExact(func::FuncOp function) {
+    llvm::DenseSet<Operation *> needed;
+    Operation *end = function.getBody().front().getTerminator();
+    SmallVector<Value> work;
+    for (auto [i, value] : llvm::enumerate(end->getOperands()))
+      if (function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr) == StringAttr::get(&getContext(), "loss"))
+        work.push_back(value);
+    for (BlockArgument arg : function.getArguments())
+      if (auto y = function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
+        work.push_back(end->getOperand(y[0]));
+    while (!work.empty())
+      if (Operation *op = work.pop_back_val().getDefiningOp(); op && needed.insert(op).second)
+        llvm::append_range(work, op->getOperands());
+    for (auto [i, value] : llvm::enumerate(end->getOperands()))
+      if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
+          name && value.getDefiningOp() && needed.contains(value.getDefiningOp()) && isF32(value.getType()))
+        return emitError(value.getLoc())
+               << "the new value of '" << name.getValue()
+               << "' is needed for a loss, so it would be computed in a small type and lose what is added to it; compile "
+                  "the model's own training step with --precision fp32";
+    // What leads to products is computed in the small type; losses behind the last ones are not, as with
+    // losses that flags name.
+    llvm::DenseSet<Operation *> narrow;
+    for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
+      if (needed.contains(&op) && (isProduct(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
+            return narrow.contains(user) && needed.contains(user);
+          })))
+        narrow.insert(&op);
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+      if (!narrow.contains(&op)) {
+        exact.insert(&op);
+      } else if (op.hasTrait<OpTrait::ConstantLike>()) {
+        // Rounded for the one, not for the others.
+        Operation *copy = OpBuilder(&op).clone(op);
+        op.getResult(0).replaceUsesWithIf(copy->getResult(0),
+                                          [&](OpOperand &use) { return !narrow.contains(use.getOwner()); });
+        exact.insert(copy);
+      }
+    }
+    return success();
+  }
+
+  /// What they read was f32.
+  void widenOperands(Type target) {
+    for (Operation *op : exact) {
+      OpBuilder builder(op);
+      for (OpOperand &operand : op->getOpOperands())
+        if (narrowed.contains(operand.get()))
+          operand.set(nn::CastOp::create(
+              builder, op->getLoc(), inTarget(operand.get().getType(), Float32Type::get(&getContext())), operand.get()));
+    }
   }
 
   static bool isF32(Type type) {
@@ -80,13 +146,15 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
 
   void convertBody(func::FuncOp function, Type target) {
     function.walk([&](Operation *op) {
-      if (op == function)
+      if (op == function || exact.contains(op))
         return;
       for (NamedAttribute attr : llvm::to_vector(op->getAttrs()))
         op->setAttr(attr.getName(), inTarget(op->getLoc(), attr.getValue(), target));
       for (Value result : op->getResults())
-        if (isF32(result.getType()))
+        if (isF32(result.getType())) {
           result.setType(inTarget(result.getType(), target));
+          narrowed.insert(result);
+        }
     });
   }
 
@@ -97,6 +165,10 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
         return arg;
     return {};
   }
+
+  /// Ops of the model's own step that stay in f32, and values that do not.
+  llvm::SetVector<Operation *> exact;
+  llvm::DenseSet<Value> narrowed;
 
   void convertBorder(func::FuncOp function, Type target) {
     Block &body = function.getBody().front();
@@ -110,18 +182,32 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
                      function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr) ||
                      function.getArgAttr(arg.getArgNumber(), nn::kGradientAttr);
       bool isKept = getElementTypeOrSelf(inTarget(old, target)).getIntOrFloatBitWidth() < 32 &&
-                    function.getArgAttr(arg.getArgNumber(), nn::kStatisticAttr);
+                    (function.getArgAttr(arg.getArgNumber(), nn::kStatisticAttr) ||
+                     function.getArgAttr(arg.getArgNumber(), nn::kKeptAttr));
       if (isState && !isKept) {
         // The loader converts from the type of the source or of the initial value.
         if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr))
           function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr, TypeAttr::get(Float32Type::get(&getContext())));
         arg.setType(inTarget(old, target));
+        narrowed.insert(arg);
         continue;
       }
       auto cast = nn::CastOp::create(builder, arg.getLoc(), inTarget(old, target), arg);
-      arg.replaceAllUsesExcept(cast, cast);
+      arg.replaceUsesWithIf(cast.getResult(), [&](OpOperand &use) {
+        // By what the model differentiates: the state itself, not what is computed with.
+        bool isInner = use.getOwner() == body.getTerminator() &&
+                       function.getResultAttr(use.getOperandNumber(), nn::kInnerAttr);
+        return use.getOwner() != cast && !exact.contains(use.getOwner()) && !(isInner && isKept);
+      });
     }
+    // A gradient has the type of what it is of.
     Operation *end = body.getTerminator();
+    for (BlockArgument arg : body.getArguments())
+      if (auto of = function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
+        if (Type type = end->getOperand(of[1]).getType(); type != arg.getType()) {
+          arg.setType(type);
+          narrowed.erase(arg);
+        }
     builder.setInsertionPoint(end);
     SmallVector<Type> results(function.getResultTypes());
     for (auto [i, operand, wanted] : llvm::enumerate(end->getOpOperands(), results)) {

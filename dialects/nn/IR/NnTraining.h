@@ -15,6 +15,10 @@ inline constexpr llvm::StringLiteral kGradientAttr = "nn.gradient";
 /// so it keeps the type that is computed in.
 inline constexpr llvm::StringLiteral kInnerAttr = "nn.inner";
 
+/// On a state: it is updated by the model's own formulas, which have no place for a
+/// wider copy; so it keeps its type, whatever precision is computed in.
+inline constexpr llvm::StringLiteral kKeptAttr = "nn.kept";
+
 /// The training step that a model brings along, and its loss alone, as the
 /// model computes it when it is not trained. Both private.
 inline constexpr llvm::StringLiteral kOwnStep = "training.step";
