@@ -171,6 +171,34 @@ public:
         return;
   }
 
+  /// How far the oracle's own results and states move when weights move by one ulp,
+  /// in the unit of what is allowed.
+  double sensitivity() {
+    double most = 0;
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      StatefulRun run;
+      if (failed(run.start(step, trial.folder)))
+        return 0;
+      std::mt19937_64 random(trial.seed + seed);
+      for (auto &entry : run.states)
+        for (double &value : entry.second.reals)
+          value *= 1 + double(int(random() % 3) - 1) * 0x1p-52;
+      for (auto [k, inputs] : llvm::enumerate(expected.inputs)) {
+        auto results = run.run(step, inputs);
+        if (failed(results))
+          return 0;
+        for (const auto &result : *results)
+          most = std::max(most, distance(result.second, expected.results[k].lookup(result.first())));
+      }
+      for (const auto &entry : run.states) {
+        auto skip = expected.undetermined.find(entry.first());
+        most = std::max(most, distance(entry.second, expected.states.lookup(entry.first()),
+                                       skip == expected.undetermined.end() ? nullptr : &skip->second));
+      }
+    }
+    return most / trial.tolerance;
+  }
+
 private:
   bool compareState(emit::InProcessProgram &program, unsigned argument, TrialOutcome &outcome) {
     StringRef name = nameOf(step, argument);
@@ -311,5 +339,7 @@ TrialOutcome TrainingTrial::run(MLIRContext &context) const {
     return fail(outcome.message);
   outcome.ranks = program->numRanks();
   runner.runCompiled(*program, outcome);
+  if (!outcome.good() && std::isfinite(outcome.distance) && updateTolerance == 0)
+    outcome.sensitivity = runner.sensitivity();
   return outcome;
 }

@@ -37,7 +37,13 @@ struct TrialOutcome {
   /// determine in fp64 (see `TrainingTrial::discontinuous`).
   int64_t elements = 0, undetermined = 0;
 
+  /// How far the oracle itself moves, in the same unit, when weights move by one
+  /// ulp of fp64; known if the distance is too large.
+  double sensitivity = 0;
+
   bool good() const { return distance <= 1; }
+  /// Rounding alone explains the distance: the case can tell nothing.
+  bool isIllConditioned() const { return !good() && distance <= 10 * sensitivity; }
 };
 
 struct TrainingTrial {
