@@ -43,7 +43,7 @@ struct TrialOutcome {
 
   bool good() const { return distance <= 1; }
   /// Rounding alone explains the distance: the case can tell nothing.
-  bool isIllConditioned() const { return !good() && distance <= 10 * sensitivity; }
+  bool isIllConditioned() const { return !good() && distance <= sensitivity; }
 };
 
 struct TrainingTrial {
