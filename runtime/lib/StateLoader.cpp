@@ -12,6 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Included in place: it is not linked.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 using namespace weft::runtime;
 
 FileCache::~FileCache() {
@@ -271,6 +275,21 @@ void loadRun(const Source &source, const uint8_t *data,
 
 } // namespace
 
+/// A large tensor's pages are given back while it is read.
+static constexpr uint64_t kReleaseBytes = 8 << 20;
+
+/// What hashBytes gives.
+static uint64_t hashAndRelease(const uint8_t *data, uint64_t bytes,
+                               FileCache &files) {
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (uint64_t at = 0; at < bytes; at += kReleaseBytes) {
+    XXH3_64bits_update(&state, data + at, std::min(kReleaseBytes, bytes - at));
+    files.release();
+  }
+  return XXH3_64bits_digest(&state);
+}
+
 Status weft::runtime::loadState(const ProgramView &p, const State &state,
                                 const ShardMap &map,
                                 const std::string &modelDirectory,
@@ -289,14 +308,27 @@ Status weft::runtime::loadState(const ProgramView &p, const State &state,
     WEFT_TRY(findBytes(p, piece, modelDirectory, files, data)
                  .prefix("parameter '" + name + "'"));
     if (checkHashes && piece.hash != 0 &&
-        hashBytes(data, piece.byteLength) != piece.hash)
+        hashAndRelease(data, piece.byteLength, files) != piece.hash)
       return Status::user("parameter '" + name + "': the weights in '" +
                           std::string(p.string(piece.path)) +
                           "' changed since the model was compiled; compile it "
                           "again");
     Source source(p, piece, state);
-    map.forEachRun([&](const ShardMap::Run &run) {
-      loadRun(source, data, map.globalShape(), run, bytes, target);
+    int64_t released = 0, most = int64_t(kReleaseBytes / bytes);
+    map.forEachRun([&](ShardMap::Run run) {
+      while (run.count > 0) {
+        ShardMap::Run part = run;
+        part.count = std::min(run.count, most);
+        loadRun(source, data, map.globalShape(), part, bytes, target);
+        run.global += part.count;
+        run.local += part.count;
+        run.count -= part.count;
+        // What lies between the runs of a shard may be mapped, too.
+        if (run.global - released < most)
+          continue;
+        released = run.global;
+        files.release();
+      }
     });
   }
   return {};
