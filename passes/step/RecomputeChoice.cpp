@@ -121,7 +121,11 @@ void RecomputeChoice::weigh() {
     if (auto found = least.find(part.block); found != least.end())
       part.density = std::min(part.density, found->second);
   }
-  llvm::stable_sort(parts, [](const Part &a, const Part &b) { return a.density > b.density; });
+  for (auto [order, part] : llvm::enumerate(parts))
+    part.order = order;
+  llvm::sort(parts, [](const Part &a, const Part &b) {
+    return std::tie(b.density, a.order) < std::tie(a.density, b.order);
+  });
 }
 
 llvm::DenseSet<Operation *> RecomputeChoice::all(bool full) const {

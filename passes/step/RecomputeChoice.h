@@ -32,7 +32,7 @@ public:
 private:
   struct Part {
     llvm::SmallVector<mlir::Operation *> ops;
-    size_t block = 0;
+    size_t block = 0, order = 0; // the later the larger
     bool full = false;
     double saved = 0, density = 0;
   };
