@@ -57,15 +57,23 @@ processor() { # EXECUTABLE [flags]: milliseconds of processor time a step, the l
 memory() { # EXECUTABLE: MiB of one rank
   tail -n 1 "$1.jsonl" | sed -E 's/.*"mem_bytes":([0-9.]+).*/\1/' | awk '{ printf "%.0f", $1 / 1048576 }'
 }
+peer() { # THREADS PEER-ARGUMENTS...: of its ways to use threads the fastest; its BLAS has threads of its own
+  local settings=("$1 $1")
+  [ "$1" -eq 1 ] || settings+=("1 $1" "$1 1")
+  for setting in "${settings[@]}"; do
+    OMP_NUM_THREADS=${setting% *} OPENBLAS_NUM_THREADS=${setting#* } MKL_NUM_THREADS=${setting#* } \
+      "$python" test/benchmark/torch_training_peer.py "${@:2}" "${setting% *}" 2> /dev/null || echo "- - -"
+  done | sort -g | head -n 1
+}
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (a == "-") print "-"; else printf "%.2f", a / b }'; }
 beside() { # NAME EXECUTABLE PEER-ARGUMENTS...
-  local ours theirs alone peer
+  local ours theirs alone alone_theirs
   ours=$(median "$2" --threads-per-rank "$threads")
-  theirs=$("$python" test/benchmark/torch_training_peer.py "${@:3}" "$threads" 2> /dev/null || echo "- - -")
+  theirs=$(peer "$threads" "${@:3}")
   alone=$(processor "$2" --threads-per-rank 1)
-  peer=$("$python" test/benchmark/torch_training_peer.py "${@:3}" 1 2> /dev/null || echo "- - -")
+  alone_theirs=$(peer 1 "${@:3}")
   printf '%-30s %9s %9s %7s %12s %9s %7s\n' "$1" "$ours" "${theirs%% *}" "$(ratio "${theirs%% *}" "$ours")" \
-    "$alone" "${peer##* }" "$(ratio "${peer##* }" "$alone")"
+    "$alone" "${alone_theirs##* }" "$(ratio "${alone_theirs##* }" "$alone")"
 }
 
 echo "== training step, fp32, AdamW, clipping, one rank: ms on $threads threads, processor ms on one (torch / weft > 1: weft is faster)"
