@@ -29,11 +29,6 @@ constexpr int64_t kSmallElements = 1 << 15;
 
 int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
-int64_t bytesOf(Value value) {
-  unsigned bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
-  return elementsOf(value) * std::max(1u, bits / 8);
-}
-
 using Cuts = SmallVector<int64_t>;
 
 Cuts intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
@@ -99,6 +94,11 @@ bool isFreeOp(Operation *op) {
 }
 
 } // namespace
+
+int64_t weft::rt::bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
 
 bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;

@@ -16,6 +16,9 @@ namespace weft::rt {
 /// theirs (I64). Ops of different microbatches share no kernel.
 inline constexpr llvm::StringLiteral kMicrobatchAttr = "rt.microbatch";
 
+/// Of a tensor, a boolean taking a byte.
+int64_t bytesOf(mlir::Value value);
+
 /// What becomes of an op of the rung `local`.
 enum class Role {
   Opaque,   // not ours to fuse: a collective, the return, anything unknown

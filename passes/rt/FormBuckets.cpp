@@ -26,13 +26,8 @@ constexpr int64_t kLeastGathers = 32;
 /// A gathered state of less than this part of a first bucket goes with those before it in any case.
 constexpr int64_t kSmallPart = 16;
 
-int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-}
-
 /// The whole tensor, which is operand or result.
-int64_t bytesOf(StepOpInterface step) { return std::max(bytesOf(step->getOperand(0)), bytesOf(step->getResult(0))); }
+int64_t wholeBytes(StepOpInterface step) { return std::max(bytesOf(step->getOperand(0)), bytesOf(step->getResult(0))); }
 
 /// Steps of one kind, and the bucket of them that is open.
 struct Line {
@@ -137,8 +132,8 @@ private:
       if (!step || (!stateGathers.contains(op) && !isReadLate(op)))
         continue;
       Line *line = lineOf(op);
-      line->total += bytesOf(step);
-      line->largest = std::max(line->largest, bytesOf(step));
+      line->total += wholeBytes(step);
+      line->largest = std::max(line->largest, wholeBytes(step));
     }
     for (Line &line : lines) {
       int64_t share = line.level < 0 ? line.total / kLeastBuckets : std::max(line.total / kLeastGathers, line.largest);
@@ -157,7 +152,7 @@ private:
     for (auto &[first, number] : sorted) {
       Operation *op = ops[number];
       Line *line = lineOf(op);
-      int64_t bytes = bytesOf(cast<StepOpInterface>(op));
+      int64_t bytes = wholeBytes(cast<StepOpInterface>(op));
       // Small ones come early; large ones would live longer beside them if they came with later ones.
       if (line->open.empty() || (bytes > least / kSmallPart && line->bytes + bytes > line->limit)) {
         openGroup[line] = groups.size();
@@ -206,7 +201,7 @@ private:
   void join(Operation *op) {
     waiting.remove(op);
     Line *line = lineOf(op);
-    int64_t bytes = bytesOf(cast<StepOpInterface>(op));
+    int64_t bytes = wholeBytes(cast<StepOpInterface>(op));
     // A small bucket takes a large tensor along; it would only wait.
     if (line->bytes >= least && line->bytes + bytes > line->limit)
       close(*line);
@@ -323,9 +318,8 @@ struct FormBuckets : weft::rt::impl::RtFormBucketsBase<FormBuckets> {
   void runOnOperation() override {
     if (bytes <= 0)
       return markAllAnalysesPreserved();
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function.isPublic() && !function.isExternal())
-        Former(function, bytes, std::min<int64_t>(firstBytes, bytes)).run();
+    for (func::FuncOp function : programsOf(getOperation()))
+      Former(function, bytes, std::min<int64_t>(firstBytes, bytes)).run();
   }
 };
 

@@ -27,11 +27,6 @@ struct Key {
 };
 enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpdate = 2 };
 
-int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-}
-
 /// One function's ops, the views aside, and the keys by which they are sorted.
 /// The key of an op is never less than those of the ops that it reads.
 class Order {
