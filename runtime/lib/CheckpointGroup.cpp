@@ -8,41 +8,13 @@ using namespace weft::runtime;
 
 namespace {
 
-/// Gives `sent` bytes of every process to all; `received[i]` must have the size
-/// that process i sends. The group is made for this call: it is not on a fast
-/// path.
+/// `received[i]` must have the size that process i sends.
 Status exchange(weft_session &session, const std::string &sent,
                 std::vector<std::string> &received) {
-  const CommBackend &comm = session.shared.comm;
-  int64_t processes = int64_t(received.size());
-  std::vector<int64_t> ranks(received.size());
-  for (int64_t i = 0; i < processes; ++i)
-    ranks[i] = i;
-  void *group = nullptr;
-  WEFT_TRY(commCall([&](weft_status *status) {
-    return comm.vtable->create_group(comm.backend, kNone, ranks.data(),
-                                     processes, session.firstRank, &group,
-                                     status);
-  }));
-  std::vector<weft_block> sends(received.size(), {sent.data(), sent.size()});
-  std::vector<weft_block> staging;
+  std::vector<weft_block> blocks;
   for (std::string &text : received)
-    staging.push_back({text.data(), text.size()});
-  std::vector<const void *> places(received.size());
-  Status status = commCall([&](weft_status *s) {
-    return comm.vtable->exchange_begin(group, messagesOf(sends).data(),
-                                       messagesOf(staging).data(),
-                                       places.data(), s);
-  });
-  if (status.ok()) {
-    for (size_t i = 0; i < received.size(); ++i)
-      if (places[i] != received[i].data() && !received[i].empty())
-        std::memcpy(received[i].data(), places[i], received[i].size());
-    status = commCall(
-        [&](weft_status *s) { return comm.vtable->exchange_end(group, s); });
-  }
-  comm.vtable->destroy_group(group);
-  return status;
+    blocks.push_back({text.data(), text.size()});
+  return exchangeOnce(session, {sent.data(), sent.size()}, blocks);
 }
 
 int64_t numProcesses(const weft_session &session) {

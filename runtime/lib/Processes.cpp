@@ -18,13 +18,7 @@ Status Processes::open(weft_session &session, size_t capacity) {
     vtable = comm.vtable;
     number = vtable->num_processes(comm.backend);
     self = session.firstRank;
-    std::vector<int64_t> ranks(static_cast<size_t>(number));
-    for (int64_t i = 0; i < number; ++i)
-      ranks[size_t(i)] = i;
-    WEFT_TRY(commCall([&](weft_status *status) {
-      return vtable->create_group(comm.backend, kNone, ranks.data(), number,
-                                  self, &group, status);
-    }));
+    WEFT_TRY(createProcessGroup(session, group));
   }
   storage.assign(size_t(number) * capacity, 0);
   sends.resize(size_t(number));

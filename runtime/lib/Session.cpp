@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 using namespace weft::runtime;
 
@@ -59,36 +60,11 @@ Status gatherFromProcesses(weft_session &session, const T &local,
   const CommBackend &comm = session.shared.comm;
   if (comm.everyRankIsLocal)
     return {};
-  // A group of all processes, made for this call: it is not on a fast path.
-  int64_t processes = comm.vtable->num_processes(comm.backend);
-  std::vector<int64_t> ranks(processes);
-  for (int64_t i = 0; i < processes; ++i)
-    ranks[i] = i;
-  void *group = nullptr;
-  WEFT_TRY(commCall([&](weft_status *status) {
-    return comm.vtable->create_group(comm.backend, kNone, ranks.data(),
-                                     processes, session.firstRank, &group,
-                                     status);
-  }));
-  values.assign(processes, local);
-  std::vector<weft_block> sends(processes, {&local, sizeof local});
-  std::vector<weft_block> staging;
+  values.assign(size_t(comm.vtable->num_processes(comm.backend)), local);
+  std::vector<weft_block> received;
   for (T &value : values)
-    staging.push_back({&value, sizeof value});
-  std::vector<const void *> received(processes);
-  Status status = commCall([&](weft_status *s) {
-    return comm.vtable->exchange_begin(group, messagesOf(sends).data(),
-                                       messagesOf(staging).data(),
-                                       received.data(), s);
-  });
-  if (status.ok()) {
-    for (int64_t i = 0; i < processes; ++i)
-      std::memmove(&values[i], received[i], sizeof(T));
-    status = commCall(
-        [&](weft_status *s) { return comm.vtable->exchange_end(group, s); });
-  }
-  comm.vtable->destroy_group(group);
-  return status;
+    received.push_back({&value, sizeof value});
+  return exchangeOnce(session, {&local, sizeof local}, received);
 }
 
 /// The processes that the launcher told of.
@@ -215,6 +191,41 @@ Status weft::runtime::findProgram(const ProgramView &p, const char *name,
         (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
   return Status::user(std::string("there is no program '") + name +
                       "'; there is " + known);
+}
+
+Status weft::runtime::createProcessGroup(weft_session &session, void *&group) {
+  const CommBackend &comm = session.shared.comm;
+  std::vector<int64_t> ranks(
+      size_t(comm.vtable->num_processes(comm.backend)));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return commCall([&](weft_status *status) {
+    return comm.vtable->create_group(comm.backend, kNone, ranks.data(),
+                                     int64_t(ranks.size()), session.firstRank,
+                                     &group, status);
+  });
+}
+
+Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
+                                   const std::vector<weft_block> &received) {
+  const weft_comm_vtable &vtable = *session.shared.comm.vtable;
+  void *group = nullptr;
+  WEFT_TRY(createProcessGroup(session, group));
+  std::vector<weft_block> sends(received.size(), sent);
+  std::vector<const void *> places(received.size());
+  Status status = commCall([&](weft_status *s) {
+    return vtable.exchange_begin(group, messagesOf(sends).data(),
+                                 messagesOf(received).data(), places.data(), s);
+  });
+  if (status.ok()) {
+    for (size_t i = 0; i < received.size(); ++i)
+      if (received[i].bytes > 0)
+        std::memmove(const_cast<void *>(received[i].data), places[i],
+                     received[i].bytes);
+    status = commCall(
+        [&](weft_status *s) { return vtable.exchange_end(group, s); });
+  }
+  vtable.destroy_group(group);
+  return status;
 }
 
 Status weft::runtime::reduceMax(weft_session &session, double local,

@@ -88,6 +88,15 @@ inline int32_t report(const Status &status, weft_status *result) {
 Status findProgram(const ProgramView &program, const char *name,
                    uint32_t &index);
 
+/// A group of all processes; collective.
+Status createProcessGroup(weft_session &session, void *&group);
+
+/// Gives the bytes that every process sends to all; `received[i]` has room for
+/// what process i sends. Collective; the group is made for this call, as it is
+/// not on a fast path.
+Status exchangeOnce(weft_session &session, weft_block sent,
+                    const std::vector<weft_block> &received);
+
 /// Largest value over all processes; a barrier too.
 Status reduceMax(weft_session &session, double local, double &result);
 
