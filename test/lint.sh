@@ -28,7 +28,7 @@ report "'// -----' without --split-input-file" \
 report "lit tests without a RUN line" \
   "$(git ls-files 'test/*.mlir' | grep -v /Inputs/ | xargs -r grep -L 'RUN:')"
 report "paths of one machine" \
-  "$(git grep -nF -e "$PWD" -e "${HOME:-$PWD}/" | head)"
+  "$(git grep -nE "(^|[^[:alnum:]_./-])$(printf %s "$PWD" | sed 's/[^[:alnum:]_/-]/\\&/g')/" | head)"
 report "TODO without an issue number" \
   "$(git grep -nE 'TODO' -- '*.cpp' '*.h' '*.td' | grep -vE 'TODO\(#[0-9]+\): .+' | head)"
 [ $failures -eq 0 ] && echo "lint: clean" || { echo "lint: $failures rule(s) broken"; exit 1; }
