@@ -7,6 +7,7 @@
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
+using nn::CompareKind;
 
 /// B x S x (H D) to B x H x S x D.
 static Value splitHeads(NodeContext &n, Value x, int64_t heads) {
@@ -27,61 +28,232 @@ static Value joinHeads(NodeContext &n, Value x) {
   return n.b.reshape(n.b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-static Results attention(NodeContext &n) {
-  Value q = n.in(0), k = n.in(1), v = n.in(2);
+namespace {
+
+/// One node "Attention" on its way to `nn.attention`: B x H x S x D queries, and
+/// keys and values with the past in front.
+class AttentionNode {
+public:
+  explicit AttentionNode(NodeContext &n) : n(n) {}
+
+  Results convert();
+
+private:
+  bool readOperands();
+  bool readMask();
+  void cutUnseenKeys();
+  void hideColumns(Value allowed);
+  void addBounds();
+  Value bound(CompareKind kind, int64_t distance);
+  Value scores();
+
+  NodeContext &n;
+  Value q, k, v;
+  /// All keys and values, as outputs.
+  Value presentKey, presentValue;
+  /// Added to the scores; null adds nothing. Broadcasts to B x H x S x T.
+  Value bias;
+  /// B x 1 x 1 x 1: the keys that are there, for a cache with room at its end.
+  Value lengths;
+  bool flat = false, causal = false, external = false;
+  int64_t rows = 0, columns = 0;
+  /// The place of the first query among all keys; with `external`, that of an
+  /// entry of the batch is its length less the number of queries.
+  int64_t offset = 0;
+};
+
+} // namespace
+
+bool AttentionNode::readOperands() {
+  q = n.in(0), k = n.in(1), v = n.in(2);
   if (!q || !k || !v)
-    return {};
+    return false;
   int64_t rank = n.b.rankOf(q);
+  flat = rank == 3;
   if ((rank != 3 && rank != 4) || n.b.rankOf(k) != rank ||
-      n.b.rankOf(v) != rank)
-    return {n.fail("Q, K and V must have tensor rank 3 or 4")};
-  if (rank == 3) {
-    q = splitHeads(n, q, n.integer("q_num_heads", 0));
-    k = splitHeads(n, k, n.integer("kv_num_heads", 0));
-    v = splitHeads(n, v, n.integer("kv_num_heads", 0));
-    if (!q || !k || !v)
-      return {};
+      n.b.rankOf(v) != rank) {
+    n.fail("Q, K and V must have tensor rank 3 or 4");
+    return false;
   }
-  if (n.has(6))
-    return {n.fail("input 'nonpad_kv_seqlen' is not supported; give the same "
-                   "limits as a mask")};
-  if (n.integer("left_window_size", -1) >= 0 ||
-      n.integer("right_window_size", -1) >= 0)
-    return {
-        n.fail("window sizes are not supported; give the window as a mask")};
-  if (n.wants(3))
-    return {n.fail("output 'qk_matmul_output' is not supported")};
-  if (n.has(4)) {
+  int64_t heads = n.integer("q_num_heads", 0),
+          keyHeads = n.integer("kv_num_heads", 0);
+  if (flat) {
+    q = splitHeads(n, q, heads);
+    k = splitHeads(n, k, keyHeads);
+    v = splitHeads(n, v, keyHeads);
+  }
+  if (n.has(4) != n.has(5)) {
+    n.fail("past_key and past_value must be given together");
+    return false;
+  }
+  if (n.has(4) && k && v) {
+    offset = n.b.shapeOf(n.in(4)).size() == 4 ? n.b.shapeOf(n.in(4))[2] : 0;
     k = n.b.concat({n.in(4), k}, 2);
     v = n.b.concat({n.in(5), v}, 2);
-    if (!k || !v)
-      return {};
   }
-  NnBuilder::Shape qs = n.b.shapeOf(q), ks = n.b.shapeOf(k),
-                   vs = n.b.shapeOf(v);
-  Value mask = n.has(3) ? n.in(3) : Value();
-  if (mask) {
-    Type element = n.b.elementOf(q);
-    if (n.b.isBool(mask)) {
-      SmallVector<int64_t> shape(n.b.shapeOf(mask));
-      mask = n.b.select(mask, n.b.full(shape, element, 0),
-                        n.b.full(shape, element, -HUGE_VAL));
-    }
-    mask =
-        n.b.broadcastTo(n.b.cast(mask, element), {qs[0], qs[1], qs[2], ks[2]});
+  if (!q || !k || !v)
+    return false;
+  presentKey = k;
+  presentValue = v;
+  rows = n.b.shapeOf(q)[2];
+  columns = n.b.shapeOf(k)[2];
+  causal = n.integer("is_causal", 0) != 0;
+  external = n.has(6);
+  if (!external)
+    return true;
+  if (n.has(4)) {
+    n.fail("nonpad_kv_seqlen cannot be combined with past_key");
+    return false;
+  }
+  int64_t batch = n.b.shapeOf(q)[0];
+  lengths = n.b.reshape(n.b.cast(n.in(6), n.b.i64()), {batch, 1, 1, 1});
+  return bool(lengths);
+}
+
+/// A bool mask says what is seen; what a short one leaves out is not.
+bool AttentionNode::readMask() {
+  if (!n.has(3))
+    return true;
+  Type element = n.b.elementOf(q);
+  Value mask = n.in(3);
+  if (n.b.isBool(mask))
+    mask = n.b.select(mask, n.b.full({}, element, 0),
+                      n.b.full({}, element, -HUGE_VAL));
+  mask = n.b.cast(mask, element);
+  if (!mask || n.b.rankOf(mask) == 0 || n.b.rankOf(mask) > 4) {
+    n.fail("attn_mask must have tensor rank 1 to 4");
+    return false;
+  }
+  int64_t rank = n.b.rankOf(mask), own = n.b.shapeOf(mask).back();
+  if (own < columns) {
+    SmallVector<int64_t> low(rank, 0), high(rank, 0);
+    high.back() = columns - own;
+    mask = n.b.pad(mask, low, high, -HUGE_VAL);
+  }
+  bias = mask;
+  return bool(bias);
+}
+
+/// No causal row sees a key behind the last row's own, so that without those the
+/// triangle ends at the last key, which `nn.attention` knows as `causal`.
+void AttentionNode::cutUnseenKeys() {
+  if (!causal || external || columns <= offset + rows)
+    return;
+  columns = offset + rows;
+  k = n.b.sliceDim(k, 2, 0, columns);
+  v = n.b.sliceDim(v, 2, 0, columns);
+  if (bias)
+    bias = n.b.sliceDim(bias, n.b.rankOf(bias) - 1, 0, columns);
+}
+
+/// Keys where `allowed` does not hold are not seen.
+void AttentionNode::hideColumns(Value allowed) {
+  if (!allowed)
+    return;
+  Type element = n.b.elementOf(q);
+  Value hidden = n.b.select(allowed, n.b.full({}, element, 0),
+                            n.b.full({}, element, -HUGE_VAL));
+  bias = bias ? n.b.add(bias, hidden) : hidden;
+}
+
+/// Where key j compares so with the place of query i, `distance` further on.
+Value AttentionNode::bound(CompareKind kind, int64_t distance) {
+  SmallVector<int64_t> matrix = {rows, columns};
+  Value row = n.b.iotaAlong(matrix, 0), column = n.b.iotaAlong(matrix, 1);
+  Value place = external ? n.b.add(n.b.add(row, lengths), double(-rows))
+                         : n.b.add(row, double(offset));
+  return n.b.compare(kind, column, n.b.add(place, double(distance)));
+}
+
+void AttentionNode::addBounds() {
+  // The op's own triangle: j <= i + columns - rows.
+  bool isTriangle = causal && !external && columns - rows == offset;
+  if (causal && !isTriangle) {
+    hideColumns(bound(CompareKind::Le, 0));
+    causal = false;
+  }
+  int64_t left = n.integer("left_window_size", -1),
+          right = n.integer("right_window_size", -1);
+  if (left >= 0)
+    hideColumns(bound(CompareKind::Ge, -left));
+  if (right >= 0)
+    hideColumns(bound(CompareKind::Le, right));
+  if (external)
+    hideColumns(n.b.compare(CompareKind::Lt,
+                            n.b.iotaAlong({rows, columns}, 1), lengths));
+}
+
+/// What the node's `qk_matmul_output_mode` asks of the scores, which no other
+/// result needs: for the output of that name alone, all keys with it.
+Value AttentionNode::scores() {
+  int64_t mode = n.integer("qk_matmul_output_mode", 0);
+  NnBuilder::Shape qs = n.b.shapeOf(q), ks = n.b.shapeOf(k);
+  if (mode < 0 || mode > 3)
+    return n.fail("'qk_matmul_output_mode' must be 0, 1, 2 or 3");
+  if (qs[1] % ks[1])
+    return n.fail("the query heads are no multiple of the key heads");
+  SmallVector<int64_t> shape = {qs[0], qs[1], rows, columns};
+  Value grouped = n.b.reshape(q, {qs[0], ks[1], qs[1] / ks[1], rows, qs[3]});
+  // Labels are batch, key head, query head of it, query, depth and key.
+  Value result = n.b.reshape(
+      n.b.contract(grouped, k, {0, 1, 2, 3, 4}, {0, 1, 5, 4}, {0, 1, 2, 3, 5}),
+      shape);
+  result = n.b.mul(result, n.real("scale", 1 / std::sqrt(double(qs[3]))));
+  double softcap = n.real("softcap", 0);
+  if (mode > 0 && softcap > 0)
+    result = n.b.mul(n.b.unary<nn::TanhOp>(n.b.mul(result, 1 / softcap)),
+                     softcap);
+  if (mode < 2)
+    return result;
+  if (causal)
+    hideColumns(bound(CompareKind::Le, 0));
+  if (bias)
+    result = n.b.add(result, bias);
+  if (mode == 2)
+    return result;
+  Value weights = n.b.softmax(result, 3);
+  if (!bias || !weights)
+    return weights;
+  // A row that sees nothing has no weights.
+  Value most = n.b.reduce(ReduceKind::Max, bias, {n.b.rankOf(bias) - 1}, true);
+  return n.b.select(n.b.compare(CompareKind::Eq, most, -HUGE_VAL),
+                    n.b.fullLike(weights, 0), weights);
+}
+
+Results AttentionNode::convert() {
+  if (!readOperands() || !readMask())
+    return {};
+  // It says in which type the softmax is at least computed: f32 here.
+  int64_t precision = n.integer("softmax_precision", 1);
+  if (precision == 11 && !n.b.elementOf(q).isF64())
+    return {n.fail("'softmax_precision' of double is not supported for inputs "
+                   "of less; cast the inputs")};
+  bool wantsScores = n.wants(3);
+  if (!wantsScores)
+    cutUnseenKeys();
+  addBounds();
+  NnBuilder::Shape qs = n.b.shapeOf(q), vs = n.b.shapeOf(v);
+  Value mask;
+  if (bias) {
+    mask = n.b.broadcastTo(bias, {qs[0], qs[1], rows, columns});
     if (!mask)
       return {};
   }
   double scale = n.real("scale", 1 / std::sqrt(double(qs[3])));
-  auto type =
-      RankedTensorType::get({qs[0], qs[1], qs[2], vs[3]}, n.b.elementOf(q));
+  auto type = RankedTensorType::get({qs[0], qs[1], rows, vs[3]},
+                                    n.b.elementOf(q));
+  if (n.b.hasFailed())
+    return {};
   auto made = n.b.settle(nn::AttentionOp::create(
-      n.b.builder, n.b.loc, type, q, k, v, mask, llvm::APFloat(scale),
-      n.integer("is_causal", 0) != 0, llvm::APFloat(n.real("softcap", 0))));
+      n.b.builder, n.b.loc, type, q, k, v, mask, llvm::APFloat(scale), causal,
+      llvm::APFloat(n.real("softcap", 0))));
   if (made.empty())
     return {};
-  return {rank == 3 ? joinHeads(n, made[0]) : made[0], k, v};
+  return {flat ? joinHeads(n, made[0]) : made[0], presentKey, presentValue,
+          wantsScores ? scores() : Value()};
 }
+
+static Results attention(NodeContext &n) { return AttentionNode(n).convert(); }
 
 static Results rotaryEmbedding(NodeContext &n) {
   Value x = n.in(0), cosine = n.in(1), sine = n.in(2);

@@ -94,8 +94,8 @@ static Results modulo(NodeContext &n) {
   Value remainder = n.b.make<nn::RemOp>(x, y);
   if (n.integer("fmod", 0))
     return {remainder};
-  if (n.b.isFloat(x))
-    return {n.fail("floats need 'fmod' = 1")};
+  if (n.b.isFloat(x) && n.opset < 28)
+    return {n.fail("floats need 'fmod' = 1 before opset 28")};
   if (n.b.isUnsigned(x))
     return {remainder};
   Value signsDiffer =

@@ -305,6 +305,15 @@ static Results expand(NodeContext &n) {
   return {shape ? n.b.broadcastTo(x, *shape) : Value()};
 }
 
+/// Whether blocks count before channels (DCR) or after them (CRD).
+static std::optional<bool> isDepthFirst(NodeContext &n) {
+  llvm::StringRef mode = n.text("mode", "DCR");
+  if (mode == "DCR" || mode == "CRD")
+    return mode == "DCR";
+  n.fail("'mode' must be DCR or CRD, not '" + mode + "'");
+  return std::nullopt;
+}
+
 static Results depthToSpace(NodeContext &n) {
   Value x = n.in(0);
   int64_t block = n.integer("blocksize", 0);
@@ -314,8 +323,11 @@ static Results depthToSpace(NodeContext &n) {
         n.fail("needs N x C x H x W with C a multiple of blocksize squared")};
   NnBuilder::Shape s = n.b.shapeOf(x);
   int64_t depth = s[1] / (block * block);
+  std::optional<bool> depthFirst = isDepthFirst(n);
+  if (!depthFirst)
+    return {};
   Value split, moved;
-  if (n.text("mode", "DCR") == "DCR") {
+  if (*depthFirst) {
     split = n.b.reshape(x, {s[0], block, block, depth, s[2], s[3]});
     moved = n.b.transpose(split, {0, 3, 4, 1, 5, 2});
   } else {
@@ -331,10 +343,14 @@ static Results spaceToDepth(NodeContext &n) {
   if (!x || n.b.rankOf(x) != 4 || block <= 0 || n.b.shapeOf(x)[2] % block ||
       n.b.shapeOf(x)[3] % block)
     return {n.fail("needs N x C x H x W with H and W multiples of blocksize")};
+  std::optional<bool> depthFirst = isDepthFirst(n);
+  if (!depthFirst)
+    return {};
   NnBuilder::Shape s = n.b.shapeOf(x);
   Value split =
       n.b.reshape(x, {s[0], s[1], s[2] / block, block, s[3] / block, block});
-  Value moved = n.b.transpose(split, {0, 3, 5, 1, 2, 4});
+  Value moved = *depthFirst ? n.b.transpose(split, {0, 3, 5, 1, 2, 4})
+                            : n.b.transpose(split, {0, 1, 3, 5, 2, 4});
   return {n.b.reshape(
       moved, {s[0], s[1] * block * block, s[2] / block, s[3] / block})};
 }

@@ -245,6 +245,11 @@ static Results lpNormalization(NodeContext &n) {
     return {n.fail("'p' must be 1 or 2")};
   Value terms = p == 1 ? n.b.unary<nn::AbsOp>(x) : n.b.mul(x, x);
   Value norm = n.b.reduce(ReduceKind::Sum, terms, {*axis}, true);
+  if (!norm)
+    return {};
+  // Zeros stay zeros; said before the root, which has no slope there.
+  norm = n.b.select(n.b.compare(nn::CompareKind::Eq, norm, 0.0),
+                    n.b.fullLike(norm, 1), norm);
   return {n.b.div(x, p == 1 ? norm : n.b.unary<nn::SqrtOp>(norm))};
 }
 

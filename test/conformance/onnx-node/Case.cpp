@@ -109,8 +109,17 @@ static std::string print(llvm::ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
+/// The distance of neighbours in a type of 16 bits; 0 of wider ones.
+static double lastPlace(double value, Type element) {
+  if (!element.isBF16() && !element.isF16())
+    return 0;
+  int digits = element.isBF16() ? 8 : 11, exponent = 0;
+  std::frexp(value, &exponent);
+  return std::ldexp(1.0, exponent - digits);
+}
+
 std::string conformance::compare(const HostTensor &found,
-                                 const HostTensor &expected) {
+                                 const HostTensor &expected, unsigned units) {
   if (found.shape != expected.shape)
     return "shape " + print(found.shape) + ", expected " +
            print(expected.shape);
@@ -131,7 +140,9 @@ std::string conformance::compare(const HostTensor &found,
     double y = found.reals[i], o = expected.reals[i];
     bool equal = y == o || (std::isnan(y) && std::isnan(o)) ||
                  (std::isfinite(y) && std::isfinite(o) &&
-                  std::fabs(y - o) <= 1e-7 + 1e-3 * std::fabs(o));
+                  std::fabs(y - o) <=
+                      std::max(1e-7 + 1e-3 * std::fabs(o),
+                               units * lastPlace(o, expected.elementType)));
     if (!equal)
       return "element " + std::to_string(i) + " is " + std::to_string(y) +
              ", expected " + std::to_string(o);

@@ -7,10 +7,11 @@
 // Each case below FOLDER is imported, converted to `nn`, run by a back end, and
 // its outputs compared with the recorded ones; only then it counts. Inputs that
 // an operator needs at compile time (shapes, axes, scales) are bound as
-// constants. Fails if a case of the list does not pass, if fewer than MINIMUM
-// do, or if one passes that the list lacks: the list only grows. --list prints
-// those passing. --compiled compiles each program and runs it on one rank, or
-// split over several: see CompiledOptions.
+// constants. The list says of every case that it passes, by its name, or why it
+// is refused, by `name: reason`. Fails if a case does otherwise, if the list has
+// one that is not there, or if fewer than MINIMUM pass. --list writes the list.
+// --compiled compiles each program and runs it on one rank, or split over
+// several: see CompiledOptions; all ways of running share one list.
 #include "Backend.h"
 #include "Case.h"
 
@@ -33,6 +34,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -50,6 +52,22 @@ static llvm::StringRef knownWrong(llvm::StringRef name) {
   if (name.starts_with("test_castlike_") && name.contains("BFLOAT16"))
     return "its input 'like' has another shape than its model declares";
   return "";
+}
+
+/// By how many units in the last place the results of a case may be off beyond
+/// the suite's tolerance. In these the suite's own results are sums in 16 bits,
+/// rounded at each addition, and one unit of bfloat16 alone is four times its
+/// tolerance; we round once. Their twins in f32 are held to the tolerance.
+static unsigned unitsOf(llvm::StringRef name) {
+  name.consume_back("_expanded");
+  static const std::set<llvm::StringRef> summedInSixteenBits = {
+      "test_attention_3d_causal_bf16",
+      "test_attention_4d_attn_mask_causal_bf16",
+      "test_attention_4d_causal_bf16",
+      "test_attention_4d_causal_fp16",
+      "test_attention_4d_causal_padded_kv_bf16",
+      "test_attention_4d_padded_kv_bf16"};
+  return summedInSixteenBits.count(name) ? 2 : 0;
 }
 
 /// Names in quotes of the messages that say what must be known; or all inputs
@@ -148,7 +166,8 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
                  std::to_string(data.outputs.size());
         for (auto [found, expected] : llvm::zip(outputs, data.outputs))
           if (std::string why = compare(
-                  found, asElementType(expected.tensor, found.elementType));
+                  found, asElementType(expected.tensor, found.elementType),
+                  unitsOf(test.name));
               !why.empty())
             return "output '" + expected.name + "': " + why;
         return "";
@@ -193,17 +212,20 @@ static Result runCase(Case &test, Backend &backend, MLIRContext &context) {
   return result;
 }
 
-static std::set<std::string> readList(llvm::StringRef path) {
-  std::set<std::string> names;
+/// Every case of the list, with why it is refused; "" passes.
+static std::map<std::string, std::string> readList(llvm::StringRef path) {
+  std::map<std::string, std::string> cases;
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
-    return names;
+    return cases;
   SmallVector<llvm::StringRef> lines;
   (*buffer)->getBuffer().split(lines, '\n', -1, false);
   for (llvm::StringRef line : lines)
-    if (!line.starts_with("#"))
-      names.insert(line.trim().str());
-  return names;
+    if (!line.starts_with("#")) {
+      auto [name, reason] = line.split(": ");
+      cases[name.trim().str()] = reason.trim().str();
+    }
+  return cases;
 }
 
 namespace {
@@ -259,6 +281,67 @@ static bool parse(SmallVector<llvm::StringRef> arguments, Options &options) {
   return true;
 }
 
+namespace {
+/// How the cases ended, beside what the list says of them.
+struct Tally {
+  unsigned passed = 0, wrong = 0, refused = 0, notRun = 0, bound = 0,
+           rounded = 0, lost = 0;
+
+  /// Takes the case off the list.
+  void count(const std::string &name, const Result &result,
+             std::map<std::string, std::string> &listed) {
+    auto entry = listed.find(name);
+    std::optional<std::string> expected;
+    if (entry != listed.end()) {
+      expected = entry->second;
+      listed.erase(entry);
+    }
+    switch (result.outcome) {
+    case Outcome::NotRun:
+      ++notRun;
+      return;
+    case Outcome::Wrong:
+      ++wrong;
+      llvm::errs() << "WRONG    " << name << ": " << result.reason << '\n';
+      return;
+    case Outcome::Passed:
+      ++passed;
+      bound += result.boundInputs != 0;
+      rounded += unitsOf(name) != 0;
+      if (!expected || !expected->empty())
+        differ(name, expected, "passes");
+      return;
+    case Outcome::Refused:
+      ++refused;
+      if (!expected || expected->empty() ||
+          !llvm::StringRef(result.reason).contains(*expected))
+        differ(name, expected, "is refused: " + result.reason);
+      return;
+    }
+  }
+
+private:
+  void differ(const std::string &name, const std::optional<std::string> &listed,
+              const llvm::Twine &found) {
+    ++lost;
+    llvm::errs() << "DIFFERS  " << name << " " << found << "; the list "
+                 << (!listed           ? "does not have it"
+                     : listed->empty() ? "has it as passing"
+                                       : "has it as refused: " + *listed)
+                 << '\n';
+  }
+};
+} // namespace
+
+/// One line of the list.
+static void print(const std::string &name, const Result &result) {
+  if (result.outcome == Outcome::Passed)
+    llvm::outs() << name << '\n';
+  else if (result.outcome == Outcome::Refused)
+    llvm::outs() << name << ": "
+                 << llvm::StringRef(result.reason).split('\n').first << '\n';
+}
+
 /// Runs all cases on two threads, which share nothing but the back end.
 static std::vector<Result> runCases(std::vector<Case> &cases,
                                     Backend &backend) {
@@ -289,7 +372,7 @@ int main(int argc, char **argv) {
   }
   auto start = std::chrono::steady_clock::now();
   llvm::Regex filter(options.pattern);
-  std::set<std::string> allowed = readList(options.allowList);
+  std::map<std::string, std::string> listed = readList(options.allowList);
   std::vector<Case> cases;
   std::error_code error;
   for (llvm::sys::fs::directory_iterator it(options.folder, error), end;
@@ -305,53 +388,37 @@ int main(int argc, char **argv) {
   std::unique_ptr<Backend> backend = options.compiled
                                          ? createCompiledBackend(options.how)
                                          : createInterpreterBackend();
-  unsigned passed = 0, wrong = 0, refused = 0, notRun = 0, bound = 0, lost = 0,
-           gained = 0;
+  if (options.list)
+    llvm::outs() << "# Every case: one that passes by its name, one that is "
+                    "refused with the reason. Written by:\n"
+                    "# onnx-node FOLDER this-file 0 --list\n";
+  Tally tally;
   for (auto [test, result] : llvm::zip(cases, runCases(cases, *backend))) {
-    bool listed = allowed.count(test.name);
-    switch (result.outcome) {
-    case Outcome::Passed:
-      ++passed;
-      bound += result.boundInputs != 0;
-      gained += !listed;
-      if (options.list)
-        llvm::outs() << test.name << '\n';
-      else if (!listed)
-        llvm::outs() << "NEW      " << test.name
-                     << ": passes, add it to the allow-list\n";
-      continue;
-    case Outcome::NotRun:
-      ++notRun;
-      continue;
-    case Outcome::Wrong:
-      ++wrong;
-      llvm::errs() << "WRONG    " << test.name << ": " << result.reason << '\n';
-      break;
-    case Outcome::Refused:
-      ++refused;
-      if (!options.list)
-        llvm::outs() << "refused  " << test.name << ": " << result.reason
-                     << '\n';
-      break;
-    }
-    if (listed) {
-      ++lost;
-      llvm::errs() << "LOST     " << test.name << " is in the allow-list\n";
-    }
+    if (options.list)
+      print(test.name, result);
+    tally.count(test.name, result, listed);
   }
+  // What is left of the list was not found.
+  if (options.pattern == ".")
+    for (const auto &[name, reason] : listed) {
+      ++tally.lost;
+      llvm::errs() << "LOST     " << name << " is in the list, not in "
+                   << options.folder << '\n';
+    }
   bool enough = backend->report(llvm::errs());
   double seconds = std::chrono::duration<double>(
                        std::chrono::steady_clock::now() - start)
                        .count();
   llvm::errs() << "onnx-node on " << backend->name() << ": " << cases.size()
-               << " cases, " << passed << " passed (" << bound
-               << " with inputs bound as constants), " << wrong << " wrong, "
-               << refused << " refused, " << notRun << " not run, " << lost
-               << " lost, " << gained << " not in the allow-list; at least "
-               << options.minimum << " must pass; "
-               << llvm::format("%.1f s\n", seconds);
-  return wrong == 0 && lost == 0 && gained == 0 && enough &&
-                 passed >= options.minimum
+               << " cases, " << tally.passed << " passed (" << tally.bound
+               << " with inputs bound as constants, " << tally.rounded
+               << " held to units in the last place of 16 bits), "
+               << tally.wrong << " wrong, " << tally.refused << " refused, "
+               << tally.notRun << " not run, " << tally.lost
+               << " otherwise than listed; at least " << options.minimum
+               << " must pass; " << llvm::format("%.1f s\n", seconds);
+  return tally.wrong == 0 && tally.lost == 0 && enough &&
+                 tally.passed >= options.minimum
              ? 0
              : 1;
 }
