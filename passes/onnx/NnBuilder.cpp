@@ -200,11 +200,23 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
   return values;
 }
 
+static bool isEmpty(Value value) {
+  return NnBuilder::sizeOf(NnBuilder::shapeOf(value)) == 0;
+}
+
 SmallVector<Value> NnBuilder::settle(Operation *op) {
   SmallVector<Value> results;
   if (!op)
     return results;
   if (failed(verifyNew(op))) {
+    op->erase();
+    return results;
+  }
+  // What has no elements is not computed.
+  if (!op->hasTrait<OpTrait::ConstantLike>() && op->getNumResults() > 0 &&
+      llvm::all_of(op->getResults(), isEmpty)) {
+    for (Value result : op->getResults())
+      results.push_back(full(shapeOf(result), elementOf(result), 0));
     op->erase();
     return results;
   }
@@ -387,7 +399,13 @@ Value NnBuilder::sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
 Value NnBuilder::concat(llvm::ArrayRef<Value> inputs, int64_t dim) {
   if (inputs.size() == 1)
     return inputs.front();
-  return make<nn::ConcatOp>(inputs, dim);
+  // Verified with all of them, made without those that add nothing.
+  Value joined = make<nn::ConcatOp>(inputs, dim);
+  if (!joined || isEmpty(joined) || !llvm::any_of(inputs, isEmpty))
+    return joined;
+  return concat(llvm::to_vector(llvm::make_filter_range(
+                    inputs, [](Value input) { return !isEmpty(input); })),
+                dim);
 }
 
 Value NnBuilder::pad(Value x, Shape low, Shape high, double value) {

@@ -3,6 +3,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "python_free_frontend/importer/AttributeImporter.h"
+#include "python_free_frontend/importer/NodeOrder.h"
 #include "python_free_frontend/wire/MappedFile.h"
 #include "llvm/ADT/StringMap.h"
 #include <google/protobuf/io/coded_stream.h>
@@ -33,6 +34,12 @@ struct Scope {
     return Value();
   }
 };
+
+std::string describeNode(const Node &node) {
+  return "'" + (node.name().empty() && node.output_size() ? node.output(0)
+                                                          : node.name()) +
+         "' (" + node.op_type() + ")";
+}
 
 /// The types that a graph or function declares for its values.
 using DeclaredTypes = llvm::StringMap<mlir::Type>;
@@ -191,7 +198,7 @@ LogicalResult ModelImporter::importNode(const Node &node, unsigned index,
     if (!value)
       return mlir::emitError(loc)
              << "reads '" << name
-             << "', which no earlier node, input or initializer defines";
+             << "', which no node, input or initializer defines";
     operands.push_back(value);
   }
   llvm::SmallVector<mlir::Type> results;
@@ -233,8 +240,23 @@ LogicalResult ModelImporter::importNode(const Node &node, unsigned index,
 LogicalResult ModelImporter::importNodes(const RepeatedPtrField<Node> &nodes,
                                          Scope &scope,
                                          const DeclaredTypes &declared) {
-  for (auto [index, node] : llvm::enumerate(nodes))
-    if (failed(importNode(node, index, scope, declared)))
+  NodeOrder order = orderNodes(nodes);
+  if (!order.cycle.empty()) {
+    auto error = mlir::emitError(nodeLoc(nodes[order.cycle.front()],
+                                         order.cycle.front()))
+                 << "reads what is computed from its own output";
+    for (auto [i, index] : llvm::enumerate(order.cycle))
+      error.attachNote(nodeLoc(nodes[index], index))
+          << "reads an output of "
+          << describeNode(nodes[order.cycle[(i + 1) % order.cycle.size()]]);
+    return error;
+  }
+  if (order.firstMoved)
+    mlir::emitRemark(nodeLoc(nodes[*order.firstMoved], *order.firstMoved))
+        << "stands before a node whose output it reads; the nodes of this "
+           "graph are put into an order in which they can be computed";
+  for (unsigned index : order.indices)
+    if (failed(importNode(nodes[index], index, scope, declared)))
       return failure();
   return success();
 }
