@@ -75,7 +75,8 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
     options.temperature = 1;
   WEFT_TRY(parsePrompt(options.prompt));
   row.resize(size_t(vocabulary));
-  return processes.open(session, size_t(vocabulary));
+  processes.open(session, size_t(vocabulary));
+  return {};
 }
 
 Status Generator::parsePrompt(const std::string &prompt) {

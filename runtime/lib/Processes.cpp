@@ -6,19 +6,14 @@
 
 using namespace weft::runtime;
 
-Processes::~Processes() {
-  if (group)
-    vtable->destroy_group(group);
-}
-
-Status Processes::open(weft_session &session, size_t capacity) {
+void Processes::open(weft_session &session, size_t capacity) {
   const CommBackend &comm = session.shared.comm;
   stride = capacity;
   if (!comm.everyRankIsLocal) {
     vtable = comm.vtable;
     number = vtable->num_processes(comm.backend);
     self = session.firstRank;
-    WEFT_TRY(createProcessGroup(session, group));
+    group = session.processGroup;
   }
   storage.assign(size_t(number) * capacity, 0);
   sends.resize(size_t(number));
@@ -26,7 +21,6 @@ Status Processes::open(weft_session &session, size_t capacity) {
   received.resize(size_t(number));
   sendMessages = messagesOf(sends);
   stagingMessages = messagesOf(staging);
-  return {};
 }
 
 Status Processes::exchange(const double *values, size_t size) {

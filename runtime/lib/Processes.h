@@ -7,16 +7,15 @@
 
 namespace weft::runtime {
 
-/// A group of all processes for small exchanges that do not allocate. With one
-/// process it does nothing.
+/// Small exchanges among all processes that do not allocate. With one process
+/// it does nothing.
 class Processes {
 public:
   Processes() = default;
   Processes(const Processes &) = delete;
-  ~Processes();
 
-  /// Collective. `capacity`: most numbers of one exchange.
-  Status open(weft_session &session, size_t capacity);
+  /// `capacity`: most numbers of one exchange.
+  void open(weft_session &session, size_t capacity);
 
   int64_t count() const { return number; }
   int64_t me() const { return self; }

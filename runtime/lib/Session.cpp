@@ -1,6 +1,7 @@
 // The C interface: opens, runs and closes sessions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Session.h"
+#include "Agreement.h"
 #include "Cores.h"
 
 #include <algorithm>
@@ -67,6 +68,19 @@ Status gatherFromProcesses(weft_session &session, const T &local,
   return exchangeOnce(session, {&local, sizeof local}, received);
 }
 
+/// One group for all that processes tell each other while the session lives:
+/// one made for every word would cost more, and wait in more places.
+Status openProcessGroup(weft_session &session) {
+  const CommBackend &comm = session.shared.comm;
+  std::vector<int64_t> ranks(size_t(comm.vtable->num_processes(comm.backend)));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return commCall([&](weft_status *status) {
+    return comm.vtable->create_group(
+        comm.backend, kNone, ranks.data(), int64_t(ranks.size()),
+        session.firstRank, &session.processGroup, status);
+  });
+}
+
 /// The processes that the launcher told of.
 Status openLaunchedTcp(const weft_comm_host &host, CommBackend &comm) {
   Launcher launch;
@@ -76,6 +90,20 @@ Status openLaunchedTcp(const weft_comm_host &host, CommBackend &comm) {
   return {StatusCode::Usage,
           "tcp ranks are started by torchrun, srun or weft-run --comm tcp; or "
           "one by one, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set"};
+}
+
+/// A line for agreeOn.
+std::string describeProgram(const ProgramView &p) {
+  char checksum[17];
+  std::snprintf(checksum, sizeof checksum, "%016llx",
+                static_cast<unsigned long long>(p.checksum()));
+  std::string mesh;
+  for (const MeshAxis &axis : p.MeshAxes())
+    mesh += (mesh.empty() ? "" : ",") + std::string(p.string(axis.name)) + "=" +
+            std::to_string(axis.size);
+  return std::string("the program\t") + checksum + " (model '" +
+         std::string(p.string(p.info().modelName)) + "', mesh " +
+         (mesh.empty() ? "of one rank" : mesh) + ")\n";
 }
 
 /// What every rank's process says of its cores.
@@ -97,7 +125,8 @@ Status openSession(const void *blob, uint64_t bytes,
   session = std::make_unique<weft_session>(timeout);
   SessionShared &shared = session->shared;
   session->options = options;
-  session->options.model_directory = session->options.comm = nullptr;
+  session->options.model_directory = session->options.comm =
+      session->options.agreement = nullptr;
   WEFT_TRY(ProgramView::open(blob, bytes, shared.program));
   const ProgramView &p = shared.program;
   WEFT_TRY(bindKernels(p, kernels, numKernels, shared.kernels));
@@ -126,6 +155,11 @@ Status openSession(const void *blob, uint64_t bytes,
       WEFT_TRY(openPlugin(comm, host, shared.comm));
     int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
     session->firstRank = shared.comm.vtable->process(shared.comm.backend);
+    WEFT_TRY(openProcessGroup(*session));
+    // Before anything else is: what differs may be how much is exchanged.
+    WEFT_TRY(agreeOn(*session, describeProgram(p) + (options.agreement
+                                                         ? options.agreement
+                                                         : "")));
     if (processes != p.numRanks())
       return {StatusCode::Usage,
               "the program is for " + std::to_string(p.numRanks()) +
@@ -174,6 +208,8 @@ Status openSession(const void *blob, uint64_t bytes,
 void closeSession(weft_session *session) {
   CommBackend comm = session->shared.comm;
   session->ranks.clear(); // gives back their groups
+  if (session->processGroup)
+    comm.vtable->destroy_group(session->processGroup);
   if (comm.vtable)
     comm.vtable->destroy(comm.backend);
   delete session;
@@ -193,39 +229,22 @@ Status weft::runtime::findProgram(const ProgramView &p, const char *name,
                       "'; there is " + known);
 }
 
-Status weft::runtime::createProcessGroup(weft_session &session, void *&group) {
-  const CommBackend &comm = session.shared.comm;
-  std::vector<int64_t> ranks(
-      size_t(comm.vtable->num_processes(comm.backend)));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return commCall([&](weft_status *status) {
-    return comm.vtable->create_group(comm.backend, kNone, ranks.data(),
-                                     int64_t(ranks.size()), session.firstRank,
-                                     &group, status);
-  });
-}
-
 Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
                                    const std::vector<weft_block> &received) {
   const weft_comm_vtable &vtable = *session.shared.comm.vtable;
-  void *group = nullptr;
-  WEFT_TRY(createProcessGroup(session, group));
+  void *group = session.processGroup;
   std::vector<weft_block> sends(received.size(), sent);
   std::vector<const void *> places(received.size());
-  Status status = commCall([&](weft_status *s) {
+  WEFT_TRY(commCall([&](weft_status *s) {
     return vtable.exchange_begin(group, messagesOf(sends).data(),
                                  messagesOf(received).data(), places.data(), s);
-  });
-  if (status.ok()) {
-    for (size_t i = 0; i < received.size(); ++i)
-      if (received[i].bytes > 0)
-        std::memmove(const_cast<void *>(received[i].data), places[i],
-                     received[i].bytes);
-    status = commCall(
-        [&](weft_status *s) { return vtable.exchange_end(group, s); });
-  }
-  vtable.destroy_group(group);
-  return status;
+  }));
+  for (size_t i = 0; i < received.size(); ++i)
+    if (received[i].bytes > 0)
+      std::memmove(const_cast<void *>(received[i].data), places[i],
+                   received[i].bytes);
+  return commCall(
+      [&](weft_status *s) { return vtable.exchange_end(group, s); });
 }
 
 Status weft::runtime::reduceMax(weft_session &session, double local,

@@ -24,6 +24,9 @@ struct weft_session {
   weft::runtime::SessionShared shared;
   std::vector<std::unique_ptr<weft::runtime::RankContext>> ranks;
   int64_t firstRank = 0;
+  /// Of all processes, for what they tell each other between runs; null if
+  /// there is but this one.
+  void *processGroup = nullptr;
   bool broken = false; // a rank's thread did not come back
   weft_options options{};
   weft_statistics statistics{};
@@ -88,12 +91,8 @@ inline int32_t report(const Status &status, weft_status *result) {
 Status findProgram(const ProgramView &program, const char *name,
                    uint32_t &index);
 
-/// A group of all processes; collective.
-Status createProcessGroup(weft_session &session, void *&group);
-
 /// Gives the bytes that every process sends to all; `received[i]` has room for
-/// what process i sends. Collective; the group is made for this call, as it is
-/// not on a fast path.
+/// what process i sends. Collective.
 Status exchangeOnce(weft_session &session, weft_block sent,
                     const std::vector<weft_block> &received);
 

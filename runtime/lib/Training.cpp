@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Training.h"
 
+#include "Agreement.h"
 #include "BatchFeed.h"
 #include "Convert.h"
 #include "Generation.h"
@@ -100,7 +101,7 @@ private:
 
   /// Everything that can be wrong with the command line, before slow things.
   Status prepare() {
-    WEFT_TRY(processes.open(session, kReportSize));
+    processes.open(session, kReportSize);
     trains = options.steps > 0;
     evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
     if (trains) {
@@ -119,6 +120,14 @@ private:
             std::to_string(evaluation.batch()) +
             " and cannot be filled up, as no labels say what does not count");
     }
+    // Files of other lengths would put other samples into the same step.
+    std::string sizes;
+    if (trains)
+      sizes += "samples of --data\t" + std::to_string(steps.samples()) + "\n";
+    if (evaluates)
+      sizes += "samples of --eval-data\t" +
+               std::to_string(evaluation.samples()) + "\n";
+    WEFT_TRY(agreeOn(session, sizes));
     if (options.generation.wanted)
       WEFT_TRY(generator.prepare(options.generation,
                                  steps.holdsByteTokens() ||
@@ -260,7 +269,7 @@ private:
         return spoiled(record);
       if (writer && (last || (options.saveEvery > 0 &&
                               info.step % options.saveEvery == 0)))
-        save(last);
+        WEFT_TRY(save(last));
     }
     if (stopped && info.step < options.steps)
       log.note("stopped after %lld of %lld steps",
@@ -386,17 +395,30 @@ private:
   }
 
   /// A failed save is told and training goes on: the last good one stays.
-  void save(bool last) {
+  Status save(bool last) {
+    // The write before this one may have failed; that is told, and no reason to
+    // give up this one.
+    WEFT_TRY(warnOf(writer->finish()));
     Status status = writer->save(info);
     savedStep = info.step;
     if (status.ok() && last)
       status = writer->finish();
-    if (!status.ok()) {
-      log.note("warning: %s", status.text().c_str());
-      saveFailure = last ? status : Status();
-    } else if (last) {
+    WEFT_TRY(warnOf(status));
+    saveFailure = last ? status : Status();
+    if (status.ok() && last)
       log.note("saved %s", writer->lastCommitted().c_str());
-    }
+    return {};
+  }
+
+  /// Of a failed save, after which training goes on; a rank that is lost is
+  /// none, and nothing goes on without it.
+  Status warnOf(const Status &status) {
+    if (status.code() == StatusCode::RankFailed ||
+        status.code() == StatusCode::Hang)
+      return status;
+    if (!status.ok())
+      log.note("warning: %s", status.text().c_str());
+    return {};
   }
 
   Status spoiled(const StepRecord &record) {

@@ -56,6 +56,7 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
       if (attached)
         return usage(flag + " takes no value");
       *alone = true;
+      result.given.emplace_back(flag, "");
       continue;
     }
     if (flag == "--bench") {
@@ -63,6 +64,7 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
       result.benchJson = value == "json";
       if (attached && !result.benchJson)
         return usage("--bench is alone or =json, not '" + value + "'");
+      result.given.emplace_back(flag, "");
       continue;
     }
     std::string *text = flag == "--comm"         ? &result.comm
@@ -87,6 +89,7 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
         return usage(flag + " wants a value");
       value = arguments[++i];
     }
+    result.given.emplace_back(flag, value);
     if (training) {
       WEFT_TRY(parseTrainingFlag(flag, value, result.training));
     } else if (text) {

@@ -28,6 +28,7 @@ struct CommandLine {
   bool bench = false, benchJson = false;
   bool help = false, info = false, dump = false, countRanks = false;
   std::string inject; // RANK:COMMAND[:stall]
+  Files given;        // every flag and its value, in order
   TrainingOptions training;
 };
 
@@ -47,6 +48,11 @@ Status parseTrainingFlag(const std::string &flag, const std::string &value,
 /// Whether the flags make sense together.
 Status checkTrainingFlags(const CommandLine &options);
 const char *trainingHelp();
+
+/// The flags that all processes of a job must be given alike, as lines
+/// "flag<TAB>value"; of NAME=FILE only the name, as files may lie elsewhere on
+/// another machine.
+std::string agreementOf(const CommandLine &options);
 
 /// The text of --help. `name` is how the program was called.
 std::string helpText(const std::string &name, bool positional);

@@ -194,6 +194,8 @@ private:
     settings.threads_per_rank = options.threads;
     settings.no_pin = options.pin == "off";
     settings.timeout_seconds = options.timeout;
+    std::string agreement = agreementOf(options);
+    settings.agreement = agreement.c_str();
     if (!options.modelDirectory.empty())
       settings.model_directory = options.modelDirectory.c_str();
     if (!options.inject.empty())

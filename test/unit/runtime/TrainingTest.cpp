@@ -9,7 +9,9 @@
 #include "weft/runtime/Training.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -349,6 +351,39 @@ TEST(Training, StepsAreQuietAndLayoutsAgree) {
       first = found;
     EXPECT_EQ(first, found);
   }
+}
+
+// A save that failed is told, and no reason to lose the next one.
+TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
+  Sample s(2, 1);
+  TrainingOptions options;
+  options.steps = 30;
+  options.saveEvery = 10;
+  options.dataTokens =
+      s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
+  options.save = s.folder + "/checkpoints";
+  // A folder where a file is to be written; the write in the background fails.
+  std::string obstacle = options.save + "/latest.tmp";
+  options.onStep = [&](int64_t step) {
+    while (step == 15 && !std::filesystem::exists(options.save + "/latest"))
+      std::this_thread::yield(); // until the save of step 10 is done
+    if (step == 15)
+      std::filesystem::create_directories(obstacle + "/inside");
+    if (step == 25)
+      std::filesystem::remove_all(obstacle);
+  };
+  testing::internal::CaptureStderr();
+  Status status = train(s.session, options, true);
+  std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(status.ok()) << status.text();
+  EXPECT_NE(told.find("warning: checkpoint of step 20"), std::string::npos)
+      << told;
+  EXPECT_NE(told.find("saved " + options.save + "/step-00000030"),
+            std::string::npos)
+      << told;
+  EXPECT_TRUE(std::filesystem::exists(options.save +
+                                      "/step-00000030/manifest.json"));
+  std::filesystem::remove_all(options.save);
 }
 
 TEST(Training, ALossThatIsNotFiniteEndsIt) {
