@@ -4,6 +4,7 @@
 
 #include "passes/dist/OpAssignment.h"
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/Reasons.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Remarks.h"
@@ -43,6 +44,7 @@ public:
     placeResults(body.getTerminator());
     mergeChains();
     eraseDead();
+    recordReasons(function, mesh);
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       function.removeArgAttr(i, kPlacementAttr);
       function.removeArgAttr(i, kClosedAttr);
@@ -86,8 +88,6 @@ private:
       OpBuilder builder(first[phase]);
       auto reshard = ReshardOp::create(builder, first[phase]->getLoc(),
                                        placedType(type, mesh, used.getValue()), argument);
-      reshard->setAttr(kReasonAttr,
-                       builder.getStringAttr("use of '" + argumentName(function, number) + "'"));
       if (state)
         reshard->setAttr(kPhaseAttr, builder.getStringAttr(phase ? kBackward : kForward));
       for (OpOperand *use : uses[phase])
@@ -96,8 +96,7 @@ private:
   }
 
   /// `value` under another placement: once for all later users.
-  Value resharded(OpBuilder &builder, Location loc, Value value, const Placement &to,
-                  const Twine &reason) {
+  Value resharded(OpBuilder &builder, Location loc, Value value, const Placement &to) {
     if (placementOf(value) == to)
       return value;
     Type type = placedType(cast<RankedTensorType>(value.getType()), mesh, to);
@@ -106,9 +105,7 @@ private:
       return found;
     if (Value made = rematerialized(builder, value, to))
       return found = made;
-    auto reshard = ReshardOp::create(builder, loc, type, value);
-    reshard->setAttr(kReasonAttr, builder.getStringAttr(reason));
-    return found = reshard;
+    return found = ReshardOp::create(builder, loc, type, value);
   }
 
   /// What has no operands, such as a splat constant, is made anew where it is
@@ -165,8 +162,7 @@ private:
                              << "' cannot read its operands as dist.operands asks: " << why;
     OpBuilder builder(op);
     for (auto [index, operand] : llvm::enumerate(op->getOpOperands()))
-      operand.set(resharded(builder, op->getLoc(), operand.get(), chosen->placements.operands[index],
-                            "operand " + Twine(index) + " of '" + nodeName(op) + "'"));
+      operand.set(resharded(builder, op->getLoc(), operand.get(), chosen->placements.operands[index]));
     builder.setInsertionPointAfter(op);
     for (auto [index, result] : llvm::enumerate(op->getResults()))
       if (failed(placeResult(builder, op, result, chosen->placements.results[index],
@@ -196,8 +192,7 @@ private:
     for (OpOperand &use : result.getUses())
       uses.push_back(&use);
     Value each = reducedEachMicrobatch(builder, op, result, wanted);
-    Value final = resharded(builder, op->getLoc(), each, wanted,
-                            "result " + Twine(result.getResultNumber()) + " of '" + nodeName(op) + "'");
+    Value final = resharded(builder, op->getLoc(), each, wanted);
     for (OpOperand *use : uses)
       use->set(final);
     return success();
@@ -270,8 +265,7 @@ private:
         each.partial.push_back(entry);
     if (!phase || each == wanted || each == placementOf(result))
       return result;
-    Value value = resharded(builder, op->getLoc(), result, each,
-                            "gradient of '" + nodeName(op) + "' in each microbatch");
+    Value value = resharded(builder, op->getLoc(), result, each);
     value.getDefiningOp()->setAttr(kPhaseAttr, phase);
     return value;
   }
@@ -281,10 +275,9 @@ private:
     for (auto [index, operand] : llvm::enumerate(terminator->getOpOperands())) {
       auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
       Placement wanted = declared ? declared.getValue() : reduced(placementOf(operand.get()));
-      StringRef state = updatedState(function, index);
-      operand.set(resharded(builder, terminator->getLoc(), operand.get(), wanted,
-                            state.empty() ? "result " + Twine(index) + " of the program"
-                                          : "new value of '" + state + "'"));
+      // Of a name that a person knows: a return has none.
+      Location loc = NameLoc::get(builder.getStringAttr(returnedName(function, index)), terminator->getLoc());
+      operand.set(resharded(builder, loc, operand.get(), wanted));
     }
   }
 

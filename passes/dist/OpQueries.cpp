@@ -92,6 +92,13 @@ StringRef updatedState(func::FuncOp function, unsigned result) {
   return name ? name.getValue() : "";
 }
 
+std::string returnedName(func::FuncOp function, unsigned result) {
+  if (StringRef state = updatedState(function, result); !state.empty())
+    return state.str();
+  auto name = function.getResultAttrOfType<StringAttr>(result, "nn.name");
+  return name ? name.str() : "result " + std::to_string(result);
+}
+
 OpRole roleOf(Operation *op) {
   auto role = op->getAttrOfType<StringAttr>("nn.role");
   if (!role)

@@ -46,6 +46,8 @@ bool isState(mlir::func::FuncOp function, unsigned argument);
 llvm::StringRef argumentName(mlir::func::FuncOp function, unsigned argument);
 /// The name of the state whose next value the result is, or "".
 llvm::StringRef updatedState(mlir::func::FuncOp function, unsigned result);
+/// What the program returns there: the state, the output, or its number.
+std::string returnedName(mlir::func::FuncOp function, unsigned result);
 
 /// What an op of a training step is for: its `nn.role`.
 enum class OpRole { Forward, Gradient, Optimizer };

@@ -53,11 +53,13 @@ private:
       const Placement &to = getPlacement(reshard.getResult().getType()).getValue();
       if (planner.plan(from, to, elementBytes(reshard.getResult().getType())))
         return success();
-      auto reason = reshard->getAttrOfType<StringAttr>(kReasonAttr);
+      auto reason = reshard->getAttrOfType<ReasonAttr>(kReasonAttr);
+      std::string reader = "a reader";
+      if (reason && !reason.getReaders().empty())
+        reader = "'" + cast<StringAttr>(reason.getReaders()[0]).str() + "'";
       if (mesh.getValue().anyTemporal(from.usedAxes()))
         return reshard.emitError()
-               << (reason ? reason.getValue() : StringRef("a reshard"))
-               << " needs the rows of all microbatches at once, but only one microbatch exists at a "
+               << reader << " needs the rows of all microbatches at once, but only one microbatch exists at a "
                   "time: "
                << toString(mesh.getValue(), from) << " cannot become "
                << toString(mesh.getValue(), to)

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/Reasons.h"
 #include "weft/Sharding/Reshard.h"
 
 using namespace mlir;
@@ -64,10 +65,12 @@ private:
       return;
     OpBuilder builder(last);
     Value value = input;
+    ReasonAttr reason = joinReasons(chain.back()->getAttrOfType<ReasonAttr>(kReasonAttr),
+                                    last->getAttrOfType<ReasonAttr>(kReasonAttr));
     for (const ReshardStep &step : plan->steps) {
       value = createStep(builder, last->getLoc(), value, mesh, step.kind, step.axes, step.dim,
                          step.otherDim, step.result);
-      if (Attribute reason = last->getAttr(kReasonAttr))
+      if (reason)
         value.getDefiningOp()->setAttr(kReasonAttr, reason);
     }
     last->getResult(0).replaceAllUsesWith(value);

@@ -3,6 +3,7 @@
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/LibraryPlan.h"
 
+#include "dialects/dist/IR/Dist.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Sharding/Shards.h"
 #include "weft/Sharding/StepOpInterface.h"
@@ -110,6 +111,17 @@ private:
     return neutral.integer;
   }
 
+  /// Why the steps move what they move, if that is known of each.
+  ArrayAttr reasonsOf(ArrayRef<StepOpInterface> steps) {
+    SmallVector<Attribute> reasons;
+    for (StepOpInterface step : steps)
+      if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
+        reasons.push_back(reason);
+      else
+        return {};
+    return builder.getArrayAttr(reasons);
+  }
+
   /// Steps that travel together differ in their shapes only.
   Operation *collective(ArrayRef<StepOpInterface> steps) {
     StepOpInterface step = steps[0];
@@ -151,9 +163,12 @@ private:
       return nullptr;
     }
     Type accumulate = step.getAccumulateType();
-    return CollectiveOp::create(builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum), sources,
-                                targets, axes, shapes, accumulate ? accumulate : type.getElementType(),
-                                geometry.gatherFirst, padding, 0);
+    auto command = CollectiveOp::create(builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum),
+                                        sources, targets, axes, shapes,
+                                        accumulate ? accumulate : type.getElementType(), geometry.gatherFirst, padding, 0);
+    if (ArrayAttr reasons = reasonsOf(steps))
+      command->setAttr(dist::kReasonsAttr, reasons);
+    return command;
   }
 
   Operation *library(ClusterOp cluster) {

@@ -84,7 +84,8 @@ public:
   }
 
 private:
-  Location loc() { return loss.output.getLoc(); }
+  /// By a name of its own: the output's node is another op.
+  Location loc() { return NameLoc::get(builder.getStringAttr("loss"), function.getLoc()); }
   /// The output in the type of the loss.
   Term output() { return Term(builder, loc(), loss.output).wide(); }
   Term term(Value value) { return Term(builder, loc(), value); }

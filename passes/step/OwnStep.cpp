@@ -95,23 +95,24 @@ private:
 
   /// In f64, over all weights that the model differentiates by.
   Value buildNorm() {
+    Location loc = NameLoc::get(builder.getStringAttr("global gradient norm"), function.getLoc());
     Value sum;
     for (const OwnGradient &one : gradients)
       for (auto [x, gradient] : llvm::zip_equal(one.xs, one.gradients)) {
         auto arg = dyn_cast<BlockArgument>(x);
         if (!arg || !isState(function, arg.getArgNumber()))
           continue;
-        Term g(builder, gradient.getLoc(), gradient);
+        Term g(builder, loc, gradient);
         Term squares = (g * g).sum(nn::dimRange(0, g.rank())).cast(builder.getF64Type());
         sum = sum ? (squares.with(sum) + squares).value : squares.value;
       }
     auto f64 = RankedTensorType::get({}, builder.getF64Type());
-    Term one(builder, function.getLoc(), gradients.front().y);
+    Term one(builder, loc, gradients.front().y);
     return sum ? one.with(sum).unary<nn::SqrtOp>().value : one.splat(0, f64).value;
   }
 
   void buildResults(Operation *end) {
-    Term loss(builder, end->getLoc(), gradients.front().y);
+    Term loss(builder, NameLoc::get(builder.getStringAttr("loss"), function.getLoc()), gradients.front().y);
     loss = loss.reshape({}).wide();
     Type scalar = loss.element();
     SmallVector<Value> values{loss.value, loss.with(buildNorm()).cast(scalar).value};
@@ -135,7 +136,7 @@ private:
       values.push_back(value);
       describe(nn::kUpdatesAttr, name);
     }
-    Term count(builder, end->getLoc(), stepCounter());
+    Term count(builder, NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()), stepCounter());
     values.push_back((count + 1.0).value);
     describe(nn::kUpdatesAttr, builder.getStringAttr(kStepState));
     end->setOperands(values);

@@ -155,11 +155,14 @@ private:
 
   //===--- States ---------------------------------------------------------===//
 
+  /// The place of ops that no node of the model stands for.
+  Location named(const Twine &name) { return NameLoc::get(builder.getStringAttr(name), function.getLoc()); }
+
   BlockArgument addState(const Twine &name, Type type, NamedAttrList attributes) {
     std::string text = name.str();
     attributes.set(nn::kNameAttr, builder.getStringAttr(text));
     attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
-    Location loc = NameLoc::get(builder.getStringAttr(text), function.getLoc());
+    Location loc = named(text);
     unsigned at = function.getNumArguments();
     (void)function.insertArgument(at, type, attributes.getDictionary(builder.getContext()), loc);
     return function.getArgument(at);
@@ -266,13 +269,14 @@ private:
 
   /// The global norm, in f64, of what the loss's gradient is without scaling.
   void buildNorm() {
+    Location loc = named("global gradient norm");
     Value sum;
     for (const Parameter &parameter : parameters) {
-      Term g = gradientOf(parameter);
+      Term g(builder, loc, gradientOf(parameter).value);
       Term squares = (g * g).sum(nn::dimRange(0, g.rank())).cast(builder.getF64Type());
       sum = sum ? (squares.with(sum) + squares).value : squares.value;
     }
-    Term total = Term(builder, step.getLoc(), sum).unary<nn::SqrtOp>();
+    Term total = Term(builder, loc, sum).unary<nn::SqrtOp>();
     if (scale) {
       inverseScale = total.with(scale).cast(builder.getF64Type()).unary<nn::ReciprocalOp>().value;
       total = total * total.with(inverseScale);
@@ -285,7 +289,7 @@ private:
   Value gradientFactor() {
     if (spec.optimizer.clip == 0)
       return inverseScale;
-    Term total(builder, step.getLoc(), norm);
+    Term total(builder, norm.getLoc(), norm);
     Term clip = total.splat(spec.optimizer.clip) / (total + kClipEpsilon);
     clip = clip.binary<nn::MinOp>(clip.splat(1));
     return inverseScale ? (clip * clip.with(inverseScale)).value : clip.value;
@@ -325,8 +329,8 @@ private:
   }
 
   void updateParameter(const Parameter &parameter, StepScalars &scalars, Value factor, Results &results) {
-    Location loc = parameter.value.getLoc();
-    Term gradient = gradientOf(parameter);
+    Location loc = named(spec.optimizer.name() + " of " + parameter.name);
+    Term gradient(builder, loc, gradientOf(parameter).value);
     if (factor)
       gradient = gradient * gradient.with(factor).cast(gradient.element()).broadcast(gradient.shape(), {});
     BlockArgument old = parameter.master ? parameter.master : parameter.value;

@@ -57,6 +57,8 @@ struct OptimizerSpec {
   ScheduleSpec schedule;
   /// The text it was parsed from.
   std::string text;
+  /// `adamw`, as it was written.
+  llvm::StringRef name() const { return llvm::StringRef(text).split(':').first; }
 };
 
 /// `REGEX:key=value,...`: parameters whose name has a match. The first group

@@ -39,6 +39,7 @@ inline constexpr llvm::StringLiteral kPlacementsAttr = "dist.placements";
 inline constexpr llvm::StringLiteral kOperandsAttr = "dist.operands";
 inline constexpr llvm::StringLiteral kClosedAttr = "dist.closed";
 inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
+inline constexpr llvm::StringLiteral kReasonsAttr = "dist.reasons";
 inline constexpr llvm::StringLiteral kUsedAttr = "dist.used";
 inline constexpr llvm::StringLiteral kSearchedAttr = "dist.searched";
 inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";

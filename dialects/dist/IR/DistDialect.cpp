@@ -13,10 +13,14 @@ using namespace weft::dist;
 
 namespace {
 
-/// Prints the mesh, which is part of every placed type, as `#mesh`.
+/// Prints the mesh, which is part of every placed type, as `#mesh`, and reasons, which are long, as `#reason3`.
 struct DistAsmInterface : public OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(Attribute attr, llvm::raw_ostream &os) const override {
+    if (isa<ReasonAttr>(attr)) {
+      os << "reason";
+      return AliasResult::OverridableAlias;
+    }
     if (!isa<MeshAttr>(attr))
       return AliasResult::NoAlias;
     os << "mesh";
@@ -65,9 +69,18 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
     return success();
   }
-  if (name == kClosedAttr || name == kReasonAttr || name == kPhaseAttr || name == kOrderAttr ||
-      name == kSearchedAttr)
+  if (name == kClosedAttr || name == kPhaseAttr || name == kOrderAttr || name == kSearchedAttr)
     return success();
+  if (name == kReasonAttr)
+    return isa<ReasonAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.reason' must be a #dist.reason";
+  if (name == kReasonsAttr) {
+    auto entries = dyn_cast<ArrayAttr>(attribute.getValue());
+    return entries && llvm::all_of(entries, llvm::IsaPred<ReasonAttr>)
+               ? success()
+               : op->emitError() << "'dist.reasons' must be a list of #dist.reason";
+  }
   if (name != kPlacementsAttr && name != kOperandsAttr)
     return op->emitError() << "unknown attribute '" << name << "'";
   SmallVector<Type> types = name == kPlacementsAttr ? SmallVector<Type>(op->getResultTypes())

@@ -25,7 +25,8 @@ def Dist_Dialect : Dialect {
     `dist.searched` on a function lists the axes on which sums end where placements say; on others they may end later.
     `dist.phase` on a step or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
     a gradient, `microbatch` asks to reduce it over devices in every microbatch. `dist.closed` on an op, argument or result marks a placement that a
-    person gave and no pass may change. At the end of `sharded` placements move
+    person gave and no pass may change. `dist.reason` on a reshard and on the steps that it becomes is a `#dist.reason`;
+    `dist.reasons` on a command of `rt` lists those of the tensors that it moves. At the end of `sharded` placements move
     into the types: a tensor of global shape with encoding `#dist.placement`. In
     `local` the shape is the device's and the encoding `#dist.local`.
   }];
@@ -91,6 +92,24 @@ def Dist_LocalAttr : Dist_PlacementBase<"Local", "local"> {
 
     Example: `tensor<4x768xf32, #dist.local<#mesh, [8{"dp"}, 768]>>`
   }];
+}
+
+def Dist_ReasonAttr : Dist_Attr<"Reason", "reason"> {
+  let summary = "why a value is brought to another placement";
+  let description = [{
+    `maker` is the node that computes the value, or the argument that holds it, as `from` says. `reader_count` nodes,
+    outputs and states need it as `to` says; `readers` names the first of them in program order. If the value awaits a
+    reduction, `summed` has the extents over which the maker reduces and the axes that split them. `role` is
+    what the movement belongs to: `forward`, `gradient` and `optimizer` as the maker, or `state` if a state is
+    brought from where it is stored.
+
+    Example: `#dist.reason<maker = "/mlp/c_proj/Gemm", readers = ["/ln_2/Add"], reader_count = 2, role = "forward",
+        from = <#mesh, [4, 8], partial = sum["tp"]>, to = <#mesh, [4, 8]>, summed = <#mesh, [32{"tp"} ]>>`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$maker, "::mlir::ArrayAttr":$readers, "int64_t":$reader_count,
+      "::mlir::StringAttr":$role, "::weft::dist::PlacementAttr":$from, "::weft::dist::PlacementAttr":$to,
+      OptionalParameter<"::weft::dist::PlacementAttr">:$summed);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 #endif // WEFT_DIALECTS_DIST_DISTDIALECT_TD

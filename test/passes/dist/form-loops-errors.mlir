@@ -19,7 +19,7 @@ func.func @step(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"},
 // -----
 
 // A softmax over the batch.
-// CHECK: error: operand 0 of 'nn.softmax' needs the rows of all microbatches at once, but only one microbatch exists at a time
+// CHECK: error: 'nn.softmax' needs the rows of all microbatches at once, but only one microbatch exists at a time
 func.func @step(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"}) -> (tensor<f32> {nn.name = "loss"}) {
   %t = nn.tanh %x : (tensor<8x4xf32>) -> tensor<8x4xf32>
   %0 = nn.softmax %t dim = 0 : (tensor<8x4xf32>) -> tensor<8x4xf32>

@@ -1,0 +1,163 @@
+// Reads who makes and who needs each moved value off the placed program.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Reasons.h"
+
+#include "passes/dist/OpQueries.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+
+namespace {
+
+/// So many readers are named; the others are counted.
+constexpr size_t kNamedReaders = 3;
+
+class Recorder {
+public:
+  Recorder(func::FuncOp function, MeshAttr mesh) : function(function), mesh(mesh) {}
+
+  void record(ReshardOp reshard) {
+    Value origin = throughReshards(reshard.getInput());
+    PlacementAttr from = getPlacement(reshard.getInput().getType()), to = getPlacement(reshard.getResult().getType());
+    Maker maker = makerOf(origin, awaited(from.getValue(), to.getValue()));
+    llvm::SetVector<StringAttr> readers = readersOf(reshard.getResult(), maker.name);
+    SmallVector<Attribute> first(readers.begin(), readers.begin() + std::min<size_t>(readers.size(), kNamedReaders));
+    Builder builder(function.getContext());
+    reshard->setAttr(kReasonAttr,
+                     ReasonAttr::get(function.getContext(), builder.getStringAttr(maker.name), builder.getArrayAttr(first),
+                                     readers.size(), builder.getStringAttr(roleOfMove(origin)), from, to, maker.summed));
+  }
+
+private:
+  struct Maker {
+    std::string name;
+    PlacementAttr summed; // null: it does not reduce
+  };
+
+  static Value throughReshards(Value value) {
+    while (auto reshard = value.getDefiningOp<ReshardOp>())
+      value = reshard.getInput();
+    return value;
+  }
+
+  /// The axes over which a reduction is due in `from` and not in `to`.
+  static AxisList awaited(const Placement &from, const Placement &to) {
+    AxisList axes;
+    for (const PartialAxis &entry : from.partial)
+      if (!llvm::is_contained(to.partial, entry))
+        axes.push_back(entry.axis);
+    return axes;
+  }
+
+  static bool isPartialOn(Value value, ArrayRef<AxisId> axes) {
+    PlacementAttr placement = getPlacement(value.getType());
+    return placement && llvm::any_of(placement.getValue().partial, [&](const PartialAxis &entry) {
+             return llvm::is_contained(axes, entry.axis);
+           });
+  }
+
+  /// Of a value that awaits a reduction over `axes` the op that reduces; ops that only hand
+  /// partial values on are passed. Else what makes the value.
+  Maker makerOf(Value value, ArrayRef<AxisId> axes) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return {argumentName(function, cast<BlockArgument>(value).getArgNumber()).str(), {}};
+    for (Operation *at = op; at && !axes.empty();) {
+      if (PlacementAttr summed = summedBy(at, axes))
+        return {nodeName(at), summed};
+      auto next = llvm::find_if(at->getOperands(), [&](Value operand) { return isPartialOn(operand, axes); });
+      at = next == at->operand_end() ? nullptr : throughReshards(*next).getDefiningOp();
+    }
+    return {nodeName(op), {}};
+  }
+
+  /// The factors that `op` reduces and `axes` split, as the dims of a placement; null if there are none.
+  PlacementAttr summedBy(Operation *op, ArrayRef<AxisId> axes) {
+    FactorRule rule = globalRuleOf(op);
+    std::optional<OpSharding> sharding =
+        shardingFromOperands(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+                             placementsOfTypes(op->getOperandTypes()));
+    if (!sharding)
+      return {};
+    Placement summed;
+    for (auto [factor, split] : llvm::zip_equal(rule.factors, sharding->factors))
+      if (factor.kind == Factor::Kind::Reduction && llvm::any_of(split, [&](const Part &part) {
+            return llvm::any_of(part.axes, [&](AxisId axis) { return llvm::is_contained(axes, axis); });
+          }))
+        summed.dims.push_back(split);
+    if (summed.dims.empty())
+      return {};
+    return PlacementAttr::get(function.getContext(), mesh, canonicalize(mesh.getValue(), std::move(summed)));
+  }
+
+  /// Who needs the value, in program order. What follows within the maker's own node, such as its bias, hands
+  /// it on, unless it is the end.
+  llvm::SetVector<StringAttr> readersOf(Value value, StringRef maker) {
+    SmallVector<OpOperand *> uses;
+    llvm::SmallPtrSet<Operation *, 8> passed;
+    collectUses(value, maker, passed, uses);
+    llvm::sort(uses, [](OpOperand *a, OpOperand *b) {
+      return a->getOwner() == b->getOwner() ? a->getOperandNumber() < b->getOperandNumber()
+                                            : a->getOwner()->isBeforeInBlock(b->getOwner());
+    });
+    llvm::SetVector<StringAttr> readers;
+    for (OpOperand *use : uses) {
+      Operation *op = use->getOwner();
+      bool isReturn = op->hasTrait<OpTrait::IsTerminator>();
+      readers.insert(StringAttr::get(op->getContext(),
+                                     isReturn ? returnedName(function, use->getOperandNumber()) : nodeName(op)));
+    }
+    return readers;
+  }
+
+  static void collectUses(Value value, StringRef maker, llvm::SmallPtrSetImpl<Operation *> &passed,
+                          SmallVectorImpl<OpOperand *> &uses) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *op = use.getOwner();
+      bool isReturn = op->hasTrait<OpTrait::IsTerminator>();
+      if (isReturn || (!isa<ReshardOp>(op) && nodeName(op) != maker))
+        uses.push_back(&use);
+      else if (passed.insert(op).second)
+        for (Value result : op->getResults())
+          collectUses(result, maker, passed, uses);
+    }
+  }
+
+  StringRef roleOfMove(Value origin) {
+    auto argument = dyn_cast<BlockArgument>(origin);
+    if (argument)
+      return isState(function, argument.getArgNumber()) ? "state" : "forward";
+    switch (roleOf(origin.getDefiningOp())) {
+    case OpRole::Forward:
+      return "forward";
+    case OpRole::Gradient:
+      return "gradient";
+    case OpRole::Optimizer:
+      return "optimizer";
+    }
+    llvm_unreachable("role of an op");
+  }
+
+  func::FuncOp function;
+  MeshAttr mesh;
+};
+
+} // namespace
+
+void recordReasons(func::FuncOp function, MeshAttr mesh) {
+  Recorder recorder(function, mesh);
+  for (auto reshard : function.getBody().front().getOps<ReshardOp>())
+    recorder.record(reshard);
+}
+
+ReasonAttr joinReasons(ReasonAttr first, ReasonAttr last) {
+  if (!first || !last)
+    return {};
+  return ReasonAttr::get(first.getContext(), first.getMaker(), last.getReaders(), last.getReaderCount(), first.getRole(),
+                         first.getFrom(), last.getTo(), first.getSummed());
+}
+
+} // namespace weft::dist
