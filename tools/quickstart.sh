@@ -37,7 +37,7 @@ done
 
 step "4/8 compile for one device, and for four: data parallel 2 x tensor parallel 2"
 show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 -o "$dir/minilm-1"
-show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 --mesh dp=2,tp=2 --explain -o "$dir/minilm-4" \
+show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 --mesh dp=2,tp=2 --explain=full -o "$dir/minilm-4" \
   > "$dir/plan.txt"
 echo "where the weights of the first layer lie, what moves in it, and the whole:"
 grep -E 'layer\.0.*(nn\.contract|->)' "$dir/plan.txt" || true

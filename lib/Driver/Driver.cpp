@@ -9,6 +9,8 @@
 #include "passes/onnx/OnnxToNn.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Emit/Emit.h"
+#include "weft/Emit/Memory.h"
+#include "weft/Explain/Explain.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
@@ -58,6 +60,8 @@ public:
     if (int code = settleMesh())
       return code;
     setPhaseOptions();
+    document.model = llvm::sys::path::filename(options.model).str();
+    document.sequenceParallel = phaseOptions.sequenceParallel;
     for (unsigned i = 1; i < kNumPhases; ++i) {
       Phase phase = Phase(i);
       if (unsigned(options.until) < i)
@@ -186,8 +190,10 @@ private:
     auto start = Clock::now();
     if (failed(pipeline([&](OpPassManager &pm) { buildPartition(pm, phaseOptions); })))
       return failure(OurBug);
-    if (options.explain != Explain::No)
-      explainPlacement(*module, options.explain == Explain::Json, llvm::outs());
+    explain::collectPlacement(*module, document);
+    // Later phases say more, if there are any.
+    if (options.until == Phase::Local)
+      explainTo(llvm::outs());
     if (failed(pipeline([&](OpPassManager &pm) { buildOutline(pm, phaseOptions); })))
       return failure(OurBug);
     return finish(Phase::Local, start);
@@ -205,7 +211,7 @@ private:
     });
     if (failed(ran))
       return std::nullopt;
-    int64_t bytes = arenaBytes(*module);
+    int64_t bytes = emit::memoryUse(*module).arenaBytes;
     if (!options.quiet)
       llvm::errs() << "recompute " << mode
                    << (mode == "best" ? " " + std::to_string(int(share * 1000) / 10.0).substr(0, 4) + " %" : "") << ": "
@@ -256,19 +262,32 @@ private:
     return below.share < 1 ? settle("best", below.share) : settle("full", 1);
   }
 
+  /// What --explain asks for, of what is known so far.
+  void explainTo(llvm::raw_ostream &out) {
+    switch (options.explain) {
+    case Explain::No:
+      return;
+    case Explain::Json:
+      return explain::printJson(document, /*indent=*/true, out);
+    case Explain::Text:
+    case Explain::Full:
+      return explain::printText(document,
+                                options.explain == Explain::Full ? explain::Detail::Full : explain::Detail::Classes,
+                                options.explainNodes, out);
+    }
+  }
+
   int checkMemory() {
-    if (options.explain != Explain::No)
-      explainCommunication(*module, options.explain == Explain::Json, llvm::outs());
-    if (options.explain != Explain::No)
-      explainMemory(*module, options.explain == Explain::Json, llvm::outs());
-    int64_t bytes = arenaBytes(*module);
+    explain::collectSchedule(*module, document);
+    explainTo(llvm::outs());
+    int64_t bytes = document.memory.arena;
     if (options.memoryLimit == 0 || bytes <= options.memoryLimit)
       return Ok;
     bool isLeast = options.training.recompute == "auto" || options.training.recompute == "full";
     llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
                  << (isLeast ? " with all blocks recomputed" : "") << ", more than the limit of " << options.memoryLimit
                  << "; use more processes, another placement or a smaller batch\n";
-    explainMemory(*module, false, llvm::errs());
+    explain::printMemory(document.memory, llvm::errs());
     return DoesNotFit;
   }
 
@@ -361,6 +380,7 @@ private:
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> model; ///< as imported, for --write-devices
   PhaseOptions phaseOptions;
+  explain::Document document; ///< filled as phases pass
   unsigned errors = 0;
 };
 

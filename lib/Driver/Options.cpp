@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Regex.h"
 
 using namespace weft;
 using namespace weft::driver;
@@ -200,9 +201,14 @@ private:
   }
 
   void parseExplain() {
-    if (given && *given != "json")
-      return fail("--explain takes nothing or json, not '" + *given + "'");
-    options.explain = given ? Explain::Json : Explain::Text;
+    std::string text = given.value_or("");
+    options.explain = text == "json" ? Explain::Json : text == "full" ? Explain::Full : Explain::Text;
+    if (text.empty() || options.explain != Explain::Text)
+      return;
+    std::string why;
+    if (!llvm::Regex(text).isValid(why))
+      return fail("--explain takes json, full or a regular expression for names of nodes; '" + text + "' is none: " + why);
+    options.explainNodes = text;
   }
 
   void parseTarget(llvm::StringRef text) {
@@ -230,6 +236,8 @@ private:
     }
     if (!options.writeDevices.empty() && options.until < Phase::Sharded)
       return fail("--write-devices needs the placements of phase sharded; give --compile-to sharded or a later one");
+    if (options.explain != Explain::No && options.until < Phase::Local)
+      return fail("--explain needs the collectives of phase local; give --compile-to local or a later one");
     message = checkTraining(options);
   }
 
@@ -281,7 +289,11 @@ How to compute
                             messages up to this size: 25MiB; 0: none do
   --target cpu, --processor NAME (as LLVM names it; default native), -O N
 )") + trainingHelpText().str() + R"(What to see
-  --explain[=json]          per node: placement, communication, bytes, why
+  --explain[=full|json|REGEX]
+                            what moves over which axes, how much and why, and
+                            what memory holds; repeated layers are one line.
+                            full: every node; REGEX: nodes of such names; json:
+                            one document (docs/explain.md)
   --dry-run                 do everything but write OUT
   --compile-to PHASE        print the program at a phase instead: import, graph,
                             step, sharded, staged, local, scheduled, executable

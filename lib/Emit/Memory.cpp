@@ -24,7 +24,7 @@ MemoryUse emit::memoryUse(ModuleOp module) {
   }
   use.peaks = states;
   rt::ProgramOp fullest;
-  int64_t moment = 0, most = -1;
+  int64_t most = -1;
   for (auto program : module.getOps<rt::ProgramOp>()) {
     use.arenaBytes = std::max<int64_t>(use.arenaBytes, llvm::alignTo(program.getArena().value_or(0), 64));
     std::map<int64_t, std::array<int64_t, kNumClasses>> change;
@@ -33,6 +33,7 @@ MemoryUse emit::memoryUse(ModuleOp module) {
         change[(*buffer.getLives())[0]][unsigned(buffer.getKind())] += bytesOf(buffer.getType());
         change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -= bytesOf(buffer.getType());
       }
+    MemoryTimeline timeline{program.getSymName(), 0, {}};
     std::array<int64_t, kNumClasses> now = states;
     for (auto &[position, delta] : change) {
       int64_t sum = 0;
@@ -43,15 +44,18 @@ MemoryUse emit::memoryUse(ModuleOp module) {
       }
       if (sum > most) {
         most = sum;
-        moment = position;
+        use.command = position;
         fullest = program;
       }
+      timeline.moments.push_back({position, now});
+      timeline.commands = position; // the last change is behind the last command
     }
+    use.timelines.push_back(std::move(timeline));
   }
   if (fullest) {
     use.program = fullest.getSymName();
     for (auto buffer : fullest.getOps<rt::BufferOp>())
-      if (buffer.getLives() && (*buffer.getLives())[0] <= moment && moment <= (*buffer.getLives())[1])
+      if (buffer.getLives() && (*buffer.getLives())[0] <= use.command && use.command <= (*buffer.getLives())[1])
         use.atPeak.push_back({buffer.getName(), buffer.getKind(), bytesOf(buffer.getType())});
   }
   llvm::sort(use.atPeak, [](const MemoryItem &a, const MemoryItem &b) {

@@ -86,8 +86,9 @@ private:
       if (!first[phase])
         continue;
       OpBuilder builder(first[phase]);
-      auto reshard = ReshardOp::create(builder, first[phase]->getLoc(),
-                                       placedType(type, mesh, used.getValue()), argument);
+      // Called after what it brings, which many ops may read.
+      Location loc = NameLoc::get(builder.getStringAttr(argumentName(function, number)), argument.getLoc());
+      auto reshard = ReshardOp::create(builder, loc, placedType(type, mesh, used.getValue()), argument);
       if (state)
         reshard->setAttr(kPhaseAttr, builder.getStringAttr(phase ? kBackward : kForward));
       for (OpOperand *use : uses[phase])

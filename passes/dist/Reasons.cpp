@@ -6,6 +6,8 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <set>
+
 using namespace mlir;
 
 namespace weft::dist {
@@ -59,17 +61,24 @@ private:
            });
   }
 
-  /// Of a value that awaits a reduction over `axes` the op that reduces; ops that only hand
-  /// partial values on are passed. Else what makes the value.
+  /// Of a value that awaits a reduction over `axes` the op that reduces, the last if sums of several are added up; ops
+  /// that only hand partial values on are passed. Else what makes the value.
   Maker makerOf(Value value, ArrayRef<AxisId> axes) {
     Operation *op = value.getDefiningOp();
     if (!op)
       return {argumentName(function, cast<BlockArgument>(value).getArgNumber()).str(), {}};
-    for (Operation *at = op; at && !axes.empty();) {
-      if (PlacementAttr summed = summedBy(at, axes))
-        return {nodeName(at), summed};
-      auto next = llvm::find_if(at->getOperands(), [&](Value operand) { return isPartialOn(operand, axes); });
-      at = next == at->operand_end() ? nullptr : throughReshards(*next).getDefiningOp();
+    auto isLater = [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); };
+    std::set<Operation *, decltype(isLater)> pending(isLater);
+    if (!axes.empty())
+      pending.insert(op);
+    while (!pending.empty()) {
+      Operation *latest = *pending.begin();
+      pending.erase(pending.begin());
+      if (PlacementAttr summed = summedBy(latest, axes))
+        return {nodeName(latest), summed};
+      for (Value operand : latest->getOperands())
+        if (Operation *maker = throughReshards(operand).getDefiningOp(); maker && isPartialOn(operand, axes))
+          pending.insert(maker);
     }
     return {nodeName(op), {}};
   }

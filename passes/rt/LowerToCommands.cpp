@@ -179,7 +179,7 @@ private:
         continue;
       }
       auto output = outputs.find(result);
-      StringRef node = nodeName(op->getLoc());
+      StringRef node = nodeName(placeOf(cast<OpResult>(result)));
       StringAttr name = builder.getStringAttr(node.empty() ? op->getName().getStringRef() : node);
       BufferClass kind = classOf(cast<OpResult>(result));
       if (output != outputs.end()) {
@@ -197,6 +197,12 @@ private:
       return failure();
     command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
     return success();
+  }
+
+  /// In a bucket each step has its own.
+  static Location placeOf(OpResult result) {
+    SmallVector<StepOpInterface> steps = stepsOf(result.getOwner());
+    return steps.empty() ? result.getLoc() : steps[result.getResultNumber()].getLoc();
   }
 
   /// The operand in whose buffer the result lies, or null.

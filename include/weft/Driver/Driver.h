@@ -13,21 +13,6 @@ namespace weft::driver {
 /// Runs the whole command line; returns the exit code. `program` is argv[0].
 int compileMain(const std::vector<std::string> &arguments, const std::string &program);
 
-/// Prints what was split where, which communication it takes, and why: one line
-/// a node of the program at `local`, before fusion.
-void explainPlacement(mlir::ModuleOp module, bool json, llvm::raw_ostream &out);
-
-/// The commands of each scheduled program that communicate, and which collectives
-/// share one: a line a bucket.
-void explainCommunication(mlir::ModuleOp module, bool json, llvm::raw_ostream &out);
-
-/// Bytes of each class on one process of the scheduled program, and its largest
-/// buffers.
-void explainMemory(mlir::ModuleOp module, bool json, llvm::raw_ostream &out);
-
-/// Bytes of the arena of one process.
-int64_t arenaBytes(mlir::ModuleOp module);
-
 /// Copies the bytes that states refer to into `path` and refers them there.
 bool copyWeights(mlir::ModuleOp module, const std::string &modelDirectory, const std::string &path,
                  std::string &error);

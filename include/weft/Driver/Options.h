@@ -13,7 +13,8 @@ namespace weft::driver {
 /// Exit codes of all tools (docs/architecture.md).
 enum ExitCode { Ok = 0, UserError = 1, Usage = 2, DoesNotFit = 5, OurBug = 70 };
 
-enum class Explain { No, Text, Json };
+/// How --explain tells: on one screen, all of it, or as JSON.
+enum class Explain { No, Text, Full, Json };
 
 /// What --train and the flags beside it say; texts are as given, lists separated
 /// as PhaseOptions has them.
@@ -33,6 +34,7 @@ struct Options {
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
   Explain explain = Explain::No;
+  std::string explainNodes; // a regular expression: only these
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets

@@ -17,6 +17,18 @@ struct MemoryItem {
   int64_t bytes;
 };
 
+/// What is alive while one program runs, states among it.
+struct MemoryTimeline {
+  /// From this command on, until the next moment.
+  struct Moment {
+    int64_t command;
+    std::array<int64_t, kNumClasses> bytes;
+  };
+  llvm::StringRef program;
+  int64_t commands = 0;
+  std::vector<Moment> moments;
+};
+
 struct MemoryUse {
   int64_t arenaBytes = 0;
   /// The most bytes of each class that are alive together in some program.
@@ -24,7 +36,9 @@ struct MemoryUse {
   /// What is alive when most is: states, and the buffers of `program`, which
   /// needs the most. Largest first.
   llvm::StringRef program;
+  int64_t command = 0;
   std::vector<MemoryItem> atPeak;
+  std::vector<MemoryTimeline> timelines;
 };
 
 /// Of planned programs.

@@ -1,0 +1,120 @@
+// What a compiled program moves, holds and where, and why: the data behind --explain and --report.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_EXPLAIN_DOCUMENT_H
+#define WEFT_EXPLAIN_DOCUMENT_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::explain {
+
+/// Placements are texts as `[8{dp}, 3*768{tp}], partial = sum{tp}`, or `whole`. Bytes of
+/// communication are those that one rank sends in one run of the program; bytes of memory are one rank's.
+
+struct Axis {
+  std::string name;
+  int64_t size = 1;
+  bool temporal = false; // counts microbatches
+};
+
+/// Equal ops of one node.
+struct Node {
+  std::string node, op, type, placement, role;
+  int64_t count = 1;
+};
+
+struct Collective {
+  std::string kind; // all_reduce, ...
+  std::vector<std::string> axes;
+  std::string node, type, from, to, role;
+  /// Who makes the value, over what it sums (or ""), and who needs it as `wanted`.
+  std::string maker, summed, reduction, made, wanted;
+  bool wantedWhole = false;         // over `axes`
+  std::vector<std::string> readers; // the first
+  int64_t readerCount = 0;
+  int64_t position = 0; // it comes behind so many of the program's nodes
+  int64_t times = 1;    // a run: in each microbatch
+  double bytes = 0;     // of all times
+  std::string hint;     // what would avoid it, or ""
+};
+
+struct State {
+  std::string name, kind, type, stored, used;
+  int64_t elements = 0; // of the whole
+  int64_t bytes = 0;
+};
+
+/// A command that moves several tensors in the same messages.
+struct Bucket {
+  std::string kind, firstNode;
+  std::vector<std::string> axes;
+  int64_t tensors = 0, bytes = 0; // of the whole tensors
+};
+
+struct Program {
+  std::string name;
+  std::vector<Node> nodes;
+  std::vector<Collective> collectives;
+  std::vector<State> states;
+  // Of the schedule.
+  int64_t commands = 0, collectiveCommands = 0, movedTensors = 0;
+  std::vector<Bucket> buckets;
+
+  double bytesSent() const;
+};
+
+struct MemoryItem {
+  std::string name, kind;
+  int64_t bytes = 0;
+};
+
+/// From this command on so many bytes of each class (Memory::classes) are alive.
+struct MemoryMoment {
+  int64_t command = 0;
+  std::vector<int64_t> bytes;
+};
+
+struct MemoryTimeline {
+  std::string program;
+  int64_t commands = 0;
+  std::vector<MemoryMoment> moments;
+};
+
+struct Memory {
+  int64_t arena = 0;
+  std::vector<std::string> classes;
+  std::vector<int64_t> peaks; // the most of each class that is alive together
+  std::string program;        // the fullest one, and the command at which it is
+  int64_t command = 0;
+  std::vector<MemoryItem> atPeak; // largest first
+  std::vector<MemoryTimeline> timelines;
+};
+
+struct Document {
+  /// Of the schema (docs/explain.md); raised when a field changes its meaning or goes.
+  static constexpr int kVersion = 1;
+
+  std::string model;
+  std::vector<Axis> mesh;
+  bool sequenceParallel = false;
+  std::vector<Program> programs;
+  bool hasMemory = false;
+  Memory memory;
+
+  int64_t ranks() const;
+  int64_t parameters() const; // elements of all parameters
+  Program &program(llvm::StringRef name);
+};
+
+/// `tp`, `dp.0,dp.1`.
+std::string axesText(const std::vector<std::string> &axes);
+
+/// `768 KiB`, `1.5 GiB`; whole bytes below 1024.
+std::string sizeText(double bytes);
+
+} // namespace weft::explain
+
+#endif // WEFT_EXPLAIN_DOCUMENT_H

@@ -1,0 +1,164 @@
+// Groups by everything but the layer's number.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Explain/Classes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+#include <tuple>
+
+using namespace weft::explain;
+
+LayerName weft::explain::foldName(llvm::StringRef name) {
+  LayerName folded;
+  for (size_t i = 0; i < name.size();) {
+    size_t end = i;
+    while (end < name.size() && llvm::isDigit(name[end]))
+      ++end;
+    bool starts = i > 0 && llvm::StringRef("./").contains(name[i - 1]);
+    bool goesOn = end + 1 < name.size() && llvm::StringRef("./").contains(name[end]);
+    int64_t number;
+    if (end > i && starts && goesOn && !name.slice(i, end).getAsInteger(10, number)) {
+      folded.pattern += '*';
+      folded.layer = folded.layer < 0 ? number : folded.layer;
+    } else {
+      end = std::max(end, i + 1);
+      folded.pattern += name.slice(i, end);
+    }
+    i = end;
+  }
+  return folded;
+}
+
+void Members::add(int64_t layer, int64_t times) {
+  count += times;
+  auto at = llvm::lower_bound(layers, layer);
+  if (layer >= 0 && (at == layers.end() || *at != layer))
+    layers.insert(at, layer);
+}
+
+std::string Members::layersText() const {
+  std::string text;
+  for (size_t i = 0; i < layers.size();) {
+    size_t last = i;
+    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1)
+      ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(layers[i]);
+    if (last > i)
+      text += ".." + std::to_string(layers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+namespace {
+
+/// Finds the group of a key, or makes it; groups stay in the order in which they came.
+template <typename Group, typename Key>
+class Grouping {
+public:
+  Group &of(const Key &key, llvm::function_ref<Group()> make) {
+    auto [found, isNew] = numbers.try_emplace(key, groups.size());
+    if (isNew)
+      groups.push_back(make());
+    return groups[found->second];
+  }
+  std::vector<Group> groups;
+
+private:
+  std::map<Key, size_t> numbers;
+};
+
+} // namespace
+
+std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes) {
+  Grouping<NodeClass, std::tuple<std::string, std::string, std::string, std::string, std::string>> grouping;
+  for (const Node &node : nodes) {
+    LayerName name = foldName(node.node);
+    NodeClass &group = grouping.of({name.pattern, node.op, node.type, node.placement, node.role}, [&] {
+      NodeClass made{node, {}};
+      made.node.node = name.pattern;
+      return made;
+    });
+    group.members.add(name.layer, node.count);
+  }
+  return std::move(grouping.groups);
+}
+
+static void addReaders(CollectiveClass &group, const Collective &collective, int64_t layer) {
+  std::vector<std::string> patterns;
+  for (const std::string &reader : collective.readers)
+    patterns.push_back(foldName(reader).pattern);
+  auto found = llvm::find_if(group.readers, [&](const CollectiveClass::Readers &readers) {
+    return readers.patterns == patterns && readers.count == collective.readerCount;
+  });
+  if (found == group.readers.end())
+    found = group.readers.insert(found, {patterns, collective.readerCount, {}});
+  found->members.add(layer);
+}
+
+std::vector<CollectiveClass> weft::explain::foldCollectives(const std::vector<Collective> &collectives) {
+  using Key = std::tuple<std::string, std::string, std::vector<std::string>, std::string, std::string, std::string,
+                         std::string, std::string, double>;
+  Grouping<CollectiveClass, Key> grouping;
+  for (const Collective &one : collectives) {
+    LayerName maker = foldName(one.maker);
+    Key key{maker.pattern, one.kind, one.axes, one.type, one.from, one.to, one.role, foldName(one.hint).pattern, one.bytes};
+    CollectiveClass &group = grouping.of(key, [&] {
+      CollectiveClass made{one, {}, 0, {}};
+      made.example.maker = maker.pattern;
+      made.example.hint = foldName(one.hint).pattern;
+      return made;
+    });
+    group.members.add(maker.layer);
+    group.bytes += one.bytes;
+    addReaders(group, one, maker.layer);
+  }
+  for (CollectiveClass &group : grouping.groups)
+    llvm::sort(group.readers, [](const CollectiveClass::Readers &a, const CollectiveClass::Readers &b) {
+      return std::make_tuple(-a.members.count, a.members.layers, a.patterns, a.count) <
+             std::make_tuple(-b.members.count, b.members.layers, b.patterns, b.count);
+    });
+  llvm::sort(grouping.groups, [](const CollectiveClass &a, const CollectiveClass &b) {
+    return std::make_tuple(-a.bytes, a.example.maker, a.example.kind, a.example.type, a.example.from, a.example.to) <
+           std::make_tuple(-b.bytes, b.example.maker, b.example.kind, b.example.type, b.example.from, b.example.to);
+  });
+  return std::move(grouping.groups);
+}
+
+std::vector<StateClass> weft::explain::foldStates(const std::vector<State> &states) {
+  Grouping<StateClass, std::tuple<std::string, std::string, std::string, std::string, std::string>> grouping;
+  for (const State &state : states) {
+    LayerName name = foldName(state.name);
+    StateClass &group = grouping.of({name.pattern, state.kind, state.type, state.stored, state.used}, [&] {
+      StateClass made{state, {}};
+      made.state.name = name.pattern;
+      return made;
+    });
+    group.members.add(name.layer);
+  }
+  llvm::sort(grouping.groups, [](const StateClass &a, const StateClass &b) {
+    return std::make_tuple(-a.state.bytes * a.members.count, a.state.name, a.state.stored) <
+           std::make_tuple(-b.state.bytes * b.members.count, b.state.name, b.state.stored);
+  });
+  return std::move(grouping.groups);
+}
+
+std::vector<MemoryItemClass> weft::explain::foldMemory(const std::vector<MemoryItem> &items) {
+  Grouping<MemoryItemClass, std::tuple<std::string, std::string, int64_t>> grouping;
+  for (const MemoryItem &item : items) {
+    LayerName name = foldName(item.name);
+    MemoryItemClass &group = grouping.of({name.pattern, item.kind, item.bytes}, [&] {
+      MemoryItemClass made{item, {}};
+      made.item.name = name.pattern;
+      return made;
+    });
+    group.members.add(name.layer);
+  }
+  llvm::sort(grouping.groups, [](const MemoryItemClass &a, const MemoryItemClass &b) {
+    return std::make_tuple(-a.item.bytes * a.members.count, a.item.kind, a.item.name) <
+           std::make_tuple(-b.item.bytes * b.members.count, b.item.kind, b.item.name);
+  });
+  return std::move(grouping.groups);
+}

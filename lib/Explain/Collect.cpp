@@ -1,0 +1,219 @@
+// Reads placements, collectives and their reasons off partitioned programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Explain/Explain.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Support/Diagnostics.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::explain;
+
+namespace {
+
+int64_t elementBytes(Type type) {
+  return std::max<int64_t>(1, cast<RankedTensorType>(type).getElementTypeBitWidth() / 8);
+}
+
+/// For people: without quotes, and `sum{tp}` instead of `sum["tp"]`.
+std::string plain(std::string text) {
+  llvm::erase(text, '"');
+  return text;
+}
+
+std::string placementText(const Mesh &mesh, const Placement &placement) {
+  if (placement.isReplicated())
+    return "whole";
+  return plain(toString(mesh, placement));
+}
+
+std::string placementText(Type type) {
+  auto local = dist::getLocal(type);
+  return local ? placementText(local.getMesh().getValue(), local.getValue()) : "whole";
+}
+
+std::string typeText(Type type) {
+  auto tensor = cast<RankedTensorType>(dist::globalType(type));
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (int64_t size : tensor.getShape())
+    out << size << 'x';
+  out << tensor.getElementType();
+  return text;
+}
+
+std::string roleText(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  if (!role)
+    return "forward";
+  return role.getValue() == nn::kRoleOptimizer ? "optimizer" : "gradient";
+}
+
+/// How often an op runs: once, or in each microbatch.
+int64_t timesRun(Operation *op) {
+  auto loop = op->getParentOfType<dist::RepeatOp>();
+  if (!loop)
+    return 1;
+  const Mesh &mesh = dist::getMesh(op).getValue();
+  return mesh.groupSize(mesh.resolve(loop.getAxis()));
+}
+
+/// `dim0:tp,dim1:dp` as --place reads it; "" if the placement cannot be said so.
+std::string placeRule(const Mesh &mesh, const Placement &placement) {
+  std::string rule;
+  for (auto [number, dim] : llvm::enumerate(placement.dims)) {
+    AxisList axes;
+    for (const Part &part : dim)
+      axes.append(part.axes.begin(), part.axes.end());
+    if (axes.size() > 1)
+      return "";
+    if (axes.size() == 1)
+      rule += (rule.empty() ? "dim" : ",dim") + std::to_string(number) + ":" + mesh.axes[axes[0]].name;
+  }
+  return rule;
+}
+
+/// What a state's placement costs each time if nobody asked for less memory: how it is stored and how it is read
+/// differ. What ZeRO splits is gathered on purpose, and has a phase.
+std::string hintFor(StepOpInterface step, dist::ReasonAttr reason) {
+  if (reason.getRole().getValue() != "state" || step->hasAttr(dist::kPhaseAttr))
+    return "";
+  const Mesh &mesh = step.getStepMesh();
+  std::string rule = placeRule(mesh, reason.getTo().getValue());
+  std::string text = "stored as " + placementText(mesh, reason.getFrom().getValue()) + ", read as " +
+                     placementText(mesh, reason.getTo().getValue()) + ": moved in every run; ";
+  return text + (rule.empty() ? "keep it whole, or place its readers"
+                              : "store it as it is read (--place '" + reason.getMaker().str() + "=" + rule +
+                                    "'), or place its readers");
+}
+
+class Collector {
+public:
+  Collector(func::FuncOp function, Program &program) : function(function), program(program) {}
+
+  void run() {
+    function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>() || isa<dist::RepeatOp>(op))
+        return;
+      auto step = dyn_cast<StepOpInterface>(op);
+      if (step && step.isCommunication())
+        program.collectives.push_back(collectiveOf(step));
+      else
+        addNode(op);
+    });
+    for (BlockArgument argument : function.getArguments())
+      addState(argument);
+  }
+
+private:
+  std::string nameOf(Operation *op) {
+    std::string name = describeLocation(op->getLoc()).node.str();
+    return name.empty() ? op->getName().getStringRef().str() : name;
+  }
+
+  void addNode(Operation *op) {
+    Type type = op->getResult(0).getType();
+    Node node{nameOf(op), op->getName().getStringRef().str(), typeText(type), placementText(type), roleText(op), 1};
+    if (!program.nodes.empty()) {
+      Node &last = program.nodes.back();
+      if (last.node == node.node && last.op == node.op && last.type == node.type &&
+          last.placement == node.placement && last.role == node.role) {
+        ++last.count;
+        return;
+      }
+    }
+    program.nodes.push_back(std::move(node));
+  }
+
+  Collective collectiveOf(StepOpInterface step) {
+    Type from = step->getOperand(0).getType(), to = step->getResult(0).getType();
+    const Mesh &mesh = step.getStepMesh();
+    Collective found;
+    found.kind = stringifyStepKind(step.getStepKind()).str();
+    for (AxisId axis : step.getStepAxes())
+      found.axes.push_back(mesh.axes[axis].name);
+    found.node = nameOf(step);
+    found.type = typeText(to);
+    found.from = placementText(from);
+    found.to = placementText(to);
+    found.position = program.nodes.size();
+    found.times = timesRun(step);
+    found.bytes = double(found.times) * bytesMoved(mesh, step.getStepKind(), step.getStepAxes(),
+                                                   dist::getLocal(from).getValue(), dist::getLocal(to).getValue(),
+                                                   elementBytes(from));
+    found.role = roleText(step);
+    if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
+      addReason(step, reason, found);
+    return found;
+  }
+
+  void addReason(StepOpInterface step, dist::ReasonAttr reason, Collective &found) {
+    const Mesh &mesh = step.getStepMesh();
+    found.role = reason.getRole().str();
+    found.maker = reason.getMaker().str();
+    for (StringRef reader : reason.getReaders().getAsValueRange<StringAttr>())
+      found.readers.push_back(reader.str());
+    found.readerCount = reason.getReaderCount();
+    const Placement &made = reason.getFrom().getValue();
+    found.made = placementText(mesh, made);
+    const Placement &wanted = reason.getTo().getValue();
+    found.wanted = placementText(mesh, wanted);
+    AxisList kept = wanted.usedAxes();
+    found.wantedWhole = llvm::none_of(step.getStepAxes(), [&](AxisId axis) { return llvm::is_contained(kept, axis); });
+    if (!made.partial.empty())
+      found.reduction = stringifyReduceKind(made.partial.front().kind).str();
+    if (dist::PlacementAttr summed = reason.getSummed()) {
+      llvm::raw_string_ostream out(found.summed);
+      llvm::interleave(summed.getValue().dims, out, [&](const DimPlacement &dim) { printDim(mesh, dim, out); }, " x ");
+    }
+    found.summed = plain(found.summed);
+    found.hint = hintFor(step, reason);
+  }
+
+  void addState(BlockArgument argument) {
+    unsigned number = argument.getArgNumber();
+    auto name = function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr);
+    if (!name || !(function.getArgAttr(number, nn::kSourceAttr) || function.getArgAttr(number, nn::kInitialAttr)))
+      return;
+    auto type = cast<RankedTensorType>(argument.getType());
+    State state;
+    state.name = name.str();
+    state.kind = function.getArgAttr(number, nn::kClassAttr) ? "optimizer" : "parameter";
+    state.type = typeText(type);
+    state.stored = placementText(type);
+    state.elements = cast<RankedTensorType>(dist::globalType(type)).getNumElements();
+    state.bytes = type.getNumElements() * elementBytes(type);
+    state.used = placementText(whereUsed(argument).getType());
+    program.states.push_back(std::move(state));
+  }
+
+  /// What is gathered step by step is used where the last step leaves it.
+  static Value whereUsed(Value value) {
+    for (;;) {
+      auto users = value.getUsers();
+      auto next = llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kPhaseAttr); });
+      if (next == users.end())
+        return value;
+      value = next->getResult(0);
+    }
+  }
+
+  func::FuncOp function;
+  Program &program;
+};
+
+} // namespace
+
+void weft::explain::collectPlacement(ModuleOp module, Document &document) {
+  document.mesh.clear();
+  if (dist::MeshAttr mesh = dist::getMesh(module))
+    for (const Mesh::Axis &axis : mesh.getValue().axes)
+      document.mesh.push_back({axis.name, axis.size, axis.temporal});
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.isPublic() && !function.isExternal())
+      Collector(function, document.program(function.getSymName())).run();
+}

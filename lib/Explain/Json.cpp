@@ -1,0 +1,176 @@
+// The document as JSON; docs/explain.md describes the fields.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Explain/Classes.h"
+#include "weft/Explain/Explain.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace weft::explain;
+
+namespace {
+
+/// Of what is alive at the peak so many are listed; the others are summed.
+constexpr size_t kListedAtPeak = 64;
+
+class Writer {
+public:
+  Writer(const Document &document, bool indent, llvm::raw_ostream &out)
+      : document(document), json(out, indent ? 1 : 0) {}
+
+  void write() {
+    json.object([&] {
+      json.attribute("version", Document::kVersion);
+      text("model", document.model);
+      json.attribute("parameters", document.parameters());
+      json.attribute("ranks", document.ranks());
+      json.attributeArray("mesh", [&] { each(document.mesh, [&](const Axis &axis) {
+        text("axis", axis.name);
+        json.attribute("size", axis.size);
+        json.attribute("temporal", axis.temporal);
+      }); });
+      json.attributeArray("programs", [&] { each(document.programs, [&](const Program &program) { write(program); }); });
+      if (document.hasMemory)
+        json.attributeObject("memory", [&] { write(document.memory); });
+      texts("hints", hintsOf(document));
+    });
+  }
+
+private:
+  /// Names come from model files, which may hold any bytes.
+  void text(llvm::StringRef key, llvm::StringRef value) { json.attribute(key, llvm::json::fixUTF8(value)); }
+  void texts(llvm::StringRef key, const std::vector<std::string> &values) {
+    json.attributeArray(key, [&] {
+      for (const std::string &value : values)
+        json.value(llvm::json::fixUTF8(value));
+    });
+  }
+  template <typename Range, typename WriteOne> void each(const Range &range, WriteOne writeOne) {
+    for (const auto &one : range)
+      json.object([&] { writeOne(one); });
+  }
+
+  void write(const Program &program) {
+    text("name", program.name);
+    json.attribute("bytes_sent", int64_t(program.bytesSent()));
+    // Until there is a model of costs nobody knows.
+    json.attribute("seconds", nullptr);
+    json.attributeArray("collectives", [&] { each(program.collectives, [&](const Collective &one) { write(one); }); });
+    json.attributeArray("collective_classes", [&] {
+      each(foldCollectives(program.collectives), [&](const CollectiveClass &group) { write(group); });
+    });
+    json.attributeArray("node_classes", [&] { each(foldNodes(program.nodes), [&](const NodeClass &group) {
+      text("node", group.node.node);
+      text("op", group.node.op);
+      text("type", group.node.type);
+      text("placement", group.node.placement);
+      text("role", group.node.role);
+      write(group.members);
+    }); });
+    json.attributeArray("states", [&] { each(program.states, [&](const State &state) {
+      text("name", state.name);
+      text("class", state.kind);
+      text("type", state.type);
+      text("stored", state.stored);
+      text("used", state.used);
+      json.attribute("bytes", state.bytes);
+    }); });
+    json.attribute("commands", program.commands);
+    json.attribute("collective_commands", program.collectiveCommands);
+    json.attributeArray("buckets", [&] { each(program.buckets, [&](const Bucket &bucket) {
+      text("kind", bucket.kind);
+      texts("axes", bucket.axes);
+      json.attribute("tensors", bucket.tensors);
+      json.attribute("bytes", bucket.bytes);
+      text("first_node", bucket.firstNode);
+    }); });
+  }
+
+  void write(const Members &members) {
+    json.attribute("count", members.count);
+    text("layers", members.layersText());
+  }
+
+  void writeCommon(const Collective &one) {
+    text("kind", one.kind);
+    texts("axes", one.axes);
+    text("role", one.role);
+    text("type", one.type);
+    text("from", one.from);
+    text("to", one.to);
+    text("maker", one.maker);
+    text("made", one.made);
+    text("summed", one.summed);
+    text("wanted", one.wanted);
+    json.attribute("times", one.times);
+    if (!one.hint.empty())
+      text("hint", one.hint);
+  }
+
+  void write(const Collective &one) {
+    text("node", one.node);
+    writeCommon(one);
+    texts("readers", one.readers);
+    json.attribute("reader_count", one.readerCount);
+    json.attribute("bytes", int64_t(one.bytes));
+    json.attribute("seconds", nullptr);
+  }
+
+  void write(const CollectiveClass &group) {
+    writeCommon(group.example);
+    json.attribute("bytes", int64_t(group.bytes));
+    write(group.members);
+    text("reason", reasonText(group.example, group.readers.front().patterns, group.readers.front().count));
+    json.attributeArray("readers", [&] { each(group.readers, [&](const CollectiveClass::Readers &readers) {
+      texts("names", readers.patterns);
+      json.attribute("reader_count", readers.count);
+      write(readers.members);
+    }); });
+  }
+
+  void write(const Memory &memory) {
+    json.attribute("arena_bytes", memory.arena);
+    json.attributeObject("peaks", [&] {
+      for (auto [name, bytes] : llvm::zip_equal(memory.classes, memory.peaks))
+        json.attribute(name, bytes);
+    });
+    text("fullest_program", memory.program);
+    json.attribute("fullest_command", memory.command);
+    std::vector<MemoryItemClass> classes = foldMemory(memory.atPeak);
+    json.attributeArray("at_peak", [&] {
+      each(llvm::ArrayRef<MemoryItemClass>(classes).take_front(kListedAtPeak), [&](const MemoryItemClass &group) {
+        text("name", group.item.name);
+        text("class", group.item.kind);
+        json.attribute("bytes", group.item.bytes);
+        write(group.members);
+      });
+    });
+    int64_t rest = 0;
+    for (const MemoryItemClass &group : llvm::ArrayRef<MemoryItemClass>(classes).drop_front(std::min(classes.size(), kListedAtPeak)))
+      rest += group.item.bytes * group.members.count;
+    json.attribute("not_listed_bytes", rest);
+    texts("classes", memory.classes);
+    json.attributeArray("timelines", [&] { each(memory.timelines, [&](const MemoryTimeline &line) {
+      text("program", line.program);
+      json.attribute("commands", line.commands);
+      json.attributeArray("moments", [&] {
+        for (const MemoryMoment &moment : line.moments)
+          json.array([&] {
+            json.value(moment.command);
+            for (int64_t bytes : moment.bytes)
+              json.value(bytes);
+          });
+      });
+    }); });
+  }
+
+  const Document &document;
+  llvm::json::OStream json;
+};
+
+} // namespace
+
+void weft::explain::printJson(const Document &document, bool indent, llvm::raw_ostream &out) {
+  Writer(document, indent, out).write();
+  out << '\n';
+}

@@ -1,0 +1,67 @@
+// Reads commands, buckets and memory off scheduled programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Explain/Explain.h"
+
+#include "dialects/rt/IR/Rt.h"
+#include "weft/Emit/Memory.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::explain;
+
+/// Of the whole tensors, which are the sources or the targets.
+static int64_t bytesOf(rt::CollectiveOp command) {
+  int64_t sum = 0;
+  for (auto [source, target] : llvm::zip(command.getSources(), command.getTargets())) {
+    auto from = cast<MemRefType>(source.getType()), to = cast<MemRefType>(target.getType());
+    sum += std::max(from.getNumElements(), to.getNumElements()) * std::max(1u, from.getElementTypeBitWidth() / 8);
+  }
+  return sum;
+}
+
+static void collectCommands(rt::ProgramOp from, Program &program) {
+  for (auto command : from.getOps<rt::CollectiveOp>()) {
+    int64_t tensors = command.getSources().size();
+    ++program.collectiveCommands;
+    program.movedTensors += tensors;
+    if (tensors == 1)
+      continue;
+    Bucket bucket;
+    bucket.kind = rt::stringifyCollectiveKind(command.getKind()).str();
+    for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
+      bucket.axes.push_back(axis.str());
+    bucket.tensors = tensors;
+    bucket.bytes = bytesOf(command);
+    bucket.firstNode = rt::nodeName(command.getLoc()).str();
+    program.buckets.push_back(std::move(bucket));
+  }
+}
+
+static Memory memoryOf(ModuleOp module) {
+  emit::MemoryUse use = emit::memoryUse(module);
+  Memory memory;
+  memory.arena = use.arenaBytes;
+  for (unsigned c = 0; c < emit::kNumClasses; ++c)
+    memory.classes.push_back(rt::stringifyBufferClass(rt::BufferClass(c)).str());
+  memory.peaks.assign(use.peaks.begin(), use.peaks.end());
+  memory.program = use.program.str();
+  memory.command = use.command;
+  for (const emit::MemoryItem &item : use.atPeak)
+    memory.atPeak.push_back({item.name.str(), rt::stringifyBufferClass(item.kind).str(), item.bytes});
+  for (const emit::MemoryTimeline &line : use.timelines) {
+    MemoryTimeline copy{line.program.str(), line.commands, {}};
+    for (const emit::MemoryTimeline::Moment &moment : line.moments)
+      copy.moments.push_back({moment.command, std::vector<int64_t>(moment.bytes.begin(), moment.bytes.end())});
+    memory.timelines.push_back(std::move(copy));
+  }
+  return memory;
+}
+
+void weft::explain::collectSchedule(ModuleOp module, Document &document) {
+  for (auto from : module.getOps<rt::ProgramOp>())
+    collectCommands(from, document.program(from.getSymName()));
+  document.memory = memoryOf(module);
+  document.hasMemory = true;
+  for (const MemoryTimeline &line : document.memory.timelines)
+    document.program(line.program).commands = line.commands;
+}
