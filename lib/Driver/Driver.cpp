@@ -193,7 +193,8 @@ private:
     explain::collectPlacement(*module, document);
     // Later phases say more, if there are any.
     if (options.until == Phase::Local)
-      explainTo(llvm::outs());
+      if (int code = showPlan())
+        return code;
     if (failed(pipeline([&](OpPassManager &pm) { buildOutline(pm, phaseOptions); })))
       return failure(OurBug);
     return finish(Phase::Local, start);
@@ -277,9 +278,25 @@ private:
     }
   }
 
+  int showPlan() {
+    explainTo(llvm::outs());
+    if (options.report.empty())
+      return Ok;
+    if (llvm::sys::fs::equivalent(options.report, options.model))
+      return tell("--report '" + options.report + "' is the model itself; name another file", UserError);
+    llvm::Error failed = llvm::writeToOutput(options.report, [&](llvm::raw_ostream &out) {
+      explain::printHtml(document, out);
+      return llvm::Error::success();
+    });
+    if (failed)
+      return tell("cannot write the report: " + llvm::toString(std::move(failed)), UserError);
+    return Ok;
+  }
+
   int checkMemory() {
     explain::collectSchedule(*module, document);
-    explainTo(llvm::outs());
+    if (int code = showPlan())
+      return code;
     int64_t bytes = document.memory.arena;
     if (options.memoryLimit == 0 || bytes <= options.memoryLimit)
       return Ok;

@@ -113,6 +113,8 @@ private:
       options.writeDevices = value(flag);
     else if (flag == "--explain")
       parseExplain();
+    else if (flag == "--report")
+      options.report = value(flag);
     else if (flag == "--target")
       parseTarget(value(flag));
     else if (flag == "--processor")
@@ -236,8 +238,9 @@ private:
     }
     if (!options.writeDevices.empty() && options.until < Phase::Sharded)
       return fail("--write-devices needs the placements of phase sharded; give --compile-to sharded or a later one");
-    if (options.explain != Explain::No && options.until < Phase::Local)
-      return fail("--explain needs the collectives of phase local; give --compile-to local or a later one");
+    if ((options.explain != Explain::No || !options.report.empty()) && options.until < Phase::Local)
+      return fail((options.report.empty() ? "--explain" : "--report") +
+                  llvm::Twine(" needs the collectives of phase local; give --compile-to local or a later one"));
     message = checkTraining(options);
   }
 
@@ -294,6 +297,7 @@ How to compute
                             what memory holds; repeated layers are one line.
                             full: every node; REGEX: nodes of such names; json:
                             one document (docs/explain.md)
+  --report FILE.html        the same as a page with pictures, for any browser
   --dry-run                 do everything but write OUT
   --compile-to PHASE        print the program at a phase instead: import, graph,
                             step, sharded, staged, local, scheduled, executable

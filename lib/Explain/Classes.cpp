@@ -72,7 +72,7 @@ private:
 
 } // namespace
 
-std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes) {
+std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes, std::vector<int64_t> &classes) {
   Grouping<NodeClass, std::tuple<std::string, std::string, std::string, std::string, std::string>> grouping;
   for (const Node &node : nodes) {
     LayerName name = foldName(node.node);
@@ -82,6 +82,7 @@ std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes) 
       return made;
     });
     group.members.add(name.layer, node.count);
+    classes.push_back(&group - grouping.groups.data());
   }
   return std::move(grouping.groups);
 }

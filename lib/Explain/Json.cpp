@@ -56,10 +56,15 @@ private:
     // Until there is a model of costs nobody knows.
     json.attribute("seconds", nullptr);
     json.attributeArray("collectives", [&] { each(program.collectives, [&](const Collective &one) { write(one); }); });
+    std::vector<int64_t> classOf;
+    std::vector<NodeClass> nodes = foldNodes(program.nodes, classOf);
     json.attributeArray("collective_classes", [&] {
-      each(foldCollectives(program.collectives), [&](const CollectiveClass &group) { write(group); });
+      each(foldCollectives(program.collectives), [&](const CollectiveClass &group) {
+        write(group);
+        json.attribute("after", group.example.position == 0 ? -1 : classOf[group.example.position - 1]);
+      });
     });
-    json.attributeArray("node_classes", [&] { each(foldNodes(program.nodes), [&](const NodeClass &group) {
+    json.attributeArray("node_classes", [&] { each(nodes, [&](const NodeClass &group) {
       text("node", group.node.node);
       text("op", group.node.op);
       text("type", group.node.type);
@@ -67,13 +72,10 @@ private:
       text("role", group.node.role);
       write(group.members);
     }); });
-    json.attributeArray("states", [&] { each(program.states, [&](const State &state) {
-      text("name", state.name);
-      text("class", state.kind);
-      text("type", state.type);
-      text("stored", state.stored);
-      text("used", state.used);
-      json.attribute("bytes", state.bytes);
+    json.attributeArray("states", [&] { each(program.states, [&](const State &state) { write(state); }); });
+    json.attributeArray("state_classes", [&] { each(foldStates(program.states), [&](const StateClass &group) {
+      write(group.state);
+      write(group.members);
     }); });
     json.attribute("commands", program.commands);
     json.attribute("collective_commands", program.collectiveCommands);
@@ -84,6 +86,15 @@ private:
       json.attribute("bytes", bucket.bytes);
       text("first_node", bucket.firstNode);
     }); });
+  }
+
+  void write(const State &state) {
+    text("name", state.name);
+    text("class", state.kind);
+    text("type", state.type);
+    text("stored", state.stored);
+    text("used", state.used);
+    json.attribute("bytes", state.bytes);
   }
 
   void write(const Members &members) {

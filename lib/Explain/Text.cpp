@@ -14,7 +14,7 @@ using namespace weft::explain;
 namespace {
 
 /// Lines of one kind on a screen; what is left out is counted.
-constexpr size_t kScreenCollectives = 10, kScreenStates = 4, kScreenBuffers = 5, kScreenHints = 4;
+constexpr size_t kScreenCollectives = 9, kScreenOfOthers = 2, kScreenStates = 4, kScreenBuffers = 5, kScreenHints = 3;
 
 std::string quoted(llvm::StringRef name) { return "'" + name.str() + "'"; }
 
@@ -189,7 +189,7 @@ private:
   void printClasses(const Program &program) {
     std::vector<CollectiveClass> classes = foldCollectives(program.collectives);
     // The program that sends most gets most of the screen.
-    size_t shown = program.bytesSent() == most ? kScreenCollectives : kScreenCollectives / 5;
+    size_t shown = program.bytesSent() == most ? kScreenCollectives : kScreenOfOthers;
     double left = 0;
     for (auto [number, group] : llvm::enumerate(classes))
       if (number < shown)

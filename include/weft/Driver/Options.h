@@ -35,6 +35,7 @@ struct Options {
   std::string dumpDirectory, writeDevices;
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
+  std::string report;       // an HTML file, or ""
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets

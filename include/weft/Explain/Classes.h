@@ -28,7 +28,8 @@ struct NodeClass {
   Node node; // its name is the pattern
   Members members;
 };
-std::vector<NodeClass> foldNodes(const std::vector<Node> &nodes);
+/// In program order of their first members; `classes` gets the number of each node's class.
+std::vector<NodeClass> foldNodes(const std::vector<Node> &nodes, std::vector<int64_t> &classes);
 
 /// Collectives that differ in nothing but the layer, and perhaps in who needs the result.
 struct CollectiveClass {
