@@ -92,6 +92,18 @@ std::optional<SmallVector<double>> NodeContext::reals(llvm::StringRef name) {
   return values;
 }
 
+std::optional<SmallVector<llvm::StringRef>>
+NodeContext::texts(llvm::StringRef name) {
+  AttributeAttr found = attribute(name);
+  if (!found || found.getKind() != AttributeKind::Strings)
+    return std::nullopt;
+  SmallVector<llvm::StringRef> values;
+  if (auto list = dyn_cast_or_null<ArrayAttr>(found.getValue()))
+    for (auto text : list.getAsRange<StringAttr>())
+      values.push_back(text.getValue());
+  return values;
+}
+
 TensorAttr NodeContext::tensor(llvm::StringRef name) {
   AttributeAttr found = attribute(name);
   return found ? dyn_cast_or_null<TensorAttr>(found.getValue()) : TensorAttr();

@@ -46,6 +46,8 @@ public:
   llvm::StringRef text(llvm::StringRef name, llvm::StringRef otherwise);
   std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name);
   std::optional<llvm::SmallVector<double>> reals(llvm::StringRef name);
+  std::optional<llvm::SmallVector<llvm::StringRef>>
+  texts(llvm::StringRef name);
   TensorAttr tensor(llvm::StringRef name);
 
   /// The value of an input that must be known at compile time.

@@ -9,11 +9,11 @@ const Registry &Registry::get() {
     Registry made;
     for (auto family :
          {registerElementwise, registerActivations, registerShapes,
-          registerLayout, registerRandom, registerReductions, registerProducts, registerEinsum,
+          registerLayout, registerRandom, registerRecurrent, registerReductions, registerProducts, registerEinsum,
           registerConvolutions, registerPools, registerNormalizations,
           registerIndexing, registerResize, registerAttention, registerLosses,
           registerQuantization, registerSearch, registerOptimizers,
-          registerContrib})
+          registerContrib, registerContribAttention})
       family(made);
     constexpr const char *shapes =
         "its result has a shape that depends on data";
@@ -23,9 +23,6 @@ const Registry &Registry::get() {
       made.refuse(
           op,
           "loops are not compiled; export the model with the loop unrolled");
-    for (const char *op : {"RNN", "LSTM", "GRU"})
-      made.refuse(op,
-                  "recurrent layers are not compiled; export them unrolled");
     for (const char *op :
          {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
           "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",

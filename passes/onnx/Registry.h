@@ -59,6 +59,7 @@ void registerActivations(Registry &registry);
 void registerShapes(Registry &registry);
 void registerLayout(Registry &registry);
 void registerRandom(Registry &registry);
+void registerRecurrent(Registry &registry);
 void registerReductions(Registry &registry);
 void registerProducts(Registry &registry);
 void registerEinsum(Registry &registry);
@@ -73,6 +74,7 @@ void registerQuantization(Registry &registry);
 void registerSearch(Registry &registry);
 void registerOptimizers(Registry &registry);
 void registerContrib(Registry &registry);
+void registerContribAttention(Registry &registry);
 
 } // namespace weft::onnx
 

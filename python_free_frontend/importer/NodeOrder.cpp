@@ -118,7 +118,7 @@ private:
 
 } // namespace
 
-NodeOrder weft::onnx::orderNodes(
-    const google::protobuf::RepeatedPtrField<Node> &nodes) {
+NodeOrder
+weft::onnx::orderNodes(const google::protobuf::RepeatedPtrField<Node> &nodes) {
   return Sorter(nodes).run();
 }

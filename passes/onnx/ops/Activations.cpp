@@ -1,5 +1,7 @@
 // Activation functions and softmax in its two definitions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/onnx/ops/ActivationFunctions.h"
+
 #include "passes/onnx/Registry.h"
 
 using namespace mlir;
@@ -9,14 +11,17 @@ using nn::CompareKind;
 
 static Results relu(NodeContext &n) { return {n.b.max(n.in(0), 0.0)}; }
 
-static Value whereNegative(NodeContext &n, Value x, Value negative,
+static Value whereNegative(NnBuilder &b, Value x, Value negative,
                            Value otherwise) {
-  return n.b.select(n.b.compare(CompareKind::Lt, x, 0.0), negative, otherwise);
+  return b.select(b.compare(CompareKind::Lt, x, 0.0), negative, otherwise);
 }
 
-static Results leakyRelu(NodeContext &n) {
-  Value x = n.in(0);
-  return {whereNegative(n, x, n.b.mul(x, n.real("alpha", 0.01)), x)};
+Value weft::onnx::leakyRelu(NnBuilder &b, Value x, double alpha) {
+  return whereNegative(b, x, b.mul(x, alpha), x);
+}
+
+static Results leakyReluOp(NodeContext &n) {
+  return {leakyRelu(n.b, n.in(0), n.real("alpha", 0.01))};
 }
 
 static Results pRelu(NodeContext &n) {
@@ -27,20 +32,21 @@ static Results pRelu(NodeContext &n) {
   if (n.opset < 7 && n.b.rankOf(slope) == 1 && n.b.rankOf(x) > 1 &&
       n.b.shapeOf(slope)[0] == n.b.shapeOf(x)[1])
     slope = n.b.broadcastDims(slope, n.b.shapeOf(x), {1});
-  return {whereNegative(n, x,
+  return {whereNegative(n.b, x,
                         n.b.mul(x, n.b.broadcastTo(slope, n.b.shapeOf(x))), x)};
 }
 
-/// scale * (x, or alpha (e^x - 1) where x is negative).
-static Value elu(NodeContext &n, double alpha) {
-  Value x = n.in(0);
-  return whereNegative(n, x, n.b.mul(n.b.unary<nn::Expm1Op>(x), alpha), x);
+/// x, or alpha (e^x - 1) where x is negative.
+Value weft::onnx::elu(NnBuilder &b, Value x, double alpha) {
+  return whereNegative(b, x, b.mul(b.unary<nn::Expm1Op>(x), alpha), x);
 }
 
-static Results eluOp(NodeContext &n) { return {elu(n, n.real("alpha", 1.0))}; }
+static Results eluOp(NodeContext &n) {
+  return {elu(n.b, n.in(0), n.real("alpha", 1.0))};
+}
 
 static Results selu(NodeContext &n) {
-  Value inner = elu(n, n.real("alpha", 1.67326319217681884765625));
+  Value inner = elu(n.b, n.in(0), n.real("alpha", 1.67326319217681884765625));
   return {n.b.mul(inner, n.real("gamma", 1.05070102214813232421875))};
 }
 
@@ -55,44 +61,45 @@ static Results celu(NodeContext &n) {
               n.b.min(n.b.mul(n.b.unary<nn::Expm1Op>(scaled), alpha), 0.0))};
 }
 
-static Value hardSigmoid(NodeContext &n, double alpha, double beta) {
-  Value x = n.in(0);
-  return n.b.max(n.b.min(n.b.add(n.b.mul(x, alpha), beta), 1.0), 0.0);
+Value weft::onnx::hardSigmoid(NnBuilder &b, Value x, double alpha,
+                              double beta) {
+  return b.max(b.min(b.add(b.mul(x, alpha), beta), 1.0), 0.0);
 }
 
 static Results hardSigmoidOp(NodeContext &n) {
-  return {hardSigmoid(n, n.real("alpha", 0.2), n.real("beta", 0.5))};
+  return {hardSigmoid(n.b, n.in(0), n.real("alpha", 0.2), n.real("beta", 0.5))};
 }
 
 static Results hardSwish(NodeContext &n) {
-  return {n.b.mul(n.in(0), hardSigmoid(n, 1.0 / 6, 0.5))};
+  return {n.b.mul(n.in(0), hardSigmoid(n.b, n.in(0), 1.0 / 6, 0.5))};
 }
 
 /// log(1 + e^x) without overflow.
-static Value softplus(NodeContext &n) {
-  Value x = n.in(0);
+Value weft::onnx::softplus(NnBuilder &b, Value x) {
   Value small =
-      n.b.unary<nn::ExpOp>(n.b.unary<nn::NegateOp>(n.b.unary<nn::AbsOp>(x)));
-  return n.b.add(n.b.max(x, 0.0), n.b.unary<nn::Log1pOp>(small));
+      b.unary<nn::ExpOp>(b.unary<nn::NegateOp>(b.unary<nn::AbsOp>(x)));
+  return b.add(b.max(x, 0.0), b.unary<nn::Log1pOp>(small));
 }
 
-static Results softplusOp(NodeContext &n) { return {softplus(n)}; }
+static Results softplusOp(NodeContext &n) { return {softplus(n.b, n.in(0))}; }
 
-static Results softsign(NodeContext &n) {
-  Value x = n.in(0);
-  return {n.b.div(x, n.b.add(n.b.unary<nn::AbsOp>(x), 1.0))};
+Value weft::onnx::softsign(NnBuilder &b, Value x) {
+  return b.div(x, b.add(b.unary<nn::AbsOp>(x), 1.0));
 }
+
+static Results softsignOp(NodeContext &n) { return {softsign(n.b, n.in(0))}; }
 
 static Results mish(NodeContext &n) {
-  return {n.b.mul(n.in(0), n.b.unary<nn::TanhOp>(softplus(n)))};
+  return {n.b.mul(n.in(0), n.b.unary<nn::TanhOp>(softplus(n.b, n.in(0))))};
 }
 
-static Results thresholdedRelu(NodeContext &n) {
-  Value x = n.in(0);
-  if (!x)
-    return {};
-  return {n.b.select(n.b.compare(CompareKind::Gt, x, n.real("alpha", 1.0)), x,
-                     n.b.fullLike(x, 0))};
+Value weft::onnx::thresholdedRelu(NnBuilder &b, Value x, double alpha) {
+  return x ? b.select(b.compare(CompareKind::Gt, x, alpha), x, b.fullLike(x, 0))
+           : x;
+}
+
+static Results thresholdedReluOp(NodeContext &n) {
+  return {thresholdedRelu(n.b, n.in(0), n.real("alpha", 1.0))};
 }
 
 static Results shrink(NodeContext &n) {
@@ -187,7 +194,7 @@ static Results hardmax(NodeContext &n) {
 
 void weft::onnx::registerActivations(Registry &r) {
   r.add("Relu", relu);
-  r.add("LeakyRelu", leakyRelu);
+  r.add("LeakyRelu", leakyReluOp);
   r.add("PRelu", pRelu);
   r.add("Elu", eluOp);
   r.add("Selu", selu);
@@ -195,9 +202,9 @@ void weft::onnx::registerActivations(Registry &r) {
   r.add("HardSigmoid", hardSigmoidOp);
   r.add("HardSwish", hardSwish);
   r.add("Softplus", softplusOp);
-  r.add("Softsign", softsign);
+  r.add("Softsign", softsignOp);
   r.add("Mish", mish);
-  r.add("ThresholdedRelu", thresholdedRelu);
+  r.add("ThresholdedRelu", thresholdedReluOp);
   r.add("Shrink", shrink);
   r.addSince("Gelu", 20, gelu);
   r.addSince("Swish", 24, swish);

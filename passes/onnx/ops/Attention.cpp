@@ -1,6 +1,7 @@
 // Attention and rotary embedding of the standard (opset 23 and later).
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
+#include "passes/onnx/ops/Shared.h"
 
 #include <cmath>
 
@@ -9,10 +10,11 @@ using namespace weft;
 using namespace weft::onnx;
 using nn::CompareKind;
 
-/// B x S x (H D) to B x H x S x D.
-static Value splitHeads(NodeContext &n, Value x, int64_t heads) {
+Value weft::onnx::splitHeads(NodeContext &n, Value x, int64_t heads) {
   if (!x)
     return x;
+  if (n.b.rankOf(x) != 3)
+    return n.fail("a value to be split into heads must be B x S x (H D)");
   NnBuilder::Shape s = n.b.shapeOf(x);
   if (heads <= 0 || s[2] % heads)
     return n.fail("a hidden size of " + llvm::Twine(s[2]) +
@@ -21,17 +23,42 @@ static Value splitHeads(NodeContext &n, Value x, int64_t heads) {
                        {0, 2, 1, 3});
 }
 
-static Value joinHeads(NodeContext &n, Value x) {
+Value weft::onnx::joinHeads(NodeContext &n, Value x) {
   if (!x)
     return x;
   NnBuilder::Shape s = n.b.shapeOf(x);
   return n.b.reshape(n.b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
+Value weft::onnx::attend(NodeContext &n, Value q, Value k, Value v, Value bias,
+                         double scale, bool causal, double softcap) {
+  if (!q || !k || !v || n.b.hasFailed())
+    return Value();
+  NnBuilder::Shape qs = n.b.shapeOf(q);
+  Value mask;
+  if (bias) {
+    mask = n.b.broadcastTo(bias, {qs[0], qs[1], qs[2], n.b.shapeOf(k)[2]});
+    if (!mask)
+      return Value();
+  }
+  auto type = RankedTensorType::get({qs[0], qs[1], qs[2], n.b.shapeOf(v)[3]},
+                                    n.b.elementOf(q));
+  auto made = n.b.settle(nn::AttentionOp::create(
+      n.b.builder, n.b.loc, type, q, k, v, mask, llvm::APFloat(scale), causal,
+      llvm::APFloat(softcap)));
+  return made.empty() ? Value() : made.front();
+}
+
+Value weft::onnx::biasWhere(NodeContext &n, Value seen, Type element,
+                            double hidden) {
+  return n.b.select(seen, n.b.full({}, element, 0),
+                    n.b.full({}, element, hidden));
+}
+
 namespace {
 
-/// One node "Attention" on its way to `nn.attention`: B x H x S x D queries, and
-/// keys and values with the past in front.
+/// One node "Attention" on its way to `nn.attention`: B x H x S x D queries,
+/// and keys and values with the past in front.
 class AttentionNode {
 public:
   explicit AttentionNode(NodeContext &n) : n(n) {}
@@ -117,8 +144,7 @@ bool AttentionNode::readMask() {
   Type element = n.b.elementOf(q);
   Value mask = n.in(3);
   if (n.b.isBool(mask))
-    mask = n.b.select(mask, n.b.full({}, element, 0),
-                      n.b.full({}, element, -HUGE_VAL));
+    mask = biasWhere(n, mask, element, -HUGE_VAL);
   mask = n.b.cast(mask, element);
   if (!mask || n.b.rankOf(mask) == 0 || n.b.rankOf(mask) > 4) {
     n.fail("attn_mask must have tensor rank 1 to 4");
@@ -134,8 +160,8 @@ bool AttentionNode::readMask() {
   return bool(bias);
 }
 
-/// No causal row sees a key behind the last row's own, so that without those the
-/// triangle ends at the last key, which `nn.attention` knows as `causal`.
+/// No causal row sees a key behind the last row's own, so that without those
+/// the triangle ends at the last key, which `nn.attention` knows as `causal`.
 void AttentionNode::cutUnseenKeys() {
   if (!causal || external || columns <= offset + rows)
     return;
@@ -148,11 +174,7 @@ void AttentionNode::cutUnseenKeys() {
 
 /// Keys where `allowed` does not hold are not seen.
 void AttentionNode::hideColumns(Value allowed) {
-  if (!allowed)
-    return;
-  Type element = n.b.elementOf(q);
-  Value hidden = n.b.select(allowed, n.b.full({}, element, 0),
-                            n.b.full({}, element, -HUGE_VAL));
+  Value hidden = biasWhere(n, allowed, n.b.elementOf(q), -HUGE_VAL);
   bias = bias ? n.b.add(bias, hidden) : hidden;
 }
 
@@ -179,8 +201,8 @@ void AttentionNode::addBounds() {
   if (right >= 0)
     hideColumns(bound(CompareKind::Le, right));
   if (external)
-    hideColumns(n.b.compare(CompareKind::Lt,
-                            n.b.iotaAlong({rows, columns}, 1), lengths));
+    hideColumns(n.b.compare(CompareKind::Lt, n.b.iotaAlong({rows, columns}, 1),
+                            lengths));
 }
 
 /// What the node's `qk_matmul_output_mode` asks of the scores, which no other
@@ -201,8 +223,8 @@ Value AttentionNode::scores() {
   result = n.b.mul(result, n.real("scale", 1 / std::sqrt(double(qs[3]))));
   double softcap = n.real("softcap", 0);
   if (mode > 0 && softcap > 0)
-    result = n.b.mul(n.b.unary<nn::TanhOp>(n.b.mul(result, 1 / softcap)),
-                     softcap);
+    result =
+        n.b.mul(n.b.unary<nn::TanhOp>(n.b.mul(result, 1 / softcap)), softcap);
   if (mode < 2)
     return result;
   if (causal)
@@ -232,28 +254,39 @@ Results AttentionNode::convert() {
   if (!wantsScores)
     cutUnseenKeys();
   addBounds();
-  NnBuilder::Shape qs = n.b.shapeOf(q), vs = n.b.shapeOf(v);
-  Value mask;
-  if (bias) {
-    mask = n.b.broadcastTo(bias, {qs[0], qs[1], rows, columns});
-    if (!mask)
-      return {};
-  }
-  double scale = n.real("scale", 1 / std::sqrt(double(qs[3])));
-  auto type = RankedTensorType::get({qs[0], qs[1], rows, vs[3]},
-                                    n.b.elementOf(q));
-  if (n.b.hasFailed())
+  double scale = n.real("scale", 1 / std::sqrt(double(n.b.shapeOf(q)[3])));
+  Value y = attend(n, q, k, v, bias, scale, causal, n.real("softcap", 0));
+  if (!y)
     return {};
-  auto made = n.b.settle(nn::AttentionOp::create(
-      n.b.builder, n.b.loc, type, q, k, v, mask, llvm::APFloat(scale), causal,
-      llvm::APFloat(n.real("softcap", 0))));
-  if (made.empty())
-    return {};
-  return {flat ? joinHeads(n, made[0]) : made[0], presentKey, presentValue,
+  return {flat ? joinHeads(n, y) : y, presentKey, presentValue,
           wantsScores ? scores() : Value()};
 }
 
 static Results attention(NodeContext &n) { return AttentionNode(n).convert(); }
+
+Value weft::onnx::rotate(NodeContext &n, Value x, Value cosine, Value sine,
+                         int64_t depth, bool interleaved) {
+  if (!x || !cosine || !sine)
+    return Value();
+  NnBuilder::Shape s = n.b.shapeOf(x);
+  depth = depth == 0 ? s[3] : depth;
+  if (depth <= 0 || depth % 2 || depth > s[3])
+    return n.fail("the rotated depth " + llvm::Twine(depth) +
+                  " must be even and at most " + llvm::Twine(s[3]));
+  auto table = [&](Value values) -> Value {
+    if (!values || n.b.rankOf(values) != 3 ||
+        n.b.shapeOf(values)[2] < depth / 2)
+      return n.fail("the caches must give B x S x depth/2");
+    values = n.b.sliceDim(values, 2, 0, depth / 2);
+    return n.b.broadcastTo(n.b.unsqueeze(values, {1}),
+                           {s[0], s[1], s[2], depth / 2});
+  };
+  Value rotated = n.b.make<nn::RopeOp>(n.b.sliceDim(x, 3, 0, depth),
+                                       table(cosine), table(sine), interleaved);
+  if (depth == s[3])
+    return rotated;
+  return n.b.concat({rotated, n.b.sliceDim(x, 3, depth, s[3] - depth)}, 3);
+}
 
 static Results rotaryEmbedding(NodeContext &n) {
   Value x = n.in(0), cosine = n.in(1), sine = n.in(2);
@@ -268,26 +301,9 @@ static Results rotaryEmbedding(NodeContext &n) {
     cosine = n.b.take(cosine, n.in(3), 0);
     sine = n.b.take(sine, n.in(3), 0);
   }
-  NnBuilder::Shape s = n.b.shapeOf(x);
-  int64_t depth = n.integer("rotary_embedding_dim", 0);
-  depth = depth == 0 ? s[3] : depth;
-  if (depth <= 0 || depth % 2 || depth > s[3])
-    return {n.fail("the rotated depth " + llvm::Twine(depth) +
-                   " must be even and at most " + llvm::Twine(s[3]))};
-  auto table = [&](Value values) -> Value {
-    if (!values || n.b.rankOf(values) != 3 ||
-        n.b.shapeOf(values)[2] < depth / 2)
-      return n.fail("the caches must give B x S x depth/2");
-    values = n.b.sliceDim(values, 2, 0, depth / 2);
-    return n.b.broadcastTo(n.b.unsqueeze(values, {1}),
-                           {s[0], s[1], s[2], depth / 2});
-  };
-  cosine = table(cosine);
-  sine = table(sine);
-  Value rotated = n.b.make<nn::RopeOp>(n.b.sliceDim(x, 3, 0, depth), cosine,
-                                       sine, n.integer("interleaved", 0) != 0);
-  if (depth < s[3])
-    rotated = n.b.concat({rotated, n.b.sliceDim(x, 3, depth, s[3] - depth)}, 3);
+  Value rotated =
+      rotate(n, x, cosine, sine, n.integer("rotary_embedding_dim", 0),
+             n.integer("interleaved", 0) != 0);
   return {flat ? joinHeads(n, rotated) : rotated};
 }
 

@@ -1,6 +1,10 @@
 // Operators of ONNX Runtime's domain that optimised files contain.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
+#include "passes/onnx/ops/ActivationFunctions.h"
+#include "passes/onnx/ops/Shared.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace weft;
@@ -67,6 +71,72 @@ static Results simplifiedNormalization(NodeContext &n) {
   return {n.b.rmsNorm(x, scale, *axis, n.real("epsilon", 1e-5))};
 }
 
+/// Sums of embeddings, normalised; how many words count in each entry; the
+/// sums.
+static Results embedLayerNormalization(NodeContext &n) {
+  Value ids = n.in(0), words = n.in(2), places = n.in(3), scale = n.in(5),
+        bias = n.in(6);
+  if (!ids || !words || !places || !scale || !bias || n.b.rankOf(ids) != 2)
+    return {n.fail("needs input_ids B x S, tables, gamma and beta")};
+  auto look = [&](Value table, Value indices) {
+    return n.b.take(table, n.b.wrapIndices(indices, n.b.shapeOf(table)[0]), 0);
+  };
+  NnBuilder::Shape shape = n.b.shapeOf(ids);
+  Value position =
+      n.has(8) ? look(places, n.in(8)) : n.b.sliceDim(places, 0, 0, shape[1]);
+  Value sum = n.b.add(look(words, ids), position);
+  if (n.has(1) && n.has(4))
+    sum = n.b.add(sum, look(n.in(4), n.in(1)));
+  Value counts = n.b.full({shape[0]}, n.b.builder.getI32Type(), 0);
+  if (n.has(7))
+    counts = n.b.reduce(ReduceKind::Sum,
+                        n.b.cast(n.b.compare(nn::CompareKind::Eq, n.in(7), 1.0),
+                                 n.b.builder.getI32Type()),
+                        {1}, false);
+  return {n.b.layerNorm(sum, scale, bias, 2, n.real("epsilon", 1e-12)), counts,
+          sum};
+}
+
+/// The activation that a fused operator names, with its numbers.
+static Value activate(NodeContext &n, Value x, ArrayRef<double> numbers) {
+  llvm::StringRef name = n.text("activation", "");
+  auto number = [&](size_t index, double otherwise) {
+    return index < numbers.size() ? numbers[index] : otherwise;
+  };
+  if (name.empty())
+    return x;
+  if (name == "Relu")
+    return n.b.max(x, 0.0);
+  if (name == "Tanh")
+    return n.b.unary<nn::TanhOp>(x);
+  if (name == "Sigmoid")
+    return n.b.unary<nn::SigmoidOp>(x);
+  if (name == "LeakyRelu")
+    return leakyRelu(n.b, x, number(0, 0.01));
+  if (name == "HardSigmoid")
+    return hardSigmoid(n.b, x, number(0, 0.2), number(1, 0.5));
+  if (name == "Clip")
+    return n.b.min(n.b.max(x, number(0, -HUGE_VAL)), number(1, HUGE_VAL));
+  return n.fail("activation '" + name + "' is not supported");
+}
+
+static Results fusedConv(NodeContext &n) {
+  Value y = conv(n).front();
+  if (n.has(3))
+    y = n.b.add(y, n.in(3));
+  return {activate(
+      n, y, n.reals("activation_params").value_or(SmallVector<double>()))};
+}
+
+static Results fusedGemm(NodeContext &n) {
+  SmallVector<double> numbers;
+  for (llvm::StringRef name :
+       {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (n.attribute(name))
+      numbers.push_back(n.real(name, 0));
+  return {activate(n, gemm(n).front(), numbers)};
+}
+
 void weft::onnx::registerContrib(Registry &r) {
   r.add("Gelu", 1, 1, gelu<false>, kDomain);
   r.add("BiasGelu", 1, 1, gelu<false>, kDomain);
@@ -76,6 +146,9 @@ void weft::onnx::registerContrib(Registry &r) {
   r.add("SkipLayerNormalization", 1, 1, skipNormalization<false>, kDomain);
   r.add("SkipSimplifiedLayerNormalization", 1, 1, skipNormalization<true>,
         kDomain);
+  r.add("EmbedLayerNormalization", 1, 1, embedLayerNormalization, kDomain);
+  r.add("FusedConv", 1, 1, fusedConv, kDomain);
+  r.add("FusedGemm", 1, 1, fusedGemm, kDomain);
   // Written without a domain of its own by ONNX Runtime's optimiser.
   r.add("SimplifiedLayerNormalization", simplifiedNormalization);
 }

@@ -1,6 +1,7 @@
 // Convolution, and transposed convolution as a convolution of the dilated
 // input. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
+#include "passes/onnx/ops/Shared.h"
 #include "passes/onnx/ops/Window.h"
 
 using namespace mlir;
@@ -46,7 +47,7 @@ Value weft::onnx::convolve(NodeContext &n, Value x, Value filter) {
                               w->low, w->high, ones, w->dilations, groups);
 }
 
-static Results conv(NodeContext &n) {
+Results weft::onnx::conv(NodeContext &n) {
   return {addBias(n, convolve(n, n.in(0), n.in(1)), 2)};
 }
 

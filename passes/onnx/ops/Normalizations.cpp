@@ -279,7 +279,8 @@ void weft::onnx::registerNormalizations(Registry &r) {
   r.add("BatchNormalization", batchNormalization);
   r.add("InstanceNormalization", instanceNormalization);
   r.addSince("GroupNormalization", 18, groupNormalization);
-  r.addSince("LayerNormalization", 17, layerNormalization);
+  // Of opset 17; ONNX Runtime's optimiser writes it into files of older ones.
+  r.add("LayerNormalization", layerNormalization);
   r.addSince("RMSNormalization", 23, rmsNormalization);
   r.add("MeanVarianceNormalization", meanVariance);
   r.add("LpNormalization", lpNormalization);

@@ -1,6 +1,7 @@
 // Matrix products: MatMul, Gemm and their integer forms' float parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
+#include "passes/onnx/ops/Shared.h"
 
 using namespace mlir;
 using namespace weft;
@@ -9,7 +10,7 @@ using namespace weft::onnx;
 static Results matmul(NodeContext &n) { return {n.b.matmul(n.in(0), n.in(1))}; }
 
 /// alpha A' B' + beta C, with C broadcast.
-static Results gemm(NodeContext &n) {
+Results weft::onnx::gemm(NodeContext &n) {
   Value a = n.in(0), c = n.in(1);
   if (!a || !c || n.b.rankOf(a) != 2 || n.b.rankOf(c) != 2)
     return {n.fail("A and B must be matrices")};
