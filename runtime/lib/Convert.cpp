@@ -40,6 +40,8 @@ template <typename To, typename From> To convertOne(From value) {
       return float(value);
     else
       return double(value);
+  } else if constexpr (std::is_same_v<From, double> && IsFloat<To>::value) {
+    return roundedOnce<To>(value);
   } else if constexpr (IsFloat<To>::value) {
     return To(float(value));
   } else {

@@ -5,7 +5,9 @@
 
 #include "weft/runtime/Program.h"
 
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace weft::runtime {
 
@@ -73,6 +75,25 @@ struct Float16 {
   }
 };
 
+/// `value` rounded once, to the nearest, ties to even, where To is a float.
+/// To half precision by way of a float rounded to odd (toward zero, the last bit
+/// set if anything was lost), which makes the second rounding the only one, as
+/// the compiler's casts do.
+template <typename To> To roundedOnce(double value) {
+  if constexpr (!std::is_same_v<To, BFloat16> && !std::is_same_v<To, Float16>)
+    return To(value);
+  float nearest = float(value);
+  if (double(nearest) == value || value != value || std::isinf(nearest))
+    return To(nearest);
+  uint32_t word;
+  std::memcpy(&word, &nearest, 4);
+  if (std::fabs(double(nearest)) > std::fabs(value))
+    --word;
+  word |= 1;
+  std::memcpy(&nearest, &word, 4);
+  return To(nearest);
+}
+
 /// A Bool element; any non-zero byte of a file counts as true.
 struct Boolean {
   uint8_t value;
@@ -113,7 +134,6 @@ template <typename Visit> auto withType(DType type, Visit visit) {
 
 /// Converts `count` consecutive elements. To a smaller float: nearest even.
 /// Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
-/// Double goes to half precision through float, as the compiler's casts do.
 void convertElements(DType from, const void *source, DType to,
                      void *destination, int64_t count);
 

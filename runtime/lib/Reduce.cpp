@@ -71,10 +71,10 @@ void reduceSpan(Reduction reduction, const void *const *sources,
     }
     T *out = static_cast<T *>(result) + at;
     for (int64_t i = 0; i < count; ++i)
-      if constexpr (std::is_same_v<T, Acc> || std::is_same_v<Acc, float>)
-        out[i] = T(sum[i]);
+      if constexpr (std::is_same_v<Acc, double>)
+        out[i] = roundedOnce<T>(sum[i]);
       else
-        out[i] = T(float(sum[i]));
+        out[i] = T(sum[i]);
   }
 }
 

@@ -56,6 +56,27 @@ std::vector<double> asDoubles(DType type, const void *data, int64_t count) {
   return values;
 }
 
+/// |found - expected|; 0 if both are the same infinity or both NaN, and
+/// infinite if anything else is not finite.
+double difference(double found, double expected) {
+  if (std::isfinite(found) && std::isfinite(expected))
+    return std::fabs(found - expected);
+  bool same = found == expected || (std::isnan(found) && std::isnan(expected));
+  return same ? 0 : HUGE_VAL;
+}
+
+bool isFloat(DType type) {
+  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
+         type == DType::F16;
+}
+
+/// An expected value may be more precise than the output, never another kind of
+/// number.
+bool mayBeExpectedOf(DType output, DType file) {
+  return file == output || (isFloat(output) && isFloat(file) &&
+                            dtypeBytes(file) > dtypeBytes(output));
+}
+
 int64_t numElements(const std::vector<int64_t> &shape) {
   int64_t count = 1;
   for (int64_t size : shape)
@@ -148,9 +169,11 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
   WEFT_TRY(NpyFile::open(path, file));
   std::vector<int64_t> shape = shapeOf(p, port);
   std::string name(p.string(port.name));
-  if (file.shape() != shape)
-    return Status::user("output '" + name + "' is " + shapeText(shape) +
-                        ", but '" + path + "' is " + shapeText(file.shape()));
+  if (file.shape() != shape || !mayBeExpectedOf(port.dtype, file.dtype()))
+    return Status::user("output '" + name + "' is " + shapeText(shape) + " " +
+                        dtypeName(port.dtype) + ", but '" + path + "' is " +
+                        shapeText(file.shape()) + " " +
+                        dtypeName(file.dtype()));
   int64_t count = numElements(shape);
   std::vector<double> expected = asDoubles(file.dtype(), file.data(), count);
   // Elements of other processes keep the expected value, rounded.
@@ -162,13 +185,10 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
   int64_t worstAt = 0, wrong = 0;
   for (int64_t i = 0; i < count; ++i) {
     double y = found[size_t(i)], e = expected[size_t(i)];
-    bool same = y == e || (y != y && e != e);
-    double error = same ? 0 : std::fabs(y - e);
-    if (error != error)
-      error = HUGE_VAL;
-    if (std::isfinite(e))
-      largest = std::fmax(largest, std::fabs(e));
-    double limit = options.atol + options.rtol * std::fabs(e);
+    double error = difference(y, e);
+    double size = std::isfinite(e) ? std::fabs(e) : 0;
+    largest = std::fmax(largest, size);
+    double limit = options.atol + options.rtol * size;
     wrong += !(error <= limit);
     excess = std::fmax(excess, error <= limit ? 0 : 1);
     if (error > worst) {

@@ -7,6 +7,8 @@
 // expected outputs to 1e-4 of the largest value (torch computed in f32), and
 // each other to 1e-6 (exporters write constants of idioms in f32). Prints what
 // was raised.
+#include "../../support/Distance.h"
+
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/pipelines/ImportToGraph.h"
@@ -50,16 +52,13 @@ static double errorOf(const HostTensor &found, const HostTensor &expected) {
   if (found.shape != expected.shape ||
       found.elementType != expected.elementType)
     return HUGE_VAL;
-  double difference = 0, largest = 1e-30;
-  for (int64_t i = 0, e = expected.size(); i < e; ++i) {
-    double y = expected.isFloat() ? found.reals[i] : found.integers[i];
-    double o = expected.isFloat() ? expected.reals[i] : expected.integers[i];
-    if (std::isnan(y) != std::isnan(o))
-      return HUGE_VAL;
-    difference = std::max(difference, std::isnan(y) ? 0 : std::fabs(y - o));
-    largest = std::max(largest, std::fabs(o));
-  }
-  return difference / largest;
+  test::Distance distance(test::Specials::AreWrong);
+  for (int64_t i = 0, e = expected.size(); i < e; ++i)
+    if (expected.isFloat())
+      distance.add(found.reals[i], expected.reals[i]);
+    else
+      distance.add(found.integers[i], expected.integers[i]);
+  return distance.relative();
 }
 
 /// Outputs by name; nothing if the program does not convert or run.

@@ -39,6 +39,17 @@ expect 0 'y: max error .*: ok' "$run" -n 4 "$out" "${model[@]}" "${x[@]}" \
   --expect "y=$data/y.npy" --output-dir "$work/inproc"
 expect 1 "output 'y' differs from .* in 1 of 15 elements, most at element 4" \
   "$out" "${model[@]}" "${x[@]}" --expect "y=$data/wrong.npy"
+
+# Nothing finite is near an infinity, and nothing else is; only equal ones and NaN beside NaN agree.
+expect 1 "output 'y' differs from .* in 15 of 15 elements" "$out" "${model[@]}" "${x[@]}" --expect "y=$data/infinite.npy"
+expect 0 '(inf|nan)' "$out" "${model[@]}" --input "x=$data/huge.npy"
+expect 0 '' "$out" "${model[@]}" --input "x=$data/huge.npy" --output-dir "$work/special"
+expect 0 'y: max error 0,.* ok' "$out" "${model[@]}" --input "x=$data/huge.npy" --expect "y=$work/special/y.npy"
+expect 1 "output 'y' differs from" "$out" "${model[@]}" --input "x=$data/huge.npy" --expect "y=$data/y.npy"
+expect 1 "output 'y' differs from" "$out" "${model[@]}" "${x[@]}" --expect "y=$work/special/y.npy"
+expect 1 "output 'y' is 5x3 f32, but .*integers.npy' is 5x3 i64" "$out" "${model[@]}" "${x[@]}" --expect "y=$data/integers.npy"
+expect 1 "output 'y' is 5x3 f32, but .*narrow.npy' is 5x3 f16" "$out" "${model[@]}" "${x[@]}" --expect "y=$data/narrow.npy"
+
 expect 0 'p50_ms.*exposed_communication_share' "$out" "${model[@]}" --bench=json
 expect 0 "input 'x' is zeros" "$out" "${model[@]}" --bench
 expect 0 'tokens/s' "$out" "${model[@]}" "${x[@]}" --bench
@@ -107,4 +118,4 @@ else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
-finish 39
+finish 47

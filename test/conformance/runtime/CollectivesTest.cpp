@@ -12,6 +12,7 @@
 #include "../../../runtime/lib/Convert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -168,11 +169,33 @@ private:
           : unsigned(type) <= unsigned(DType::F16)
               ? real(random)
               : double(int64_t(random() % 200) - (type == DType::U8 ? 0 : 100));
+    if (elements >= 4)
+      addSpecials(type, elements, values);
     Bytes bytes(values.size() * dtypeBytes(type));
     convertElements(DType::F64, values.data(), type, bytes.data(),
                     int64_t(values.size()));
     return bytes;
   }
+
+  /// A NaN and an infinity of a first member and a NaN of a last one; and sums
+  /// just above the middle of two numbers of `type`, which fall on the middle if
+  /// they are rounded to less than their own precision before.
+  void addSpecials(DType type, int64_t elements, std::vector<double> &values) {
+    int mantissa = type == DType::BF16 ? 8 : type == DType::F16 ? 11 : type == DType::F32 ? 24 : 0;
+    if (mantissa == 0)
+      return;
+    double least = std::ldexp(1, type == DType::F16 ? -24 : -60);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      double *row = values.data() + rank * elements;
+      int64_t quarter = rank * 4 / ranks;
+      row[0] = quarter == 0 ? std::nan("") : row[0];
+      row[1] = quarter == 0 ? HUGE_VAL : row[1];
+      row[2] = rank == ranks - 1 ? std::nan("") : row[2];
+      row[3] = quarter == 0 ? 1 : quarter == 1 ? std::ldexp(1, -mantissa) : least;
+    }
+  }
+
+  template <typename T> static bool isNan(T value) { return value != value; }
 
   template <typename Acc>
   static Acc combine(Reduction reduction, Acc a, Acc b) {
@@ -181,10 +204,12 @@ private:
       return Acc(a + b);
     case Reduction::Product:
       return Acc(a * b);
+    // A NaN of any member is the result, as IEEE 754's maximum and ONNX's Max
+    // have it.
     case Reduction::Max:
-      return std::max(a, b);
+      return isNan(a) ? a : isNan(b) ? b : std::max(a, b);
     case Reduction::Min:
-      return std::min(a, b);
+      return isNan(a) ? a : isNan(b) ? b : std::min(a, b);
     case Reduction::And:
       return Acc(int64_t(a) & int64_t(b));
     case Reduction::Or:
@@ -192,6 +217,18 @@ private:
     }
     return a;
   }
+  /// The nearest number that has the mantissa of `type`, ties to even: rounded
+  /// once, wherever a float lies. Sums of our inputs are in both types' range.
+  static double nearestHalf(double value, DType type) {
+    int exponent = 0;
+    if (value == 0 || !std::isfinite(value))
+      return value;
+    std::frexp(value, &exponent);
+    int bits = type == DType::BF16 ? 8 : 11, least = type == DType::BF16 ? -133 : -24;
+    double unit = std::ldexp(1, std::max(exponent - bits, least));
+    return std::nearbyint(value / unit) * unit;
+  }
+
   /// One element reduced over members in order, as the header promises.
   void reduceElement(const Case &test, const std::vector<int64_t> &group,
                      int64_t element, uint8_t *to) const {
@@ -209,6 +246,8 @@ private:
         convertElements(type, at(m), accType, &next, 1);
         sum = combine(test.params.reduction, sum, next);
       }
+      if (accType == DType::F64 && dtypeBytes(type) == 2)
+        sum = decltype(zero)(nearestHalf(double(sum), type));
       convertElements(accType, &sum, type, to, 1);
     };
     if (acc == DType::F64)
@@ -485,8 +524,9 @@ private:
     };
     const Typed types[] = {{DType::F64, DType::F64},  {f32, DType::F64},
                            {DType::BF16, f32},        {DType::F16, f32},
-                           {DType::BF16, DType::F64}, {DType::I8, DType::I8},
-                           {DType::U8, DType::U8},    {DType::I64, DType::I64}};
+                           {DType::BF16, DType::F64}, {DType::F16, DType::F64},
+                           {DType::I8, DType::I8},    {DType::U8, DType::U8},
+                           {DType::I64, DType::I64}};
     for (const auto &over : groups)
       for (const Typed &typed : types)
         for (R reduction : {R::Sum, R::Product, R::Max, R::Min})

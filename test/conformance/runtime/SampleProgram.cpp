@@ -154,5 +154,14 @@ int main(int argc, char **argv) {
   npy("y.npy", DType::F64, {kRows, kOut}, bytesOf(y));
   y[4] += 1;
   npy("wrong.npy", DType::F64, {kRows, kOut}, bytesOf(y));
+  npy("infinite.npy", DType::F64, {kRows, kOut},
+      bytesOf(std::vector<double>(y.size(), HUGE_VAL)));
+  npy("integers.npy", DType::I64, {kRows, kOut},
+      bytesOf(std::vector<int64_t>(y.size())));
+  npy("narrow.npy", DType::F16, {kRows, kOut},
+      bytesOf(std::vector<uint16_t>(y.size())));
+  // Sums of these leave the range: outputs are infinities and NaN.
+  npy("huge.npy", DType::F32, {kRows, kIn},
+      bytesOf(std::vector<float>(x.size(), 3e38f)));
   return 0;
 }

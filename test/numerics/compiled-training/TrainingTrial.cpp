@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TrainingTrial.h"
 
+#include "../../support/Distance.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/pipelines/ImportToGraph.h"
 #include "passes/pipelines/Pipelines.h"
@@ -87,25 +88,19 @@ StringRef nameOf(func::FuncOp function, unsigned argument) {
   return function.getArgAttrOfType<StringAttr>(argument, nn::kNameAttr).getValue();
 }
 
-double largestOf(const HostTensor &tensor) {
-  double largest = 1;
-  for (double value : tensor.reals)
-    largest = std::max(largest, std::abs(value));
-  return largest;
-}
-
 /// max|a - b| of max(1, max|b|), but where `skip` says so.
 double distance(const HostTensor &found, const HostTensor &expected, const llvm::BitVector *skip = nullptr) {
   if (found.integers != expected.integers || found.reals.size() != expected.reals.size())
     return INFINITY;
-  double difference = 0;
-  for (auto [i, a, b] : llvm::enumerate(found.reals, expected.reals)) {
-    if (!(std::abs(a - b) >= 0))
-      return INFINITY;
+  Distance distance(Specials::AreWrong, 1);
+  for (auto [i, a, b] : llvm::enumerate(found.reals, expected.reals))
     if (!skip || !skip->test(i))
-      difference = std::max(difference, std::abs(a - b));
-  }
-  return difference / largestOf(expected);
+      distance.add(a, b);
+    else if (std::isfinite(a) && std::isfinite(b))
+      distance.addUncompared(b);
+    else
+      return INFINITY;
+  return distance.relative();
 }
 
 /// |a - b| in units of `relative` |b - start| + `absolute`, in l2 norm.

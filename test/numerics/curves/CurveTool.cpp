@@ -14,6 +14,8 @@
 #include "CheckpointManifest.h"
 #include "CheckpointReader.h"
 
+#include "../../support/Distance.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -142,12 +144,10 @@ int compareStates(const Tensors &one, const Tensors &layout) {
     auto found = layout.find(name);
     if (found == layout.end() || found->second.size() != values.size())
       return fail("'" + name + "' is missing");
-    double largest = 1, difference = 0;
-    for (size_t i = 0; i < values.size(); ++i) {
-      largest = std::max(largest, std::abs(values[i]));
-      difference = std::max(difference, std::abs(values[i] - found->second[i]));
-    }
-    worst = std::max(worst, difference / largest);
+    weft::test::Distance distance(weft::test::Specials::AreWrong, 1);
+    for (size_t i = 0; i < values.size(); ++i)
+      distance.add(found->second[i], values[i]);
+    worst = std::max(worst, distance.relative());
   }
   bool good = worst <= 1e-9;
   std::printf("; %zu states off by %.2e%s", one.size(), worst,

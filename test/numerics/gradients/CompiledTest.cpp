@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
+#include "../../support/Distance.h"
 #include "../../unit/nn/RandomOps.h"
 
 #include "dialects/nn/IR/Nn.h"
@@ -76,18 +77,11 @@ struct Bundle {
 double errorOf(const HostTensor &found, const HostTensor &exact) {
   // Where terms of size 1 cancel (attention to a single key), only their
   // rounding is left to compare.
-  double worst = 0, greatest = 1e-3;
-  for (size_t i = 0; i < exact.reals.size(); ++i) {
-    // Both may be undefined, as the root of a negative number.
-    if (found.reals[i] == exact.reals[i] ||
-        (std::isnan(found.reals[i]) && std::isnan(exact.reals[i])))
-      continue;
-    double difference = std::abs(found.reals[i] - exact.reals[i]);
-    worst = std::isnan(difference) ? HUGE_VAL : std::max(worst, difference);
-    if (std::isfinite(exact.reals[i]))
-      greatest = std::max(greatest, std::abs(exact.reals[i]));
-  }
-  return worst / greatest;
+  // Both may be undefined, as the root of a negative number.
+  Distance distance(Specials::MayAgree, 1e-3);
+  for (auto [a, b] : llvm::zip_equal(found.reals, exact.reals))
+    distance.add(a, b);
+  return distance.relative();
 }
 
 struct CompiledGradients : ::testing::Test {

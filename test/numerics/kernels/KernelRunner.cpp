@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KernelRunner.h"
 
+#include "../../support/Distance.h"
+
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
@@ -104,28 +106,12 @@ double tolerance(Type element) {
 
 /// The worst error of one result; infinite if special values differ.
 static double compare(const HostTensor &actual, const HostTensor &expected) {
-  double worst = 0, scale = 0;
-  for (int64_t i = 0; i < expected.size(); ++i)
-    if (!expected.isFloat()) {
-      if (actual.integers[i] != expected.integers[i])
-        return INFINITY;
-    } else if (std::isfinite(expected.reals[i])) {
-      scale = std::max(scale, std::abs(expected.reals[i]));
-    }
   if (!expected.isFloat())
-    return 0;
-  for (int64_t i = 0; i < expected.size(); ++i) {
-    double a = actual.reals[i], e = expected.reals[i];
-    if (std::isnan(e) || std::isinf(e)) {
-      if (std::isnan(e) ? !std::isnan(a) : a != e)
-        return INFINITY;
-      continue;
-    }
-    if (!std::isfinite(a))
-      return INFINITY;
-    worst = std::max(worst, std::abs(a - e));
-  }
-  return worst / std::max(scale, 1e-30);
+    return actual.integers == expected.integers ? 0 : INFINITY;
+  Distance distance(Specials::MayAgree);
+  for (auto [a, e] : llvm::zip_equal(actual.reals, expected.reals))
+    distance.add(a, e);
+  return distance.relative();
 }
 
 namespace {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Variant.h"
 
+#include "../../support/Distance.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/onnx/Passes.h"
 #include "passes/pipelines/Pipelines.h"
@@ -144,15 +145,10 @@ double test::errorOf(const std::vector<HostTensor> &found, const std::vector<Hos
   for (auto [y, o] : llvm::zip_equal(found, oracle)) {
     if (y.shape != o.shape || y.integers != o.integers)
       return INFINITY;
-    double largest = 1e-30, difference = 0;
-    for (double value : o.reals)
-      largest = std::max(largest, std::abs(value));
-    for (auto [a, b] : llvm::zip_equal(y.reals, o.reals)) {
-      if (!(std::isfinite(a) && std::isfinite(b)))
-        return INFINITY;
-      difference = std::max(difference, std::abs(a - b));
-    }
-    worst = std::max(worst, difference / largest);
+    Distance distance(Specials::AreWrong);
+    for (auto [a, b] : llvm::zip_equal(y.reals, o.reals))
+      distance.add(a, b);
+    worst = std::max(worst, distance.relative());
   }
   return worst;
 }

@@ -1,5 +1,6 @@
 // Compiled programs on ranks in this process against the fp64 oracle.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../../support/Distance.h"
 #include "Trial.h"
 
 #include "weft/Emit/InProcess.h"
@@ -18,16 +19,10 @@ using namespace weft::test;
 static double errorOf(const HostTensor &found, const HostTensor &oracle) {
   if (found.shape != oracle.shape || found.integers != oracle.integers)
     return INFINITY;
-  double largest = 1e-30, worst = 0;
-  for (double value : oracle.reals)
-    largest = std::max(largest, std::abs(value));
-  for (auto [y, o] : llvm::zip_equal(found.reals, oracle.reals)) {
-    if (std::isfinite(y) && std::isfinite(o))
-      worst = std::max(worst, std::abs(y - o));
-    else if (!(std::isnan(y) && std::isnan(o)) && y != o)
-      return INFINITY;
-  }
-  return worst / largest;
+  Distance distance(Specials::MayAgree);
+  for (auto [y, o] : llvm::zip_equal(found.reals, oracle.reals))
+    distance.add(y, o);
+  return distance.relative();
 }
 
 /// The worst error of each result; a message in `why` if it does not run.

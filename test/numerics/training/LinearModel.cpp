@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "LinearModel.h"
 
+#include "../../support/Distance.h"
 #include "weft/Registration/Registration.h"
 
 #include "mlir/Parser/Parser.h"
@@ -120,12 +121,8 @@ OutputLoss weft::test::crossEntropy(const Numbers &logits, ArrayRef<int64_t> lab
 double weft::test::errorOf(const Numbers &found, const Numbers &expected) {
   if (found.size() != expected.size())
     return INFINITY;
-  double largest = 1, worst = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    largest = std::max(largest, std::abs(expected[i]));
-    // Written so that NaN counts.
-    if (!(std::abs(found[i] - expected[i]) <= worst))
-      worst = std::abs(found[i] - expected[i]);
-  }
-  return worst / largest;
+  Distance distance(Specials::AreWrong, 1);
+  for (size_t i = 0; i < found.size(); ++i)
+    distance.add(found[i], expected[i]);
+  return distance.relative();
 }

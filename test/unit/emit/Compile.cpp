@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Compile.h"
 
+#include "../../support/Distance.h"
 #include "weft/Interpreter/Interpreter.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
@@ -119,14 +120,10 @@ double test::distance(llvm::ArrayRef<HostTensor> found, llvm::ArrayRef<HostTenso
   for (auto [y, o] : llvm::zip(found, expected)) {
     if (y.reals.size() != o.reals.size())
       return INFINITY;
-    double largest = 1e-30, difference = 0;
-    for (auto [a, b] : llvm::zip(y.reals, o.reals)) {
-      if (!(std::abs(a - b) >= 0))
-        return INFINITY;
-      difference = std::max(difference, std::abs(a - b));
-      largest = std::max(largest, std::abs(b));
-    }
-    worst = std::max(worst, difference / largest);
+    Distance distance(Specials::AreWrong);
+    for (auto [a, b] : llvm::zip(y.reals, o.reals))
+      distance.add(a, b);
+    worst = std::max(worst, distance.relative());
   }
   return worst;
 }

@@ -3,6 +3,8 @@
 #ifndef WEFT_TEST_UNIT_RUNTIME_HARNESS_H
 #define WEFT_TEST_UNIT_RUNTIME_HARNESS_H
 
+#include "../../support/Distance.h"
+
 #include "weft/runtime/ProgramBuilder.h"
 #include "weft/runtime/Runtime.h"
 
@@ -132,13 +134,10 @@ private:
 /// max |y - e| / max |e|, as the project's numerics rules define an error.
 template <typename T>
 double errorOf(const std::vector<T> &found, const std::vector<double> &exact) {
-  double worst = 0, largest = 1e-30;
-  for (size_t i = 0; i < exact.size(); ++i) {
-    double difference = std::fabs(double(found[i]) - exact[i]);
-    worst = difference > worst || difference != difference ? difference : worst;
-    largest = std::fmax(largest, std::fabs(exact[i]));
-  }
-  return worst / largest;
+  test::Distance distance(test::Specials::AreWrong);
+  for (size_t i = 0; i < exact.size(); ++i)
+    distance.add(double(found[i]), exact[i]);
+  return distance.relative();
 }
 
 template <typename T>

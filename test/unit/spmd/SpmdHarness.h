@@ -3,6 +3,7 @@
 #ifndef WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
 #define WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
 
+#include "../../support/Distance.h"
 #include "RandomProgram.h"
 
 #include "passes/dist/Passes.h"
@@ -47,29 +48,22 @@ inline mlir::LogicalResult partition(mlir::ModuleOp module, bool propagate, bool
   return passes.run(module);
 }
 
-/// max|y-o| / max|o|; infinity if one is NaN where the other is not.
-inline double errorOf(const HostTensor &found, const HostTensor &oracle) {
-  if (found.shape != oracle.shape)
-    return INFINITY;
-  double largest = 1e-300, worst = 0;
-  for (double value : oracle.reals)
-    largest = std::max(largest, std::abs(value));
-  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
-    if (!(std::isnan(a) && std::isnan(b)) && a != b)
-      worst = std::isnan(a) || std::isnan(b) ? INFINITY : std::max(worst, std::abs(a - b));
-  return found.integers == oracle.integers ? worst / largest : INFINITY;
-}
-
-/// The largest difference, relative to max(1, largest element).
-inline double stateErrorOf(const HostTensor &found, const HostTensor &oracle) {
-  double largest = 1, worst = 0;
-  for (double value : oracle.reals)
-    largest = std::max(largest, std::abs(value));
+inline double errorOf(const HostTensor &found, const HostTensor &oracle, Distance distance) {
   if (found.shape != oracle.shape || found.integers != oracle.integers)
     return INFINITY;
-  for (auto [a, b] : llvm::zip_equal(found.reals, oracle.reals))
-    worst = std::isfinite(a) ? std::max(worst, std::abs(a - b)) : INFINITY;
-  return worst / largest;
+  for (auto [y, o] : llvm::zip_equal(found.reals, oracle.reals))
+    distance.add(y, o);
+  return distance.relative();
+}
+
+/// max|y-o| / max|o|; special values must be the same.
+inline double errorOf(const HostTensor &found, const HostTensor &oracle) {
+  return errorOf(found, oracle, Distance(Specials::MayAgree, 1e-300));
+}
+
+/// The largest difference, relative to max(1, largest element); all must be finite.
+inline double stateErrorOf(const HostTensor &found, const HostTensor &oracle) {
+  return errorOf(found, oracle, Distance(Specials::AreWrong, 1));
 }
 
 inline std::string print(mlir::ModuleOp module) {
