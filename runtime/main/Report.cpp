@@ -3,6 +3,7 @@
 #include "Report.h"
 
 #include "../lib/Convert.h"
+#include "../lib/ValuesText.h"
 
 #include "weft/runtime/Npy.h"
 
@@ -144,20 +145,8 @@ Status weft::runtime::printOutput(weft_session *session, const ProgramView &p,
   int64_t count = numElements(shape);
   std::vector<char> data(size_t(count) * dtypeBytes(port.dtype));
   WEFT_TRY(readOutput(session, p, program, port, data));
-  std::vector<double> values = asDoubles(port.dtype, data.data(), count);
-  std::printf("%s = [", portText(p, port).c_str());
-  for (int64_t i = 0; i < count && i < 8; ++i)
-    std::printf(i ? ", %.6g" : "%.6g", values[size_t(i)]);
-  double low = HUGE_VAL, high = -HUGE_VAL, sum = 0;
-  for (double value : values) {
-    low = value < low ? value : low;
-    high = value > high ? value : high;
-    sum += value;
-  }
-  std::printf(count > 8 ? ", ...]" : "]");
-  if (count > 8)
-    std::printf(" min %.6g max %.6g mean %.6g", low, high, sum / double(count));
-  std::printf("\n");
+  std::printf("%s = %s\n", portText(p, port).c_str(),
+              valuesText(port.dtype, data.data(), count).c_str());
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Parser of IDX: two zero bytes, type, tensor rank, big-endian sizes, data.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Idx.h"
+#include "Output.h"
 
 #include "../../runtime/lib/Convert.h"
 
@@ -105,12 +106,8 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
   std::vector<char> data(size_t(count) * dtypeBytes(to));
   convertElements(DType::F64, values.data(), to, data.data(), count);
   std::string head = npyHeader(to, shape);
-  File file(std::fopen(options.output.c_str(), "wb"));
-  if (!file ||
-      std::fwrite(head.data(), 1, head.size(), file.get()) != head.size() ||
-      std::fwrite(data.data(), 1, data.size(), file.get()) != data.size() ||
-      std::fflush(file.get()) != 0)
-    return Status::user("'" + options.output +
-                        "' cannot be written: " + std::strerror(errno));
-  return {};
+  Output output(options.output);
+  WEFT_TRY(output.write(head.data(), head.size()));
+  WEFT_TRY(output.write(data.data(), data.size()));
+  return output.finish();
 }

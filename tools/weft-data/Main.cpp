@@ -1,72 +1,152 @@
-// weft-data: makes training data of other formats.
+// weft-data: makes arrays and training data without another program.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Idx.h"
+#include "Make.h"
 
 #include <cstdio>
 #include <cstdlib>
 
 using namespace weft;
+using runtime::DType;
 using runtime::Status;
 using runtime::StatusCode;
 
 namespace {
 
 constexpr const char *kUsage =
-    R"(usage: weft-data --idx-to-npy FILE -o FILE.npy [--scale S] [--sample-shape AxBxC]
+    R"(usage: weft-data npy --shape AxBxC [--dtype T] [--fill HOW] -o FILE.npy
+       weft-data tokens TEXT -o FILE.u16 [--tokenizer byte]
+       weft-data show FILE.npy
+       weft-data --idx-to-npy FILE -o FILE.npy [--scale S] [--sample-shape AxBxC]
 
-Turns an IDX file (MNIST and its relatives; unpack it first, '-' is stdin) into
-data for --data of weft-run.
+npy: an array, for --input and --data of weft-run. The same command gives the
+same bytes on every machine.
+  --shape AxBxC         its shape; "scalar" has none
+  --dtype T             f32 (default), f64, f16, bf16, i64 (default of ids), i32,
+                        i16, i8, u64, u32, u16, u8 or bool
+  --fill HOW            zeros (default); range: 0, 1, 2 ...; random[:SEED]: even
+                        over [-1, 1); ids:N[:SEED]: whole numbers from 0 to N-1
+tokens: a text, '-' is stdin, as tokens for --data-tokens FILE:u16 of weft-run.
+  --tokenizer byte      each byte is a token; models need a vocabulary of 256
+show: shape, type, first values, least, largest and mean.
+--idx-to-npy: an IDX file (MNIST and its relatives; unpack it first, '-' is
+stdin) as data for --data of weft-run.
   --scale S             values times S, as f32; without it integers, as i64
   --sample-shape AxBxC  shape of one sample, if not the file's
 )";
 
-Status parse(int argc, char **argv, data::IdxOptions &options) {
-  auto usage = [](const std::string &what) {
-    return Status(StatusCode::Usage, what + "; --help shows what there is");
-  };
-  for (int i = 1; i < argc; i += 2) {
-    std::string flag = argv[i];
-    if (i + 1 == argc)
-      return usage(flag + " wants a value");
-    std::string value = argv[i + 1];
+Status usage(const std::string &what) {
+  return Status(StatusCode::Usage, what + "; --help shows what there is");
+}
+
+bool parseShape(const std::string &text, std::vector<int64_t> &shape) {
+  const char *at = text.c_str();
+  char *end = nullptr;
+  do {
+    shape.push_back(std::strtoll(at, &end, 10));
+    if (end == at || shape.back() < 1 || (*end != 0 && *end != 'x'))
+      return false;
+    at = end + 1;
+  } while (*end == 'x');
+  return true;
+}
+
+bool parseType(const std::string &text, std::optional<DType> &type) {
+  for (unsigned t = 0; t <= unsigned(DType::Bool); ++t)
+    if (text == runtime::dtypeName(DType(t)))
+      type = DType(t);
+  return type.has_value();
+}
+
+/// All that any subcommand takes.
+struct Options {
+  data::IdxOptions idx;
+  data::NpyOptions npy;
+  data::TokenOptions tokens;
+  bool hasShape = false;
+};
+
+Status setFlag(const std::string &command, const std::string &flag,
+               const std::string &value, Options &options) {
+  bool isIdx = command == "--idx-to-npy", isNpy = command == "npy";
+  if (flag == "-o" && command != "show") {
+    options.idx.output = options.npy.output = options.tokens.output = value;
+  } else if (flag == "--idx-to-npy" && isIdx) {
+    options.idx.input = value;
+  } else if (flag == "--scale" && isIdx) {
     char *end = nullptr;
-    if (flag == "--idx-to-npy") {
-      options.input = value;
-    } else if (flag == "-o") {
-      options.output = value;
-    } else if (flag == "--scale") {
-      options.scale = std::strtod(value.c_str(), &end);
-      if (value.empty() || *end != 0 || options.scale == 0)
-        return usage("--scale wants a number that is not 0");
-    } else if (flag == "--sample-shape") {
-      const char *at = value.c_str();
-      do {
-        options.sampleShape.push_back(std::strtoll(at, &end, 10));
-        if (end == at || options.sampleShape.back() < 1 ||
-            (*end != 0 && *end != 'x'))
-          return usage("--sample-shape wants sizes like 28x28");
-        at = end + 1;
-      } while (*end == 'x');
-    } else {
-      return usage("there is no flag '" + flag + "'");
-    }
+    options.idx.scale = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end != 0 || options.idx.scale == 0)
+      return usage("--scale wants a number that is not 0");
+  } else if (flag == "--sample-shape" && isIdx) {
+    if (!parseShape(value, options.idx.sampleShape))
+      return usage("--sample-shape wants sizes like 28x28");
+  } else if (flag == "--shape" && isNpy) {
+    options.hasShape = true;
+    options.npy.shape.clear();
+    if (value != "scalar" && !parseShape(value, options.npy.shape))
+      return usage("--shape wants sizes like 8x64, or scalar, not '" + value + "'");
+  } else if (flag == "--dtype" && isNpy) {
+    if (!parseType(value, options.npy.dtype))
+      return usage("there is no dtype '" + value + "'");
+  } else if (flag == "--fill" && isNpy) {
+    options.npy.fill = value;
+  } else if (flag == "--tokenizer" && command == "tokens") {
+    options.tokens.tokenizer = value;
+  } else {
+    return usage("there is no flag '" + flag + "'" +
+                 (isIdx ? "" : " of weft-data " + command));
   }
-  if (options.input.empty() || options.output.empty())
-    return usage("--idx-to-npy FILE and -o FILE.npy are needed");
   return {};
+}
+
+Status run(const std::vector<std::string> &arguments) {
+  bool isCommand = !arguments.empty() && arguments[0][0] != '-';
+  std::string command = isCommand ? arguments[0] : "--idx-to-npy", file;
+  if (command != "npy" && command != "tokens" && command != "show" && isCommand)
+    return usage("there is no command '" + command + "'");
+  bool takesFile = command == "tokens" || command == "show";
+  Options options;
+  for (size_t i = isCommand; i < arguments.size(); ++i) {
+    const std::string &word = arguments[i];
+    if (takesFile && file.empty() && (word == "-" || word[0] != '-')) {
+      file = word;
+      continue;
+    }
+    if (word[0] != '-')
+      return usage("what is '" + word + "'?");
+    if (i + 1 == arguments.size())
+      return usage(word + " wants a value");
+    WEFT_TRY(setFlag(command, word, arguments[++i], options));
+  }
+  bool hasOutput = !options.npy.output.empty();
+  if (command == "show")
+    return file.empty() ? usage("show wants a FILE.npy") : data::showNpy(file);
+  if (command == "tokens") {
+    options.tokens.input = file;
+    return file.empty() || !hasOutput ? usage("tokens wants a TEXT and -o FILE")
+                                      : data::makeTokens(options.tokens);
+  }
+  if (command == "npy")
+    return !options.hasShape || !hasOutput
+               ? usage("npy wants --shape AxBxC and -o FILE.npy")
+               : data::makeNpy(options.npy);
+  if (options.idx.input.empty() || !hasOutput)
+    return usage("--idx-to-npy FILE and -o FILE.npy are needed");
+  return data::idxToNpy(options.idx);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc == 2 && std::string(argv[1]) == "--help") {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i)
+    arguments.push_back(*argv[i] ? argv[i] : "''");
+  if (arguments.size() == 1 && arguments[0] == "--help") {
     std::fputs(kUsage, stdout);
     return 0;
   }
-  data::IdxOptions options;
-  Status status = parse(argc, argv, options);
-  if (status.ok())
-    status = data::idxToNpy(options);
+  Status status = run(arguments);
   if (!status.ok())
     std::fprintf(stderr, "weft-data: error: %s\n", status.text().c_str());
   return int(status.code());

@@ -23,4 +23,50 @@ expect 1 'is not an IDX file' "$tool" --idx-to-npy "$0" -o "$work/k.npy"
 expect 1 'cannot be read: No such file' "$tool" --idx-to-npy "$work/none" -o "$work/k.npy"
 expect 2 'are needed' "$tool" --idx-to-npy "$work/images"
 expect 2 "there is no flag '--frob'" "$tool" --frob 1
-finish 13
+
+# Arrays without another program: shape, type and values, the same every time.
+cat >"$work/values.sh" <<'END'
+tail -c "$2" "$1" | od -An -v "-t$3" | tr -s ' \n' ' '
+END
+expect 0 '' "$tool" npy --shape 2x3 --fill range -o "$work/r.npy"
+expect 0 "'descr': '<f4', 'fortran_order': False, 'shape': \(2, 3,\)" head -n 1 "$work/r.npy"
+expect 0 '^ 0 1 2 3 4 5 $' sh "$work/values.sh" "$work/r.npy" 24 f4
+expect 0 '^.*r.npy: 2x3 f32 = \[0, 1, 2, 3, 4, 5\]$' "$tool" show "$work/r.npy"
+expect 0 '' "$tool" npy --shape 3x3 --fill range --dtype i16 -o "$work/nine.npy"
+expect 0 '3x3 i16 = \[0, 1, 2, 3, 4, 5, 6, 7, ...\] min 0 max 8 mean 4$' "$tool" show "$work/nine.npy"
+expect 0 '' "$tool" npy --shape scalar -o "$work/zero.npy"
+expect 0 'scalar f32 = \[0\]$' "$tool" show "$work/zero.npy"
+expect 0 '' "$tool" npy --shape 1000x100 --fill ids:50 -o "$work/ids.npy"
+expect 0 '1000x100 i64 = .* min 0 max 49 mean 24\.[3-7]' "$tool" show "$work/ids.npy"
+for type in f64 f32 f16 bf16; do
+  expect 0 '' "$tool" npy --shape 1000x100 --dtype $type --fill random:7 -o "$work/random.npy"
+  expect 0 "1000x100 $type = .* min -(1|0\.9999[0-9]*) max (1|0\.9999[0-9]*) mean -?0\.00[0-9]*$" "$tool" show "$work/random.npy"
+done
+expect 0 '' "$tool" npy --shape 1000x100 --dtype bf16 --fill random:7 -o "$work/again.npy"
+expect 0 '' cmp "$work/random.npy" "$work/again.npy"
+expect 0 '' "$tool" npy --shape 1000x100 --dtype bf16 --fill random:8 -o "$work/again.npy"
+expect 1 'differ' cmp "$work/random.npy" "$work/again.npy"
+printf 'a\0\377' >"$work/text"
+expect 0 '' "$tool" tokens "$work/text" -o "$work/tokens"
+expect 0 '^ 97 0 255 $' sh "$work/values.sh" "$work/tokens" 6 u2
+expect 0 '' bash -c "'$tool' tokens - --tokenizer byte -o '$work/piped' <'$work/text' && cmp '$work/tokens' '$work/piped'"
+
+# Refusals name the flag and what there is; nothing half-written stays.
+expect 2 "there is no command 'tensor'" "$tool" tensor -o x
+expect 2 'npy wants --shape' "$tool" npy -o "$work/k.npy"
+expect 2 "wants sizes like 8x64, or scalar, not '8,64'" "$tool" npy --shape 8,64 -o "$work/k.npy"
+expect 2 "there is no dtype 'float'" "$tool" npy --shape 8 --dtype float -o "$work/k.npy"
+expect 2 "wants zeros, range, random.* not 'ones'" "$tool" npy --shape 8 --fill ones -o "$work/k.npy"
+expect 2 "not 'ids:0'" "$tool" npy --shape 8 --fill ids:0 -o "$work/k.npy"
+expect 2 'goes up to 255, which is too much for i8' "$tool" npy --shape 8 --fill ids:256 --dtype i8 -o "$work/k.npy"
+expect 2 'goes up to 299, which is too much for bf16' "$tool" npy --shape 300 --fill range --dtype bf16 -o "$work/k.npy"
+expect 2 'write ids:N' "$tool" npy --shape 8 --fill random --dtype i32 -o "$work/k.npy"
+expect 2 "there is no flag '--scale' of weft-data npy" "$tool" npy --shape 8 --scale 2 -o "$work/k.npy"
+expect 1 'is larger than any file' "$tool" npy --shape 9999999999x9999999999 -o "$work/k.npy"
+expect 2 "there is no tokenizer 'bpe'" "$tool" tokens "$work/text" --tokenizer bpe -o "$work/k"
+expect 1 'cannot be read: No such file' "$tool" tokens "$work/none" -o "$work/k"
+expect 1 "k/k.npy' cannot be written: No such file" "$tool" npy --shape 8 -o "$work/k/k.npy"
+expect 1 'No space left' "$tool" npy --shape 8 -o /dev/full
+expect 1 'not a .npy file' "$tool" show "$work/text"
+expect 0 '^0$' bash -c "ls '$work' | grep -c '^k' ; true"
+finish 55

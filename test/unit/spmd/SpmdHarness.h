@@ -48,7 +48,7 @@ inline mlir::LogicalResult partition(mlir::ModuleOp module, bool propagate, bool
   return passes.run(module);
 }
 
-inline double errorOf(const HostTensor &found, const HostTensor &oracle, Distance distance) {
+inline double distanceOf(const HostTensor &found, const HostTensor &oracle, Distance distance) {
   if (found.shape != oracle.shape || found.integers != oracle.integers)
     return INFINITY;
   for (auto [y, o] : llvm::zip_equal(found.reals, oracle.reals))
@@ -58,12 +58,12 @@ inline double errorOf(const HostTensor &found, const HostTensor &oracle, Distanc
 
 /// max|y-o| / max|o|; special values must be the same.
 inline double errorOf(const HostTensor &found, const HostTensor &oracle) {
-  return errorOf(found, oracle, Distance(Specials::MayAgree, 1e-300));
+  return distanceOf(found, oracle, Distance(Specials::MayAgree, 1e-300));
 }
 
 /// The largest difference, relative to max(1, largest element); all must be finite.
 inline double stateErrorOf(const HostTensor &found, const HostTensor &oracle) {
-  return errorOf(found, oracle, Distance(Specials::AreWrong, 1));
+  return distanceOf(found, oracle, Distance(Specials::AreWrong, 1));
 }
 
 inline std::string print(mlir::ModuleOp module) {
