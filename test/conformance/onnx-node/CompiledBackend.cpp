@@ -52,10 +52,8 @@ public:
       count(configuration.ranks, result.outcome);
       if (!result.reason.empty())
         result.reason = configuration.text() + ": " + result.reason;
-      // The worst outcome is the case's; refused placements leave the others.
-      bool worse = result.outcome == Outcome::Wrong || total.outcome == Outcome::NotRun ||
-                   (total.outcome == Outcome::Refused && result.outcome == Outcome::Passed);
-      if (worse && total.outcome != Outcome::Wrong)
+      // The worst outcome is the case's.
+      if (total.outcome != Outcome::Wrong)
         total = result;
       else if (result.outcome == Outcome::Wrong)
         total.reason += "; " + result.reason;
@@ -66,8 +64,7 @@ public:
   bool report(llvm::raw_ostream &out) override {
     unsigned runs = 0;
     for (auto &[ranks, counts] : table) {
-      out << llvm::format("%2lld ranks: %5u passed %4u wrong %4u refused\n", (long long)ranks, counts[0], counts[1],
-                          counts[2]);
+      out << llvm::format("%2lld ranks: %5u passed %4u wrong\n", (long long)ranks, counts[0], counts[1]);
       runs += ranks > 1 ? counts[0] : 0;
     }
     out << "sample: seed " << options.seed << ", " << options.percent << " % of the cases, at most "
@@ -136,9 +133,9 @@ private:
       sharded.addPass(dist::createDistInsertReshards());
       sharded.addPass(dist::createDistVerifySpmd());
     }
-    // Up to here a failure is a refusal, afterwards our own rules broke.
+    // What the converter takes runs under every placement.
     if (failed(sharded.run(module)))
-      return {Outcome::Refused, messages};
+      return {Outcome::Wrong, "cannot be placed: " + messages};
     PassManager local(module.getContext());
     buildPhase(local, Phase::Local, phases);
     buildPhase(local, Phase::Scheduled, phases);

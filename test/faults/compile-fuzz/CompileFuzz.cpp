@@ -149,5 +149,11 @@ int main(int argc, char **argv) {
                << ": " << compiled << " compiled, " << refused << " refused, "
                << wrong << " wrong; slowest " << llvm::format("%.2f", slowest)
                << " s, largest " << (largest >> 10) << " MiB\n";
+  // A compiler that refuses everything would not be tried at all. A third
+  // compiles.
+  if (runs >= 100 && compiled * 5 < runs) {
+    llvm::outs() << "compile-fuzz: less than a fifth compiled\n";
+    return 1;
+  }
   return wrong ? 1 : 0;
 }

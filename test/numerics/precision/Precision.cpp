@@ -5,12 +5,13 @@
 //
 // The oracle executes the program's casts as roundings and computes in fp64, on the
 // program before idioms are raised. Held to (u is the type's unit roundoff):
-// - fp64: 1e-11, on one rank and on several;
-// - fp32: 1e-3 on one rank, on several max(1e-5, 4x one rank), never above 1e-3;
-// - bf16, fp16: on one rank 4x the error of a program that rounds once per op and
-//   computes in fp64, on several max(u, 4x one rank).
+// - fp64: 1e-11;
+// - fp32: 1e-5 (measured: 5e-7);
+// - bf16, fp16: twice the error of a program that rounds once per op and computes in
+//   fp64 (measured: 1.6 times).
 // That yardstick is the interpreter with every result rounded: what the type itself
-// costs, whoever computes.
+// costs, whoever computes. Several ranks may err as much as one; sums in another
+// order cost at least u.
 #include "Variant.h"
 
 #include "python_free_frontend/builders/Builders.h"
@@ -81,14 +82,11 @@ public:
     double yardstick = errorOf(*rounded, *oracle);
     if (!std::isfinite(yardstick))
       return fail(model, precision, "the oracle's program is not finite in this type");
-    double limit = isLow ? 4 * yardstick : precision.roundoff < 1e-10 ? 1e-11 : 1e-3;
-    double one = row(variant, model, precision, {"", false}, *oracle, limit);
+    double limit = isLow ? 2 * yardstick : precision.roundoff < 1e-10 ? 1e-11 : 1e-5;
+    row(variant, model, precision, {"", false}, *oracle, limit);
     llvm::outs() << llvm::format("  rounded once per op %.2e", yardstick) << '\n';
-    double shared = isLow                         ? std::max(precision.roundoff, 4 * one)
-                    : precision.roundoff < 1e-10 ? 1e-11
-                                                 : std::min(1e-3, std::max(1e-5, 4 * one));
     for (const Layout &layout : kLayouts) {
-      row(variant, model, precision, layout, *oracle, shared);
+      row(variant, model, precision, layout, *oracle, std::max(limit, precision.roundoff));
       llvm::outs() << '\n';
     }
   }
@@ -106,13 +104,13 @@ private:
     llvm::outs() << "FAILED " << model.name << ' ' << precision.name << ": " << why << '\n';
   }
 
-  double row(const Variant &variant, const Model &model, const Precision &precision, const Layout &layout,
+  void row(const Variant &variant, const Model &model, const Precision &precision, const Layout &layout,
              const std::vector<HostTensor> &oracle, double limit) {
     std::string why;
     auto found = variant.compiled(layout.mesh, layout.sequenceParallel, why);
     if (!found) {
       fail(model, precision, std::string("does not run on '") + layout.mesh + "': " + why);
-      return INFINITY;
+      return;
     }
     double error = errorOf(*found, oracle);
     ++compared;
@@ -121,7 +119,6 @@ private:
     llvm::outs() << llvm::format("%-7s%-11s%-5s %-14s error %.2e allowed %.2e", error <= limit ? "" : "FAILED",
                                  model.name, precision.name,
                                  (where + (layout.sequenceParallel ? " seq" : "")).c_str(), error, limit);
-    return error;
   }
 };
 
