@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing Weft needs, from Debian's packages; does nothing when all is there.
+# install-deps.sh --full: and what only `test/run.sh --full` needs, PyTorch, beside which whole models are trained.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -euo pipefail
 packages=(g++ cmake ninja-build clang-22 lld-22 ccache
@@ -8,6 +9,11 @@ packages=(g++ cmake ninja-build clang-22 lld-22 ccache
   openmpi-bin libopenmpi-dev
   libgtest-dev libonnx-testdata python3
   dict-gcide dataset-fashion-mnist)
+case "${1:-}" in
+  "") ;;
+  --full) packages+=(python3-torch) ;;
+  *) echo "usage: tools/install-deps.sh [--full]" >&2; exit 2 ;;
+esac
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")

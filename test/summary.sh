@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# The last lines of test/run.sh: what was skipped, by name, and how many tests passed, failed and were skipped.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: summary.sh CTEST-OUTPUT TESTS-OUTPUT [FAILED-BESIDE]   (FAILED-BESIDE: names of what failed outside of ctest)
+# Fails if a test failed or none ran.
+set -u
+log=$1 output=$2 beside=${3:-}
+# count WORDS: tests that ctest ended with these words.
+count() { grep -cE "^ *[0-9]+/[0-9]+ +Test +#[0-9]+: .*$1" "$log"; }
+total=$(count '') passed=$(count ' Passed ') skipped=$(count '\*\*\*Skipped ')
+failed=$((total - passed - skipped + $(wc -w <<< "$beside")))
+if [ "$total" -eq 0 ]; then
+  echo "no test ran"
+  exit 1
+fi
+if [ "$skipped" -gt 0 ]; then
+  echo "skipped:"
+  sed -nE 's/^ *[0-9]+\/[0-9]+ +Test +#[0-9]+: ([^ ]+) .*\*\*\*Skipped.*/  \1/p' "$log"
+fi
+# What tests that passed left out, and the lit tests that this machine cannot run.
+left=$(sed -nE 's/^SKIPPED: (.*)/  \1/p; s/^ *(weft :: .*)/  \1, whose requirements are not met/p' "$output" | sort -u)
+[ -z "$left" ] || printf 'left out of tests that passed:\n%s\n' "$left"
+[ -z "$beside" ] || echo "failed beside ctest: $beside"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
