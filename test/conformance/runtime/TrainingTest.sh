@@ -49,8 +49,34 @@ expect 0 'step +39' "$one" --data-tokens "$work/short:byte" --steps 40 --log "$w
 equal "epochs" "$(grep -oE '"epoch":[0-9]+' "$work/short.jsonl" | sort | uniq -c | tr -s ' \n' ' ')" \
   ' 10 "epoch":0 10 "epoch":1 10 "epoch":2 10 "epoch":3 '
 
-# Generation alone, greedy; prompts.
+# A step of 6 samples of 8 tokens: rate and time of each line fit together, and all times into the command's.
+begin=$(date +%s%N)
+expect 0 'step +399' "$one" --data-tokens "$text:byte" --steps 400 --log "$work/times.jsonl"
+wall=$((($(date +%s%N) - begin) / 1000))
+checks=$((checks + 1))
+if ! tr ',:' '  ' <"$work/times.jsonl" | awk -v wall="$wall" '{
+      for (i = 1; i < NF; ++i) v[$i] = $(i + 1)
+      ms = v["\"step_ms\""]; tokens = ms * v["\"tokens_per_s\""] / 1000
+      total += ms; wrong += tokens < 47.5 || tokens > 48.5
+    } END { exit !(NR == 400 && wrong == 0 && total * 1000 < wall && total * 1000 > wall / 100) }'; then
+  failures=$((failures + 1))
+  echo "FAILED: step_ms and tokens_per_s of 400 steps in $wall us"
+  tail -2 "$work/times.jsonl"
+fi
+
+# Generation alone, greedy; prompts. Hardly any temperature is greedy, a high one leaves it to chance.
 expect 0 '^T' "$one" --generate T --tokens 5
+generated() { grep -a '^T' "$work/log"; }
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40
+greedy=$(generated)
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40 --temperature 1e-6 --seed 3
+equal "texts without temperature" "$greedy" "$(generated)"
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40 --temperature 5 --seed 3
+warm=$(generated)
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40 --temperature 5 --seed 4
+checks=$((checks + 2))
+[ "$warm" != "$greedy" ] || { failures=$((failures + 1)); echo "FAILED: --temperature changes nothing"; }
+[ "$warm" != "$(generated)" ] || { failures=$((failures + 1)); echo "FAILED: --seed changes nothing"; }
 expect 2 'the prompt is empty' "$one" --generate '' --tokens 5
 # Evaluation alone; the last batch is filled up with labels that do not count.
 head -c 81 "$text" >"$work/ten"
@@ -132,6 +158,21 @@ interrupted "SIGTERM" TERM "$run" "$two" "${forever[@]}" --save "$work/stopped"
 done=$(grep -oE "stopped after [0-9]+" "$work/log" | grep -oE "[0-9]+")
 expect 0 "resumed after step $done, " "$one" "${train[@]}" --steps $((done + 2)) --resume "$work/stopped"
 interrupted "SIGINT" INT "$run" "$one" "${forever[@]}"
+# The step does not end here, so that only the second signal can end the job.
+"$two" "${forever[@]}" --inject 1:0:stall --timeout 50 >"$work/log" 2>&1 &
+job=$!
+for _ in $(seq 200); do
+  grep -q 'ranks over' "$work/log" && break
+  sleep 0.05
+done
+kill -INT $job
+for _ in $(seq 200); do
+  grep -q 'once more to stop at once' "$work/log" && break
+  sleep 0.05
+done
+kill -0 $job && kill -INT $job
+wait $job
+equal "exit code after two signals" 130 $?
 yes "$(head -c 1000 "$text")" | head -c 300000000 >"$work/endless"
 # In the foreground timeout signals the child only, else its group as well: that would be a second signal.
 expect 0 "evaluation stopped" timeout --foreground --preserve-status -s INT 2 "$one" --eval-data-tokens "$work/endless:byte"
@@ -153,4 +194,4 @@ else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
-finish 64
+finish 73
