@@ -67,13 +67,13 @@ fi
 # Generation alone, greedy; prompts. Hardly any temperature is greedy, a high one leaves it to chance.
 expect 0 '^T' "$one" --generate T --tokens 5
 generated() { grep -a '^T' "$work/log"; }
-expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 4
 greedy=$(generated)
-expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40 --temperature 1e-6 --seed 3
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 4 --temperature 1e-6 --seed 3
 equal "texts without temperature" "$greedy" "$(generated)"
-expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40 --temperature 5 --seed 3
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 4 --temperature 5 --seed 3
 warm=$(generated)
-expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 40 --temperature 5 --seed 4
+expect 0 '^T' "$one" "${train[@]}" --generate T --tokens 4 --temperature 5 --seed 4
 checks=$((checks + 2))
 [ "$warm" != "$greedy" ] || { failures=$((failures + 1)); echo "FAILED: --temperature changes nothing"; }
 [ "$warm" != "$(generated)" ] || { failures=$((failures + 1)); echo "FAILED: --seed changes nothing"; }
