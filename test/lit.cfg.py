@@ -1,6 +1,7 @@
 # Configuration of the lit tests: every .mlir, .test and .txt below this folder with a RUN line.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
+import shutil
 import lit.formats
 
 config.name = "weft"
@@ -21,5 +22,8 @@ config.substitutions.append(("%weft_source", os.path.dirname(config.test_source_
 # Debian's ONNX test data, a package that test/run.sh installs.
 config.substitutions.append(("%onnx_testdata", "/usr/share/libonnx-testdata/data"))
 
+# A browser looks at the pages that we write, if there is one; without it those tests count as unsupported.
+if shutil.which("chromium"):
+    config.available_features.add("chromium")
 if config.have_mpi:
     config.available_features.add("mpi")

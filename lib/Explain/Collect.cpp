@@ -118,6 +118,8 @@ private:
   void addNode(Operation *op) {
     Type type = op->getResult(0).getType();
     Node node{nameOf(op), op->getName().getStringRef().str(), typeText(type), placementText(type), roleText(op), 1};
+    if (auto reason = op->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
+      node.role = reason.getRole().str();
     if (!program.nodes.empty()) {
       Node &last = program.nodes.back();
       if (last.node == node.node && last.op == node.op && last.type == node.type &&

@@ -5,6 +5,8 @@
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Memory.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::explain;
@@ -37,6 +39,24 @@ static void collectCommands(rt::ProgramOp from, Program &program) {
   }
 }
 
+/// A picture has no more points, and a large program ten times as many.
+static constexpr size_t kMoments = 1000;
+
+/// Of each stretch the moment at which most is alive.
+static std::vector<MemoryMoment> thinned(llvm::ArrayRef<emit::MemoryTimeline::Moment> moments) {
+  auto total = [](const emit::MemoryTimeline::Moment &moment) {
+    return std::accumulate(moment.bytes.begin(), moment.bytes.end(), int64_t(0));
+  };
+  std::vector<MemoryMoment> kept;
+  for (size_t i = 0, count = std::min(kMoments, moments.size()); i < count; ++i) {
+    size_t begin = i * moments.size() / count, end = (i + 1) * moments.size() / count;
+    auto fullest = std::max_element(moments.begin() + begin, moments.begin() + end,
+                                    [&](const auto &a, const auto &b) { return total(a) < total(b); });
+    kept.push_back({fullest->command, std::vector<int64_t>(fullest->bytes.begin(), fullest->bytes.end())});
+  }
+  return kept;
+}
+
 static Memory memoryOf(ModuleOp module) {
   emit::MemoryUse use = emit::memoryUse(module);
   Memory memory;
@@ -49,10 +69,7 @@ static Memory memoryOf(ModuleOp module) {
   for (const emit::MemoryItem &item : use.atPeak)
     memory.atPeak.push_back({item.name.str(), rt::stringifyBufferClass(item.kind).str(), item.bytes});
   for (const emit::MemoryTimeline &line : use.timelines) {
-    MemoryTimeline copy{line.program.str(), line.commands, {}};
-    for (const emit::MemoryTimeline::Moment &moment : line.moments)
-      copy.moments.push_back({moment.command, std::vector<int64_t>(moment.bytes.begin(), moment.bytes.end())});
-    memory.timelines.push_back(std::move(copy));
+    memory.timelines.push_back({line.program.str(), line.commands, thinned(line.moments)});
   }
   return memory;
 }

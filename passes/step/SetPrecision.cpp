@@ -217,7 +217,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (Value state = updatedState(function, i))
         wanted = state.getType();
       if (operand.get().getType() != wanted)
-        operand.set(nn::CastOp::create(builder, end->getLoc(), wanted, operand.get()));
+        operand.set(nn::CastOp::create(builder, operand.get().getLoc(), wanted, operand.get()));
     }
     function.setType(builder.getFunctionType(body.getArgumentTypes(), results));
   }
