@@ -73,6 +73,7 @@ weft::runtime::parseCommandLine(const std::vector<std::string> &arguments,
                         : flag == "--trace"      ? &result.trace
                         : flag == "--model-dir"  ? &result.modelDirectory
                         : flag == "--inject"     ? &result.inject
+                        : flag == "--show-placement" ? &result.showPlacement
                         : flag == "--pin"        ? &result.pin
                                                  : nullptr;
     CommandLine::Files *files = flag == "--input"    ? &result.inputs
@@ -167,6 +168,8 @@ What it runs:
   --trace FILE          one timed run's commands as Chrome/Perfetto JSON
                         (open in ui.perfetto.dev)
   --info, --dump        describe the program; print all of its commands
+  --show-placement NAME which ranks hold which slice of a state, input or
+                        output, as boxes
   --help
 )" + std::string(trainingHelp()) +
          R"(

@@ -27,6 +27,7 @@ struct CommandLine {
   std::string pin = "on";
   bool bench = false, benchJson = false;
   bool help = false, info = false, dump = false, countRanks = false;
+  std::string showPlacement; // of this state, input or output
   std::string inject; // RANK:COMMAND[:stall]
   Files given;        // every flag and its value, in order
   TrainingOptions training;

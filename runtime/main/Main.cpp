@@ -337,6 +337,12 @@ int main(int argc, char **argv) {
     std::fputs(text.c_str(), stdout);
     return 0;
   }
+  if (!options.showPlacement.empty()) {
+    std::string text;
+    status = placementText(program, options.showPlacement, text);
+    std::fputs(text.c_str(), stdout);
+    return finish(status, speaks);
+  }
   if (options.comm.empty() && !launched.ok())
     return finish(launched, speaks);
   if (options.comm.empty())

@@ -16,6 +16,11 @@ void say(bool speaks, const char *format, ...)
 /// Text of --info.
 std::string infoText(const ProgramView &program);
 
+/// Text of --show-placement: who holds which slice of the states, inputs and
+/// outputs of that name.
+Status placementText(const ProgramView &program, const std::string &name,
+                     std::string &text);
+
 /// Calls a C interface function that ends in a weft_status.
 template <typename Call> Status checked(Call call) {
   weft_status status;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Idx.h"
 #include "Make.h"
+#include "Plot.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@ constexpr const char *kUsage =
     R"(usage: weft-data npy --shape AxBxC [--dtype T] [--fill HOW] -o FILE.npy
        weft-data tokens TEXT -o FILE.u16 [--tokenizer byte]
        weft-data show FILE.npy
+       weft-data plot LOG.jsonl... -o FILE.svg [--key K] [--smooth N]
        weft-data --idx-to-npy FILE -o FILE.npy [--scale S] [--sample-shape AxBxC]
 
 npy: an array, for --input and --data of weft-run. The same command gives the
@@ -29,6 +31,9 @@ same bytes on every machine.
 tokens: a text, '-' is stdin, as tokens for --data-tokens FILE:u16 of weft-run.
   --tokenizer byte      each byte is a token; models need a vocabulary of 256
 show: shape, type, first values, least, largest and mean.
+plot: curves of logs (weft-run --log) over each other, as logged and smoothed.
+  --key K               what of the log: loss (default), grad_norm, lr ...
+  --smooth N            average over about N lines; default: a fiftieth of all
 --idx-to-npy: an IDX file (MNIST and its relatives; unpack it first, '-' is
 stdin) as data for --data of weft-run.
   --scale S             values times S, as f32; without it integers, as i64
@@ -63,6 +68,7 @@ struct Options {
   data::IdxOptions idx;
   data::NpyOptions npy;
   data::TokenOptions tokens;
+  data::PlotOptions plot;
   bool hasShape = false;
 };
 
@@ -71,6 +77,14 @@ Status setFlag(const std::string &command, const std::string &flag,
   bool isIdx = command == "--idx-to-npy", isNpy = command == "npy";
   if (flag == "-o" && command != "show") {
     options.idx.output = options.npy.output = options.tokens.output = value;
+    options.plot.output = value;
+  } else if (flag == "--key" && command == "plot") {
+    options.plot.key = value;
+  } else if (flag == "--smooth" && command == "plot") {
+    char *end = nullptr;
+    options.plot.smooth = std::strtol(value.c_str(), &end, 10);
+    if (*end != 0 || options.plot.smooth < 1)
+      return usage("--smooth wants a whole number of at least 1, not '" + value + "'");
   } else if (flag == "--idx-to-npy" && isIdx) {
     options.idx.input = value;
   } else if (flag == "--scale" && isIdx) {
@@ -103,12 +117,17 @@ Status setFlag(const std::string &command, const std::string &flag,
 Status run(const std::vector<std::string> &arguments) {
   bool isCommand = !arguments.empty() && arguments[0][0] != '-';
   std::string command = isCommand ? arguments[0] : "--idx-to-npy", file;
-  if (command != "npy" && command != "tokens" && command != "show" && isCommand)
+  if (command != "npy" && command != "tokens" && command != "show" &&
+      command != "plot" && isCommand)
     return usage("there is no command '" + command + "'");
   bool takesFile = command == "tokens" || command == "show";
   Options options;
   for (size_t i = isCommand; i < arguments.size(); ++i) {
     const std::string &word = arguments[i];
+    if (command == "plot" && word[0] != '-') {
+      options.plot.logs.push_back(word);
+      continue;
+    }
     if (takesFile && file.empty() && (word == "-" || word[0] != '-')) {
       file = word;
       continue;
@@ -127,6 +146,10 @@ Status run(const std::vector<std::string> &arguments) {
     return file.empty() || !hasOutput ? usage("tokens wants a TEXT and -o FILE")
                                       : data::makeTokens(options.tokens);
   }
+  if (command == "plot")
+    return options.plot.logs.empty() || !hasOutput
+               ? usage("plot wants LOG.jsonl, one or more, and -o FILE.svg")
+               : data::plot(options.plot);
   if (command == "npy")
     return !options.hasShape || !hasOutput
                ? usage("npy wants --shape AxBxC and -o FILE.npy")

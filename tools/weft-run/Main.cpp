@@ -250,7 +250,8 @@ int main(int argc, char **argv) {
                 StatusCode::UserError);
   std::vector<std::string> command;
   long ranks = 1;
-  bool runs = !options.info && !options.dump;
+  bool runs =
+      !options.info && !options.dump && options.showPlacement.empty();
   if (runs && (options.comm == "mpi" || options.comm == "tcp")) {
     ranks = options.ranks ? options.ranks : ranksOf(path);
     if (ranks < 1)

@@ -52,6 +52,12 @@ public:
   /// Of the ranks that hold the same elements this one writes them to files.
   bool isWriter() const { return writer; }
 
+  /// What this rank holds along one dimension, in indices of it.
+  std::vector<Run> runsOf(size_t dim) const {
+    return dim < segments.size() ? segments[dim]
+                                 : std::vector<Run>{{0, 0, global[dim]}};
+  }
+
   /// Calls `visit(Run)` for the runs in ascending local order.
   template <typename Visit> void forEachRun(Visit visit) const {
     if (valid == 0)
