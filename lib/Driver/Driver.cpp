@@ -1,12 +1,15 @@
 // The phases of weft-compile, one after the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Driver.h"
+#include "weft/Driver/Resume.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/dist/DeviceSpecs.h"
 #include "passes/onnx/OnnxToNn.h"
+#include "passes/pipelines/Phases.h"
+#include "passes/rt/Passes.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Emit/Memory.h"
@@ -34,8 +37,8 @@ using Clock = std::chrono::steady_clock;
 
 class Compilation {
 public:
-  Compilation(const Options &options, const std::string &program)
-      : options(options), program(program), context(registry()), diagnostics(&context) {
+  Compilation(const Options &given, const std::vector<std::string> &arguments, const std::string &program)
+      : options(given), arguments(arguments), program(program), context(registry()), diagnostics(&context) {
     // A message names the node; the whole program behind it would hide it.
     context.printOpOnDiagnostic(options.verbose);
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
@@ -57,12 +60,16 @@ public:
     std::string error;
     if (int code = import())
       return code;
+    removeLaterDumps();
     if (int code = settleMesh())
       return code;
     setPhaseOptions();
-    document.model = llvm::sys::path::filename(options.model).str();
+    document.model = llvm::sys::path::filename(modelPath).str();
     document.sequenceParallel = phaseOptions.sequenceParallel;
-    for (unsigned i = 1; i < kNumPhases; ++i) {
+    recordCommandLine(*module, modelPath, options);
+    if (int code = startPhase == Phase::Import ? finish(startPhase, begin) : checkResumed())
+      return code;
+    for (unsigned i = unsigned(startPhase) + 1; i < kNumPhases; ++i) {
       Phase phase = Phase(i);
       if (unsigned(options.until) < i)
         return print(Phase(i - 1));
@@ -74,15 +81,15 @@ public:
                                               : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
       if (code)
         return code;
-      if (phase == Phase::Sharded && !options.writeDevices.empty() && !writeDevices(*model, *module, options.model,
-                                                                                   options.writeDevices, error))
+      if (phase == Phase::Sharded && !options.writeDevices.empty() &&
+          !writeDevices(*model, *module, modelPath, options.writeDevices, error))
         return tell(error, UserError);
       (*module)->removeAttr(dist::kRecordedAttr);
       if (phase == Phase::Scheduled)
         if (int fits = checkMemory())
           return fits;
     }
-    return Ok;
+    return options.until < Phase::Executable ? print(options.until) : int(Ok);
   }
 
 private:
@@ -94,8 +101,8 @@ private:
   }
 
   int import() {
-    auto start = Clock::now();
-    if (StringRef(options.model).ends_with(".onnx")) {
+    begin = Clock::now();
+    if (isModelFile(options.model)) {
       onnx::ImportOptions importOptions;
       // Looking and planning need no weights.
       importOptions.allowMissingData = options.dryRun || options.until != Phase::Executable;
@@ -105,11 +112,45 @@ private:
     }
     if (!module)
       return failure(UserError);
+    if (int code = isModelFile(options.model) ? int(Ok) : resume())
+      return code;
+    modelPath = modelPathOf(*module, options.model);
     bool isModel = onnx::getMainGraph(*module) != nullptr;
     if (isModel && options.training.train && options.training.usesOwnStep() && !onnx::hasOwnStep(*module))
       return tell("--train needs --loss and --optimizer: the model has no training step of its own (TrainingInfo)",
                   UserError);
-    return finish(Phase::Import, start);
+    (*module)->setAttr(kPhaseAttr, StringAttr::get(&context, phaseName(startPhase)));
+    return Ok;
+  }
+
+  /// A program in text form says itself where it stands and how it was compiled.
+  int resume() {
+    bool isModel = onnx::getMainGraph(*module) != nullptr;
+    std::optional<Phase> at = phaseOf(*module);
+    if (!at && (!isModel || (*module)->hasAttr(kPhaseAttr)))
+      return tell("'" + options.model + "' does not say at which phase its program is; write it at the module: module "
+                  "attributes {weft.phase = \"graph\"}, or step, sharded, staged, local, scheduled",
+                  UserError);
+    startPhase = at.value_or(Phase::Import);
+    if (startPhase == Phase::Executable)
+      return tell("'" + options.model + "': 'executable' is no phase of a text", UserError);
+    std::string error;
+    if (!resumeOptions(*module, startPhase, arguments, options, error))
+      return tell(error, Usage);
+    return Ok;
+  }
+
+  /// What a person may have edited is checked before it goes on; `local` begins with the
+  /// check of placements.
+  int checkResumed() {
+    if (explains() && startPhase >= Phase::Local && !options.quiet)
+      llvm::errs() << "'" << options.model << "' is at phase '" << phaseName(startPhase)
+                   << "': --explain tells of nodes up to 'staged'\n";
+    if (startPhase != Phase::Scheduled)
+      return Ok;
+    if (failed(pipeline([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); })))
+      return failure(UserError);
+    return checkMemory();
   }
 
   /// Without --mesh a model that has device configurations is asked for its own.
@@ -118,6 +159,7 @@ private:
     if (mesh.empty())
       if (auto configured = dist::configuredMesh(*module)) {
         mesh = configured->mesh;
+        options.given.push_back({"--mesh", mesh});
         if (!options.quiet)
           llvm::errs() << "mesh " << mesh << " from the model's device configuration '" << configured->configuration
                        << "'\n";
@@ -139,6 +181,8 @@ private:
     phaseOptions.mesh = mesh;
     phaseOptions.recordPlacements = !options.writeDevices.empty();
     phaseOptions.place = options.place;
+    phaseOptions.batchAxes = options.batchAxes;
+    phaseOptions.allowIdleAxes = options.allowIdleAxes;
     phaseOptions.sequenceParallel = options.sequenceParallel == "on";
     phaseOptions.precision = options.precision;
     const TrainingFlags &training = options.training;
@@ -178,25 +222,43 @@ private:
     return pm.run(*module);
   }
 
-  /// Up to `staged` a failure is the input's; later the compiler's own rules broke.
+  /// Up to `staged` a failure is the input's; later the compiler's own rules broke, unless a
+  /// person may have edited the program.
+  ExitCode blame(Phase phase) const {
+    return phase <= Phase::Staged || startPhase > Phase::Import ? UserError : OurBug;
+  }
+
   int runPasses(Phase phase, llvm::function_ref<void(OpPassManager &)> build) {
     auto start = Clock::now();
     if (failed(pipeline(build)))
-      return failure(phase <= Phase::Staged ? UserError : OurBug);
+      return failure(blame(phase));
     return finish(phase, start);
+  }
+
+  bool explains() const { return options.explain != Explain::No || !options.report.empty(); }
+
+  /// Collectives are found on the way to `local`, here on that of a copy.
+  int explainCopy() {
+    OwningOpRef<ModuleOp> kept(module->clone());
+    std::swap(module, kept);
+    LogicalResult ran = pipeline([&](OpPassManager &pm) { buildPartition(pm, phaseOptions); });
+    if (succeeded(ran))
+      explain::collectPlacement(*module, document);
+    std::swap(module, kept);
+    return succeeded(ran) ? showPlan() : failure(blame(Phase::Local));
   }
 
   int runLocal() {
     auto start = Clock::now();
     if (failed(pipeline([&](OpPassManager &pm) { buildPartition(pm, phaseOptions); })))
-      return failure(OurBug);
+      return failure(blame(Phase::Local));
     explain::collectPlacement(*module, document);
     // Later phases say more, if there are any.
     if (options.until == Phase::Local)
       if (int code = showPlan())
         return code;
     if (failed(pipeline([&](OpPassManager &pm) { buildOutline(pm, phaseOptions); })))
-      return failure(OurBug);
+      return failure(blame(Phase::Local));
     return finish(Phase::Local, start);
   }
 
@@ -282,7 +344,7 @@ private:
     explainTo(llvm::outs());
     if (options.report.empty())
       return Ok;
-    if (llvm::sys::fs::equivalent(options.report, options.model))
+    if (llvm::sys::fs::equivalent(options.report, modelPath))
       return tell("--report '" + options.report + "' is the model itself; name another file", UserError);
     llvm::Error failed = llvm::writeToOutput(options.report, [&](llvm::raw_ostream &out) {
       explain::printHtml(document, out);
@@ -310,7 +372,7 @@ private:
 
   int emit() {
     auto start = Clock::now();
-    SmallString<256> directory(options.model);
+    SmallString<256> directory(modelPath);
     llvm::sys::fs::make_absolute(directory);
     llvm::sys::path::remove_filename(directory);
     std::string error, modelDirectory = directory.str().str();
@@ -322,7 +384,7 @@ private:
       modelDirectory = llvm::sys::path::parent_path(beside).str();
     }
     emit::BlobOptions blob;
-    blob.modelName = llvm::sys::path::filename(options.model).str();
+    blob.modelName = llvm::sys::path::filename(modelPath).str();
     blob.modelDirectory = modelDirectory;
     blob.threadsPerRank = options.threadsPerRank;
     blob.version = "0.1.0";
@@ -331,7 +393,7 @@ private:
     kernels.optLevel = options.optLevel;
     auto artifact = emit::emitArtifact(*module, kernels, blob);
     if (failed(artifact))
-      return failure(OurBug);
+      return failure(blame(Phase::Executable));
     if (!options.dryRun) {
       emit::LinkOptions link{options.linker, runtimeDirectory()};
       if (!emit::linkExecutable(*artifact, options.output, link, error))
@@ -364,34 +426,51 @@ private:
       return Ok;
     if (auto code = llvm::sys::fs::create_directories(options.dumpDirectory))
       return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(), UserError);
-    SmallString<128> path(options.dumpDirectory);
-    llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+    std::string path = dumpPath(phase);
     std::error_code code;
     llvm::raw_fd_ostream stream(path, code);
     if (code)
-      return tell(("cannot write '" + path + "': " + code.message()).str(), UserError);
-    stream << *module;
+      return tell("cannot write '" + path + "': " + code.message(), UserError);
+    printProgram(*module, stream);
     return Ok;
   }
 
+  std::string dumpPath(Phase phase) const {
+    SmallString<128> path(options.dumpDirectory);
+    llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+    return path.str().str();
+  }
+
+  /// What an earlier run wrote of phases that this one reaches, or not, is not of this program.
+  void removeLaterDumps() {
+    for (unsigned i = unsigned(startPhase) + 1; !options.dumpDirectory.empty() && i < unsigned(Phase::Executable); ++i)
+      (void)llvm::sys::fs::remove(dumpPath(Phase(i)));
+  }
+
   /// --compile-to: to the file of -o if one was given, else to the screen.
-  int print(Phase) {
+  int print(Phase phase) {
+    if (explains() && (phase == Phase::Sharded || phase == Phase::Staged))
+      if (int code = explainCopy())
+        return code;
     if (options.dryRun)
       return Ok;
     if (options.output == Options().output || options.output == "-") {
-      llvm::outs() << *module;
+      printProgram(*module, llvm::outs());
       return Ok;
     }
     std::error_code code;
     llvm::raw_fd_ostream stream(options.output, code);
     if (code)
       return tell("cannot write '" + options.output + "': " + code.message(), UserError);
-    stream << *module;
+    printProgram(*module, stream);
     return Ok;
   }
 
-  const Options &options;
-  std::string program, mesh;
+  Options options;
+  const std::vector<std::string> &arguments;
+  std::string program, mesh, modelPath;
+  Phase startPhase = Phase::Import;
+  Clock::time_point begin;
   MLIRContext context;
   DiagnosticHandler diagnostics;
   OwningOpRef<ModuleOp> module;
@@ -414,5 +493,5 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments, const s
     llvm::outs() << helpText();
     return Ok;
   }
-  return Compilation(options, program).run();
+  return Compilation(options, arguments, program).run();
 }

@@ -43,11 +43,11 @@ class Parser {
 public:
   Parser(const std::vector<std::string> &arguments, Options &options) : arguments(arguments), options(options) {}
 
-  bool parse(std::string &error) {
+  bool parse(std::string &error, bool resumes) {
     while (at < arguments.size() && message.empty())
       parseOne(arguments[at++]);
     if (message.empty() && !options.help)
-      check();
+      check(resumes);
     error = message;
     return message.empty();
   }
@@ -57,12 +57,13 @@ private:
 
   /// The value of `--flag=value` or `--flag value`.
   std::string value(llvm::StringRef flag) {
-    if (given)
-      return *given;
-    if (at < arguments.size())
-      return arguments[at++];
-    fail(flag + " needs a value; see --help");
-    return "";
+    if (!given && at == arguments.size()) {
+      fail(flag + " needs a value; see --help");
+      return "";
+    }
+    std::string text = given ? *given : arguments[at++];
+    options.given.push_back({flag.str(), text});
+    return text;
   }
 
   void parseOne(llvm::StringRef argument) {
@@ -95,6 +96,8 @@ private:
       options.mesh = value(flag);
     else if (flag == "--place")
       append(options.place, value(flag), ";");
+    else if (flag == "--batch-axes")
+      options.batchAxes = value(flag);
     else if (flag == "--precision")
       parsePrecision(value(flag));
     else if (flag == "--sequence-parallel")
@@ -131,6 +134,7 @@ private:
 
   void parseSwitch(llvm::StringRef flag) {
     bool *target = llvm::StringSwitch<bool *>(flag)
+                       .Case("--allow-idle-axes", &options.allowIdleAxes)
                        .Case("--dry-run", &options.dryRun)
                        .Case("--timing", &options.timing)
                        .Case("--train", &options.training.train)
@@ -144,6 +148,7 @@ private:
       return fail("unknown flag '" + flag + "'; see --help");
     if (given)
       return fail(flag + " takes no value");
+    options.given.push_back({flag.str(), "", /*isSwitch=*/true});
     *target = true;
   }
 
@@ -203,6 +208,7 @@ private:
   }
 
   void parseExplain() {
+    options.given.push_back({"--explain", given.value_or(""), !given});
     std::string text = given.value_or("");
     options.explain = text == "json" ? Explain::Json : text == "full" ? Explain::Full : Explain::Text;
     if (text.empty() || options.explain != Explain::Text)
@@ -218,9 +224,11 @@ private:
       fail("--target '" + text + "' is not supported yet; the target is cpu");
   }
 
-  void check() {
+  void check(bool resumes) {
     if (options.model.empty())
       return fail("no model given; write weft-compile MODEL.onnx -o OUT, or --help");
+    if (!resumes && !isModelFile(options.model))
+      return;
     std::string why;
     std::optional<Mesh> mesh = options.mesh.empty() ? Mesh() : Mesh::parse(options.mesh, &why);
     if (!mesh)
@@ -228,20 +236,38 @@ private:
     for (const Mesh::Axis &axis : mesh->axes)
       if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
         return fail("--mesh: pipeline stages (pp) are not supported yet; use dp and tp");
-    // An axis that nothing splits over would only repeat the work.
-    for (const Mesh::Axis &axis : mesh->axes) {
-      llvm::StringRef name = llvm::StringRef(axis.name).split('.').first;
-      if (axis.size > 1 && name != "dp" && name != "tp" && !llvm::StringRef(options.place).contains(name) &&
-          !llvm::StringRef(options.training.zero).contains(name))
-        return fail("--mesh: nothing would be split over axis '" + name +
-                    "'; the batch goes over dp and weights over tp, other axes need --place");
-    }
+    checkBatchAxes(*mesh);
+    if (!message.empty())
+      return;
+    checkExplain();
+    if (!message.empty())
+      return;
     if (!options.writeDevices.empty() && options.until < Phase::Sharded)
       return fail("--write-devices needs the placements of phase sharded; give --compile-to sharded or a later one");
-    if ((options.explain != Explain::No || !options.report.empty()) && options.until < Phase::Local)
-      return fail((options.report.empty() ? "--explain" : "--report") +
-                  llvm::Twine(" needs the collectives of phase local; give --compile-to local or a later one"));
     message = checkTraining(options);
+  }
+
+  void checkExplain() {
+    bool explains = options.explain != Explain::No;
+    if ((explains || !options.report.empty()) && options.until < Phase::Sharded)
+      return fail((explains ? "--explain" : "--report") +
+                  llvm::Twine(" needs what phase sharded decides; give --compile-to sharded or a later one"));
+    bool prints = options.until < Phase::Executable && !options.dryRun &&
+                  (options.output == Options().output || options.output == "-");
+    if (explains && prints)
+      return fail("--explain and --compile-to would both write to the screen; write the program to a file with -o FILE, "
+                  "or nowhere with --dry-run");
+  }
+
+  void checkBatchAxes(const Mesh &mesh) {
+    if (options.batchAxes.empty())
+      return;
+    if (options.mesh.empty())
+      return fail("--batch-axes needs --mesh: it names axes of it");
+    std::string axes = batchAxesOf(mesh, options.batchAxes);
+    for (llvm::StringRef name : llvm::split(axes, '+'))
+      if (!axes.empty() && mesh.resolve(name).empty())
+        return fail("--batch-axes: --mesh '" + options.mesh + "' has no axis '" + name + "'");
   }
 
   const std::vector<std::string> &arguments;
@@ -254,9 +280,12 @@ private:
 
 } // namespace
 
-bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error) {
-  return Parser(arguments, options).parse(error);
+bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error,
+                                bool resumes) {
+  return Parser(arguments, options).parse(error, resumes);
 }
+
+bool weft::driver::isModelFile(llvm::StringRef path) { return path.ends_with(".onnx"); }
 
 std::string weft::driver::helpText() {
   return std::string(R"(weft-compile MODEL.onnx -o OUT [options]
@@ -278,6 +307,13 @@ What the model leaves open
 How to split
   --mesh AXIS=N,...         the processes as a grid: dp=2,tp=2; dp=4x2 has two
                             sub-axes, dp.0 and dp.1; rank = row-major index
+                            over dp the batch is split, over any other axis
+                            weights, by least communication
+  --batch-axes AXIS+...     the batch over these axes instead of dp; none: over
+                            no axis. An axis over which --place splits the
+                            batch of an input is one, too
+  --allow-idle-axes         let processes repeat the work of others where an
+                            axis splits nothing, which else is an error
   --place REGEX=dimN:AXIS,.. how to split values whose name matches; - is whole
                             Device configurations in the model (ONNX IR 11)
                             count where no rule does, and their mesh where
@@ -300,7 +336,9 @@ How to compute
   --report FILE.html        the same as a page with pictures, for any browser
   --dry-run                 do everything but write OUT
   --compile-to PHASE        print the program at a phase instead: import, graph,
-                            step, sharded, staged, local, scheduled, executable
+                            step, sharded, staged, local, scheduled, executable;
+                            weft-compile FILE.mlir -o OUT goes on from there, with
+                            the flags that the text lists
   --dump-phases DIR         write every phase into numbered files
   --write-devices FILE.onnx write the model with the placements found as its
                             device configuration: edit it, or compile it

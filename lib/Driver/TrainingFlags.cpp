@@ -28,7 +28,7 @@ static std::string choose(llvm::StringRef flag, llvm::StringRef value, llvm::Arr
 static std::string parseZero(llvm::StringRef value, TrainingFlags &flags) {
   auto [stage, axis] = value.split(':');
   if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3' || (value.contains(':') && axis.empty()))
-    return ("--zero is 0, 1, 2 or 3, with :AXIS for another axis than dp, not '" + value + "'").str();
+    return ("--zero is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + value + "'").str();
   flags.zero = value.str();
   return "";
 }
@@ -70,12 +70,18 @@ static std::string checkZero(const Options &options) {
   if (stage.empty() || stage == "0")
     return "";
   std::optional<Mesh> mesh = Mesh::parse(options.mesh);
-  llvm::StringRef name = axis.empty() ? llvm::StringRef("dp") : axis;
-  if (mesh && !options.mesh.empty() && !mesh->resolve(name).empty())
+  std::string told = "--zero " + options.training.zero + " splits state over ";
+  if (axis.empty()) {
+    // Placements of inputs may name further axes of the batch.
+    if (mesh && !options.mesh.empty() && (!batchAxesOf(*mesh, options.batchAxes).empty() || !options.place.empty()))
+      return "";
+    return told + "the axes of the batch, and --mesh '" + options.mesh +
+           "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " + stage.str() + ":AXIS";
+  }
+  if (mesh && !options.mesh.empty() && !mesh->resolve(axis).empty())
     return "";
-  return ("--zero " + options.training.zero + " splits state over axis '" + name.str() + "', which --mesh '" +
-          options.mesh + "' lacks; write --mesh " + name.split('.').first.str() + "=N, or --zero " + stage.str() +
-          ":AXIS");
+  return told + "axis '" + axis.str() + "', which --mesh '" + options.mesh + "' lacks; write --mesh " +
+         axis.split('.').first.str() + "=N";
 }
 
 std::string weft::driver::checkTraining(const Options &options) {
@@ -120,8 +126,8 @@ llvm::StringRef weft::driver::trainingHelpText() {
                             other lr, lr_scale, weight_decay, ... for weights
                             whose name matches; the first group that does
   --freeze REGEX            do not train these weights
-  --zero 0..3[:AXIS]        split over dp (or AXIS) 1: optimizer states, 2: and
-                            gradients, 3: and weights
+  --zero 0..3[:AXIS]        split over the batch's axes (or AXIS) 1: optimizer
+                            states, 2: and gradients, 3: and weights
   --microbatches N          take the batch in N parts, adding up gradients
   --grad-dtype fp32|bf16|fp16|fp64
                             of weight gradients and their sums (default fp32;

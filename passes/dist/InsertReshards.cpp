@@ -320,6 +320,7 @@ struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
       return signalPassFailure();
     }
     ReshardPlanner planner(mesh.getValue());
+    getOperation()->removeAttr(kBatchAxesAttr);
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(Resharder(function, mesh, planner).run()))
         signalPassFailure();

@@ -31,7 +31,8 @@ def DistPlace : Dist_Pass<"dist-place"> {
   let description = [{
     **Requires** a mesh. **Ensures** values whose name matches a rule have a
     `dist.placement` (arguments, results of the program) or `dist.placements` (results of nodes), marked
-    `dist.closed`: no later pass changes it; and inputs are split along `batch-axes`.
+    `dist.closed`: no later pass changes it; and the other inputs are split along the axes of the batch: `batch-axes`, and
+    every axis over which a rule splits the batch of an input. The module's `dist.batch_axes` lists them.
 
     A rule is `REGEX=dim0:tp,dim1:-`; dims not named are whole. Axes are joined by `+`,
     major first, and a part within a dim is cut by `*`: `dim1:3*tp` splits the 768 of 3 x 768.
@@ -142,7 +143,8 @@ def DistPlaceState : Dist_Pass<"dist-place-state"> {
     **Example** in test/passes/dist/place-state.mlir.
   }];
   let options = [
-    Option<"axis", "axis", "std::string", "\"dp\"", "Axis or sub-axis to split over">,
+    Option<"axis", "axis", "std::string", "\"\"",
+           "Axis or sub-axis to split over; default: the axes of the batch (`dist.batch_axes`)">,
     Option<"slots", "slots", "std::string", "\"replicated\"", "replicated or sharded: optimizer state and its computation">,
     Option<"gradients", "gradients", "std::string", "\"replicated\"",
            "replicated or sharded: as accumulated over microbatches; set it to save memory at the price of a reduce_scatter each">,
@@ -176,6 +178,18 @@ def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
     need not be kept between; the optimizer reads them as stored. Ops without the interface run whole on every device, with a remark.
 
     **Example** in test/passes/dist/insert-reshards.mlir.
+  }];
+}
+
+def DistCheckAxes : Dist_Pass<"dist-check-axes"> {
+  let summary = "reject a mesh of which an axis splits no computation";
+  let description = [{
+    **Requires** what `dist-insert-reshards` ensures. **Ensures** that over every axis of more than one process some op is split,
+    into no more shards than there is something to hold; else fails and names the axis, the widest that it could split,
+    and what to write instead: the processes of such an axis would only repeat the work of others. Temporal axes,
+    and programs without computation, are not judged.
+
+    **Example** in test/passes/dist/check-axes.mlir.
   }];
 }
 

@@ -60,6 +60,7 @@ public:
   LogicalResult run() {
     if (failed(takeHints()))
       return failure();
+    settleBatchAxes();
     bool failedAny = false;
     orderPrograms();
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -305,10 +306,51 @@ private:
     return std::nullopt;
   }
 
-  LogicalResult placeArguments(func::FuncOp function) {
+  /// The dim of each argument that counts samples; none of state.
+  static SmallVector<std::optional<unsigned>> batchDims(func::FuncOp function) {
     bool batchIsNamed = false;
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       batchIsNamed |= namedBatch(function, i).has_value();
+    SmallVector<std::optional<unsigned>> dims;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      bool hasFirst = cast<RankedTensorType>(function.getArgument(i).getType()).getRank() > 0;
+      dims.push_back(isState(function, i) ? std::nullopt
+                     : batchIsNamed       ? namedBatch(function, i)
+                     : hasFirst           ? std::optional(0u)
+                                          : std::nullopt);
+    }
+    return dims;
+  }
+
+  /// An axis over which a person or the model file splits the batch of one input
+  /// splits that of all: so what an axis is for follows from placements, not from its name.
+  void settleBatchAxes() {
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      for (auto [index, dim] : llvm::enumerate(batchDims(function))) {
+        Rule *rule = dim ? match(argumentName(function, index)) : nullptr;
+        auto hint = hints.find(argumentName(function, index));
+        if (dim && !rule && hint != hints.end())
+          rule = &hint->second;
+        if (!rule)
+          continue;
+        for (const auto &[placed, parts] : rule->dims)
+          for (const Part &part : parts)
+            for (AxisId axis : part.axes)
+              if (placed == *dim && !llvm::is_contained(batchAxes, axis))
+                batchAxes.push_back(axis);
+      }
+    }
+    SmallVector<Attribute> names;
+    for (AxisId axis : batchAxes)
+      names.push_back(StringAttr::get(module.getContext(), mesh.axes[axis].name));
+    if (!names.empty())
+      module->setAttr(kBatchAxesAttr, ArrayAttr::get(module.getContext(), names));
+  }
+
+  LogicalResult placeArguments(func::FuncOp function) {
+    SmallVector<std::optional<unsigned>> batches = batchDims(function);
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
       auto name = function.getArgAttrOfType<StringAttr>(i, "nn.name");
@@ -327,10 +369,8 @@ private:
         function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
         continue;
       }
-      std::optional<unsigned> batch =
-          batchIsNamed ? namedBatch(function, i)
-                       : (type.getRank() > 0 ? std::optional(0u) : std::nullopt);
-      if (isState(function, i) || !batch || type.getDimSize(*batch) < 2)
+      std::optional<unsigned> batch = batches[i];
+      if (!batch || type.getDimSize(*batch) < 2)
         continue;
       if (failed(placeBatch(function, i, *batch)))
         return failure();

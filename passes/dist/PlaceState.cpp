@@ -193,6 +193,17 @@ struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
                                       << "' must be replicated or sharded, found '" << text << "'";
   }
 
+  /// The named axis, or those of the batch: there every device would keep the same.
+  AxisList axesOf(const Mesh &mesh) {
+    if (!axis.empty())
+      return mesh.resolve(axis);
+    AxisList axes;
+    if (auto batch = getOperation()->getAttrOfType<ArrayAttr>(kBatchAxesAttr))
+      for (StringRef name : batch.getAsValueRange<StringAttr>())
+        llvm::append_range(axes, mesh.resolve(name));
+    return axes;
+  }
+
   void runOnOperation() override {
     MeshAttr mesh = getMesh(getOperation());
     if (!mesh) {
@@ -204,10 +215,14 @@ struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
                     splitSlots = isSplit("slots", slots);
     if (failed(splitParameters) || failed(splitGradients) || failed(splitSlots))
       return signalPassFailure();
-    AxisList axes = mesh.getValue().resolve(axis);
+    AxisList axes = axesOf(mesh.getValue());
     if (*splitSlots && axes.empty()) {
-      getOperation().emitError() << "state cannot be split over axis '" << axis
-                                 << "', which is not on the mesh";
+      if (axis.empty())
+        getOperation().emitError() << "state is split over the axes of the batch, and no axis of the mesh has it; name an "
+                                      "axis to split over";
+      else
+        getOperation().emitError() << "state cannot be split over axis '" << axis
+                                   << "', which is not on the mesh";
       return signalPassFailure();
     }
     if ((*splitParameters || *splitGradients) && !*splitSlots) {

@@ -6,6 +6,7 @@
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/pipelines/ImportToGraph.h"
+#include "passes/pipelines/Phases.h"
 #include "passes/rt/Passes.h"
 #include "passes/step/Passes.h"
 
@@ -60,9 +61,8 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   pm.addNestedPass<func::FuncOp>(step::createStepMarkRecompute({options.recompute, options.recomputeShare}));
 }
 
-void weft::buildRecomputation(OpPassManager &pm, const PhaseOptions &options) {
-  if (options.train)
-    pm.addNestedPass<func::FuncOp>(step::createStepCloneRecomputed());
+void weft::buildRecomputation(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(step::createStepCloneRecomputed());
   pm.addNestedPass<func::FuncOp>(createNnClonePositions());
 }
 
@@ -82,6 +82,7 @@ void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   // What may be overwritten depends on the order, which is final here.
   pm.addPass(rt::createRtElideUpdateCopies());
   pm.addPass(rt::createRtReuseOperands());
+  pm.addPass(createEndPhase(Phase::Local));
 }
 
 static void buildScheduled(OpPassManager &pm) {
@@ -92,7 +93,7 @@ static void buildScheduled(OpPassManager &pm) {
   pm.addPass(rt::createRtVerifyCommands());
 }
 
-void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
+static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
   switch (phase) {
   case Phase::Graph:
     return buildGraph(pm, options);
@@ -112,7 +113,17 @@ void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &option
   }
 }
 
+void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
+  // `local` has its borders in its two parts.
+  if (phase == Phase::Local)
+    return buildBetween(pm, phase, options);
+  pm.addPass(createBeginPhase(phase, options));
+  buildBetween(pm, phase, options);
+  pm.addPass(createEndPhase(phase));
+}
+
 void weft::registerPipelines() {
+  registerPhasePasses();
   for (Phase phase : {Phase::Graph, Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled}) {
     std::string flag = ("weft-" + phaseName(phase) + "-pipeline").str();
     std::string summary = ("Lead from the phase before to '" + phaseName(phase) + "'").str();

@@ -3,6 +3,8 @@
 #ifndef WEFT_PASSES_PIPELINES_PIPELINES_H
 #define WEFT_PASSES_PIPELINES_PIPELINES_H
 
+#include "weft/Sharding/Mesh.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -22,6 +24,11 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<std::string> bind{*this, "bind", llvm::cl::desc("Extents of symbolic dims, as in weft-compile --bind")};
   Option<std::string> mesh{*this, "mesh", llvm::cl::desc("Axes and sizes, dp=2,tp=2; none: one device")};
   Option<std::string> place{*this, "place", llvm::cl::desc("Placement rules, separated by ;")};
+  Option<std::string> batchAxes{*this, "batch-axes",
+                                llvm::cl::desc("Axes that split the batch, dp+pod; none; empty: dp if the mesh has it")};
+  Option<bool> allowIdleAxes{*this, "allow-idle-axes",
+                             llvm::cl::desc("Let processes repeat the work of others where an axis splits nothing"),
+                             llvm::cl::init(false)};
   Option<bool> sequenceParallel{*this, "sequence-parallel",
                                 llvm::cl::desc("Also split norms and residuals between matrix products"),
                                 llvm::cl::init(false)};
@@ -44,7 +51,8 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
                                 llvm::cl::init("none")};
   Option<double> recomputeShare{*this, "recompute-share",
                                 llvm::cl::desc("With best: of what full saves, from 0 to 1"), llvm::cl::init(1)};
-  Option<std::string> zero{*this, "zero", llvm::cl::desc("0..3[:AXIS], what of the state is split over dp or AXIS"),
+  Option<std::string> zero{*this, "zero",
+                           llvm::cl::desc("0..3[:AXIS], what of the state is split over the batch's axes or AXIS"),
                            llvm::cl::init("0")};
   Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};
   Option<int64_t> microbatches{*this, "microbatches", llvm::cl::desc("Parts that the batch is taken in"),
@@ -54,6 +62,11 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<int64_t> memoryLimit{*this, "memory-limit", llvm::cl::desc("Bytes of one process; 0: no limit"),
                               llvm::cl::init(0)};
 };
+
+/// The axes of `mesh` that split the batch, joined by `+`: those `given` (joined by
+/// `+` or `,`; "none" for none), else, by custom, `dp`. It is the one place that knows an
+/// axis by its name; what other axes are for follows from placements.
+std::string batchAxesOf(const Mesh &mesh, llvm::StringRef given);
 
 /// Appends the passes that lead from the phase before to `phase`, and the
 /// verifier of its border. `import` and `executable` have none: reading files
@@ -69,7 +82,7 @@ void buildPartition(mlir::OpPassManager &pm, const PhaseOptions &options);
 void buildOutline(mlir::OpPassManager &pm, const PhaseOptions &options);
 /// In the first part, in front of loops and fusion, which would keep or join what
 /// is better computed anew.
-void buildRecomputation(mlir::OpPassManager &pm, const PhaseOptions &options);
+void buildRecomputation(mlir::OpPassManager &pm);
 
 /// Registers `--weft-<phase>-pipeline` for each phase.
 void registerPipelines();

@@ -3,8 +3,8 @@
 #include "passes/pipelines/Pipelines.h"
 
 #include "passes/dist/Passes.h"
+#include "passes/pipelines/Phases.h"
 #include "passes/search/Passes.h"
-#include "weft/Sharding/Mesh.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -12,9 +12,15 @@
 using namespace mlir;
 using namespace weft;
 
-/// By custom `dp` carries the batch; it is a word of the command line, no pass
-/// knows it.
-static constexpr llvm::StringLiteral kBatchAxis = "dp";
+std::string weft::batchAxesOf(const Mesh &mesh, llvm::StringRef given) {
+  if (given == "none")
+    return "";
+  if (given.empty())
+    return mesh.resolve("dp").empty() ? "" : "dp";
+  std::string joined = given.str();
+  llvm::replace(joined, ',', '+');
+  return joined;
+}
 
 /// Without axes the program is the one device's already.
 static bool isDistributed(const PhaseOptions &options) {
@@ -28,7 +34,7 @@ static dist::DistPlaceStateOptions placeStateOptions(llvm::StringRef zero) {
   unsigned number = 0;
   stage.getAsInteger(10, number);
   dist::DistPlaceStateOptions state;
-  state.axis = axis.empty() ? kBatchAxis.str() : axis.str();
+  state.axis = axis.str();
   state.slots = split(number >= 1);
   state.gradients = split(number >= 2);
   state.parameters = split(number >= 3);
@@ -43,23 +49,13 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   dist::DistPlaceOptions place;
   place.rules = options.place;
   place.wholeMicrobatches = options.train && options.batchStats.getValue() == kPerMicrobatch;
-  SmallVector<std::string> weightAxes;
-  if (mesh) {
-    AxisList batch = mesh->resolve(kBatchAxis);
-    if (!batch.empty())
-      place.batchAxes = kBatchAxis.str();
-    for (auto [id, axis] : llvm::enumerate(mesh->axes))
-      if (!llvm::is_contained(batch, int(id)))
-        weightAxes.push_back(axis.name);
-  }
+  if (mesh)
+    place.batchAxes = batchAxesOf(*mesh, options.batchAxes);
   auto assignAxes = [&](llvm::StringRef programs) {
-    for (const std::string &axis : weightAxes) {
-      AssignAxisOptions assign;
-      assign.axis = axis;
-      assign.programs = programs.str();
-      assign.sequenceParallel = options.sequenceParallel;
-      pm.addNestedPass<func::FuncOp>(createAssignAxis(assign));
-    }
+    AssignAxisOptions assign;
+    assign.programs = programs.str();
+    assign.sequenceParallel = options.sequenceParallel;
+    pm.addNestedPass<func::FuncOp>(createAssignAxis(assign));
   };
   // What a person said comes first and is closed.
   pm.addPass(dist::createDistPlace(place));
@@ -77,19 +73,27 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
     pm.addPass(dist::createDistRecordPlacements());
   pm.addPass(dist::createDistInsertReshards());
   pm.addPass(dist::createDistVerifySpmd());
+  if (!options.allowIdleAxes)
+    pm.addPass(dist::createDistCheckAxes());
 }
 
+/// The mesh is the program's own here, not an option.
 void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
-  if (!isDistributed(options))
-    return buildRecomputation(pm, options);
-  pm.addPass(dist::createDistPartition());
-  pm.addPass(dist::createDistSimplifyCollectives());
-  // Equal gathers of one value are one gather.
-  pm.addPass(createCSEPass());
-  buildRecomputation(pm, options);
-  // Recomputed ops read parameters as their originals do.
-  pm.addPass(dist::createDistSeparatePhases());
-  // Loops come last: until here microbatches are an axis like any other.
-  pm.addPass(dist::createDistFormLoops());
-  pm.addPass(dist::createDistVerifySpmd());
+  pm.addPass(createBeginPhase(Phase::Local, options));
+  pm.addPass(createOnMesh([](OpPassManager &pm) {
+    // The program may have been edited since it was placed.
+    pm.addPass(dist::createDistVerifySpmd());
+    pm.addPass(dist::createDistPartition());
+    pm.addPass(dist::createDistSimplifyCollectives());
+    // Equal gathers of one value are one gather.
+    pm.addPass(createCSEPass());
+  }));
+  buildRecomputation(pm);
+  pm.addPass(createOnMesh([](OpPassManager &pm) {
+    // Recomputed ops read parameters as their originals do.
+    pm.addPass(dist::createDistSeparatePhases());
+    // Loops come last: until here microbatches are an axis like any other.
+    pm.addPass(dist::createDistFormLoops());
+    pm.addPass(dist::createDistVerifySpmd());
+  }));
 }

@@ -217,9 +217,23 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
     if (!mesh || function.isExternal() ||
         (programs != "all" && programs != (order ? order.getValue() : StringRef("lead"))))
       return;
-    for (AxisId id : mesh.getValue().resolve(axis))
+    for (AxisId id : axesOf(function, mesh.getValue()))
       if (mesh.getValue().size(id) > 1)
         assign(function, mesh, id);
+  }
+
+  /// Over the axes of the batch weights stay whole, so there is nothing to find.
+  AxisList axesOf(func::FuncOp function, const Mesh &mesh) {
+    if (!axis.empty())
+      return mesh.resolve(axis);
+    AxisList taken = mesh.temporalAxes(), axes;
+    if (auto batch = function->getParentOp()->getAttrOfType<ArrayAttr>(dist::kBatchAxesAttr))
+      for (StringRef name : batch.getAsValueRange<StringAttr>())
+        llvm::append_range(taken, mesh.resolve(name));
+    for (AxisId id = 0; id < AxisId(mesh.axes.size()); ++id)
+      if (!llvm::is_contained(taken, id))
+        axes.push_back(id);
+    return axes;
   }
 
   void assign(func::FuncOp function, dist::MeshAttr meshAttr, AxisId id) {

@@ -29,8 +29,9 @@ def AssignAxis : Pass<"dist-assign-axis", "::mlir::func::FuncOp"> {
     A remark (category `dist-assign-axis`) gives the collectives and bytes of one run.
   }];
   let options = [
-    Option<"axis", "axis", "std::string", /*default=*/"\"tp\"",
-      "the mesh axis to use; an axis of size 1 or none of that name: nothing to do">,
+    Option<"axis", "axis", "std::string", /*default=*/"\"\"",
+      "the mesh axis to use; default: one after the other those that do not split the batch (`dist.batch_axes`); "
+      "an axis of size 1 or none of that name: nothing to do">,
     Option<"programs", "programs", "std::string", /*default=*/"\"all\"",
       "all, or only those whose dist.order is lead (or none) or follow">,
     Option<"sequenceParallel", "sequence-parallel", "bool", /*default=*/"false",

@@ -42,6 +42,7 @@ inline constexpr llvm::StringLiteral kReasonAttr = "dist.reason";
 inline constexpr llvm::StringLiteral kReasonsAttr = "dist.reasons";
 inline constexpr llvm::StringLiteral kUsedAttr = "dist.used";
 inline constexpr llvm::StringLiteral kSearchedAttr = "dist.searched";
+inline constexpr llvm::StringLiteral kBatchAxesAttr = "dist.batch_axes";
 inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
 /// Why a reshard must not be merged with another: the value exists in this
 /// form only for a while (parameters gathered for the forward or backward ops,

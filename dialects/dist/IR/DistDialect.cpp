@@ -69,6 +69,16 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
     return success();
   }
+  if (name == kBatchAxesAttr) {
+    auto axes = dyn_cast<ArrayAttr>(attribute.getValue());
+    MeshAttr mesh = getMesh(op);
+    if (!isa<ModuleOp>(op) || !axes || !mesh || !llvm::all_of(axes, [&](Attribute axis) {
+          auto text = dyn_cast<StringAttr>(axis);
+          return text && !mesh.getValue().resolve(text.getValue()).empty();
+        }))
+      return op->emitError() << "'dist.batch_axes' must be a list of axes of the mesh on a module";
+    return success();
+  }
   if (name == kClosedAttr || name == kPhaseAttr || name == kOrderAttr || name == kSearchedAttr)
     return success();
   if (name == kReasonAttr)

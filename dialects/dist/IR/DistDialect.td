@@ -22,6 +22,7 @@ def Dist_Dialect : Dialect {
     `#dist.placement`. `dist.used` on an argument is the placement in which the program reads it, where that differs
     from the one in which it is stored. `dist.order` on a function says whether the other programs follow its
     placements of state (`lead`) or it those of another (`follow`).
+    `dist.batch_axes` on the module lists the axes that split the batch: weights stay whole over them.
     `dist.searched` on a function lists the axes on which sums end where placements say; on others they may end later.
     `dist.phase` on a step or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
     a gradient, `microbatch` asks to reduce it over devices in every microbatch. `dist.closed` on an op, argument or result marks a placement that a

@@ -29,14 +29,21 @@ struct TrainingFlags {
   bool usesOwnStep() const { return loss.empty() && optimizer.empty(); }
 };
 
+/// A flag as it was written, with its value unless it is a switch.
+struct GivenFlag {
+  std::string flag, value;
+  bool isSwitch = false;
+};
+
 struct Options {
-  std::string model, output = "a.out", bind, mesh, place, precision = "f32", sequenceParallel = "auto";
+  std::vector<GivenFlag> given;
+  std::string model, output = "a.out", bind, mesh, place, batchAxes, precision = "f32", sequenceParallel = "auto";
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
   std::string report;       // an HTML file, or ""
-  bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
+  bool allowIdleAxes = false, dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets
   unsigned threadsPerRank = 0, optLevel = 3;
@@ -45,8 +52,13 @@ struct Options {
 };
 
 /// Parses `arguments` (without the program's name). On failure tells in `error`
-/// what is wrong and what to write instead.
-bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error);
+/// what is wrong and what to write instead. Whether flags fit together is only
+/// known of a program in text form when its own flags are (`resumes`).
+bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error,
+                  bool resumes = false);
+
+/// Whether the file is a model, and not a program of a later phase.
+bool isModelFile(llvm::StringRef path);
 
 std::string helpText();
 

@@ -1,0 +1,31 @@
+// What a program's text says of how it was compiled, and how to go on from there.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_DRIVER_RESUME_H
+#define WEFT_DRIVER_RESUME_H
+
+#include "weft/Driver/Options.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace weft::driver {
+
+/// Writes on the module what later phases need to know: the model's file, absolute,
+/// and the flags that say what is made (not those about this one run).
+void recordCommandLine(mlir::ModuleOp module, const std::string &model, const Options &options);
+
+/// The options of a program that goes on from `at`: what its text says, and what was
+/// given now where that can still be chosen. A flag that would have had to be
+/// given earlier is told in `error`.
+bool resumeOptions(mlir::ModuleOp module, Phase at, const std::vector<std::string> &arguments, Options &options,
+                   std::string &error);
+
+/// The file of the model that a program was made of; `otherwise` if it does not say.
+std::string modelPathOf(mlir::ModuleOp module, const std::string &otherwise);
+
+/// Prints a program so that it can be fed back from any folder: with locations, which
+/// hold the names of nodes, and with files by their absolute path.
+void printProgram(mlir::ModuleOp module, llvm::raw_ostream &out);
+
+} // namespace weft::driver
+
+#endif // WEFT_DRIVER_RESUME_H
