@@ -37,12 +37,9 @@ done
 
 step "4/8 compile for one device, and for four: data parallel 2 x tensor parallel 2"
 show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 -o "$dir/minilm-1"
-show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 --mesh dp=2,tp=2 --explain=full -o "$dir/minilm-4" \
-  > "$dir/plan.txt"
-echo "where the weights of the first layer lie, what moves in it, and the whole:"
-grep -E 'layer\.0.*(nn\.contract|->)' "$dir/plan.txt" || true
-grep -E '^(program|memory)' "$dir/plan.txt"
-echo "(the whole plan, node by node: $dir/plan.txt)"
+show "$bin/weft-compile" "$dir/minilm.onnx" --bind batch=8,seq=32 --mesh dp=2,tp=2 --explain --report "$dir/plan.html" \
+  -o "$dir/minilm-4"
+echo "(the same as a page for a browser: $dir/plan.html)"
 
 step "5/8 run: one rank, then four; the result must be the same"
 show "$bin/weft-run" "$dir/minilm-1" "${inputs[@]}" "${expect[@]}" --output-dir "$dir/out-1"

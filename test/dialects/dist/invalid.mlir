@@ -173,3 +173,14 @@ func.func @in_space(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["dp"
 #mesh = #dist.mesh<[temporal "mb"=4, "dp"=2]>
 module attributes {dist.mesh = #mesh} {
 }
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+func.func @reason(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>) {
+  // expected-error @below {{'dist.reason' must be a #dist.reason}}
+  %0 = dist.all_reduce %x ["tp"] accumulate f32 {dist.reason = "because"} : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+}

@@ -48,3 +48,21 @@ func.func @fill(%x: tensor<10xf32, #dist.local<#mesh, [10]>>) -> tensor<f32, #di
   return %3 : tensor<f32, #dist.local<#mesh, []>>
 }
 }
+
+// -----
+
+// What replaces steps has the maker of the first and the readers of the last.
+// CHECK: #[[REASON:.+]] = #dist.reason<maker = "sums", readers = ["reads"], reader_count = 1, role = "forward", from = <#mesh, [4], partial = sum["tp"]>, to = <#mesh, [4{"tp"}]>, summed = <#mesh, [8{"tp"}]>>
+// CHECK-LABEL: func @reasons
+#mesh = #dist.mesh<["tp"=2]>
+#first = #dist.reason<maker = "sums", readers = ["passes"], reader_count = 1, role = "forward", from = <#mesh, [4], partial = sum["tp"]>, to = <#mesh, [4]>, summed = <#mesh, [8{"tp"}]>>
+#last = #dist.reason<maker = "passes", readers = ["reads"], reader_count = 1, role = "gradient", from = <#mesh, [4]>, to = <#mesh, [4{"tp"}]>>
+module attributes {dist.mesh = #mesh} {
+func.func @reasons(%x: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>> {
+  %0 = nn.reduce sum %x dims = [0] : tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> -> tensor<4xf32, #dist.local<#mesh, [4], partial = sum["tp"]>>
+  // CHECK: dist.reduce_scatter {{.*}}dist.reason = #[[REASON]]
+  %1 = dist.all_reduce %0 ["tp"] accumulate f32 {dist.reason = #first} : tensor<4xf32, #dist.local<#mesh, [4], partial = sum["tp"]>> -> tensor<4xf32, #dist.local<#mesh, [4]>>
+  %2 = dist.slice %1 ["tp"] dim 0 {dist.reason = #last} : tensor<4xf32, #dist.local<#mesh, [4]>> -> tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>>
+  return %2 : tensor<2xf32, #dist.local<#mesh, [4{"tp"}]>>
+}
+}
