@@ -394,12 +394,15 @@ int main(int argc, char **argv) {
                     "# onnx-node FOLDER this-file 0 --list\n";
   Tally tally;
   for (auto [test, result] : llvm::zip(cases, runCases(cases, *backend))) {
-    if (options.list)
+    if (options.list) {
       print(test.name, result);
+      listed[test.name] =
+          result.outcome == Outcome::Refused ? result.reason : "";
+    }
     tally.count(test.name, result, listed);
   }
   // What is left of the list was not found.
-  if (options.pattern == ".")
+  if (options.pattern == "." && !options.list)
     for (const auto &[name, reason] : listed) {
       ++tally.lost;
       llvm::errs() << "LOST     " << name << " is in the list, not in "

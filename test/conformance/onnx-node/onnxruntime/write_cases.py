@@ -104,6 +104,9 @@ def norms():
     case("skipsimplified_bias", "SkipSimplifiedLayerNormalization", [x, skip, gamma, bias], outputs=[1, 0, 0, 1], epsilon=1e-3)
     case("simplified", "SimplifiedLayerNormalization", [x, gamma], domain="", epsilon=1e-2)
     case("layernorm_opset13", "LayerNormalization", [x, gamma, beta], domain="", opset=13, epsilon=1e-2)
+    # One scale a group; since opset 21, which ONNX's own cases have, one a channel.
+    case("groupnorm_opset18", "GroupNormalization", [floats(2, 6, 3), floats(2), floats(2)], domain="", opset=18, num_groups=2,
+         epsilon=1e-3)
     ids, segments = random.integers(0, 9, (2, 4)).astype(np.int32), random.integers(0, 2, (2, 4)).astype(np.int32)
     tables = [floats(9, 8), floats(6, 8), floats(2, 8)]
     mask = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], np.int32)
