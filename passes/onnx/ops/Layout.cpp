@@ -146,10 +146,120 @@ static Results split(NodeContext &n) {
   return results;
 }
 
+namespace {
+/// A number of a tensor of integers: a computed one, or none, plus a known one.
+struct Offset {
+  Value base;
+  int64_t known = 0;
+};
+} // namespace
+
+/// The only element of `value`.
+static Offset offsetOf(NodeContext &n, Value value) {
+  if (std::optional<HostTensor> known = n.b.known(value))
+    return {Value(), known->integers[0]};
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<nn::ReshapeOp>(op))
+    return offsetOf(n, op->getOperand(0));
+  if (isa_and_nonnull<nn::CastOp>(op) &&
+      isa<IntegerType>(n.b.elementOf(op->getOperand(0))))
+    return offsetOf(n, op->getOperand(0));
+  if (isa_and_nonnull<nn::AddOp, nn::SubOp>(op)) {
+    Offset x = offsetOf(n, op->getOperand(0)),
+           y = offsetOf(n, op->getOperand(1));
+    if (!y.base)
+      return {x.base,
+              isa<nn::AddOp>(op) ? x.known + y.known : x.known - y.known};
+    if (!x.base && isa<nn::AddOp>(op))
+      return {y.base, x.known + y.known};
+  }
+  return {value, 0};
+}
+
+/// The elements of an input of integers, each alone.
+static std::optional<SmallVector<Offset>> offsetsOf(NodeContext &n,
+                                                    unsigned index) {
+  Value value = n.in(index);
+  if (!value || n.b.isFloat(value) || n.b.rankOf(value) != 1)
+    return std::nullopt;
+  SmallVector<Offset> offsets;
+  SmallVector<Value> parts{value};
+  if (auto concat = value.getDefiningOp<nn::ConcatOp>())
+    parts.assign(concat.getInputs().begin(), concat.getInputs().end());
+  for (Value part : parts) {
+    if (std::optional<HostTensor> known = n.b.known(part)) {
+      for (int64_t element : known->integers)
+        offsets.push_back({Value(), element});
+      continue;
+    }
+    if (n.b.sizeOf(n.b.shapeOf(part)) != 1)
+      return std::nullopt;
+    offsets.push_back(offsetOf(n, part));
+  }
+  return offsets;
+}
+
+/// A window whose place is computed when the program runs, and whose size is
+/// known because its end is its start and a number: rows are read by index.
+/// Nothing if it is not that. ONNX would cut a window that reaches beyond the
+/// operand; a program has one shape, so that it must not.
+static std::optional<Value> sliceAtComputedStart(NodeContext &n, Value x) {
+  if (!n.has(1) || !n.has(2))
+    return std::nullopt;
+  auto starts = offsetsOf(n, 1), ends = offsetsOf(n, 2);
+  if (!starts || !ends || starts->size() != ends->size() ||
+      llvm::none_of(*starts,
+                    [](const Offset &start) { return bool(start.base); }))
+    return std::nullopt;
+  SmallVector<int64_t> axes = n.b.range(0, starts->size());
+  for (unsigned index : {3u, 4u}) {
+    std::optional<HostTensor> known =
+        n.has(index) ? n.b.known(n.in(index)) : std::nullopt;
+    if (n.has(index) && (!known || known->size() != int64_t(axes.size())))
+      return std::nullopt;
+    if (index == 3 && known)
+      axes.assign(known->integers.begin(), known->integers.end());
+    if (index == 4 && known &&
+        llvm::any_of(known->integers, [](int64_t step) { return step != 1; }))
+      return std::nullopt;
+  }
+  auto dims = n.normalize(axes, n.b.rankOf(x));
+  if (!dims)
+    return Value();
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    const Offset &start = (*starts)[i], &end = (*ends)[i];
+    int64_t extent = n.b.shapeOf(x)[dim], size = end.known - start.known;
+    if (start.base != end.base)
+      return std::nullopt;
+    if (!start.base) {
+      auto place = [&](int64_t at) {
+        return std::clamp<int64_t>(at < 0 ? at + extent : at, 0, extent);
+      };
+      int64_t from = place(start.known), to = place(end.known);
+      x = n.b.sliceDim(x, dim, from, std::max<int64_t>(0, to - from));
+      continue;
+    }
+    if (size < 0 || size > extent)
+      return n.fail("a window of " + llvm::Twine(size) + " elements of dim " +
+                    llvm::Twine(dim) + ", which has " + llvm::Twine(extent));
+    Value first = n.b.add(n.b.cast(n.b.reshape(start.base, {1}), n.b.i64()),
+                          double(start.known));
+    emitRemark(n.b.loc) << "starts where a value says that is computed; the "
+                        << size << " elements from there must be among the "
+                        << extent << " of dim " << dim
+                        << ", those beyond read as zero";
+    x = n.b.take(x, n.b.add(n.b.iota(size), first), dim);
+  }
+  return x;
+}
+
 /// Starts and ends count from the end if negative and are clamped; a negative
 /// step walks backwards.
 static Results slice(NodeContext &n) {
   Value x = n.in(0);
+  if (std::optional<Value> computed =
+          x ? sliceAtComputedStart(n, x) : std::nullopt)
+    return {*computed};
   auto starts = n.integersOf("starts", 1), ends = n.integersOf("ends", 2);
   if (!x || !starts || !ends)
     return {};
