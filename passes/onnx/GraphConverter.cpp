@@ -1,4 +1,4 @@
-// The walk: inputs, initializers, nodes, calls of functions, constant branches.
+// The walk: inputs, initializers, nodes, calls of functions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/GraphConverter.h"
 
@@ -197,8 +197,10 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
     return;
   }
   b.loc = loc;
-  if (node.getCanonicalDomain().empty() && node.getOpType() == "If")
-    return convertIf(node, scope);
+  if (node.getCanonicalDomain().empty())
+    if (auto found = controlFlow().find(node.getOpType());
+        found != controlFlow().end())
+      return (this->*found->second)(node, scope);
   if (node.getCanonicalDomain() == kTrainingDomain &&
       node.getOpType() == "Gradient")
     return convertGradient(node, scope);
@@ -268,48 +270,6 @@ void GraphConverter::convertCall(NodeOp node, FunctionOp callee,
   for (auto [index, output] : llvm::enumerate(node.getResults()))
     if (index < results.size() && results[index])
       values[output] = results[index];
-}
-
-void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
-  Location loc = locationOf(node, scope);
-  SmallVector<Value> inputs = lookup(node.getInputs());
-  if (inputs.empty() || !inputs[0])
-    return;
-  auto branch = [&](llvm::StringRef name) -> std::optional<SmallVector<Value>> {
-    Region *region = node.getGraphRegion(name);
-    if (!region || region->empty()) {
-      error(loc) << "'If' lacks its graph '" << name << "'";
-      return std::nullopt;
-    }
-    convertBlock(region->front(), scope);
-    SmallVector<Value> results =
-        lookup(region->front().getTerminator()->getOperands());
-    return llvm::is_contained(results, Value()) ? std::nullopt
-                                                : std::optional(results);
-  };
-  if (std::optional<HostTensor> condition = b.known(inputs[0])) {
-    bool taken = !condition->integers.empty() && condition->integers[0];
-    if (auto results = branch(taken ? "then_branch" : "else_branch"))
-      setResults(node, *results, loc);
-    return;
-  }
-  // Graphs have no effects, so both branches may run and one result be chosen.
-  auto onTrue = branch("then_branch"), onFalse = branch("else_branch");
-  if (!onTrue || !onFalse || onTrue->size() != onFalse->size())
-    return;
-  b.loc = loc;
-  SmallVector<Value> chosen;
-  for (auto [x, y] : llvm::zip_equal(*onTrue, *onFalse)) {
-    if (x.getType() != y.getType()) {
-      error(loc) << "the branches of 'If' make " << x.getType() << " and "
-                 << y.getType()
-                 << "; with a condition that is not known at compile time they "
-                    "must agree";
-      return;
-    }
-    chosen.push_back(b.select(b.reshape(inputs[0], {}), x, y));
-  }
-  setResults(node, chosen, loc);
 }
 
 //===----------------------------------------------------------------------===//

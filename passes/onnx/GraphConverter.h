@@ -84,7 +84,16 @@ private:
   void convertBlock(mlir::Block &block, const Scope &scope);
   void convertNode(NodeOp node, const Scope &scope);
   void convertCall(NodeOp node, FunctionOp function, const Scope &scope);
+  // ControlFlow.cpp: operators of the default domain whose graphs are walked.
+  using Walk = void (GraphConverter::*)(NodeOp node, const Scope &scope);
+  static const llvm::StringMap<Walk> &controlFlow();
   void convertIf(NodeOp node, const Scope &scope);
+  void convertScan(NodeOp node, const Scope &scope);
+  void convertLoop(NodeOp node, const Scope &scope);
+  /// What the graph `body` of a loop makes of the arguments; none if it failed.
+  std::optional<llvm::SmallVector<mlir::Value>>
+  convertBody(NodeOp node, const Scope &scope, int64_t run,
+              llvm::ArrayRef<mlir::Value> arguments);
   mlir::Value initialValue(InitializerOp initializer);
 
   // TrainingGraph.cpp: gradients, and the step that a model brings along.

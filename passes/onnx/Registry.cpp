@@ -19,10 +19,6 @@ const Registry &Registry::get() {
         "its result has a shape that depends on data";
     for (const char *op : {"NonMaxSuppression", "StringSplit"})
       made.refuse(op, shapes);
-    for (const char *op : {"Loop", "Scan"})
-      made.refuse(
-          op,
-          "loops are not compiled; export the model with the loop unrolled");
     for (const char *op :
          {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
           "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",
