@@ -46,7 +46,11 @@ void weft::registerAllPasses() {
   registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  mlir::registerPrintIRPass();
+  mlir::registerPrintOpStats();
+  mlir::registerStripDebugInfo();
   mlir::registerSymbolDCEPass();
+  mlir::registerViewOpGraph();
   rt::registerWeftRtPasses();
   step::registerWeftStepPasses();
   registerPipelines();

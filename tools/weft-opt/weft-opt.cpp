@@ -1,5 +1,7 @@
 // weft-opt: runs passes on an MLIR or ONNX file, as mlir-opt does for MLIR.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "IdlePasses.h"
+
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
@@ -64,6 +66,7 @@ int main(int argc, char **argv) {
   config.setPassPipelineSetupFn([&](mlir::PassManager &pm) {
     if (!pipeline.shouldVerifyDiagnostics())
       weft::printNodeDiagnostics(pm.getContext());
+    pm.addInstrumentation(weft::tellOfIdlePasses());
     return pipeline.setupPassPipeline(pm);
   });
   if (failed(
