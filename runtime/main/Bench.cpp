@@ -59,16 +59,16 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
   std::sort(times.begin(), times.end());
   double p50 = percentile(times, 0.5), p90 = percentile(times, 0.9);
   double p99 = percentile(times, 0.99), mean = total / runs;
-  double share = (after.communication_seconds - before.communication_seconds) /
-                 std::max(1e-12, after.run_seconds - before.run_seconds);
   // Of one run on the mean rank of a process; the process with the most.
   double collectives =
       (after.collective_seconds - before.collective_seconds) / runs;
   double exposed = collectives -
                    (after.hidden_seconds - before.hidden_seconds) / runs;
   for (double *value :
-       {&first, &p50, &p90, &p99, &mean, &share, &collectives, &exposed})
+       {&first, &p50, &p90, &p99, &mean, &collectives, &exposed})
     WEFT_TRY(everywhere(*value));
+  // All three figures are of the same measurement, so that they agree.
+  double share = std::max(0.0, exposed) / std::max(1e-12, mean);
   double overlap =
       collectives > 0 ? std::max(0.0, 1 - exposed / collectives) : 0;
   double tokens = 0;

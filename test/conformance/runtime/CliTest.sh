@@ -51,6 +51,15 @@ expect 1 "output 'y' is 5x3 f32, but .*integers.npy' is 5x3 i64" "$out" "${model
 expect 1 "output 'y' is 5x3 f32, but .*narrow.npy' is 5x3 f16" "$out" "${model[@]}" "${x[@]}" --expect "y=$data/narrow.npy"
 
 expect 0 'p50_ms.*exposed_communication_share' "$out" "${model[@]}" --bench=json
+# What share of the time is communication that nothing hides follows from the other figures.
+agree() {
+  "$out" "${model[@]}" --bench=json >"$work/bench.json" 2>/dev/null
+  value() { sed -E "s/.*\"$1\":([-0-9.e+]+).*/\1/" "$work/bench.json"; }
+  awk -v told="$(value exposed_communication_share)" -v all="$(value communication_ms)" -v hidden="$(value overlap)" \
+    -v mean="$(value mean_ms)" 'BEGIN { due = all * (1 - hidden) / mean
+      print (due > 0 && (told - due) ^ 2 < 1e-6) ? "they agree" : told " told, " due " due" }'
+}
+expect 0 'they agree' echo "$(agree)"
 expect 0 "input 'x' is zeros" "$out" "${model[@]}" --bench
 expect 0 'tokens/s' "$out" "${model[@]}" "${x[@]}" --bench
 expect 0 'wrote the trace' "$out" "${model[@]}" "${x[@]}" --trace "$work/trace.json"
