@@ -105,7 +105,8 @@ std::vector<CollectiveClass> weft::explain::foldCollectives(const std::vector<Co
   Grouping<CollectiveClass, Key> grouping;
   for (const Collective &one : collectives) {
     LayerName maker = foldName(one.maker);
-    Key key{maker.pattern, one.kind, one.axes, one.type, one.from, one.to, one.role, foldName(one.hint).pattern, one.bytes};
+    Key key{maker.pattern, one.kind, one.axes, one.type, one.from, one.to, one.role, foldName(one.hint).pattern,
+            one.bytes};
     CollectiveClass &group = grouping.of(key, [&] {
       CollectiveClass made{one, {}, 0, {}};
       made.example.maker = maker.pattern;

@@ -54,7 +54,8 @@ std::string weft::explain::sizeText(double bytes) {
     ++unit;
   }
   std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.*f", unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2, bytes);
+  int digits = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
+  llvm::raw_string_ostream(text) << llvm::format("%.*f", digits, bytes);
   if (text.find('.') != std::string::npos)
     text = llvm::StringRef(text).rtrim('0').rtrim('.').str();
   return text + " " + kUnits[unit];

@@ -29,7 +29,8 @@ public:
         json.attribute("size", axis.size);
         json.attribute("temporal", axis.temporal);
       }); });
-      json.attributeArray("programs", [&] { each(document.programs, [&](const Program &program) { write(program); }); });
+      json.attributeArray("programs",
+                          [&] { each(document.programs, [&](const Program &program) { write(program); }); });
       if (document.hasMemory)
         json.attributeObject("memory", [&] { write(document.memory); });
       texts("hints", hintsOf(document));
@@ -148,8 +149,9 @@ private:
     text("fullest_program", memory.program);
     json.attribute("fullest_command", memory.command);
     std::vector<MemoryItemClass> classes = foldMemory(memory.atPeak);
+    llvm::ArrayRef<MemoryItemClass> listed = llvm::ArrayRef<MemoryItemClass>(classes).take_front(kListedAtPeak);
     json.attributeArray("at_peak", [&] {
-      each(llvm::ArrayRef<MemoryItemClass>(classes).take_front(kListedAtPeak), [&](const MemoryItemClass &group) {
+      each(listed, [&](const MemoryItemClass &group) {
         text("name", group.item.name);
         text("class", group.item.kind);
         json.attribute("bytes", group.item.bytes);
@@ -157,7 +159,7 @@ private:
       });
     });
     int64_t rest = 0;
-    for (const MemoryItemClass &group : llvm::ArrayRef<MemoryItemClass>(classes).drop_front(std::min(classes.size(), kListedAtPeak)))
+    for (const MemoryItemClass &group : llvm::ArrayRef<MemoryItemClass>(classes).drop_front(listed.size()))
       rest += group.item.bytes * group.members.count;
     json.attribute("not_listed_bytes", rest);
     texts("classes", memory.classes);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Explain/Classes.h"
 #include "weft/Explain/Explain.h"
+#include "weft/Support/Diagnostics.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Regex.h"
@@ -273,7 +274,8 @@ void printMatching(const Document &document, llvm::StringRef nodes, llvm::raw_os
 
 /// A sum over shards of activations, after which all ranks hold the same.
 bool isWholeSum(const Collective &one) {
-  return one.kind == "all_reduce" && one.role == "forward" && !one.summed.empty() && llvm::StringRef(one.type).count('x') >= 3;
+  return one.kind == "all_reduce" && one.role == "forward" && !one.summed.empty() &&
+         llvm::StringRef(one.type).count('x') >= 3;
 }
 
 } // namespace
@@ -303,9 +305,13 @@ std::vector<std::string> weft::explain::hintsOf(const Document &document) {
 }
 
 void weft::explain::printText(const Document &document, Detail detail, llvm::StringRef nodes, llvm::raw_ostream &out) {
-  if (!nodes.empty())
-    return printMatching(document, nodes, out);
-  Printer(document, detail, out).print();
+  std::string text;
+  llvm::raw_string_ostream lines(text);
+  if (nodes.empty())
+    Printer(document, detail, lines).print();
+  else
+    printMatching(document, nodes, lines);
+  weft::writeSafely(text, out);
 }
 
 static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
@@ -318,7 +324,9 @@ static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
   out << '\n';
 }
 
-void weft::explain::printMemory(const Memory &memory, llvm::raw_ostream &out) {
+void weft::explain::printMemory(const Memory &memory, llvm::raw_ostream &stream) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
   printPeaks(memory, out);
   out << "largest buffers when " << memory.program << " needs the most:\n";
   std::vector<MemoryItemClass> classes = foldMemory(memory.atPeak);
@@ -331,6 +339,7 @@ void weft::explain::printMemory(const Memory &memory, llvm::raw_ostream &out) {
       out << " [layers " << layers << ']';
     out << '\n';
   }
+  weft::writeSafely(text, stream);
 }
 
 void weft::explain::printSummary(const Document &document, llvm::raw_ostream &out) {

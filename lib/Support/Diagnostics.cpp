@@ -47,9 +47,7 @@ static llvm::StringRef nameOf(DiagnosticSeverity severity) {
   llvm_unreachable("unknown severity");
 }
 
-/// Writes a line whose names may come from a hostile file: control characters
-/// must not reach the terminal.
-static void writeSafely(llvm::StringRef text, llvm::raw_ostream &out) {
+void weft::writeSafely(llvm::StringRef text, llvm::raw_ostream &out) {
   for (unsigned char c : text)
     if (c >= 0x20 || c == '\n' || c == '\t')
       out << c;
@@ -74,7 +72,7 @@ static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
   if (!where.node.empty())
     out << ": ";
   out << nameOf(diagnostic.getSeverity()) << ": " << diagnostic << '\n';
-  writeSafely(text, stream);
+  weft::writeSafely(text, stream);
 }
 
 void weft::printDiagnostic(const Diagnostic &diagnostic,

@@ -20,6 +20,10 @@ struct NodeLocation {
 /// fused locations speak for their first part that has a name.
 NodeLocation describeLocation(mlir::Location loc);
 
+/// Writes lines whose names may come from a hostile file: control characters
+/// must not reach the terminal.
+void writeSafely(llvm::StringRef text, llvm::raw_ostream &out);
+
 /// Prints a diagnostic and its notes, one line each:
 /// `FILE: node 'NAME' (OpType): error: text`, or `FILE:LINE:COLUMN: ...` for a
 /// place in a text file.
