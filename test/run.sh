@@ -4,8 +4,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 usage="usage: test/run.sh [--full] [-R REGEX]
-  --full    the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), and whole models beside
-            PyTorch, which is installed
+  --full    the volumes of the acceptance criteria (hours) instead of the reduced ones (minutes), whole models beside
+            PyTorch, which is installed, and bugs planted in a copy of the sources, of which the tests must catch 95 in 100
   -R REGEX  only the ctests whose name matches"
 filter=() full=()
 while [ $# -gt 0 ]; do
@@ -41,6 +41,9 @@ if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
   step "whole models beside PyTorch"
   # PyTorch is among the packages of --full: that nothing was compared is a failure, too.
   test/numerics/peers/run.sh build/release/bin || beside="peers"
+  step "bugs planted in a copy of the sources"
+  { test/faults/planted/planted.sh copy build/planted && test/faults/planted/planted.sh run build/planted; } ||
+    beside+=" planted-bugs"
 fi
 echo "took $SECONDS s in all"
 test/summary.sh "$log" build/release/Testing/Temporary/LastTest.log "$beside" || status=1

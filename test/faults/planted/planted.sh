@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Plants the bugs of bugs.txt into a copy of the sources, one at a time: do the tests notice?
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# usage: planted.sh check [TREE]            each bug still applies: its text is there, exactly once
+#        planted.sh copy FOLDER             copies the tracked files to FOLDER and builds them in FOLDER/build/release
+#        planted.sh run FOLDER [REGEX]      plants those whose name matches into such a copy, one at a time
+#
+# `run` first wants the named tests to pass without any bug. Then per bug it builds what the named tests need and runs
+# them; if none fails, a wider set. At least 95 of 100 bugs must be caught, and each must compile.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+table=$here/bugs.txt
+least=100 percent=95 seconds=600
+wide="runtime_unit runtime_cli runtime_training collectives_inproc_4 emit_unit spmd_unit random_programs golden_compiled
+  onnx_node onnx_newest training gradients kernel_numerics compiled_training lit:."
+
+# bugs [REGEX]: one line per bug: name, file, old text, new text, tests; separated by \x1f.
+bugs() {
+  awk -v only="${1:-.}" '
+    /^#/ || /^$/ { next }
+    { word = $1; rest = substr($0, length(word) + 2) }
+    word == "bug" { name = rest } word == "in" { file = rest } word == "-" { old = rest } word == "+" { new = rest }
+    word == "by" { if (name ~ only) printf "%s\037%s\037%s\037%s\037%s\n", name, file, old, new, rest
+                   name = file = old = new = "" }
+    word !~ /^(bug|in|-|[+]|by)$/ { print "bugs.txt, line " NR ": what is " word "?" > "/dev/stderr"; exit 1 }' "$table"
+}
+
+# replace FILE OLD NEW: prints FILE with the one OLD replaced; fails unless there is exactly one.
+replace() {
+  OLD=$2 NEW=$3 awk '
+    { at = index($0, ENVIRON["OLD"])
+      if (at) { ++found
+        tail = substr($0, at + length(ENVIRON["OLD"]))
+        if (index(tail, ENVIRON["OLD"])) ++found
+        $0 = substr($0, 1, at - 1) ENVIRON["NEW"] tail }
+      print }
+    END { exit found != 1 }' "$1"
+}
+
+check() {
+  local tree=$1 count=0 wrong=0 name file old new tests
+  while IFS=$'\x1f' read -r name file old new tests; do
+    count=$((count + 1))
+    if [ -z "$name" ] || [ -z "$old" ] || [ -z "$tests" ] || [ "$old" = "$new" ] || [ ! -f "$tree/$file" ]; then
+      echo "$name: incomplete, or there is no $file"
+    elif ! replace "$tree/$file" "$old" "$new" >/dev/null; then
+      echo "$name: $file has $(grep -cF -- "$old" "$tree/$file") lines with: $old"
+    else
+      continue
+    fi
+    wrong=$((wrong + 1))
+  done < <(bugs)
+  local twice
+  twice=$(bugs | cut -d$'\x1f' -f1 | sort | uniq -d)
+  [ -z "$twice" ] || { echo "names that are there twice: $twice"; wrong=$((wrong + 1)); }
+  echo "$count bugs, $wrong do not apply; at least $least"
+  [ $wrong -eq 0 ] && [ $count -ge $least ]
+}
+
+# targets TEST: what must be built for it. Scripts get programs as arguments, or the folder of all of them.
+targets() {
+  local tools="weft-compile weft-run weft-opt weft-translate weft-data weft-lsp-server weft_runtime"
+  [ "${1%%:*}" != lit ] || { echo "$tools"; return; }
+  ctest --test-dir "$build" -N -V -R "^$1\$" 2>/dev/null | sed -n 's/^[0-9]*: Test command: //p' | tr -d '"' | tr ' ' '\n' |
+    while read -r word; do
+      [ "$word" != "$build/bin" ] || echo "$tools"
+      case "$word" in "$build"/bin/*) [ -f "$word" ] && basename "$word" ;; esac
+    done
+}
+
+# passes TEST: runs it; its output stays in $work/log.
+passes() {
+  if [ "${1%%:*}" = lit ]; then
+    timeout $((2 * seconds)) "$lit" -sv "$build/test" --filter "${1#lit:}" >"$work/log" 2>&1
+  else
+    ctest --test-dir "$build" -R "^$1\$" --timeout $seconds --output-on-failure >"$work/log" 2>&1 &&
+      ! grep -q 'No tests were found' "$work/log"
+  fi
+}
+
+build() { # shellcheck disable=SC2046
+  cmake --build "$build" -j "$(nproc)" --target $(for test in $1; do targets "$test"; done | tr ' ' '\n' | sort -u) \
+    >"$work/build.log" 2>&1
+}
+
+# caught TESTS: the first test that fails, if any.
+caught() {
+  local test
+  for test in $1; do
+    passes "$test" || { echo "$test"; return; }
+  done
+  return 1
+}
+
+run() {
+  local tree=$1 only=${2:-.} planted=0 found=0 broken=0 missed="" name file old new tests by
+  build=$tree/build/release
+  lit=$(sed -n 's/^LLVM_TOOLS_BINARY_DIR:.*=//p' "$build/CMakeCache.txt")
+  lit=${lit:-$(llvm-config-22 --bindir 2>/dev/null || echo /usr/lib/llvm-22/bin)}/lit
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  check "$tree" || return 1
+  local all
+  all=$(bugs "$only" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u)
+  build "$all" || { echo "the copy does not build"; tail -20 "$work/build.log"; return 1; }
+  if by=$(caught "$all"); then
+    echo "$by fails without any bug"
+    tail -20 "$work/log"
+    return 1
+  fi
+  while IFS=$'\x1f' read -r name file old new tests <&3; do
+    planted=$((planted + 1))
+    cp -p "$tree/$file" "$work/clean"
+    replace "$work/clean" "$old" "$new" >"$tree/$file"
+    if ! build "$tests"; then
+      broken=$((broken + 1))
+      echo "BROKEN   $name: does not compile"
+      grep -m 3 'error' "$work/build.log" | sed 's/^/  | /'
+    elif by=$(caught "$tests"); then
+      found=$((found + 1))
+      echo "caught   $name by $by"
+    elif [ -z "${WEFT_PLANTED_NARROW:-}" ] && build "$wide" && by=$(caught "$wide"); then
+      found=$((found + 1))
+      echo "caught   $name by $by, not by $tests"
+    else
+      missed+=" $name"
+      echo "MISSED   $name by $tests"
+    fi
+    # A newer date than the planted file's, so that it is built again.
+    cp "$work/clean" "$tree/$file"
+  done 3< <(bugs "$only")
+  echo "$planted bugs planted, $found caught, $broken do not compile${missed:+; missed:$missed}"
+  [ $planted -gt 0 ] && [ $broken -eq 0 ] && [ $((found * 100)) -ge $((planted * percent)) ]
+}
+
+copy() {
+  mkdir -p "$1" && git -C "$here/../../.." ls-files -z | tar -C "$here/../../.." --null -T - -cf - | tar -C "$1" -xf - &&
+    cd "$1" && cmake --preset release >/dev/null && cmake --build --preset release -- --quiet
+}
+
+case "${1:-}" in
+  check) check "${2:-$here/../../..}" ;;
+  copy) copy "${2:?a folder}" ;;
+  run) run "$(cd "${2:?a folder made by copy}" && pwd)" "${3:-.}" ;;
+  *) sed -n 's/^# \{0,1\}//; 5,7p' "$0" >&2; exit 2 ;;
+esac
