@@ -5,13 +5,14 @@
 #
 # A block belongs to the phase that the last line above it names: **`graph`** (...). Each of its lines, cut at "...", must
 # be found in the phase's file, behind the line before. What the page says it abbreviates is undone in the file: names of
-# values and meshes in types; folders of files; aliases of attributes.
+# values, meshes in types, locations, folders of files and aliases of attributes.
 import pathlib, re, sys
 
 
 def plain(text):
     aliases = dict(re.findall(r"^(#\w+) = (.*)$", text, re.M))
     text = re.sub(r"^#\w+ = .*$", "", text, flags=re.M)
+    text = re.sub(r" loc\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", "", text)
     for _ in range(4):
         text = re.sub(r"#\w+\b(?![.<\w])", lambda m: aliases.get(m.group(0), m.group(0)), text)
     text = re.sub(r"#dist\.mesh<\[[^]]*\]>", "#m", text)

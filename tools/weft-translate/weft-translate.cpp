@@ -7,7 +7,21 @@
 #include "python_free_frontend/weights/Command.h"
 #include "llvm/Support/raw_ostream.h"
 
+static constexpr const char *kUsage =
+    R"(usage: weft-translate --build KIND:key=value,... [--no-weights] -o FILE.onnx
+       weft-translate --build-help
+       weft-translate --onnx-to-text|--text-to-onnx [FILE] [-o FILE]
+       weft-translate --onnx-to-mlir FILE.onnx [--inline-data] [--allow-missing-data] [-o FILE.mlir]
+       weft-translate --mlir-to-onnx FILE.mlir [-o FILE.onnx]
+       weft-translate --export-onnx MODEL.onnx --weights CHECKPOINT [--step N] -o FILE.onnx
+       weft-translate --import-weights FILE.safetensors MODEL.onnx [--map 'REGEX=REPLACEMENT'] [--transpose REGEX] -o FILE.onnx
+)";
+
 int main(int argc, char **argv) {
+  if (argc == 2 && llvm::StringRef(argv[1]) == "--help") {
+    llvm::outs() << kUsage;
+    return 0;
+  }
   if (auto code = weft::builders::runBuildCommand(argc, argv))
     return *code;
   if (auto code = weft::text::runTextCommand(argc, argv))
@@ -17,17 +31,6 @@ int main(int argc, char **argv) {
     return *code;
   if (auto code = weft::onnx::runTranslateCommand(argc, argv))
     return *code;
-  llvm::errs() << "usage: weft-translate --build KIND:key=value,... "
-                  "[--no-weights] -o FILE.onnx\n"
-                  "       weft-translate --onnx-to-text|--text-to-onnx [FILE] "
-                  "[-o FILE]\n"
-                  "       weft-translate --onnx-to-mlir FILE.onnx "
-                  "[--inline-data] [--allow-missing-data] [-o FILE.mlir]\n"
-                  "       weft-translate --mlir-to-onnx FILE.mlir "
-                  "[-o FILE.onnx]\n"
-                  "       weft-translate --export-onnx MODEL.onnx --weights "
-                  "CHECKPOINT -o FILE.onnx\n"
-                  "       weft-translate --import-weights FILE.safetensors "
-                  "MODEL.onnx [--map 'REGEX=REPLACEMENT'] -o FILE.onnx\n";
+  llvm::errs() << kUsage;
   return 2;
 }

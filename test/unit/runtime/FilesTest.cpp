@@ -136,6 +136,42 @@ TEST(Convert, HalvesRoundToNearestEven) {
   EXPECT_EQ(BFloat16(1 + 0x3p-8f).bits, 0x3f82);
 }
 
+TEST(Convert, NaNStaysNaN) {
+  // Also one whose payload is only in the bits that are dropped.
+  for (uint32_t word : {0x7fc00000u, 0xffc00000u, 0x7f800001u, 0xff800001u}) {
+    float nan;
+    std::memcpy(&nan, &word, 4);
+    EXPECT_TRUE(std::isnan(float(BFloat16(nan)))) << word;
+    EXPECT_TRUE(std::isnan(float(Float16(nan)))) << word;
+    EXPECT_TRUE(std::isnan(float(roundedOnce<BFloat16>(nan)))) << word;
+    EXPECT_TRUE(std::isnan(float(roundedOnce<Float16>(nan)))) << word;
+  }
+}
+
+TEST(Convert, DoublesAreRoundedOnce) {
+  auto bits = [](double value, DType type) {
+    uint16_t result = 0;
+    convertElements(DType::F64, &value, type, &result, 1);
+    return result;
+  };
+  // Just above and below the middle of two numbers, by less than a float sees.
+  for (double sign : {1.0, -1.0})
+    for (double tiny : {0x1p-40, 0x1p-52}) {
+      uint16_t top = sign < 0 ? 0x8000 : 0;
+      EXPECT_EQ(bits(sign * (1 + 0x1p-8 + tiny), DType::BF16), top | 0x3f81);
+      EXPECT_EQ(bits(sign * (1 + 0x3p-8 - tiny), DType::BF16), top | 0x3f81);
+      EXPECT_EQ(bits(sign * (1 + 0x1p-11 + tiny), DType::F16), top | 0x3c01);
+      EXPECT_EQ(bits(sign * (1 + 0x3p-11 - tiny), DType::F16), top | 0x3c01);
+    }
+  EXPECT_EQ(bits(1 + 0x1p-8, DType::BF16), 0x3f80); // a tie, to even
+  EXPECT_EQ(bits(0x1.0001p-25, DType::F16), 0x0001);
+  EXPECT_EQ(bits(0x1p-25, DType::F16), 0x0000);
+  EXPECT_EQ(bits(1e-300, DType::BF16), 0x0000);
+  EXPECT_EQ(bits(-1e300, DType::BF16), 0xff80);
+  EXPECT_EQ(bits(65519.9999999, DType::F16), 0x7bff);
+  EXPECT_EQ(bits(HUGE_VAL, DType::F16), 0x7c00);
+}
+
 TEST(Convert, FloatsToIntegersSaturate) {
   const double values[] = {-1e30, -129, -128.9, -1.9,        0.9,
                            127.9, 128,  1e30,   std::nan("")};
