@@ -7,7 +7,7 @@
 #   <!-- before: COMMANDS -->      runs them first, to make what the page takes for granted; may have many lines
 #   <!-- stand-in: SED-SCRIPT -->  edits the next block: small sizes for large ones, nothing else
 #   <!-- long -->                  runs the next block only with WEFT_TEST_FULL=1
-# A block that is not marked sh must not show a command of ours.
+# A block without a mark must not show a command of ours; text is for what tools print.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 runs=1
@@ -28,12 +28,12 @@ awk -v full="${WEFT_TEST_FULL:-}" '
   hidden != "" { print > hidden; next }
   /^<!-- stand-in: .*-->$/ { script = $0; sub(/^<!-- stand-in: /, "", script); sub(/ *-->$/, "", script); next }
   /^<!-- long -->$/ { long = 1; next }
-  /^```/ && !fence { fence = 1; shown = $0 == "```sh"; at = NR
+  /^```/ && !fence { fence = 1; shown = $0 == "```sh"; bare = $0 == "```"
     file = shown && (!long || full != "") ? name(NR) : ""
     if (file != "" && script != "") print script > (file ".sed")
     script = ""; long = 0; next }
   /^```/ { fence = 0; next }
-  fence && !shown && /^(\$ )?(weft-|mpirun |tools\/)/ { print FILENAME ":" NR ": a command that no test runs: mark the block ```sh" > "/dev/stderr"; bad = 1 }
+  fence && bare && /^(\$ )?(weft-|mpirun |tools\/)/ { print FILENAME ":" NR ": a command that no test runs: mark the block ```sh" > "/dev/stderr"; bad = 1 }
   fence && file != "" { print > (file ".sh") }
   END { exit bad }' "$page" || exit 1
 

@@ -184,6 +184,12 @@ TEST(Convert, FloatsToIntegersSaturate) {
   int64_t wide;
   convertElements(DType::F32, &big, DType::I64, &wide, 1);
   EXPECT_EQ(wide, INT64_MAX);
+  // In a wide type a NaN is not cut down to 0 by chance.
+  int32_t middle = 1;
+  convertElements(DType::F64, &values[8], DType::I32, &middle, 1);
+  convertElements(DType::F64, &values[8], DType::I64, &wide, 1);
+  EXPECT_EQ(middle, 0);
+  EXPECT_EQ(wide, 0);
 }
 
 // A state through random transforms, sharded at random, against the same
