@@ -17,6 +17,7 @@
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
+#include "weft/runtime/Terminal.h"
 
 #include "mlir/IR/Remarks.h"
 #include "mlir/Parser/Parser.h"
@@ -387,7 +388,7 @@ private:
     blob.modelName = llvm::sys::path::filename(modelPath).str();
     blob.modelDirectory = modelDirectory;
     blob.threadsPerRank = options.threadsPerRank;
-    blob.version = "0.1.0";
+    blob.version = runtime::weftVersion();
     cpu::KernelOptions kernels;
     kernels.processor = options.processor;
     kernels.optLevel = options.optLevel;
@@ -403,7 +404,7 @@ private:
   }
 
   int tell(const std::string &error, ExitCode code) {
-    llvm::errs() << "weft-compile: error: " << error << '\n';
+    llvm::errs() << "weft-compile: " << runtime::errorWord() << error << '\n';
     return code;
   }
 
@@ -486,11 +487,11 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments, const s
   Options options;
   std::string error;
   if (!parseOptions(arguments, options, error)) {
-    llvm::errs() << "weft-compile: error: " << error << '\n';
+    llvm::errs() << "weft-compile: " << runtime::errorWord() << error << '\n';
     return Usage;
   }
-  if (options.help) {
-    llvm::outs() << helpText();
+  if (!options.answer.empty()) {
+    llvm::outs() << options.answer;
     return Ok;
   }
   return Compilation(options, arguments, program).run();

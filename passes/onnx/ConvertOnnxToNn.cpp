@@ -17,6 +17,10 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
 
+/// Of one dim. Nothing fits that is larger, and what is computed from it stays
+/// far from the ends of 64 bits.
+static constexpr int64_t kMostExtent = (int64_t(1) << 31) - 1;
+
 /// Splits at commas that no backslash escapes.
 static SmallVector<std::string> splitItems(llvm::StringRef text) {
   SmallVector<std::string> items(1);
@@ -41,21 +45,25 @@ weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
       continue;
     auto [name, value] = llvm::StringRef(item).split('=');
     int64_t extent = 0;
+    auto complain = [&](const llvm::Twine &what) {
+      emitError() << "--bind " << what;
+      sound = false;
+    };
     if (value.consume_front("@")) {
       llvm::Expected<HostTensor> tensor = readNpy(value, context);
-      if (tensor) {
-        bindings.inputs[name] = std::move(*tensor);
-        continue;
-      }
-      emitError() << "--bind " << name << ": "
-                  << llvm::toString(tensor.takeError());
-      sound = false;
-    } else if (name.empty() || value.getAsInteger(10, extent) || extent < 0) {
-      emitError() << "--bind needs NAME=EXTENT or INPUT=@FILE.npy, found '"
-                  << item << "'";
-      sound = false;
-    } else {
-      bindings.dims[name] = extent;
+      if (!tensor)
+        complain(name + ": " + llvm::toString(tensor.takeError()));
+      else if (!bindings.inputs.try_emplace(name, std::move(*tensor)).second)
+        complain("gives input '" + name + "' twice");
+    } else if (name.empty() || value.getAsInteger(10, extent)) {
+      complain("needs NAME=EXTENT or INPUT=@FILE.npy, found '" + item + "'");
+    } else if (extent < 1 || extent > kMostExtent) {
+      complain(name + "=" + value + ": an extent is from 1 to " +
+               llvm::Twine(kMostExtent));
+    } else if (auto [known, isNew] = bindings.dims.try_emplace(name, extent);
+               known->second != extent) {
+      complain("makes '" + name + "' both " + llvm::Twine(known->second) +
+               " and " + llvm::Twine(extent));
     }
   }
   if (!sound)

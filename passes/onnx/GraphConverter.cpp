@@ -341,11 +341,30 @@ void GraphConverter::finish(GraphOp graph) {
   if (hasOwnStep)
     classifyStates();
   func::ReturnOp::create(builder, graph.getLoc(), results);
+  recordLookups();
   removeDead();
   function.setType(builder.getFunctionType(function.front().getArgumentTypes(),
                                            ValueRange(results).getTypes()));
   function.setAllArgAttrs(argumentAttrs);
   function.setAllResultAttrs(resultAttrs);
+}
+
+/// Of the module: texts for the executable's table of metadata.
+static constexpr llvm::StringLiteral kMetadata = "weft.metadata";
+
+/// `rows.INPUT` says of how many rows the input's elements are indices, so that
+/// the runtime can check what it is given.
+static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
+  if (rows.empty())
+    return;
+  Builder builder(module.getContext());
+  NamedAttrList entries;
+  if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
+    entries.append(old.getValue());
+  for (const auto &entry : rows)
+    entries.set(("rows." + entry.getKey()).str(),
+                builder.getStringAttr(llvm::Twine(entry.second)));
+  module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
 }
 
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
@@ -357,10 +376,15 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
     return success();
   using Purpose = GraphConverter::Purpose;
   SmallVector<func::FuncOp> made;
+  llvm::StringMap<int64_t> lookups;
   auto convert = [&](Purpose purpose, bool *dependsOnTraining = nullptr) {
     GraphConverter converter(module, bindings, purpose, seed, ownStep,
                              batchParts);
     made.push_back(converter.convert());
+    for (const auto &entry : converter.lookups()) {
+      int64_t &rows = lookups.try_emplace(entry.getKey(), entry.second).first->second;
+      rows = std::min(rows, entry.second);
+    }
     if (dependsOnTraining)
       *dependsOnTraining = converter.dependsOnTraining();
     return bool(made.back());
@@ -383,5 +407,6 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
     if (isa<GraphOp, FunctionOp>(op))
       op.erase();
   module->removeAttr(OnnxDialect::kModelAttrName);
+  noteLookups(module, lookups);
   return success();
 }

@@ -10,6 +10,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <set>
+
 namespace weft::onnx {
 
 /// The name in a declared input or output; "" if there is none.
@@ -46,6 +48,8 @@ public:
   mlir::func::FuncOp convert();
   /// Whether Evaluation and Training differ; known after `convert`.
   bool dependsOnTraining() const { return b.askedForTraining; }
+  /// Inputs that are indices as they are, and of how many rows at least.
+  const llvm::StringMap<int64_t> &lookups() const { return lookedUp; }
 
 private:
   /// Where nodes stand: the versions and attributes that hold there.
@@ -65,6 +69,10 @@ private:
   bindType(llvm::StringRef name, mlir::Type declared, mlir::Location loc);
   void addInput(llvm::StringRef name, mlir::BlockArgument argument,
                 mlir::Location loc);
+  /// Extents of symbolic dims that arrays bound to inputs imply.
+  void deriveDims(mlir::Block &block, GraphAttr info);
+  void checkBindings(mlir::Location loc);
+  void recordLookups();
   void bindInput(llvm::StringRef name, const HostTensor &tensor,
                  mlir::BlockArgument argument, mlir::Location loc);
 
@@ -160,6 +168,16 @@ private:
   };
   llvm::SmallVector<Gradient> gradients;
   llvm::StringSet<> stateNames;
+  /// By the name of a symbolic dim or `INPUT[i]`: its extent, as --bind says or as
+  /// arrays imply, and which do.
+  struct Extent {
+    int64_t extent;
+    std::string source;
+  };
+  llvm::StringMap<Extent> extents;
+  /// All names that --bind can give an extent.
+  std::set<std::string> bindable;
+  llvm::StringMap<int64_t> lookedUp;
   unsigned numInputs = 0;
   size_t numNodes = 0;
   bool failed = false;

@@ -3,6 +3,7 @@
 #include "passes/onnx/GraphConverter.h"
 
 #include "dialects/onnx/IR/TensorData.h"
+#include "weft/Support/Nearest.h"
 
 #include "llvm/Support/Path.h"
 
@@ -37,16 +38,26 @@ GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
   SmallVector<int64_t> shape(type.getShape());
   bool bound = true;
   for (auto [dim, extent] : llvm::enumerate(shape)) {
-    if (!ShapedType::isDynamic(extent))
-      continue;
     auto symbol =
         dims ? dyn_cast<StringAttr>(dims.getNames()[dim]) : StringAttr();
     std::string place = (name + "[" + llvm::Twine(dim) + "]").str();
-    auto found = bindings.dims.find(place);
-    if (found == bindings.dims.end() && symbol)
-      found = bindings.dims.find(symbol.getValue());
-    if (found != bindings.dims.end()) {
-      extent = found->second;
+    bindable.insert(place);
+    if (symbol && !symbol.empty())
+      bindable.insert(symbol.str());
+    auto found = extents.find(place);
+    if (found == extents.end() && symbol)
+      found = extents.find(symbol.getValue());
+    if (found != extents.end() && !ShapedType::isDynamic(extent)) {
+      if (found->second.extent != extent)
+        error(loc) << found->second.source << ", but dimension " << dim
+                   << " of input '" << name << "' is " << extent
+                   << " in the model";
+      continue;
+    }
+    if (!ShapedType::isDynamic(extent))
+      continue;
+    if (found != extents.end()) {
+      extent = found->second.extent;
       continue;
     }
     bound = false;
@@ -99,6 +110,68 @@ void GraphConverter::bindInput(llvm::StringRef name, const HostTensor &tensor,
   values[argument] = b.constant(tensor);
 }
 
+void GraphConverter::deriveDims(Block &block, GraphAttr info) {
+  for (auto [argument, entry] :
+       llvm::zip_equal(block.getArguments(),
+                       info.getInputs() ? info.getInputs().getValue()
+                                        : llvm::ArrayRef<Attribute>())) {
+    llvm::StringRef name = nameOfInfo(entry);
+    auto given = bindings.inputs.find(name);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto dims = type ? dyn_cast_or_null<DimsAttr>(type.getEncoding()) : nullptr;
+    if (given == bindings.inputs.end() || !dims ||
+        given->second.shape.size() != dims.getNames().size())
+      continue;
+    for (auto [dim, symbol] : llvm::enumerate(dims.getNames())) {
+      auto text = dyn_cast<StringAttr>(symbol);
+      if (!text)
+        continue;
+      bindable.insert(text.str());
+      int64_t size = given->second.shape[dim];
+      std::string source = ("--bind " + name + "=@FILE makes '" +
+                            text.getValue() + "' " + llvm::Twine(size))
+                               .str();
+      auto [known, isNew] =
+          extents.try_emplace(text.getValue(), Extent{size, source});
+      if (known->second.extent != size)
+        error(module.getLoc())
+            << known->second.source << ", but " << source << " (dimension "
+            << dim << " of the array)";
+    }
+  }
+}
+
+/// Names that mean nothing are misspelt.
+void GraphConverter::checkBindings(Location loc) {
+  SmallVector<llvm::StringRef> unknown;
+  for (const auto &entry : bindings.dims)
+    if (bindable.count(entry.getKey().str()) == 0)
+      unknown.push_back(entry.getKey());
+  llvm::sort(unknown);
+  std::vector<std::string> all(bindable.begin(), bindable.end()), symbols;
+  for (const std::string &known : all)
+    if (!llvm::StringRef(known).ends_with("]"))
+      symbols.push_back(known);
+  for (llvm::StringRef name : unknown)
+    error(loc) << "--bind names dimension '" << name
+               << "', which no input of the model has; it has "
+               << listNames(symbols) << didYouMean(name, all);
+}
+
+/// An input that goes into a lookup as it is can be checked before it does.
+void GraphConverter::recordLookups() {
+  for (auto [value, rows] : b.lookups) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || argument.getOwner() != &function.front() ||
+        argument.getArgNumber() >= numInputs)
+      continue;
+    auto name = cast<StringAttr>(
+        argumentAttrs[argument.getArgNumber()].get(nn::kNameAttr));
+    int64_t &least = lookedUp.try_emplace(name.getValue(), rows).first->second;
+    least = std::min(least, rows);
+  }
+}
+
 void GraphConverter::addInputs(Block &block, GraphAttr info, Location loc,
                                const llvm::StringMap<bool> &initialized,
                                llvm::StringMap<bool> &inputs) {
@@ -128,11 +201,19 @@ void GraphConverter::convertInputs(GraphOp graph) {
         initialized[name.getValue()] = true;
   };
   noteInitializers(graph.getBody().front());
+  for (const auto &entry : bindings.dims)
+    extents.try_emplace(
+        entry.getKey(),
+        Extent{entry.getValue(), ("--bind makes '" + entry.getKey() + "' " +
+                                  llvm::Twine(entry.getValue()))
+                                     .str()});
+  deriveDims(graph.getBody().front(), graph.getInfo());
   addInputs(graph.getBody().front(), graph.getInfo(), graph.getLoc(),
             initialized, inputs);
   for (auto info : graph.getBody().getOps<TrainingInfoOp>())
     if (Block *body = hasOwnStep ? algorithmOf(info) : nullptr) {
       noteInitializers(*body);
+      deriveDims(*body, info.getAlgorithmAttr());
       // The forward pass has no such inputs, but they are no misspelt names.
       if (isOwn())
         addInputs(*body, info.getAlgorithmAttr(), info.getLoc(), initialized,
@@ -141,10 +222,19 @@ void GraphConverter::convertInputs(GraphOp graph) {
         for (Attribute entry : list)
           inputs[nameOfInfo(entry)] = true;
     }
+  std::vector<std::string> known;
+  for (const auto &entry : inputs)
+    known.push_back(entry.getKey().str());
+  llvm::sort(known);
   for (const auto &entry : bindings.inputs)
     if (!inputs.contains(entry.getKey()))
       error(graph.getLoc()) << "--bind names input '" << entry.getKey()
-                            << "', which the model does not have";
+                            << "', which the model does not have; it has "
+                            << listNames(known)
+                            << didYouMean(entry.getKey(), known);
+  // What only the training graph names means something to its passes.
+  if (!hasOwnStep || isOwn())
+    checkBindings(graph.getLoc());
 }
 
 /// Its own; functions that are inlined and training graphs may use a name again.

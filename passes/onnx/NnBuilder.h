@@ -55,6 +55,8 @@ public:
   /// Program arguments that are running statistics, and what they become.
   llvm::SmallVector<Value> statistics;
   llvm::SmallVector<std::pair<Value, Value>> updates;
+  /// Indices into so many rows, before they are wrapped.
+  llvm::SmallVector<std::pair<Value, int64_t>> lookups;
   /// What optimizers of the file keep beside a tensor, and the tensor; and their
   /// learning rates.
   llvm::SmallVector<std::pair<Value, Value>> slots;

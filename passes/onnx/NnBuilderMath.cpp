@@ -139,6 +139,8 @@ Value NnBuilder::rmsNorm(Value x, Value scale, int64_t dim, double epsilon) {
 }
 
 Value NnBuilder::wrapIndices(Value indices, int64_t size) {
+  if (indices)
+    lookups.push_back({indices, size});
   if (!indices || isUnsigned(indices))
     return indices;
   if (isConstant(indices)) {

@@ -3,6 +3,7 @@
 #include "BatchFeed.h"
 
 #include "Convert.h"
+#include "InputFile.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -15,11 +16,9 @@ namespace {
 /// this is what one page fault may bring in (measured on Linux 6.18).
 constexpr int64_t kReleaseBytes = 16 << 20;
 constexpr int64_t kFaultAround = 2 << 20;
+/// A file up to this size is checked before training begins.
+constexpr int64_t kSmallFile = 64 << 20;
 
-bool isFloat(DType type) {
-  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
-         type == DType::F16;
-}
 bool isInteger(DType type) { return !isFloat(type) && type != DType::Bool; }
 bool isSigned(DType type) {
   return type == DType::I8 || type == DType::I16 || type == DType::I32 ||
@@ -33,10 +32,6 @@ int64_t leastOf(DType type) {
 }
 uint64_t greatestOf(DType type) {
   return ~uint64_t(0) >> (64 - 8 * dtypeBytes(type) + isSigned(type));
-}
-
-std::vector<int64_t> shapeOf(const ProgramView &p, const Port &port) {
-  return {p.ints(port.shape).begin(), p.ints(port.shape).end()};
 }
 
 int64_t elementsOf(const ProgramView &p, const Port &port) {
@@ -196,6 +191,10 @@ Status BatchFeed::checkTypes(Binding &b) const {
     b.low = 0;
     b.high = std::min(b.high, uint64_t(roles.classes - 1));
     b.limit = "a class";
+  } else if (std::optional<int64_t> rows = rowsOf(p, p.string(b.port->name))) {
+    b.low = std::max(b.low, -*rows);
+    b.high = std::min(b.high, uint64_t(*rows - 1));
+    b.limit = "an index of what the model looks up";
   }
   b.checked = leastOf(from) < b.low || greatestOf(from) > b.high;
   return {};
@@ -223,6 +222,7 @@ Status BatchFeed::finish() {
                 ", or --input NAME=FILE.npy for a value that stays"};
   if (bindings.empty())
     return {};
+  WEFT_TRY(checkSmallFiles());
   order = SampleOrder(uint64_t(numSamples), false, 0);
   rows.resize(size_t(batchSize));
   for (std::unique_ptr<RankContext> &rank : session.ranks)
@@ -236,6 +236,49 @@ Status BatchFeed::finish() {
            std::vector<char>(size_t(map.numLocal()) * dtypeBytes(port.dtype))});
     }
   return {};
+}
+
+/// Whether two files give a batch the same numbers.
+bool BatchFeed::isSame(const Binding &a, const Binding &b,
+                       int64_t samples) const {
+  if (a.inner != b.inner || !isInteger(a.fileType) || !isInteger(b.fileType))
+    return false;
+  auto value = [](const Binding &binding, int64_t element) {
+    int64_t result = 0;
+    convertElements(binding.fileType, binding.file->at(element), DType::I64,
+                    &result, 1);
+    return result;
+  };
+  bool differs = false;
+  int64_t first = value(a, a.offset);
+  for (int64_t sample = 0; sample < samples; ++sample)
+    for (int64_t i = 0; i < a.inner; ++i) {
+      int64_t x = value(a, sample * a.stride + a.offset + i);
+      if (x != value(b, sample * b.stride + b.offset + i))
+        return false;
+      differs |= x != first;
+    }
+  // Nothing follows from what is the same everywhere.
+  return differs;
+}
+
+std::vector<std::string> BatchFeed::doubts() const {
+  std::vector<std::string> found;
+  if (numSamples > 0 && numSamples < batchSize)
+    found.push_back("the data has " + std::to_string(numSamples) +
+                    " samples for a batch of " + std::to_string(batchSize) +
+                    ": every batch holds some of them more than once");
+  for (const Binding &labels : bindings)
+    for (const Binding &other : bindings)
+      if (labels.isLabels && !other.isLabels &&
+          isSame(labels, other, std::min(numSamples, batchSize)))
+        found.push_back(
+            "the labels in '" + labels.file->path() + "' are the input '" +
+            std::string(p.string(other.port->name)) +
+            "' itself, position by position: a model that copies its input has "
+            "loss 0; to learn the next token give the tokens that come after, "
+            "or use --data-tokens");
+  return found;
 }
 
 bool BatchFeed::holdsByteTokens() const {
@@ -309,45 +352,73 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
   }
 }
 
-void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
-                     int64_t count, char *to) {
+Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset,
+                        int64_t count) const {
+  Status result;
   const char *from = b.file->at(sample * b.stride + b.offset + offset);
-  if (b.checked)
-    withType(b.fileType, [&](auto type) {
-      using T = decltype(type);
-      if constexpr (std::is_integral_v<T>) {
-        auto *values = reinterpret_cast<const T *>(from);
-        for (int64_t i = 0; i < count; ++i) {
-          bool below = std::is_signed_v<T> && int64_t(values[i]) < b.low;
-          bool above = (std::is_unsigned_v<T> || int64_t(values[i]) > 0) &&
-                       uint64_t(values[i]) > b.high;
-          if (!below && !above)
-            continue;
-          if (b.holdsClasses && (int64_t(values[i]) == -100 ||
-                                 int64_t(values[i]) == roles.ignored))
-            continue;
-          std::string limit =
-              b.limit
-                  ? std::string("not ") + b.limit + ": these are 0 to " +
-                        std::to_string(b.high)
-                  : std::string("out of range for ") + dtypeName(b.port->dtype);
-          status = Status::user(
-              "'" + b.file->path() + "', sample " + std::to_string(sample) +
-              ", element " + std::to_string(offset + b.offset + i) + ": " +
-              std::to_string(values[i]) + " is " + limit + " (input '" +
-              std::string(p.string(b.port->name)) + "')");
-          return;
-        }
+  withType(b.fileType, [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_integral_v<T>) {
+      auto *values = reinterpret_cast<const T *>(from);
+      for (int64_t i = 0; i < count; ++i) {
+        bool below = std::is_signed_v<T> && int64_t(values[i]) < b.low;
+        bool above = (std::is_unsigned_v<T> || int64_t(values[i]) > 0) &&
+                     uint64_t(values[i]) > b.high;
+        if (!below && !above)
+          continue;
+        if (b.holdsClasses && (int64_t(values[i]) == -100 ||
+                               int64_t(values[i]) == roles.ignored))
+          continue;
+        std::string limit =
+            b.limit ? std::string("not ") + b.limit + ": these are 0 to " +
+                          std::to_string(b.high)
+                    : std::string("out of range for ") + dtypeName(b.port->dtype);
+        result = Status::user(
+            "'" + b.file->path() + "', sample " + std::to_string(sample) +
+            ", element " + std::to_string(offset + b.offset + i) + ": " +
+            std::to_string(values[i]) + " is " + limit + " (input '" +
+            std::string(p.string(b.port->name)) + "')" +
+            // A file of another width has any numbers.
+            (b.holdsIds && b.file->shape().empty() && !b.file->holdsBytes()
+                 ? "; is it a file of bytes? Then say '" + b.file->path() +
+                       ":byte'"
+                 : ""));
+        return;
       }
-    });
-  if (status.ok())
-    convertElements(b.fileType, from, b.port->dtype, to, count);
-  unreleased += count * dtypeBytes(b.fileType) + kFaultAround;
+    }
+  });
+  return result;
+}
+
+Status BatchFeed::checkSmallFiles() {
+  for (const Binding &b : bindings) {
+    int64_t bytes = numSamples * b.inner * dtypeBytes(b.fileType);
+    for (int64_t s = 0; b.checked && bytes <= kSmallFile && s < numSamples; ++s) {
+      WEFT_TRY(check(b, s, 0, b.inner));
+      released(b.inner * dtypeBytes(b.fileType));
+    }
+  }
+  return {};
+}
+
+/// So many bytes were read, and the pages around them.
+void BatchFeed::released(int64_t bytes) {
+  unreleased += bytes;
   if (unreleased < kReleaseBytes)
     return;
   unreleased = 0;
   for (const std::unique_ptr<DataFile> &file : files)
     file->release();
+}
+
+void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
+                     int64_t count, char *to) {
+  if (b.checked)
+    status = check(b, sample, offset, count);
+  if (status.ok())
+    convertElements(b.fileType, b.file->at(sample * b.stride + b.offset + offset),
+                    b.port->dtype, to, count);
+  released(count * dtypeBytes(b.fileType) + kFaultAround);
 }
 
 void BatchFeed::countLabels(const Part &part, const char *labels,

@@ -45,6 +45,8 @@ public:
   int64_t batch() const { return batchSize; }
   int64_t samples() const { return numSamples; }
   bool holdsByteTokens() const;
+  /// What is allowed but seldom meant, told before training.
+  std::vector<std::string> doubts() const;
   /// Elements of the labels, or samples if there are none, in a batch.
   int64_t elementsPerBatch() const;
 
@@ -90,6 +92,13 @@ private:
   Status bind(const Port &port, const DataFile &file, int64_t samples,
               int64_t stride, int64_t offset);
   Status checkTypes(Binding &binding) const;
+  bool isSame(const Binding &a, const Binding &b, int64_t samples) const;
+  /// Whether the values are allowed.
+  Status check(const Binding &binding, int64_t sample, int64_t offset,
+               int64_t count) const;
+  /// All values of files that are read in no time, before training begins.
+  Status checkSmallFiles();
+  void released(int64_t bytes);
   void prepare();
   void fill(Part &part, const ShardMap::Run &run);
   void read(const Binding &binding, int64_t sample, int64_t offset,

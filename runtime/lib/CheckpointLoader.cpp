@@ -3,6 +3,7 @@
 #include "CheckpointFolder.h"
 #include "CheckpointGroup.h"
 #include "CheckpointReader.h"
+#include "Convert.h"
 
 #include "weft/runtime/Npy.h"
 
@@ -18,18 +19,13 @@ using Tensor = CheckpointManifest::Tensor;
 constexpr const char *kMasterSuffix = "#master";
 constexpr const char *kStepCounter = "weft.step";
 
-bool isFloat(DType type) {
-  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
-         type == DType::F16;
-}
-
 /// Which tensor of the checkpoint fills which state; null = it keeps its value,
 /// or is a constant.
 class Matching {
 public:
   Matching(const ProgramView &p, const CheckpointManifest &manifest,
            bool parametersOnly)
-      : p(p), parametersOnly(parametersOnly) {
+      : p(p), model(manifest.model), parametersOnly(parametersOnly) {
     for (const Tensor &tensor : manifest.tensors)
       if (!byName.emplace(tensor.name, &tensor).second)
         faults.push_back("'" + tensor.name + "' is there twice");
@@ -54,11 +50,17 @@ public:
                          ") is not a state of this executable");
     if (faults.empty())
       return {};
-    std::string text = "the checkpoint does not fit this executable:";
-    for (const std::string &fault : faults)
-      text += "\n  " + fault;
-    return Status::user(
-        text + "\nresume with an executable of the same model and optimizer");
+    std::string mine(p.string(p.info().modelName));
+    std::string text =
+        model == mine
+            ? "it is of a '" + mine + "' with other tensors than this executable's"
+            : "it is of model '" + model + "', this executable of '" + mine + "'";
+    text += "; resume with an executable of the same model and optimizer:";
+    for (size_t i = 0; i < faults.size() && i < kMostFaults; ++i)
+      text += "\n  " + faults[i];
+    if (faults.size() > kMostFaults)
+      text += "\n  and " + std::to_string(faults.size() - kMostFaults) + " more";
+    return Status::user(text);
   }
 
 private:
@@ -115,7 +117,11 @@ private:
            name.compare(name.size() - length, length, kMasterSuffix) == 0;
   }
 
+  /// That many lines of a message are read.
+  static constexpr size_t kMostFaults = 9;
+
   const ProgramView &p;
+  const std::string &model;
   bool parametersOnly, hasOptimizer = false;
   std::map<std::string_view, const Tensor *> byName;
   std::vector<std::string> faults;
@@ -176,6 +182,7 @@ private:
     CheckpointReader reader(*manifest, path);
     for (const Work &item : work) {
       WantedElements &elements = wanted.at(item.state);
+      int64_t before = elements.taken();
       Status result;
       rank->map(p.States()[item.state].placement)
           .forEachRun([&](const ShardMap::Run &run) {
@@ -184,6 +191,9 @@ private:
                                      run.count);
           });
       WEFT_TRY(result);
+      session->shared.loadedBytes +=
+          uint64_t(elements.taken() - before) *
+          dtypeBytes(p.States()[item.state].dtype);
     }
     for (auto &[s, elements] : wanted)
       if (elements.taken() != rank->map(p.States()[s].placement).numValid())

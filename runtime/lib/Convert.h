@@ -99,6 +99,11 @@ struct Boolean {
   uint8_t value;
 };
 
+inline bool isFloat(DType type) {
+  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
+         type == DType::F16;
+}
+
 /// Calls `visit(T())` with the C++ type of `type`.
 template <typename Visit> auto withType(DType type, Visit visit) {
   switch (type) {

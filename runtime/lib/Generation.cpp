@@ -5,6 +5,8 @@
 #include "Convert.h"
 #include "Philox.h"
 
+#include "weft/runtime/Terminal.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -15,6 +17,19 @@ namespace {
 
 constexpr const char *kProgram = "forward";
 
+/// "input x: 4x8 i64, output y: 4x8 f32"
+std::string portsOf(const ProgramView &p, const Program &program) {
+  std::string text;
+  for (bool isInput : {true, false})
+    for (const Port &port :
+         p.Ports().slice(isInput ? program.inputs : program.outputs))
+      text += (text.empty() ? "" : ", ") +
+              std::string(isInput ? "input " : "output ") +
+              std::string(p.string(port.name)) + ": " +
+              shapeText(shapeOf(p, port.shape)) + " " + dtypeName(port.dtype);
+  return text;
+}
+
 const Port *findPort(const ProgramView &p, Range ports,
                      const std::string &name) {
   for (const Port &port : p.Ports().slice(ports))
@@ -24,13 +39,6 @@ const Port *findPort(const ProgramView &p, Range ports,
 }
 
 } // namespace
-
-std::string weft::runtime::metadataOf(const ProgramView &p, const char *key) {
-  for (const MetadataEntry &entry : p.Metadata())
-    if (p.string(entry.key) == key)
-      return std::string(p.string(entry.value));
-  return {};
-}
 
 Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
                           const TrainingOptions::Files &constants) {
@@ -43,12 +51,15 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
   if (program) {
     tokens = findPort(p, program->inputs, metadataOf(p, "generate.tokens"));
     logits = findPort(p, program->outputs, metadataOf(p, "generate.logits"));
+    if (!tokens || !logits)
+      findByShape(p, *program);
   }
   if (!tokens || !logits)
     return {StatusCode::Usage,
             "--generate: the model is not known to continue texts: it needs an "
             "input of token ids, batch x sequence, and an output of logits, "
-            "batch x sequence x vocabulary"};
+            "batch x sequence x vocabulary" +
+                (program ? "; it has " + portsOf(p, *program) : std::string())};
   Table<int64_t> in = p.ints(tokens->shape), out = p.ints(logits->shape);
   if (in.size() != 2 || out.size() != 3 || out[0] != in[0] || out[1] != in[1] ||
       in[0] < 1 || in[1] < 1 || out[2] < 1)
@@ -77,6 +88,23 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
   row.resize(size_t(vocabulary));
   processes.open(session, size_t(vocabulary));
   return {};
+}
+
+/// Of an executable that was not made to be trained: ids are looked up in as
+/// many rows as there are logits for the next one.
+void Generator::findByShape(const ProgramView &p, const Program &program) {
+  for (const Port &in : p.Ports().slice(program.inputs))
+    for (const Port &out : p.Ports().slice(program.outputs)) {
+      std::vector<int64_t> ids = shapeOf(p, in.shape), wanted = ids;
+      std::optional<int64_t> rows = rowsOf(p, p.string(in.name));
+      if (ids.size() != 2 || !rows)
+        continue;
+      wanted.push_back(*rows);
+      if (shapeOf(p, out.shape) != wanted || !isFloat(out.dtype))
+        continue;
+      tokens = &in, logits = &out;
+      return;
+    }
 }
 
 Status Generator::parsePrompt(const std::string &prompt) {
@@ -169,13 +197,14 @@ int64_t Generator::choose(uint64_t position) {
   return ranked[size_t(kept - 1)].second;
 }
 
-Status Generator::run(std::string &text) {
+Status Generator::run(std::string &text, bool shows) {
   const ProgramView &p = session.view();
   std::string name(p.string(tokens->name));
   unsigned width = dtypeBytes(tokens->dtype);
   std::vector<int64_t> window(size_t(batch * sequence));
   std::vector<char> data(window.size() * width);
-  for (int64_t i = 0; i < options.tokens; ++i) {
+  Progress progress(shows, "generating", uint64_t(options.tokens));
+  for (int64_t i = 0; i < options.tokens; ++i, progress.add(1)) {
     int64_t length = std::min<int64_t>(sequence, int64_t(context.size()));
     std::fill(window.begin(), window.end(), 0);
     std::copy(context.end() - length, context.end(), window.begin());

@@ -3,6 +3,7 @@
 #ifndef WEFT_RUNTIME_LIB_GENERATION_H
 #define WEFT_RUNTIME_LIB_GENERATION_H
 
+#include "InputFile.h"
 #include "Processes.h"
 
 #include "weft/runtime/Training.h"
@@ -22,9 +23,10 @@ public:
                  const TrainingOptions::Files &constants);
   /// Collective; all processes get the same tokens. `text` is the prompt and
   /// what follows, readable.
-  Status run(std::string &text);
+  Status run(std::string &text, bool shows);
 
 private:
+  void findByShape(const ProgramView &program, const Program &forward);
   Status parsePrompt(const std::string &prompt);
   /// The logits behind token `last` of the window, on every process.
   Status readLogits(int64_t last);
@@ -41,9 +43,6 @@ private:
   std::vector<double> row;
   std::vector<std::pair<double, int64_t>> ranked;
 };
-
-/// The value of `key` in the executable's metadata, or empty.
-std::string metadataOf(const ProgramView &program, const char *key);
 
 } // namespace weft::runtime
 

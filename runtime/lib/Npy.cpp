@@ -150,6 +150,11 @@ Status NpyFile::open(const std::string &path, NpyFile &file) {
     return bad("is cut off: its header promises " + std::to_string(count) +
                " bytes of data, it has " +
                std::to_string(result.mappedBytes - start - length));
+  if (uint64_t(count) < result.mappedBytes - start - length)
+    return bad("is too long: its header promises " + std::to_string(count) +
+               " bytes of data, it has " +
+               std::to_string(result.mappedBytes - start - length) +
+               "; save one array a file");
   result.elements = bytes + start + length;
   file = std::move(result);
   return {};

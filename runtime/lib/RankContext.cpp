@@ -166,6 +166,7 @@ Status RankContext::loadState() {
                                 shared.modelDirectory, check, shared.files,
                                 buffer(state.buffer)));
     unreleased += p.Buffers()[state.buffer].bytes;
+    shared.loadedBytes += p.Buffers()[state.buffer].bytes;
     if (unreleased < kReleaseBytes)
       continue;
     unreleased = 0;

@@ -25,6 +25,8 @@ struct SessionShared {
   Libraries *libraries = nullptr;
   CommBackend comm;
   FileCache files;
+  /// Of states, by weft_load_state and from checkpoints, while they are loaded.
+  std::atomic<uint64_t> loadedBytes{0};
 };
 
 class RankContext {

@@ -216,6 +216,16 @@ void closeSession(weft_session *session) {
 }
 } // namespace
 
+uint64_t weft::runtime::stateBytes(const weft_session &session) {
+  const ProgramView &p = session.view();
+  uint64_t bytes = 0;
+  for (const std::unique_ptr<RankContext> &rank : session.ranks)
+    for (const State &state : p.States())
+      if (rank->holds(state.stage))
+        bytes += p.Buffers()[state.buffer].bytes;
+  return bytes;
+}
+
 Status weft::runtime::findProgram(const ProgramView &p, const char *name,
                                   uint32_t &index) {
   for (index = 0; index < p.Programs().size(); ++index)

@@ -88,6 +88,9 @@ inline int32_t report(const Status &status, weft_status *result) {
   return int32_t(status.code());
 }
 
+/// Bytes of all states of this process's ranks.
+uint64_t stateBytes(const weft_session &session);
+
 Status findProgram(const ProgramView &program, const char *name,
                    uint32_t &index);
 

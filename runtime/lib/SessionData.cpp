@@ -1,5 +1,6 @@
 // The C interface: inputs, outputs, state, scalars.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "InputFile.h"
 #include "Session.h"
 
 #include "weft/runtime/Npy.h"
@@ -36,10 +37,6 @@ Status findPort(const ProgramView &p, const char *program, const char *name,
   return Status::user(std::string("program '") + program + "' has no " +
                       (input ? "input" : "output") + " '" + name +
                       "'; it has " + names(p, range));
-}
-
-std::vector<int64_t> shapeOf(const ProgramView &p, Range shape) {
-  return {p.ints(shape).begin(), p.ints(shape).end()};
 }
 
 uint64_t globalBytes(const ProgramView &p, DType dtype, Range shape) {
@@ -95,18 +92,7 @@ Status setInputFile(weft_session &session, const char *program,
   const Port *port = nullptr;
   WEFT_TRY(findPort(p, program, name, true, port));
   NpyFile file;
-  WEFT_TRY(NpyFile::open(path, file));
-  bool sameType = file.dtype() == port->dtype ||
-                  (file.dtype() == DType::U16 && port->dtype == DType::BF16) ||
-                  (file.dtype() == DType::BF16 && port->dtype == DType::U16);
-  std::vector<int64_t> shape = shapeOf(p, port->shape);
-  if (!sameType || file.shape() != shape)
-    return Status::user(std::string("input '") + name + "' must be " +
-                        shapeText(shape) + " " + dtypeName(port->dtype) +
-                        ", but '" + path + "' is " + shapeText(file.shape()) +
-                        " " + dtypeName(file.dtype()) +
-                        (sameType ? "; bind the sizes when compiling (--bind)"
-                                  : "; convert the file"));
+  WEFT_TRY(openInputFile(p, *port, path, file));
   scatter(session, *port, file.data());
   return {};
 }

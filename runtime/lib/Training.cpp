@@ -50,14 +50,17 @@ class Trainer {
 public:
   Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
       : session(session), options(options), p(session.view()),
-        roles(findRoles()), log(speaks, !roles.tokens.empty()),
+        roles(findRoles()),
+        log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}),
         steps(session, "step", roles), evaluation(session, "eval", roles),
         generator(session) {}
 
   Status run() {
     WEFT_TRY(prepare());
     WEFT_TRY(loadState());
-    WEFT_TRY(trainSteps());
+    Status trained = trainSteps();
+    log.end();
+    WEFT_TRY(trained);
     WEFT_TRY(saveFailure);
     if (evaluates && !evaluated && !stopped) {
       StepRecord record;
@@ -68,13 +71,15 @@ public:
       else
         log.note("evaluation stopped");
     }
-    if (writer)
+    if (writer) {
+      Progress progress(shows(), "saving the checkpoint");
       WEFT_TRY(writer->finish());
+    }
     reportMemory();
     if (!options.generation.wanted)
       return {};
     std::string text;
-    WEFT_TRY(generator.run(text));
+    WEFT_TRY(generator.run(text, shows()));
     log.text(text);
     return {};
   }
@@ -106,6 +111,8 @@ private:
     evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
     if (trains) {
       WEFT_TRY(feed(steps, options.data, options.dataTokens));
+      for (const std::string &doubt : steps.doubts())
+        log.warning(doubt);
       WEFT_TRY(findScalar("step", "loss", outputs[0]));
       WEFT_TRY(findScalar("step", "grad_norm", outputs[1]));
       WEFT_TRY(findScalar("step", "lr", outputs[2]));
@@ -185,7 +192,11 @@ private:
     return {};
   }
 
+  bool shows() const { return log.isSpeaking() && !options.quiet; }
+
   Status loadState() {
+    Progress progress(shows(), "loading weights", stateBytes(session),
+                      Progress::Bytes, &session.shared.loadedBytes);
     WEFT_TRY(session.onRanks<touch>());
     if (options.resume.empty()) {
       WEFT_TRY(commCall(
@@ -195,7 +206,7 @@ private:
       Status status =
           loadCheckpoint(&session, options.resume, {}, info, warnings);
       for (const std::string &warning : warnings)
-        log.note("%s", warning.c_str());
+        log.warning(warning);
       WEFT_TRY(status);
       log.note("resumed after step %lld, %lld samples seen",
                static_cast<long long>(info.step),
@@ -254,6 +265,7 @@ private:
       return {};
     }
     steps.start(info.samples);
+    log.begin(info.step, options.steps);
     while (info.step < options.steps && !stopped) {
       StepRecord record;
       WEFT_TRY(oneStep(record));
@@ -361,13 +373,13 @@ private:
   /// The mean over all elements that count, whatever the batches. Nothing is
   /// recorded if the run is stopped meanwhile.
   Status evaluate(StepRecord &record) {
-    Clock::time_point since = Clock::now();
     int64_t batch = evaluation.batch(), samples = evaluation.samples();
     if (options.evalBatches > 0)
       samples = std::min(samples, options.evalBatches * batch);
     int64_t end = evaluation.canFillUp() ? samples : samples / batch * batch;
     double total = 0, elements = 0;
     evaluation.start(0, end);
+    Progress progress(shows(), "evaluating", uint64_t((end + batch - 1) / batch));
     for (int64_t at = 0; at < end; at += batch) {
       WEFT_TRY(evaluation.take());
       Report mine{}, all{};
@@ -381,7 +393,7 @@ private:
       stopped = all.stop != 0;
       if (stopped)
         return {};
-      log.evaluating(at / batch + 1, (end + batch - 1) / batch, since);
+      progress.add(1);
       double counted = evaluation.countsLabels() ? all.counted : double(batch);
       if (counted == 0)
         continue;
@@ -396,6 +408,7 @@ private:
 
   /// A failed save is told and training goes on: the last good one stays.
   Status save(bool last) {
+    Progress progress(shows(), "saving the checkpoint");
     // The write before this one may have failed; that is told, and no reason to
     // give up this one.
     WEFT_TRY(warnOf(writer->finish()));
@@ -417,7 +430,7 @@ private:
         status.code() == StatusCode::Hang)
       return status;
     if (!status.ok())
-      log.note("warning: %s", status.text().c_str());
+      log.warning(status.text());
     return {};
   }
 
@@ -442,7 +455,7 @@ private:
                 " has spoiled ones, too: --resume one before it";
     }
     // All processes know it, one tells it, and none ends the job before.
-    log.note("error: %s", text.c_str());
+    log.error(text);
     double nothing = 0;
     WEFT_TRY(processes.exchange(&nothing, 1));
     return {StatusCode::UserError, ""};

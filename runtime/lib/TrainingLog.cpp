@@ -16,8 +16,8 @@ using namespace weft::runtime;
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
-constexpr double kSecondsPerDrawing = 0.1;
-constexpr int kBarWidth = 30;
+/// Between two lines of steps on a terminal, so that they can be read.
+constexpr double kSecondsPerLine = 0.25;
 
 /// `"key":value,`; JSON has no word for NaN and infinities but null.
 void putNumber(std::FILE *file, const char *key, double value,
@@ -35,12 +35,11 @@ double plain(double value) { return std::isnan(value) ? NAN : value; }
 
 } // namespace
 
-TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens)
-    : speaks(speaks), terminal(speaks && isatty(STDERR_FILENO)),
-      unit(tokensAreTokens ? "tokens" : "samples") {}
+TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens, Options options)
+    : speaks(speaks), terminal(speaks && isatty(STDOUT_FILENO)),
+      options(options), unit(tokensAreTokens ? "tokens" : "samples") {}
 
 TrainingLog::~TrainingLog() {
-  hideBar();
   if (file)
     std::fclose(file);
 }
@@ -55,48 +54,37 @@ Status TrainingLog::openFile(const std::string &path, bool append) {
   return {};
 }
 
-void TrainingLog::hideBar() {
-  if (!barShown)
-    return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
-  barShown = false;
+void TrainingLog::begin(int64_t done, int64_t all) {
+  firstStep = done;
+  bar.emplace(speaks && !options.quiet, "training", uint64_t(all - done));
 }
 
-void TrainingLog::drawBar(const char *what, int64_t done, int64_t all,
-                          double left) {
-  if (!terminal || secondsSince(drawn) < kSecondsPerDrawing)
-    return;
-  drawn = Clock::now();
-  char bar[kBarWidth + 1];
-  int filled = int(double(done) / double(all) * kBarWidth);
-  for (int i = 0; i < kBarWidth; ++i)
-    bar[i] = i < filled ? '=' : i == filled ? '>' : ' ';
-  bar[kBarWidth] = 0;
-  std::fprintf(
-      stderr, "\r\x1b[K%s[%s] %lld/%lld, %lld:%02lld left", what, bar,
-      static_cast<long long>(done), static_cast<long long>(all),
-      static_cast<long long>(left) / 60, static_cast<long long>(left) % 60);
-  std::fflush(stderr);
-  barShown = true;
-}
-
-void TrainingLog::evaluating(int64_t done, int64_t batches,
-                             Clock::time_point since) {
-  drawBar("evaluating ", done, batches,
-          secondsSince(since) / double(done) * double(batches - done));
+/// The first and the last one, evaluations, what is wrong, and every so many.
+bool TrainingLog::isPrinted(const StepRecord &r) {
+  bool due = options.logEvery > 0 ? (r.step + 1) % options.logEvery == 0
+             : terminal           ? secondsSince(printed) >= kSecondsPerLine
+                                  : true;
+  bool result = due || r.step == firstStep || r.step + 1 == r.steps ||
+                r.evaluated || !std::isfinite(r.loss);
+  if (result)
+    printed = Clock::now();
+  return result;
 }
 
 void TrainingLog::step(const StepRecord &r) {
   if (!speaks)
     return;
-  if (firstStep < 0) {
-    firstStep = r.step;
-    started = Clock::now() - std::chrono::duration_cast<Clock::duration>(
-                                 std::chrono::duration<double>(r.seconds));
-  }
   double rate = r.tokens / std::max(r.seconds, 1e-9);
-  hideBar();
+  if (bar)
+    bar->set(uint64_t(r.step + 1 - firstStep));
+  if (isPrinted(r))
+    print(r, rate);
+  if (file)
+    write(r, rate);
+}
+
+void TrainingLog::print(const StepRecord &r, double rate) {
+  Progress::hide();
   std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
               "%8.2f ms  comm %.1f ms, %2.0f %% hidden  mem %.1f MiB",
               static_cast<long long>(r.step), plain(r.loss),
@@ -107,11 +95,9 @@ void TrainingLog::step(const StepRecord &r) {
     std::printf("  eval_loss %.6g", r.evaluationLoss);
   std::printf("\n");
   std::fflush(stdout);
-  drawBar("", r.step + 1, r.steps,
-          secondsSince(started) / double(r.step + 1 - firstStep) *
-              double(r.steps - r.step - 1));
-  if (!file)
-    return;
+}
+
+void TrainingLog::write(const StepRecord &r, double rate) {
   std::fprintf(file, "{\"step\":%lld,", static_cast<long long>(r.step));
   putNumber(file, "loss", r.loss);
   putNumber(file, "grad_norm", r.gradientNorm);
@@ -132,9 +118,9 @@ void TrainingLog::step(const StepRecord &r) {
 }
 
 void TrainingLog::note(const char *format, ...) {
-  if (!speaks)
+  if (!speaks || options.quiet)
     return;
-  hideBar();
+  Progress::hide();
   va_list arguments;
   va_start(arguments, format);
   std::fputs("weft: ", stderr);
@@ -143,10 +129,24 @@ void TrainingLog::note(const char *format, ...) {
   va_end(arguments);
 }
 
+void TrainingLog::warning(const std::string &text) {
+  if (!speaks)
+    return;
+  Progress::hide();
+  std::fprintf(stderr, "weft: %s%s\n", warningWord().c_str(), text.c_str());
+}
+
+void TrainingLog::error(const std::string &text) {
+  if (!speaks)
+    return;
+  Progress::hide();
+  std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text.c_str());
+}
+
 void TrainingLog::text(const std::string &text) {
   if (!speaks)
     return;
-  hideBar();
+  Progress::hide();
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }

@@ -5,7 +5,10 @@
 
 #include "World.h"
 
+#include "weft/runtime/Terminal.h"
+
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace weft::runtime {
@@ -28,33 +31,41 @@ struct StepRecord {
 /// step.
 class TrainingLog {
 public:
-  explicit TrainingLog(bool speaks, bool tokensAreTokens);
+  struct Options {
+    bool quiet = false;   // no remarks but warnings and errors
+    int64_t logEvery = 0; // lines of steps; 0 = all, or what can be read
+  };
+  TrainingLog(bool speaks, bool tokensAreTokens, Options options);
   ~TrainingLog();
   TrainingLog(const TrainingLog &) = delete;
 
   /// JSON lines to `path`; `append`: behind those of an earlier run.
   Status openFile(const std::string &path, bool append);
   void step(const StepRecord &record);
-  /// How far an evaluation is, which began at `since`; shown on terminals.
-  void evaluating(int64_t done, int64_t batches, Clock::time_point since);
   /// A remark, on stderr.
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
+  /// The same, even if it is to be quiet.
+  void warning(const std::string &text);
+  void error(const std::string &text);
+  /// Steps are counted for a bar from `done` to `all`.
+  void begin(int64_t done, int64_t all);
+  void end() { bar.reset(); }
   /// Text that is the result, on stdout.
   void text(const std::string &text);
   bool isSpeaking() const { return speaks; }
 
 private:
-  void hideBar();
-  /// `left`: seconds that the rest takes.
-  void drawBar(const char *what, int64_t done, int64_t all, double left);
+  void print(const StepRecord &record, double rate);
+  void write(const StepRecord &record, double rate);
+  bool isPrinted(const StepRecord &record);
 
   bool speaks, terminal;
+  Options options;
   const char *unit; // what is counted per second
   std::FILE *file = nullptr;
-  bool barShown = false;
-  Clock::time_point started = Clock::now();
-  int64_t firstStep = -1;
-  Clock::time_point drawn{};
+  std::optional<Progress> bar;
+  int64_t firstStep = 0;
+  Clock::time_point printed{};
 };
 
 /// Measures the process's peak resident memory (VmHWM) without allocating.

@@ -14,7 +14,8 @@ namespace {
 /// others change what is computed or exchanged.
 constexpr const char *kOwn[] = {"-n",      "--comm", "--model-dir", "--log",
                                 "--threads-per-rank", "--pin", "--rtol",
-                                "--atol",  "--timeout", "--inject"};
+                                "--atol",  "--timeout", "--inject",
+                                "-q",      "--log-every"};
 /// Their value is NAME=FILE, of which the name counts.
 constexpr const char *kFiles[] = {"--input", "--expect", "--data",
                                   "--eval-data"};

@@ -3,6 +3,7 @@
 #ifndef WEFT_RUNTIME_MAIN_COMMANDLINE_H
 #define WEFT_RUNTIME_MAIN_COMMANDLINE_H
 
+#include "weft/runtime/Flags.h"
 #include "weft/runtime/Status.h"
 #include "weft/runtime/Training.h"
 
@@ -25,30 +26,28 @@ struct CommandLine {
   double timeout = 0; // seconds; 0 = the runtime's default
   unsigned threads = 0;
   std::string pin = "on";
-  bool bench = false, benchJson = false;
-  bool help = false, info = false, dump = false, countRanks = false;
+  bool bench = false, benchJson = false, quiet = false;
+  bool info = false, dump = false, countRanks = false;
   std::string showPlacement; // of this state, input or output
   std::string inject; // RANK:COMMAND[:stall]
   Files given;        // every flag and its value, in order
   TrainingOptions training;
+  std::string answer; // to --help or --version; then nothing else counts
 };
 
-/// Parses `arguments` (without the program's name). `positional`: the first
-/// argument without dashes is the executable.
-Status parseCommandLine(const std::vector<std::string> &arguments,
+/// Parses `arguments` (without the program's name). `name` is how the program
+/// was called. `positional`: the first argument without dashes is the executable.
+Status parseCommandLine(const std::string &name,
+                        const std::vector<std::string> &arguments,
                         bool positional, CommandLine &result);
 
-/// Splits NAME=FILE.
-Status addFile(const std::string &flag, const std::string &text,
-               CommandLine::Files &files);
+/// NAME=FILE, once for each name.
+FlagTable::Take takeFile(CommandLine::Files &files);
 
-/// The flags of training, all of which take a value.
-bool isTrainingFlag(const std::string &flag);
-Status parseTrainingFlag(const std::string &flag, const std::string &value,
-                         TrainingOptions &options);
+/// The flags of training, evaluation, checkpoints and generation.
+void addTrainingFlags(FlagTable &flags, TrainingOptions &options);
 /// Whether the flags make sense together.
 Status checkTrainingFlags(const CommandLine &options);
-const char *trainingHelp();
 
 /// The flags that all processes of a job must be given alike, as lines
 /// "flag<TAB>value"; of NAME=FILE only the name, as files may lie elsewhere on

@@ -3,7 +3,11 @@
 #include "Report.h"
 
 #include "../lib/Interrupt.h"
+#include "../lib/Session.h"
+#include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/Launch.h"
+#include "weft/runtime/Nearest.h"
+#include "weft/runtime/Terminal.h"
 
 #include <cerrno>
 #include <chrono>
@@ -51,13 +55,15 @@ class Application {
 public:
   Application(const CommandLine &options, const ProgramView &program,
               bool speaks)
-      : options(options), p(program), speaks(speaks) {}
+      : options(options), p(program), speaks(speaks),
+        chats(speaks && !options.quiet) {}
 
   Status run() {
     if (options.training.wanted)
       return runTraining();
     WEFT_TRY(chooseProgram());
     WEFT_TRY(checkNames());
+    WEFT_TRY(checkFiles());
     WEFT_TRY(open());
     WEFT_TRY(loadState());
     WEFT_TRY(bindInputs());
@@ -84,16 +90,44 @@ private:
       for (const Program &entry : p.Programs())
         known |= find(entry.inputs, name) != nullptr;
       if (!known)
-        return {StatusCode::Usage, "no program has an input '" + name + "'"};
+        return {StatusCode::Usage, "no program has an input '" + name + "'" +
+                                       didYouMean(name, inputNames())};
     }
+    WEFT_TRY(checkTraining());
     interrupt.emplace(speaks); // before there are other threads
     WEFT_TRY(open());
     TrainingOptions training = options.training;
     training.inputs = options.inputs;
     training.interrupt = &*interrupt;
     training.baseMemory = peakMemory();
+    training.quiet = options.quiet;
     WEFT_TRY(train(session, training, speaks));
     return writeTrace();
+  }
+
+  std::vector<std::string> inputNames() const {
+    std::vector<std::string> names;
+    for (const Program &entry : p.Programs())
+      for (const Port &port : p.Ports().slice(entry.inputs))
+        names.emplace_back(p.string(port.name));
+    return names;
+  }
+
+  /// What the flags want of the executable, and then of the user.
+  Status checkTraining() const {
+    const TrainingOptions &training = options.training;
+    bool trains = false;
+    for (const Program &entry : p.Programs())
+      trains |= p.string(entry.name) == "step";
+    if (training.steps > 0 && !trains)
+      return Status::user("--steps: the executable has no program 'step'; "
+                          "compile the model with --train");
+    if (training.steps > 0 && training.data.empty() &&
+        training.dataTokens.empty())
+      return {StatusCode::Usage,
+              "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE"};
+    return speaks && !training.log.empty() ? checkWritable("--log", training.log)
+                                           : Status();
   }
 
   Status writeTrace() {
@@ -105,11 +139,11 @@ private:
         path += "." + std::to_string(weft_first_local_rank(session));
       return weft_write_trace(session, path.c_str(), s);
     }));
-    say(speaks, "wrote the trace to %s", options.trace.c_str());
+    say(chats, "wrote the trace to %s", options.trace.c_str());
     weft_statistics all;
     weft_get_statistics(session, &all);
     if (all.collective_seconds > 0)
-      say(speaks, "communication %.3f ms a run, %.0f %% of it under computation",
+      say(chats, "communication %.3f ms a run, %.0f %% of it under computation",
           all.collective_seconds / double(all.runs) * 1e3,
           all.hidden_seconds / all.collective_seconds * 100);
     return {};
@@ -119,7 +153,9 @@ private:
     if (p.Programs().empty())
       return Status::internal("the executable has no program");
     std::string known;
+    std::vector<std::string> programs;
     for (const Program &entry : p.Programs()) {
+      programs.emplace_back(p.string(entry.name));
       if (!program &&
           (options.program.empty() || p.string(entry.name) == options.program))
         program = &entry;
@@ -127,7 +163,8 @@ private:
     }
     if (!program)
       return {StatusCode::Usage, "there is no program '" + options.program +
-                                     "'; there is " + known};
+                                     "'; there is " + known +
+                                     didYouMean(options.program, programs)};
     programName = std::string(p.string(program->name));
     if (options.ranks != 0 && options.ranks != p.numRanks())
       return {StatusCode::Usage,
@@ -147,21 +184,24 @@ private:
 
   /// All names on the command line, before anything slow happens.
   Status checkNames() {
-    auto known = [&](Range ports) {
-      std::string text;
-      for (const Port &port : p.Ports().slice(ports))
-        text += (text.empty() ? "" : ", ") + std::string(p.string(port.name));
-      return text.empty() ? std::string("none") : text;
+    auto unknown = [&](const char *kind, const std::string &name, Range ports) {
+      std::vector<std::string> known;
+      std::string list;
+      for (const Port &port : p.Ports().slice(ports)) {
+        known.emplace_back(p.string(port.name));
+        list += (list.empty() ? "" : ", ") + known.back();
+      }
+      return Status(StatusCode::Usage, std::string("there is no ") + kind + " '" +
+                                           name + "'; there is " +
+                                           (list.empty() ? "none" : list) +
+                                           didYouMean(name, known));
     };
     for (const auto &[name, path] : options.inputs)
       if (!find(program->inputs, name))
-        return {StatusCode::Usage, "there is no input '" + name +
-                                       "'; there is " + known(program->inputs)};
+        return unknown("input", name, program->inputs);
     for (const auto &[name, path] : options.expected)
       if (!find(program->outputs, name))
-        return {StatusCode::Usage, "there is no output '" + name +
-                                       "'; there is " +
-                                       known(program->outputs)};
+        return unknown("output", name, program->outputs);
     if (options.bench)
       return {};
     std::string missing;
@@ -176,6 +216,35 @@ private:
                   (find(program->outputs, "grad_norm")
                        ? "; or train: --steps N --data NAME=FILE.npy"
                        : "")};
+    return {};
+  }
+
+  /// What is wrong with files, before weights are read and time is spent.
+  Status checkFiles() {
+    for (const auto &[name, path] : options.inputs)
+      WEFT_TRY(checkInputFile(p, *find(program->inputs, name), path));
+    for (const auto &[name, path] : options.expected)
+      WEFT_TRY(checkExpectedFile(p, *find(program->outputs, name), path));
+    if (speaks && !options.outputDirectory.empty()) {
+      WEFT_TRY(makeOutputDirectory());
+      if (access(options.outputDirectory.c_str(), W_OK | X_OK) != 0)
+        return Status::user("--output-dir: '" + options.outputDirectory +
+                            "' cannot be written: " + std::strerror(errno));
+    }
+    return speaks && !options.trace.empty()
+               ? checkWritable("--trace", options.trace)
+               : Status();
+  }
+
+  Status makeOutputDirectory() {
+    struct stat info;
+    if (mkdir(options.outputDirectory.c_str(), 0777) != 0 && errno != EEXIST)
+      return Status::user("--output-dir: '" + options.outputDirectory +
+                          "' cannot be made: " + std::strerror(errno));
+    if (stat(options.outputDirectory.c_str(), &info) == 0 &&
+        !S_ISDIR(info.st_mode))
+      return Status::user("--output-dir: '" + options.outputDirectory +
+                          "' is a file, not a folder");
     return {};
   }
 
@@ -212,7 +281,7 @@ private:
     std::string pinned;
     if (statistics.pinned_cores)
       pinned = " on " + std::to_string(statistics.pinned_cores) + " cores";
-    say(speaks,
+    say(chats,
         "%lld ranks over %s, %u threads each%s, %.1f MiB a rank (%.2f s)",
         static_cast<long long>(weft_num_ranks(session)), options.comm.c_str(),
         statistics.threads_per_rank, pinned.c_str(),
@@ -222,10 +291,30 @@ private:
 
   Status loadState() {
     double start = now();
+    if (!options.training.resume.empty())
+      return loadFrom(options.training.resume);
+    Progress progress(chats, "loading weights", stateBytes(*session),
+                      Progress::Bytes, &session->shared.loadedBytes);
     WEFT_TRY(call([&](weft_status *s) { return weft_load_state(session, s); }));
     if (!p.States().empty())
-      say(speaks, "loaded %zu tensors of state (%.2f s)", p.States().size(),
+      say(chats, "loaded %zu tensors of state (%.2f s)", p.States().size(),
           now() - start);
+    return {};
+  }
+
+  /// A single run with the weights of a checkpoint.
+  Status loadFrom(const std::string &checkpoint) {
+    double start = now();
+    CheckpointInfo info;
+    std::vector<std::string> warnings;
+    Progress progress(chats, "loading weights", stateBytes(*session),
+                      Progress::Bytes, &session->shared.loadedBytes);
+    Status status = loadCheckpoint(session, checkpoint, {}, info, warnings);
+    for (const std::string &warning : warnings)
+      say(speaks, "%s%s", warningWord().c_str(), warning.c_str());
+    WEFT_TRY(status);
+    say(chats, "weights of '%s' after step %lld (%.2f s)", checkpoint.c_str(),
+        static_cast<long long>(info.step), now() - start);
     return {};
   }
 
@@ -237,7 +326,7 @@ private:
       }));
     for (const Port &port : p.Ports().slice(program->inputs))
       if (!given(std::string(p.string(port.name))))
-        say(speaks, "input '%s' is zeros, as --input gives none",
+        say(chats, "input '%s' is zeros, as --input gives none",
             std::string(p.string(port.name)).c_str());
     return {};
   }
@@ -247,15 +336,12 @@ private:
     WEFT_TRY(call([&](weft_status *s) {
       return weft_run(session, programName.c_str(), s);
     }));
-    say(speaks, "ran '%s' (%.3f s)", programName.c_str(), now() - start);
+    say(chats, "ran '%s' (%.3f s)", programName.c_str(), now() - start);
     return {};
   }
 
   Status giveOutputs() {
     if (!options.outputDirectory.empty()) {
-      if (mkdir(options.outputDirectory.c_str(), 0777) != 0 && errno != EEXIST)
-        return Status::user("'" + options.outputDirectory +
-                            "' cannot be made: " + std::strerror(errno));
       for (const Port &port : p.Ports().slice(program->outputs)) {
         std::string name(p.string(port.name));
         std::string path =
@@ -264,7 +350,7 @@ private:
           return weft_write_output(session, programName.c_str(), name.c_str(),
                                    path.c_str(), s);
         }));
-        say(speaks, "wrote %s", path.c_str());
+        say(chats, "wrote %s", path.c_str());
       }
     }
     Status result;
@@ -285,7 +371,8 @@ private:
 
   const CommandLine &options;
   const ProgramView &p;
-  bool speaks;
+  bool speaks; // results and errors
+  bool chats;  // what else there is to say
   const Program *program = nullptr;
   std::string programName;
   std::optional<Interrupt> interrupt;
@@ -306,7 +393,8 @@ void leaveCode(int code) {
 
 int finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
-    std::fprintf(stderr, "weft: error: %s\n", status.text().c_str());
+    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(),
+                 status.text().c_str());
   return int(status.code());
 }
 
@@ -317,11 +405,12 @@ int main(int argc, char **argv) {
   Launcher launch;
   Status launched = detectLauncher(launch);
   bool speaks = launch.job.rank == 0;
-  Status status = parseCommandLine({argv + 1, argv + argc}, false, options);
+  Status status =
+      parseCommandLine(argv[0], {argv + 1, argv + argc}, false, options);
   if (!status.ok())
     return finish(status, speaks);
-  if (options.help) {
-    std::fputs(helpText(argv[0], false).c_str(), stdout);
+  if (!options.answer.empty()) {
+    std::fputs(options.answer.c_str(), stdout);
     return 0;
   }
   ProgramView program;

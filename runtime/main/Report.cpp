@@ -3,13 +3,16 @@
 #include "Report.h"
 
 #include "../lib/Convert.h"
+#include "../lib/InputFile.h"
 #include "../lib/ValuesText.h"
 
-#include "weft/runtime/Npy.h"
-
+#include <cerrno>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace weft::runtime;
 
@@ -25,10 +28,6 @@ void weft::runtime::say(bool speaks, const char *format, ...) {
 }
 
 namespace {
-
-std::vector<int64_t> shapeOf(const ProgramView &p, const Port &port) {
-  return {p.ints(port.shape).begin(), p.ints(port.shape).end()};
-}
 
 std::string portText(const ProgramView &p, const Port &port) {
   return std::string(p.string(port.name)) + ": " + shapeText(shapeOf(p, port)) +
@@ -64,11 +63,6 @@ double difference(double found, double expected) {
     return std::fabs(found - expected);
   bool same = found == expected || (std::isnan(found) && std::isnan(expected));
   return same ? 0 : HUGE_VAL;
-}
-
-bool isFloat(DType type) {
-  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
-         type == DType::F16;
 }
 
 /// An expected value may be more precise than the output, never another kind of
@@ -139,6 +133,38 @@ std::string weft::runtime::infoText(const ProgramView &p) {
   return text;
 }
 
+Status weft::runtime::checkInputFile(const ProgramView &p, const Port &input,
+                                     const std::string &path) {
+  NpyFile file;
+  return openInputFile(p, input, path, file);
+}
+
+Status weft::runtime::checkExpectedFile(const ProgramView &p,
+                                        const Port &output,
+                                        const std::string &path) {
+  NpyFile file;
+  WEFT_TRY(NpyFile::open(path, file));
+  std::vector<int64_t> shape = shapeOf(p, output);
+  if (file.shape() == shape && mayBeExpectedOf(output.dtype, file.dtype()))
+    return {};
+  return Status::user("output '" + std::string(p.string(output.name)) +
+                      "' is " + shapeText(shape) + " " +
+                      dtypeName(output.dtype) + ", but " + textOf(file, path));
+}
+
+Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
+  bool isNew = access(path.c_str(), F_OK) != 0;
+  int descriptor =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return Status::user(std::string(flag) + ": '" + path +
+                        "' cannot be written: " + std::strerror(errno));
+  close(descriptor);
+  if (isNew)
+    unlink(path.c_str());
+  return {};
+}
+
 Status weft::runtime::printOutput(weft_session *session, const ProgramView &p,
                                   const char *program, const Port &port) {
   std::vector<int64_t> shape = shapeOf(p, port);
@@ -154,15 +180,11 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
                                     const char *program, const Port &port,
                                     const std::string &path,
                                     const CommandLine &options, bool speaks) {
+  WEFT_TRY(checkExpectedFile(p, port, path));
   NpyFile file;
   WEFT_TRY(NpyFile::open(path, file));
   std::vector<int64_t> shape = shapeOf(p, port);
   std::string name(p.string(port.name));
-  if (file.shape() != shape || !mayBeExpectedOf(port.dtype, file.dtype()))
-    return Status::user("output '" + name + "' is " + shapeText(shape) + " " +
-                        dtypeName(port.dtype) + ", but '" + path + "' is " +
-                        shapeText(file.shape()) + " " +
-                        dtypeName(file.dtype()));
   int64_t count = numElements(shape);
   std::vector<double> expected = asDoubles(file.dtype(), file.data(), count);
   // Elements of other processes keep the expected value, rounded.

@@ -30,6 +30,15 @@ template <typename Call> Status checked(Call call) {
   return code == 0 ? Status() : Status{StatusCode(code), status.text};
 }
 
+/// Whether a file can be what an input is set to, judged by its header and, for
+/// ids, by its values; and what an output is compared with.
+Status checkInputFile(const ProgramView &program, const Port &input,
+                      const std::string &path);
+Status checkExpectedFile(const ProgramView &program, const Port &output,
+                         const std::string &path);
+/// Whether a file can be written; nothing is left behind.
+Status checkWritable(const char *flag, const std::string &path);
+
 /// Prints shape, range and first values of an output that is wholly local.
 Status printOutput(weft_session *session, const ProgramView &program,
                    const char *name, const Port &port);

@@ -2,108 +2,153 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandLine.h"
 
-#include <cstdlib>
-
 using namespace weft::runtime;
 
 namespace {
 
 Status usage(const std::string &what) {
-  return {StatusCode::Usage, what + "; --help shows what there is"};
+  return {StatusCode::Usage, what + "; --help=training shows what there is"};
 }
 
-Status parseCount(const std::string &flag, const std::string &text,
-                  int64_t least, int64_t &value) {
-  char *end = nullptr;
-  value = std::strtoll(text.c_str(), &end, 10);
-  if (text.empty() || *end != 0 || value < least || value > int64_t(1) << 48)
-    return usage(flag + " wants a whole number of at least " +
-                 std::to_string(least) + ", not '" + text + "'");
-  return {};
-}
+/// Adds flags any of which says that this is not a single run.
+class TrainingTable {
+public:
+  TrainingTable(FlagTable &flags, TrainingOptions &options)
+      : flags(flags), options(options) {}
 
-Status parseSeed(const std::string &flag, const std::string &text,
-                 uint64_t &value) {
-  char *end = nullptr;
-  value = std::strtoull(text.c_str(), &end, 10);
-  if (text.empty() || text[0] == '-' || *end != 0)
-    return usage(flag + " wants a seed, a whole number, not '" + text + "'");
-  return {};
+  void value(const char *name, const char *placeholder, const char *help,
+             FlagTable::Take take) {
+    flags.value(name, placeholder, help,
+                [take, &options = options](const std::string &text) {
+                  options.wanted = true;
+                  return take(text);
+                });
+  }
+  void count(const char *name, const char *placeholder, const char *help,
+             int64_t &target, int64_t least) {
+    value(name, placeholder, help, [&target, least](const std::string &text) {
+      return FlagTable::parseCount(text, least, int64_t(1) << 48, target);
+    });
+  }
+  void file(const char *name, const char *placeholder, const char *help,
+            std::string &target) {
+    value(name, placeholder, help,
+          [&target](const std::string &text) -> std::string {
+            target = text;
+            return text.empty() ? "wants a file or directory" : "";
+          });
+  }
+
+private:
+  FlagTable &flags;
+  TrainingOptions &options;
+};
+
+std::string takeShuffle(const std::string &text, TrainingOptions &options) {
+  options.shuffleGiven = true;
+  options.shuffle = text != "none";
+  return options.shuffle ? FlagTable::parseSeed(text, options.shuffleSeed)
+                         : std::string();
 }
 
 } // namespace
 
-bool weft::runtime::isTrainingFlag(const std::string &flag) {
-  for (const char *known :
-       {"--data", "--data-tokens", "--shuffle", "--steps", "--log",
-        "--eval-every", "--eval-batches", "--eval-data", "--eval-data-tokens", "--save",
-        "--every", "--resume", "--generate", "--tokens", "--top-k",
-        "--temperature", "--seed"})
-    if (flag == known)
-      return true;
-  return false;
-}
-
-Status weft::runtime::parseTrainingFlag(const std::string &flag,
-                                        const std::string &value,
-                                        TrainingOptions &options) {
+void weft::runtime::addTrainingFlags(FlagTable &flags,
+                                     TrainingOptions &options) {
   GenerationOptions &generation = options.generation;
-  options.wanted = true;
-  if (flag == "--data" || flag == "--eval-data")
-    return addFile(flag, value,
-                   flag == "--data" ? options.data : options.evalData);
-  std::string *text = flag == "--data-tokens"        ? &options.dataTokens
-                      : flag == "--eval-data-tokens" ? &options.evalDataTokens
-                      : flag == "--log"              ? &options.log
-                      : flag == "--save"             ? &options.save
-                      : flag == "--resume"           ? &options.resume
-                      : flag == "--generate"         ? &generation.prompt
-                                                     : nullptr;
-  if (text) {
-    generation.wanted |= text == &generation.prompt;
-    if (value.empty() && text != &generation.prompt)
-      return usage(flag + " wants a file or directory");
-    *text = value;
-    return {};
-  }
-  if (flag == "--shuffle") {
-    options.shuffleGiven = true;
-    options.shuffle = value != "none";
-    return options.shuffle ? parseSeed(flag, value, options.shuffleSeed)
-                           : Status();
-  }
-  if (flag == "--seed")
-    return parseSeed(flag, value, generation.seed);
-  if (flag == "--temperature") {
-    char *end = nullptr;
-    generation.temperature = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != 0 || !(generation.temperature >= 0) ||
-        generation.temperature > 1e6)
-      return usage("--temperature wants a number that is not negative, not '" +
-                   value + "'");
-    return {};
-  }
-  int64_t *count = flag == "--steps"          ? &options.steps
-                   : flag == "--eval-every"   ? &options.evalEvery
-                   : flag == "--eval-batches" ? &options.evalBatches
-                   : flag == "--every"        ? &options.saveEvery
-                   : flag == "--tokens"       ? &generation.tokens
-                                              : &generation.topK;
-  return parseCount(flag, value, flag == "--steps" ? 0 : 1, *count);
+  TrainingTable table(flags, options);
+  flags.topic("training", "Training (executables of weft-compile --train):",
+              R"(SIGINT and SIGTERM end training after the running step; it is saved if --save
+says so. A loss that is not finite ends training with exit code 1.
+)");
+  table.count("--steps", "N", "train until step N, counted from the first one ever",
+              options.steps, 0);
+  table.value("--data", "NAME=FILE.npy",
+              "an input's samples, one per row; repeat for each input",
+              takeFile(options.data));
+  table.file("--data-tokens", "FILE[:u16|u32|byte]",
+             "tokens for inputs and labels; sample i begins at token i * "
+             "sequence; default u16",
+             options.dataTokens);
+  table.value("--shuffle", "none|SEED",
+              "the order of samples, new in every epoch; default none",
+              [&options](const std::string &text) {
+                return takeShuffle(text, options);
+              });
+  table.file("--log", "FILE.jsonl",
+             "a JSON line a step: step loss grad_norm lr step_ms tokens_per_s "
+             "mem_bytes ...; --resume appends to it",
+             options.log);
+  table.count("--log-every", "K",
+              "print every K-th step only, the first and the last; --log has all "
+              "(1; on a terminal as many as can be read)",
+              options.logEvery, 1);
+  table.value("--eval-data", "NAME=FILE.npy",
+              "evaluate on these, at the end or every K steps",
+              takeFile(options.evalData));
+  table.file("--eval-data-tokens", "FILE[:u16|u32|byte]", "the same, of tokens",
+             options.evalDataTokens);
+  table.count("--eval-every", "K", "evaluate every K steps", options.evalEvery, 1);
+  table.count("--eval-batches", "N", "on the first N batches of them (all)",
+              options.evalBatches, 1);
+  table.file("--save", "DIR", "save a checkpoint at the end", options.save);
+  table.count("--every", "K", "... and every K steps", options.saveEvery, 1);
+  // Alone it says which weights a single run takes.
+  flags.value("--resume", "DIR",
+              "go on from a checkpoint, of whatever layout; without any other "
+              "flag of training, run once with its weights",
+              [&options](const std::string &text) -> std::string {
+                options.resume = text;
+                return text.empty() ? "wants a directory" : "";
+              });
+  flags.topic("generate", "Continuing texts (any executable of a language model):");
+  table.value("--generate", "PROMPT",
+              "continue a text; ids like 12,34 if tokens are not bytes",
+              [&generation](const std::string &text) {
+                generation.wanted = true;
+                generation.prompt = text;
+                return std::string();
+              });
+  auto tuned = [&generation](FlagTable::Take take) -> FlagTable::Take {
+    return [take, &generation](const std::string &text) {
+      generation.tuned = true;
+      return take(text);
+    };
+  };
+  table.value("--tokens", "N", "... by N tokens (100)",
+              tuned([&generation](const std::string &text) {
+                return FlagTable::parseCount(text, 1, int64_t(1) << 48,
+                                             generation.tokens);
+              }));
+  table.value("--top-k", "K",
+              "... choosing among the K likeliest by chance; without it and "
+              "--temperature always the likeliest",
+              tuned([&generation](const std::string &text) {
+                return FlagTable::parseCount(text, 1, int64_t(1) << 48,
+                                             generation.topK);
+              }));
+  table.value("--temperature", "T", "... by chance, evened out by T",
+              tuned([&generation](const std::string &text) {
+                return FlagTable::parseNumber(text, 1e6, generation.temperature);
+              }));
+  table.value("--seed", "S", "... of that chance",
+              tuned([&generation](const std::string &text) {
+                return FlagTable::parseSeed(text, generation.seed);
+              }));
 }
 
 Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
   const TrainingOptions &training = options.training;
   if (!training.wanted)
     return {};
+  if (training.generation.tuned && !training.generation.wanted)
+    return usage("--tokens, --top-k, --temperature and --seed say how "
+                 "--generate PROMPT goes on; add it");
   bool data = !training.data.empty() || !training.dataTokens.empty();
   bool evaluation =
       !training.evalData.empty() || !training.evalDataTokens.empty();
   if (data && training.steps == 0)
     return usage("--data wants --steps N");
-  if (training.steps > 0 && !data)
-    return usage("--steps wants data: --data NAME=FILE.npy or --data-tokens "
-                 "FILE");
   if (training.steps == 0 && !evaluation && !training.generation.wanted)
     return usage("there is nothing to do; add --steps N, --eval-data "
                  "NAME=FILE.npy or --generate PROMPT");
@@ -121,33 +166,4 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage("--bench, --expect, --output-dir and --program are for single "
                  "runs, not for training");
   return {};
-}
-
-const char *weft::runtime::trainingHelp() {
-  return R"(
-Training (executables of weft-compile --train):
-  --steps N             train until step N, counted from the first one ever
-  --data NAME=FILE.npy  an input's samples, one per row; repeat for each input
-  --data-tokens FILE[:u16|u32|byte]
-                        tokens for inputs and labels; sample i begins at token
-                        i * sequence; default u16
-  --shuffle none|SEED   the order of samples, new in every epoch; default none
-  --log FILE.jsonl      a JSON line a step: step loss grad_norm lr step_ms
-                        tokens_per_s mem_bytes ...; --resume appends to it
-  --eval-data NAME=FILE.npy, --eval-data-tokens FILE[:u16|u32|byte]
-                        evaluate on these, at the end or every K steps:
-  --eval-every K
-  --eval-batches N      on the first N batches of them (all)
-  --save DIR            save a checkpoint at the end, and every K steps with
-  --every K
-  --resume DIR          go on from a checkpoint, of whatever layout
-  --generate PROMPT     then continue a text; ids like 12,34 if tokens are not
-                        bytes
-  --tokens N            ... by N tokens (100)
-  --top-k K, --temperature T, --seed S
-                        ... choosing among the K likeliest by chance; without
-                        them always the likeliest
-SIGINT and SIGTERM end training after the running step; it is saved if --save
-says so. A loss that is not finite ends training with exit code 1.
-)";
 }

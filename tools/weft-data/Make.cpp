@@ -19,11 +19,6 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 16;
 
-bool isFloat(DType type) {
-  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
-         type == DType::F16;
-}
-
 /// The largest whole number up to which all fit into `type`.
 double largestWhole(DType type) {
   return withType(type, [](auto value) -> double {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandLine.h"
 
+#include "weft/runtime/Terminal.h"
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
@@ -21,7 +23,7 @@ using namespace weft::runtime;
 namespace {
 
 int fail(const std::string &text, StatusCode code) {
-  std::fprintf(stderr, "weft-run: error: %s\n", text.c_str());
+  std::fprintf(stderr, "weft-run: %s%s\n", errorWord().c_str(), text.c_str());
   return int(code);
 }
 
@@ -233,13 +235,15 @@ int startRanks(char *const *command, long ranks, bool training) {
 int main(int argc, char **argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   CommandLine options;
-  Status status = parseCommandLine(arguments, true, options);
+  Status status = parseCommandLine("weft-run", arguments, true, options);
   if (!status.ok())
     return fail(status.text(), status.code());
-  if (options.help || options.executable.empty()) {
-    std::fputs(helpText("weft-run", true).c_str(),
-               options.help ? stdout : stderr);
-    return options.help ? 0 : int(StatusCode::Usage);
+  if (!options.answer.empty() || options.executable.empty()) {
+    bool asked = !options.answer.empty();
+    std::fputs(asked ? options.answer.c_str()
+                     : helpText("weft-run", true).c_str(),
+               asked ? stdout : stderr);
+    return asked ? 0 : int(StatusCode::Usage);
   }
   std::string path = options.executable;
   if (path.find('/') == std::string::npos)

@@ -4,6 +4,7 @@
 #define WEFT_DRIVER_OPTIONS_H
 
 #include "passes/pipelines/Pipelines.h"
+#include "weft/runtime/Flags.h"
 
 #include <string>
 #include <vector>
@@ -43,12 +44,14 @@ struct Options {
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
   std::string report;       // an HTML file, or ""
-  bool allowIdleAxes = false, dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false, help = false;
+  bool allowIdleAxes = false, dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
+  bool deterministic = false; // always so on CPU
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets
   unsigned threadsPerRank = 0, optLevel = 3;
   std::string linker, runtimeDirectory, processor = "native";
   TrainingFlags training;
+  std::string answer; // to --help or --version; then nothing else counts
 };
 
 /// Parses `arguments` (without the program's name). On failure tells in `error`
@@ -62,13 +65,10 @@ bool isModelFile(llvm::StringRef path);
 
 std::string helpText();
 
-/// Takes `--flag` with `value` if it is one of training that has a value; else
-/// returns false. What is wrong is told in `error`.
-bool isTrainingFlag(llvm::StringRef flag);
-void parseTrainingFlag(llvm::StringRef flag, const std::string &value, TrainingFlags &flags, std::string &error);
+/// Adds --train and the flags that go with it.
+void addTrainingFlags(runtime::FlagTable &flags, TrainingFlags &training);
 /// Whether the flags of training fit together; what is wrong otherwise.
 std::string checkTraining(const Options &options);
-llvm::StringRef trainingHelpText();
 
 } // namespace weft::driver
 

@@ -88,7 +88,8 @@ expect 0 "training: labels labels" "$one" --info
 
 # What is wrong is said by name.
 expect 2 "inputs are missing; add .*; or train: --steps N --data NAME=FILE.npy" "$one"
-expect 2 "there is nothing to do" "$one" --resume "$work"
+expect 2 "there is nothing to do" "$one" --save "$work"
+expect 2 "say how --generate PROMPT goes on" "$one" "${train[@]}" --top-k 3
 expect 2 "steps wants data" "$one" --steps 3
 expect 2 "steps wants a whole number of at least 0, not 'many'" "$one" --steps many
 expect 2 "shuffle wants a seed" "$one" "${train[@]}" --shuffle maybe

@@ -18,6 +18,7 @@ class Interrupt;
 /// How a GPT goes on with a prompt.
 struct GenerationOptions {
   bool wanted = false;
+  bool tuned = false; // one of the flags below was given
   std::string prompt; // text for byte tokens, else ids: 1,2,3
   int64_t tokens = 100;
   int64_t topK = 0;       // 0 = of all tokens
@@ -28,7 +29,7 @@ struct GenerationOptions {
 struct TrainingOptions {
   using Files = std::vector<std::pair<std::string, std::string>>;
 
-  bool wanted = false; // any flag of training was given
+  bool wanted = false; // any flag of training but --resume was given
   /// Steps in all, those before a checkpoint that is resumed included.
   int64_t steps = 0;
   Files data, evalData; // NAME=FILE.npy
@@ -36,6 +37,7 @@ struct TrainingOptions {
   bool shuffleGiven = false, shuffle = false;
   uint64_t shuffleSeed = 0;
   std::string log;
+  int64_t logEvery = 0; // 0 = all; on terminals as many as can be read
   int64_t evalEvery = 0; // 0 = once, at the end
   int64_t evalBatches = 0; // the first so many; 0 = all
   std::string save, resume;
@@ -43,6 +45,7 @@ struct TrainingOptions {
   GenerationOptions generation;
 
   // Not of the command line.
+  bool quiet = false;    // no remarks but warnings and errors
   Files inputs;          // values that stay, for every program with that input
   double baseMemory = 0; // peak of this process before the arena is touched
   Interrupt *interrupt = nullptr;

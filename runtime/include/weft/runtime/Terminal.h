@@ -1,0 +1,72 @@
+// What may be drawn where: terminals, colours, and how far long work is.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_TERMINAL_H
+#define WEFT_RUNTIME_TERMINAL_H
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace weft::runtime {
+
+/// Whether stderr is a terminal on which lines can be drawn anew.
+bool drawsOnStderr();
+/// Whether stderr shows colours: a terminal, unless NO_COLOR is set
+/// (no-color.org) or TERM is dumb.
+bool coloursOnStderr();
+/// "error: " or "warning: ", in colour where there are colours.
+std::string errorWord();
+std::string warningWord();
+
+/// Tells on stderr how far something is that takes long: nothing for two
+/// seconds, then a bar on a terminal, and elsewhere a line now and then, each
+/// after twice the time of the one before. Ends and vanishes with its scope; of
+/// several the one that began last is shown. Allocates nothing while it runs.
+///
+///   Progress progress(speaks, "loading weights", bytes, Progress::Bytes);
+///   ... progress.add(some); // from any thread
+class Progress {
+public:
+  enum Unit { Count, Bytes };
+  /// `total` 0: how much there is to do is not known, only time is told.
+  /// `counter`: what is done is counted there and not by `add`.
+  Progress(bool speaks, std::string what, uint64_t total = 0,
+           Unit unit = Count, const std::atomic<uint64_t> *counter = nullptr);
+  ~Progress();
+  Progress(const Progress &) = delete;
+
+  void add(uint64_t more) { own += more; }
+  void set(uint64_t value) { own = value; }
+
+  /// Erases the bar before somebody else writes to stderr; it comes again.
+  static void hide();
+
+  /// The text behind the bar; at most `size` characters of it.
+  static void format(char *line, size_t size, const char *what, uint64_t done,
+                     uint64_t total, Unit unit, double seconds);
+
+private:
+  void watch();
+  void draw(double seconds);
+
+  bool speaks;
+  std::string what;
+  uint64_t total;
+  Unit unit;
+  std::atomic<uint64_t> own{0};
+  const std::atomic<uint64_t> *done;
+  uint64_t before; // counted when it began
+  std::chrono::steady_clock::time_point started;
+  Progress *outer = nullptr;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool over = false;
+  std::thread watcher;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_TERMINAL_H

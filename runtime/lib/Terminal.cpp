@@ -1,0 +1,135 @@
+// Draws progress, chooses colours.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/runtime/Terminal.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+#include <utility>
+
+using namespace weft::runtime;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr double kSilentSeconds = 2, kSecondsPerDrawing = 0.2;
+constexpr int kBarWidth = 30;
+
+/// One bar at a time is on the screen.
+std::mutex screen;
+bool barShown = false;
+Progress *innermost = nullptr;
+
+void eraseBar() {
+  if (!barShown)
+    return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  barShown = false;
+}
+
+std::string coloured(const char *code, const char *word) {
+  return coloursOnStderr() ? std::string("\x1b[1;") + code + "m" + word + "\x1b[0m"
+                           : std::string(word);
+}
+
+} // namespace
+
+bool weft::runtime::drawsOnStderr() {
+  const char *kind = std::getenv("TERM");
+  return isatty(STDERR_FILENO) && kind && std::strcmp(kind, "dumb") != 0;
+}
+
+bool weft::runtime::coloursOnStderr() {
+  const char *never = std::getenv("NO_COLOR");
+  return drawsOnStderr() && !(never && *never);
+}
+
+std::string weft::runtime::errorWord() { return coloured("31", "error: "); }
+std::string weft::runtime::warningWord() { return coloured("33", "warning: "); }
+
+Progress::Progress(bool speaks, std::string what, uint64_t total, Unit unit,
+                   const std::atomic<uint64_t> *counter)
+    : speaks(speaks), what(std::move(what)), total(total), unit(unit),
+      done(counter ? counter : &own), before(*done), started(Clock::now()) {
+  if (!speaks)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(screen);
+    outer = std::exchange(innermost, this);
+  }
+  watcher = std::thread([this] { watch(); });
+}
+
+Progress::~Progress() {
+  if (!speaks)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    over = true;
+  }
+  ended.notify_one();
+  watcher.join();
+  std::lock_guard<std::mutex> lock(screen);
+  innermost = outer;
+  eraseBar();
+}
+
+void Progress::hide() {
+  std::lock_guard<std::mutex> lock(screen);
+  eraseBar();
+}
+
+void Progress::watch() {
+  bool drawn = drawsOnStderr();
+  std::unique_lock<std::mutex> lock(mutex);
+  for (double wait = kSilentSeconds, at = 0;;) {
+    if (ended.wait_for(lock, std::chrono::duration<double>(wait),
+                       [this] { return over; }))
+      return;
+    at += wait;
+    draw(std::chrono::duration<double>(Clock::now() - started).count());
+    wait = drawn ? kSecondsPerDrawing : at;
+  }
+}
+
+void Progress::format(char *line, size_t size, const char *what, uint64_t done,
+                      uint64_t total, Unit unit, double seconds) {
+  done = std::min(done, total);
+  bool isKnown = done > 0 && done < total;
+  double left = isKnown ? seconds / double(done) * double(total - done) : seconds;
+  double scale = unit == Bytes ? 1 << 20 : 1;
+  auto whole = static_cast<long long>(left);
+  char amount[64] = "";
+  if (total > 0)
+    std::snprintf(amount, sizeof amount, " %.0f of %.0f%s", double(done) / scale,
+                  double(total) / scale, unit == Bytes ? " MiB" : "");
+  std::snprintf(line, size, "%s%s, %lld:%02lld%s", what, amount, whole / 60,
+                whole % 60, isKnown ? " left" : "");
+}
+
+void Progress::draw(double seconds) {
+  char line[160], bar[kBarWidth + 4] = "";
+  uint64_t part = *done - before;
+  format(line, sizeof line, what.c_str(), part, total, unit, seconds);
+  std::lock_guard<std::mutex> lock(screen);
+  if (innermost != this)
+    return;
+  if (!drawsOnStderr()) {
+    std::fprintf(stderr, "weft: %s\n", line);
+    return;
+  }
+  if (total > 0) {
+    int filled = int(double(std::min(part, total)) / double(total) * kBarWidth);
+    bar[0] = '[';
+    for (int i = 0; i < kBarWidth; ++i)
+      bar[1 + i] = i < filled ? '=' : i == filled ? '>' : ' ';
+    std::strcpy(bar + 1 + kBarWidth, "] ");
+  }
+  eraseBar();
+  std::fprintf(stderr, "%s%s", bar, line);
+  std::fflush(stderr);
+  barShown = true;
+}
