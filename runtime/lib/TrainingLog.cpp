@@ -36,7 +36,9 @@ double plain(double value) { return std::isnan(value) ? NAN : value; }
 } // namespace
 
 TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens, Options options)
-    : speaks(speaks), terminal(speaks && isatty(STDOUT_FILENO)),
+    // mpirun gives ranks a terminal for stdout that nobody looks at.
+    : speaks(speaks),
+      terminal(speaks && isatty(STDOUT_FILENO) && drawsOnStderr()),
       options(options), unit(tokensAreTokens ? "tokens" : "samples") {}
 
 TrainingLog::~TrainingLog() {
