@@ -352,7 +352,7 @@ void GraphConverter::finish(GraphOp graph) {
 /// Of the module: texts for the executable's table of metadata.
 static constexpr llvm::StringLiteral kMetadata = "weft.metadata";
 
-/// `rows.INPUT` says of how many rows the input's elements are indices, so that
+/// `lookup.INPUT` says of how many rows the input's elements are indices, so that
 /// the runtime can check what it is given.
 static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
   if (rows.empty())
@@ -362,7 +362,7 @@ static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
   if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
     entries.append(old.getValue());
   for (const auto &entry : rows)
-    entries.set(("rows." + entry.getKey()).str(),
+    entries.set(("lookup." + entry.getKey()).str(),
                 builder.getStringAttr(llvm::Twine(entry.second)));
   module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
 }

@@ -48,7 +48,7 @@ std::string weft::runtime::metadataOf(const ProgramView &p,
 
 std::optional<int64_t> weft::runtime::rowsOf(const ProgramView &p,
                                              std::string_view input) {
-  std::string text = metadataOf(p, "rows." + std::string(input));
+  std::string text = metadataOf(p, "lookup." + std::string(input));
   int64_t rows = std::atoll(text.c_str());
   return rows > 0 ? std::optional(rows) : std::nullopt;
 }
