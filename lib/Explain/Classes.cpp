@@ -101,12 +101,12 @@ static void addReaders(CollectiveClass &group, const Collective &collective, int
 
 std::vector<CollectiveClass> weft::explain::foldCollectives(const std::vector<Collective> &collectives) {
   using Key = std::tuple<std::string, std::string, std::vector<std::string>, std::string, std::string, std::string,
-                         std::string, std::string, double>;
+                         std::string, std::string, int64_t, double>;
   Grouping<CollectiveClass, Key> grouping;
   for (const Collective &one : collectives) {
     LayerName maker = foldName(one.maker);
     Key key{maker.pattern, one.kind, one.axes, one.type, one.from, one.to, one.role, foldName(one.hint).pattern,
-            one.bytes};
+            one.times, one.bytes};
     CollectiveClass &group = grouping.of(key, [&] {
       CollectiveClass made{one, {}, 0, {}};
       made.example.maker = maker.pattern;

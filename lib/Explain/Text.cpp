@@ -72,7 +72,8 @@ void printCollective(const Collective &one, llvm::raw_ostream &out) {
 
 void printClass(const CollectiveClass &group, llvm::raw_ostream &out) {
   const CollectiveClass::Readers &usual = group.readers.front();
-  out << "  " << headText(group.example, group.bytes / group.members.count, group.members.count) << ", "
+  int64_t count = group.members.count * group.example.times;
+  out << "  " << headText(group.example, group.bytes / count, count) << ", "
       << group.example.role << ": " << reasonText(group.example, usual.patterns, usual.count);
   if (std::string layers = group.members.layersText(); !layers.empty())
     out << " [layers " << layers << ']';
