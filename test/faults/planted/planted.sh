@@ -11,7 +11,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 table=$here/bugs.txt
-least=100 percent=95 seconds=600
+least=100 percent=95 seconds=300
 wide="runtime_unit runtime_cli runtime_training collectives_inproc_4 emit_unit spmd_unit random_programs golden_compiled
   onnx_node onnx_newest training gradients kernel_numerics compiled_training lit:."
 
