@@ -11,7 +11,7 @@ const Registry &Registry::get() {
          {registerElementwise, registerActivations, registerShapes,
           registerLayout, registerRandom, registerRecurrent, registerReductions, registerProducts, registerEinsum,
           registerConvolutions, registerPools, registerNormalizations,
-          registerIndexing, registerResize, registerAttention, registerLosses,
+          registerIndexing, registerGridSample, registerResize, registerAttention, registerLosses,
           registerQuantization, registerSearch, registerOptimizers,
           registerContrib, registerContribAttention})
       family(made);

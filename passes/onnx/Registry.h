@@ -67,6 +67,7 @@ void registerConvolutions(Registry &registry);
 void registerPools(Registry &registry);
 void registerNormalizations(Registry &registry);
 void registerIndexing(Registry &registry);
+void registerGridSample(Registry &registry);
 void registerResize(Registry &registry);
 void registerAttention(Registry &registry);
 void registerLosses(Registry &registry);
