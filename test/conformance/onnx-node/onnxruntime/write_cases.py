@@ -92,6 +92,8 @@ def products():
     x, w, c = floats(1, 2, 5, 5), floats(3, 2, 3, 3), floats(3)
     case("fusedconv_relu", "FusedConv", [x, w, c], activation="Relu")
     case("fusedconv_clip", "FusedConv", [x, w, c], activation="Clip", activation_params=[-0.25, 0.75], pads=[1, 1, 1, 1])
+    case("globallppool", "GlobalLpPool", [x], domain="", p=2)
+    case("globallppool_p3", "GlobalLpPool", [x], domain="", p=3)
     case("fusedconv_sum", "FusedConv", [x, w, c, floats(1, 3, 3, 3)], activation="Relu")
 
 
