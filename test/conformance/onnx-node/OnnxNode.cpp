@@ -8,8 +8,9 @@
 // its outputs compared with the recorded ones; only then it counts. Inputs that
 // an operator needs at compile time (shapes, axes, scales) are bound as
 // constants. The list says of every case that it passes, by its name, or why it
-// is refused, by `name: reason`. Fails if a case does otherwise, if the list has
-// one that is not there, or if fewer than MINIMUM pass. --list writes the list.
+// is refused, by `name: reason`. Fails if a case does otherwise, if the list
+// has one that is not there, or if fewer than MINIMUM pass. --list writes the
+// list.
 // --compiled compiles each program and runs it on one rank, or split over
 // several: see CompiledOptions; all ways of running share one list.
 #include "Backend.h"
@@ -92,12 +93,14 @@ static bool bindWhatIsNeeded(llvm::StringRef messages, const DataSet &data,
 static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data,
                                      std::string &messages, unsigned &bound) {
   onnx::Bindings bindings;
-  // Open dims take the extents of the recorded inputs.
-  for (const NamedTensor &input : data.inputs)
-    for (auto [dim, extent] : llvm::enumerate(input.tensor.shape))
-      bindings.dims[input.name + "[" + std::to_string(dim) + "]"] = extent;
   for (;;) {
     messages.clear();
+    // Open dims take the extents of the recorded inputs; a constant has none.
+    bindings.dims.clear();
+    for (const NamedTensor &input : data.inputs)
+      if (!bindings.inputs.count(input.name))
+        for (auto [dim, extent] : llvm::enumerate(input.tensor.shape))
+          bindings.dims[input.name + "[" + std::to_string(dim) + "]"] = extent;
     OwningOpRef<ModuleOp> module(test.model->clone());
     ScopedDiagnosticHandler handler(
         module->getContext(), [&](Diagnostic &diagnostic) {
@@ -333,13 +336,13 @@ private:
 };
 } // namespace
 
-/// One line of the list.
+/// One line of the list: of several reasons the first.
 static void print(const std::string &name, const Result &result) {
   if (result.outcome == Outcome::Passed)
     llvm::outs() << name << '\n';
   else if (result.outcome == Outcome::Refused)
     llvm::outs() << name << ": "
-                 << llvm::StringRef(result.reason).split('\n').first << '\n';
+                 << llvm::StringRef(result.reason).split("; ").first << '\n';
 }
 
 /// Runs all cases on two threads, which share nothing but the back end.
@@ -409,9 +412,9 @@ int main(int argc, char **argv) {
                    << options.folder << '\n';
     }
   bool enough = backend->report(llvm::errs());
-  double seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - start)
-                       .count();
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   llvm::errs() << "onnx-node on " << backend->name() << ": " << cases.size()
                << " cases, " << tally.passed << " passed (" << tally.bound
                << " with inputs bound as constants, " << tally.rounded
