@@ -142,8 +142,13 @@ StepPtr makeStep(const PrepareContext &context, const Command &command,
   return nullptr;
 }
 
-std::string describeCommand(const ProgramView &p, const Command &command,
-                            uint64_t index) {
+constexpr unsigned kMaxRepeatDepth = 8; // as the verifier allows
+
+} // namespace
+
+std::string weft::runtime::describeCommand(const ProgramView &p,
+                                           const Command &command,
+                                           uint64_t index) {
   std::string text =
       "command " + std::to_string(index) + " (" + opcodeName(command.opcode);
   if (command.opcode == Opcode::Collective)
@@ -154,10 +159,6 @@ std::string describeCommand(const ProgramView &p, const Command &command,
     text += " of node '" + std::string(node) + "'";
   return text + ")";
 }
-
-constexpr unsigned kMaxRepeatDepth = 8; // as the verifier allows
-
-} // namespace
 
 Status PreparedBody::make(const ProgramView &program, uint32_t programIndex,
                           const Body &body, const PrepareContext &base,
@@ -280,7 +281,7 @@ void PreparedBody::update(const ScalarUpdate &update, uint64_t *scalars) const {
 }
 
 Status PreparedBody::run(unsigned stream, StreamContext &context,
-                         EventTable &table, std::atomic<uint64_t> &progress,
+                         EventTable &table,
                          Clock::time_point epoch,
                          const Injection &injection) const {
   struct Loop {
@@ -293,6 +294,9 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
   auto since = [&](Clock::time_point time) {
     return std::chrono::duration<double>(time - epoch).count();
   };
+  StreamMark &mark = *context.mark;
+  mark.command.store(0, std::memory_order_relaxed);
+  mark.doing.store(Doing::Computing, std::memory_order_relaxed);
   context.ran.begin = since(Clock::now());
 
   // Every stream follows repeats, scalars, predicates and the count of records
@@ -345,7 +349,7 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
     }
     if (context.world->aborted())
       return World::stopped();
-    progress.store(i, std::memory_order_relaxed);
+    mark.command.store(i, std::memory_order_relaxed);
     if (injection.command == int64_t(i)) {
       if (!injection.stall)
         return Status(StatusCode::RankFailed,
@@ -355,8 +359,12 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
       return World::stopped();
     }
     bool waits = command.opcode == Opcode::EventWait;
+    // A failed wait leaves its mark behind.
+    bool communicates = !waits && item.step->communicates();
+    if (waits || communicates)
+      mark.doing.store(Doing::Waiting, std::memory_order_relaxed);
     bool timed =
-        context.traceCapacity != 0 || waits || item.step->communicates();
+        context.traceCapacity != 0 || waits || communicates;
     bool traced = context.trace.size() < context.traceCapacity;
     Clock::time_point begin;
     double cpu = traced ? threadSeconds() : 0;
@@ -382,8 +390,8 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
     }
     if (timed) {
       Span span{since(begin), since(Clock::now())};
-      bool communicates = !waits && item.step->communicates();
       if (waits || communicates) {
+        mark.doing.store(Doing::Computing, std::memory_order_relaxed);
         context.communicationSeconds += span.end - span.begin;
         if (stream == 0)
           context.idle.add(span);
@@ -396,6 +404,6 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
     }
   }
   context.ran.end = since(Clock::now());
-  progress.store(items.size(), std::memory_order_relaxed);
+  mark.doing.store(Doing::Nothing, std::memory_order_relaxed);
   return {};
 }

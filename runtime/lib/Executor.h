@@ -3,6 +3,7 @@
 #ifndef WEFT_RUNTIME_LIB_EXECUTOR_H
 #define WEFT_RUNTIME_LIB_EXECUTOR_H
 
+#include "Board.h"
 #include "Overlap.h"
 #include "Threads.h"
 #include "World.h"
@@ -121,6 +122,7 @@ struct StreamContext {
   Span ran{0, 0};
   std::vector<TraceEvent> trace;
   size_t traceCapacity = 0;
+  StreamMark *mark = nullptr; // where it is, for reports
   Status status;
 };
 
@@ -158,6 +160,10 @@ private:
   std::vector<std::atomic<uint64_t>> counts;
 };
 
+/// "command 7 (gemm of node 'x')", for messages.
+std::string describeCommand(const ProgramView &program, const Command &command,
+                            uint64_t index);
+
 /// One body, prepared for one rank.
 class PreparedBody {
 public:
@@ -175,9 +181,8 @@ public:
     bool stall = false;
   };
   /// Runs the commands of one stream; all streams run at the same time.
-  /// `progress` gets the number of the command in work, for hang reports.
   Status run(unsigned stream, StreamContext &context, EventTable &events,
-             std::atomic<uint64_t> &progress, Clock::time_point epoch,
+             Clock::time_point epoch,
              const Injection &injection) const;
 
   /// "command 7 (gemm of node 'x')", for messages.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Launch.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 
@@ -34,13 +35,21 @@ Status rankAndSize(const char *rank, const char *size, JobAddress &job) {
   return status.ok() ? number(rank, 0, job.processes - 1, job.rank) : status;
 }
 
+/// Whether all of the job is on one machine, as far as the launcher says.
+bool isOneMachine() {
+  const char *local = variable("LOCAL_WORLD_SIZE"), *all = variable("WORLD_SIZE");
+  const char *nodes = variable("SLURM_STEP_NUM_NODES");
+  return (local && all && std::string(local) == all) ||
+         (nodes && std::string(nodes) == "1");
+}
+
 Status meetingPoint(JobAddress &job) {
   const char *host = variable("MASTER_ADDR");
   if (!host)
     return {StatusCode::Usage,
             "RANK and WORLD_SIZE are set, but not MASTER_ADDR: the host of "
             "rank 0, where the processes meet; torchrun sets it"};
-  job.host = host;
+  job.host = isOneMachine() ? "127.0.0.1" : host;
   int64_t port = 0;
   Status status = number("MASTER_PORT", 1, 65534, port);
   // torchrun's own store listens there.
@@ -50,12 +59,27 @@ Status meetingPoint(JobAddress &job) {
   return status;
 }
 
-uint64_t tokenOf(std::initializer_list<const char *> names) {
+/// What a launcher's variables say of the job keeps jobs apart, and nobody out.
+Status makeToken(std::initializer_list<const char *> names, JobAddress &job) {
   std::string text;
   for (const char *name : names)
     if (const char *value = variable(name))
       text += std::string(value) + "/";
-  return std::hash<std::string>()(text);
+  job.token = {std::hash<std::string>()(text),
+               std::hash<std::string>()("weft/" + text)};
+  const char *secret = variable("WEFT_JOB_SECRET");
+  if (!secret)
+    return {};
+  std::string digits = secret;
+  if (digits.size() != 32 ||
+      digits.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+    return {StatusCode::Usage,
+            "WEFT_JOB_SECRET must be 32 hexadecimal digits, the same at all "
+            "ranks"};
+  for (size_t i = 0; i < 2; ++i)
+    job.token[i] =
+        std::strtoull(digits.substr(i * 16, 16).c_str(), nullptr, 16);
+  return {};
 }
 
 } // namespace
@@ -77,10 +101,15 @@ std::string weft::runtime::firstHost(const std::string &list) {
 
 Status weft::runtime::detectLauncher(Launcher &launch) {
   launch = {};
-  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (variable(name)) {
+  const std::pair<const char *, const char *> mpi[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMIX_RANK", "PMIX_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"}};
+  for (auto [rank, size] : mpi)
+    if (variable(rank)) {
       launch.kind = Launcher::Kind::Mpi;
-      launch.job.rank = std::atoll(variable(name));
+      launch.job.rank = std::max(0ll, std::atoll(variable(rank)));
+      launch.job.processes = variable(size) ? std::atoll(variable(size)) : 0;
       return {};
     }
   JobAddress &job = launch.job;
@@ -89,8 +118,11 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
     if (!status.ok() || job.processes == 1)
       return status;
     launch.kind = Launcher::Kind::Tcp;
-    job.token = tokenOf(
-        {"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"});
+    if (const char *listener = variable("WEFT_JOB_LISTENER"))
+      job.listener = job.rank == 0 ? std::atoi(listener) : -1;
+    WEFT_TRY(makeToken({"WORLD_SIZE", "TORCHELASTIC_RUN_ID",
+                        "TORCHELASTIC_RESTART_COUNT"},
+                       job));
     return meetingPoint(job);
   }
   // A shell within an allocation has a process id, but no step of many tasks.
@@ -100,8 +132,12 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
   if (!status.ok() || job.processes == 1)
     return status;
   launch.kind = Launcher::Kind::Tcp;
-  job.token =
-      tokenOf({"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"});
+  // A secret must not move the port.
+  unsigned long hash = std::hash<std::string>()(
+      std::string(variable("SLURM_JOB_ID") ? variable("SLURM_JOB_ID") : "") +
+      "/" + (variable("SLURM_STEP_ID") ? variable("SLURM_STEP_ID") : ""));
+  WEFT_TRY(makeToken(
+      {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}, job));
   if (variable("MASTER_ADDR") && variable("MASTER_PORT"))
     return meetingPoint(job);
   const char *nodes = variable("SLURM_STEP_NODELIST");
@@ -110,6 +146,8 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
     return {StatusCode::Usage, "SLURM_STEP_NODELIST does not name the first "
                                "host; set MASTER_ADDR and MASTER_PORT"};
   // Jobs that share a machine rarely meet; steps of one job never.
-  job.port = uint16_t(20000 + job.token % 20000);
+  if (isOneMachine())
+    job.host = "127.0.0.1";
+  job.port = uint16_t(20000 + hash % 20000);
   return {};
 }

@@ -6,14 +6,13 @@
 
 using namespace weft::runtime;
 
-void Processes::open(weft_session &session, size_t capacity) {
-  const CommBackend &comm = session.shared.comm;
+void Processes::open(weft_session &opened, size_t capacity) {
+  session = &opened;
+  const CommBackend &comm = session->shared.comm;
   stride = capacity;
   if (!comm.everyRankIsLocal) {
-    vtable = comm.vtable;
-    number = vtable->num_processes(comm.backend);
-    self = session.firstRank;
-    group = session.processGroup;
+    number = comm.vtable->num_processes(comm.backend);
+    self = session->firstRank;
   }
   storage.assign(size_t(number) * capacity, 0);
   sends.resize(size_t(number));
@@ -31,7 +30,9 @@ Status Processes::exchange(const double *values, size_t size) {
     sends[i] = {storage.data() + size_t(self) * stride, size * sizeof(double)};
     staging[i] = {storage.data() + i * stride, size * sizeof(double)};
   }
-  WEFT_TRY(commCall([&](weft_status *status) {
+  const weft_comm_vtable *vtable = session->shared.comm.vtable;
+  void *group = session->processGroup;
+  WEFT_TRY(session->waiting([&](weft_status *status) {
     return vtable->exchange_begin(group, sendMessages.data(),
                                   stagingMessages.data(), received.data(),
                                   status);
@@ -40,6 +41,6 @@ Status Processes::exchange(const double *values, size_t size) {
     if (received[i] != staging[i].data && int64_t(i) != self)
       std::copy_n(static_cast<const double *>(received[i]), size,
                   storage.data() + i * stride);
-  return commCall(
+  return session->waiting(
       [&](weft_status *status) { return vtable->exchange_end(group, status); });
 }

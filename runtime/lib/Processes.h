@@ -28,8 +28,7 @@ public:
   }
 
 private:
-  const weft_comm_vtable *vtable = nullptr;
-  void *group = nullptr;
+  weft_session *session = nullptr;
   int64_t number = 1, self = 0;
   size_t stride = 0;
   std::vector<double> storage; // by process

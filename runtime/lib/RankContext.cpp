@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RankContext.h"
 
+#include "Judge.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -116,7 +118,9 @@ Status RankContext::prepare() {
   }
   WEFT_TRY(allocate(total));
   events.resize(numEvents);
-  progress = std::vector<std::atomic<uint64_t>>(numStreams);
+  if (numStreams > BoardSlot::kStreams)
+    farMarks = std::vector<StreamMark>(numStreams - BoardSlot::kStreams);
+  slot().stage.store(stageIndex);
   streams.resize(numStreams);
   for (uint32_t s = 0; s < numStreams; ++s) {
     StreamContext &stream = streams[s];
@@ -124,6 +128,9 @@ Status RankContext::prepare() {
     stream.scratch = arena + offsets[s];
     stream.pool = s == 0 ? &pool : &serial;
     stream.world = shared.world;
+    stream.mark = s < BoardSlot::kStreams
+                      ? &slot().streams[s]
+                      : &farMarks[s - BoardSlot::kStreams];
     stream.scalarStorage = values;
     stream.scalars = stream.scalarStorage.data();
     stream.recordsSeen.assign(numEvents, 0);
@@ -180,11 +187,17 @@ void RankContext::runStream(unsigned stream) {
   const PreparedBody &body = bodies[current.load(std::memory_order_relaxed)];
   StreamContext &context = streams[stream];
   context.status =
-      body.run(stream, context, events, progress[stream], shared.epoch,
+      body.run(stream, context, events, shared.epoch,
                stream == 0 ? injection : PreparedBody::Injection());
   if (!context.status.ok() && !shared.world->aborted())
-    shared.world->abort(
-        Status(context.status).prefix("rank " + std::to_string(processRank)));
+    shared.world->abort(judged(context.status));
+}
+
+Status RankContext::judged(const Status &failure) const {
+  Status own = failure;
+  own.prefix("rank " + std::to_string(processRank));
+  return judge(shared.board, shared.program, processRank, own,
+               shared.world->timeoutSeconds());
 }
 
 Status RankContext::runProgram(uint32_t program,
@@ -192,6 +205,7 @@ Status RankContext::runProgram(uint32_t program,
   Clock::time_point start = Clock::now();
   injection = inject;
   current.store(program, std::memory_order_relaxed);
+  slot().program.store(program + 1, std::memory_order_relaxed);
   events.clear();
   uint32_t used = bodies[program].numStreams();
   for (uint32_t s = 0; s < used; ++s) {
@@ -199,7 +213,6 @@ Status RankContext::runProgram(uint32_t program,
     streams[s].communicationSeconds = 0;
     streams[s].communication.clear();
     streams[s].idle.clear();
-    progress[s].store(0, std::memory_order_relaxed);
   }
   for (uint32_t s = 1; s < used; ++s)
     streamWorkers[s - 1]->post(
@@ -226,16 +239,4 @@ Status RankContext::runProgram(uint32_t program,
 
 unsigned RankContext::numThreads() const {
   return 1 + (pool.size() - 1) + unsigned(streamWorkers.size());
-}
-
-std::string RankContext::where() const {
-  std::string text = "rank " + std::to_string(processRank);
-  uint32_t program = current.load(std::memory_order_relaxed);
-  if (program == kNone)
-    return text + " before its first run";
-  for (uint32_t s = 0; s < bodies[program].numStreams(); ++s)
-    text +=
-        (s ? ", stream " + std::to_string(s) + " at " : " at ") +
-        bodies[program].describe(progress[s].load(std::memory_order_relaxed));
-  return text;
 }

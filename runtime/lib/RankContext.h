@@ -22,6 +22,7 @@ struct SessionShared {
   int64_t numLocalRanks = 1;
   Clock::time_point epoch = Clock::now();
   World *world = nullptr;
+  Board board; // of this process's ranks at least
   Libraries *libraries = nullptr;
   CommBackend comm;
   FileCache files;
@@ -67,8 +68,10 @@ public:
   }
   Overlap lastOverlap() const { return overlap; }
   const std::vector<StreamContext> &streamContexts() const { return streams; }
-  /// "rank 3 at command 7 (gemm of node 'x')": where a hung rank is.
-  std::string where() const;
+  /// What it shows on the board.
+  BoardSlot &slot() const { return shared.board.slot(processRank); }
+  /// A failure as all ranks see it, not only this one (Judge.h).
+  Status judged(const Status &failure) const;
   Worker &thread() { return worker; }
 
   /// Result of the last job posted to the rank's thread.
@@ -96,7 +99,7 @@ private:
   ThreadPool pool, serial;
   EventTable events;
   std::vector<StreamContext> streams;
-  std::vector<std::atomic<uint64_t>> progress;        // by stream
+  std::vector<StreamMark> farMarks; // of streams that the board has no room for
   std::vector<std::unique_ptr<Worker>> streamWorkers; // of streams 1, 2, ...
   std::vector<StreamJob> jobs;
   // The run in work.

@@ -4,9 +4,13 @@
 #include "Agreement.h"
 #include "Cores.h"
 
+#include "weft/runtime/Terminal.h"
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <unistd.h>
 
 using namespace weft::runtime;
 
@@ -17,8 +21,7 @@ constexpr int64_t kMaxLocalRanks = 1024;
 
 void failIfNotOk(weft_session &session, RankContext &rank) {
   if (!rank.status.ok() && !session.world.aborted())
-    session.world.abort(
-        Status(rank.status).prefix("rank " + std::to_string(rank.rank())));
+    session.world.abort(rank.judged(rank.status));
 }
 
 void prepareJob(weft_session &session, RankContext &rank) {
@@ -92,6 +95,59 @@ Status openLaunchedTcp(const weft_comm_host &host, CommBackend &comm) {
           "one by one, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set"};
 }
 
+/// Puts this process's rank on the board, and watches it there.
+void enter(weft_session &session, Board board, int64_t rank, Phase phase) {
+  session.watch.reset();
+  session.shared.board = std::move(board);
+  BoardSlot &slot = session.shared.board.slot(rank);
+  slot.pid.store(getpid());
+  slot.beat.store(sinceBoot());
+  slot.host.store(Doing::Computing);
+  slot.phase.store(phase);
+  session.watch = std::make_unique<Watch>(session.shared.board, session.view(),
+                                          session.world, rank);
+}
+
+/// Before the processes meet: on weft-run's board if it started them.
+Status enterBoard(weft_session &session) {
+  Launcher launch;
+  WEFT_TRY(detectLauncher(launch));
+  int64_t ranks = session.view().numRanks();
+  session.firstRank = launch.job.rank;
+  const char *address = std::getenv(kBoardVariable);
+  Board board;
+  if (!address || session.firstRank >= ranks ||
+      !Board::open(address, ranks, board))
+    WEFT_TRY(Board::make(std::max(ranks, session.firstRank + 1), board));
+  enter(session, std::move(board), session.firstRank, Phase::Meeting);
+  return {};
+}
+
+/// Ranks that no weft-run started share the board of rank 0, as far as they are
+/// on its machine.
+Status shareBoard(weft_session &session, int64_t processes) {
+  struct Address {
+    char text[128];
+  } mine{};
+  SessionShared &shared = session.shared;
+  Board board;
+  bool alone = shared.board.header().supervisor == 0;
+  if (alone) {
+    WEFT_TRY(Board::make(processes, board));
+    enter(session, std::move(board), session.firstRank, Phase::Meeting);
+  }
+  std::snprintf(mine.text, sizeof mine.text, "%s",
+                shared.board.address().c_str());
+  std::vector<Address> all;
+  WEFT_TRY(gatherFromProcesses(session, mine, all));
+  Board first;
+  if (alone && session.firstRank != 0 &&
+      Board::open(all[0].text, processes, first))
+    enter(session, std::move(first), session.firstRank, Phase::Meeting);
+  shared.board.slot(session.firstRank).phase.store(Phase::Working);
+  return {};
+}
+
 /// A line for agreeOn.
 std::string describeProgram(const ProgramView &p) {
   char checksum[17];
@@ -141,6 +197,9 @@ Status openSession(const void *blob, uint64_t bytes,
                         " ranks; one process runs at most " +
                         std::to_string(kMaxLocalRanks) + ", use --comm mpi");
   if (comm == "inproc") {
+    WEFT_TRY(Board::make(p.numRanks(), shared.board));
+    for (int64_t rank = 0; rank < p.numRanks(); ++rank)
+      shared.board.slot(rank).phase.store(Phase::Working);
     shared.comm = openInproc(session->world, p.numRanks());
   } else {
     weft_comm_host host{&session->world,
@@ -149,6 +208,7 @@ Status openSession(const void *blob, uint64_t bytes,
                               static_cast<World *>(context)->aborted());
                         },
                         timeout};
+    WEFT_TRY(enterBoard(*session));
     if (comm == "tcp")
       WEFT_TRY(openLaunchedTcp(host, shared.comm));
     else
@@ -156,6 +216,7 @@ Status openSession(const void *blob, uint64_t bytes,
     int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
     session->firstRank = shared.comm.vtable->process(shared.comm.backend);
     WEFT_TRY(openProcessGroup(*session));
+    WEFT_TRY(shareBoard(*session, processes));
     // Before anything else is: what differs may be how much is exchanged.
     WEFT_TRY(agreeOn(*session, describeProgram(p) + (options.agreement
                                                          ? options.agreement
@@ -207,11 +268,17 @@ Status openSession(const void *blob, uint64_t bytes,
 
 void closeSession(weft_session *session) {
   CommBackend comm = session->shared.comm;
+  auto mark = [session](Phase phase) {
+    if (session->watch)
+      session->shared.board.slot(session->firstRank).phase.store(phase);
+  };
+  mark(Phase::Leaving);
   session->ranks.clear(); // gives back their groups
   if (session->processGroup)
     comm.vtable->destroy_group(session->processGroup);
   if (comm.vtable)
     comm.vtable->destroy(comm.backend);
+  mark(Phase::Gone);
   delete session;
 }
 } // namespace
@@ -245,7 +312,7 @@ Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
   void *group = session.processGroup;
   std::vector<weft_block> sends(received.size(), sent);
   std::vector<const void *> places(received.size());
-  WEFT_TRY(commCall([&](weft_status *s) {
+  WEFT_TRY(session.waiting([&](weft_status *s) {
     return vtable.exchange_begin(group, messagesOf(sends).data(),
                                  messagesOf(received).data(), places.data(), s);
   }));
@@ -253,7 +320,7 @@ Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
     if (received[i].bytes > 0)
       std::memmove(const_cast<void *>(received[i].data), places[i],
                    received[i].bytes);
-  return commCall(
+  return session.waiting(
       [&](weft_status *s) { return vtable.exchange_end(group, s); });
 }
 
@@ -290,15 +357,32 @@ void weft_close(weft_session *session) {
     return;
   // A thread that does not come back still uses the session: it must stay.
   for (std::unique_ptr<RankContext> &rank : session->ranks)
-    if (session->broken && !rank->thread().waitFor(weft_session::kGraceSeconds))
+    if (session->broken && !rank->thread().waitFor(0))
       return;
   closeSession(session);
 }
 
 void weft_abort_job(weft_session *session, int32_t code) {
   const CommBackend &comm = session->shared.comm;
-  if (comm.vtable)
+  // Who is on the same board notices by itself, more quietly.
+  const Board &board = session->shared.board;
+  bool all = bool(board);
+  for (int64_t rank = 0; all && rank < board.ranks(); ++rank)
+    all = board.slot(rank).pid.load() != 0;
+  if (comm.vtable && !all)
     comm.vtable->abort_job(comm.backend, code);
+}
+
+void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
+  const weft_options &options = session->options;
+  bool injected = options.inject_rank == session->firstRank &&
+                  options.inject_command >= 0 && options.inject_stall == 0;
+  bool consequence = code == int32_t(StatusCode::RankFailed) && !injected;
+  if (session->watch)
+    tellFailure(session->shared.board, session->firstRank,
+                {StatusCode(code), text}, consequence);
+  else if (*text)
+    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text);
 }
 
 int64_t weft_num_ranks(const weft_session *session) {

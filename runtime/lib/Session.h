@@ -3,8 +3,10 @@
 #ifndef WEFT_RUNTIME_LIB_SESSION_H
 #define WEFT_RUNTIME_LIB_SESSION_H
 
+#include "Judge.h"
 #include "Libraries.h"
 #include "RankContext.h"
+#include "Watch.h"
 
 #include "weft/runtime/Runtime.h"
 
@@ -12,7 +14,7 @@
 
 struct weft_session {
   /// After a failure the others get this long to notice it and stop.
-  static constexpr double kGraceSeconds = 2.0;
+  static constexpr double kGraceSeconds = 0.4;
 
   explicit weft_session(double timeout) : world(timeout) {
     shared.world = &world;
@@ -27,6 +29,7 @@ struct weft_session {
   /// Of all processes, for what they tell each other between runs; null if
   /// there is but this one.
   void *processGroup = nullptr;
+  std::unique_ptr<weft::runtime::Watch> watch; // of one process among several
   bool broken = false; // a rank's thread did not come back
   weft_options options{};
   weft_statistics statistics{};
@@ -40,10 +43,14 @@ struct weft_session {
   weft::runtime::Status onRanks() {
     for (size_t i = 0; i < ranks.size(); ++i) {
       pairs[i] = {this, ranks[i].get()};
+      ranks[i]->slot().host.store(weft::runtime::Doing::Nothing);
       ranks[i]->thread().post(
           [](void *argument) {
             auto *pair = static_cast<PairSlot *>(argument);
+            auto &doing = pair->rank->slot().streams[0].doing;
+            doing.store(weft::runtime::Doing::Computing);
             Function(*pair->session, *pair->rank);
+            doing.store(weft::runtime::Doing::Nothing);
           },
           &pairs[i]);
     }
@@ -57,15 +64,37 @@ struct weft_session {
         if (weft::runtime::secondsSince(failed) > kGraceSeconds) {
           broken = true;
           weft::runtime::Status status = world.failure();
+          std::string place = describePlace(view(), rank->slot());
           return {status.code(),
-                  status.text() + "; " + rank->where() + " does not react"};
+                  status.text() + "; rank " + std::to_string(rank->rank()) +
+                      " does not react" +
+                      (place.empty() ? "" : " in " + place)};
         }
       }
     if (world.aborted())
       return world.failure();
     for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
+      rank->slot().host.store(weft::runtime::Doing::Computing);
+    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
       if (!rank->status.ok())
         return rank->status;
+    return {};
+  }
+
+  /// Calls what waits for other processes, between runs.
+  template <typename Call> weft::runtime::Status waiting(Call call) {
+    using namespace weft::runtime;
+    if (world.aborted())
+      return world.failure();
+    BoardSlot &slot = shared.board.slot(firstRank);
+    slot.host.store(Doing::Waiting);
+    Status status = commCall(call);
+    if (!status.ok() && !world.aborted())
+      world.abort(judge(shared.board, view(), firstRank, status,
+                        world.timeoutSeconds()));
+    if (!status.ok())
+      return world.failure();
+    slot.host.store(Doing::Computing);
     return {};
   }
 

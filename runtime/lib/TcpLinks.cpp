@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -23,7 +24,6 @@ using namespace weft::runtime;
 
 namespace {
 
-constexpr uint64_t kMagic = 0x57656674'54637031; // "WeftTcp1"
 constexpr char kGoodbye = 'B', kAborted = 'A';
 
 std::string why() { return std::strerror(errno); }
@@ -36,13 +36,6 @@ std::string rankList(const std::vector<int64_t> &ranks) {
   return text;
 }
 
-/// For connections during rendezvous, which wait in system calls.
-void setPatience(int descriptor, int seconds) {
-  timeval patience{seconds, 0};
-  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-}
-
 bool sendAll(int descriptor, const void *data, size_t bytes) {
   const char *at = static_cast<const char *>(data);
   while (bytes > 0) {
@@ -53,20 +46,6 @@ bool sendAll(int descriptor, const void *data, size_t bytes) {
       return false;
     at += sent;
     bytes -= size_t(sent);
-  }
-  return true;
-}
-
-bool recvAll(int descriptor, void *data, size_t bytes) {
-  char *at = static_cast<char *>(data);
-  while (bytes > 0) {
-    ssize_t got = ::recv(descriptor, at, bytes, 0);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return false;
-    at += got;
-    bytes -= size_t(got);
   }
   return true;
 }
@@ -89,6 +68,26 @@ bool isLoopback(const std::string &address) {
   return address.compare(0, 4, "127.") == 0;
 }
 
+/// Connects without waiting for longer; 0 or an errno value. The machine that is
+/// asked may need longer, and is asked again then.
+int connectWithin(int descriptor, const sockaddr_in &name, int milliseconds) {
+  int flags = fcntl(descriptor, F_GETFL);
+  fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
+  int code = connect(descriptor, reinterpret_cast<const sockaddr *>(&name),
+                     sizeof name) == 0
+                 ? 0
+                 : errno;
+  if (code == EINPROGRESS) {
+    pollfd wait{descriptor, POLLOUT, 0};
+    socklen_t size = sizeof code;
+    code = ETIMEDOUT;
+    if (poll(&wait, 1, milliseconds) > 0)
+      getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size);
+  }
+  fcntl(descriptor, F_SETFL, flags);
+  return code;
+}
+
 Status resolve(const std::string &name, sockaddr_in &result) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_family = AF_INET;
@@ -105,13 +104,6 @@ Status resolve(const std::string &name, sockaddr_in &result) {
 
 } // namespace
 
-/// What a process says first on every connection.
-struct TcpLinks::Greeting {
-  uint64_t magic, token, group; // group 0: the rendezvous
-  int64_t processes, rank;
-  uint64_t port; // where it listens
-};
-
 TcpLinks::~TcpLinks() {
   for (int descriptor : control)
     if (descriptor >= 0) {
@@ -120,31 +112,22 @@ TcpLinks::~TcpLinks() {
     }
   for (auto &entry : early)
     close(entry.second);
-  if (listener >= 0)
-    close(listener);
 }
 
+/// On the address itself if it is one that only this machine has.
 Status TcpLinks::listenOn(const std::string &address, uint16_t wanted,
-                          int backlog) {
-  listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0)
-    return Status::user("socket: " + why());
-  int on = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  onlyThisMachine = isLoopback(address);
-  sockaddr_in name =
-      ipv4(onlyThisMachine ? htonl(INADDR_LOOPBACK) : INADDR_ANY, wanted);
-  socklen_t length = sizeof name;
-  if (bind(listener, reinterpret_cast<sockaddr *>(&name), length) != 0 ||
-      listen(listener, backlog) != 0 ||
-      getsockname(listener, reinterpret_cast<sockaddr *>(&name), &length) != 0)
-    return Status::user("rank " + std::to_string(job.rank) +
-                        " cannot listen on port " + std::to_string(wanted) +
-                        ": " + why() +
-                        "; set MASTER_PORT to a port that is free on the "
-                        "first process's machine");
-  port = ntohs(name.sin_port);
-  return {};
+                          int adopted) {
+  sockaddr_in name{};
+  if (isLoopback(address))
+    inet_pton(AF_INET, address.c_str(), &name.sin_addr);
+  Status opened = door.open(name.sin_addr.s_addr, wanted, adopted);
+  if (opened.ok())
+    return {};
+  return Status::user("rank " + std::to_string(job.rank) +
+                      " cannot listen on port " + std::to_string(wanted) +
+                      ": " + opened.text() +
+                      "; set MASTER_PORT to a port that is free on the "
+                      "first process's machine");
 }
 
 Status TcpLinks::open() {
@@ -156,17 +139,18 @@ Status TcpLinks::open() {
 
 /// Rank 0: waits for all others, then tells them where each listens.
 Status TcpLinks::gather() {
-  // A name stands for any of this machine's addresses; others may see another.
-  WEFT_TRY(listenOn(job.host == "localhost" ? "127.0.0.1" : job.host, job.port,
-                    SOMAXCONN));
+  // Unless it is a loopback address, a name stands for any of this machine's;
+  // others may see another.
+  sockaddr_in own{};
+  WEFT_TRY(resolve(job.host, own));
+  WEFT_TRY(listenOn(textOf(own), job.port, job.listener));
   Clock::time_point start = Clock::now();
   std::vector<int64_t> missing;
   for (int64_t rank = 1; rank < job.processes; ++rank)
     missing.push_back(rank);
   while (!missing.empty()) {
     Greeting greeting;
-    int descriptor;
-    WEFT_TRY(accept(descriptor, greeting));
+    int descriptor = door.take(job.token, greeting);
     if (descriptor < 0) {
       WEFT_TRY(checkWait(secondsSince(start), missing));
       continue;
@@ -213,17 +197,16 @@ Status TcpLinks::join() {
   sockaddr_in mine{};
   socklen_t length = sizeof mine;
   getsockname(link, reinterpret_cast<sockaddr *>(&mine), &length);
-  WEFT_TRY(listenOn(
-      isLoopback(job.host) || job.host == "localhost" ? textOf(mine) : "any", 0,
-      SOMAXCONN));
-  WEFT_TRY(greet(link, {kMagic, job.token, 0, job.processes, job.rank, port},
+  WEFT_TRY(listenOn(textOf(mine), 0, -1));
+  WEFT_TRY(greet(link,
+                 {Greeting::kMagic, job.token, 0, job.processes, job.rank,
+                  door.port()},
                  "rank 0"));
   std::vector<char> table(size_t(job.processes) * 24);
   // Rank 0 may still wait for others: as long as it does, so does this.
-  setPatience(link, 1);
   Clock::time_point start = Clock::now();
   for (size_t at = 0; at < table.size();) {
-    ssize_t got = ::recv(link, &table[at], table.size() - at, 0);
+    ssize_t got = ::recv(link, &table[at], table.size() - at, MSG_DONTWAIT);
     if (got > 0) {
       at += size_t(got);
       continue;
@@ -231,8 +214,11 @@ Status TcpLinks::join() {
     if (got == 0 || (errno != EAGAIN && errno != EINTR))
       return {StatusCode::RankFailed,
               "rank 0 ended during start; its message says why"};
+    pollfd wait{link, POLLIN, 0};
+    if (poll(&wait, 1, 20) > 0)
+      continue;
     // Later than rank 0, whose message tells who is missing.
-    WEFT_TRY(checkWait(secondsSince(start) - 2, {0}));
+    WEFT_TRY(checkWait(secondsSince(start) - 0.3, {0}));
   }
   for (size_t rank = 0; rank < size_t(job.processes); ++rank) {
     table[rank * 24 + 15] = 0;
@@ -252,25 +238,6 @@ Status TcpLinks::greet(int descriptor, const Greeting &greeting,
   return {StatusCode::RankFailed, std::string(whom) + " is lost: " + why()};
 }
 
-Status TcpLinks::accept(int &descriptor, Greeting &greeting) {
-  descriptor = -1;
-  pollfd wait{listener, POLLIN, 0};
-  if (poll(&wait, 1, 20) <= 0)
-    return {};
-  int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-  if (came < 0)
-    return {};
-  setPatience(came, 5);
-  // Whoever does not know the job is somebody else's, or curious.
-  if (!recvAll(came, &greeting, sizeof greeting) || greeting.magic != kMagic ||
-      greeting.token != job.token) {
-    close(came);
-    return {};
-  }
-  descriptor = came;
-  return {};
-}
-
 Status TcpLinks::connectTo(const std::string &address, uint16_t wanted,
                            int64_t peer, int &descriptor) {
   sockaddr_in name = ipv4(0, wanted);
@@ -280,16 +247,13 @@ Status TcpLinks::connectTo(const std::string &address, uint16_t wanted,
     descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0)
       return Status::user("socket: " + why());
-    setPatience(descriptor, 10);
-    if (connect(descriptor, reinterpret_cast<sockaddr *>(&name), sizeof name) ==
-        0)
+    int code = connectWithin(descriptor, name, 3000);
+    if (code == 0)
       return {};
-    int code = errno;
     close(descriptor);
     descriptor = -1;
     // The other process may not be there yet.
-    bool patient = code == ECONNREFUSED || code == EINPROGRESS ||
-                   code == EAGAIN || code == EINTR || code == ETIMEDOUT;
+    bool patient = code == ECONNREFUSED || code == ETIMEDOUT || code == EAGAIN;
     if (!patient)
       return Status::user("rank " + std::to_string(peer) + " at " + address +
                           ":" + std::to_string(wanted) +
@@ -298,7 +262,7 @@ Status TcpLinks::connectTo(const std::string &address, uint16_t wanted,
     if (!waited.ok())
       return waited.prefix("connecting to " + address + ":" +
                            std::to_string(wanted));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
@@ -327,7 +291,8 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks,
                        peer == 0 ? job.port : ports[size_t(peer)], peer,
                        links[m]));
     WEFT_TRY(greet(links[m],
-                   {kMagic, job.token, key, job.processes, job.rank, port},
+                   {Greeting::kMagic, job.token, key, job.processes, job.rank,
+                    door.port()},
                    ("rank " + std::to_string(peer)).c_str()));
   }
   Clock::time_point start = Clock::now();
@@ -341,8 +306,7 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks,
       continue;
     }
     Greeting greeting;
-    int descriptor;
-    WEFT_TRY(accept(descriptor, greeting));
+    int descriptor = door.take(job.token, greeting);
     if (descriptor < 0)
       WEFT_TRY(checkWait(secondsSince(start), missing));
     else if (!early.try_emplace({greeting.group, greeting.rank}, descriptor)

@@ -3,6 +3,8 @@
 #ifndef WEFT_RUNTIME_LIB_TCPLINKS_H
 #define WEFT_RUNTIME_LIB_TCPLINKS_H
 
+#include "Door.h"
+
 #include "weft/runtime/Communicator.h"
 #include "weft/runtime/Launch.h"
 
@@ -42,21 +44,16 @@ public:
   void abort(int32_t code);
 
 private:
-  struct Greeting;
-  Status listenOn(const std::string &name, uint16_t wanted, int backlog);
+  Status listenOn(const std::string &address, uint16_t wanted, int adopted);
   Status gather();
   Status join();
   Status greet(int descriptor, const Greeting &greeting, const char *whom);
-  /// Accepts one connection of this job; -1 and ok if none came within 20 ms.
-  Status accept(int &descriptor, Greeting &greeting);
   Status connectTo(const std::string &address, uint16_t wanted, int64_t peer,
                    int &descriptor);
 
   JobAddress job;
   weft_comm_host host;
-  int listener = -1;
-  uint16_t port = 0; // of the listener
-  bool onlyThisMachine = false;
+  Door door;
   /// Where each process listens.
   std::vector<std::string> addresses;
   std::vector<uint16_t> ports;

@@ -4,6 +4,7 @@
 
 #include "Agreement.h"
 #include "BatchFeed.h"
+#include "CheckpointGroup.h"
 #include "Convert.h"
 #include "Generation.h"
 #include "Interrupt.h"
@@ -56,6 +57,16 @@ public:
         generator(session) {}
 
   Status run() {
+    if (options.interrupt)
+      options.interrupt->follow(&session.shared.board.header());
+    Status status = runAll();
+    if (options.interrupt)
+      options.interrupt->follow(nullptr);
+    return status;
+  }
+
+private:
+  Status runAll() {
     WEFT_TRY(prepare());
     WEFT_TRY(loadState());
     Status trained = trainSteps();
@@ -84,7 +95,6 @@ public:
     return {};
   }
 
-private:
   BatchFeed::Roles findRoles() const {
     BatchFeed::Roles found;
     found.tokens = metadataOf(p, "train.tokens");
@@ -140,18 +150,16 @@ private:
                                  steps.holdsByteTokens() ||
                                      evaluation.holdsByteTokens(),
                                  options.inputs));
-    if (options.resume.empty())
+    WEFT_TRY(chooseStart());
+    if (!resumes)
       WEFT_TRY(refuseOldCheckpoints());
     if (!options.save.empty())
       WEFT_TRY(CheckpointWriter::open(&session, options.save, {}, writer));
     return {};
   }
 
-  /// A new run among the checkpoints of an old one would be confusing: the
-  /// newest of them is what --resume takes.
-  Status refuseOldCheckpoints() const {
-    DIR *folder =
-        options.save.empty() ? nullptr : opendir(options.save.c_str());
+  static bool holdsCheckpoints(const std::string &path) {
+    DIR *folder = path.empty() ? nullptr : opendir(path.c_str());
     bool found = false;
     while (const dirent *entry = folder ? readdir(folder) : nullptr)
       // What an interrupted save left behind is none.
@@ -159,7 +167,29 @@ private:
                !std::strstr(entry->d_name, ".tmp");
     if (folder)
       closedir(folder);
-    if (!found)
+    return found;
+  }
+
+  /// Where a run saves it may resume, before there is anything: so one command
+  /// line does for the first start and for all others.
+  Status chooseStart() {
+    std::string begins = !options.resume.empty() &&
+                                 options.resume == options.save &&
+                                 !holdsCheckpoints(options.resume)
+                             ? "1"
+                             : "";
+    WEFT_TRY(broadcast(session, begins));
+    resumes = !options.resume.empty() && begins.empty();
+    if (!begins.empty())
+      log.note("--resume: '%s' holds no checkpoint yet; starting anew",
+               options.resume.c_str());
+    return {};
+  }
+
+  /// A new run among the checkpoints of an old one would be confusing: the
+  /// newest of them is what --resume takes.
+  Status refuseOldCheckpoints() const {
+    if (!holdsCheckpoints(options.save))
       return {};
     return Status::user("--save: '" + options.save +
                         "' holds checkpoints of an earlier run; go on with "
@@ -198,7 +228,7 @@ private:
     Progress progress(shows(), "loading weights", stateBytes(session),
                       Progress::Bytes, &session.shared.loadedBytes);
     WEFT_TRY(session.onRanks<touch>());
-    if (options.resume.empty()) {
+    if (!resumes) {
       WEFT_TRY(commCall(
           [&](weft_status *s) { return weft_load_state(&session, s); }));
     } else {
@@ -223,7 +253,7 @@ private:
                   name.c_str(), path.c_str(), s);
             }));
     if (!options.log.empty())
-      WEFT_TRY(log.openFile(options.log, !options.resume.empty()));
+      WEFT_TRY(log.openFile(options.log, resumes));
     return {};
   }
 
@@ -237,7 +267,7 @@ private:
     bool shuffle = options.shuffle;
     uint64_t seed = options.shuffleSeed;
     auto saved = info.notes.find("shuffle");
-    if (!options.resume.empty() && saved != info.notes.end()) {
+    if (resumes && saved != info.notes.end()) {
       bool had = saved->second != "none";
       uint64_t hadSeed = info.seed;
       if (!options.shuffleGiven) {
@@ -283,6 +313,9 @@ private:
                               info.step % options.saveEvery == 0)))
         WEFT_TRY(save(last));
     }
+    // What asked in the last step came too late to stop anything.
+    if (stopped && info.step == options.steps && options.interrupt)
+      options.interrupt->allDone();
     if (stopped && info.step < options.steps)
       log.note("stopped after %lld of %lld steps",
                static_cast<long long>(info.step),
@@ -292,6 +325,8 @@ private:
 
   Status oneStep(StepRecord &record) {
     Clock::time_point start = Clock::now();
+    for (std::unique_ptr<RankContext> &rank : session.ranks)
+      rank->slot().steps.store(info.step + 1);
     WEFT_TRY(steps.take());
     int64_t next = info.samples + steps.batch();
     if (info.step + 1 < options.steps)
@@ -317,7 +352,7 @@ private:
             : 0;
     Report all{};
     WEFT_TRY(agree(mine, all));
-    stopped = all.stop != 0;
+    heed(int(all.stop), mine.seconds);
     record.step = info.step;
     record.steps = options.steps;
     record.loss = all.value[0];
@@ -336,8 +371,18 @@ private:
     return {};
   }
 
-  bool interrupted() const {
-    return options.interrupt && options.interrupt->requested();
+  int interrupted() const {
+    return options.interrupt ? options.interrupt->requested() : 0;
+  }
+
+  /// After every run: what all processes know of signals, and that all goes on.
+  void heed(int signal, double seconds) {
+    stopped = signal != 0;
+    if (!options.interrupt)
+      return;
+    options.interrupt->stepTook(seconds);
+    if (stopped)
+      options.interrupt->stopping(signal);
   }
 
   Status runProgram(const char *name) {
@@ -381,6 +426,7 @@ private:
     evaluation.start(0, end);
     Progress progress(shows(), "evaluating", uint64_t((end + batch - 1) / batch));
     for (int64_t at = 0; at < end; at += batch) {
+      Clock::time_point begun = Clock::now();
       WEFT_TRY(evaluation.take());
       Report mine{}, all{};
       mine.counted = evaluation.countedHere();
@@ -390,7 +436,7 @@ private:
       mine.has[0] = evalLoss.read(session, mine.value[0]);
       mine.stop = interrupted();
       WEFT_TRY(agree(mine, all));
-      stopped = all.stop != 0;
+      heed(int(all.stop), secondsSince(begun));
       if (stopped)
         return {};
       progress.add(1);
@@ -454,11 +500,7 @@ private:
         text += "; " + writer->lastCommitted() +
                 " has spoiled ones, too: --resume one before it";
     }
-    // All processes know it, one tells it, and none ends the job before.
-    log.error(text);
-    double nothing = 0;
-    WEFT_TRY(processes.exchange(&nothing, 1));
-    return {StatusCode::UserError, ""};
+    return Status::user(text);
   }
 
   /// A rank's arena, which was planned when compiling, and the images that
@@ -501,6 +543,7 @@ private:
   std::unique_ptr<CheckpointWriter> writer;
   CheckpointInfo info;
   ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
+  bool resumes = false; // from a checkpoint that is there
   bool trains = false, evaluates = false, evaluated = false, stopped = false;
   double peakBytes = 0;
   int64_t savedStep = -1;

@@ -30,7 +30,7 @@ Try these:
 
 constexpr const char *kEnd =
     R"(Exit codes: 0 ok, 1 user error or mismatch, 2 usage, 3 a rank failed, 4 hang,
-5 does not fit in memory, 70 a bug of Weft.
+5 does not fit in memory, 70 a bug of Weft; 128 + N stopped by signal N.
 )";
 
 void addWhere(FlagTable &flags, CommandLine &line) {

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -74,6 +75,9 @@ public:
     WEFT_TRY(giveOutputs());
     return writeTrace();
   }
+
+  /// The signal that stopped training before its end; 0 = none.
+  int stopped() const { return interrupt ? interrupt->stopped() : 0; }
 
   weft_session *session = nullptr;
 
@@ -378,19 +382,6 @@ private:
   std::optional<Interrupt> interrupt;
 };
 
-/// Launchers may crash on an aborted job, so the first failing process leaves
-/// its exit code where weft-run finds it.
-void leaveCode(int code) {
-  const char *path = std::getenv("WEFT_STATUS_FILE");
-  int descriptor = path ? ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
-  if (descriptor < 0)
-    return;
-  std::string text = std::to_string(code) + "\n";
-  if (write(descriptor, text.data(), text.size()) < 0)
-    std::perror(path);
-  close(descriptor);
-}
-
 int finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
     std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(),
@@ -401,6 +392,8 @@ int finish(const Status &status, bool speaks) {
 } // namespace
 
 int main(int argc, char **argv) {
+  // A limit on the size of files is a failed write, which is told and survived.
+  std::signal(SIGXFSZ, SIG_IGN);
   CommandLine options;
   Launcher launch;
   Status launched = detectLauncher(launch);
@@ -450,17 +443,18 @@ int main(int argc, char **argv) {
     options.comm = "inproc";
   Application application(options, program, speaks);
   status = application.run();
-  // Any rank may be the one that failed first, so each speaks for itself then.
-  bool own = status.code() != StatusCode::Usage;
-  int code = finish(status, speaks || own);
   std::fflush(stdout);
-  if (code != 0)
-    leaveCode(code);
-  if (!status.ok() && application.session)
-    weft_abort_job(application.session, code);
-  weft_close(application.session);
-  // A rank that does not come back must not keep the process alive.
-  if (code == int(StatusCode::Hang) || code == int(StatusCode::RankFailed))
-    _exit(code);
-  return code;
+  if (status.ok()) {
+    weft_close(application.session);
+    // As a shell says of what a signal ended: it is not all done.
+    return application.stopped() ? 128 + application.stopped() : 0;
+  }
+  int code = int(status.code());
+  if (!application.session)
+    return finish(status, speaks);
+  weft_tell_failure(application.session, code, status.text().c_str());
+  // Others may wait for this process, or it for them, or for a rank of its own
+  // that does not come back: nothing is left to wait for.
+  weft_abort_job(application.session, code);
+  _exit(code);
 }

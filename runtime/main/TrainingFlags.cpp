@@ -58,8 +58,8 @@ void weft::runtime::addTrainingFlags(FlagTable &flags,
   GenerationOptions &generation = options.generation;
   TrainingTable table(flags, options);
   flags.topic("training", "Training (executables of weft-compile --train):",
-              R"(SIGINT and SIGTERM end training after the running step; it is saved if --save
-says so. A loss that is not finite ends training with exit code 1.
+              R"(SIGINT, SIGTERM and SIGHUP end training after the running step; it is saved if
+--save says so. A loss that is not finite ends training with exit code 1.
 )");
   table.count("--steps", "N", "train until step N, counted from the first one ever",
               options.steps, 0);
@@ -95,7 +95,8 @@ says so. A loss that is not finite ends training with exit code 1.
   table.count("--every", "K", "... and every K steps", options.saveEvery, 1);
   // Alone it says which weights a single run takes.
   flags.value("--resume", "DIR",
-              "go on from a checkpoint, of whatever layout; without any other "
+              "go on from a checkpoint, of whatever layout; a DIR that --save "
+              "names too may still be empty; without any other "
               "flag of training, run once with its weights",
               [&options](const std::string &text) -> std::string {
                 options.resume = text;

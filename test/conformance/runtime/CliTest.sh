@@ -68,7 +68,7 @@ expect 0 '"name":"bias_relu","cat":"launch".*"node":"layer/relu"' cat "$work/tra
 # A failing and a stalling rank end all others, by name. Command 1 is the launch.
 expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
   "$out" "${model[@]}" "${x[@]}" --inject 2:1
-expect 4 'no progress for 1 s; arrived: rank 2; missing: rank 3' \
+expect 4 "no progress for 1 s: rank 3 does not come in command 1 \(launch of node 'layer/relu'\) of program 'forward'; rank [012] noticed it" \
   "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
 
 # Processes that meet over TCP.
@@ -81,11 +81,11 @@ expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "
 expect 2 'tcp ranks are started by torchrun, srun or weft-run --comm tcp' "$out" --comm tcp "${x[@]}"
 expect 2 'but not MASTER_ADDR' env RANK=0 WORLD_SIZE=4 "$out" "${x[@]}"
 expect 2 "WORLD_SIZE is 'four'" env RANK=0 WORLD_SIZE=four "$out" "${x[@]}"
-expect 4 'no progress for 1 s; missing: rank 1, rank 2, rank 3' \
+expect 4 'no progress for 1 s.* rank 1.* rank 2.* rank 3' \
   env RANK=0 WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((33000 + $$ % 12000)) "$out" "${model[@]}" "${x[@]}" --timeout 1
 expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
   "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" --inject 2:1
-expect 4 'no progress for 1 s; missing: rank 3' \
+expect 4 "no progress for 1 s: rank 3 \(pid [0-9]+ on .*\) does not come in command 1 \(launch of node 'layer/relu'\)" \
   "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
 
 if [ "$mpi" = mpi ]; then
@@ -100,31 +100,10 @@ if [ "$mpi" = mpi ]; then
   expect 0 'p50_ms' "$run" --comm mpi "$out" "${model[@]}" --bench=json
   expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1
-  expect 4 'no progress for 1 s; arrived: rank 2; missing: rank 3' \
+  expect 4 "no progress for 1 s: rank 3 \(pid [0-9]+ on .*\) does not come in command 1 \(launch of node 'layer/relu'\)" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
-  # A killed rank ends the job; nothing stays behind.
-  "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall >"$work/log" 2>&1 &
-  job=$!
-  ranks=
-  for _ in $(seq 100); do
-    launcher=$(pgrep -P $job | head -1)
-    [ -n "$launcher" ] && ranks=$(pgrep -P "$launcher" | tr '\n' ' ')
-    grep -q "loaded 3 tensors" "$work/log" && break
-    sleep 0.1
-  done
-  kill -9 "$(echo $ranks | cut -d' ' -f2)"
-  wait $job
-  code=$?
-  checks=$((checks + 1))
-  sleep 1
-  left=$(for pid in $ranks; do grep -sE '^State:.[^ZX]' "/proc/$pid/status" /dev/null; done)
-  if [ $code -ne 3 ] || [ -n "$left" ] || [ "$(echo $ranks | wc -w)" -ne 4 ]; then
-    failures=$((failures + 1))
-    echo "FAILED: a killed rank: exit code $code, expected 3; ranks '$ranks', left '$left'"
-    sed 's/^/  | /' "$work/log"
-  fi
 else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
-finish 47
+finish 46

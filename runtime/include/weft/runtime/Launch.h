@@ -5,6 +5,7 @@
 
 #include "weft/runtime/Status.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -15,7 +16,10 @@ struct JobAddress {
   int64_t rank = 0, processes = 1;
   std::string host; // of rank 0: a name or an IPv4 address
   uint16_t port = 0;
-  uint64_t token = 0; // of the job; others are turned away
+  /// Of the job; others are turned away. A secret if the launcher gave one, else
+  /// what tells the jobs of one machine apart.
+  std::array<uint64_t, 2> token{};
+  int listener = -1; // of rank 0: a socket that its launcher made for it
 };
 
 /// What the environment says. In this order:
@@ -28,10 +32,12 @@ struct JobAddress {
 /// - SLURM_STEP_NUM_TASKS and SLURM_PROCID (srun): the same, at the first host
 ///   of SLURM_STEP_NODELIST and a port made from the job's number, unless
 ///   MASTER_ADDR and MASTER_PORT say otherwise.
-/// A job of one process is none.
+/// A job of one process is none. WEFT_JOB_SECRET, 32 hexadecimal digits that all
+/// processes were given, is what a process must know to be let in; weft-run draws
+/// one. WEFT_JOB_LISTENER is a descriptor of weft-run's.
 struct Launcher {
   enum class Kind { None, Mpi, Tcp } kind = Kind::None;
-  JobAddress job; // of Tcp; of Mpi only the rank, as far as it is known
+  JobAddress job; // of Tcp; of Mpi rank and number, as far as they are known
 };
 Status detectLauncher(Launcher &launch);
 

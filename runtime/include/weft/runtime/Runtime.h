@@ -51,6 +51,9 @@ void weft_close(weft_session *session);
 /// After a failure: ends the processes of a job that spans several with exit
 /// code `code`. Does nothing under `inproc`.
 void weft_abort_job(weft_session *session, int32_t code);
+/// After a failure: prints it on stderr, as one process of those that a machine
+/// runs; or leaves it to weft-run if that started the job.
+void weft_tell_failure(weft_session *session, int32_t code, const char *text);
 
 /// All ranks of the program, and those of this process.
 int64_t weft_num_ranks(const weft_session *session);

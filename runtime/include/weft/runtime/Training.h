@@ -60,8 +60,7 @@ double peakMemory();
 /// takes the samples at positions [k * B, (k + 1) * B), B being the batch of
 /// program "step"; position p is sample p modulo the number of samples, or what
 /// the shuffle of epoch p / samples puts there. `speaks`: this process prints.
-/// Collective. A loss that is no longer finite is told and is a UserError without
-/// text.
+/// Collective. A loss that is no longer finite is a UserError on all processes.
 Status train(weft_session *session, const TrainingOptions &options,
              bool speaks);
 

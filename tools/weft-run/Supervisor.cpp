@@ -1,0 +1,294 @@
+// Waits, notices, ends, and says why.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Supervisor.h"
+
+#include "weft/runtime/Terminal.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// After the first failure the others get this long to end and to say what
+/// they saw; mpirun as much again.
+constexpr double kGraceSeconds = 0.4, kLauncherSeconds = 1.0;
+constexpr useconds_t kPeriod = 10 * 1000;
+
+double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+std::string signalText(int signal) {
+  return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+}
+
+} // namespace
+
+Signals::Signals() {
+  sigemptyset(&watched);
+  for (int signal : {SIGINT, SIGTERM})
+    sigaddset(&watched, signal);
+  struct sigaction action {};
+  bool ignored = sigaction(SIGHUP, nullptr, &action) == 0 &&
+                 action.sa_handler == SIG_IGN;
+  if (!ignored) // as nohup wants it
+    sigaddset(&watched, SIGHUP);
+  sigprocmask(SIG_BLOCK, &watched, &before);
+}
+
+Signals::~Signals() { sigprocmask(SIG_SETMASK, &before, nullptr); }
+
+void Signals::shield() const {
+  pid_t parent = getppid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent)
+    _exit(127); // it is too late for that
+  // What a terminal sends to its foreground goes to weft-run alone, and a
+  // process in the background must not read from it.
+  setpgid(0, 0);
+  int null = ::open("/dev/null", O_RDONLY);
+  if (null >= 0)
+    dup2(null, STDIN_FILENO);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
+int Signals::next() const {
+  timespec now{};
+  int signal = sigtimedwait(&watched, nullptr, &now);
+  return signal > 0 ? signal : 0;
+}
+
+bool Supervisor::isLeft() const {
+  for (pid_t child : job.children)
+    if (child != 0)
+      return true;
+  // mpirun may be gone before its ranks.
+  for (int64_t rank = 0; job.underMpirun && rank < job.board.ranks(); ++rank) {
+    int32_t pid = job.board.slot(rank).pid.load();
+    if (pid != 0 && processState(pid) != 0)
+      return true;
+  }
+  return false;
+}
+
+int Supervisor::run() {
+  stoppedSince.resize(size_t(job.board.ranks()));
+  while (true) {
+    bool ended = reap();
+    lookAtBoard();
+    heedSignals();
+    if (!isLeft())
+      break;
+    if (failing && secondsSince(failedAt) > kGraceSeconds)
+      endAll();
+    if (!ended)
+      usleep(kPeriod);
+  }
+  return verdict();
+}
+
+/// Whether a child ended.
+bool Supervisor::reap() {
+  int result = 0;
+  pid_t pid = waitpid(-1, &result, WNOHANG);
+  if (pid <= 0)
+    return false;
+  for (size_t i = 0; i < job.children.size(); ++i)
+    if (job.children[i] == pid) {
+      job.children[i] = 0;
+      noteDeath(i, pid, result);
+    }
+  return true;
+}
+
+void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
+  if (job.underMpirun) {
+    launcherResult = result;
+    // Its ranks end with it, whatever it was.
+    fail();
+    return;
+  }
+  Death death{int64_t(child), pid, WIFSIGNALED(result) ? WTERMSIG(result) : 0,
+              WIFEXITED(result) ? WEXITSTATUS(result) : 0, sinceBoot()};
+  bool stopped = asked > 0 && death.code > 128;
+  if (death.signal == 0 && (death.code == 0 || stopped))
+    return;
+  if (!ended)
+    deaths.push_back(death);
+  fail();
+}
+
+void Supervisor::lookAtBoard() {
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
+    const BoardSlot &slot = job.board.slot(rank);
+    int32_t pid = slot.pid.load();
+    if (slot.code.load() != 0)
+      fail();
+    if (pid == 0 || ended)
+      continue;
+    char state = processState(pid);
+    Phase phase = slot.phase.load();
+    if (state == 0 && job.underMpirun && slot.code.load() == 0 &&
+        phase != Phase::Leaving && phase != Phase::Gone) {
+      bool known = false;
+      for (const Death &death : deaths)
+        known |= death.rank == rank;
+      if (!known)
+        deaths.push_back({rank, pid, 0, 0, sinceBoot()});
+      fail();
+    }
+    // The others notice a stopped rank when they wait for it; nobody does if
+    // all are stopped.
+    Clock::time_point &since = stoppedSince[size_t(rank)];
+    if (state != 'T' && state != 't')
+      since = {};
+    else if (since == Clock::time_point{})
+      since = Clock::now();
+    else if (secondsSince(since) > job.timeout + 0.5)
+      fail();
+  }
+}
+
+void Supervisor::heedSignals() {
+  int came = signals.next();
+  if (came == 0)
+    return;
+  ++asked;
+  signal = came;
+  bool begun = false;
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
+    begun |= job.board.slot(rank).steps.load() > 0;
+  // Where no step was begun, there is nothing to end in good order.
+  if (asked == 1 && job.training && begun)
+    job.board.header().stop.store(came);
+  else
+    endAll();
+}
+
+void Supervisor::fail() {
+  if (failing)
+    return;
+  failing = true;
+  failedAt = Clock::now();
+}
+
+void Supervisor::endAll() {
+  if (!ended) {
+    ended = true;
+    endedAt = Clock::now();
+  }
+  fail();
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
+    int32_t pid = job.board.slot(rank).pid.load();
+    if (job.underMpirun && pid != 0 && processState(pid) != 0)
+      kill(pid, SIGKILL);
+  }
+  // mpirun ends when its ranks have, and cleans up behind them; unless it
+  // hangs, as version 4.1 does now and then.
+  if (!job.underMpirun || secondsSince(endedAt) > kLauncherSeconds)
+    for (pid_t child : job.children)
+      if (child != 0)
+        kill(child, SIGKILL);
+}
+
+/// The first failure of its kind that a rank left on the board.
+const BoardSlot *Supervisor::toldFailure(bool consequence, bool hang) const {
+  const BoardSlot *found = nullptr;
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
+    const BoardSlot &slot = job.board.slot(rank);
+    int code = slot.code.load(std::memory_order_acquire);
+    if (code == 0 || (slot.consequence != 0) != consequence ||
+        (code == int(StatusCode::Hang)) != hang)
+      continue;
+    if (!found || slot.when < found->when)
+      found = &slot;
+  }
+  return found;
+}
+
+std::string Supervisor::describe(const Death &death) const {
+  const BoardSlot &slot = job.board.slot(death.rank);
+  std::string name = "rank " + std::to_string(death.rank) + " (pid " +
+                     std::to_string(death.pid) + " on " +
+                     job.board.header().host + ") ";
+  int cause = death.signal;
+  if (job.underMpirun && WIFEXITED(launcherResult) &&
+      WEXITSTATUS(launcherResult) > 128)
+    cause = WEXITSTATUS(launcherResult) - 128;
+  std::string end = cause != 0        ? "was ended by " + signalText(cause)
+                    : job.underMpirun ? std::string("ended without a word")
+                                      : "ended with exit code " +
+                                            std::to_string(death.code) +
+                                            " and without a word";
+  // A rank that was there knows the program, and where this one was in it.
+  const std::string seen = name + "ended without a word";
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
+    const BoardSlot &witness = job.board.slot(rank);
+    std::string text = witness.code.load() != 0 ? witness.text : "";
+    if (text.compare(0, seen.size(), seen) == 0)
+      return name + end + text.substr(seen.size());
+  }
+  int64_t steps = slot.steps.load();
+  return name + end + (steps ? " in step " + std::to_string(steps - 1) : "");
+}
+
+int Supervisor::verdict() const {
+  auto tell = [](const std::string &text, int code) {
+    if (!text.empty())
+      std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text.c_str());
+    return code;
+  };
+  if (const BoardSlot *own = toldFailure(false, false))
+    return tell(own->text, own->code.load());
+  if (asked > 0 && (failing || job.board.header().stop.load() != 0)) {
+    // Unless the wish came in the last step, and all was done.
+    bool stopped = ended;
+    for (const Death &death : deaths)
+      stopped |= death.signal != 0;
+    int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 0;
+    return stopped || !job.underMpirun || code != 0 ? 128 + signal : 0;
+  }
+  const BoardSlot *hang = toldFailure(false, true);
+  for (const Death &death : deaths)
+    if ((death.signal != 0 || job.underMpirun) &&
+        (!hang || death.when < hang->when))
+      return tell(describe(death), int(StatusCode::RankFailed));
+  if (hang)
+    return tell(hang->text, int(StatusCode::Hang));
+  if (const BoardSlot *lost = toldFailure(true, false))
+    return tell(lost->text, int(StatusCode::RankFailed));
+  for (const Death &death : deaths) {
+    // Before they meet, ranks tell what is wrong themselves.
+    if (death.code == int(StatusCode::UserError) ||
+        death.code == int(StatusCode::Usage) ||
+        death.code == int(StatusCode::Internal))
+      return death.code;
+    return tell(describe(death), int(StatusCode::RankFailed));
+  }
+  if (failing && ended && launcherResult == 0)
+    return tell("no rank reacts for " + std::to_string(job.timeout) +
+                    " s: all are stopped",
+                int(StatusCode::Hang));
+  if (!job.underMpirun || launcherResult == 0)
+    return 0;
+  int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult)
+                                       : 128 + WTERMSIG(launcherResult);
+  if (code == 127)
+    return tell("mpirun is not installed; use --comm tcp or inproc",
+                int(StatusCode::UserError));
+  if (code == int(StatusCode::UserError) || code == int(StatusCode::Usage) ||
+      code == int(StatusCode::Internal))
+    return code;
+  return tell("mpirun ended with exit code " + std::to_string(code) +
+                  ", and no rank says why",
+              int(StatusCode::RankFailed));
+}

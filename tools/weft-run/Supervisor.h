@@ -1,0 +1,81 @@
+// Looks after the processes of a job until all of them have ended.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
+#define WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
+
+#include "../../runtime/lib/Board.h"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace weft::runtime {
+
+struct Job {
+  Board board;
+  /// A process for each rank, or mpirun alone; 0 = has ended.
+  std::vector<pid_t> children;
+  bool underMpirun = false;
+  bool training = false; // ends in good order when it is asked to
+  double timeout = 600;  // of the ranks' patience, in seconds
+};
+
+/// The signals that weft-run answers instead of its ranks, which are in groups
+/// of their own. To be made before the ranks are.
+class Signals {
+public:
+  Signals();
+  ~Signals();
+  /// In a new process that becomes a rank or mpirun, which ends with weft-run.
+  void shield() const;
+  /// The next one that came; 0 = none.
+  int next() const;
+
+private:
+  sigset_t watched, before;
+};
+
+/// Ends what is left when one rank fails, tells the failure, and returns the
+/// exit code: of the rank that failed first, or 128 and the signal that a user
+/// sent.
+class Supervisor {
+public:
+  Supervisor(Job &job, const Signals &signals) : job(job), signals(signals) {}
+  int run();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Death { // of a rank, by a signal or with an exit code
+    int64_t rank = -1;
+    int32_t pid = 0;
+    int signal = 0, code = 0;
+    int64_t when = 0; // it was seen
+  };
+
+  bool reap();
+  void noteDeath(size_t child, pid_t pid, int result);
+  void lookAtBoard();
+  void heedSignals();
+  void fail();
+  void endAll();
+  bool isLeft() const;
+  const BoardSlot *toldFailure(bool consequence, bool hang) const;
+  int verdict() const;
+  std::string describe(const Death &death) const;
+
+  Job &job;
+  const Signals &signals;
+  std::vector<Death> deaths; // in the order they were seen
+  int launcherResult = 0;
+  int asked = 0;              // times that a user sent a signal
+  int signal = 0;             // the last one
+  bool failing = false, ended = false;
+  Clock::time_point failedAt, endedAt;
+  std::vector<Clock::time_point> stoppedSince;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
