@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 
+#include "dialects/nn/IR/NnAssembly.h"
 #include "dialects/nn/IR/NnElementwise.h"
 #include "dialects/nn/IR/NnFold.h"
 

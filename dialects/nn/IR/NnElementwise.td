@@ -52,7 +52,7 @@ class Nn_UnaryOp<string mnemonic, string text, TypeConstraint type>
     : Nn_ElementwiseOp<mnemonic, text, [Nn_SameElementType]> {
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
-  let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$operand attr-dict `:` custom<OneType>(type($operand), type($result))";
   let builders = [OpBuilder<(ins "::mlir::Value":$operand), [{
     build($_builder, $_state, operand.getType(), operand);
   }]>];
@@ -126,7 +126,7 @@ def Nn_GeluOp : Nn_ElementwiseOp<"gelu", "x times the normal distribution functi
   }];
   let arguments = (ins Nn_FloatTensor:$operand, UnitAttr:$tanh);
   let results = (outs Nn_FloatTensor:$result);
-  let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$operand attr-dict `:` custom<OneType>(type($operand), type($result))";
   let builders = [OpBuilder<(ins "::mlir::Value":$operand, "bool":$tanh), [{
     build($_builder, $_state, operand.getType(), operand, tanh);
   }]>];
@@ -142,7 +142,7 @@ class Nn_BinaryOp<string mnemonic, string text, TypeConstraint type>
     : Nn_ElementwiseOp<mnemonic, text, [Nn_SameElementType]> {
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` custom<OneType>(type($lhs), type($rhs), type($result))";
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs), [{
     build($_builder, $_state, lhs.getType(), lhs, rhs);
   }]>];

@@ -1087,3 +1087,12 @@ func.func @f(%q: tensor<1x4x6x8xf32>, %k: tensor<1x2x5x8xf32>, %v: tensor<1x2x5x
   %0 = nn.attention %q, %k, %v scale = 1.0 : (tensor<1x4x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x3xf32>) -> tensor<1x4x6x8xf32>
   return
 }
+
+// -----
+
+// One type stands for all, or a function's for each.
+func.func @one_type(%x: tensor<4xf32>) {
+  // expected-error @below {{expected 2 operand types and one result type}}
+  %0 = nn.add %x, %x : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}

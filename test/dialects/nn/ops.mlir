@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: @elementwise
 func.func @elementwise(%x: tensor<2x4xf32>, %n: tensor<2x4xi32>, %p: tensor<2x4xi1>) {
-  // CHECK-NEXT: nn.negate %{{.+}} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  // CHECK-NEXT: nn.negate %{{.+}} : tensor<2x4xf32>{{$}}
   %0 = nn.negate %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
   // CHECK-NEXT: nn.abs
   %1 = nn.abs %x : (tensor<2x4xf32>) -> tensor<2x4xf32>
@@ -64,9 +64,9 @@ func.func @elementwise(%x: tensor<2x4xf32>, %n: tensor<2x4xi32>, %p: tensor<2x4x
   %28 = nn.not %p : (tensor<2x4xi1>) -> tensor<2x4xi1>
   // CHECK-NEXT: nn.is_nan %{{.+}} : (tensor<2x4xf32>) -> tensor<2x4xi1>
   %29 = nn.is_nan %x : (tensor<2x4xf32>) -> tensor<2x4xi1>
-  // CHECK-NEXT: nn.gelu %{{.+}} {tanh} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  // CHECK-NEXT: nn.gelu %{{.+}} {tanh} : tensor<2x4xf32>{{$}}
   %30 = nn.gelu %x {tanh} : (tensor<2x4xf32>) -> tensor<2x4xf32>
-  // CHECK-NEXT: nn.add %{{.+}}, %{{.+}} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  // CHECK-NEXT: nn.add %{{.+}}, %{{.+}} : tensor<2x4xf32>{{$}}
   %31 = nn.add %x, %x : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   // CHECK-NEXT: nn.sub
   %32 = nn.sub %x, %x : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>

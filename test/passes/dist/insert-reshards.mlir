@@ -46,7 +46,7 @@ func.func @stay_partial(%x: tensor<8x16xf32> {dist.placement = #dist.placement<#
       {dist.placements = [#dist.placement<#mesh, [8, 4], partial = sum["tp"]>]}
       : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
   %1 = nn.negate %0 {dist.placements = [#dist.placement<#mesh, [8, 4], partial = sum["tp"]>]} : (tensor<8x4xf32>) -> tensor<8x4xf32>
-  // CHECK: nn.add {{.*}} -> tensor<8x4xf32, #dist.placement<#mesh, [8, 4], partial = sum["tp"]>>
+  // CHECK: nn.add {{.*}} : tensor<8x4xf32, #dist.placement<#mesh, [8, 4], partial = sum["tp"]>>
   // CHECK-NEXT: dist.reshard
   // CHECK-NOT: dist.reshard
   %2 = nn.add %0, %1 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>

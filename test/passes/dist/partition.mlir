@@ -22,7 +22,7 @@ module attributes {dist.mesh = #mesh} {
 // 10 over 4 is padded to 3 each; padding that meets a sum is masked first, once for all users.
 // CHECK-LABEL: func @uneven
 func.func @uneven(%x: tensor<10xf32> {dist.placement = #dist.placement<#mesh, [10{"tp"}]>}) -> (tensor<f32>, tensor<f32>) {
-  // CHECK: %[[EXP:.+]] = nn.exp {{.*}} -> tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>>
+  // CHECK: %[[EXP:.+]] = nn.exp {{.*}} : tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>>
   // CHECK-DAG: %[[MAX:.+]] = dist.mask %[[EXP]] : {{.*}} padding = max>>
   // CHECK-DAG: %[[ZERO:.+]] = dist.mask %[[EXP]] : {{.*}} padding = sum>>
   %0 = nn.exp %x : (tensor<10xf32>) -> tensor<10xf32>

@@ -4,7 +4,7 @@
 // The order of the factors and the spelling of constants do not matter.
 // CHECK-LABEL: func.func @erf
 // CHECK-SAME: (%[[X:.+]]: tensor<4xf32>)
-// CHECK-NEXT: %[[Y:.+]] = nn.gelu %[[X]] : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT: %[[Y:.+]] = nn.gelu %[[X]] : tensor<4xf32>
 // CHECK-NEXT: return %[[Y]]
 // To be computed in f64, it is not: its root of two is that of f32.
 // EXACT-LABEL: func.func @erf

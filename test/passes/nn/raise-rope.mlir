@@ -3,8 +3,8 @@
 // Halves turned; the tables are made of one half twice.
 // CHECK-LABEL: func.func @halves
 // CHECK-SAME: (%[[X:.+]]: tensor<3x4xf32>, %[[ANGLE:.+]]: tensor<3x2xf32>)
-// CHECK-DAG: %[[COS:.+]] = nn.cos %[[ANGLE]] : (tensor<3x2xf32>)
-// CHECK-DAG: %[[SIN:.+]] = nn.sin %[[ANGLE]] : (tensor<3x2xf32>)
+// CHECK-DAG: %[[COS:.+]] = nn.cos %[[ANGLE]] : tensor<3x2xf32>
+// CHECK-DAG: %[[SIN:.+]] = nn.sin %[[ANGLE]] : tensor<3x2xf32>
 // CHECK: %[[Y:.+]] = nn.rope %[[X]], %[[COS]], %[[SIN]] : (tensor<3x4xf32>, tensor<3x2xf32>, tensor<3x2xf32>)
 // CHECK-NEXT: return %[[Y]]
 func.func @halves(%x: tensor<3x4xf32>, %angle: tensor<3x2xf32>) -> tensor<3x4xf32> {

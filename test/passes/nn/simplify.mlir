@@ -17,7 +17,7 @@ func.func @transposes(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>) -> tensor<4x2xf3
 // CHECK-NOT: nn.reshape
 // CHECK: nn.contract {{.+}} -> tensor<2x5x4xf32>
 // CHECK: nn.broadcast %{{.+}} dims = [2] : tensor<4xf32> -> tensor<2x5x4xf32>
-// CHECK: nn.add {{.+}} -> tensor<2x5x4xf32>
+// CHECK: nn.add {{.+}} : tensor<2x5x4xf32>
 // CHECK-NOT: nn.reshape
 // CHECK: return
 func.func @flattened(%x: tensor<2x5x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf32>) -> tensor<2x5x4xf32> {
@@ -31,7 +31,7 @@ func.func @flattened(%x: tensor<2x5x3xf32>, %w: tensor<3x4xf32>, %b: tensor<4xf3
 
 // Elementwise ops run on what is repeated, before it is.
 // CHECK-LABEL: func.func @before_broadcast
-// CHECK: nn.sqrt %{{.+}} : (tensor<2xf32>) -> tensor<2xf32>
+// CHECK: nn.sqrt %{{.+}} : tensor<2xf32>
 // CHECK: nn.broadcast
 func.func @before_broadcast(%x: tensor<2xf32>) -> tensor<2x8xf32> {
   %one = nn.constant dense<1.0> : tensor<2x8xf32> : tensor<2x8xf32>

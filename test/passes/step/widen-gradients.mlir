@@ -15,7 +15,7 @@ func.func @product(%x: tensor<4x6xbf16>, %g: tensor<4x8xbf16>) -> tensor<6x8xf32
 // CHECK-LABEL: func.func @sums
 // CHECK: %[[WIDE:.+]] = nn.cast %{{.+}} : (tensor<4x8xbf16>) -> tensor<4x8xf32>
 // CHECK: %[[SUM:.+]] = nn.reduce sum %[[WIDE]] dims = [0]
-// CHECK: nn.add %[[SUM]], %{{.+}} : (tensor<8xf32>, tensor<8xf32>)
+// CHECK: nn.add %[[SUM]], %{{.+}} : tensor<8xf32>
 // CHECK-NOT: tensor<8xbf16>
 // CHECK: return
 func.func @sums(%g: tensor<4x8xbf16>, %h: tensor<8xf32>) -> tensor<8xf32> {
