@@ -2,7 +2,7 @@
 # Plants the bugs of bugs.txt into a copy of the sources, one at a time: do the tests notice?
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# usage: planted.sh check [TREE]            each bug still applies: its text is there, exactly once
+# usage: planted.sh check [TREE]            each bug still applies: its text is there, exactly once, and its tests are, too
 #        planted.sh copy FOLDER             copies the tracked files to FOLDER and builds them in FOLDER/build/release
 #        planted.sh run FOLDER [REGEX]      plants those whose name matches into such a copy, one at a time
 #
@@ -38,14 +38,31 @@ replace() {
     END { exit found != 1 }' "$1"
 }
 
+# names_tests TREE TESTS: whether each is the name of a lit test, or of a ctest as CMake lists write it.
+names_tests() {
+  local test
+  for test in $2; do
+    case "$test" in
+      lit:*) grep -qE "${test#lit:}" <<< "$lits" ;;
+      *_[0-9]*) grep -qF "${test%_*}_\${" <<< "$ctests" ;;
+      onnx_*) grep -qF "weft_add_onnx_cases(${test#onnx_} " <<< "$ctests" ;;
+      *) grep -qE "NAME $test( |\$)" <<< "$ctests" ;;
+    esac || return 1
+  done
+}
+
 check() {
-  local tree=$1 count=0 wrong=0 name file old new tests
+  local lits ctests tree=$1 count=0 wrong=0 name file old new tests
+  lits=$(cd "$tree/test" && find . -name '*.test' -o -name '*.mlir')
+  ctests=$(find "$tree/test" -name CMakeLists.txt -exec cat {} +)
   while IFS=$'\x1f' read -r name file old new tests; do
     count=$((count + 1))
     if [ -z "$name" ] || [ -z "$old" ] || [ -z "$tests" ] || [ "$old" = "$new" ] || [ ! -f "$tree/$file" ]; then
       echo "$name: incomplete, or there is no $file"
     elif ! replace "$tree/$file" "$old" "$new" >/dev/null; then
       echo "$name: $file has $(grep -cF -- "$old" "$tree/$file") lines with: $old"
+    elif ! names_tests "$tree" "$tests"; then
+      echo "$name: no test is called as one of: $tests"
     else
       continue
     fi
