@@ -127,8 +127,6 @@ private:
     PassManager sharded(module.getContext());
     if (configuration.ranks > 1) {
       place(module, function, configuration);
-      // Any mesh makes the later phases those of a distributed program.
-      phases.mesh = "x=" + std::to_string(configuration.ranks);
       sharded.addPass(dist::createDistPropagate());
       sharded.addPass(dist::createDistInsertReshards());
       sharded.addPass(dist::createDistVerifySpmd());

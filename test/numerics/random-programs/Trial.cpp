@@ -42,8 +42,6 @@ FailureOr<emit::Artifact> Trial::compile(bool distributed) {
   PhaseOptions phases;
   PassManager passes(module->getContext());
   if (distributed) {
-    // Any mesh makes the later phases those of a distributed program.
-    phases.mesh = "x=1";
     if (propagate)
       passes.addPass(dist::createDistPropagate());
     passes.addPass(dist::createDistInsertReshards());
