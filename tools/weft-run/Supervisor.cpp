@@ -21,6 +21,7 @@ namespace {
 /// they saw; mpirun as much again.
 constexpr double kGraceSeconds = 0.4, kLauncherSeconds = 1.0;
 constexpr useconds_t kPeriod = 10 * 1000;
+constexpr double kLookSeconds = 0.03;
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
@@ -84,7 +85,8 @@ int Supervisor::run() {
   stoppedSince.resize(size_t(job.board.ranks()));
   while (true) {
     bool ended = reap();
-    lookAtBoard();
+    if (ended || secondsSince(looked) > kLookSeconds)
+      lookAtBoard();
     heedSignals();
     if (!isLeft())
       break;
@@ -128,6 +130,7 @@ void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
 }
 
 void Supervisor::lookAtBoard() {
+  looked = Clock::now();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     int32_t pid = slot.pid.load();

@@ -72,7 +72,7 @@ private:
   int asked = 0;              // times that a user sent a signal
   int signal = 0;             // the last one
   bool failing = false, ended = false;
-  Clock::time_point failedAt, endedAt;
+  Clock::time_point failedAt, endedAt, looked;
   std::vector<Clock::time_point> stoppedSince;
 };
 
