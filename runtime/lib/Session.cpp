@@ -109,9 +109,7 @@ void enter(weft_session &session, Board board, int64_t rank, Phase phase) {
 }
 
 /// Before the processes meet: on weft-run's board if it started them.
-Status enterBoard(weft_session &session) {
-  Launcher launch;
-  WEFT_TRY(detectLauncher(launch));
+Status enterBoard(weft_session &session, const Launcher &launch) {
   int64_t ranks = session.view().numRanks();
   session.firstRank = launch.job.rank;
   const char *address = std::getenv(kBoardVariable);
@@ -208,13 +206,25 @@ Status openSession(const void *blob, uint64_t bytes,
                               static_cast<World *>(context)->aborted());
                         },
                         timeout};
-    WEFT_TRY(enterBoard(*session));
+    // Before MPI is: it changes the variables.
+    Launcher launch;
+    WEFT_TRY(detectLauncher(launch));
+    WEFT_TRY(enterBoard(*session, launch));
     if (comm == "tcp")
       WEFT_TRY(openLaunchedTcp(host, shared.comm));
     else
       WEFT_TRY(openPlugin(comm, host, shared.comm));
     int64_t processes = shared.comm.vtable->num_processes(shared.comm.backend);
     session->firstRank = shared.comm.vtable->process(shared.comm.backend);
+    if (comm == "mpi" && launch.job.processes > 1 && processes == 1) {
+      session->silent = launch.job.rank != 0;
+      return {StatusCode::Usage,
+              "the launcher started " + std::to_string(launch.job.processes) +
+                  " ranks, but the MPI that weft was built with sees 1: the "
+                  "launcher is of another MPI; start with the mpirun of the "
+                  "MPI that libweft_mpi.so is linked with, or without MPI: "
+                  "weft-run --comm tcp"};
+    }
     WEFT_TRY(openProcessGroup(*session));
     WEFT_TRY(shareBoard(*session, processes));
     // Before anything else is: what differs may be how much is exchanged.
@@ -374,6 +384,8 @@ void weft_abort_job(weft_session *session, int32_t code) {
 }
 
 void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
+  if (session->silent)
+    return;
   const weft_options &options = session->options;
   bool injected = options.inject_rank == session->firstRank &&
                   options.inject_command >= 0 && options.inject_stall == 0;

@@ -30,6 +30,7 @@ struct weft_session {
   /// there is but this one.
   void *processGroup = nullptr;
   std::unique_ptr<weft::runtime::Watch> watch; // of one process among several
+  bool silent = false; // another process tells the same failure
   bool broken = false; // a rank's thread did not come back
   weft_options options{};
   weft_statistics statistics{};
@@ -127,6 +128,10 @@ Status findProgram(const ProgramView &program, const char *name,
 /// what process i sends. Collective.
 Status exchangeOnce(weft_session &session, weft_block sent,
                     const std::vector<weft_block> &received);
+
+/// Puts what other processes hold of an output into `tensor` of the first one.
+/// Collective.
+Status gatherOutput(weft_session &session, const Port &port, char *tensor);
 
 /// Largest value over all processes; a barrier too.
 Status reduceMax(weft_session &session, double local, double &result);

@@ -193,6 +193,17 @@ int32_t weft_get_output(weft_session *session, const char *program,
   return report(result, status);
 }
 
+int32_t weft_gather_output(weft_session *session, const char *program,
+                           const char *name, void *data, uint64_t bytes,
+                           weft_status *status) {
+  int32_t code = weft_get_output(session, program, name, data, bytes, status);
+  const Port *port = nullptr;
+  if (code != 0 || !findPort(session->view(), program, name, false, port).ok())
+    return code;
+  return report(gatherOutput(*session, *port, static_cast<char *>(data)),
+                status);
+}
+
 int32_t weft_get_state(weft_session *session, const char *name, void *data,
                        uint64_t bytes, weft_status *status) {
   const ProgramView &p = session->view();

@@ -365,11 +365,10 @@ private:
       if (result.ok())
         result = status;
     }
-    bool wholeHere = weft_num_local_ranks(session) == weft_num_ranks(session);
     if (options.outputDirectory.empty() && options.expected.empty() &&
-        !options.bench && wholeHere)
+        !options.bench)
       for (const Port &port : p.Ports().slice(program->outputs))
-        WEFT_TRY(printOutput(session, p, programName.c_str(), port));
+        WEFT_TRY(printOutput(session, p, programName.c_str(), port, speaks));
     return result;
   }
 

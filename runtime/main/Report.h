@@ -39,9 +39,10 @@ Status checkExpectedFile(const ProgramView &program, const Port &output,
 /// Whether a file can be written; nothing is left behind.
 Status checkWritable(const char *flag, const std::string &path);
 
-/// Prints shape, range and first values of an output that is wholly local.
+/// Prints shape, range and first values of an output, from the process that
+/// speaks, which is the first one. Collective.
 Status printOutput(weft_session *session, const ProgramView &program,
-                   const char *name, const Port &port);
+                   const char *name, const Port &port, bool speaks);
 
 /// Compares an output with a file; a mismatch is a UserError.
 Status compareOutput(weft_session *session, const ProgramView &program,

@@ -244,6 +244,19 @@ std::string Supervisor::describe(const Death &death) const {
   return name + end + (steps ? " in step " + std::to_string(steps - 1) : "");
 }
 
+/// mpirun ends those that are there when one ends that never was: the first of
+/// these are to blame, or one of them if there are several.
+std::string Supervisor::describeAbsent(const Death &death) const {
+  if (!job.underMpirun ||
+      job.board.slot(death.rank).phase.load() != Phase::Meeting)
+    return "";
+  std::string names;
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
+    if (job.board.slot(rank).phase.load() == Phase::Absent)
+      names += (names.empty() ? "rank " : " or rank ") + std::to_string(rank);
+  return names.empty() ? "" : names + " ended before it met the others";
+}
+
 int Supervisor::verdict() const {
   auto tell = [](const std::string &text, int code) {
     if (!text.empty())
@@ -264,7 +277,9 @@ int Supervisor::verdict() const {
   for (const Death &death : deaths)
     if ((death.signal != 0 || job.underMpirun) &&
         (!hang || death.when < hang->when))
-      return tell(describe(death), int(StatusCode::RankFailed));
+      return tell(describeAbsent(death).empty() ? describe(death)
+                                                : describeAbsent(death),
+                  int(StatusCode::RankFailed));
   if (hang)
     return tell(hang->text, int(StatusCode::Hang));
   if (const BoardSlot *lost = toldFailure(true, false))

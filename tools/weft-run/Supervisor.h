@@ -64,6 +64,7 @@ private:
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   int verdict() const;
   std::string describe(const Death &death) const;
+  std::string describeAbsent(const Death &death) const;
 
   Job &job;
   const Signals &signals;

@@ -76,6 +76,8 @@ expect 0 'y: max error .*: ok' "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" 
   --expect "y=$data/y.npy" --output-dir "$work/tcp"
 expect 0 '^same$' bash -c "cmp '$work/inproc/y.npy' '$work/tcp/y.npy' && echo same"
 expect 0 '4 ranks over tcp' "${0%/*}/start-tcp.sh" 4 "$out" "${model[@]}" "${x[@]}"
+expect 0 '^same$' bash -c "'$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' >'$work/threads'
+  '$run' --comm tcp '$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' | cmp - '$work/threads' && echo same"
 expect 0 'p50_ms' "$run" --comm tcp "$out" "${model[@]}" --bench=json
 expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "$out" "${model[@]}" "${x[@]}"
 expect 2 'tcp ranks are started by torchrun, srun or weft-run --comm tcp' "$out" --comm tcp "${x[@]}"
@@ -97,6 +99,9 @@ if [ "$mpi" = mpi ]; then
     mpirun --allow-run-as-root --oversubscribe -n 2 "$out" "${model[@]}" "${x[@]}"
   expect 1 "output 'y' differs" "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" \
     --expect "y=$data/wrong.npy"
+  expect 0 '^same$' bash -c "'$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' >'$work/threads'
+    mpirun --allow-run-as-root --oversubscribe -n 4 '$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' | cmp - '$work/threads' && echo same"
+  expect 2 'the launcher started 4 ranks, but the MPI that weft was built with sees 1' env PMI_RANK=0 PMI_SIZE=4 "$out" "${model[@]}" "${x[@]}"
   expect 0 'p50_ms' "$run" --comm mpi "$out" "${model[@]}" --bench=json
   expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1

@@ -126,8 +126,10 @@ private:
     bool speaks = fault.victim != Victim::Launcher && !inOne && !asks;
     if (errors.size() != (speaks ? 1 : 0))
       return failed(fault, trial, std::to_string(errors.size()) + " errors are told");
-    // The first rank that is named is the one to blame.
+    // The first rank that is named is the one to blame; of those that mpirun ended before they were there, one.
     size_t at = speaks ? errors[0].find("rank ") : 0;
+    if (speaks && fault.moment == Moment::Start && errors[0].find("ended before it met") != std::string::npos)
+      at = errors[0].find("rank " + std::to_string(rank) + " ");
     if (speaks && fault.victim == Victim::Rank &&
         (at == std::string::npos || std::atoll(errors[0].c_str() + at + 5) != rank))
       failed(fault, trial, "rank " + std::to_string(rank) + " was hit");

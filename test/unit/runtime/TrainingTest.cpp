@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -362,15 +361,10 @@ TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
   options.dataTokens =
       s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
   options.save = s.folder + "/checkpoints";
-  // A folder where a file is to be written; the write in the background fails.
-  std::string obstacle = options.save + "/latest.tmp";
+  // A file where a checkpoint is to be; the write in the background fails.
   options.onStep = [&](int64_t step) {
-    while (step == 15 && !std::filesystem::exists(options.save + "/latest"))
-      std::this_thread::yield(); // until the save of step 10 is done
-    if (step == 15)
-      std::filesystem::create_directories(obstacle + "/inside");
-    if (step == 25)
-      std::filesystem::remove_all(obstacle);
+    if (step == 12)
+      std::ofstream(options.save + "/step-00000020") << "in the way";
   };
   testing::internal::CaptureStderr();
   Status status = train(s.session, options, true);

@@ -81,7 +81,11 @@ int32_t weft_run(weft_session *session, const char *program,
 int32_t weft_get_output(weft_session *session, const char *program,
                         const char *name, void *data, uint64_t bytes,
                         weft_status *status);
-/// The same for a state, in its stored dtype.
+/// The same, and on the first process all elements of all others. Collective.
+int32_t weft_gather_output(weft_session *session, const char *program,
+                           const char *name, void *data, uint64_t bytes,
+                           weft_status *status);
+/// The same as weft_get_output for a state, in its stored dtype.
 int32_t weft_get_state(weft_session *session, const char *name, void *data,
                        uint64_t bytes, weft_status *status);
 /// Creates a .npy file; every process writes its part. Collective.
