@@ -44,6 +44,7 @@ public:
     context.printOpOnDiagnostic(options.verbose);
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
       errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+      runtime::Progress::hide();
       // Remarks are what passes decided; --explain tells it in order.
       bool isRemark = diagnostic.getSeverity() == DiagnosticSeverity::Remark;
       return success(isRemark && !this->options.verbose);
@@ -59,7 +60,12 @@ public:
 
   int run() {
     std::string error;
-    if (int code = import())
+    if (int code = checkPlaces())
+      return code;
+    progress.emplace(!options.quiet, "phase 'import'");
+    int code = import();
+    progress.reset();
+    if (code)
       return code;
     removeLaterDumps();
     if (int code = settleMesh())
@@ -77,9 +83,11 @@ public:
       if (phase == Phase::Step && phaseOptions.recompute == "auto")
         if (int code = chooseRecompute())
           return code;
+      progress.emplace(!options.quiet && !options.timing, "phase '" + phaseName(phase).str() + "'");
       int code = phase == Phase::Local        ? runLocal()
                  : phase == Phase::Executable ? emit()
                                               : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
+      progress.reset();
       if (code)
         return code;
       if (phase == Phase::Sharded && !options.writeDevices.empty() &&
@@ -99,6 +107,33 @@ private:
     registerAllDialects(result);
     cpu::registerKernelDialects(result);
     return result;
+  }
+
+  /// What would fail after a long compilation for a reason that is known now.
+  int checkPlaces() {
+    std::string error;
+    bool writes = options.until == Phase::Executable && !options.dryRun;
+    if (writes && emit::findLinker(options.linker, error).empty())
+      return tell(error, UserError);
+    bool isFile = !options.dryRun && options.output != "-" && (writes || options.output != Options().output);
+    if (isFile && llvm::sys::fs::is_directory(options.output))
+      return tell("-o '" + options.output + "' is a folder; name a file in it", UserError);
+    StringRef folder = llvm::sys::path::parent_path(options.output);
+    if (isFile && !folder.empty() && llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
+      return tell("-o '" + options.output + "' cannot be written: folder '" + folder.str() +
+                      (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist"),
+                  UserError);
+    StringRef dumps = options.dumpDirectory;
+    if (!dumps.empty() && llvm::sys::fs::exists(dumps) && !llvm::sys::fs::is_directory(dumps))
+      return tell("--dump-phases '" + dumps.str() + "' is a file, not a folder", UserError);
+    if (llvm::sys::fs::is_directory(options.model))
+      return tell("'" + options.model + "' is a folder, not a model" +
+                      (llvm::sys::fs::exists(options.model + "/latest") || llvm::sys::fs::exists(options.model + "/manifest.json")
+                           ? "; weft-translate --export-onnx MODEL.onnx --weights " + options.model +
+                                 " -o OUT.onnx puts the weights of a checkpoint into a model"
+                           : ""),
+                  UserError);
+    return Ok;
   }
 
   int import() {
@@ -188,6 +223,7 @@ private:
     phaseOptions.precision = options.precision;
     const TrainingFlags &training = options.training;
     phaseOptions.train = training.train;
+    phaseOptions.keepWeights = options.keepWeights;
     phaseOptions.loss = training.loss;
     phaseOptions.optimizer = training.optimizer;
     phaseOptions.paramGroups = training.paramGroups;
@@ -360,6 +396,8 @@ private:
     explain::collectSchedule(*module, document);
     if (int code = showPlan())
       return code;
+    if (options.dryRun && options.explain == Explain::No && !options.quiet)
+      explain::printSummary(document, llvm::outs());
     int64_t bytes = document.memory.arena;
     if (options.memoryLimit == 0 || bytes <= options.memoryLimit)
       return Ok;
@@ -377,7 +415,9 @@ private:
     llvm::sys::fs::make_absolute(directory);
     llvm::sys::path::remove_filename(directory);
     std::string error, modelDirectory = directory.str().str();
-    if (options.copyWeights && !options.dryRun) {
+    if (options.dryRun)
+      return Ok; // memory and communication are known, code is not needed
+    if (options.copyWeights) {
       SmallString<256> beside(options.output);
       llvm::sys::fs::make_absolute(beside);
       if (!copyWeights(*module, modelDirectory, (beside + ".weights").str(), error))
@@ -395,11 +435,9 @@ private:
     auto artifact = emit::emitArtifact(*module, kernels, blob);
     if (failed(artifact))
       return failure(blame(Phase::Executable));
-    if (!options.dryRun) {
-      emit::LinkOptions link{options.linker, runtimeDirectory()};
-      if (!emit::linkExecutable(*artifact, options.output, link, error))
-        return tell(error, UserError);
-    }
+    emit::LinkOptions link{options.linker, runtimeDirectory()};
+    if (!emit::linkExecutable(*artifact, options.output, link, error))
+      return tell(error, UserError);
     return finish(Phase::Executable, start);
   }
 
@@ -421,6 +459,7 @@ private:
 
   int finish(Phase phase, Clock::time_point start) {
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    runtime::Progress::hide();
     if (!options.quiet)
       llvm::errs() << llvm::format("%-10s %8.3f s\n", phaseName(phase).str().c_str(), seconds);
     if (options.dumpDirectory.empty() || phase == Phase::Executable)
@@ -478,6 +517,7 @@ private:
   OwningOpRef<ModuleOp> model; ///< as imported, for --write-devices
   PhaseOptions phaseOptions;
   explain::Document document; ///< filled as phases pass
+  std::optional<runtime::Progress> progress; ///< of the phase in work
   unsigned errors = 0;
 };
 

@@ -177,6 +177,10 @@ void addFiles(FlagTable &flags, Options &options) {
               takeBytes(options.memoryLimit, "80GiB or 512MiB"));
   flags.toggle("--copy-weights", "put the weights beside OUT instead of referring to them where they are",
                options.copyWeights);
+  flags.toggle("--keep-weights",
+               "fold no weight into the code, however small, so that OUT can take those of a checkpoint: weft-run OUT "
+               "--resume DIR. Programs of --train always can",
+               options.keepWeights);
   flags.text("--linker", "PROGRAM", "default: c++, g++ or clang++", options.linker);
   flags.text("--runtime-dir", "DIR", "where libweft_runtime.a is", options.runtimeDirectory);
 }

@@ -24,6 +24,7 @@ struct FlagPhases {
 };
 constexpr FlagPhases kPhases[] = {
     {"--bind", Phase::Graph, Phase::Graph, Phase::Graph},
+    {"--keep-weights", Phase::Graph, Phase::Graph, Phase::Graph},
     {"--precision", Phase::Graph, Phase::Graph, Phase::Step},
     {"--seed", Phase::Graph, Phase::Graph, Phase::Step},
     {"--train", Phase::Graph, Phase::Graph, Phase::Sharded},

@@ -56,7 +56,9 @@ bool writeFile(const std::string &path, llvm::StringRef bytes, std::string &erro
   return !code;
 }
 
-std::string findLinker(const std::string &wanted, std::string &error) {
+} // namespace
+
+std::string emit::findLinker(llvm::StringRef wanted, std::string &error) {
   llvm::SmallVector<llvm::StringRef> names{"c++", "g++", "clang++-22", "clang++"};
   if (!wanted.empty())
     names = {wanted};
@@ -67,8 +69,6 @@ std::string findLinker(const std::string &wanted, std::string &error) {
           " in PATH; install one (apt-get install g++)";
   return "";
 }
-
-} // namespace
 
 bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object, std::string &error) {
   llvm::InitializeNativeTarget();

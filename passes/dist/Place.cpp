@@ -3,10 +3,13 @@
 #include "passes/dist/Passes.h"
 
 #include "passes/dist/OpQueries.h"
+#include "weft/Support/Nearest.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -23,6 +26,8 @@ struct Rule {
   /// Per named dim its parts; the part without a size takes what is left.
   SmallVector<std::pair<unsigned, DimPlacement>> dims;
   bool matched = false;
+  /// A rule before this one, and the value that both are for.
+  std::string before, taken;
 };
 
 class Placer {
@@ -72,7 +77,7 @@ public:
     }
     for (const Rule &rule : rules)
       if (!rule.matched) {
-        module.emitError() << "placement '" << rule.text << "' matches no value";
+        module.emitError() << "placement '" << rule.text << "' " << whyUnmatched(rule);
         failedAny = true;
       }
     reportHints();
@@ -80,6 +85,48 @@ public:
   }
 
 private:
+  /// Names that rules are matched with: arguments, nodes, their values and results.
+  std::vector<std::string> allNames() {
+    std::set<std::string> names;
+    for (auto function : module.getOps<func::FuncOp>()) {
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (StringRef name = argumentName(function, i); !name.empty())
+          names.insert(name.str());
+      function.walk([&](Operation *op) {
+        if (roleOf(op) == OpRole::Forward && op->getLoc()->findInstanceOf<NameLoc>())
+          names.insert(nodeName(op));
+      });
+    }
+    return {names.begin(), names.end()};
+  }
+
+  std::string whyUnmatched(const Rule &rule) {
+    if (!rule.before.empty())
+      return "has no effect: '" + rule.before + "' comes first for '" + rule.taken + "' and all else that it matches";
+    // A node that an idiom took in is known by its location only.
+    std::string into, part;
+    module.walk([&](Operation *op) {
+      op->getLoc()->walk([&](Location loc) {
+        if (auto name = dyn_cast<NameLoc>(loc); name && into.empty() && rule.pattern->match(name.getName())) {
+          into = nodeName(op);
+          part = name.getName().str();
+        }
+        // Inside is the operator's name.
+        return isa<NameLoc>(loc) ? WalkResult::skip() : WalkResult::advance();
+      });
+    });
+    if (!into.empty() && into != part)
+      return "matches no value: '" + part + "' became a part of '" + into + "'; place that";
+    // Letters of the expression are near enough to those of the name.
+    std::string plain;
+    for (char c : rule.text.substr(0, rule.text.rfind('=')))
+      if (!StringRef("^$*+?()[]\\|").contains(c))
+        plain += c;
+    std::vector<std::string> names = allNames();
+    std::string near = didYouMean(StringRef(plain).trim('.'), names);
+    return "matches no value" + (near.empty() ? "; there are " + listNames(names) : near);
+  }
+
   /// What folding and raising left nothing of cannot be placed.
   void reportHints() {
     SmallVector<StringRef> missing;
@@ -212,14 +259,39 @@ private:
     return {};
   }
 
-  Rule *match(StringRef name) {
-    for (Rule &rule : rules)
-      if (!name.empty() && rule.pattern->match(name)) {
-        rule.matched = true;
-        return &rule;
+  /// The first rule for a value of these names.
+  Rule *match(ArrayRef<std::string> names) {
+    Rule *first = nullptr;
+    for (Rule &rule : rules) {
+      const std::string *name = llvm::find_if(
+          names, [&](const std::string &name) { return !name.empty() && rule.pattern->match(name); });
+      if (name == names.end())
+        continue;
+      if (first && !rule.matched) {
+        rule.before = first->text;
+        rule.taken = *name;
       }
-    return nullptr;
+      rule.matched |= !first;
+      first = first ? first : &rule;
+    }
+    return first;
   }
+
+  /// A node, its value as model files name it, and the outputs that it is.
+  static SmallVector<std::string> namesOf(Operation *op) {
+    SmallVector<std::string> names{nodeName(op)};
+    if (!isNodeOutput(op))
+      return names;
+    names.push_back(names[0] + "_output_0");
+    for (OpOperand &use : op->getUses())
+      if (auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
+          function && use.getOwner()->hasTrait<OpTrait::IsTerminator>())
+        if (auto name = function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "nn.name"))
+          names.push_back(name.str());
+    return names;
+  }
+
+  Rule *match(StringRef name) { return match(ArrayRef<std::string>{name.str()}); }
 
   Attribute attribute(const Placement &placement) {
     return PlacementAttr::get(module.getContext(), meshAttr, placement);
@@ -276,6 +348,12 @@ private:
                                   << mesh.groupSize(part.axes)
                                   << " shards (data parallel times microbatches); raise the batch "
                                      "or lower --microbatches";
+    if (int64_t shards = mesh.groupSize(part.axes); part.size % shards != 0 && !toldUneven) {
+      toldUneven = true;
+      function.emitWarning() << "a batch of " << part.size << " is no multiple of " << shards
+                             << " shards (data parallel times microbatches): each takes the time and memory of "
+                             << llvm::divideCeil(part.size, shards) << " rows, and some have fewer";
+    }
     function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
     return success();
   }
@@ -383,7 +461,7 @@ private:
   LogicalResult placeOp(Operation *op) {
     if (roleOf(op) != OpRole::Forward)
       return success();
-    Rule *rule = match(nodeName(op));
+    Rule *rule = match(namesOf(op));
     if (!rule) {
       if (isNodeOutput(op))
         placeByHint(op);
@@ -432,6 +510,7 @@ private:
   unsigned unfit = 0; // hints
   AxisList batchAxes;
   bool wholeMicrobatches = false;
+  bool toldUneven = false;
 };
 
 struct Place : impl::DistPlaceBase<Place> {

@@ -100,7 +100,7 @@ struct ConvertOnnxToNn
              "and --optimizer say what to train for and how; leave both out to "
              "use it";
     if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn,
-                               batchParts)))
+                               batchParts, keepWeights)))
       signalPassFailure();
   }
 

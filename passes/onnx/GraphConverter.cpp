@@ -370,7 +370,8 @@ static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
                                           const Bindings &bindings,
                                           bool training, uint64_t seed,
-                                          bool ownStep, int64_t batchParts) {
+                                          bool ownStep, int64_t batchParts,
+                                          bool keepWeights) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
     return success();
@@ -380,6 +381,7 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
   auto convert = [&](Purpose purpose, bool *dependsOnTraining = nullptr) {
     GraphConverter converter(module, bindings, purpose, seed, ownStep,
                              batchParts);
+    converter.keepsWeights = keepWeights;
     made.push_back(converter.convert());
     for (const auto &entry : converter.lookups()) {
       int64_t &rows = lookups.try_emplace(entry.getKey(), entry.second).first->second;

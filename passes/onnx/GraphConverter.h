@@ -44,6 +44,8 @@ public:
                  Purpose purpose = Purpose::Inference, uint64_t seed = 0,
                  bool hasOwnStep = false, int64_t batchParts = 1);
 
+  /// Whether initializers are state without training, too.
+  bool keepsWeights = false;
   /// The function, not yet in place of the graph; null if anything failed.
   mlir::func::FuncOp convert();
   /// Whether Evaluation and Training differ; known after `convert`.

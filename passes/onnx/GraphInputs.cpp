@@ -310,7 +310,8 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
       isa<FloatType>(type.getElementType())
           ? type.getNumElements() > 1
           : quantized || getStoredBytes(type).value_or(0) > kMaxIntegerConstant;
-  bool trainable = purpose != Purpose::Inference && isInitializer &&
+  bool trainable = (purpose != Purpose::Inference || keepsWeights) &&
+                   isInitializer &&
                    isa<FloatType>(type.getElementType());
   if ((weight || trainable) && isPlainFileData(tensor)) {
     Value state = addState(tensor, name, loc);

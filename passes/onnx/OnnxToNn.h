@@ -44,7 +44,8 @@ mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module,
                                     const Bindings &bindings,
                                     bool training = false, uint64_t seed = 0,
                                     bool ownStep = false,
-                                    int64_t batchParts = 1);
+                                    int64_t batchParts = 1,
+                                    bool keepWeights = false);
 
 /// Whether the model has a training step of its own.
 bool hasOwnStep(mlir::ModuleOp module);

@@ -65,7 +65,10 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
            "With `training`: make the step that the model's TrainingInfo describes, if it has one">,
     Option<"batchParts", "batch-parts", "int64_t", /*default=*/"1",
            "Equal parts of the batch, in order, each of which has statistics of its own in training; set it to the "
-           "number of microbatches for statistics of each">
+           "number of microbatches for statistics of each">,
+    Option<"keepWeights", "keep-weights", "bool", /*default=*/"false",
+           "Keep all float initializers as state without training, too, so that a checkpoint can replace them; "
+           "otherwise small ones are constants that fold">
   ];
   let dependentDialects = ["::mlir::func::FuncDialect", "::weft::nn::NnDialect"];
 }

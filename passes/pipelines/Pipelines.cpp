@@ -36,7 +36,8 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   bool ownStep = options.loss.empty() && options.optimizer.empty();
   int64_t batchParts =
       options.train && options.batchStats.getValue() == kPerMicrobatch ? options.microbatches.getValue() : 1;
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed, ownStep, batchParts}));
+  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed, ownStep, batchParts,
+                                            options.keepWeights}));
   buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());

@@ -39,6 +39,8 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
 
   Option<int64_t> bucketBytes{*this, "bucket-bytes", llvm::cl::desc("Bytes of a bucket of collectives; 0: no buckets"),
                               llvm::cl::init(25 << 20)};
+  Option<bool> keepWeights{*this, "keep-weights", llvm::cl::desc("Fold no weight into the program"),
+                           llvm::cl::init(false)};
   // Training; without `train` the others mean nothing.
   Option<bool> train{*this, "train", llvm::cl::desc("Make the programs step, eval and forward"),
                      llvm::cl::init(false)};

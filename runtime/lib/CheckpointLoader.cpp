@@ -55,7 +55,10 @@ public:
         model == mine
             ? "it is of a '" + mine + "' with other tensors than this executable's"
             : "it is of model '" + model + "', this executable of '" + mine + "'";
-    text += "; resume with an executable of the same model and optimizer:";
+    text += hasOptimizer
+                ? "; resume with an executable of the same model and optimizer:"
+                : "; resume with an executable of the same model, made by "
+                  "weft-compile --train or --keep-weights:";
     for (size_t i = 0; i < faults.size() && i < kMostFaults; ++i)
       text += "\n  " + faults[i];
     if (faults.size() > kMostFaults)

@@ -4,6 +4,9 @@
 #include "Make.h"
 #include "Plot.h"
 
+#include "weft/runtime/Flags.h"
+#include "weft/runtime/Nearest.h"
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -109,7 +112,12 @@ Status setFlag(const std::string &command, const std::string &flag,
     options.tokens.tokenizer = value;
   } else {
     return usage("there is no flag '" + flag + "'" +
-                 (isIdx ? "" : " of weft-data " + command));
+                 (isIdx ? "" : " of weft-data " + command) +
+                 runtime::didYouMean(flag, {"--idx-to-npy", "--scale",
+                                            "--sample-shape", "--shape",
+                                            "--dtype", "--fill",
+                                            "--tokenizer", "--help",
+                                            "--version"}));
   }
   return {};
 }
@@ -119,7 +127,8 @@ Status run(const std::vector<std::string> &arguments) {
   std::string command = isCommand ? arguments[0] : "--idx-to-npy", file;
   if (command != "npy" && command != "tokens" && command != "show" &&
       command != "plot" && isCommand)
-    return usage("there is no command '" + command + "'");
+    return usage("there is no command '" + command + "'" +
+                 runtime::didYouMean(command, {"npy", "tokens", "show", "plot"}));
   bool takesFile = command == "tokens" || command == "show";
   Options options;
   for (size_t i = isCommand; i < arguments.size(); ++i) {
@@ -165,6 +174,10 @@ int main(int argc, char **argv) {
   std::vector<std::string> arguments;
   for (int i = 1; i < argc; ++i)
     arguments.push_back(*argv[i] ? argv[i] : "''");
+  if (arguments.size() == 1 && arguments[0] == "--version") {
+    std::printf("weft-data %s\n", runtime::weftVersion());
+    return 0;
+  }
   if (arguments.size() == 1 && arguments[0] == "--help") {
     std::fputs(kUsage, stdout);
     return 0;

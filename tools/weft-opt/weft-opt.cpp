@@ -9,6 +9,9 @@
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
+#include "weft/runtime/Flags.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -40,6 +43,10 @@ openInput(llvm::StringRef path, mlir::DialectRegistry &registry) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &out) {
+    out << "weft-opt " << weft::runtime::weftVersion() << " (LLVM "
+        << LLVM_VERSION_STRING << ")\n";
+  });
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();

@@ -5,6 +5,10 @@
 #include "python_free_frontend/text/Command.h"
 #include "python_free_frontend/translate/Command.h"
 #include "python_free_frontend/weights/Command.h"
+#include "weft/Support/Nearest.h"
+#include "weft/runtime/Flags.h"
+#include "weft/runtime/Terminal.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 static constexpr const char *kUsage =
@@ -17,7 +21,17 @@ static constexpr const char *kUsage =
        weft-translate --import-weights FILE.safetensors MODEL.onnx [--map 'REGEX=REPLACEMENT'] [--transpose REGEX] -o FILE.onnx
 )";
 
+/// What says which translation is meant.
+static const std::vector<std::string> kCommands{
+    "--build",        "--build-help",   "--onnx-to-text", "--text-to-onnx",
+    "--onnx-to-mlir", "--mlir-to-onnx", "--export-onnx",  "--import-weights",
+    "--help",         "--version"};
+
 int main(int argc, char **argv) {
+  if (argc == 2 && llvm::StringRef(argv[1]) == "--version") {
+    llvm::outs() << "weft-translate " << weft::runtime::weftVersion() << '\n';
+    return 0;
+  }
   if (argc == 2 && llvm::StringRef(argv[1]) == "--help") {
     llvm::outs() << kUsage;
     return 0;
@@ -31,6 +45,15 @@ int main(int argc, char **argv) {
     return *code;
   if (auto code = weft::onnx::runTranslateCommand(argc, argv))
     return *code;
-  llvm::errs() << kUsage;
+  std::string error = "nothing to do";
+  for (llvm::StringRef word : llvm::ArrayRef(argv + 1, argc - 1))
+    if (word.starts_with("-") && !llvm::is_contained(kCommands, word)) {
+      error = ("there is no flag '" + word + "'").str() +
+              weft::didYouMean(word, kCommands);
+      break;
+    }
+  llvm::errs() << "weft-translate: " << weft::runtime::errorWord() << error
+               << '\n'
+               << kUsage;
   return 2;
 }

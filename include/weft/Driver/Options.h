@@ -46,6 +46,7 @@ struct Options {
   std::string report;       // an HTML file, or ""
   bool allowIdleAxes = false, dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
   bool deterministic = false; // always so on CPU
+  bool keepWeights = false;
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets
   unsigned threadsPerRank = 0, optLevel = 3;

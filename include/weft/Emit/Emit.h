@@ -53,6 +53,9 @@ struct LinkOptions {
   std::string runtimeDirectory;
 };
 
+/// The program that would link; empty, with the reason in `error`, if there is none.
+std::string findLinker(llvm::StringRef wanted, std::string &error);
+
 /// Links blob, kernels and runtime into one executable at `path`. On failure
 /// returns false and tells in `error` what to do.
 bool linkExecutable(const Artifact &artifact, llvm::StringRef path, const LinkOptions &options, std::string &error);

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# What people get wrong, and what they are told: a table of commands, exit codes and words.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -u
+cd "$1" || exit 1
+failures=0 checks=0
+
+# says CODE 'REGEX' COMMAND...: its exit code, and a line of what it prints.
+says() {
+  local code=$1 words=$2 found
+  shift 2
+  checks=$((checks + 1))
+  "$@" >said 2>&1 </dev/null
+  found=$?
+  [ $found -eq "$code" ] && grep -qE -- "$words" said && return
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n  exit code %s, expected %s and a line like: %s\n' "$*" $found "$code" "$words"
+  head -12 said | sed 's/^/  | /'
+}
+# silent REGEX COMMAND...: nothing like it is said.
+silent() {
+  local words=$1
+  shift
+  checks=$((checks + 1))
+  "$@" >said 2>&1 </dev/null && ! grep -qE -- "$words" said && return
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n  says: %s\n' "$*" "$words"
+  head -5 said
+}
+
+weft-translate --build mlp:layers=2,inputs=8,hidden=16,classes=4 -o mlp.onnx 2>/dev/null || exit 1
+weft-translate --build gpt2:layers=1,hidden=32,heads=2,vocab=256,seq=16 -o gpt.onnx 2>/dev/null || exit 1
+gpt=(gpt.onnx --bind batch=2,seq=8 -q)
+train=(--train --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=1e-2)
+weft-data npy --shape 8x8 --fill random:1 -o x8.npy || exit 1
+weft-data npy --shape 9x8 --fill random:1 -o x9.npy || exit 1
+weft-data npy --shape 2x8 --fill ids:256:1 -o ids.npy || exit 1
+weft-data npy --shape 2x8 --fill ids:9999:1 -o high.npy || exit 1
+weft-compile -q mlp.onnx --bind batch=8 -o mlp || exit 1
+weft-compile "${gpt[@]}" -o gpt || exit 1
+weft-compile "${gpt[@]}" --keep-weights -o kept || exit 1
+weft-compile "${gpt[@]}" "${train[@]}" -o train || exit 1
+seq -s ' ' 2000 | head -c 8000 >text
+weft-run train -q --data-tokens text:byte --steps 6 --save ck >/dev/null || exit 1
+
+# Misspelt flags, topics, values, names: the nearest one.
+says 2 "no flag '--messh'; did you mean '--mesh'" weft-compile mlp.onnx --messh tp=2
+says 2 "no flag '--inptu'; did you mean '--input'" weft-run mlp --inptu x=x8.npy
+says 2 "no flag '--onnx-to-txt'; did you mean '--onnx-to-text'" weft-translate --onnx-to-txt mlp.onnx
+says 2 "no flag '--shap' of weft-data npy; did you mean '--shape'" weft-data npy --shap 8
+says 2 "no command 'tokenz'; did you mean 'tokens'" weft-data tokenz text
+says 2 "no topic 'trainig'.*did you mean 'training'" weft-compile --help=trainig
+says 2 "is fp32, bf16, fp16 or fp64, not 'bp16'; did you mean" weft-compile mlp.onnx --precision bp16
+says 2 "'shardd' is no phase.*did you mean 'sharded'" weft-compile mlp.onnx --compile-to shardd
+says 2 "--comm is inproc, mpi or tcp, not 'tpc'; did you mean 'tcp'" weft-run mlp --comm tpc
+says 2 "no input 'X'; there is x; did you mean 'x'" weft-run mlp --input X=x8.npy
+says 2 "no program 'forwrd'; there is forward; did you mean" weft-run mlp --program forwrd
+says 2 "two executables given: 'mlp' and 'mlp'" weft-run mlp mlp
+says 2 "two models given: 'mlp.onnx' and 'gpt.onnx'" weft-compile mlp.onnx gpt.onnx
+says 2 "-o wants a value: -o OUT" weft-compile mlp.onnx -o
+says 2 "-O wants a whole number from 0 to 3, not '9'" weft-compile mlp.onnx -O 9
+says 2 "--loss needs --optimizer" weft-compile mlp.onnx --train --loss x
+says 0 '^  --mesh AXIS=N' weft-compile --help=mesh
+for tool in weft-compile weft-run weft-translate weft-data weft-opt; do
+  says 0 "^$tool [0-9]+\.[0-9]+\.[0-9]+" $tool --version
+done
+says 0 '^weft executable [0-9]+\.' ./mlp --version
+
+# --bind.
+says 1 "names dimension 'sequence', which no input .* has; it has 'batch'" weft-compile -q mlp.onnx --bind batch=8,sequence=9 -o m
+says 1 "names dimension 'bacth'.*did you mean 'batch'" weft-compile -q mlp.onnx --bind bacth=8 -o m
+says 1 "batch=0: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=0 -o m
+says 1 "batch=99999999999: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=99999999999 -o m
+says 1 "makes 'batch' both 8 and 9" weft-compile -q mlp.onnx --bind batch=8,batch=9 -o m
+says 1 "makes 'batch' 8, but --bind x=@FILE makes 'batch' 9" weft-compile -q mlp.onnx --bind batch=8,x=@x9.npy -o m
+says 1 "makes 'x\[1\]' 9, but dimension 1 of input 'x' is 8" weft-compile -q mlp.onnx --bind 'batch=8,x[1]=9' -o m
+says 1 "names input 'y'.*it has 'x'" weft-compile -q mlp.onnx --bind batch=8,y=@x8.npy -o m
+
+# --place.
+says 1 "matches no value; did you mean 'layers.0.weight'" weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 --place 'layer.0.weight=dim0:tp' -o m
+says 1 "has no effect: 'layers.0.weight=dim0:tp' comes first for 'layers.0.weight'" \
+  weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 --place 'layers.0.weight=dim0:tp' --place 'layers.0.w.*=dim1:tp' -o m
+silent . weft-compile -q mlp.onnx --bind batch=8 --mesh dp=2,tp=2 --place 'logits=dim0:dp' --place '/layers.0/Gemm_output_0=dim1:tp' -o m
+
+# Before long work.
+says 1 "folder 'none' does not exist" weft-compile -q mlp.onnx --bind batch=8 -o none/m
+says 1 "is a folder; name a file in it" weft-compile -q mlp.onnx --bind batch=8 -o ck
+says 1 "'ck' is a folder, not a model; weft-translate --export-onnx" weft-compile -q ck -o m
+says 1 "no-linker" weft-compile -q mlp.onnx --bind batch=8 --linker ./no-linker -o m
+says 0 '.' weft-compile mlp.onnx --bind batch=8 --dry-run
+
+# Warnings, with numbers.
+says 0 "warning: a batch of 8 is no multiple of 3 shards" \
+  weft-compile -q mlp.onnx --bind batch=8 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd --microbatches 3 -o m
+says 0 "warning: the labels in 'ids.npy' are the input 'input_ids' itself" weft-run train -q --data input_ids=ids.npy --data labels=ids.npy --steps 1
+weft-data npy --shape 1x8 --fill ids:256:2 -o one.npy
+weft-data npy --shape 1x8 --fill ids:256:3 -o next.npy
+says 0 "warning: the data has 1 samples for a batch of 2" weft-run train -q --data input_ids=one.npy --data labels=next.npy --steps 1
+silent 'warning' weft-run train -q --data-tokens text:byte --steps 1
+
+# Inputs: by their headers, and ids by their values, before weights are read.
+says 1 "element [0-9]+ of 'high.npy' is [0-9]+, but the model looks it up in 256 rows; these are 0 to 255" weft-run gpt --input input_ids=high.npy
+says 2 "gives 'x' twice: 'x8.npy' and 'x9.npy'" weft-run mlp --input x=x8.npy --input x=x9.npy
+says 1 "input 'x' must be 8x8 f32, but 'x9.npy' is 9x8 f32" weft-run mlp --input x=x9.npy --model-dir /nowhere
+says 1 "output 'logits' is 8x4 f32, but 'x8.npy' is 8x8 f32" weft-run mlp --input x=x8.npy --expect logits=x8.npy --model-dir /nowhere
+cp x8.npy long.npy; printf more >>long.npy
+says 1 "'long.npy' is too long: its header promises 256 bytes of data, it has 260" weft-run mlp --input x=long.npy
+says 1 "is a file, not a folder" weft-run mlp --input x=x8.npy --output-dir x8.npy --model-dir /nowhere
+says 1 "--trace: 'none/t' cannot be written" weft-run mlp --input x=x8.npy --trace none/t --model-dir /nowhere
+says 1 "not a token of the vocabulary.*Then say 'text:byte'" weft-run train --data-tokens text --steps 1
+says 1 "no program 'step'; compile the model with --train" weft-run mlp --steps 10
+says 2 "say how --generate PROMPT goes on" weft-run train --top-k 3 --data-tokens text:byte --steps 1
+
+# Checkpoints serve: the same logits from both executables, and texts.
+says 0 "weights of 'ck' after step 6" weft-run train --program forward --resume ck --input input_ids=ids.npy --output-dir out
+says 0 "logits: max error .* ok" weft-run kept --resume ck --input input_ids=ids.npy --expect logits=out/logits.npy
+says 1 "logits: max error .* DIFFERENT" weft-run kept --input input_ids=ids.npy --expect logits=out/logits.npy
+says 0 '^12 ' weft-run kept -q --resume ck --generate '12 ' --tokens 4
+cp said kept.text
+says 0 '^12 ' weft-run train -q --resume ck --generate '12 ' --tokens 4
+checks=$((checks + 1))
+cmp said kept.text || failures=$((failures + 1))
+says 0 '^12 ' weft-run gpt -q --generate '12 ' --tokens 4
+says 2 "not known to continue texts.*it has input x: 8x8 f32" weft-run mlp --generate a
+says 1 "it is of model 'gpt.onnx', this executable of 'mlp.onnx'" weft-run mlp --resume ck --input x=x8.npy
+checks=$((checks + 1))
+[ "$(wc -l <said)" -le 12 ] || { failures=$((failures + 1)); echo "FAILED: a message of $(wc -l <said) lines"; }
+says 1 "made by weft-compile --train or --keep-weights" weft-run gpt --resume ck --input input_ids=ids.npy
+
+# Few words where they are asked for: results only; every K-th step, the first and the last.
+silent '^weft' weft-run mlp -q --input x=x8.npy
+says 0 '^2$' bash -c "weft-run train -q --data-tokens text:byte --steps 20 --log-every 100 | grep -c '^step'"
+# No colour and no bar where nobody looks, nor where NO_COLOR says so.
+silent $'\x1b' weft-run mlp --input x=x8.npy
+
+echo "$checks mistakes, $failures answered badly"
+[ $failures -eq 0 ] && [ $checks -ge 65 ]
