@@ -45,6 +45,7 @@ constexpr FlagPhases kPhases[] = {
     {"--bucket-size", Phase::Local, Phase::Local, Phase::Local},
     {"--memory-limit", Phase::Executable, Phase::Executable, Phase::Executable},
     {"--threads-per-rank", Phase::Executable, Phase::Executable, Phase::Executable},
+    {"--deterministic", Phase::Executable, Phase::Executable, Phase::Executable},
     {"--target", Phase::Executable, Phase::Executable, Phase::Executable},
     {"--processor", Phase::Executable, Phase::Executable, Phase::Executable},
     {"-O", Phase::Executable, Phase::Executable, Phase::Executable},

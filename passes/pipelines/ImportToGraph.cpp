@@ -4,6 +4,7 @@
 
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
+#include "passes/pipelines/Phases.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassOptions.h"
@@ -67,5 +68,6 @@ void weft::registerImportToGraphPipeline() {
         passes.addPass(onnx::createConvertOnnxToNn(convert));
         if (options.raise)
           buildRaiseIdioms(passes);
+        passes.addPass(createEndPhase(Phase::Graph));
       });
 }
