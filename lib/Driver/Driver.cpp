@@ -179,9 +179,8 @@ private:
   /// What a person may have edited is checked before it goes on; `local` begins with the
   /// check of placements.
   int checkResumed() {
-    if (explains() && startPhase >= Phase::Local && !options.quiet)
-      llvm::errs() << "'" << options.model << "' is at phase '" << phaseName(startPhase)
-                   << "': --explain tells of nodes up to 'staged'\n";
+    if (startPhase == Phase::Local)
+      explain::collectPlacement(*module, document);
     if (startPhase != Phase::Scheduled)
       return Ok;
     if (failed(pipeline([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); })))

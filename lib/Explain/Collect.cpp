@@ -1,8 +1,8 @@
 // Reads placements, collectives and their reasons off partitioned programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Reason.h"
 #include "weft/Explain/Explain.h"
 
-#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Support/Diagnostics.h"
 
@@ -17,33 +17,6 @@ namespace {
 
 int64_t elementBytes(Type type) {
   return std::max<int64_t>(1, cast<RankedTensorType>(type).getElementTypeBitWidth() / 8);
-}
-
-/// For people: without quotes, and `sum{tp}` instead of `sum["tp"]`.
-std::string plain(std::string text) {
-  llvm::erase(text, '"');
-  return text;
-}
-
-std::string placementText(const Mesh &mesh, const Placement &placement) {
-  if (placement.isReplicated())
-    return "whole";
-  return plain(toString(mesh, placement));
-}
-
-std::string placementText(Type type) {
-  auto local = dist::getLocal(type);
-  return local ? placementText(local.getMesh().getValue(), local.getValue()) : "whole";
-}
-
-std::string typeText(Type type) {
-  auto tensor = cast<RankedTensorType>(dist::globalType(type));
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  for (int64_t size : tensor.getShape())
-    out << size << 'x';
-  out << tensor.getElementType();
-  return text;
 }
 
 std::string roleText(Operation *op) {
@@ -97,19 +70,28 @@ public:
 
   void run() {
     function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>() || isa<dist::RepeatOp>(op))
-        return;
+      if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>() ||
+          !isa<RankedTensorType>(op->getResult(0).getType()) || holdsSteps(op))
+        return WalkResult::advance();
       auto step = dyn_cast<StepOpInterface>(op);
       if (step && step.isCommunication())
         program.collectives.push_back(collectiveOf(step));
       else
         addNode(op);
+      return WalkResult::skip(); // what is fused is one node
     });
     for (BlockArgument argument : function.getArguments())
       addState(argument);
   }
 
 private:
+  /// Microbatches and buckets: what is in them is told of itself.
+  static bool holdsSteps(Operation *op) {
+    return isa<dist::RepeatOp>(op) || llvm::any_of(op->getRegions(), [](Region &region) {
+             return llvm::any_of(region.getOps(), llvm::IsaPred<StepOpInterface>);
+           });
+  }
+
   std::string nameOf(Operation *op) {
     std::string name = describeLocation(op->getLoc()).node.str();
     return name.empty() ? op->getName().getStringRef().str() : name;
@@ -148,32 +130,11 @@ private:
                                                    dist::getLocal(from).getValue(), dist::getLocal(to).getValue(),
                                                    elementBytes(from));
     found.role = roleText(step);
-    if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
-      addReason(step, reason, found);
-    return found;
-  }
-
-  void addReason(StepOpInterface step, dist::ReasonAttr reason, Collective &found) {
-    const Mesh &mesh = step.getStepMesh();
-    found.role = reason.getRole().str();
-    found.maker = reason.getMaker().str();
-    for (StringRef reader : reason.getReaders().getAsValueRange<StringAttr>())
-      found.readers.push_back(reader.str());
-    found.readerCount = reason.getReaderCount();
-    const Placement &made = reason.getFrom().getValue();
-    found.made = placementText(mesh, made);
-    const Placement &wanted = reason.getTo().getValue();
-    found.wanted = placementText(mesh, wanted);
-    AxisList kept = wanted.usedAxes();
-    found.wantedWhole = llvm::none_of(step.getStepAxes(), [&](AxisId axis) { return llvm::is_contained(kept, axis); });
-    if (!made.partial.empty())
-      found.reduction = stringifyReduceKind(made.partial.front().kind).str();
-    if (dist::PlacementAttr summed = reason.getSummed()) {
-      llvm::raw_string_ostream out(found.summed);
-      llvm::interleave(summed.getValue().dims, out, [&](const DimPlacement &dim) { printDim(mesh, dim, out); }, " x ");
+    if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
+      describeReason(mesh, step.getStepAxes(), reason, found);
+      found.hint = hintFor(step, reason);
     }
-    found.summed = plain(found.summed);
-    found.hint = hintFor(step, reason);
+    return found;
   }
 
   void addState(BlockArgument argument) {

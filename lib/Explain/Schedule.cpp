@@ -1,5 +1,6 @@
 // Reads commands, buckets and memory off scheduled programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Reason.h"
 #include "weft/Explain/Explain.h"
 
 #include "dialects/rt/IR/Rt.h"
@@ -39,6 +40,88 @@ static void collectCommands(rt::ProgramOp from, Program &program) {
   }
 }
 
+static StepKind stepKindOf(rt::CollectiveKind kind) {
+  switch (kind) {
+  case rt::CollectiveKind::AllGather:
+    return StepKind::AllGather;
+  case rt::CollectiveKind::AllReduce:
+    return StepKind::AllReduce;
+  case rt::CollectiveKind::ReduceScatter:
+    return StepKind::ReduceScatter;
+  case rt::CollectiveKind::AllToAll:
+    return StepKind::AllToAll;
+  }
+  llvm_unreachable("kind of collective");
+}
+
+static double bytesOf(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+/// Of a program that was read at this phase; else more is known from before. Commands keep the reasons of
+/// what they move.
+static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &program) {
+  for (auto command : from.getOps<rt::CollectiveOp>()) {
+    auto reasons = command->getAttrOfType<ArrayAttr>(dist::kReasonsAttr);
+    if (!reasons)
+      continue;
+    AxisList axes;
+    for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
+      llvm::append_range(axes, mesh.resolve(axis));
+    for (auto [i, reason] : llvm::enumerate(reasons.getAsRange<dist::ReasonAttr>())) {
+      Collective one;
+      one.kind = rt::stringifyCollectiveKind(command.getKind()).str();
+      for (AxisId axis : axes)
+        one.axes.push_back(mesh.axes[axis].name);
+      one.node = rt::nodeName(command.getLoc()).str();
+      describeReason(mesh, axes, reason, one);
+      one.type = typeText(RankedTensorType::get(globalShape(reason.getFrom().getValue()),
+                                                cast<MemRefType>(command.getSources()[i].getType()).getElementType()));
+      one.from = one.made;
+      one.to = one.wanted;
+      one.bytes = bytesSent(stepKindOf(command.getKind()), mesh.groupSize(axes), bytesOf(command.getSources()[i]),
+                            bytesOf(command.getTargets()[i]));
+      program.collectives.push_back(std::move(one));
+    }
+  }
+}
+
+static std::string placementText(rt::PlacementAttr placement) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  bool isSplit = false;
+  out << '[';
+  llvm::interleaveComma(placement.getDims(), out, [&](const rt::PlacementDim &dim) {
+    llvm::interleave(dim.parts, out, [&](const rt::PlacementPart &part) {
+      out << part.size;
+      if (part.axes.empty())
+        return;
+      isSplit = true;
+      out << '{';
+      llvm::interleave(part.axes, out, [&](StringAttr axis) { out << axis.getValue(); }, ",");
+      out << '}';
+    }, "*");
+  });
+  return isSplit ? text + "]" : "whole";
+}
+
+static void collectStates(ModuleOp module, Program &program) {
+  for (auto from : module.getOps<rt::StateOp>()) {
+    if (from.getKind() != rt::BufferClass::Parameter && from.getKind() != rt::BufferClass::OptimizerState)
+      continue;
+    State state;
+    state.name = from.getSymName().str();
+    state.kind = rt::stringifyBufferClass(from.getKind()).str();
+    state.type = typeText(from.getGlobal());
+    state.stored = state.used = placementText(from.getPlacement());
+    state.elements = cast<RankedTensorType>(from.getGlobal()).getNumElements();
+    auto local = cast<MemRefType>(from.getLocal());
+    state.bytes = local.getNumElements() * std::max(1u, local.getElementTypeBitWidth() / 8);
+    program.states.push_back(std::move(state));
+  }
+}
+
 /// A picture has no more points, and a large program ten times as many.
 static constexpr size_t kMoments = 1000;
 
@@ -75,8 +158,19 @@ static Memory memoryOf(ModuleOp module) {
 }
 
 void weft::explain::collectSchedule(ModuleOp module, Document &document) {
-  for (auto from : module.getOps<rt::ProgramOp>())
-    collectCommands(from, document.program(from.getSymName()));
+  dist::MeshAttr mesh = dist::getMesh(module);
+  bool isResumed = document.programs.empty();
+  if (mesh && isResumed)
+    for (const Mesh::Axis &axis : mesh.getValue().axes)
+      document.mesh.push_back({axis.name, axis.size, axis.temporal});
+  for (auto from : module.getOps<rt::ProgramOp>()) {
+    Program &program = document.program(from.getSymName());
+    collectCommands(from, program);
+    if (mesh && isResumed)
+      collectCollectives(from, mesh.getValue(), program);
+  }
+  if (isResumed && !document.programs.empty())
+    collectStates(module, document.programs.front());
   document.memory = memoryOf(module);
   document.hasMemory = true;
   for (const MemoryTimeline &line : document.memory.timelines)

@@ -222,32 +222,35 @@ CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> 
   return geometry;
 }
 
-double bytesMoved(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, const Placement &from,
-                  const Placement &to, double elementBytes) {
-  if (mesh.anyTemporal(axes))
-    return 0;
-  double members = mesh.groupSize(axes);
-  double share = (members - 1) / members;
-  auto bytes = [&](const Placement &placement) {
-    double total = elementBytes;
-    for (int64_t size : localShape(mesh, placement))
-      total *= size;
-    return total;
-  };
+double bytesSent(StepKind kind, int64_t members, double operandBytes, double resultBytes) {
+  double share = double(members - 1) / double(members);
   switch (kind) {
   case StepKind::AllGather:
-    return share * bytes(to);
+    return share * resultBytes;
   case StepKind::AllReduce:
-    return 2 * share * bytes(from);
+    return 2 * share * operandBytes;
   case StepKind::ReduceScatter:
   case StepKind::AllToAll:
-    return share * bytes(from);
+    return share * operandBytes;
   case StepKind::Slice:
   case StepKind::Mask:
   case StepKind::Partialize:
     return 0;
   }
   llvm_unreachable("unknown step kind");
+}
+
+double bytesMoved(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, const Placement &from,
+                  const Placement &to, double elementBytes) {
+  if (mesh.anyTemporal(axes))
+    return 0;
+  auto bytes = [&](const Placement &placement) {
+    double total = elementBytes;
+    for (int64_t size : localShape(mesh, placement))
+      total *= size;
+    return total;
+  };
+  return bytesSent(kind, mesh.groupSize(axes), bytes(from), bytes(to));
 }
 
 } // namespace weft

@@ -67,7 +67,11 @@ struct CollectiveGeometry {
 CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim,
                               int otherDim, const Placement &from, const Placement &to);
 
-/// Bytes that one device sends, by the ring or pairwise algorithm; none over time.
+/// Bytes that one of `members` devices sends, by the ring or pairwise algorithm, if its
+/// operand and its result have so many.
+double bytesSent(StepKind kind, int64_t members, double operandBytes, double resultBytes);
+
+/// The same of a step between two placements; none over time.
 double bytesMoved(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes,
                   const Placement &from, const Placement &to, double elementBytes);
 
