@@ -235,7 +235,12 @@ TEST(BatchFeed, SaysWhatIsWrong) {
   Sample s(2, 1);
   std::vector<int64_t> values(10 * kSequence, 1);
   auto npy = [&](const char *name, DType type, std::vector<int64_t> shape) {
-    return s.file(name, values, npyHeader(type, shape));
+    uint64_t bytes = dtypeBytes(type);
+    for (int64_t size : shape)
+      bytes *= uint64_t(size);
+    std::vector<int64_t> held(values.begin(),
+                              values.begin() + int64_t(bytes / sizeof(int64_t)));
+    return s.file(name, held, npyHeader(type, shape));
   };
   std::string good = npy("good.npy", DType::I64, {10, kSequence});
   auto failure = [&](auto set) {
@@ -253,6 +258,8 @@ TEST(BatchFeed, SaysWhatIsWrong) {
       "input 'tokens' of program 'step' is 6x8, so its data must be Nx8, but "
       "'");
   has(array(npy("scalar.npy", DType::I64, {})), "holds no sample");
+  has(array(s.file("long.npy", values, npyHeader(DType::I64, {9, kSequence}))),
+      "is too long: its header promises 576 bytes of data, it has 640");
   has(array(npy("real.npy", DType::F64, {10, kSequence})),
       "is i32, but '" + s.folder + "/real.npy' is f64; convert the file");
   has(failure([&](BatchFeed &f) {
