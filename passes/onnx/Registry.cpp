@@ -8,12 +8,14 @@ const Registry &Registry::get() {
   static const Registry registry = [] {
     Registry made;
     for (auto family :
-         {registerElementwise, registerActivations, registerShapes,
-          registerLayout, registerRandom, registerRecurrent, registerReductions, registerProducts, registerEinsum,
-          registerConvolutions, registerPools, registerNormalizations,
-          registerIndexing, registerGridSample, registerResize, registerAttention, registerLosses,
-          registerQuantization, registerSearch, registerOptimizers,
-          registerContrib, registerContribAttention})
+         {registerElementwise,     registerActivations, registerShapes,
+          registerLayout,          registerRandom,      registerRecurrent,
+          registerReductions,      registerProducts,    registerEinsum,
+          registerConvolutions,    registerPools,       registerNormalizations,
+          registerIndexing,        registerGridSample,  registerResize,
+          registerAttention,       registerLosses,      registerQuantization,
+          registerSearch,          registerOptimizers,  registerContrib,
+          registerContribAttention})
       family(made);
     constexpr const char *shapes =
         "its result has a shape that depends on data";
@@ -33,6 +35,10 @@ const Registry &Registry::get() {
     for (const char *op : {"Multinomial", "Bernoulli"})
       made.refuse(op, "random numbers are not compiled into inference "
                       "programs; make them an input");
+    made.refuseDomain("com.microsoft.nchwc",
+                      "ONNX Runtime wrote the file for the processor that it "
+                      "ran on; optimise it at the level 'extended'");
+    made.refuseDomain("ai.onnx.ml", "its operators are not compiled");
     return made;
   }();
   return registry;
@@ -45,6 +51,10 @@ void Registry::add(llvm::StringRef op, int64_t from, int64_t to,
 
 void Registry::refuse(llvm::StringRef op, llvm::StringRef reason) {
   refused[op.str()] = reason.str();
+}
+
+void Registry::refuseDomain(llvm::StringRef domain, llvm::StringRef reason) {
+  refusedDomains[domain.str()] = reason.str();
 }
 
 const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op,
@@ -61,6 +71,9 @@ const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op,
     auto reason = refused.find(op.str());
     if (domain.empty() && reason != refused.end())
       problem += ": " + reason->second;
+    if (auto whole = refusedDomains.find(domain.str());
+        whole != refusedDomains.end())
+      problem += ": " + whole->second;
     return nullptr;
   }
   int64_t oldest = found->second.front().from, newest = 0;

@@ -38,6 +38,8 @@ public:
   }
   /// An operator that we know of and why it cannot be compiled.
   void refuse(llvm::StringRef op, llvm::StringRef reason);
+  /// The same for all operators of a domain.
+  void refuseDomain(llvm::StringRef domain, llvm::StringRef reason);
 
   /// The handler, or null with the reason in `problem`.
   const Handler *find(llvm::StringRef domain, llvm::StringRef op,
@@ -50,7 +52,7 @@ private:
   };
   std::map<std::pair<std::string, std::string>, llvm::SmallVector<Entry, 1>>
       entries;
-  std::map<std::string, std::string> refused;
+  std::map<std::string, std::string> refused, refusedDomains;
 };
 
 // One function for each family, in the file of that name under `ops/`.

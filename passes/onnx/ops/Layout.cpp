@@ -244,7 +244,7 @@ static std::optional<Value> sliceAtComputedStart(NodeContext &n, Value x) {
                     llvm::Twine(dim) + ", which has " + llvm::Twine(extent));
     Value first = n.b.add(n.b.cast(n.b.reshape(start.base, {1}), n.b.i64()),
                           double(start.known));
-    emitRemark(n.b.loc) << "starts where a value says that is computed; the "
+    emitWarning(n.b.loc) << "starts where a value says that is computed; the "
                         << size << " elements from there must be among the "
                         << extent << " of dim " << dim
                         << ", those beyond read as zero";
