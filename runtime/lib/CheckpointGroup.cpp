@@ -45,6 +45,39 @@ Status weft::runtime::agree(weft_session &session, const Status &own) {
   return {};
 }
 
+Status weft::runtime::gatherTexts(weft_session &session,
+                                  const std::string &text,
+                                  std::vector<std::string> &all) {
+  int64_t processes = numProcesses(session);
+  bool first = session.firstRank == 0;
+  all.assign(first ? size_t(processes) : 0, text);
+  if (processes == 1)
+    return {};
+  uint64_t bytes = text.size();
+  std::vector<std::string> sizes(size_t(processes), std::string(8, '\0'));
+  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8),
+                    sizes));
+  std::vector<weft_block> sends(sizes.size()), staging(sizes.size());
+  std::vector<const void *> received(sizes.size());
+  sends[0] = {text.data(), text.size()};
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::memcpy(&bytes, sizes[i].data(), 8);
+    all[i].resize(size_t(bytes));
+    staging[i] = {all[i].data(), all[i].size()};
+  }
+  std::vector<weft_message> given = messagesOf(sends), wanted = messagesOf(staging);
+  const weft_comm_vtable &vtable = *session.shared.comm.vtable;
+  WEFT_TRY(session.waiting([&](weft_status *s) {
+    return vtable.exchange_begin(session.processGroup, given.data(),
+                                 wanted.data(), received.data(), s);
+  }));
+  if (first)
+    all[0] = text;
+  return session.waiting([&](weft_status *s) {
+    return vtable.exchange_end(session.processGroup, s);
+  });
+}
+
 Status weft::runtime::broadcast(weft_session &session, std::string &text) {
   int64_t processes = numProcesses(session);
   if (processes == 1)

@@ -379,7 +379,7 @@ void weft_abort_job(weft_session *session, int32_t code) {
   bool all = bool(board);
   for (int64_t rank = 0; all && rank < board.ranks(); ++rank)
     all = board.slot(rank).pid.load() != 0;
-  if (comm.vtable && !all)
+  if (comm.vtable && !all && comm.vtable->num_processes(comm.backend) > 1)
     comm.vtable->abort_job(comm.backend, code);
 }
 

@@ -1,29 +1,45 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Session.h"
+#include "CheckpointGroup.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 using namespace weft::runtime;
 
-int32_t weft_write_trace(const weft_session *session, const char *path,
-                         weft_status *status) {
-  const ProgramView &p = session->view();
-  std::FILE *file = std::fopen(path, "w");
-  if (!file)
-    return report(Status::user(std::string("'") + path +
-                               "' cannot be written: " + std::strerror(errno)),
-                  status);
-  auto quoted = [](std::string_view text) {
-    std::string result;
-    for (char c : text) {
-      if (c == '"' || c == '\\')
-        result += '\\';
-      result += unsigned(c) < 0x20 ? ' ' : c;
-    }
-    return result;
-  };
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += unsigned(c) < 0x20 ? ' ' : c;
+  }
+  return result;
+}
+
+/// The name of a rank, or of one of its streams.
+std::string nameEvent(const char *what, int64_t rank, size_t stream,
+                      const std::string &name) {
+  return std::string("\n{\"name\":\"") + what + "\",\"ph\":\"M\",\"pid\":" +
+         std::to_string(rank) + ",\"tid\":" + std::to_string(stream) +
+         ",\"args\":{\"name\":\"" + name + "\"}},";
+}
+
+/// When the session's clock was at zero, in seconds that processes share: to
+/// the microsecond on one machine, as well as their clocks agree on several.
+double epochOf(const weft_session &session) {
+  std::chrono::duration<double> now =
+      std::chrono::system_clock::now().time_since_epoch();
+  return now.count() - secondsSince(session.shared.epoch);
+}
+
+/// The events of this process's ranks, each with a comma behind it; `offset` is
+/// added to their times.
+std::string eventsOf(const weft_session &session, double offset) {
+  const ProgramView &p = session.view();
   // What a command reads and writes, for its share of the memory's bandwidth.
   auto bytesOf = [&](const Command &command) {
     uint64_t bytes = 0;
@@ -35,11 +51,15 @@ int32_t weft_write_trace(const weft_session *session, const char *path,
     }
     return bytes;
   };
-  std::fprintf(file, "{\"traceEvents\":[");
-  const char *separator = "\n";
-  for (const std::unique_ptr<RankContext> &rank : session->ranks) {
+  std::string text;
+  char numbers[256];
+  for (const std::unique_ptr<RankContext> &rank : session.ranks) {
     const auto &streams = rank->streamContexts();
-    for (size_t s = 0; s < streams.size(); ++s)
+    text += nameEvent("process_name", rank->rank(), 0,
+                      "rank " + std::to_string(rank->rank()));
+    for (size_t s = 0; s < streams.size(); ++s) {
+      text += nameEvent("thread_name", rank->rank(), s,
+                        "stream " + std::to_string(s));
       for (const TraceEvent &event : streams[s].trace) {
         const Program &program = p.Programs()[event.program];
         const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
@@ -54,24 +74,52 @@ int32_t weft_write_trace(const weft_session *session, const char *path,
                  (command.views.count > 2
                       ? " of " + std::to_string(command.views.count / 2)
                       : std::string());
-        std::fprintf(
-            file,
-            "%s{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%lld,"
-            "\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,\"tdur\":%.3f,\"args\":{"
-            "\"node\":\"%s\","
-            "\"command\":%u,\"bytes\":%llu}}",
-            separator, quoted(name).c_str(), opcodeName(command.opcode),
-            static_cast<long long>(rank->rank()), s, event.begin * 1e6,
-            (event.end - event.begin) * 1e6, event.cpu * 1e6,
-            quoted(p.string(command.node)).c_str(), event.command,
-            static_cast<unsigned long long>(bytesOf(command)));
-        separator = ",\n";
+        std::snprintf(
+            numbers, sizeof numbers,
+            "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
+            "\"tdur\":%.3f,\"args\":{",
+            static_cast<long long>(rank->rank()), s,
+            (event.begin + offset) * 1e6, (event.end - event.begin) * 1e6,
+            event.cpu * 1e6);
+        text += "\n{\"name\":\"" + quoted(name) + "\",\"cat\":\"" +
+                opcodeName(command.opcode) + "\"," + numbers +
+                "\"node\":\"" + quoted(p.string(command.node)) +
+                "\",\"command\":" + std::to_string(event.command) +
+                ",\"bytes\":" + std::to_string(bytesOf(command)) + "}},";
       }
+    }
   }
-  std::fprintf(file, "\n],\"displayTimeUnit\":\"ms\"}\n");
-  bool good = std::fclose(file) == 0;
-  return report(
-      good ? Status()
-           : Status::user(std::string("'") + path + "' cannot be written"),
-      status);
+  return text;
+}
+
+Status writeTrace(weft_session &session, const char *path) {
+  double epoch = epochOf(session), first = epoch;
+  std::string mine(reinterpret_cast<const char *>(&epoch), sizeof epoch);
+  WEFT_TRY(broadcast(session, mine));
+  std::memcpy(&first, mine.data(), sizeof first);
+  std::vector<std::string> all;
+  WEFT_TRY(gatherTexts(session, eventsOf(session, epoch - first), all));
+  if (session.firstRank != 0)
+    return {};
+  std::FILE *file = std::fopen(path, "w");
+  if (!file)
+    return Status::user(std::string("'") + path +
+                        "' cannot be written: " + std::strerror(errno));
+  std::string text = "{\"traceEvents\":[";
+  for (const std::string &part : all)
+    text += part;
+  if (text.back() == ',')
+    text.pop_back();
+  text += "\n],\"displayTimeUnit\":\"ms\"}\n";
+  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  good = std::fclose(file) == 0 && good;
+  return good ? Status()
+              : Status::user(std::string("'") + path + "' cannot be written");
+}
+
+} // namespace
+
+int32_t weft_write_trace(weft_session *session, const char *path,
+                         weft_status *status) {
+  return report(writeTrace(*session, path), status);
 }

@@ -83,7 +83,7 @@ void addWhat(FlagTable &flags, CommandLine &line) {
                               : "is alone or =json, not '" + text + "'";
                  });
   flags.text("--trace", "FILE",
-             "one timed run's commands as Chrome/Perfetto JSON (open in "
+             "all ranks' commands of one timed run as Chrome/Perfetto JSON (open in "
              "ui.perfetto.dev)",
              line.trace);
   flags.toggle("--info", "describe the program", line.info);

@@ -138,10 +138,7 @@ private:
     if (options.trace.empty())
       return {};
     WEFT_TRY(call([&](weft_status *s) {
-      std::string path = options.trace;
-      if (weft_first_local_rank(session) != 0)
-        path += "." + std::to_string(weft_first_local_rank(session));
-      return weft_write_trace(session, path.c_str(), s);
+      return weft_write_trace(session, options.trace.c_str(), s);
     }));
     say(chats, "wrote the trace to %s", options.trace.c_str());
     weft_statistics all;

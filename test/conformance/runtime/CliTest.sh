@@ -78,6 +78,10 @@ expect 0 '^same$' bash -c "cmp '$work/inproc/y.npy' '$work/tcp/y.npy' && echo sa
 expect 0 '4 ranks over tcp' "${0%/*}/start-tcp.sh" 4 "$out" "${model[@]}" "${x[@]}"
 expect 0 '^same$' bash -c "'$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' >'$work/threads'
   '$run' --comm tcp '$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' | cmp - '$work/threads' && echo same"
+expect 0 'wrote the trace' "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" --trace "$work/tcp.json"
+expect 0 '^rank 0,rank 1,rank 2,rank 3,$' bash -c "grep -o '\"rank [0-9]' '$work/tcp.json' | tr -d '\"' | sort -u | tr '\n' ','"
+# As many events of commands as with threads, in one file.
+expect 0 '^same$' bash -c "[ \$(grep -c '\"ph\":\"X\"' '$work/tcp.json') = \$(grep -c '\"ph\":\"X\"' '$work/trace.json') ] && echo same"
 expect 0 'p50_ms' "$run" --comm tcp "$out" "${model[@]}" --bench=json
 expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "$out" "${model[@]}" "${x[@]}"
 expect 2 'tcp ranks are started by torchrun, srun or weft-run --comm tcp' "$out" --comm tcp "${x[@]}"

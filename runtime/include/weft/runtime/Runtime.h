@@ -120,8 +120,9 @@ void weft_get_statistics(const weft_session *session,
 int32_t weft_reduce_max(weft_session *session, double local, double *result,
                         weft_status *status);
 
-/// Writes the collected trace as Chrome/Perfetto JSON, one process's ranks.
-int32_t weft_write_trace(const weft_session *session, const char *path,
+/// Writes the collected trace of all ranks as Chrome/Perfetto JSON, from the
+/// first process. Collective.
+int32_t weft_write_trace(weft_session *session, const char *path,
                          weft_status *status);
 
 #ifdef __cplusplus
