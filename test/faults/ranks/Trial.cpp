@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <sys/wait.h>
 #include <thread>
@@ -24,8 +23,11 @@ namespace {
 constexpr const char *kSteps = "100", *kEvery = "4", *kEvaluations = "10";
 
 std::string contentsOf(const fs::path &path) {
+  // A process may vanish while its files are read, which a stream's own iterators answer by an exception.
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
 }
 
 double now() {
