@@ -26,6 +26,12 @@ constexpr int64_t kMaxPieceBytes = 512 << 10;
 /// Fewer pieces than this leave threads idle, unless the work is small anyway.
 constexpr int64_t kFewPieces = 16;
 constexpr int64_t kSmallElements = 1 << 15;
+/// A kernel of more ops and views is no faster, and code is generated from it
+/// recursively, and in more than linear time.
+constexpr unsigned kMostOps = 256;
+/// Whoever reads through views goes through all of them; one behind more than
+/// this is copied.
+constexpr unsigned kMostViews = 64;
 
 int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
@@ -141,9 +147,11 @@ Clustering::Clustering(Block &block) {
 void Clustering::classify(Block &block) {
   for (auto [i, op] : llvm::enumerate(block)) {
     position[&op] = i;
-    if (isFreeOp(&op))
+    unsigned behind = op.getNumOperands() ? views.lookup(op.getOperand(0).getDefiningOp()) + 1 : 0;
+    if (behind <= kMostViews && isFreeOp(&op)) {
       roles[&op] = Role::Free;
-    else if (planLibraryDense(&op))
+      views[&op] = behind;
+    } else if (planLibraryDense(&op))
       roles[&op] = Role::Library;
     else if (isa<KernelOpInterface>(op))
       roles[&op] = Role::Kernel;
@@ -236,9 +244,12 @@ void Clustering::formClusters(Block &block) {
       single.bytes += bytesOf(result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
-    // What is summed up is work, too.
-    for (Value operand : op.getOperands())
+    single.size = 1;
+    for (Value operand : op.getOperands()) {
+      // What is summed up is work, too.
       single.elements = std::max(single.elements, elementsOf(operand));
+      single.size += views.lookup(operand.getDefiningOp());
+    }
     clusters.push_back(std::move(single));
     // A product that no library does is a loop nest of its own.
     if (cast<KernelOpInterface>(op).getLibraryCall())
@@ -313,6 +324,8 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
   if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) || joinsGradients(producer, consumer))
     return;
   Cluster &a = clusters[from], &b = clusters[into];
+  if (a.size + b.size > kMostOps)
+    return;
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
   int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements), bytes = a.bytes + b.bytes;
   if (bytes / pieces > kMaxPieceBytes || (pieces < kFewPieces && elements > kSmallElements))
@@ -327,6 +340,7 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
   a.cuts = cuts;
   a.bytes = bytes;
   a.elements = elements;
+  a.size += b.size;
   b = Cluster();
 }
 

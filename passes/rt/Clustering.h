@@ -52,7 +52,7 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// rule: products of the leading factors that its results and the operand have
 /// in common and that are parallel. A cluster takes the intersection over its
 /// edges; it grows while a piece stays small enough for a cache and pieces stay
-/// many enough for the threads. No op is computed twice, except free ones.
+/// many enough for the threads, and the ops few enough for code generators. No op is computed twice, except free ones.
 /// Forward pass, backward pass and optimizer form clusters of their own, so does
 /// each update (it overwrites its states): one number that many of them read, and
 /// the sum over all gradients, stays outside.
@@ -95,10 +95,12 @@ private:
     std::vector<mlir::Operation *> ops;
     llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
     int64_t bytes = 0, elements = 0; // sum over results; largest tensor
+    unsigned size = 0;               // ops, and the views that they read through
   };
   llvm::DenseMap<mlir::Operation *, Role> roles;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> absorbedBy;
   llvm::DenseMap<mlir::Operation *, unsigned> position, clusterOf;
+  llvm::DenseMap<mlir::Operation *, unsigned> views; // that a view is behind, with itself
   std::vector<Cluster> clusters;
   std::vector<Node> order;
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;

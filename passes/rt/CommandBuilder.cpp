@@ -41,8 +41,9 @@ namespace {
 
 class CommandMaker {
 public:
-  CommandMaker(OpBuilder &builder, Operation *op, llvm::function_ref<Value(Value)> bufferOf)
-      : builder(builder), op(op), bufferOf(bufferOf) {}
+  CommandMaker(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
+               llvm::function_ref<Value(Value)> bufferOf)
+      : builder(builder), op(op), symbols(symbols), bufferOf(bufferOf) {}
 
   Operation *make() {
     if (auto call = dyn_cast<CallOp>(op))
@@ -92,7 +93,7 @@ private:
       reads.push_back(view(input));
     for (Value output : call.getOutputs())
       writes.push_back(bufferOf(output));
-    auto kernel = SymbolTable::lookupNearestSymbolFrom(call, call.getCalleeAttr());
+    Operation *kernel = symbols.lookup(call.getCalleeAttr().getAttr());
     auto pieces = kernel ? kernel->getAttrOfType<IntegerAttr>(kPiecesAttr) : IntegerAttr();
     return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, pieces ? pieces.getInt() : 1, 0);
   }
@@ -222,11 +223,13 @@ private:
 
   OpBuilder &builder;
   Operation *op;
+  const SymbolTable &symbols;
   llvm::function_ref<Value(Value)> bufferOf;
 };
 
 } // namespace
 
-Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op, llvm::function_ref<Value(Value)> bufferOf) {
-  return CommandMaker(builder, op, bufferOf).make();
+Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
+                                  llvm::function_ref<Value(Value)> bufferOf) {
+  return CommandMaker(builder, op, symbols, bufferOf).make();
 }

@@ -23,6 +23,9 @@ public:
   Elision(func::FuncOp function, KernelVariants &variants) : function(function), variants(variants) {
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       position[&op] = i;
+    for (BlockArgument arg : function.getArguments())
+      if (isState(function, arg.getArgNumber()))
+        states[function.getArgAttr(arg.getArgNumber(), nn::kNameAttr)] = arg;
   }
 
   void run() {
@@ -34,19 +37,11 @@ public:
     // All results of a call are known now.
     for (auto &[op, shared] : sharing) {
       auto call = cast<CallOp>(op);
-      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(kernelOf(call), shared)));
+      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(variants.kernelOf(call), shared)));
     }
   }
 
 private:
-  BlockArgument stateArgument(StringAttr name) {
-    for (BlockArgument arg : function.getArguments())
-      if (isState(function, arg.getArgNumber()) &&
-          function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == name)
-        return arg;
-    llvm_unreachable("rt-materialize-updates found the state");
-  }
-
   void tryElide(OpOperand &result, DenseOp copy, StringAttr name) {
     Value value = copy.getOperand();
     auto made = dyn_cast<OpResult>(value);
@@ -56,7 +51,7 @@ private:
       return;
     Operation *maker = made.getOwner();
     int64_t argument = -1;
-    for (const Reader &reader : readersOf(stateArgument(name))) {
+    for (const Reader &reader : readersOf(states.at(name))) {
       if (position.lookup(reader.op) < position.lookup(maker) && reader.op != maker)
         continue;
       if (reader.op != maker || !mayShare(maker, made.getResultNumber(), reader) || argument >= 0)
@@ -73,14 +68,15 @@ private:
     copy.erase();
   }
 
-  static bool mayShare(Operation *maker, unsigned number, const Reader &reader) {
+  bool mayShare(Operation *maker, unsigned number, const Reader &reader) const {
     auto call = dyn_cast<CallOp>(maker);
-    return call && reader.isWhole && mayOverwrite(kernelOf(call), reader.operand, number);
+    return call && reader.isWhole && mayOverwrite(variants.kernelOf(call), reader.operand, number);
   }
 
   func::FuncOp function;
   KernelVariants &variants;
   llvm::DenseMap<Operation *, int64_t> position;
+  llvm::DenseMap<Attribute, BlockArgument> states; // by name
   llvm::MapVector<Operation *, SmallVector<int64_t>> sharing;
 };
 

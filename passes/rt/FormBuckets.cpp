@@ -44,8 +44,8 @@ struct Line {
 /// One function, whose ops are listed anew: those that wait for a bucket behind it.
 class Former {
 public:
-  Former(func::FuncOp function, int64_t most, int64_t least)
-      : function(function), block(function.getBody().front()), most(most), least(least) {
+  Former(func::FuncOp function, const SymbolTable &symbols, int64_t most, int64_t least)
+      : function(function), symbols(symbols), block(function.getBody().front()), most(most), least(least) {
     for (Operation &op : block) {
       position[&op] = ops.size();
       ops.push_back(&op);
@@ -77,7 +77,7 @@ private:
     if (!isNew)
       return found->second;
     bool late = llvm::all_of(readersOf(step->getResult(0)), [&](const Reader &reader) {
-      if (specKind(reader.op) == SpecKind::End || isUpdate(reader.op))
+      if (specKind(reader.op) == SpecKind::End || isUpdate(reader.op, symbols))
         return true;
       return isa<StepOpInterface>(reader.op) && isReadLate(reader.op);
     });
@@ -298,6 +298,7 @@ private:
   }
 
   func::FuncOp function;
+  const SymbolTable &symbols;
   Block &block;
   int64_t most, least;
   std::vector<Operation *> ops;
@@ -318,8 +319,9 @@ struct FormBuckets : weft::rt::impl::RtFormBucketsBase<FormBuckets> {
   void runOnOperation() override {
     if (bytes <= 0)
       return markAllAnalysesPreserved();
+    SymbolTable symbols(getOperation());
     for (func::FuncOp function : programsOf(getOperation()))
-      Former(function, bytes, std::min<int64_t>(firstBytes, bytes)).run();
+      Former(function, symbols, bytes, std::min<int64_t>(firstBytes, bytes)).run();
   }
 };
 

@@ -72,11 +72,11 @@ SmallVector<int64_t> weft::rt::sharedArguments(func::FuncOp kernel) {
   return SmallVector<int64_t>(kernel.getNumResults(), -1);
 }
 
-func::FuncOp weft::rt::kernelOf(CallOp call) {
-  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+func::FuncOp weft::rt::kernelOf(CallOp call, const SymbolTable &symbols) {
+  return symbols.lookup<func::FuncOp>(call.getCalleeAttr().getAttr());
 }
 
-bool weft::rt::isUpdate(Operation *op) {
+bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
   auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr);
   if (!roles)
     return false;
@@ -84,7 +84,7 @@ bool weft::rt::isUpdate(Operation *op) {
     return llvm::all_of(roles.getAsRange<StringAttr>(), [&](StringAttr role) { return role.getValue() == wanted; });
   };
   auto call = dyn_cast<CallOp>(op);
-  return all(nn::kRoleOptimizer) || (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call), 0, 0));
+  return all(nn::kRoleOptimizer) || (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call, symbols), 0, 0));
 }
 
 StringAttr KernelVariants::get(func::FuncOp kernel, ArrayRef<int64_t> shared) {

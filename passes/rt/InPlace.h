@@ -32,18 +32,20 @@ bool mayOverwrite(mlir::func::FuncOp kernel, unsigned argument, unsigned result)
 /// The argument whose memory each result of a kernel shares, -1 for none.
 llvm::SmallVector<int64_t> sharedArguments(mlir::func::FuncOp kernel);
 
-/// The kernel that a call runs.
-mlir::func::FuncOp kernelOf(CallOp call);
+/// The kernel that a call runs. By a table, because a look-up without one goes
+/// through all symbols of the module.
+mlir::func::FuncOp kernelOf(CallOp call, const mlir::SymbolTable &symbols);
 
 /// True if the op only makes new values of states or adds gradients up: nothing
 /// but the end of the program, or others of the kind, waits for it.
-bool isUpdate(mlir::Operation *op);
+bool isUpdate(mlir::Operation *op, const mlir::SymbolTable &symbols);
 
 /// Kernels that overwrite arguments, one for each kernel and way to share.
 class KernelVariants {
 public:
   explicit KernelVariants(mlir::ModuleOp module) : symbols(module) {}
   mlir::StringAttr get(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> shared);
+  mlir::func::FuncOp kernelOf(CallOp call) const { return rt::kernelOf(call, symbols); }
   /// Erases kernels that nothing calls any more; the first variant of such a
   /// kernel takes its name.
   void finish(mlir::ModuleOp module);

@@ -24,7 +24,7 @@ namespace {
 
 class Lowering {
 public:
-  explicit Lowering(ModuleOp module) : module(module), builder(module.getContext()) {
+  explicit Lowering(ModuleOp module) : module(module), kernels(module), builder(module.getContext()) {
     for (Operation &op : module.getOps())
       if (auto name = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
         taken.insert(name.getValue());
@@ -192,7 +192,7 @@ private:
       if (kind == BufferClass::Communication && stepsOf(op).empty())
         scattered.insert(buffer);
     }
-    Operation *command = buildCommand(builder, op, [&](Value root) { return buffers.lookup(root); });
+    Operation *command = buildCommand(builder, op, kernels, [&](Value root) { return buffers.lookup(root); });
     if (!command)
       return failure();
     command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
@@ -206,12 +206,12 @@ private:
   }
 
   /// The operand in whose buffer the result lies, or null.
-  static Value reusedOperand(OpResult result) {
+  Value reusedOperand(OpResult result) const {
     Operation *op = result.getOwner();
     if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
       return steps[result.getResultNumber()]->hasAttr(kReusesAttr) ? op->getOperand(result.getResultNumber()) : Value();
     auto call = dyn_cast<CallOp>(op);
-    int64_t argument = call ? sharedArguments(kernelOf(call))[result.getResultNumber()] : -1;
+    int64_t argument = call ? sharedArguments(kernelOf(call, kernels))[result.getResultNumber()] : -1;
     return argument >= 0 ? call.getInputs()[argument] : Value();
   }
 
@@ -225,7 +225,7 @@ private:
 
   /// True if updates or the network read the value's buffer, not only a sum of
   /// gradients that lies elsewhere.
-  static bool isKept(Value value) {
+  bool isKept(Value value) const {
     for (const Reader &reader : readersOf(value)) {
       auto roles = reader.op->getAttrOfType<ArrayAttr>(kRolesAttr);
       if (!roles || cast<StringAttr>(roles[0]).getValue() != nn::kRoleWeightGradient)
@@ -305,6 +305,7 @@ private:
   }
 
   ModuleOp module;
+  SymbolTable kernels; // what is made here is not in it
   OpBuilder builder;
   ProgramOp program;
   llvm::StringSet<> taken;

@@ -31,7 +31,8 @@ enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpd
 /// The key of an op is never less than those of the ops that it reads.
 class Order {
 public:
-  explicit Order(func::FuncOp function) : function(function), block(function.getBody().front()) {
+  Order(func::FuncOp function, const SymbolTable &symbols)
+      : function(function), symbols(symbols), block(function.getBody().front()) {
     for (Operation &op : block)
       if (specKind(&op) != SpecKind::View) {
         position[&op] = ops.size();
@@ -164,7 +165,7 @@ private:
   bool belongsToUpdate(size_t i, const std::vector<bool> &updates) const {
     // Adding up gradients frees them, as an update does.
     if (ops[i]->hasAttr(kRolesAttr))
-      return isUpdate(ops[i]);
+      return isUpdate(ops[i], symbols);
     // Steps and copies that only bring the update to its place.
     return specKind(ops[i]) == SpecKind::Command && !producers[i].empty() &&
            llvm::all_of(producers[i], [&](size_t producer) { return updates[producer]; });
@@ -250,6 +251,7 @@ private:
   }
 
   func::FuncOp function;
+  const SymbolTable &symbols;
   Block &block;
   std::vector<Operation *> ops;
   std::vector<Key> keys;
@@ -260,8 +262,9 @@ private:
 
 struct OrderCommands : weft::rt::impl::RtOrderCommandsBase<OrderCommands> {
   void runOnOperation() override {
+    SymbolTable symbols(getOperation());
     for (func::FuncOp function : programsOf(getOperation()))
-      Order(function).run();
+      Order(function, symbols).run();
   }
 };
 

@@ -34,7 +34,7 @@ public:
 
 private:
   void visit(CallOp call) {
-    func::FuncOp kernel = kernelOf(call);
+    func::FuncOp kernel = variants.kernelOf(call);
     SmallVector<int64_t> shared = sharedArguments(kernel);
     bool changed = false;
     for (OpResult result : call->getResults()) {

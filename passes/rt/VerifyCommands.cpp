@@ -27,7 +27,8 @@ namespace {
 /// where accesses are ordered (checked by OrderTrace) all others give the same.
 class ProgramVerifier {
 public:
-  ProgramVerifier(ProgramOp program, func::FuncOp spec) : program(program), spec(spec), memory(program) {}
+  ProgramVerifier(ProgramOp program, func::FuncOp spec, const SymbolTable &symbols)
+      : program(program), spec(spec), symbols(symbols), memory(program) {}
 
   LogicalResult verify() {
     bool valid = succeeded(verifyOrder(program));
@@ -59,24 +60,31 @@ private:
   }
 
   void placeStates() {
+    llvm::StringMap<SmallVector<Value, 1>> readers; // of a state, by its name
+    llvm::DenseMap<Attribute, SmallVector<Value, 1>> constants;
+    for (BlockArgument arg : spec.getArguments())
+      if (auto name = spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
+          name && isState(spec, arg.getArgNumber()))
+        readers[name.getValue()].push_back(arg);
+    for (Operation *op : ops) {
+      ElementsAttr value;
+      if (auto coordinate = dyn_cast<CoordinateOp>(op))
+        readers[coordinateState(coordinate.getAxis())].push_back(coordinate.getResult());
+      else if (specKind(op) == SpecKind::Constant && matchPattern(op, m_Constant(&value)))
+        constants[value].push_back(op->getResult(0));
+    }
     for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>()) {
       MemoryTrace::Content key = state.getOperation();
       memory.write(state.getOffset().value_or(0), cast<MemRefType>(state.getLocal()), key);
-      for (BlockArgument arg : spec.getArguments())
-        if (isState(spec, arg.getArgNumber()) &&
-            spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == state.getSymNameAttr())
-          stateOf[arg] = key;
-      for (Operation *op : ops)
-        if (auto coordinate = dyn_cast<CoordinateOp>(op); coordinate && coordinateState(coordinate.getAxis()) == state.getSymName())
-          stateOf[coordinate.getResult()] = key;
+      for (Value reader : readers.lookup(state.getSymName()))
+        stateOf[reader] = key;
       // Numbers of devices and weights may happen to have a constant's value, too.
       bool isConstant = state.getKind() == BufferClass::Workspace &&
                         cast<MemRefType>(state.getLocal()).getShape() == cast<RankedTensorType>(state.getGlobal()).getShape();
       if (isConstant && state.getPieces().size() == 1)
         if (Attribute data = cast<PieceAttr>(state.getPieces()[0]).getData())
-          for (Operation *op : ops)
-            if (ElementsAttr value; specKind(op) == SpecKind::Constant && matchPattern(op, m_Constant(&value)) && value == data)
-              stateOf[op->getResult(0)] = key;
+          for (Value constant : constants.lookup(data))
+            stateOf[constant] = key;
     }
   }
 
@@ -140,7 +148,7 @@ private:
   LogicalResult verifySharing(CommandInterface command) {
     llvm::DenseSet<std::pair<Value, Value>> shared;
     if (auto launch = dyn_cast<LaunchOp>(*command)) {
-      auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
+      auto kernel = symbols.lookup<func::FuncOp>(launch.getKernelAttr().getAttr());
       for (auto [result, argument] : llvm::enumerate(sharedArguments(kernel))) {
         if (argument < 0)
           continue;
@@ -184,7 +192,7 @@ private:
       }
       return buffer;
     };
-    Operation *expected = buildCommand(builder, op, placeholder);
+    Operation *expected = buildCommand(builder, op, symbols, placeholder);
     if (!expected)
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);
@@ -235,6 +243,7 @@ private:
 
   ProgramOp program;
   func::FuncOp spec;
+  const SymbolTable &symbols;
   MemoryTrace memory;
   std::vector<Operation *> ops;
   llvm::DenseMap<Value, MemoryTrace::Content> stateOf;
@@ -253,7 +262,7 @@ struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
         valid = false;
         continue;
       }
-      valid &= succeeded(ProgramVerifier(program, spec).verify());
+      valid &= succeeded(ProgramVerifier(program, spec, symbols).verify());
     }
     markAllAnalysesPreserved();
     if (!valid)
