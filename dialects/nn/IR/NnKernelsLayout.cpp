@@ -232,29 +232,32 @@ static Value minus(ScalarBuilder s, Value value, int64_t offset) {
   return offset == 0 ? value : s.add(value, s.index(-offset));
 }
 
-/// The element of the inputs from `first` on at `indices`, whose `dim` counts
-/// from the start of input `first`.
-static Value concatElement(ScalarBuilder s, ValueRange inputs, unsigned first,
+/// The element of the inputs at `indices`, whose `dim` counts from the start of
+/// the first. By halves, so that the code nests no deeper than it must.
+static Value concatElement(ScalarBuilder s, ValueRange inputs,
                            SmallVector<Value> indices, int64_t dim) {
-  if (first + 1 == inputs.size())
-    return tensor::ExtractOp::create(s.builder, s.loc, inputs[first], indices);
-  int64_t size =
-      cast<RankedTensorType>(inputs[first].getType()).getDimSize(dim);
+  if (inputs.size() == 1)
+    return tensor::ExtractOp::create(s.builder, s.loc, inputs[0], indices);
+  ValueRange left = inputs.take_front(inputs.size() / 2),
+             right = inputs.drop_front(inputs.size() / 2);
+  int64_t size = 0;
+  for (Value input : left)
+    size += cast<RankedTensorType>(input.getType()).getDimSize(dim);
   Value here = arith::CmpIOp::create(
       s.builder, s.loc, arith::CmpIPredicate::slt, indices[dim], s.index(size));
   auto branch = scf::IfOp::create(
       s.builder, s.loc, here,
       [&](OpBuilder &nested, Location loc) {
-        Value value =
-            tensor::ExtractOp::create(nested, loc, inputs[first], indices);
-        scf::YieldOp::create(nested, loc, value);
+        scf::YieldOp::create(
+            nested, loc,
+            concatElement(ScalarBuilder{nested, loc}, left, indices, dim));
       },
       [&](OpBuilder &nested, Location loc) {
         ScalarBuilder inner{nested, loc};
         SmallVector<Value> shifted = indices;
         shifted[dim] = minus(inner, indices[dim], size);
-        scf::YieldOp::create(
-            nested, loc, concatElement(inner, inputs, first + 1, shifted, dim));
+        scf::YieldOp::create(nested, loc,
+                             concatElement(inner, right, shifted, dim));
       });
   return branch.getResult(0);
 }
@@ -272,7 +275,7 @@ SmallVector<Value> ConcatOp::buildBody(OpBuilder &builder, Location loc,
                                     type.getElementType())};
   return {buildParallel(
       builder, loc, type, {}, {}, [&](ScalarBuilder s, ValueRange) {
-        return concatElement(s, inputs, 0, loopIndices(s, type.getRank()),
+        return concatElement(s, inputs, loopIndices(s, type.getRank()),
                              getDim());
       })};
 }
