@@ -21,8 +21,8 @@ int FactorRule::add(int64_t size, Factor::Kind kind, ReduceKind reduction) {
   return factors.size() - 1;
 }
 
-int64_t FactorRule::points() const {
-  int64_t points = 1;
+double FactorRule::points() const {
+  double points = 1;
   for (const Factor &factor : factors)
     points *= factor.size;
   return points;

@@ -17,16 +17,13 @@ llvm::StringRef weft::onnx::nameOfInfo(Attribute info) {
                                   : llvm::StringRef();
 }
 
-/// Calls of functions inside functions; the standard forbids recursion, a
-/// hostile file may still have it.
-static constexpr unsigned kMaxCallDepth = 64;
-/// Nodes after inlining; a small file of nested calls can mean any number.
-static constexpr size_t kMaxNodes = 4'000'000;
+/// Names of calls before a node's own; a small file can nest long ones.
+static constexpr size_t kMaxPrefix = 512;
 
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
                                Purpose purpose, uint64_t seed,
                                bool hasOwnStep, int64_t batchParts)
-    : module(module), bindings(bindings), purpose(purpose),
+    : module(module), functions(module), bindings(bindings), purpose(purpose),
       builder(module.getContext()), b(builder, module.getLoc()),
       hasOwnStep(hasOwnStep) {
   b.seed = seed;
@@ -42,7 +39,7 @@ GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
     if (found == states.end())
       return std::nullopt;
     RankedTensorType type = found->second.getType();
-    if (type.getNumElements() > (int64_t(1) << 22))
+    if (type.getNumElements() > NnBuilder::kFoldLimit)
       return std::nullopt;
     auto bytes =
         readTensor(found->second, [&] { return error(argument.getLoc()); });
@@ -74,6 +71,11 @@ llvm::StringRef GraphConverter::functionName() const {
 
 func::FuncOp GraphConverter::convert() {
   GraphOp graph = getMainGraph(module);
+  if (std::string problem = functions.checkInlined(graph.getBody().front());
+      !problem.empty()) {
+    error(graph.getLoc()) << problem;
+    return func::FuncOp();
+  }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(module.getBody());
   function = func::FuncOp::create(builder, graph.getLoc(), functionName(),
@@ -104,14 +106,16 @@ func::FuncOp GraphConverter::convert() {
 void GraphConverter::convertBlock(Block &block, const Scope &scope) {
   for (Operation &op : block) {
     if (auto node = dyn_cast<NodeOp>(op)) {
-      if (++numNodes <= kMaxNodes) {
-        convertNode(node, scope);
-        continue;
+      // Bodies of loops count once for each run.
+      if (++numNodes > FunctionTable::kMaxNodes) {
+        if (!failed)
+          error(node.getLoc())
+              << "the model has more than " << FunctionTable::kMaxNodes
+              << " nodes once its loops are written out";
+        return;
       }
-      if (numNodes == kMaxNodes + 1)
-        error(node.getLoc()) << "the model has more than " << kMaxNodes
-                             << " nodes once its functions are inlined";
-      return;
+      convertNode(node, scope);
+      continue;
     }
     if (auto initializer = dyn_cast<InitializerOp>(op)) {
       if (initializer.use_empty() && !bound.contains(initializer))
@@ -185,8 +189,40 @@ void GraphConverter::setResults(NodeOp node, llvm::ArrayRef<Value> results,
   b.takeMessage();
 }
 
+/// The attribute that a node gives and its conversion has not read, or "".
+static std::string findUnread(const NodeContext &context,
+                              const Schema &schema) {
+  return checkRead(
+      context.node, schema,
+      [&](AttributeAttr given) { return context.resolved(given); },
+      context.readAttributes());
+}
+
+const Schema *GraphConverter::checkNode(NodeOp node, int64_t opset,
+                                        const Scope &scope, Location loc) {
+  llvm::StringRef domain = node.getCanonicalDomain();
+  const Schema *schema = findSchema(domain, node.getOpType(), opset);
+  if (!schema) {
+    error(loc) << "operator '" << node.getOpType() << "' is not part of "
+               << (domain.empty() ? "opset " : "domain '" + domain.str() +
+                                                   "', version ")
+               << opset << "; import a later version";
+    return nullptr;
+  }
+  auto value = [&](AttributeAttr attribute) {
+    return resolve(attribute, scope.attributes);
+  };
+  std::string problem = checkForm(node, *schema, value);
+  if (problem.empty())
+    return schema;
+  error(loc) << "'" << node.getOpType() << "' of "
+             << (domain.empty() ? "opset " : "version ") << opset
+             << " has another form: " << problem;
+  return nullptr;
+}
+
 void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
-  if (FunctionOp callee = lookupFunction(module, node))
+  if (FunctionOp callee = functions.lookup(node))
     return convertCall(node, callee, scope);
   Location loc = locationOf(node, scope);
   std::optional<int64_t> opset = opsetOf(node, scope);
@@ -197,44 +233,56 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
     return;
   }
   b.loc = loc;
-  if (node.getCanonicalDomain().empty())
-    if (auto found = controlFlow().find(node.getOpType());
-        found != controlFlow().end())
-      return (this->*found->second)(node, scope);
-  if (node.getCanonicalDomain() == kTrainingDomain &&
-      node.getOpType() == "Gradient")
-    return convertGradient(node, scope);
+  auto walk = controlFlow().find(node.getOpType());
+  bool isWalked =
+      node.getCanonicalDomain().empty() && walk != controlFlow().end();
+  bool isGradient = node.getCanonicalDomain() == kTrainingDomain &&
+                    node.getOpType() == "Gradient";
   std::string problem;
-  const Handler *handler = Registry::get().find(
-      node.getCanonicalDomain(), node.getOpType(), *opset, problem);
-  if (!handler) {
+  const Handler *handler =
+      isWalked || isGradient
+          ? nullptr
+          : Registry::get().find(node.getCanonicalDomain(), node.getOpType(),
+                                 *opset, problem);
+  if (!problem.empty()) {
     error(loc) << problem;
     return;
   }
-  if (node.getCanonicalDomain().empty() && node.getOpType() == "Constant")
-    if (auto value = dyn_cast_or_null<TensorAttr>(
-            node.getAttribute("value") ? node.getAttribute("value").getValue()
-                                       : Attribute())) {
-      if (Value constant = materialize(value, node.getOutputName(0),
-                                       feedsQuantized(node.getResult(0)),
-                                       /*isInitializer=*/false, loc))
-        values[node.getResult(0)] = constant;
-      return;
-    }
+  const Schema *schema = checkNode(node, *opset, scope, loc);
+  if (!schema)
+    return;
+  if (isWalked)
+    return (this->*walk->second)(node, scope);
+  if (isGradient)
+    return convertGradient(node, scope);
   SmallVector<Value> inputs;
   if (!lookupInputs(node, inputs))
     return; // what makes an input has failed already
   NodeContext context(b, node, *opset, scope.attributes, inputs);
-  setResults(node, (*handler)(context), loc);
+  if (node.getCanonicalDomain().empty() && node.getOpType() == "Constant")
+    if (TensorAttr value = context.tensor("value")) {
+      if (std::string more = findUnread(context, *schema); !more.empty())
+        error(loc) << "'Constant' has several values: " << more;
+      else if (Value constant = materialize(value, node.getOutputName(0),
+                                            feedsQuantized(node.getResult(0)),
+                                            /*isInitializer=*/false, loc))
+        values[node.getResult(0)] = constant;
+      return;
+    }
+  Results results = (*handler)(context);
+  if (!b.hasFailed())
+    b.fail(findUnread(context, *schema));
+  if (b.hasFailed())
+    results.clear();
+  setResults(node, results, loc);
 }
 
 void GraphConverter::convertCall(NodeOp node, FunctionOp callee,
                                  const Scope &scope) {
   Location loc = locationOf(node, scope);
-  if (scope.depth >= kMaxCallDepth) {
-    error(loc) << "function '" << node.getOpType()
-               << "' is called through more than " << kMaxCallDepth
-               << " other calls; recursion is not allowed";
+  if (std::string problem = checkCall(node, callee); !problem.empty()) {
+    error(loc) << "the call of function '" << node.getOpType()
+               << "' does not fit it: " << problem;
     return;
   }
   SmallVector<Value> inputs;
@@ -261,10 +309,10 @@ void GraphConverter::convertCall(NodeOp node, FunctionOp callee,
     values[argument] = given ? inputs[argument.getArgNumber()] : Value();
     given ? (void)absent.erase(argument) : (void)absent.insert(argument);
   }
-  Scope inner{callee, &attributes, scope.prefix, scope.depth + 1};
-  if (auto named = node.getLoc()->findInstanceOf<NameLoc>())
-    inner.prefix += named.getName().str();
-  inner.prefix += "/";
+  Scope inner{callee, &attributes, scope.prefix};
+  if (auto named = node.getLoc()->findInstanceOf<NameLoc>();
+      named && inner.prefix.size() + named.getName().size() < kMaxPrefix)
+    inner.prefix += named.getName().str() + "/";
   convertBlock(body, inner);
   SmallVector<Value> results = lookup(body.getTerminator()->getOperands());
   for (auto [index, output] : llvm::enumerate(node.getResults()))
@@ -316,6 +364,23 @@ void GraphConverter::addStatistics(SmallVectorImpl<Value> &results,
   }
 }
 
+void GraphConverter::checkDeclared(Attribute output, Value computed,
+                                   Location loc) {
+  auto info = dyn_cast<ValueInfoAttr>(output);
+  auto declared =
+      info ? dyn_cast_or_null<ShapedType>(info.getType()) : ShapedType();
+  auto type = cast<RankedTensorType>(computed.getType());
+  if (!declared ||
+      (declared.getElementType() == type.getElementType() &&
+       (!declared.hasRank() ||
+        succeeded(verifyCompatibleShape(declared.getShape(), type.getShape())))))
+    return;
+  error(loc) << "output '" << nameOfInfo(output)
+                           << "' is declared as " << declared
+                           << ", but the graph computes " << type
+                           << "; correct the declaration in the model";
+}
+
 void GraphConverter::finish(GraphOp graph) {
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> resultAttrs;
@@ -330,6 +395,8 @@ void GraphConverter::finish(GraphOp graph) {
                               << "' is not computed by any node that converts";
         return;
       }
+      checkDeclared(graph.getInfo().getOutputs()[index], result,
+                    graph.getBody().front().getTerminator()->getOperand(index).getLoc());
       resultAttrs.push_back(builder.getDictionaryAttr(
           builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name))));
     }

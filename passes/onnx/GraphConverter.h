@@ -3,8 +3,10 @@
 #ifndef WEFT_PASSES_ONNX_GRAPHCONVERTER_H
 #define WEFT_PASSES_ONNX_GRAPHCONVERTER_H
 
+#include "passes/onnx/FunctionTable.h"
 #include "passes/onnx/OnnxToNn.h"
 #include "passes/onnx/Registry.h"
+#include "passes/onnx/Schemas.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -59,7 +61,6 @@ private:
     FunctionOp function;                        // null in the main graph
     const AttributeScope *attributes = nullptr; // of the call
     std::string prefix;                         // names of the calls
-    unsigned depth = 0;
   };
 
   llvm::StringRef functionName() const;
@@ -93,6 +94,9 @@ private:
 
   void convertBlock(mlir::Block &block, const Scope &scope);
   void convertNode(NodeOp node, const Scope &scope);
+  /// The form of the node; null, with the error told, if the node has another.
+  const Schema *checkNode(NodeOp node, int64_t opset, const Scope &scope,
+                          mlir::Location loc);
   void convertCall(NodeOp node, FunctionOp function, const Scope &scope);
   // ControlFlow.cpp: operators of the default domain whose graphs are walked.
   using Walk = void (GraphConverter::*)(NodeOp node, const Scope &scope);
@@ -138,11 +142,15 @@ private:
 
   void addStatistics(llvm::SmallVectorImpl<mlir::Value> &results,
                      llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
+  /// Tells if an output has another type than the file declares.
+  void checkDeclared(mlir::Attribute output, mlir::Value computed,
+                     mlir::Location loc);
   void finish(GraphOp graph);
   void removeDead();
   mlir::InFlightDiagnostic error(mlir::Location loc);
 
   mlir::ModuleOp module;
+  FunctionTable functions;
   const Bindings &bindings;
   Purpose purpose;
   mlir::OpBuilder builder;
@@ -181,7 +189,7 @@ private:
   std::set<std::string> bindable;
   llvm::StringMap<int64_t> lookedUp;
   unsigned numInputs = 0;
-  size_t numNodes = 0;
+  uint64_t numNodes = 0;
   bool failed = false;
 };
 

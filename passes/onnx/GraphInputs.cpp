@@ -69,6 +69,10 @@ GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
   }
   if (!bound)
     return std::nullopt;
+  if (!countElements(shape)) {
+    error(loc) << "input '" << name << "' " << describeExcess(shape);
+    return std::nullopt;
+  }
   return RankedTensorType::get(shape, type.getElementType());
 }
 
@@ -302,6 +306,10 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
   if (!isComputable(type.getElementType()) || !type.hasStaticShape()) {
     error(loc) << "tensor '" << name << "' has type " << type
                << ", which is not supported";
+    return Value();
+  }
+  if (!hasBoundedSize(type)) {
+    error(loc) << "tensor '" << name << "' " << describeExcess(type.getShape());
     return Value();
   }
   // Weights stay where they are. Integers are indices, masks and shapes that

@@ -9,9 +9,8 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
 
-/// Constants of more elements than this are not made by folding, and values
-/// whose computation passes through larger ones are not known.
-static constexpr int64_t kFoldLimit = int64_t(1) << 22;
+/// Constants of the file are known up to more elements than those folded.
+static constexpr int64_t kKnownLimit = int64_t(1) << 24;
 
 Value NnBuilder::fail(const llvm::Twine &text) {
   if (message.empty())
@@ -20,10 +19,14 @@ Value NnBuilder::fail(const llvm::Twine &text) {
 }
 
 int64_t NnBuilder::sizeOf(Shape shape) {
-  int64_t size = 1;
-  for (int64_t extent : shape)
-    size *= extent;
-  return size;
+  return countElements(shape).value_or(kMaxElements + 1);
+}
+
+RankedTensorType NnBuilder::typeFor(Shape shape, Type element) {
+  if (countElements(shape))
+    return RankedTensorType::get(shape, element);
+  fail("a value " + describeExcess(shape));
+  return RankedTensorType();
 }
 
 SmallVector<int64_t> NnBuilder::range(int64_t begin, int64_t end) {
@@ -138,7 +141,8 @@ bool NnBuilder::foldRepeated(Operation *op, SmallVectorImpl<Value> &results) {
     dims.push_back(dim);
     small.push_back(shape[dim]);
   }
-  if (sizeOf(small) > kFoldLimit)
+  if (sizeOf(small) > kFoldLimit ||
+      !spend(double(sizeOf(small)) * (op->getNumOperands() + 1)))
     return false;
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
@@ -179,6 +183,28 @@ static bool growsConstant(Operation *op) {
   return after > kSmall && after > before;
 }
 
+/// Elements that are moved, and operations on them.
+static double workOf(Operation *op) {
+  double work = 0;
+  for (Type type :
+       llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    work += llvm::cast<RankedTensorType>(type).getNumElements();
+  if (auto shardable = dyn_cast<ShardableOpInterface>(op))
+    work += shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint();
+  return work;
+}
+
+bool NnBuilder::spend(double work) {
+  // Shapes are computed to the end.
+  constexpr double kSmall = 1 << 12;
+  if (work <= kSmall)
+    return true;
+  if (work > kFoldWorkOfOne || work > workLeft)
+    return false;
+  workLeft -= work;
+  return true;
+}
+
 std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
   auto reference = dyn_cast<ReferenceOpInterface>(op);
   if (!reference)
@@ -187,6 +213,8 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
        llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
     if (llvm::cast<RankedTensorType>(type).getNumElements() > kFoldLimit)
       return std::nullopt;
+  if (!spend(workOf(op)))
+    return std::nullopt;
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
     std::optional<HostTensor> value = known(operand);
@@ -249,6 +277,15 @@ Value NnBuilder::constant(const HostTensor &tensor) {
   return constant(toElementsAttr(tensor));
 }
 
+bool NnBuilder::isFoldable(int64_t elements) {
+  if (elements <= kFoldLimit)
+    return true;
+  fail("it needs a constant of " + Twine(elements) +
+       " elements, more than the " + Twine(kFoldLimit) +
+       " that are computed when compiling; give it as an initializer");
+  return false;
+}
+
 Value NnBuilder::integers(Shape values, Type element) {
   HostTensor tensor(RankedTensorType::get(static_cast<int64_t>(values.size()),
                                           element ? element : i64()));
@@ -257,15 +294,25 @@ Value NnBuilder::integers(Shape values, Type element) {
 }
 
 Value NnBuilder::full(Shape shape, Type element, double value) {
+  RankedTensorType type = typeFor(shape, element);
+  if (!type)
+    return Value();
   HostTensor one(RankedTensorType::get({}, element));
   Scalar scalar;
   scalar.real = value;
   if (!one.isFloat())
     scalar.integer = static_cast<int64_t>(value);
   one.set(0, roundToType(scalar, element));
-  return constant(
-      DenseElementsAttr::get(RankedTensorType::get(shape, element),
-                             toElementsAttr(one).getSplatValue<Attribute>()));
+  return constant(DenseElementsAttr::get(
+      type, toElementsAttr(one).getSplatValue<Attribute>()));
+}
+
+Value NnBuilder::resizeSplat(Value value, Shape shape) {
+  RankedTensorType type = typeFor(shape, value);
+  if (!type)
+    return Value();
+  auto splat = value.getDefiningOp<nn::ConstantOp>().getValue();
+  return constant(llvm::cast<DenseElementsAttr>(splat).resizeSplat(type));
 }
 
 Value NnBuilder::fullLike(Value like, double value) {
@@ -281,7 +328,9 @@ std::optional<HostTensor> NnBuilder::known(Value value) {
   if (!value)
     return std::nullopt;
   if (auto constant = value.getDefiningOp<nn::ConstantOp>())
-    return toHostTensor(constant.getValue());
+    return typeOf(value).getNumElements() <= kKnownLimit
+               ? std::optional(toHostTensor(constant.getValue()))
+               : std::nullopt;
   if (auto found = knownValues.find(value); found != knownValues.end())
     return found->second;
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -302,25 +351,21 @@ std::optional<HostTensor> NnBuilder::known(Value value) {
 Value NnBuilder::reshape(Value x, Shape shape) {
   if (!x || shapeOf(x) == shape)
     return x;
+  if (!typeFor(shape, x))
+    return Value();
   if (sizeOf(shape) != sizeOf(shapeOf(x)))
     return fail("cannot reshape " + print(shapeOf(x)) + " to " + print(shape));
-  if (isSplatConstant(x)) {
-    auto value = x.getDefiningOp<nn::ConstantOp>().getValue();
-    return constant(llvm::cast<DenseElementsAttr>(value).resizeSplat(
-        typeOf(x).clone(shape)));
-  }
-  return make<nn::ReshapeOp>(typeOf(x).clone(shape), x);
+  if (isSplatConstant(x))
+    return resizeSplat(x, shape);
+  return make<nn::ReshapeOp>(typeFor(shape, x), x);
 }
 
 Value NnBuilder::broadcastDims(Value x, Shape shape, Shape dims) {
   if (!x || shapeOf(x) == shape)
     return x;
-  if (isSplatConstant(x)) {
-    auto value = x.getDefiningOp<nn::ConstantOp>().getValue();
-    return constant(llvm::cast<DenseElementsAttr>(value).resizeSplat(
-        typeOf(x).clone(shape)));
-  }
-  return make<nn::BroadcastOp>(typeOf(x).clone(shape), x, dims);
+  if (isSplatConstant(x))
+    return resizeSplat(x, shape);
+  return make<nn::BroadcastOp>(typeFor(shape, x), x, dims);
 }
 
 Value NnBuilder::broadcastTo(Value x, Shape shape) {
@@ -381,7 +426,7 @@ Value NnBuilder::reverse(Value x, Shape dims) {
 Value NnBuilder::slice(Value x, Shape starts, Shape sizes, Shape strides) {
   if (!x || shapeOf(x) == sizes)
     return x;
-  return make<nn::SliceOp>(typeOf(x).clone(sizes), x, starts, strides);
+  return make<nn::SliceOp>(typeFor(sizes, x), x, starts, strides);
 }
 
 Value NnBuilder::sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
@@ -420,7 +465,7 @@ Value NnBuilder::pad(Value x, Shape low, Shape high, double value) {
     padding = builder.getFloatAttr(elementOf(x), value);
   else
     padding = builder.getIntegerAttr(elementOf(x), static_cast<int64_t>(value));
-  return make<nn::PadOp>(typeOf(x).clone(shape), x, low, high,
+  return make<nn::PadOp>(typeFor(shape, x), x, low, high,
                          llvm::cast<TypedAttr>(padding));
 }
 
@@ -445,8 +490,7 @@ Value NnBuilder::squeeze(Value x, Shape dims) {
 }
 
 Value NnBuilder::iota(int64_t size, Type element) {
-  return make<nn::IotaOp>(
-      RankedTensorType::get({size}, element ? element : i64()));
+  return make<nn::IotaOp>(typeFor({size}, element ? element : i64()));
 }
 
 Value NnBuilder::iotaAlong(Shape shape, int64_t dim, Type element) {

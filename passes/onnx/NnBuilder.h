@@ -5,6 +5,7 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/HostTensor.h"
+#include "weft/Interfaces/TensorSize.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -27,6 +28,12 @@ public:
   using Value = mlir::Value;
   using Type = mlir::Type;
   using Shape = llvm::ArrayRef<int64_t>;
+
+  /// Constants of more elements than this are not made by folding, and values
+  /// whose computation passes through larger ones are not known.
+  static constexpr int64_t kFoldLimit = int64_t(1) << 22;
+  /// Floating-point operations of one evaluation, and of all of a model.
+  static constexpr double kFoldWorkOfOne = 1 << 28, kFoldWork = 16.0 * (1 << 28);
 
   NnBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(builder), loc(loc) {}
@@ -82,7 +89,14 @@ public:
   static bool isUnsigned(Value value) {
     return elementOf(value).isUnsignedInteger();
   }
+  /// The number of elements; one more than any tensor has for a shape that is
+  /// no tensor's.
   static int64_t sizeOf(Shape shape);
+  /// The type of a result; null, with the failure noted, if it is too large.
+  mlir::RankedTensorType typeFor(Shape shape, Type element);
+  mlir::RankedTensorType typeFor(Shape shape, Value like) {
+    return typeFor(shape, elementOf(like));
+  }
   Type f32() { return builder.getF32Type(); }
   Type i64() { return builder.getI64Type(); }
   Type i1() { return builder.getI1Type(); }
@@ -91,8 +105,13 @@ public:
 
   Value constant(const HostTensor &tensor);
   Value constant(mlir::ElementsAttr elements);
+  /// Whether a constant of that many elements may be made when compiling; notes
+  /// the failure if not.
+  bool isFoldable(int64_t elements);
   /// One dim of integers.
   Value integers(Shape values, Type element = {});
+  /// The splat `value` in another shape.
+  Value resizeSplat(Value value, Shape shape);
   /// All elements equal; rounded to `element`.
   Value full(Shape shape, Type element, double value);
   Value fullLike(Value like, double value);
@@ -166,6 +185,13 @@ public:
   Value layerNorm(Value x, Value scale, Value bias, int64_t dim,
                   double epsilon);
   Value rmsNorm(Value x, Value scale, int64_t dim, double epsilon);
+  /// What is known of index values along dims of these sizes, in turn.
+  enum class Indices {
+    Unknown,
+    Positive, // none is negative, all are within
+    Outside,  // one is not within; noted as the failure
+  };
+  Indices checkIndices(Value indices, Shape sizes);
   /// Negative indices count from `size`.
   Value wrapIndices(Value indices, int64_t size);
 
@@ -189,6 +215,7 @@ public:
 
 private:
   static bool isNull(Value value) { return !value; }
+  static bool isNull(mlir::RankedTensorType type) { return !type; }
   static bool isNull(llvm::ArrayRef<Value> values) {
     return llvm::is_contained(values, Value());
   }
@@ -198,8 +225,12 @@ private:
   bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   bool foldRepeated(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   std::optional<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op);
+  /// Whether that much work may be done when compiling; takes it from what all
+  /// folding together may do.
+  bool spend(double work);
 
   std::string message;
+  double workLeft = kFoldWork;
   llvm::DenseMap<Value, HostTensor> knownValues;
 };
 

@@ -138,16 +138,37 @@ Value NnBuilder::rmsNorm(Value x, Value scale, int64_t dim, double epsilon) {
            : Value();
 }
 
+NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
+  if (!isConstant(indices) || sizes.empty())
+    return Indices::Unknown;
+  std::optional<HostTensor> values = known(indices);
+  if (!values)
+    return Indices::Unknown;
+  bool positive = true;
+  for (auto [i, index] : llvm::enumerate(values->integers)) {
+    int64_t size = sizes[i % sizes.size()];
+    if (index < -size || index >= size) {
+      fail("index " + llvm::Twine(index) + " is out of range for extent " +
+           llvm::Twine(size));
+      return Indices::Outside;
+    }
+    positive &= index >= 0;
+  }
+  return positive ? Indices::Positive : Indices::Unknown;
+}
+
 Value NnBuilder::wrapIndices(Value indices, int64_t size) {
   if (indices)
     lookups.push_back({indices, size});
   if (!indices || isUnsigned(indices))
     return indices;
-  if (isConstant(indices)) {
-    auto values = known(indices);
-    if (llvm::all_of(values->integers,
-                     [](int64_t index) { return index >= 0; }))
-      return indices;
+  switch (checkIndices(indices, {size})) {
+  case Indices::Positive:
+    return indices;
+  case Indices::Outside:
+    return Value();
+  case Indices::Unknown:
+    break;
   }
   return select(compare(nn::CompareKind::Lt, indices, 0.0),
                 add(indices, double(size)), indices);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/NodeContext.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
@@ -38,14 +40,19 @@ bool NodeContext::wants(unsigned index) {
   return index < node.getNumResults() && !node.getResult(index).use_empty();
 }
 
-AttributeAttr NodeContext::attribute(llvm::StringRef name) {
-  AttributeAttr attribute = node.getAttribute(name);
+AttributeAttr weft::onnx::resolve(AttributeAttr attribute,
+                                  const AttributeScope *scope) {
   if (!attribute || !attribute.getRef())
     return attribute;
   if (!scope)
     return AttributeAttr();
   auto found = scope->find(attribute.getRef().getValue());
   return found == scope->end() ? AttributeAttr() : found->second;
+}
+
+AttributeAttr NodeContext::attribute(llvm::StringRef name) {
+  read.insert(name);
+  return resolve(node.getAttribute(name), scope);
 }
 
 int64_t NodeContext::integer(llvm::StringRef name, int64_t otherwise) {
@@ -121,7 +128,7 @@ std::optional<HostTensor> NodeContext::known(unsigned index) {
   return tensor;
 }
 
-std::optional<SmallVector<int64_t>> NodeContext::knownIntegers(unsigned index) {
+std::optional<SmallVector<int64_t>> NodeContext::rawIntegers(unsigned index) {
   std::optional<HostTensor> tensor = known(index);
   if (!tensor)
     return std::nullopt;
@@ -130,6 +137,30 @@ std::optional<SmallVector<int64_t>> NodeContext::knownIntegers(unsigned index) {
     return std::nullopt;
   }
   return SmallVector<int64_t>(tensor->integers.begin(), tensor->integers.end());
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::knownIntegers(unsigned index) {
+  auto numbers = rawIntegers(index);
+  if (!numbers)
+    return std::nullopt;
+  for (int64_t number : *numbers)
+    if (!isShapeNumber(number)) {
+      fail(describe(node, index) + " holds " + llvm::Twine(number) +
+           ", which is beyond any shape; the largest is 2^40");
+      return std::nullopt;
+    }
+  return numbers;
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::placesOf(llvm::StringRef name,
+                                                          unsigned index) {
+  auto numbers = integers(name);
+  if (!numbers && has(index))
+    numbers = rawIntegers(index);
+  if (numbers)
+    for (int64_t &number : *numbers)
+      number = std::clamp(number, -2 * kMaxElements, 2 * kMaxElements);
+  return numbers;
 }
 
 std::optional<SmallVector<int64_t>>
@@ -152,6 +183,20 @@ std::optional<double> NodeContext::knownScalar(unsigned index,
   }
   return tensor->isFloat() ? tensor->reals[0]
                            : static_cast<double>(tensor->integers[0]);
+}
+
+std::optional<int64_t> NodeContext::knownInteger(unsigned index,
+                                                 int64_t otherwise) {
+  std::optional<double> number = knownScalar(index, otherwise);
+  if (!number)
+    return std::nullopt;
+  // Not a number is no shape's number either.
+  if (!(std::abs(*number) <= double(kMaxElements))) {
+    fail(describe(node, index) + " is " + std::to_string(*number) +
+         ", which is beyond any shape; the largest is 2^40");
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(*number);
 }
 
 std::optional<int64_t> NodeContext::normalize(int64_t axis, int64_t rank,

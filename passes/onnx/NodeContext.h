@@ -7,18 +7,27 @@
 #include "passes/onnx/NnBuilder.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace weft::onnx {
 
 /// Attributes of a call, by name, that nodes in the function's body refer to.
 using AttributeScope = llvm::StringMap<AttributeAttr>;
 
+/// What an attribute of a node says where the node stands: for one that refers
+/// to an attribute of the function around it, that of the call; or null.
+AttributeAttr resolve(AttributeAttr attribute, const AttributeScope *scope);
+
 /// The results of a node in order; a null one, or fewer than the node's outputs
 /// that are used, is a failure whose reason the builder has.
 using Results = llvm::SmallVector<mlir::Value>;
 
-/// One node about to be converted. Element types of attributes default as the
-/// standard says where the handler asks.
+/// One node about to be converted, whose form is right. Element types of
+/// attributes default as the standard says where the handler asks.
+///
+/// A handler reads every attribute that it can honour, whatever the others are:
+/// one that is given another value than its default and not read makes the
+/// conversion fail, unless Schemas.def marks it.
 class NodeContext {
 public:
   NodeContext(NnBuilder &b, NodeOp node, int64_t opset,
@@ -40,6 +49,7 @@ public:
   /// True if anyone reads that output.
   bool wants(unsigned index);
 
+  /// Noted as read.
   AttributeAttr attribute(llvm::StringRef name);
   int64_t integer(llvm::StringRef name, int64_t otherwise);
   double real(llvm::StringRef name, double otherwise);
@@ -52,12 +62,20 @@ public:
 
   /// The value of an input that must be known at compile time.
   std::optional<HostTensor> known(unsigned index);
+  /// Numbers that speak of shapes; fails for those that none can have, so that
+  /// sums of a few do not overflow.
   std::optional<llvm::SmallVector<int64_t>> knownIntegers(unsigned index);
   /// The attribute, or before it became an input, the input.
   std::optional<llvm::SmallVector<int64_t>> integersOf(llvm::StringRef name,
                                                        unsigned index);
   /// A one-element input or its default.
   std::optional<double> knownScalar(unsigned index, double otherwise);
+  /// The same where the number speaks of a shape.
+  std::optional<int64_t> knownInteger(unsigned index, int64_t otherwise);
+  /// Places along a dim, from attribute or input: any number, as those past the
+  /// ends mean the ends.
+  std::optional<llvm::SmallVector<int64_t>> placesOf(llvm::StringRef name,
+                                                     unsigned index);
 
   /// `axis` in [0, rank); fails otherwise. With `pastEnd`, rank itself is
   /// valid.
@@ -75,9 +93,17 @@ public:
 
   mlir::Value fail(const llvm::Twine &text) { return b.fail(text); }
 
+  const llvm::StringSet<> &readAttributes() const { return read; }
+  AttributeAttr resolved(AttributeAttr given) const {
+    return resolve(given, scope);
+  }
+
 private:
+  std::optional<llvm::SmallVector<int64_t>> rawIntegers(unsigned index);
+
   const AttributeScope *scope;
   llvm::ArrayRef<mlir::Value> inputs;
+  llvm::StringSet<> read;
 };
 
 /// The element type that a number of the file format stands for; null for those

@@ -18,7 +18,7 @@ static double flopsOf(Operation *op) {
   if (!shardable)
     return bytesOf(op->getResult(0));
   // Moving an element is not free either.
-  return std::max(shardable.getFlopsPerPoint(), 0.25) * double(shardable.getOwnFactorRule().points());
+  return std::max(shardable.getFlopsPerPoint(), 0.25) * shardable.getOwnFactorRule().points();
 }
 
 RecomputeChoice::RecomputeChoice(func::FuncOp function, const ForwardPass &forward)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "mlir/IR/Diagnostics.h"
 #include "python_free_frontend/importer/AttributeImporter.h"
-#include "llvm/Support/MathExtras.h"
+#include "weft/Interfaces/TensorSize.h"
 
 using namespace weft::onnx;
 using google::protobuf::RepeatedField;
@@ -67,17 +67,11 @@ FailureOr<mlir::Type>
 AttributeImporter::importType(const weft::onnx::Type &message,
                               llvm::StringRef name, Location loc) {
   mlir::Type type = types.decode(message);
-  // A product of extents beyond 2^56 would overflow in every later phase.
-  if (auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type)) {
-    int64_t count = 1;
-    for (int64_t extent : tensor.getShape())
-      if (!mlir::ShapedType::isDynamic(extent) && extent != 0 &&
-          (llvm::MulOverflow(count, extent, count) ||
-           count > (int64_t(1) << 56))) {
-        mlir::emitError(loc)
-            << "value '" << name << "' has too many elements: " << type;
-        return failure();
-      }
+  if (!weft::hasBoundedSize(type)) {
+    mlir::emitError(loc) << "value '" << name << "' "
+                         << weft::describeExcess(
+                                mlir::cast<mlir::ShapedType>(type).getShape());
+    return failure();
   }
   return type;
 }

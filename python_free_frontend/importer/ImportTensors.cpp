@@ -3,6 +3,7 @@
 #include "dialects/onnx/IR/TensorData.h"
 #include "mlir/IR/Diagnostics.h"
 #include "python_free_frontend/importer/AttributeImporter.h"
+#include "weft/Interfaces/TensorSize.h"
 #include "weft/Support/BeneathFile.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -255,17 +256,13 @@ FailureOr<TensorAttr> AttributeImporter::importTensor(const Tensor &message,
   if (message.has_segment())
     return error() << "is a segment of a tensor, which is not supported",
            failure();
-  int64_t count = 1;
-  bool overflow = false;
   llvm::SmallVector<int64_t> shape(message.dims().begin(),
                                    message.dims().end());
-  for (int64_t extent : shape) {
+  for (int64_t extent : shape)
     if (extent < 0)
       return error() << "has the negative extent " << extent, failure();
-    overflow |= llvm::MulOverflow(count, extent, count);
-  }
-  if (overflow || count > (int64_t(1) << 56))
-    return error() << "has too many elements", failure();
+  if (!weft::countElements(shape))
+    return error() << weft::describeExcess(shape), failure();
   auto type = RankedTensorType::get(shape, element);
   FailureOr<mlir::Attribute> data = importPayload(message, type, loc);
   if (failed(data))

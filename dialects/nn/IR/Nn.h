@@ -4,6 +4,7 @@
 #define WEFT_DIALECTS_NN_NN_H
 
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/TensorSize.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"

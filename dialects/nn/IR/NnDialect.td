@@ -32,12 +32,16 @@ def Nn_Dialect : Dialect {
   let hasConstantMaterializer = 1;
 }
 
-def Nn_Tensor : StaticShapeTensorOf<[F64, F32, F16, BF16, AnyInteger]>;
-def Nn_FloatTensor : StaticShapeTensorOf<[F64, F32, F16, BF16]>;
-def Nn_IntegerTensor : StaticShapeTensorOf<[AnyInteger]>;
+/// Types of operands and results are bounded, so that no phase overflows.
+class Nn_TensorOf<list<Type> elements>
+    : Type<And<[StaticShapeTensorOf<elements>.predicate, CPred<"::weft::hasBoundedSize($_self)">]>,
+           StaticShapeTensorOf<elements>.summary # " of at most 64 dims and 2^40 elements", "::mlir::RankedTensorType">;
+def Nn_Tensor : Nn_TensorOf<[F64, F32, F16, BF16, AnyInteger]>;
+def Nn_FloatTensor : Nn_TensorOf<[F64, F32, F16, BF16]>;
+def Nn_IntegerTensor : Nn_TensorOf<[AnyInteger]>;
 /// Floats and integers other than bool.
-def Nn_NumberTensor : StaticShapeTensorOf<[F64, F32, F16, BF16, AnyI8, AnyI16, AnyI32, AnyI64]>;
-def Nn_BoolTensor : StaticShapeTensorOf<[I1]>;
+def Nn_NumberTensor : Nn_TensorOf<[F64, F32, F16, BF16, AnyI8, AnyI16, AnyI32, AnyI64]>;
+def Nn_BoolTensor : Nn_TensorOf<[I1]>;
 
 def Nn_CompareKindAttr : EnumAttr<Nn_Dialect, Nn_CompareKind, "compare">;
 

@@ -67,9 +67,6 @@ ModelAttr getModel(mlir::ModuleOp module);
 /// The main graph, or null.
 GraphOp getMainGraph(mlir::ModuleOp module);
 
-/// The model-local function that `node` calls, or null.
-FunctionOp lookupFunction(mlir::ModuleOp module, NodeOp node);
-
 } // namespace weft::onnx
 
 #endif // WEFT_DIALECTS_ONNX_IR_ONNX_H

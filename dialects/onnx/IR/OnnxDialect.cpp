@@ -36,13 +36,3 @@ GraphOp weft::onnx::getMainGraph(ModuleOp module) {
   auto graphs = module.getOps<GraphOp>();
   return graphs.empty() ? GraphOp() : *graphs.begin();
 }
-
-FunctionOp weft::onnx::lookupFunction(ModuleOp module, NodeOp node) {
-  for (FunctionOp function : module.getOps<FunctionOp>())
-    if (function.getFunctionName().value_or("") == node.getOpType() &&
-        canonicalDomain(function.getDomain().value_or("")) ==
-            node.getCanonicalDomain() &&
-        function.getOverload().value_or("") == node.getOverload().value_or(""))
-      return function;
-  return FunctionOp();
-}

@@ -63,8 +63,9 @@ struct FactorRule {
   int add(int64_t size, Factor::Kind kind = Factor::Kind::Parallel,
           ReduceKind reduction = ReduceKind::Sum);
 
-  /// Product of all factor sizes: the number of points of the iteration space.
-  int64_t points() const;
+  /// Product of all factor sizes: the number of points of the iteration space,
+  /// which may be beyond any integer.
+  double points() const;
 
   /// True if operand/result `t` has factor `f` in some dimension.
   static bool contains(const TensorFactors &t, int f);

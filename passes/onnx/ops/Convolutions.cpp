@@ -27,6 +27,15 @@ static bool checkChannels(NodeContext &n, int64_t channels,
   return false;
 }
 
+/// The attribute may only say what the filter is.
+static bool checkKernelShape(NodeContext &n, NnBuilder::Shape kernel) {
+  auto given = n.integers("kernel_shape");
+  if (!given || NnBuilder::Shape(*given) == kernel)
+    return true;
+  n.fail("'kernel_shape' is not that of the filter");
+  return false;
+}
+
 Value weft::onnx::convolve(NodeContext &n, Value x, Value filter) {
   if (!x || !filter)
     return Value();
@@ -35,7 +44,9 @@ Value weft::onnx::convolve(NodeContext &n, Value x, Value filter) {
         "input and filter must have the same tensor rank of at least 3");
   NnBuilder::Shape in = n.b.shapeOf(x), kernel = n.b.shapeOf(filter);
   int64_t groups = n.integer("group", 1);
-  if (!checkChannels(n, in[1], kernel[1] * groups, kernel[0], groups))
+  if (!checkChannels(n, in[1], boundedProduct(kernel[1], groups), kernel[0],
+                     groups) ||
+      !checkKernelShape(n, kernel.drop_front(2)))
     return Value();
   auto w = windowOf(n, in.drop_front(2), kernel.drop_front(2));
   if (!w)
@@ -43,7 +54,7 @@ Value weft::onnx::convolve(NodeContext &n, Value x, Value filter) {
   SmallVector<int64_t> shape{in[0], kernel[0]}, ones(in.size() - 2, 1);
   for (size_t dim = 0; dim < ones.size(); ++dim)
     shape.push_back(w->out(dim, in[dim + 2]));
-  return n.b.make<nn::ConvOp>(n.b.typeOf(x).clone(shape), x, filter, w->strides,
+  return n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), x, filter, w->strides,
                               w->low, w->high, ones, w->dilations, groups);
 }
 
@@ -55,7 +66,7 @@ Results weft::onnx::conv(NodeContext &n) {
 static Value turnFilter(NodeContext &n, Value filter, int64_t groups) {
   NnBuilder::Shape s = n.b.shapeOf(filter);
   SmallVector<int64_t> split{groups, s[0] / groups, s[1]},
-      joined{groups * s[1], s[0] / groups};
+      joined{boundedProduct(groups, s[1]), s[0] / groups};
   llvm::append_range(split, s.drop_front(2));
   llvm::append_range(joined, s.drop_front(2));
   SmallVector<int64_t> permutation = n.b.range(0, split.size());
@@ -72,7 +83,8 @@ static Results convTranspose(NodeContext &n) {
         "input and filter must have the same tensor rank of at least 3")};
   NnBuilder::Shape in = n.b.shapeOf(x), kernel = n.b.shapeOf(filter);
   int64_t groups = n.integer("group", 1);
-  if (!checkChannels(n, in[1], kernel[0], kernel[0], groups))
+  if (!checkChannels(n, in[1], kernel[0], kernel[0], groups) ||
+      !checkKernelShape(n, kernel.drop_front(2)))
     return {};
   size_t rank = in.size() - 2;
   SmallVector<int64_t> ones(rank, 1), zeros(rank, 0);
@@ -90,15 +102,17 @@ static Results convTranspose(NodeContext &n) {
       (wanted && wanted->size() != rank))
     return {n.fail("attributes must have an entry for each of " +
                    llvm::Twine(rank) + " spatial dims")};
-  SmallVector<int64_t> shape{in[0], kernel[1] * groups}, low, high;
+  SmallVector<int64_t> shape{in[0], boundedProduct(kernel[1], groups)}, low,
+      high;
   for (size_t dim = 0; dim < rank; ++dim) {
-    int64_t reach = (kernel[dim + 2] - 1) * dilations[dim] + 1;
-    int64_t dilated = (in[dim + 2] - 1) * strides[dim] + 1;
+    int64_t reach = boundedProduct(kernel[dim + 2] - 1, dilations[dim]) + 1;
+    int64_t dilated = boundedProduct(in[dim + 2] - 1, strides[dim]) + 1;
     int64_t full = dilated - 1 + reach + more[dim];
     int64_t out = full - pads[dim] - pads[dim + rank], cutLow = pads[dim];
     bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
     if (wanted || same) {
-      out = wanted ? (*wanted)[dim] : in[dim + 2] * strides[dim];
+      out = wanted ? (*wanted)[dim]
+                   : boundedProduct(in[dim + 2], strides[dim]);
       int64_t total = std::max<int64_t>(0, full - out);
       cutLow = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
     } else if (automatic == "VALID") {
@@ -112,7 +126,7 @@ static Results convTranspose(NodeContext &n) {
     high.push_back(out - 1 + reach - dilated - low.back());
     shape.push_back(out);
   }
-  Value result = n.b.make<nn::ConvOp>(n.b.typeOf(x).clone(shape), x,
+  Value result = n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), x,
                                       turnFilter(n, filter, groups), ones, low,
                                       high, strides, dilations, groups);
   return {addBias(n, result, 2)};
@@ -136,26 +150,29 @@ static Results col2Im(NodeContext &n) {
   size_t rank = image->size();
   int64_t blockSize = n.b.sizeOf(*block),
           channels = n.b.shapeOf(x)[1] / blockSize;
-  SmallVector<int64_t> counts, grid{n.b.shapeOf(x)[0] * channels, blockSize};
+  SmallVector<int64_t> grid{boundedProduct(n.b.shapeOf(x)[0], channels),
+                            blockSize};
   for (size_t dim = 0; dim < rank; ++dim)
     grid.push_back(w->out(dim, (*image)[dim]));
   Value blocks = n.b.reshape(x, grid);
   SmallVector<int64_t> filterShape{1, blockSize}, low, high, ones(rank, 1);
   llvm::append_range(filterShape, *block);
-  HostTensor oneHot(RankedTensorType::get(filterShape, n.b.elementOf(x)));
-  if (!oneHot.isFloat())
+  if (!n.b.isFloat(x))
     return {n.fail("needs floats")};
+  if (!blocks || !n.b.isFoldable(boundedProduct(blockSize, blockSize)))
+    return {};
+  HostTensor oneHot(RankedTensorType::get(filterShape, n.b.elementOf(x)));
   for (int64_t i = 0; i < blockSize; ++i)
     oneHot.reals[i * blockSize + (blockSize - 1 - i)] = 1;
   SmallVector<int64_t> shape{grid[0], 1}, result{n.b.shapeOf(x)[0], channels};
   for (size_t dim = 0; dim < rank; ++dim) {
-    int64_t dilated = (grid[dim + 2] - 1) * w->strides[dim] + 1;
+    int64_t dilated = boundedProduct(grid[dim + 2] - 1, w->strides[dim]) + 1;
     low.push_back(w->reach(dim) - 1 - w->low[dim]);
     high.push_back((*image)[dim] - 1 + w->reach(dim) - dilated - low.back());
     shape.push_back((*image)[dim]);
     result.push_back((*image)[dim]);
   }
-  Value summed = n.b.make<nn::ConvOp>(n.b.typeOf(x).clone(shape), blocks,
+  Value summed = n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), blocks,
                                       n.b.constant(oneHot), ones, low, high,
                                       w->strides, w->dilations, 1);
   return {n.b.reshape(summed, result)};

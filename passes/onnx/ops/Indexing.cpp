@@ -46,11 +46,13 @@ static Value wrapVectors(NodeContext &n, Value vectors,
   if (!vectors)
     return vectors;
   Value size = n.b.integers(sizes, n.b.elementOf(vectors));
-  if (NnBuilder::isConstant(vectors)) {
-    auto values = n.b.known(vectors);
-    if (llvm::all_of(values->integers,
-                     [](int64_t index) { return index >= 0; }))
-      return vectors;
+  switch (n.b.checkIndices(vectors, sizes)) {
+  case NnBuilder::Indices::Positive:
+    return vectors;
+  case NnBuilder::Indices::Outside:
+    return Value();
+  case NnBuilder::Indices::Unknown:
+    break;
   }
   return n.b.select(n.b.compare(nn::CompareKind::Lt, vectors, 0.0),
                     n.b.add(vectors, size), vectors);
@@ -135,14 +137,16 @@ static Results scatterND(NodeContext &n) {
 
 static Results oneHot(NodeContext &n) {
   Value indices = n.in(0), values = n.in(2);
-  auto depth = n.knownScalar(1, 0);
+  auto depth = n.knownInteger(1, 0);
   if (!indices || !depth || !values ||
       n.b.shapeOf(values) != NnBuilder::Shape({2}))
     return {n.fail("'values' must have two elements")};
   auto axis = n.normalize(n.integer("axis", -1), n.b.rankOf(indices) + 1);
-  if (!axis || *depth < 0)
+  if (!axis)
     return {};
-  int64_t count = static_cast<int64_t>(*depth);
+  if (*depth < 0)
+    return {n.fail("the depth " + llvm::Twine(*depth) + " is negative")};
+  int64_t count = *depth;
   Value index = n.b.unsqueeze(
       n.b.wrapIndices(n.b.cast(indices, n.b.i64()), count), {*axis});
   SmallVector<int64_t> shape(n.b.shapeOf(indices));

@@ -27,7 +27,7 @@ static Results reshape(NodeContext &n) {
     else if (extent < 0)
       return {n.fail("the shape has two unknown extents or a negative one")};
     else
-      product *= extent;
+      product = boundedProduct(product, extent);
   }
   if (rest >= 0) {
     int64_t size = n.b.sizeOf(n.b.shapeOf(x));
@@ -260,7 +260,7 @@ static Results slice(NodeContext &n) {
   if (std::optional<Value> computed =
           x ? sliceAtComputedStart(n, x) : std::nullopt)
     return {*computed};
-  auto starts = n.integersOf("starts", 1), ends = n.integersOf("ends", 2);
+  auto starts = n.placesOf("starts", 1), ends = n.placesOf("ends", 2);
   if (!x || !starts || !ends)
     return {};
   SmallVector<int64_t> axes = n.b.range(0, starts->size()),
@@ -270,7 +270,7 @@ static Results slice(NodeContext &n) {
   else if (n.has(3))
     return {};
   if (n.has(4)) {
-    auto given = n.knownIntegers(4);
+    auto given = n.placesOf("", 4);
     if (!given)
       return {};
     steps = *given;
@@ -286,10 +286,10 @@ static Results slice(NodeContext &n) {
   for (auto [i, dim] : llvm::enumerate(*dims)) {
     int64_t extent = sizes[dim], step = steps[i], start = (*starts)[i],
             end = (*ends)[i];
-    if (step == 0 || step == INT64_MIN)
+    if (step == 0)
       return {n.fail("a step is zero")};
     start = start < 0 ? start + extent : start;
-    end = end < 0 ? std::max<int64_t>(end, INT64_MIN + extent) + extent : end;
+    end = end < 0 ? end + extent : end;
     if (step > 0) {
       start = std::clamp<int64_t>(start, 0, extent);
       end = std::clamp<int64_t>(end, 0, extent);
@@ -313,8 +313,11 @@ static Results slice(NodeContext &n) {
 
 /// The index of the operand's element for each padded position along one dim.
 static std::optional<SmallVector<int64_t>>
-padSource(llvm::StringRef mode, int64_t extent, int64_t low, int64_t high) {
+padSource(NodeContext &n, llvm::StringRef mode, int64_t extent, int64_t low,
+          int64_t high) {
   SmallVector<int64_t> source;
+  if (!n.b.isFoldable(low + extent + high))
+    return std::nullopt;
   for (int64_t i = -low; i < extent + high; ++i) {
     int64_t at = i;
     if (mode == "edge") {
@@ -327,6 +330,8 @@ padSource(llvm::StringRef mode, int64_t extent, int64_t low, int64_t high) {
       at = std::min(at, period - at);
       at = extent == 1 ? 0 : at;
     } else {
+      n.fail("mode '" + mode +
+             "' is not known; modes are constant, reflect, edge, wrap");
       return std::nullopt;
     }
     source.push_back(at);
@@ -375,11 +380,9 @@ static Results pad(NodeContext &n) {
       continue;
     if (sizes[dim] == 0)
       return {n.fail("mode '" + mode + "' pads an empty dim")};
-    auto source = padSource(mode, sizes[dim], low[dim], high[dim]);
+    auto source = padSource(n, mode, sizes[dim], low[dim], high[dim]);
     if (!source)
-      return {
-          n.fail("mode '" + mode +
-                 "' is not known; modes are constant, reflect, edge, wrap")};
+      return {};
     x = n.b.take(x, n.b.integers(*source), dim);
   }
   return {x};
@@ -401,7 +404,7 @@ static Results tile(NodeContext &n) {
       wide.push_back(count);
     dims.push_back(wide.size());
     wide.push_back(extent);
-    shape.push_back(count * extent);
+    shape.push_back(boundedProduct(count, extent));
   }
   return {n.b.reshape(n.b.broadcastDims(x, wide, dims), shape)};
 }
@@ -427,12 +430,12 @@ static std::optional<bool> isDepthFirst(NodeContext &n) {
 static Results depthToSpace(NodeContext &n) {
   Value x = n.in(0);
   int64_t block = n.integer("blocksize", 0);
-  if (!x || n.b.rankOf(x) != 4 || block <= 0 ||
-      n.b.shapeOf(x)[1] % (block * block))
+  int64_t square = boundedProduct(block, block);
+  if (!x || n.b.rankOf(x) != 4 || block <= 0 || n.b.shapeOf(x)[1] % square)
     return {
         n.fail("needs N x C x H x W with C a multiple of blocksize squared")};
   NnBuilder::Shape s = n.b.shapeOf(x);
-  int64_t depth = s[1] / (block * block);
+  int64_t depth = s[1] / square;
   std::optional<bool> depthFirst = isDepthFirst(n);
   if (!depthFirst)
     return {};
@@ -444,7 +447,8 @@ static Results depthToSpace(NodeContext &n) {
     split = n.b.reshape(x, {s[0], depth, block, block, s[2], s[3]});
     moved = n.b.transpose(split, {0, 1, 4, 2, 5, 3});
   }
-  return {n.b.reshape(moved, {s[0], depth, s[2] * block, s[3] * block})};
+  return {n.b.reshape(moved, {s[0], depth, boundedProduct(s[2], block),
+                              boundedProduct(s[3], block)})};
 }
 
 static Results spaceToDepth(NodeContext &n) {
@@ -461,8 +465,8 @@ static Results spaceToDepth(NodeContext &n) {
       n.b.reshape(x, {s[0], s[1], s[2] / block, block, s[3] / block, block});
   Value moved = *depthFirst ? n.b.transpose(split, {0, 3, 5, 1, 2, 4})
                             : n.b.transpose(split, {0, 1, 3, 5, 2, 4});
-  return {n.b.reshape(
-      moved, {s[0], s[1] * block * block, s[2] / block, s[3] / block})};
+  int64_t depth = boundedProduct(s[1], boundedProduct(block, block));
+  return {n.b.reshape(moved, {s[0], depth, s[2] / block, s[3] / block})};
 }
 
 /// Keeps the elements on and above (below) the k-th diagonal.

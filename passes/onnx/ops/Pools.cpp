@@ -32,7 +32,7 @@ static Value reduceWindow(NodeContext &n, ReduceKind kind, Value x,
   if (!x)
     return x;
   return n.b.make<nn::ReduceWindowOp>(
-      n.b.typeOf(x).clone(pooledShape(n, w, n.b.shapeOf(x))), kind, x, w.kernel,
+      n.b.typeFor(pooledShape(n, w, n.b.shapeOf(x)), x), kind, x, w.kernel,
       w.strides, w.low, w.paddedHigh(), w.dilations);
 }
 
@@ -68,11 +68,12 @@ static Results maxPool(NodeContext &n) {
     return results;
   SmallVector<int64_t> shape = pooledShape(n, *w, n.b.shapeOf(x));
   Value index = n.b.make<nn::ArgWindowOp>(
-      RankedTensorType::get(shape, n.b.i64()), x, w->kernel, w->strides, w->low,
+      n.b.typeFor(shape, n.b.i64()), x, w->kernel, w->strides, w->low,
       w->paddedHigh(), w->dilations, n.integer("storage_order", 0) != 0);
   // Indices count through the whole tensor.
   int64_t slice = n.b.sizeOf(n.b.shapeOf(x).drop_front(2));
-  Value offset = n.b.mul(n.b.iota(shape[0] * shape[1]), double(slice));
+  Value offset =
+      n.b.mul(n.b.iota(boundedProduct(shape[0], shape[1])), double(slice));
   offset = n.b.broadcastDims(n.b.reshape(offset, {shape[0], shape[1]}), shape,
                              {0, 1});
   results.push_back(n.b.add(index, offset));
@@ -147,10 +148,12 @@ static Results maxUnpool(NodeContext &n) {
   SmallVector<int64_t> shape(n.b.shapeOf(x).take_front(2)), low(rank + 2, 0),
       high(rank + 2, 0);
   for (size_t dim = 0; dim < rank; ++dim)
-    shape.push_back((n.b.shapeOf(x)[dim + 2] - 1) * strides[dim] +
+    shape.push_back(boundedProduct(n.b.shapeOf(x)[dim + 2] - 1, strides[dim]) +
                     (*kernel)[dim] - pads[dim] - pads[dim + rank]);
   int64_t size = n.b.sizeOf(n.b.shapeOf(x));
   Value target = n.b.full({n.b.sizeOf(shape)}, n.b.elementOf(x), 0);
+  if (!target)
+    return {};
   Value result = n.b.make<nn::ScatterOp>(
       target.getType(), nn::ScatterKind::Assign, target,
       n.b.reshape(indices, {size, 1}), n.b.reshape(x, {size}),

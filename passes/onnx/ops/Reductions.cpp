@@ -106,10 +106,8 @@ template <ReduceKind kind> static Results argReduce(NodeContext &n) {
 
 template <ReduceKind kind> static Results scan(NodeContext &n) {
   Value x = n.in(0);
-  auto given = n.knownScalar(1, 0);
-  auto axis = x && given
-                  ? n.normalize(static_cast<int64_t>(*given), n.b.rankOf(x))
-                  : std::nullopt;
+  auto given = n.knownInteger(1, 0);
+  auto axis = x && given ? n.normalize(*given, n.b.rankOf(x)) : std::nullopt;
   if (!axis)
     return {};
   return {n.b.make<nn::ScanOp>(x.getType(), kind, x, *axis,
@@ -121,15 +119,15 @@ template <ReduceKind kind> static Results scan(NodeContext &n) {
 static Results topK(NodeContext &n) {
   Value x = n.in(0);
   auto axis = x ? n.axis(-1) : std::nullopt;
-  auto k = n.opset < 10 ? std::optional<double>(n.integer("k", 0))
-                        : n.knownScalar(1, 0);
+  auto k = n.opset < 10 ? std::optional<int64_t>(n.integer("k", 0))
+                        : n.knownInteger(1, 0);
   if (!axis || !k)
     return {};
   SmallVector<int64_t> shape(n.b.shapeOf(x));
   if (*k < 0 || *k > shape[*axis])
-    return {n.fail("k = " + llvm::Twine(static_cast<int64_t>(*k)) + " of " +
+    return {n.fail("k = " + llvm::Twine(*k) + " of " +
                    llvm::Twine(shape[*axis]) + " elements")};
-  shape[*axis] = static_cast<int64_t>(*k);
+  shape[*axis] = *k;
   return n.b.settle(n.b.makeOp<nn::TopKOp>(
       n.b.typeOf(x).clone(shape), RankedTensorType::get(shape, n.b.i64()), x,
       *axis, n.integer("largest", 1) == 0));

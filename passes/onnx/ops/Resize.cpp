@@ -71,7 +71,9 @@ static double weightAt(const Mode &m, double distance) {
 static std::vector<double> rowOf(const Mode &m, const Axis &a,
                                  int64_t position) {
   std::vector<double> row(a.in, 0.0);
-  double source = sourceOf(m, a, position);
+  // A region of interest may lie anywhere; far outside is as good as near.
+  double source = std::clamp(sourceOf(m, a, position), -2.0 * a.in - 4,
+                             3.0 * a.in + 4);
   if (m.mode == "nearest") {
     row[std::clamp<int64_t>(nearestOf(m, source), 0, a.in - 1)] = 1;
     return row;
@@ -106,6 +108,8 @@ static Value resizeDim(NodeContext &n, Value x, int64_t dim, const Mode &m,
           std::clamp<int64_t>(nearestOf(m, sourceOf(m, a, o)), 0, a.in - 1));
     x = n.b.take(x, n.b.integers(source), dim);
   } else {
+    if (!n.b.isFoldable(boundedProduct(a.out, a.in)))
+      return Value();
     HostTensor map(RankedTensorType::get({a.out, a.in}, n.b.elementOf(x)));
     for (int64_t o = 0; o < a.out; ++o) {
       std::vector<double> row = rowOf(m, a, o);
@@ -165,14 +169,16 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x,
     axis.scale = scales        ? (*scales)[i]
                  : common != 0 ? common
                                : double((*sizes)[i]) / axis.in;
-    axis.out = scales        ? std::floor(axis.in * axis.scale)
-               : common != 0 ? std::llround(axis.in * common)
-                             : (*sizes)[i];
-    if (axis.out <= 0 || axis.in <= 0 || axis.out > (int64_t(1) << 24)) {
+    double out = scales        ? std::floor(axis.in * axis.scale)
+                 : common != 0 ? std::round(axis.in * common)
+                               : double((*sizes)[i]);
+    // Not a number is no extent either.
+    if (!(out >= 1 && out <= double(NnBuilder::kFoldLimit)) || axis.in <= 0) {
       n.fail("dim " + llvm::Twine(dim) + " of extent " + llvm::Twine(axis.in) +
-             " would get extent " + llvm::Twine(axis.out));
+             " would get extent " + std::to_string(out));
       return {};
     }
+    axis.out = static_cast<int64_t>(out);
     axes.push_back(axis);
   }
   return axes;

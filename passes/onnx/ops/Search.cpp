@@ -16,6 +16,8 @@ static Results nonZero(NodeContext &n) {
     if (x->isFloat() ? x->reals[i] != 0 : x->integers[i] != 0)
       found.push_back(i);
   int64_t rank = x->shape.size(), count = found.size();
+  if (!n.b.isFoldable(rank * count))
+    return {};
   HostTensor indices(RankedTensorType::get({rank, count}, n.b.i64()));
   auto strides = rowMajorStrides(x->shape);
   for (int64_t column = 0; column < count; ++column)

@@ -92,16 +92,22 @@ static Results range(NodeContext &n) {
   };
   if (number(*delta) == 0)
     return {n.fail("the step is zero")};
-  double count = std::ceil((number(*limit) - number(*start)) / number(*delta));
-  if (!(count < double(int64_t(1) << 31)))
-    return {n.fail("too many elements")};
-  HostTensor values(RankedTensorType::get(
-      std::max<int64_t>(0, static_cast<int64_t>(count)), type));
+  double count = std::max(
+      0.0, std::ceil((number(*limit) - number(*start)) / number(*delta)));
+  // Not a number is no count either.
+  if (!(count <= double(kMaxElements)))
+    return {n.fail("it has " + llvm::Twine(std::to_string(count)) +
+                   " elements")};
+  if (!n.b.isFoldable(static_cast<int64_t>(count)))
+    return {};
+  HostTensor values(
+      RankedTensorType::get(static_cast<int64_t>(count), type));
   for (int64_t i = 0, e = values.size(); i < e; ++i) {
     if (values.isFloat())
       values.reals[i] = start->reals[0] + i * delta->reals[0];
     else
-      values.integers[i] = start->integers[0] + i * delta->integers[0];
+      values.integers[i] = static_cast<int64_t>(
+          uint64_t(start->integers[0]) + uint64_t(i) * delta->integers[0]);
   }
   roundToOwnType(values);
   return {n.b.constant(values)};
@@ -127,15 +133,16 @@ static Results identity(NodeContext &n) { return {n.in(0)}; }
 
 /// Functions of a window's length, known at compile time.
 template <int kind> static Results window(NodeContext &n) {
-  auto length = n.knownScalar(0, 0);
+  auto length = n.knownInteger(0, 0);
   if (!length)
     return {};
-  int64_t dataType = n.integer("output_datatype", 1),
-          count = static_cast<int64_t>(*length);
+  int64_t dataType = n.integer("output_datatype", 1), count = *length;
   Type type = elementTypeOf(n.node.getContext(), dataType);
   if (!type || !isa<FloatType>(type) || count < 0)
     return {n.fail("'output_datatype' " + llvm::Twine(dataType) +
                    " is not supported")};
+  if (!n.b.isFoldable(count))
+    return {};
   HostTensor values = oneDim(n, type, count);
   double period = n.integer("periodic", 1) ? count : count - 1;
   for (int64_t i = 0; i < count; ++i) {

@@ -43,7 +43,7 @@ std::optional<Window> weft::onnx::windowOf(NodeContext &n,
       w.low[dim] = w.high[dim] = 0;
     if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER") {
       int64_t out = (spatial[dim] + w.strides[dim] - 1) / w.strides[dim];
-      int64_t total = std::max<int64_t>(0, (out - 1) * w.strides[dim] +
+      int64_t total = std::max<int64_t>(0, boundedProduct(out - 1, w.strides[dim]) +
                                                w.reach(dim) - spatial[dim]);
       w.low[dim] = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
       w.high[dim] = total - w.low[dim];

@@ -13,7 +13,7 @@ struct Window {
   llvm::SmallVector<int64_t> kernel, strides, dilations, low, high, extra;
 
   int64_t reach(size_t dim) const {
-    return (kernel[dim] - 1) * dilations[dim] + 1;
+    return boundedProduct(kernel[dim] - 1, dilations[dim]) + 1;
   }
   llvm::SmallVector<int64_t> paddedHigh() const;
   /// Extent of the result along a dim of extent `in`.

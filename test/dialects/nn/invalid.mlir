@@ -30,7 +30,7 @@ func.func @f(%x: tensor<2x4xf32>, %y: tensor<f32>) {
 
 // Arithmetic is not defined on bool.
 func.func @f(%x: tensor<2xi1>) {
-  // expected-error @below {{'nn.negate' op operand #0 must be statically shaped tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type or 8-bit integer or 16-bit integer or 32-bit integer or 64-bit integer values, but got 'tensor<2xi1>'}}
+  // expected-error @below {{'nn.negate' op operand #0 must be statically shaped tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type or 8-bit integer or 16-bit integer or 32-bit integer or 64-bit integer values of at most 64 dims and 2^40 elements, but got 'tensor<2xi1>'}}
   %0 = nn.negate %x : (tensor<2xi1>) -> tensor<2xi1>
   return
 }
@@ -39,7 +39,7 @@ func.func @f(%x: tensor<2xi1>) {
 
 // Shapes are static.
 func.func @f(%x: tensor<?xf32>) {
-  // expected-error @below {{'nn.exp' op operand #0 must be statically shaped tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<?xf32>'}}
+  // expected-error @below {{'nn.exp' op operand #0 must be statically shaped tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values of at most 64 dims and 2^40 elements, but got 'tensor<?xf32>'}}
   %0 = nn.exp %x : (tensor<?xf32>) -> tensor<?xf32>
   return
 }
@@ -48,7 +48,7 @@ func.func @f(%x: tensor<?xf32>) {
 
 // Functions of reals take floats.
 func.func @f(%x: tensor<2xi32>) {
-  // expected-error @below {{'nn.exp' op operand #0 must be statically shaped tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<2xi32>'}}
+  // expected-error @below {{'nn.exp' op operand #0 must be statically shaped tensor of 64-bit float or 32-bit float or 16-bit float or bfloat16 type values of at most 64 dims and 2^40 elements, but got 'tensor<2xi32>'}}
   %0 = nn.exp %x : (tensor<2xi32>) -> tensor<2xi32>
   return
 }

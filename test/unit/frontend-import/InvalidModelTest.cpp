@@ -97,7 +97,7 @@ TEST_F(InvalidModelTest, Tensors) {
         t.set_dims(0, int64_t(1) << 40);
         t.add_dims(int64_t(1) << 40);
       },
-      "tensor 'w' has too many elements");
+      "tensor 'w' has shape [1099511627776x1099511627776], more than the 2^40 elements");
   refuseTensor([](Tensor &t) { t.set_raw_data("abc"); },
                "which needs 8 bytes, but holds 3");
   refuseTensor([](Tensor &t) { t.add_float_data(1); },
@@ -152,7 +152,7 @@ TEST_F(InvalidModelTest, Types) {
         for (int i = 0; i < 3; ++i)
           tensor.mutable_shape()->add_dim()->set_dim_value(int64_t(1) << 30);
       },
-      "value 'x' has too many elements");
+      "value 'x' has shape [1073741824x1073741824x1073741824], more than the 2^40 elements");
 }
 
 TEST_F(InvalidModelTest, Functions) {
