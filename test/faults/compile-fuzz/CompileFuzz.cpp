@@ -1,10 +1,11 @@
 // Mutated models through the whole compiler: exit 0 or 1, soon, in little
 // memory. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Usage: compile-fuzz WEFT-COMPILE FOLDER [--runs=N] [--seed=S] [--keep]. Each
+// Usage: compile-fuzz WEFT-COMPILE FOLDER [--numbers] [--runs=N] [--seed=S] [--keep]. Each
 // run changes fields of a model below FOLDER, so that it still parses, and
 // compiles it as a process of its own. In place of FOLDER a model as text, which
-// brings its training step along, is compiled with --train. A signal, an exit code other than 0
+// brings its training step along, is compiled with --train. With --numbers only
+// numbers change that say how large tensors are, and shape operands are known. A signal, an exit code other than 0
 // and 1 (and 5, does not fit), more than 10 seconds of processor time or 4 GiB,
 // and an error without a message are failures; --keep leaves those models.
 #include "python_free_frontend/text/TextReader.h"
@@ -41,6 +42,8 @@ static Outcome compile(const std::string &compiler, const std::string &model,
     // machine with it; the allowance is checked afterwards.
     struct rlimit time = {30, 30};
     setrlimit(RLIMIT_CPU, &time);
+    struct rlimit memory = {rlim_t(8) << 30, rlim_t(8) << 30};
+    setrlimit(RLIMIT_AS, &memory);
     int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(fd, 1);
     dup2(fd, 2);
@@ -88,7 +91,7 @@ static std::vector<std::string> modelOfText(const std::string &path) {
 
 int main(int argc, char **argv) {
   uint64_t runs = std::getenv("WEFT_TEST_FULL") ? 10000 : 150, first = 1;
-  bool keep = false;
+  bool keep = false, numbers = false;
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef arg = argv[i];
@@ -97,6 +100,8 @@ int main(int argc, char **argv) {
       continue;
     if (arg == "--keep")
       keep = true;
+    else if (arg == "--numbers")
+      numbers = true;
     else
       paths.push_back(arg.str());
   }
@@ -107,7 +112,9 @@ int main(int argc, char **argv) {
   }
   bool train = llvm::StringRef(paths[1]).ends_with(".onnxtxt");
   std::vector<std::string> corpus =
-      train ? modelOfText(paths[1]) : loadCorpus(paths[1]);
+      train     ? modelOfText(paths[1])
+      : numbers ? loadShapeCorpus(paths[1])
+                : loadCorpus(paths[1]);
   if (corpus.size() < (train ? 1 : 1000)) {
     llvm::errs() << "compile-fuzz: only " << corpus.size() << " models below '"
                  << paths[1] << "', expected 1000\n";
@@ -126,7 +133,8 @@ int main(int argc, char **argv) {
     Random random(seed);
     std::string model = inFolder("seed" + std::to_string(seed) + ".onnx");
     std::error_code error;
-    llvm::raw_fd_ostream(model, error) << mutatedFields(corpus, random);
+    llvm::raw_fd_ostream(model, error) << (numbers ? mutatedNumbers(corpus, random)
+                                                   : mutatedFields(corpus, random));
     Outcome outcome =
         compile(paths[0], model, inFolder("out"), inFolder("log"), train);
     slowest = std::max(slowest, outcome.seconds);

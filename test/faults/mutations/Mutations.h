@@ -28,6 +28,16 @@ std::string mutatedModel(const std::vector<std::string> &corpus,
 std::string mutatedFields(const std::vector<std::string> &corpus,
                           Random &random);
 
+/// The bytes of every *.onnx below `folder`, shape operands that come as data
+/// beside them made initializers; in an order that does not depend on the file
+/// system.
+std::vector<std::string> loadShapeCorpus(const std::string &folder);
+
+/// A model of such a corpus with other numbers in shape operands, attributes and
+/// extents of inputs, and sometimes with nodes that read what it makes.
+std::string mutatedNumbers(const std::vector<std::string> &corpus,
+                           Random &random);
+
 } // namespace weft::test
 
 #endif // WEFT_TEST_FAULTS_MUTATIONS_MUTATIONS_H
