@@ -183,12 +183,13 @@ static bool growsConstant(Operation *op) {
   return after > kSmall && after > before;
 }
 
-/// Elements that are moved, and operations on them.
+/// Operations; an element that is moved takes memory, which counts as many.
 static double workOf(Operation *op) {
+  constexpr double kOfElement = 16;
   double work = 0;
   for (Type type :
        llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
-    work += llvm::cast<RankedTensorType>(type).getNumElements();
+    work += kOfElement * llvm::cast<RankedTensorType>(type).getNumElements();
   if (auto shardable = dyn_cast<ShardableOpInterface>(op))
     work += shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint();
   return work;
@@ -196,7 +197,7 @@ static double workOf(Operation *op) {
 
 bool NnBuilder::spend(double work) {
   // Shapes are computed to the end.
-  constexpr double kSmall = 1 << 12;
+  constexpr double kSmall = 1 << 14;
   if (work <= kSmall)
     return true;
   if (work > kFoldWorkOfOne || work > workLeft)
@@ -205,15 +206,18 @@ bool NnBuilder::spend(double work) {
   return true;
 }
 
+bool NnBuilder::isEvaluable(Operation *op) {
+  return isa<ReferenceOpInterface>(op) &&
+         llvm::all_of(llvm::concat<const Type>(op->getOperandTypes(),
+                                               op->getResultTypes()),
+                      [](Type type) {
+                        return llvm::cast<RankedTensorType>(type)
+                                   .getNumElements() <= kFoldLimit;
+                      });
+}
+
 std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
-  auto reference = dyn_cast<ReferenceOpInterface>(op);
-  if (!reference)
-    return std::nullopt;
-  for (Type type :
-       llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
-    if (llvm::cast<RankedTensorType>(type).getNumElements() > kFoldLimit)
-      return std::nullopt;
-  if (!spend(workOf(op)))
+  if (!isEvaluable(op) || !spend(workOf(op)))
     return std::nullopt;
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
@@ -222,7 +226,8 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
       return std::nullopt;
     operands.push_back(std::move(*value));
   }
-  SmallVector<HostTensor> values = reference.evaluate(operands);
+  SmallVector<HostTensor> values =
+      llvm::cast<ReferenceOpInterface>(op).evaluate(operands);
   for (HostTensor &value : values)
     roundToOwnType(value);
   return values;
@@ -324,6 +329,41 @@ bool NnBuilder::isConstant(Value value) {
          value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
 }
 
+/// What `known` has of a value without evaluating an op.
+static bool needsEvaluation(Value value) {
+  return value.getDefiningOp() && !value.getDefiningOp<nn::ConstantOp>();
+}
+
+/// What a value is computed from comes first; with a list of what to do, for
+/// programs may be chains of any length.
+void NnBuilder::evaluateBelow(Operation *last) {
+  SmallVector<Operation *> work{last};
+  while (!work.empty()) {
+    Operation *op = work.back();
+    size_t before = work.size();
+    bool hopeless = !isEvaluable(op);
+    for (Value operand : op->getOperands())
+      hopeless |= unknown.contains(operand.getDefiningOp());
+    bool isDone = unknown.contains(op) || knownValues.contains(op->getResult(0));
+    if (!isDone && !hopeless)
+      for (Value operand : op->getOperands())
+        if (needsEvaluation(operand) && !knownValues.contains(operand))
+          work.push_back(operand.getDefiningOp());
+    if (work.size() != before)
+      continue;
+    work.pop_back();
+    if (isDone)
+      continue;
+    auto values = hopeless ? std::nullopt : evaluate(op);
+    if (!values) {
+      unknown.insert(op);
+      continue;
+    }
+    for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *values))
+      knownValues.try_emplace(result, std::move(tensor));
+  }
+}
+
 std::optional<HostTensor> NnBuilder::known(Value value) {
   if (!value)
     return std::nullopt;
@@ -331,17 +371,13 @@ std::optional<HostTensor> NnBuilder::known(Value value) {
     return typeOf(value).getNumElements() <= kKnownLimit
                ? std::optional(toHostTensor(constant.getValue()))
                : std::nullopt;
-  if (auto found = knownValues.find(value); found != knownValues.end())
-    return found->second;
   if (auto argument = dyn_cast<BlockArgument>(value))
     return readArgument ? readArgument(argument) : std::nullopt;
-  Operation *op = value.getDefiningOp();
-  std::optional<SmallVector<HostTensor>> values = evaluate(op);
-  if (!values)
-    return std::nullopt;
-  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *values))
-    knownValues.try_emplace(result, tensor);
-  return knownValues.at(value);
+  if (!knownValues.contains(value))
+    evaluateBelow(value.getDefiningOp());
+  auto found = knownValues.find(value);
+  return found == knownValues.end() ? std::nullopt
+                                    : std::optional(found->second);
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <functional>
 #include <optional>
@@ -33,7 +34,7 @@ public:
   /// whose computation passes through larger ones are not known.
   static constexpr int64_t kFoldLimit = int64_t(1) << 22;
   /// Floating-point operations of one evaluation, and of all of a model.
-  static constexpr double kFoldWorkOfOne = 1 << 28, kFoldWork = 16.0 * (1 << 28);
+  static constexpr double kFoldWorkOfOne = 1 << 28, kFoldWork = 64.0 * (1 << 28);
 
   NnBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(builder), loc(loc) {}
@@ -225,6 +226,8 @@ private:
   bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   bool foldRepeated(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   std::optional<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op);
+  static bool isEvaluable(mlir::Operation *op);
+  void evaluateBelow(mlir::Operation *last);
   /// Whether that much work may be done when compiling; takes it from what all
   /// folding together may do.
   bool spend(double work);
@@ -232,6 +235,7 @@ private:
   std::string message;
   double workLeft = kFoldWork;
   llvm::DenseMap<Value, HostTensor> knownValues;
+  llvm::DenseSet<mlir::Operation *> unknown; // looked at in vain
 };
 
 } // namespace weft::onnx

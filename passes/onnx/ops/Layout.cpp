@@ -154,19 +154,21 @@ struct Offset {
 };
 } // namespace
 
-/// The only element of `value`.
-static Offset offsetOf(NodeContext &n, Value value) {
+/// The only element of `value`; sums are looked through so deep.
+static Offset offsetOf(NodeContext &n, Value value, unsigned depth = 16) {
   if (std::optional<HostTensor> known = n.b.known(value))
     return {Value(), known->integers[0]};
+  if (depth-- == 0)
+    return {value, 0};
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<nn::ReshapeOp>(op))
-    return offsetOf(n, op->getOperand(0));
+    return offsetOf(n, op->getOperand(0), depth);
   if (isa_and_nonnull<nn::CastOp>(op) &&
       isa<IntegerType>(n.b.elementOf(op->getOperand(0))))
-    return offsetOf(n, op->getOperand(0));
+    return offsetOf(n, op->getOperand(0), depth);
   if (isa_and_nonnull<nn::AddOp, nn::SubOp>(op)) {
-    Offset x = offsetOf(n, op->getOperand(0)),
-           y = offsetOf(n, op->getOperand(1));
+    Offset x = offsetOf(n, op->getOperand(0), depth),
+           y = offsetOf(n, op->getOperand(1), depth);
     if (!y.base)
       return {x.base,
               isa<nn::AddOp>(op) ? x.known + y.known : x.known - y.known};
