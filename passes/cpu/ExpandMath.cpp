@@ -82,6 +82,132 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
   }
 };
 
+Type withElement(Type type, Type element) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(element)) : element;
+}
+
+bool isBFloat16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
+
+/// What computes in bf16 computes in a wider type and rounds once. Integers
+/// beyond f32's 24 bits go by f64.
+struct ComputeBFloat16Wider : RewritePattern {
+  explicit ComputeBFloat16Wider(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  /// These move bits; the casts are expanded below.
+  static bool needsNoArithmetic(Operation *op) {
+    return isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp,
+               arith::TruncFOp, arith::ExtFOp>(op);
+  }
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isa_and_present<arith::ArithDialect, math::MathDialect>(
+            op->getDialect()) ||
+        needsNoArithmetic(op) ||
+        (llvm::none_of(op->getOperandTypes(), isBFloat16) &&
+         llvm::none_of(op->getResultTypes(), isBFloat16)))
+      return failure();
+    Type wide = rewriter.getF32Type();
+    for (Type type : op->getOperandTypes())
+      if (auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
+          integer && integer.getWidth() > 24 &&
+          isBFloat16(op->getResult(0).getType()))
+        wide = rewriter.getF64Type();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      Type type = operand.getType();
+      operands.push_back(isBFloat16(type)
+                             ? arith::ExtFOp::create(rewriter, op->getLoc(),
+                                                     withElement(type, wide),
+                                                     operand)
+                                   .getResult()
+                             : operand);
+    }
+    SmallVector<Type> types;
+    for (Type type : op->getResultTypes())
+      types.push_back(isBFloat16(type) ? withElement(type, wide) : type);
+    OperationState state(op->getLoc(), op->getName(), operands, types,
+                         op->getDiscardableAttrDictionary().getValue());
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+    Operation *computed = rewriter.create(state);
+    SmallVector<Value> results;
+    for (auto [value, type] :
+         llvm::zip_equal(computed->getResults(), op->getResultTypes()))
+      results.push_back(
+          isBFloat16(type)
+              ? arith::TruncFOp::create(rewriter, op->getLoc(), type, value)
+                    .getResult()
+              : value);
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// f64 to bf16 by f32 rounded to odd: inexact results get an odd last bit, so
+/// that the second rounding does not take them for a tie.
+struct RoundDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value from = op.getIn();
+    if (!isBFloat16(op.getType()) ||
+        !getElementTypeOrSelf(from.getType()).isF64())
+      return failure();
+    Location loc = op.getLoc();
+    Type single = withElement(from.getType(), rewriter.getF32Type());
+    Type word = withElement(from.getType(), rewriter.getI32Type());
+    auto integer = [&](int32_t value) -> Value {
+      TypedAttr attribute = rewriter.getI32IntegerAttr(value);
+      if (auto shaped = dyn_cast<ShapedType>(word))
+        attribute = DenseElementsAttr::get(shaped, Attribute(attribute));
+      return arith::ConstantOp::create(rewriter, loc, word, attribute);
+    };
+    auto compare = [&](arith::CmpFPredicate predicate, Value a,
+                       Value b) -> Value {
+      return arith::CmpFOp::create(rewriter, loc, predicate, a, b);
+    };
+    Value nearest = arith::TruncFOp::create(rewriter, loc, single, from);
+    Value back = arith::ExtFOp::create(rewriter, loc, from.getType(), nearest);
+    Value bits = arith::BitcastOp::create(rewriter, loc, word, nearest);
+    // Towards zero, where it was rounded away; one less is the next smaller
+    // magnitude, of infinity too.
+    Value isBeyond = compare(arith::CmpFPredicate::OGT,
+                             math::AbsFOp::create(rewriter, loc, back),
+                             math::AbsFOp::create(rewriter, loc, from));
+    Value smaller = arith::SubIOp::create(rewriter, loc, bits, integer(1));
+    Value truncated =
+        arith::SelectOp::create(rewriter, loc, isBeyond, smaller, bits);
+    Value odd = arith::OrIOp::create(rewriter, loc, truncated, integer(1));
+    // Ordered: a NaN stays the NaN that it is.
+    Value isInexact = compare(arith::CmpFPredicate::ONE, back, from);
+    Value settled =
+        arith::SelectOp::create(rewriter, loc, isInexact, odd, bits);
+    Value result = arith::BitcastOp::create(rewriter, loc, single, settled);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), result);
+    return success();
+  }
+};
+
+/// bf16 to f64 by f32, which is exact.
+struct ExtendBFloat16ToDouble : OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type from = op.getIn().getType();
+    if (!isBFloat16(from) || !getElementTypeOrSelf(op.getType()).isF64())
+      return failure();
+    Value single = arith::ExtFOp::create(
+        rewriter, op.getLoc(), withElement(from, rewriter.getF32Type()),
+        op.getIn());
+    rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), single);
+    return success();
+  }
+};
+
 struct ExpandMath : weft::cpu::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -91,6 +217,8 @@ struct ExpandMath : weft::cpu::impl::ExpandMathBase<ExpandMath> {
           name);
     });
     patterns.add<ExpandExp>(&getContext());
+    patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16,
+                 ExtendBFloat16ToDouble>(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);

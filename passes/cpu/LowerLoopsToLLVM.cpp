@@ -81,12 +81,63 @@ static void annotateLoops(ModuleOp module) {
   });
 }
 
+/// What ExpandMath leaves of bf16 are bits that are loaded, chosen and stored.
+static LogicalResult checkMovesBitsOnly(Operation *op) {
+  auto isBFloat16 = [](Type type) {
+    return getElementTypeOrSelf(type).isBF16();
+  };
+  bool computes =
+      (isa<LLVM::FastmathFlagsInterface>(op) && !isa<LLVM::SelectOp>(op)) ||
+      isa<LLVM::FPExtOp, LLVM::FPTruncOp, LLVM::SIToFPOp, LLVM::UIToFPOp,
+          LLVM::FPToSIOp, LLVM::FPToUIOp>(op);
+  if (computes && (llvm::any_of(op->getOperandTypes(), isBFloat16) ||
+                   llvm::any_of(op->getResultTypes(), isBFloat16)))
+    return op->emitError("computes in bf16, which cpu-expand-math expands");
+  return success();
+}
+
+/// Makes bf16 an i16. Of a bf16, LLVM's code generator would also move bits by
+/// way of f32, and back by a function that not every libgcc has.
+static LogicalResult storeBFloat16AsBits(ModuleOp module) {
+  WalkResult checked = module.walk(
+      [](Operation *op) { return WalkResult(checkMovesBitsOnly(op)); });
+  if (checked.wasInterrupted())
+    return failure();
+  Type bits = IntegerType::get(module.getContext(), 16);
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](Type type) -> std::optional<Type> {
+    return type.isBF16() ? std::optional(bits) : std::nullopt;
+  });
+  replacer.addReplacement([&](FloatAttr value) -> std::optional<Attribute> {
+    if (!value.getType().isBF16())
+      return std::nullopt;
+    return IntegerAttr::get(bits, value.getValue().bitcastToAPInt());
+  });
+  replacer.addReplacement(
+      [&](DenseElementsAttr values) -> std::optional<Attribute> {
+        if (!values.getElementType().isBF16())
+          return std::nullopt;
+        return values.bitcast(bits);
+      });
+  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
+                                        /*replaceLocs=*/false,
+                                        /*replaceTypes=*/true);
+  module.walk([](LLVM::BitcastOp cast) {
+    if (cast.getArg().getType() != cast.getType())
+      return;
+    cast.replaceAllUsesWith(cast.getArg());
+    cast.erase();
+  });
+  return success();
+}
+
 namespace {
 struct LowerLoopsToLLVM
     : weft::cpu::impl::LowerLoopsToLLVMBase<LowerLoopsToLLVM> {
   void runOnOperation() override {
     if (failed(lowerToLibm(getOperation())) ||
-        failed(lowerToLLVM(getOperation())))
+        failed(lowerToLLVM(getOperation())) ||
+        failed(storeBFloat16AsBits(getOperation())))
       return signalPassFailure();
     annotateLoops(getOperation());
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())

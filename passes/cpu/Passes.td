@@ -61,10 +61,12 @@ def ExpandMath : Pass<"cpu-expand-math", "::mlir::func::FuncOp"> {
   let summary = "turn f32 functions into polynomials that vectorize";
   let description = [{
     **Requires** scalar `math` ops. **Ensures** that exp, expm1, log, log1p, tanh
-    and erf of f32 are polynomials (errors of a few ulp), and that conversions
-    from and to bf16 are integer arithmetic, rounding to nearest even: not every
-    libgcc has a function for it, and processors' own instructions flush
-    subnormals. Functions of f64 stay, and become calls of libm.
+    and erf of f32 are polynomials (errors of a few ulp), and that nothing
+    computes in bf16: arithmetic and functions are those of f32 (f64 for integers
+    of more than 24 bits) with one rounding of the result, and conversions from
+    and to bf16 are integer arithmetic, rounding to nearest even, also from f64:
+    not every libgcc has a function for it, and processors' own instructions
+    flush subnormals. Functions of f64 stay, and become calls of libm.
 
     Example: `test/passes/cpu/expand-math.mlir`.
   }];
@@ -76,7 +78,8 @@ def LowerLoopsToLLVM : Pass<"cpu-lower-loops-to-llvm", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** what LowerKernelToLoops and ExpandMath leave. **Ensures** the LLVM
     dialect only; functions that are neither LLVM intrinsics nor polynomials are
-    calls of libm.
+    calls of libm. A bf16 is an i16: LLVM's code generator takes bf16 values
+    through f32 even where they are only moved, by functions of libgcc.
 
     Example: `test/passes/cpu/lower-loops-to-llvm.mlir`.
   }];
