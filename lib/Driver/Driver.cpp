@@ -18,6 +18,7 @@
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
+#include "weft/Target/Cpu/Processor.h"
 #include "weft/runtime/Terminal.h"
 
 #include "mlir/IR/Remarks.h"
@@ -80,6 +81,8 @@ public:
 
   int run() {
     std::string error;
+    if (!cpu::checkProcessor(options.processor, error))
+      return tell("--processor: " + error, Usage);
     if (int code = checkPlaces())
       return code;
     progress.emplace(!options.quiet, "phase 'import'");

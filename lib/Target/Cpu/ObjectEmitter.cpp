@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ObjectEmitter.h"
 
+#include "weft/Target/Cpu/Processor.h"
+
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -16,22 +17,6 @@
 
 using namespace mlir;
 using namespace weft::cpu;
-
-static std::string processorOf(const KernelOptions &options) {
-  return options.processor == "native" ? llvm::sys::getHostCPUName().str()
-                                       : options.processor;
-}
-
-static std::string featuresOf(const KernelOptions &options) {
-  if (options.processor != "native")
-    return "";
-  // A virtual machine may hide features of its processor.
-  std::string features;
-  for (auto &[name, enabled] : llvm::sys::getHostCPUFeatures())
-    features += (features.empty() ? "" : ",") +
-                std::string(enabled ? "+" : "-") + name.str();
-  return features;
-}
 
 static std::unique_ptr<llvm::TargetMachine>
 makeMachine(const KernelOptions &options, std::string &why) {
@@ -44,11 +29,12 @@ makeMachine(const KernelOptions &options, std::string &why) {
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!target)
     return nullptr;
+  Processor processor = resolveProcessor(options.processor);
   llvm::TargetOptions targetOptions;
   // Products and sums fuse only where a body allows it for itself.
   targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, processorOf(options), featuresOf(options), targetOptions,
+      triple, processor.name, processor.features, targetOptions,
       llvm::Reloc::PIC_, std::nullopt,
       options.optLevel >= 2 ? llvm::CodeGenOptLevel::Default
                             : llvm::CodeGenOptLevel::Less));
@@ -56,13 +42,8 @@ makeMachine(const KernelOptions &options, std::string &why) {
 
 LogicalResult ObjectEmitter::check(const KernelOptions &options, Location loc) {
   std::string why;
-  std::unique_ptr<llvm::TargetMachine> machine = makeMachine(options, why);
-  if (!machine)
-    return emitError(loc) << "cannot generate code for this machine: " << why;
-  if (!machine->getMCSubtargetInfo()->isCPUStringValid(processorOf(options)))
-    return emitError(loc)
-           << "unknown processor '" << options.processor
-           << "'; give a name that LLVM knows, or 'native' for this machine's";
+  if (!checkProcessor(options.processor, why) || !makeMachine(options, why))
+    return emitError(loc) << why;
   return success();
 }
 

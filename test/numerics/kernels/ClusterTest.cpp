@@ -10,14 +10,19 @@ using namespace weft::test;
 
 static void check(const std::vector<KernelCase> &cases, unsigned optLevel) {
   mlir::MLIRContext context(testRegistry());
-  size_t failures = 0;
-  std::vector<CaseResult> results = runCases(context, cases, optLevel, 77);
-  ASSERT_EQ(results.size(), cases.size());
-  for (size_t i = 0; i < results.size(); ++i)
-    if (!results[i].failure.empty() && ++failures <= 10)
-      ADD_FAILURE() << results[i].name << ": " << results[i].failure << "\n"
-                    << cases[i].text;
-  std::printf("%zu clusters, %zu failures\n", results.size(), failures);
+  size_t failures = 0, done = 0;
+  for (const Share &share : sharesOf(cases, /*everyLevel=*/false, 77)) {
+    std::vector<CaseResult> results =
+        runCases(context, share.cases, {share.processor, optLevel}, 77);
+    ASSERT_EQ(results.size(), share.cases.size());
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!results[i].failure.empty() && ++failures <= 10)
+        ADD_FAILURE() << results[i].name << " for " << share.processor << ": "
+                      << results[i].failure << "\n"
+                      << share.cases[i].text;
+    done += results.size();
+  }
+  std::printf("%zu clusters, %zu failures\n", done, failures);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "KernelRunner.h"
 
 #include "../../support/Distance.h"
+#include "weft/Target/Cpu/Processor.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -197,9 +198,25 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
   return result;
 }
 
+std::vector<Share> sharesOf(const std::vector<KernelCase> &cases,
+                            bool everyLevel, uint64_t seed) {
+  std::vector<Share> shares{{"native", cases}};
+  for (const std::string &level : cpu::executableLevels())
+    shares.push_back({level, everyLevel ? cases : std::vector<KernelCase>()});
+  size_t levels = shares.size() - 1;
+  if (everyLevel || levels == 0)
+    return shares;
+  // Drawn, as cases of one type come at regular distances.
+  std::mt19937_64 random(seed);
+  for (const KernelCase &one : cases)
+    shares[1 + random() % levels].cases.push_back(one);
+  return shares;
+}
+
 std::vector<CaseResult> runCases(MLIRContext &context,
                                  const std::vector<KernelCase> &cases,
-                                 unsigned optLevel, uint64_t seed) {
+                                 const cpu::KernelOptions &options,
+                                 uint64_t seed) {
   std::vector<CaseResult> results;
   std::mt19937_64 random(seed);
   constexpr size_t batch = 128;
@@ -217,8 +234,6 @@ std::vector<CaseResult> runCases(MLIRContext &context,
       failAll("does not parse:\n" + text);
       continue;
     }
-    cpu::KernelOptions options;
-    options.optLevel = optLevel;
     auto kernels = cpu::compileKernels(*module, options);
     if (failed(kernels)) {
       failAll("does not compile");

@@ -4,6 +4,7 @@
 #define WEFT_TEST_NUMERICS_KERNELS_KERNELRUNNER_H
 
 #include "weft/Interfaces/HostTensor.h"
+#include "weft/Target/Cpu/KernelCompiler.h"
 #include "weft/Target/Cpu/KernelLoader.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -48,11 +49,23 @@ double tolerance(mlir::Type element);
 
 mlir::DialectRegistry testRegistry();
 
+/// Cases to compile for one processor.
+struct Share {
+  std::string processor;
+  std::vector<KernelCase> cases;
+};
+/// All cases for this machine's processor; and each again for one of the
+/// x86-64 levels that this machine executes, drawn from `seed`, or for each of
+/// them (`everyLevel`).
+std::vector<Share> sharesOf(const std::vector<KernelCase> &cases,
+                            bool everyLevel, uint64_t seed);
+
 /// Compiles all cases together, runs each whole and in random pieces (which
 /// have to agree bit for bit), and compares with the reference.
 std::vector<CaseResult> runCases(mlir::MLIRContext &context,
                                  const std::vector<KernelCase> &cases,
-                                 unsigned optLevel, uint64_t seed);
+                                 const cpu::KernelOptions &options,
+                                 uint64_t seed);
 
 } // namespace weft::test
 

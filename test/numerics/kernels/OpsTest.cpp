@@ -18,16 +18,22 @@ static void check(const std::vector<KernelCase> &cases, unsigned optLevel,
                   size_t least) {
   mlir::MLIRContext context(testRegistry());
   uint64_t seed = 20;
-  std::vector<CaseResult> results = runCases(context, cases, optLevel, seed);
-  size_t failures = 0;
-  for (size_t i = 0; i < results.size(); ++i)
-    if (!results[i].failure.empty() && ++failures <= 20)
-      ADD_FAILURE() << results[i].name << ": " << results[i].failure << "\n"
-                    << cases[i].text;
-  std::printf("%zu kernels, seed %llu, %zu failures\n", results.size(),
-              (unsigned long long)seed, failures);
+  size_t failures = 0, done = 0;
+  for (const Share &share : sharesOf(cases, fullVolume(), seed)) {
+    std::vector<CaseResult> results =
+        runCases(context, share.cases, {share.processor, optLevel}, seed);
+    for (size_t i = 0; i < results.size(); ++i)
+      if (!results[i].failure.empty() && ++failures <= 20)
+        ADD_FAILURE() << results[i].name << " for " << share.processor << ": "
+                      << results[i].failure << "\n"
+                      << share.cases[i].text;
+    done += results.size();
+    std::printf("%zu kernels for %s, seed %llu\n", results.size(),
+                share.processor.c_str(), (unsigned long long)seed);
+  }
+  std::printf("%zu kernels, %zu failures\n", done, failures);
   EXPECT_EQ(failures, 0u);
-  EXPECT_GE(results.size(), least);
+  EXPECT_GE(cases.size(), least);
 }
 
 TEST(Kernels, Elementwise) {

@@ -9,6 +9,8 @@
 // - fp32: 1e-5 (measured: 5e-7);
 // - bf16, fp16: twice the error of a program that rounds once per op and computes in
 //   fp64 (measured: 1.6 times).
+// The program of one rank is compiled for each x86-64 level that this machine executes,
+// too, and the programs of several for one of them or this machine's processor, in turn.
 // That yardstick is the interpreter with every result rounded: what the type itself
 // costs, whoever computes. Several ranks may err as much as one; sums in another
 // order cost at least u.
@@ -18,6 +20,7 @@
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
+#include "weft/Target/Cpu/Processor.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -69,6 +72,9 @@ class Table {
 public:
   unsigned compared = 0, failed = 0;
 
+  /// How many programs of a model and precision are compared.
+  unsigned numRows() const { return 1 + levels.size() + std::size(kLayouts); }
+
   void check(const Model &model, const std::string &path, const Precision &precision) {
     MLIRContext context(registry(), MLIRContext::Threading::DISABLED);
     context.loadAllAvailableDialects();
@@ -83,15 +89,24 @@ public:
     if (!std::isfinite(yardstick))
       return fail(model, precision, "the oracle's program is not finite in this type");
     double limit = isLow ? 2 * yardstick : precision.roundoff < 1e-10 ? 1e-11 : 1e-5;
-    row(variant, model, precision, {"", false}, *oracle, limit);
+    row(variant, model, precision, {"", false}, "native", *oracle, limit);
     llvm::outs() << llvm::format("  rounded once per op %.2e", yardstick) << '\n';
+    for (const std::string &level : levels) {
+      row(variant, model, precision, {"", false}, level, *oracle, limit);
+      llvm::outs() << '\n';
+    }
     for (const Layout &layout : kLayouts) {
-      row(variant, model, precision, layout, *oracle, std::max(limit, precision.roundoff));
+      size_t turn = turns++ % (levels.size() + 1);
+      row(variant, model, precision, layout, turn ? levels[turn - 1] : "native", *oracle,
+          std::max(limit, precision.roundoff));
       llvm::outs() << '\n';
     }
   }
 
 private:
+  const std::vector<std::string> levels = cpu::executableLevels();
+  size_t turns = 0;
+
   static DialectRegistry registry() {
     DialectRegistry result;
     registerAllDialects(result);
@@ -105,20 +120,21 @@ private:
   }
 
   void row(const Variant &variant, const Model &model, const Precision &precision, const Layout &layout,
-             const std::vector<HostTensor> &oracle, double limit) {
+           const std::string &processor, const std::vector<HostTensor> &oracle, double limit) {
     std::string why;
-    auto found = variant.compiled(layout.mesh, layout.sequenceParallel, why);
+    auto found = variant.compiled(layout.mesh, layout.sequenceParallel, processor, why);
     if (!found) {
-      fail(model, precision, std::string("does not run on '") + layout.mesh + "': " + why);
+      fail(model, precision, std::string("does not run on '") + layout.mesh + "' for " + processor + ": " + why);
       return;
     }
     double error = errorOf(*found, oracle);
     ++compared;
     failed += !(error <= limit);
     std::string where = *layout.mesh ? layout.mesh : "one rank";
-    llvm::outs() << llvm::format("%-7s%-11s%-5s %-14s error %.2e allowed %.2e", error <= limit ? "" : "FAILED",
-                                 model.name, precision.name,
-                                 (where + (layout.sequenceParallel ? " seq" : "")).c_str(), error, limit);
+    llvm::outs() << llvm::format("%-7s%-11s%-5s %-14s %-9s error %.2e allowed %.2e",
+                                 error <= limit ? "" : "FAILED", model.name, precision.name,
+                                 (where + (layout.sequenceParallel ? " seq" : "")).c_str(), processor.c_str(), error,
+                                 limit);
   }
 };
 
@@ -147,7 +163,7 @@ int main(int argc, char **argv) {
       if ((!onlyPrecision.empty() && onlyPrecision != precision.name) ||
           (!model.continuous && precision.roundoff > 1e-6))
         continue;
-      expected += 1 + std::size(kLayouts);
+      expected += table.numRows();
       table.check(model, options.output, precision);
     }
   }

@@ -112,7 +112,7 @@ std::optional<std::vector<HostTensor>> Variant::interpreted(bool raised, Interpr
 }
 
 std::optional<std::vector<HostTensor>> Variant::compiled(const std::string &mesh, bool sequenceParallel,
-                                                         std::string &why) const {
+                                                         const std::string &processor, std::string &why) const {
   OwningOpRef<ModuleOp> module = stepProgram(/*raised=*/true);
   if (!module)
     return std::nullopt;
@@ -124,12 +124,13 @@ std::optional<std::vector<HostTensor>> Variant::compiled(const std::string &mesh
   phases.sequenceParallel = sequenceParallel;
   for (Phase phase : {Phase::Sharded, Phase::Local, Phase::Scheduled})
     buildPhase(passes, phase, phases);
+  why = "does not compile";
   if (failed(passes.run(*module)))
     return std::nullopt;
   emit::BlobOptions blob;
   blob.modelDirectory = llvm::sys::path::parent_path(path).str();
   blob.threadsPerRank = 1;
-  auto artifact = emit::emitArtifact(*module, {}, blob);
+  auto artifact = emit::emitArtifact(*module, {processor}, blob);
   if (failed(artifact))
     return std::nullopt;
   auto program = emit::InProcessProgram::open(std::move(*artifact), why);

@@ -1,0 +1,113 @@
+// Asks LLVM's tables about processors by name.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Target/Cpu/Processor.h"
+
+#include "weft/runtime/Processor.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <memory>
+
+using namespace weft;
+using namespace weft::cpu;
+
+static std::unique_ptr<llvm::MCSubtargetInfo>
+subtarget(const Processor &processor, std::string &error) {
+  llvm::InitializeNativeTarget();
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  return std::unique_ptr<llvm::MCSubtargetInfo>(target->createMCSubtargetInfo(
+      triple, processor.name, processor.features));
+}
+
+Processor cpu::resolveProcessor(llvm::StringRef name) {
+  if (name != "native")
+    return {name.str(), ""};
+  // A virtual machine may hide features of its processor.
+  std::string features;
+  for (auto &[feature, enabled] : llvm::sys::getHostCPUFeatures())
+    features += (features.empty() ? "" : ",") +
+                std::string(enabled ? "+" : "-") + feature.str();
+  return {llvm::sys::getHostCPUName().str(), features};
+}
+
+/// Of this machine's kind: LLVM's table has its whole history.
+static bool fitsMachine(llvm::StringRef name) {
+  if (!llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86_64())
+    return true;
+  std::string error;
+  auto info = subtarget({name.str(), ""}, error);
+  return info && info->checkFeatures("+64bit");
+}
+
+/// Names that differ from `name` by little, or that it abbreviates.
+static std::string nearest(const llvm::MCSubtargetInfo &info,
+                           llvm::StringRef name) {
+  std::vector<std::pair<unsigned, llvm::StringRef>> near;
+  for (const llvm::SubtargetSubTypeKV &known :
+       info.getAllProcessorDescriptions()) {
+    llvm::StringRef candidate = known.Key;
+    unsigned distance = candidate.edit_distance_insensitive(name);
+    bool begins = name.size() >= 3 && candidate.starts_with_insensitive(name);
+    if ((distance <= 1 + name.size() / 4 || begins) && fitsMachine(candidate))
+      near.push_back({distance, candidate});
+  }
+  llvm::sort(near);
+  if (near.size() > 4)
+    near.resize(4);
+  return llvm::join(llvm::make_second_range(near), ", ");
+}
+
+bool cpu::checkProcessor(llvm::StringRef name, std::string &error) {
+  if (name == "native")
+    return true;
+  auto info = subtarget({"", ""}, error);
+  if (!info) {
+    error = "cannot generate code for this machine: " + error;
+    return false;
+  }
+  if (!info->isCPUStringValid(name)) {
+    std::string near = nearest(*info, name);
+    error = "'" + name.str() + "' is no processor that LLVM knows; " +
+            (near.empty() ? "" : "names near it: " + near + "; ") +
+            "x86-64-v3 suits most machines since 2015, native is this one";
+    return false;
+  }
+  if (!fitsMachine(name)) {
+    error = "'" + name.str() +
+            "' is a 32-bit processor; executables are for "
+            "64 bits: x86-64 and later";
+    return false;
+  }
+  return true;
+}
+
+std::string cpu::neededFeatures(llvm::StringRef name) {
+  std::string error;
+  auto info = subtarget(resolveProcessor(name), error);
+  std::vector<llvm::StringRef> needed;
+  for (std::string_view feature : runtime::processorFeatures())
+    if (info && info->checkFeatures("+" + std::string(feature)))
+      needed.push_back(feature);
+  return llvm::join(needed, ",");
+}
+
+std::vector<std::string> cpu::executableLevels() {
+  std::vector<std::string> levels;
+  for (llvm::StringRef level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    std::string error;
+    if (checkProcessor(level, error) &&
+        runtime::missingFeatures(neededFeatures(level)).empty())
+      levels.push_back(level.str());
+  }
+  return levels;
+}
