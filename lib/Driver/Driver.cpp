@@ -433,24 +433,33 @@ private:
     return DoesNotFit;
   }
 
+  /// Ties the program to its weights: where they are, and the hashes of their
+  /// bytes.
+  bool settleSources(emit::BlobOptions &blob, std::string &error) {
+    SmallString<256> model(modelPath);
+    llvm::sys::fs::make_absolute(model);
+    blob.modelName = llvm::sys::path::filename(model).str();
+    blob.modelDirectory = llvm::sys::path::parent_path(model).str();
+    emit::SourceFiles sources(blob.modelDirectory, blob.modelName);
+    if (!emit::hashSources(*module, sources, blob.hashes, error))
+      return false;
+    if (!options.copyWeights)
+      return true;
+    SmallString<256> bundle(options.output + ".weights");
+    llvm::sys::fs::make_absolute(bundle);
+    blob.bundle = llvm::sys::path::filename(bundle).str();
+    blob.modelDirectory = llvm::sys::path::parent_path(bundle).str();
+    return copyWeights(*module, sources, blob.hashes, bundle.str().str(), error);
+  }
+
   int emit() {
     auto start = Clock::now();
-    SmallString<256> directory(modelPath);
-    llvm::sys::fs::make_absolute(directory);
-    llvm::sys::path::remove_filename(directory);
-    std::string error, modelDirectory = directory.str().str();
     if (options.dryRun)
       return Ok; // memory and communication are known, code is not needed
-    if (options.copyWeights) {
-      SmallString<256> beside(options.output);
-      llvm::sys::fs::make_absolute(beside);
-      if (!copyWeights(*module, modelDirectory, (beside + ".weights").str(), error))
-        return tell(error, UserError);
-      modelDirectory = llvm::sys::path::parent_path(beside).str();
-    }
+    std::string error;
     emit::BlobOptions blob;
-    blob.modelName = llvm::sys::path::filename(modelPath).str();
-    blob.modelDirectory = modelDirectory;
+    if (!settleSources(blob, error))
+      return tell(error, UserError);
     blob.threadsPerRank = options.threadsPerRank;
     blob.version = runtime::weftVersion();
     cpu::KernelOptions kernels;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
+#include "weft/Target/Cpu/Processor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -22,7 +23,11 @@ FailureOr<Artifact> emit::emitArtifact(ModuleOp module, const cpu::KernelOptions
   llvm::StringMap<KernelShape> shapes;
   for (const cpu::CompiledKernel &kernel : *kernels)
     shapes[kernel.symbol] = {kernel.extent, kernel.grain};
-  auto blob = emitBlob(module, shapes, options);
+  BlobOptions told = options;
+  told.processor = cpu::resolveProcessor(kernelOptions.processor).name;
+  // Without kernels of its own a program runs wherever the runtime does.
+  told.features = kernels->empty() ? "" : cpu::neededFeatures(kernelOptions.processor);
+  auto blob = emitBlob(module, shapes, told);
   if (failed(blob))
     return failure();
   return Artifact{std::move(*blob), std::move(*kernels)};

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace weft;
@@ -73,6 +74,9 @@ public:
     info.modelName = out.string(options.modelName);
     info.modelDirectory = out.string(options.modelDirectory);
     info.target = out.string(options.target);
+    info.processor = out.string(options.processor);
+    info.features = out.string(options.features);
+    info.options = out.string(options.commandLine);
     info.threadsPerRank = options.threadsPerRank;
     emitMetadata();
     for (auto mesh : module.getOps<rt::MeshOp>())
@@ -169,7 +173,6 @@ private:
       Builder_::PieceDesc desc;
       desc.dtype = *sourceType;
       desc.sourceShape = ints(source.getShape());
-      desc.hash = piece.getHash();
       if (auto dense = dyn_cast_if_present<DenseElementsAttr>(piece.getData());
           dense && dense.isSplat() && dense.getNumElements() > 1) {
         // One number is stored once.
@@ -186,6 +189,10 @@ private:
       } else {
         desc.path = piece.getFile() ? piece.getFile().getValue().str() : "";
         desc.byteOffset = piece.getOffset();
+        desc.confined = desc.path != options.modelName && desc.path != options.bundle &&
+                        llvm::sys::path::is_relative(desc.path);
+        if (auto found = options.hashes.find(piece); found != options.hashes.end())
+          desc.hashes = found->second;
       }
       if (source.getElementType() != local.getElementType())
         desc.transforms.push_back({run::TransformKind::Cast, *type, {}});

@@ -158,7 +158,7 @@ private:
       if (!isSaved(p, state) && rank->holds(state.stage))
         WEFT_TRY(loadState(p, state, rank->map(state.placement),
                            session->shared.modelDirectory,
-                           /*checkHashes=*/false, session->shared.files,
+                           session->shared.files,
                            rank->buffer(state.buffer)));
       if (!tensor || !rank->holds(state.stage))
         continue;

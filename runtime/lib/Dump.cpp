@@ -116,6 +116,8 @@ private:
       text += piece.kind == SourceKind::File ? "'" + str(piece.path) + "'"
                                              : "embedded data";
       text += " at " + num(piece.byteOffset);
+      if (piece.hashes.count)
+        text += ", " + num(piece.hashes.count) + " blocks hashed";
       for (const Transform &t : p.Transforms().slice(piece.transforms)) {
         static constexpr const char *names[] = {"cast", "transpose", "reshape",
                                                 "broadcast", "slice"};

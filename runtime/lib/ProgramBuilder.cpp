@@ -139,7 +139,11 @@ Id ProgramBuilder::addState(std::string_view name, DType dtype,
     piece.byteLength = dtypeBytes(desc.dtype);
     for (int64_t size : desc.sourceShape)
       piece.byteLength *= uint64_t(size);
-    piece.hash = desc.hash;
+    piece.confined = desc.confined;
+    piece.hashes = {uint32_t(tables.SourceHashes.size()),
+                    uint32_t(desc.hashes.size())};
+    tables.SourceHashes.insert(tables.SourceHashes.end(), desc.hashes.begin(),
+                               desc.hashes.end());
     piece.sourceShape = ints(desc.sourceShape);
     piece.transforms = {uint32_t(tables.Transforms.size()),
                         uint32_t(desc.transforms.size())};

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ProgramVerifier.h"
 
+#include "weft/runtime/SourceBlocks.h"
+
 #include <vector>
 
 using namespace weft::runtime;
@@ -73,6 +75,8 @@ private:
     const ModuleInfo &info = p.info();
     if (!isString(info.weftVersion) || !isString(info.modelName) ||
         !isString(info.modelDirectory) || !isString(info.target) ||
+        !isString(info.processor) || !isString(info.features) ||
+        !isString(info.options) ||
         !isAxes(info.stageAxes))
       return fail("module info", 0, "refers to something that does not exist");
     if (info.threadsPerRank > 4096)
@@ -245,6 +249,10 @@ private:
                   "has a length that is not that of its shape");
     if (piece.byteOffset > uint64_t(INT64_MAX) - piece.byteLength)
       return fail("state piece", index, "has an impossible offset");
+    if (!inRange(piece.hashes, p.SourceHashes().size()) ||
+        (piece.hashes.count != 0 &&
+         piece.hashes.count != numSourceBlocks(piece.byteLength)))
+      return fail("state piece", index, "has not one hash for each block");
     if (piece.kind == SourceKind::Embedded &&
         piece.byteOffset + piece.byteLength > p.Data().size())
       return fail("state piece", index, "lies outside of the embedded data");

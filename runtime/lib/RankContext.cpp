@@ -166,11 +166,8 @@ Status RankContext::loadState() {
       continue;
     if (shared.world->aborted())
       return World::stopped();
-    // Whole sources are hashed by one rank each, so that together the ranks
-    // read every file once more, not once more per rank.
-    bool check = int64_t(i) % p.numRanks() == processRank;
     WEFT_TRY(runtime::loadState(p, state, map(state.placement),
-                                shared.modelDirectory, check, shared.files,
+                                shared.modelDirectory, shared.files,
                                 buffer(state.buffer)));
     unreleased += p.Buffers()[state.buffer].bytes;
     shared.loadedBytes += p.Buffers()[state.buffer].bytes;

@@ -408,6 +408,7 @@ int64_t weft_first_local_rank(const weft_session *session) {
 }
 
 int32_t weft_load_state(weft_session *session, weft_status *status) {
+  session->shared.files.forgetClaims();
   return report(session->onRanks<loadJob>(), status);
 }
 

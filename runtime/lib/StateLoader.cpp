@@ -4,58 +4,12 @@
 
 #include "Convert.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "weft/runtime/SourceBlocks.h"
 
-// Included in place: it is not linked.
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <algorithm>
+#include <cstring>
 
 using namespace weft::runtime;
-
-FileCache::~FileCache() {
-  for (auto &entry : files)
-    munmap(entry.second.data, entry.second.bytes);
-}
-
-Status FileCache::get(const std::string &path, const uint8_t *&data,
-                      uint64_t &bytes) {
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = files.find(path);
-  if (found == files.end()) {
-    int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0)
-      return Status::user("weights '" + path +
-                          "' cannot be read: " + std::strerror(errno) +
-                          "; give their folder with --model-dir");
-    struct stat info;
-    Mapping mapping;
-    if (fstat(descriptor, &info) == 0 && info.st_size > 0) {
-      mapping.bytes = uint64_t(info.st_size);
-      mapping.data =
-          mmap(nullptr, mapping.bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    }
-    close(descriptor);
-    if (!mapping.data || mapping.data == MAP_FAILED)
-      return Status::user("weights '" + path +
-                          "' are empty or cannot be mapped");
-    found = files.emplace(path, mapping).first;
-  }
-  data = static_cast<const uint8_t *>(found->second.data);
-  bytes = found->second.bytes;
-  return {};
-}
-
-void FileCache::release() {
-  std::lock_guard<std::mutex> lock(mutex);
-  for (auto &entry : files)
-    madvise(entry.second.data, entry.second.bytes, MADV_DONTNEED);
-}
 
 namespace {
 
@@ -89,6 +43,68 @@ struct IndexView {
     }
     return result;
   }
+};
+
+/// The bytes of a source, checked block by block when they are first read.
+class SourceBytes {
+public:
+  static Status find(const ProgramView &p, const StatePiece &piece,
+                     const std::string &modelDirectory, FileCache &files,
+                     SourceBytes &result) {
+    if (piece.kind == SourceKind::Embedded) {
+      result.data = p.Data().begin() + piece.byteOffset;
+      return {}; // the blob's checksum covers them
+    }
+    std::string path(p.string(piece.path));
+    uint64_t bytes = 0;
+    WEFT_TRY(files.get(modelDirectory, path, piece.confined, result.data,
+                       bytes));
+    result.path = FileCache::join(modelDirectory, path);
+    if (piece.byteOffset + piece.byteLength > bytes)
+      return Status::user("weights '" + result.path + "' have " +
+                          std::to_string(bytes) +
+                          " bytes, expected at least " +
+                          std::to_string(piece.byteOffset + piece.byteLength) +
+                          "; the file is cut off or not the compiled one");
+    result.data += piece.byteOffset;
+    result.offset = piece.byteOffset;
+    result.length = piece.byteLength;
+    if (piece.hashes.count) {
+      result.hashes = p.SourceHashes().slice(piece.hashes);
+      result.claims = files.claims(&piece, piece.hashes.count);
+    }
+    return {};
+  }
+
+  const uint8_t *begin() const { return data; }
+
+  /// Compares the hashes of the blocks that hold bytes [first, last], except of
+  /// those that a rank of this process has compared or is about to: if they are
+  /// wrong, the load fails there.
+  Status check(uint64_t first, uint64_t last) const {
+    if (hashes.empty())
+      return {};
+    for (uint64_t block = first / kSourceBlockBytes;
+         block <= last / kSourceBlockBytes; ++block) {
+      if (claims[block].load(std::memory_order_relaxed) ||
+          claims[block].exchange(1, std::memory_order_relaxed))
+        continue;
+      if (hashSourceBlock(data, length, block) != hashes[block])
+        return Status::user(
+            "the weights in '" + path + "' from byte " +
+            std::to_string(offset + block * kSourceBlockBytes) +
+            " on changed since the model was compiled; compile it again, or "
+            "give the folder of the files it was compiled with by --model-dir");
+    }
+    return {};
+  }
+
+private:
+  const uint8_t *data = nullptr;
+  uint64_t offset = 0, length = 0;
+  std::string path;
+  Table<uint64_t> hashes;
+  FileCache::Claim *claims = nullptr;
 };
 
 /// A source behind its transforms: a stack of views (a reshape of a permuted
@@ -132,12 +148,15 @@ public:
   }
 
   /// Converts `count` source elements from `first` on, `stride` apart.
-  void read(const uint8_t *data, int64_t first, int64_t stride, int64_t count,
-            char *target) const {
-    const uint8_t *from = data + first * int64_t(bytes);
+  Status read(const SourceBytes &data, int64_t first, int64_t stride,
+              int64_t count, char *target) const {
+    int64_t last = first + stride * (count - 1);
+    WEFT_TRY(data.check(uint64_t(std::min(first, last)) * bytes,
+                        uint64_t(std::max(first, last)) * bytes + bytes - 1));
+    const uint8_t *from = data.begin() + first * int64_t(bytes);
     if (stride == 1 && types.size() == 1 && types[0] != DType::Bool) {
       std::memcpy(target, from, size_t(count) * bytes);
-      return;
+      return {};
     }
     constexpr int64_t kBlock = 512;
     alignas(16) char buffers[2][kBlock * 8];
@@ -152,6 +171,7 @@ public:
       unsigned out = dtypeBytes(types.back());
       std::memcpy(target + at * out, buffers[current], size_t(n) * out);
     }
+    return {};
   }
 
 private:
@@ -207,36 +227,13 @@ private:
   bool whole = true;
 };
 
-Status findBytes(const ProgramView &p, const StatePiece &piece,
-                 const std::string &modelDirectory, FileCache &files,
-                 const uint8_t *&data) {
-  if (piece.kind == SourceKind::Embedded) {
-    data = p.Data().begin() + piece.byteOffset;
-    return {};
-  }
-  std::string path(p.string(piece.path));
-  if (path.empty() || path[0] != '/')
-    path = modelDirectory + (modelDirectory.empty() ? "" : "/") + path;
-  uint64_t bytes = 0;
-  WEFT_TRY(files.get(path, data, bytes));
-  if (piece.byteOffset + piece.byteLength > bytes)
-    return Status::user("weights '" + path + "' have " + std::to_string(bytes) +
-                        " bytes, expected at least " +
-                        std::to_string(piece.byteOffset + piece.byteLength) +
-                        "; the file is cut off or not the compiled one");
-  data += piece.byteOffset;
-  return {};
-}
-
 /// Copies what `piece` gives to one run of the state, row by row.
-void loadRun(const Source &source, const uint8_t *data,
-             const std::vector<int64_t> &shape, const ShardMap::Run &run,
-             unsigned outBytes, char *target) {
-  if (source.coversState() && source.isContiguous()) {
-    source.read(data, source.contiguousOffset() + run.global, 1, run.count,
-                target + run.local * outBytes);
-    return;
-  }
+Status loadRun(const Source &source, const SourceBytes &data,
+               const std::vector<int64_t> &shape, const ShardMap::Run &run,
+               unsigned outBytes, char *target) {
+  if (source.coversState() && source.isContiguous())
+    return source.read(data, source.contiguousOffset() + run.global, 1,
+                       run.count, target + run.local * outBytes);
   size_t rank = shape.size();
   int64_t row = rank ? shape[rank - 1] : 1;
   const std::vector<int64_t> &box = source.box(), &start = source.boxStart();
@@ -263,14 +260,17 @@ void loadRun(const Source &source, const uint8_t *data,
       int64_t at = index * boxRow + first - (rank ? start[rank - 1] : 0);
       int64_t stride;
       if (source.rowStride(stride)) {
-        source.read(data, source.element(at), stride, last - first, to);
+        WEFT_TRY(
+            source.read(data, source.element(at), stride, last - first, to));
       } else {
         for (int64_t i = 0; i < last - first; ++i)
-          source.read(data, source.element(at + i), 1, 1, to + i * outBytes);
+          WEFT_TRY(source.read(data, source.element(at + i), 1, 1,
+                               to + i * outBytes));
       }
     }
     done += count;
   }
+  return {};
 }
 
 } // namespace
@@ -278,23 +278,10 @@ void loadRun(const Source &source, const uint8_t *data,
 /// A large tensor's pages are given back while it is read.
 static constexpr uint64_t kReleaseBytes = 8 << 20;
 
-/// What hashBytes gives.
-static uint64_t hashAndRelease(const uint8_t *data, uint64_t bytes,
-                               FileCache &files) {
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  for (uint64_t at = 0; at < bytes; at += kReleaseBytes) {
-    XXH3_64bits_update(&state, data + at, std::min(kReleaseBytes, bytes - at));
-    files.release();
-  }
-  return XXH3_64bits_digest(&state);
-}
-
 Status weft::runtime::loadState(const ProgramView &p, const State &state,
                                 const ShardMap &map,
                                 const std::string &modelDirectory,
-                                bool checkHashes, FileCache &files,
-                                char *target) {
+                                FileCache &files, char *target) {
   unsigned bytes = dtypeBytes(state.dtype);
   Table<StatePiece> pieces = p.StatePieces().slice(state.pieces);
   bool covered = false;
@@ -303,26 +290,23 @@ Status weft::runtime::loadState(const ProgramView &p, const State &state,
   if (!covered || map.numValid() != map.numLocal())
     std::memset(target, 0, size_t(map.numLocal()) * bytes);
   for (const StatePiece &piece : pieces) {
-    const uint8_t *data = nullptr;
-    std::string name(p.string(state.name));
-    WEFT_TRY(findBytes(p, piece, modelDirectory, files, data)
-                 .prefix("parameter '" + name + "'"));
-    if (checkHashes && piece.hash != 0 &&
-        hashAndRelease(data, piece.byteLength, files) != piece.hash)
-      return Status::user("parameter '" + name + "': the weights in '" +
-                          std::string(p.string(piece.path)) +
-                          "' changed since the model was compiled; compile it "
-                          "again");
+    std::string where = "parameter '" + std::string(p.string(state.name)) + "'";
+    SourceBytes data;
+    WEFT_TRY(SourceBytes::find(p, piece, modelDirectory, files, data)
+                 .prefix(where));
     Source source(p, piece, state);
-    int64_t released = 0, most = int64_t(kReleaseBytes / bytes);
+    // A part is read as soon as its block was hashed, out of the cache.
+    int64_t released = 0, most = int64_t(kReleaseBytes / bytes),
+            part = int64_t(kSourceBlockBytes / bytes);
+    Status status;
     map.forEachRun([&](ShardMap::Run run) {
-      while (run.count > 0) {
-        ShardMap::Run part = run;
-        part.count = std::min(run.count, most);
-        loadRun(source, data, map.globalShape(), part, bytes, target);
-        run.global += part.count;
-        run.local += part.count;
-        run.count -= part.count;
+      while (run.count > 0 && status.ok()) {
+        ShardMap::Run first = run;
+        first.count = std::min(run.count, part);
+        status = loadRun(source, data, map.globalShape(), first, bytes, target);
+        run.global += first.count;
+        run.local += first.count;
+        run.count -= first.count;
         // What lies between the runs of a shard may be mapped, too.
         if (run.global - released < most)
           continue;
@@ -330,6 +314,7 @@ Status weft::runtime::loadState(const ProgramView &p, const State &state,
         files.release();
       }
     });
+    WEFT_TRY(status.prefix(where));
   }
   return {};
 }

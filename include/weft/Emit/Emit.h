@@ -6,6 +6,7 @@
 #include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <cstdint>
@@ -13,6 +14,10 @@
 #include <vector>
 
 namespace weft::emit {
+
+/// XXH3 of each block of a source (weft::runtime::kSourceBlockBytes), by the
+/// rt.piece that names it.
+using SourceHashes = llvm::DenseMap<mlir::Attribute, std::vector<uint64_t>>;
 
 struct BlobOptions {
   std::string modelName;
@@ -22,6 +27,16 @@ struct BlobOptions {
   /// 0: cores / local ranks.
   unsigned threadsPerRank = 0;
   std::string version;
+  /// The command line, for people to read.
+  std::string commandLine;
+  /// That kernels are compiled for, and those of its features that a machine may
+  /// lack; emitArtifact fills them in.
+  std::string processor, features;
+  /// Of the sources in files. What has none is not checked when it is loaded.
+  SourceHashes hashes = SourceHashes();
+  /// The file that weights were copied into. It and the model's own file, which
+  /// the user named, may be links that leave the folder; what the model names not.
+  std::string bundle;
 };
 
 /// How a kernel's iterations may be cut, told by the target that compiled it.

@@ -36,6 +36,9 @@ public:
   Failure open(llvm::StringRef folder, llvm::StringRef path,
                std::string &error);
 
+  /// Of the open file, for mapping it.
+  int getDescriptor() const { return fd; }
+
   /// The size when it was opened.
   uint64_t getSize() const { return size; }
 

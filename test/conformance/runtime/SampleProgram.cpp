@@ -64,7 +64,7 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   wFile.sourceShape = {kHidden, kIn};
   wFile.path = "weights.bin";
   wFile.byteOffset = 8;
-  wFile.hash = hash;
+  wFile.hashes = {hash};
   wFile.transforms = {{TransformKind::Transpose, DType::F32, {1, 0}},
                       {TransformKind::Cast, DType::F32, {}}};
   b.addState("w", DType::F32, {kIn, kHidden},

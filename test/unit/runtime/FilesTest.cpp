@@ -289,7 +289,7 @@ TEST_F(Files, StatesAreTheTransformedSource) {
                                        source.size() * 4));
     piece.path = path;
     piece.byteOffset = 5; // sources need not be aligned
-    piece.hash = hashBytes(source.data(), source.size() * 4);
+    piece.hashes = {hashBytes(source.data(), source.size() * 4)};
     ProgramBuilder::PieceDesc second = piece;
     second.start.assign(shape.size(), 0);
     second.start[0] = shape[0];

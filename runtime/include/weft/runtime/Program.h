@@ -26,7 +26,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 4;
+constexpr uint32_t kProgramVersion = 5;
 constexpr uint32_t kNone = 0xffffffffu;
 constexpr unsigned kMaxTensorRank = 12;
 constexpr uint64_t kSectionAlignment = 64;
@@ -147,11 +147,14 @@ enum class SourceKind : uint8_t { File, Embedded };
 struct StatePiece {
   SourceKind kind;
   DType dtype; // in the source
-  uint16_t reserved;
+  /// File: named by the model, so it must lie in the model's directory: no way
+  /// up, no link that leaves it.
+  uint8_t confined;
+  uint8_t reserved;
   StringId path;       // File: absolute, or relative to the model's directory
   uint64_t byteOffset; // in the file, or in the Data section
   uint64_t byteLength; // = product(sourceShape) * dtypeBytes
-  uint64_t hash;       // XXH3_64bits of those bytes; 0 = do not check
+  Range hashes; // SourceHashes, one per block (SourceBlocks.h); empty = no check
   Range sourceShape;   // Ints
   Range transforms;    // Transforms, applied first to last
   Range start;         // Ints, one per state dimension; empty = all zero
@@ -435,9 +438,11 @@ struct ModuleInfo {
   StringId modelName;
   StringId modelDirectory; // where relative paths start, unless --model-dir
   StringId target;         // "cpu"
+  StringId processor;      // that kernels are for: "x86-64-v3", "znver5"
+  StringId features; // that kernels may use (Processor.h), comma-separated
+  StringId options;  // what weft-compile was told, to be read by people
   Range stageAxes; // AxisIds; a rank's stage is its coordinate along them
   uint32_t threadsPerRank; // 0 = cores / local ranks
-  uint32_t reserved;
 };
 
 struct StringRef {
@@ -465,6 +470,7 @@ struct StringRef {
   X(Buffers, Buffer)                                                           \
   X(States, State)                                                             \
   X(StatePieces, StatePiece)                                                   \
+  X(SourceHashes, uint64_t)                                                    \
   X(Transforms, Transform)                                                     \
   X(Ports, Port)                                                               \
   X(Scalars, Scalar)                                                           \

@@ -61,7 +61,9 @@ public:
     Ints sourceShape;
     std::string path;        // File
     uint64_t byteOffset = 0; // File; Embedded: what addData returned
-    uint64_t hash = 0;
+    bool confined = false;   // File
+    /// Of each block; empty = not checked.
+    std::vector<uint64_t> hashes;
     std::vector<Step> transforms;
     Ints start;
   };

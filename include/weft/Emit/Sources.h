@@ -1,0 +1,46 @@
+// The files that states come from, as the compiler reads them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_EMIT_SOURCES_H
+#define WEFT_EMIT_SOURCES_H
+
+#include "weft/Emit/Emit.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
+
+namespace weft::rt {
+class PieceAttr;
+}
+
+namespace weft::emit {
+
+/// Opens each file once, and maps it. A file that a model names must lie in the
+/// model's folder, and all must be regular.
+class SourceFiles {
+public:
+  /// `modelName` is a file in `modelDirectory`, which the user named: it may be
+  /// a link.
+  SourceFiles(std::string modelDirectory, std::string modelName)
+      : directory(std::move(modelDirectory)), modelName(std::move(modelName)) {}
+
+  /// The bytes of a piece that is in a file.
+  std::optional<llvm::ArrayRef<char>> bytesOf(rt::PieceAttr piece, std::string &error);
+
+private:
+  using Mapping = llvm::sys::fs::mapped_file_region;
+  Mapping *open(llvm::StringRef file, std::string &error);
+
+  std::string directory, modelName;
+  llvm::StringMap<std::unique_ptr<Mapping>> files;
+};
+
+/// Whether the piece is in a file that has bytes.
+bool isInFile(rt::PieceAttr piece);
+
+/// Hashes what the states of `module` refer to, on all threads of its context.
+bool hashSources(mlir::ModuleOp module, SourceFiles &files, SourceHashes &hashes, std::string &error);
+
+} // namespace weft::emit
+
+#endif // WEFT_EMIT_SOURCES_H

@@ -1,0 +1,99 @@
+// Maps the files that states come from and hashes them block by block.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Emit/Sources.h"
+
+#include "dialects/rt/IR/Rt.h"
+#include "weft/Support/BeneathFile.h"
+#include "weft/runtime/SourceBlocks.h"
+
+#include "mlir/IR/Threading.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::emit;
+
+bool emit::isInFile(rt::PieceAttr piece) { return !piece.getData() && piece.getFile() && !piece.getFile().empty(); }
+
+SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
+  std::unique_ptr<Mapping> &mapping = files[name];
+  if (mapping)
+    return mapping.get();
+  // What the user named may be a link; what it names itself is its folder's.
+  SmallString<256> folder(directory), file(name);
+  if (llvm::sys::path::is_absolute(name) || name == modelName) {
+    SmallString<256> full(name);
+    if (llvm::sys::path::is_relative(full)) {
+      full = directory;
+      llvm::sys::path::append(full, name);
+    }
+    SmallString<256> real;
+    if (std::error_code code = llvm::sys::fs::real_path(full, real)) {
+      error = "'" + full.str().str() + "': " + code.message();
+      return nullptr;
+    }
+    folder = llvm::sys::path::parent_path(real);
+    file = llvm::sys::path::filename(real);
+  }
+  BeneathFile opened;
+  if (opened.open(folder, file, error) != BeneathFile::Failure::None) {
+    error = "'" + name.str() + "' in '" + folder.str().str() + "': " + error;
+    return nullptr;
+  }
+  std::error_code code;
+  if (opened.getSize() == 0)
+    code = std::make_error_code(std::errc::no_message_available);
+  else
+    mapping = std::make_unique<Mapping>(opened.getDescriptor(), Mapping::readonly, opened.getSize(), 0, code);
+  if (!code)
+    return mapping.get();
+  mapping.reset();
+  error = "'" + name.str() + "' is empty or cannot be mapped";
+  return nullptr;
+}
+
+std::optional<ArrayRef<char>> SourceFiles::bytesOf(rt::PieceAttr piece, std::string &error) {
+  Mapping *file = open(piece.getFile().getValue(), error);
+  if (!file)
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(piece.getType());
+  uint64_t bytes = uint64_t(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+  uint64_t begin = piece.getOffset();
+  if (begin > file->size() || bytes > file->size() - begin) {
+    error = "they end after the end of '" + piece.getFile().getValue().str() + "'";
+    return std::nullopt;
+  }
+  return ArrayRef<char>(file->const_data() + begin, bytes);
+}
+
+bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes, std::string &error) {
+  struct Block {
+    ArrayRef<char> source;
+    uint64_t number;
+    uint64_t *hash;
+  };
+  std::vector<std::pair<rt::PieceAttr, ArrayRef<char>>> sources;
+  for (auto state : module.getOps<rt::StateOp>())
+    for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
+      if (!isInFile(piece) || !hashes.try_emplace(piece).second)
+        continue;
+      auto bytes = files.bytesOf(piece, error);
+      if (!bytes) {
+        error = "the weights of '" + state.getSymName().str() + "' cannot be read: " + error;
+        return false;
+      }
+      sources.push_back({piece, *bytes});
+    }
+  // No entry is added any more, so that the vectors stay where they are.
+  std::vector<Block> blocks;
+  for (auto &[piece, bytes] : sources) {
+    std::vector<uint64_t> &ofPiece = hashes[piece];
+    ofPiece.resize(runtime::numSourceBlocks(bytes.size()));
+    for (auto [number, hash] : llvm::enumerate(ofPiece))
+      blocks.push_back({bytes, number, &hash});
+  }
+  parallelForEach(module.getContext(), blocks, [](const Block &block) {
+    *block.hash = runtime::hashSourceBlock(block.source.data(), block.source.size(), block.number);
+  });
+  return true;
+}
