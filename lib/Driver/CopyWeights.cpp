@@ -11,13 +11,10 @@ using namespace mlir;
 using namespace weft;
 
 bool weft::driver::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
-                               const std::string &path, std::string &error) {
-  std::error_code code;
-  llvm::raw_fd_ostream out(path, code);
-  if (code) {
-    error = "cannot write '" + path + "': " + code.message();
+                               const std::string &path, OutputFile &file, std::string &error) {
+  if (!file.open(path, error))
     return false;
-  }
+  llvm::raw_pwrite_stream &out = file.os();
   Builder builder(module.getContext());
   StringAttr bundle = builder.getStringAttr(llvm::sys::path::filename(path));
   for (auto state : module.getOps<rt::StateOp>()) {
@@ -42,12 +39,6 @@ bool weft::driver::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit
       pieces.push_back(moved);
     }
     state.setPiecesAttr(builder.getArrayAttr(pieces));
-  }
-  out.close();
-  if (out.has_error()) {
-    error = "cannot write '" + path + "': " + out.error().message();
-    out.clear_error();
-    return false;
   }
   return true;
 }

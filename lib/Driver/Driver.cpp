@@ -29,6 +29,8 @@
 #include "llvm/Support/Path.h"
 
 #include <chrono>
+#include <csignal>
+#include <optional>
 
 using namespace mlir;
 using namespace weft;
@@ -83,6 +85,11 @@ public:
     std::string error;
     if (!cpu::checkProcessor(options.processor, error))
       return tell("--processor: " + error, Usage);
+    ExitCode files = checkOutputs(options, inputFiles(options), error);
+    if (files == Ok && makesExecutable(options) && !emit::checkLinker(linkOptions(), error))
+      files = UserError;
+    if (files != Ok)
+      return tell(error, files);
     if (int code = checkPlaces())
       return code;
     progress.emplace(!options.quiet, "phase 'import'");
@@ -176,6 +183,11 @@ private:
     if (int code = isModelFile(options.model) ? int(Ok) : resume())
       return code;
     modelPath = modelPathOf(*module, options.model);
+    std::string error;
+    std::vector<std::string> data = dataFiles(*module);
+    data.push_back(modelPath);
+    if (ExitCode code = checkOutputs(options, data, error))
+      return tell(error, code);
     bool isModel = onnx::getMainGraph(*module) != nullptr;
     if (isModel && options.training.train && options.training.usesOwnStep() && !onnx::hasOwnStep(*module))
       return tell("--train needs --loss and --optimizer: the model has no training step of its own (TrainingInfo)",
@@ -405,15 +417,12 @@ private:
     explainTo(llvm::outs());
     if (options.report.empty())
       return Ok;
-    if (llvm::sys::fs::equivalent(options.report, modelPath))
-      return tell("--report '" + options.report + "' is the model itself; name another file", UserError);
-    llvm::Error failed = llvm::writeToOutput(options.report, [&](llvm::raw_ostream &out) {
-      explain::printHtml(document, out);
-      return llvm::Error::success();
-    });
-    if (failed)
-      return tell("cannot write the report: " + llvm::toString(std::move(failed)), UserError);
-    return Ok;
+    OutputFile file;
+    std::string error;
+    if (!file.open(options.report, error))
+      return tell(error, UserError);
+    explain::printHtml(document, file.os());
+    return file.commit(error) ? Ok : tell(error, UserError);
   }
 
   int checkMemory() {
@@ -443,13 +452,32 @@ private:
     emit::SourceFiles sources(blob.modelDirectory, blob.modelName);
     if (!emit::hashSources(*module, sources, blob.hashes, error))
       return false;
-    if (!options.copyWeights)
-      return true;
-    SmallString<256> bundle(options.output + ".weights");
-    llvm::sys::fs::make_absolute(bundle);
-    blob.bundle = llvm::sys::path::filename(bundle).str();
-    blob.modelDirectory = llvm::sys::path::parent_path(bundle).str();
-    return copyWeights(*module, sources, blob.hashes, bundle.str().str(), error);
+    SmallString<256> output(options.output);
+    llvm::sys::fs::make_absolute(output);
+    StringRef outputDirectory = llvm::sys::path::parent_path(output);
+    if (options.copyWeights) {
+      SmallString<256> path{StringRef(output), ".weights"};
+      blob.bundle = llvm::sys::path::filename(path).str();
+      blob.modelDirectory = outputDirectory.str();
+      if (!copyWeights(*module, sources, blob.hashes, path.str().str(), bundle.emplace(), error))
+        return false;
+    }
+    blob.modelDirectory = seenFrom(outputDirectory, blob.modelDirectory);
+    return true;
+  }
+
+  /// A folder as the executable names it: what lies beside it or below it moves
+  /// with it, and the executable's bytes do not depend on where both are.
+  static std::string seenFrom(StringRef executableFolder, StringRef folder) {
+    SmallString<256> from, to;
+    if (llvm::sys::fs::real_path(executableFolder, from) || llvm::sys::fs::real_path(folder, to))
+      return folder.str();
+    StringRef rest = to.str();
+    if (rest == from.str())
+      return ".";
+    if (rest.consume_front(from.str()) && rest.consume_front("/"))
+      return rest.str();
+    return to.str().str();
   }
 
   int emit() {
@@ -460,6 +488,7 @@ private:
     emit::BlobOptions blob;
     if (!settleSources(blob, error))
       return tell(error, UserError);
+    blob.commandLine = options.flags;
     blob.threadsPerRank = options.threadsPerRank;
     blob.version = runtime::weftVersion();
     cpu::KernelOptions kernels;
@@ -468,8 +497,13 @@ private:
     auto artifact = emit::emitArtifact(*module, kernels, blob);
     if (failed(artifact))
       return failure(blame(Phase::Executable));
-    emit::LinkOptions link{options.linker, runtimeDirectory()};
-    if (!emit::linkExecutable(*artifact, options.output, link, error))
+    emit::LinkOptions link = linkOptions();
+    OutputFile executable;
+    if (!executable.open(options.output, error, /*isProgram=*/true) ||
+        !emit::linkExecutable(*artifact, executable.os(), link, error))
+      return tell(error, UserError);
+    // The weights first: an executable never names those of another one.
+    if ((bundle && !bundle->commit(error)) || !executable.commit(error))
       return tell(error, UserError);
     return finish(Phase::Executable, start);
   }
@@ -478,6 +512,8 @@ private:
     llvm::errs() << "weft-compile: " << runtime::errorWord() << error << '\n';
     return code;
   }
+
+  emit::LinkOptions linkOptions() const { return {options.linker, runtimeDirectory()}; }
 
   /// Beside the build's or installation's `bin`.
   std::string runtimeDirectory() const {
@@ -499,13 +535,7 @@ private:
       return Ok;
     if (auto code = llvm::sys::fs::create_directories(options.dumpDirectory))
       return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(), UserError);
-    std::string path = dumpPath(phase);
-    std::error_code code;
-    llvm::raw_fd_ostream stream(path, code);
-    if (code)
-      return tell("cannot write '" + path + "': " + code.message(), UserError);
-    printProgram(*module, stream);
-    return Ok;
+    return printModule(dumpPath(phase));
   }
 
   std::string dumpPath(Phase phase) const {
@@ -531,12 +561,16 @@ private:
       printProgram(*module, llvm::outs());
       return Ok;
     }
-    std::error_code code;
-    llvm::raw_fd_ostream stream(options.output, code);
-    if (code)
-      return tell("cannot write '" + options.output + "': " + code.message(), UserError);
-    printProgram(*module, stream);
-    return Ok;
+    return printModule(options.output);
+  }
+
+  int printModule(StringRef path) {
+    OutputFile file;
+    std::string error;
+    if (!file.open(path, error))
+      return tell(error, UserError);
+    printProgram(*module, file.os());
+    return file.commit(error) ? Ok : tell(error, UserError);
   }
 
   Options options;
@@ -544,6 +578,7 @@ private:
   std::string program, mesh, modelPath;
   Phase startPhase = Phase::Import;
   Clock::time_point begin;
+  std::optional<OutputFile> bundle; ///< of --copy-weights, until the executable is there
   MLIRContext context;
   DiagnosticHandler diagnostics;
   OwningOpRef<ModuleOp> module;
@@ -567,5 +602,13 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments, const s
     llvm::outs() << options.answer;
     return Ok;
   }
-  return Compilation(options, arguments, program).run();
+  options.flags = flagsText(arguments, options.model);
+  // A file that may not grow any more is an error to tell, not our end.
+  std::signal(SIGXFSZ, SIG_IGN);
+  int code = Compilation(options, arguments, program).run();
+  if (!flushStandardOutput(error)) {
+    llvm::errs() << "weft-compile: error: " << error << '\n';
+    return code == Ok ? UserError : code;
+  }
+  return code;
 }

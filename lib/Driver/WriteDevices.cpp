@@ -60,23 +60,11 @@ bool weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef mode
   model->setAttr(dist::kRecordedAttr, sharded->getAttr(dist::kRecordedAttr));
   PassManager pm(model.getContext());
   pm.addPass(dist::createDistWriteDevices());
-  // Renamed when complete: nobody reads half a model.
-  std::string partial = (path + ".part").str();
-  std::error_code code;
-  llvm::raw_fd_ostream out(partial, code);
-  if (code) {
-    error = "cannot write '" + partial + "': " + code.message();
+  OutputFile file;
+  if (!file.open(path, error))
     return false;
-  }
-  bool written = succeeded(pm.run(model)) && succeeded(onnx::exportModel(model, out));
-  out.close();
-  code = out.error();
-  out.clear_error();
-  if (written && !code)
-    code = llvm::sys::fs::rename(partial, path);
-  if (written && !code)
-    return true;
-  (void)llvm::sys::fs::remove(partial);
-  error = "cannot write '" + path.str() + "'" + (code ? ": " + code.message() : "");
+  if (succeeded(pm.run(model)) && succeeded(onnx::exportModel(model, file.os())))
+    return file.commit(error);
+  error = "cannot write '" + path.str() + "'";
   return false;
 }

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Emit/Emit.h"
 
+#include "weft/Support/OnInterrupt.h"
+#include "weft/runtime/Seal.h"
+
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -16,6 +19,9 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
+#include <csignal>
+#include <optional>
+
 using namespace weft;
 using namespace weft::emit;
 
@@ -25,8 +31,15 @@ namespace {
 class ScratchDirectory {
 public:
   explicit ScratchDirectory(std::string &error) {
-    if (auto code = llvm::sys::fs::createUniqueDirectory("weft", path))
+    if (auto code = llvm::sys::fs::createUniqueDirectory("weft", path)) {
       error = "cannot make a temporary folder: " + code.message();
+      return;
+    }
+    // Whoever still writes into it may need a second try.
+    cleanup.emplace([this] {
+      for (int tries = 0; tries < 10 && llvm::sys::fs::exists(path); ++tries)
+        llvm::sys::fs::remove_directories(path);
+    });
   }
   ~ScratchDirectory() {
     if (!path.empty())
@@ -40,6 +53,7 @@ public:
 
 private:
   llvm::SmallString<128> path;
+  std::optional<OnInterrupt> cleanup;
 };
 
 bool writeFile(const std::string &path, llvm::StringRef bytes, std::string &error) {
@@ -118,10 +132,81 @@ bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char>
   return true;
 }
 
-bool emit::linkExecutable(const Artifact &artifact, llvm::StringRef path, const LinkOptions &options,
+/// libweft_runtime.a, or an error.
+static std::string findRuntime(const LinkOptions &options, std::string &error) {
+  llvm::SmallString<128> full(options.runtimeDirectory);
+  llvm::sys::path::append(full, "libweft_runtime.a");
+  if (!llvm::sys::fs::exists(full))
+    error = "cannot find the runtime library '" + full.str().str() +
+            "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
+  return full.str().str();
+}
+
+bool emit::checkLinker(const LinkOptions &options, std::string &error) {
+  error.clear();
+  findLinker(options.linker, error);
+  if (error.empty())
+    findRuntime(options, error);
+  return error.empty();
+}
+
+/// As a line of a response file: whatever the name holds, it is one argument.
+static std::string quoted(llvm::StringRef argument) {
+  std::string line = "\"";
+  for (char c : argument) {
+    if (c == '"' || c == '\\')
+      line += '\\';
+    line += c;
+  }
+  return line + "\"\n";
+}
+
+/// Runs the linker in a process group of its own, which ends with us.
+static bool runLinker(const std::string &linker, const ScratchDirectory &scratch, std::string &error) {
+  std::string log = scratch.file("link.log"), responseArg = "@" + scratch.file("link.rsp"), message;
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  bool failed = false;
+  llvm::sys::ProcessInfo started =
+      llvm::sys::ExecuteNoWait(linker, {linker, responseArg}, std::nullopt, redirects, 0, &message, &failed,
+                               /*AffinityMask=*/nullptr, /*DetachProcess=*/true);
+  int code = -1;
+  if (!failed) {
+    OnInterrupt stop([&] { ::kill(-started.Pid, SIGTERM); });
+    code = llvm::sys::Wait(started, std::nullopt, &message).ReturnCode;
+  }
+  if (code == 0)
+    return true;
+  auto text = llvm::MemoryBuffer::getFile(log);
+  error = "'" + linker + "' failed with code " + std::to_string(code) + (message.empty() ? "" : ": " + message) +
+          (text ? "\n" + (*text)->getBuffer().str() : "");
+  return false;
+}
+
+/// Writes the linked file and the seal behind it.
+static bool writeSealed(const std::string &linked, const Artifact &artifact, llvm::raw_ostream &out,
+                        std::string &error) {
+  auto file = llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file) {
+    error = "cannot read what was linked, '" + linked + "': " + file.getError().message();
+    return false;
+  }
+  llvm::StringRef bytes = (*file)->getBuffer();
+  llvm::StringRef blob(reinterpret_cast<const char *>(artifact.blob.data()), artifact.blob.size());
+  size_t offset = bytes.find(blob);
+  if (offset == llvm::StringRef::npos) {
+    error = "the linked file does not hold the program as it is; is '--linker' one that packs?";
+    return false;
+  }
+  runtime::Seal seal = runtime::makeSeal(bytes.data(), bytes.size(), offset, blob.size());
+  out << bytes << llvm::StringRef(reinterpret_cast<const char *>(&seal), sizeof seal);
+  return true;
+}
+
+bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options,
                           std::string &error) {
-  std::string linker = findLinker(options.linker, error);
-  if (linker.empty())
+  error.clear();
+  std::string linker = findLinker(options.linker, error), runtime = findRuntime(options, error);
+  if (!error.empty())
     return false;
   ScratchDirectory scratch(error);
   if (!error.empty())
@@ -130,9 +215,8 @@ bool emit::linkExecutable(const Artifact &artifact, llvm::StringRef path, const 
   if (!emitTableObject(artifact, table, error) ||
       !writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size()), error))
     return false;
-  // File names do not depend on the scratch folder, nor does the output's bytes:
-  // the linker runs with relative names in a response file of its own.
-  std::vector<std::string> args{linker, "-o", scratch.file("out"), scratch.file("table.o")};
+  // Names do not get into the output, so that its bytes do not depend on the scratch folder.
+  std::vector<std::string> args{"-o", scratch.file("out"), scratch.file("table.o")};
   for (size_t i = 0; i < artifact.kernels.size(); ++i) {
     const auto &object = artifact.kernels[i].object;
     std::string file = scratch.file("kernel" + std::to_string(i) + ".o");
@@ -140,41 +224,13 @@ bool emit::linkExecutable(const Artifact &artifact, llvm::StringRef path, const 
       return false;
     args.push_back(file);
   }
-  auto archive = [&](llvm::StringRef name) {
-    llvm::SmallString<128> full(options.runtimeDirectory);
-    llvm::sys::path::append(full, name);
-    if (!llvm::sys::fs::exists(full))
-      error = "cannot find the runtime library '" + full.str().str() +
-              "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
-    args.push_back(full.str().str());
-  };
-  archive("libweft_runtime.a");
-  if (!error.empty())
-    return false;
-  for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,--export-dynamic-symbol=weft_*",
-                           "-s", "-pthread", "-ldl", "-lm"})
+  args.push_back(runtime);
+  for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack",
+                           "-Wl,--export-dynamic-symbol=weft_*", "-s", "-pthread", "-ldl", "-lm"})
     args.push_back(flag);
-
   std::string response;
-  for (size_t i = 1; i < args.size(); ++i)
-    response += "\"" + args[i] + "\"\n";
-  if (!writeFile(scratch.file("link.rsp"), response, error))
-    return false;
-  std::string log = scratch.file("link.log"), responseArg = "@" + scratch.file("link.rsp");
-  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
-  std::string message;
-  int code = llvm::sys::ExecuteAndWait(linker, {linker, responseArg}, std::nullopt, redirects, 0, 0, &message);
-  if (code != 0) {
-    auto text = llvm::MemoryBuffer::getFile(log);
-    error = "'" + linker + "' failed with code " + std::to_string(code) + (message.empty() ? "" : ": " + message) +
-            (text ? "\n" + (*text)->getBuffer().str() : "");
-    return false;
-  }
-  if (auto failed = llvm::sys::fs::copy_file(scratch.file("out"), path)) {
-    error = "cannot write '" + path.str() + "': " + failed.message();
-    return false;
-  }
-  using llvm::sys::fs::perms;
-  llvm::sys::fs::setPermissions(path, perms(0755));
-  return true;
+  for (const std::string &argument : args)
+    response += quoted(argument);
+  return writeFile(scratch.file("link.rsp"), response, error) && runLinker(linker, scratch, error) &&
+         writeSealed(scratch.file("out"), artifact, out, error);
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/builders/ModelWriter.h"
 
-#include "llvm/Support/FileSystem.h"
+#include "weft/Support/OutputFile.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -103,37 +103,9 @@ struct Frame {
   }
 };
 
-/// A file that is removed again unless it is kept.
-class Output {
-public:
-  explicit Output(StringRef path) : path(path.str()), os(path, code) {}
-  ~Output() {
-    os.close();
-    os.clear_error();
-    if (!kept && !code && path != "-")
-      sys::fs::remove(path);
-  }
-  Error keep() {
-    os.close();
-    if (!code && os.has_error())
-      code = os.error();
-    os.clear_error();
-    if (code)
-      return createStringError(code, "cannot write '%s': %s", path.c_str(),
-                               code.message().c_str());
-    kept = true;
-    return Error::success();
-  }
-  bool opened() const { return !code; }
-
-private:
-  std::string path;
-  std::error_code code;
-  bool kept = false;
-
-public:
-  raw_fd_ostream os;
-};
+Error failure(const std::string &why) {
+  return createStringError(inconvertibleErrorCode(), "%s", why.c_str());
+}
 
 Error stream(const Slot &slot, int32_t type, WeightSource &source,
              raw_ostream &os) {
@@ -151,18 +123,15 @@ Error stream(const Slot &slot, int32_t type, WeightSource &source,
 }
 
 Error writeData(ArrayRef<Slot> slots, int32_t type, WeightSource &source,
-                const std::string &path) {
-  Output file(path);
+                OutputFile &file) {
   int64_t position = 0;
   for (const Slot &slot : slots) {
-    if (!file.opened())
-      break;
-    file.os.write_zeros(slot.offset - position);
-    if (Error error = stream(slot, type, source, file.os))
+    file.os().write_zeros(slot.offset - position);
+    if (Error error = stream(slot, type, source, file.os()))
       return error;
     position = slot.offset + slot.bytes;
   }
-  return file.keep();
+  return Error::success();
 }
 
 } // namespace
@@ -228,25 +197,28 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source,
         summary.external ? "choose fewer layers or a smaller seq"
                          : "add the key external=1");
 
-  if (summary.external && source)
-    if (Error error = writeData(*slots, type, *source, path.str() + ".data"))
+  std::string why;
+  OutputFile data, file;
+  bool hasData = summary.external && source;
+  if (!file.open(path, why) ||
+      (hasData && !data.open(path.str() + ".data", why)))
+    return failure(why);
+  if (hasData)
+    if (Error error = writeData(*slots, type, *source, data))
       return std::move(error);
-
-  Output file(path);
-  if (file.opened()) {
-    file.os << frame.modelHead
+  file.os() << frame.modelHead
             << fieldHeader(onnx::Model::kGraphFieldNumber, graphSize)
             << frame.graphHead;
-    for (auto [slot, header] : zip(*slots, headers)) {
-      file.os << header;
-      if (!summary.external)
-        if (Error error = stream(slot, type, *source, file.os))
-          return std::move(error);
-    }
-    file.os << frame.graphTail << frame.modelTail;
+  for (auto [slot, header] : zip(*slots, headers)) {
+    file.os() << header;
+    if (!summary.external)
+      if (Error error = stream(slot, type, *source, file.os()))
+        return std::move(error);
   }
-  if (Error error = file.keep())
-    return std::move(error);
+  file.os() << frame.graphTail << frame.modelTail;
+  // The data first: a model never names data of another one.
+  if ((hasData && !data.commit(why)) || !file.commit(why))
+    return failure(why);
   return summary;
 }
 

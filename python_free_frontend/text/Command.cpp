@@ -6,9 +6,9 @@
 #include "python_free_frontend/text/TextReader.h"
 #include "python_free_frontend/text/TextWriter.h"
 #include "python_free_frontend/wire/Prescan.h"
+#include "weft/Support/OutputFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace llvm;
 
@@ -95,25 +95,24 @@ std::optional<int> runTextCommand(int argc, const char *const *argv) {
            << "': " << buffer.getError().message() << "\n";
     return 1;
   }
-  std::error_code code;
-  ToolOutputFile file(output, code, sys::fs::OF_None);
-  if (code) {
-    errs() << "error: cannot write '" << output << "': " << code.message()
-           << "\n";
+  std::string why;
+  OutputFile file;
+  if (sys::fs::equivalent(input, output))
+    why = "'" + output + "' is the input itself; name another file";
+  else
+    file.open(output, why);
+  if (!why.empty()) {
+    errs() << "error: " << why << "\n";
     return 1;
   }
   if (Error error = convert(**buffer, file.os())) {
     errs() << toString(std::move(error)) << "\n";
     return 1;
   }
-  file.os().close();
-  if (file.os().has_error()) {
-    errs() << "error: cannot write '" << output
-           << "': " << file.os().error().message() << "\n";
-    file.os().clear_error();
+  if (!file.commit(why)) {
+    errs() << "error: " << why << "\n";
     return 1;
   }
-  file.keep();
   return 0;
 }
 

@@ -4,11 +4,11 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "python_free_frontend/exporter/Exporter.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Support/Diagnostics.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include "weft/Support/OutputFile.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace weft::onnx;
@@ -87,8 +87,12 @@ std::optional<int> weft::onnx::runTranslateCommand(int argc,
   mlir::OwningOpRef<mlir::ModuleOp> module = readInput(*options, context);
   if (!module)
     return 1;
-  auto file = mlir::openOutputFile(options->output, &error);
-  if (!file) {
+  weft::OutputFile file;
+  if (llvm::sys::fs::equivalent(options->input, options->output))
+    error = "'" + options->output + "' is the input itself; name another file";
+  else
+    file.open(options->output, error);
+  if (!error.empty()) {
     llvm::errs() << "error: " << error << '\n';
     return 1;
   }
@@ -96,10 +100,13 @@ std::optional<int> weft::onnx::runTranslateCommand(int argc,
     mlir::OpPrintingFlags flags;
     if (options->locations)
       flags.enableDebugInfo();
-    module->print(file->os(), flags);
-  } else if (failed(exportModel(*module, file->os()))) {
+    module->print(file.os(), flags);
+  } else if (failed(exportModel(*module, file.os()))) {
     return 1;
   }
-  file->keep();
+  if (!file.commit(error)) {
+    llvm::errs() << "error: " << error << '\n';
+    return 1;
+  }
   return 0;
 }

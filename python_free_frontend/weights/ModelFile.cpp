@@ -104,29 +104,12 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor,
   return Error::success();
 }
 
-ModelWriter::~ModelWriter() {
-  if (data) {
-    data->close();
-    data->clear_error();
-  }
-  if (done)
-    return;
-  sys::fs::remove(path + ".tmp");
-  sys::fs::remove(path + ".data.tmp");
-}
-
-Error ModelWriter::failure(const std::string &file,
-                           std::error_code code) const {
-  return createStringError(code, "cannot write '%s': %s", file.c_str(),
-                           code.message().c_str());
-}
-
 Error ModelWriter::open() {
   if (!external)
     return Error::success();
-  std::error_code code;
-  data = std::make_unique<raw_fd_ostream>(path + ".data.tmp", code);
-  return code ? failure(path + ".data", code) : Error::success();
+  std::string why;
+  return data.open(path + ".data", why) ? Error::success()
+                                        : fail("%s", why.c_str());
 }
 
 Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes,
@@ -147,10 +130,10 @@ Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes,
     tensor.set_raw_data(std::move(bytes));
     return Error::success();
   }
-  uint64_t at = data->tell();
+  uint64_t at = data.os().tell();
   uint64_t offset = (at + kAlignment - 1) / kAlignment * kAlignment;
-  data->write_zeros(unsigned(offset - at));
-  *data << bytes;
+  data.os().write_zeros(unsigned(offset - at));
+  data.os() << bytes;
   addEntry(tensor, "location", (sys::path::filename(path) + ".data").str());
   addEntry(tensor, "offset", std::to_string(offset));
   addEntry(tensor, "length", std::to_string(bytes.size()));
@@ -163,31 +146,14 @@ Error ModelWriter::finish(const ModelFile &model) {
     return fail("'%s' would have more than 2 GiB, protobuf's limit; add "
                 "--external-data",
                 path.c_str());
-  std::error_code code;
-  if (data) {
-    data->close();
-    code = data->error();
-    data->clear_error();
-    if (code)
-      return failure(path + ".data", code);
-  }
-  {
-    raw_fd_ostream file(path + ".tmp", code);
-    if (code)
-      return failure(path, code);
-    file << model.message().SerializeAsString();
-    file.close();
-    code = file.error();
-    file.clear_error();
-    if (code)
-      return failure(path, code);
-  }
+  std::string why;
+  OutputFile file;
+  if (!file.open(path, why))
+    return fail("%s", why.c_str());
+  file.os() << model.message().SerializeAsString();
   // The data first: a model never names data of another one.
-  if (external && (code = sys::fs::rename(path + ".data.tmp", path + ".data")))
-    return failure(path + ".data", code);
-  if ((code = sys::fs::rename(path + ".tmp", path)))
-    return failure(path, code);
-  done = true;
+  if ((external && !data.commit(why)) || !file.commit(why))
+    return fail("%s", why.c_str());
   return Error::success();
 }
 

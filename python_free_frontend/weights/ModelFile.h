@@ -4,9 +4,8 @@
 #define WEFT_WEIGHTS_MODELFILE_H
 
 #include "onnx.pb.h"
+#include "weft/Support/OutputFile.h"
 #include "llvm/Support/Error.h"
-#include "llvm/Support/raw_ostream.h"
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,7 +41,6 @@ class ModelWriter {
 public:
   ModelWriter(std::string path, bool external)
       : path(std::move(path)), external(external) {}
-  ~ModelWriter();
 
   llvm::Error open();
   /// Makes `bytes` the tensor's elements, in the message or `outside`.
@@ -50,11 +48,9 @@ public:
   llvm::Error finish(const ModelFile &model);
 
 private:
-  llvm::Error failure(const std::string &file, std::error_code code) const;
-
   std::string path;
-  bool external, done = false;
-  std::unique_ptr<llvm::raw_fd_ostream> data;
+  bool external;
+  OutputFile data;
 };
 
 } // namespace weft::weights

@@ -5,18 +5,22 @@
 #include "../lib/Interrupt.h"
 #include "../lib/Session.h"
 #include "weft/runtime/Checkpoint.h"
+#include "weft/runtime/ExecutableFile.h"
 #include "weft/runtime/Launch.h"
 #include "weft/runtime/Nearest.h"
 #include "weft/runtime/Terminal.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +32,21 @@ double now() {
   return std::chrono::duration<double>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
+}
+
+/// Where the weights' files are: as told, or as the executable says, from where
+/// it is itself.
+std::string modelDirectory(const CommandLine &options, const ProgramView &p) {
+  std::string folder(p.string(p.info().modelDirectory));
+  if (!options.modelDirectory.empty())
+    return options.modelDirectory;
+  if (folder.empty() || folder[0] == '/')
+    return folder;
+  char self[PATH_MAX];
+  ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+  std::string path(self, size_t(std::max<ssize_t>(length, 0)));
+  path.resize(path.rfind('/') == path.npos ? 0 : path.rfind('/'));
+  return folder == "." ? path : path + "/" + folder;
 }
 
 Status parseInjection(const std::string &text, weft_options &options) {
@@ -266,8 +285,8 @@ private:
     settings.timeout_seconds = options.timeout;
     std::string agreement = agreementOf(options);
     settings.agreement = agreement.c_str();
-    if (!options.modelDirectory.empty())
-      settings.model_directory = options.modelDirectory.c_str();
+    std::string directory = modelDirectory(options, p);
+    settings.model_directory = directory.c_str();
     if (!options.inject.empty())
       WEFT_TRY(parseInjection(options.inject, settings));
     if (!options.trace.empty())
@@ -378,6 +397,14 @@ private:
   std::optional<Interrupt> interrupt;
 };
 
+/// What is printed gets where it should, or it is an error.
+Status flushOutput() {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return {};
+  return Status::user(std::string("the standard output cannot be written: ") +
+                      std::strerror(errno));
+}
+
 int finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
     std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(),
@@ -388,6 +415,9 @@ int finish(const Status &status, bool speaks) {
 } // namespace
 
 int main(int argc, char **argv) {
+  // Started by a descriptor, the system would name the process after that.
+  if (const char *slash = std::strrchr(argv[0], '/'))
+    prctl(PR_SET_NAME, slash + 1);
   // A limit on the size of files is a failed write, which is told and survived.
   std::signal(SIGXFSZ, SIG_IGN);
   CommandLine options;
@@ -403,24 +433,30 @@ int main(int argc, char **argv) {
     return 0;
   }
   ProgramView program;
-  status =
-      ProgramView::open(weft_program_blob, weft_program_blob_size, program);
+  status = ExecutableFile::checkOwn();
+  if (status.ok())
+    status =
+        ProgramView::open(weft_program_blob, weft_program_blob_size, program);
   if (!status.ok())
     return finish(status, speaks);
   if (options.info || options.dump || options.countRanks) {
-    std::string text = options.info ? infoText(program)
+    std::string text = options.info ? infoText(program, modelDirectory(
+                                                            options, program))
                        : options.dump
                            ? dump(program)
                            : std::to_string(program.numRanks()) + "\n";
     std::fputs(text.c_str(), stdout);
-    return 0;
+    return finish(flushOutput(), true);
   }
   if (!options.showPlacement.empty()) {
     std::string text;
     status = placementText(program, options.showPlacement, text);
     std::fputs(text.c_str(), stdout);
-    return finish(status, speaks);
+    return finish(status.ok() ? flushOutput() : status, speaks);
   }
+  status = checkProcessor(program);
+  if (!status.ok())
+    return finish(status, speaks);
   if (options.comm.empty() && !launched.ok())
     return finish(launched, speaks);
   if (options.comm.empty())
@@ -439,6 +475,8 @@ int main(int argc, char **argv) {
     options.comm = "inproc";
   Application application(options, program, speaks);
   status = application.run();
+  if (status.ok())
+    status = flushOutput();
   std::fflush(stdout);
   if (status.ok()) {
     weft_close(application.session);

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -81,12 +82,53 @@ int64_t numElements(const std::vector<int64_t> &shape) {
 
 } // namespace
 
-std::string weft::runtime::infoText(const ProgramView &p) {
+/// A line for each file that weights are in.
+static std::string weightsText(const ProgramView &p,
+                               const std::string &modelDirectory) {
+  struct File {
+    uint64_t sources = 0, bytes = 0, checked = 0;
+  };
+  std::map<std::string, File> files;
+  for (const StatePiece &piece : p.StatePieces()) {
+    if (piece.kind != SourceKind::File)
+      continue;
+    std::string path(p.string(piece.path));
+    if (path.empty() || path[0] != '/')
+      path = modelDirectory + (modelDirectory.empty() ? "" : "/") + path;
+    File &file = files[path];
+    ++file.sources;
+    file.bytes += piece.byteLength;
+    file.checked += piece.hashes.count != 0;
+  }
+  std::string text;
+  for (const auto &[path, file] : files)
+    text +=
+        "weights: " + std::to_string(file.sources) + " tensors, " +
+        mebibytes(file.bytes) + ", from " + path +
+        (file.checked == file.sources ? "" : ", not all checked by hashes") +
+        "\n";
+  return text;
+}
+
+std::string weft::runtime::infoText(const ProgramView &p,
+                                    const std::string &modelDirectory) {
   const ModuleInfo &info = p.info();
   std::string text = "model " + std::string(p.string(info.modelName)) +
                      ", compiled by weft " +
                      std::string(p.string(info.weftVersion)) + " for " +
-                     std::string(p.string(info.target)) + "\nmesh";
+                     std::string(p.string(info.target)) + "\n";
+  if (!p.string(info.options).empty())
+    text += "flags: " + std::string(p.string(info.options)) + "\n";
+  if (!p.string(info.processor).empty())
+    text += "processor: " + std::string(p.string(info.processor)) +
+            (p.string(info.features).empty()
+                 ? ""
+                 : ", needs " + std::string(p.string(info.features))) +
+            "\n";
+  text += "threads per rank: " +
+          (info.threadsPerRank ? std::to_string(info.threadsPerRank)
+                               : "cores / ranks on a machine") +
+          "\nmesh";
   for (const MeshAxis &axis : p.MeshAxes())
     text += " " + std::string(p.string(axis.name)) + "=" +
             std::to_string(axis.size);
@@ -119,6 +161,7 @@ std::string weft::runtime::infoText(const ProgramView &p) {
               std::string(p.string(entry.value)) + "\n";
   text += "state: " + std::to_string(p.States().size()) + " tensors, " +
           std::to_string(parameters) + " elements\n";
+  text += weightsText(p, modelDirectory);
   for (const Program &program : p.Programs()) {
     uint64_t commands = 0;
     for (const Body &body : p.Bodies().slice(program.bodies))

@@ -13,8 +13,9 @@ namespace weft::runtime {
 void say(bool speaks, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/// Text of --info.
-std::string infoText(const ProgramView &program);
+/// Text of --info; weights are looked for in `modelDirectory`.
+std::string infoText(const ProgramView &program,
+                     const std::string &modelDirectory);
 
 /// Text of --show-placement: who holds which slice of the states, inputs and
 /// outputs of that name.

@@ -3,6 +3,7 @@
 #include "CommandLine.h"
 #include "Start.h"
 
+#include "weft/runtime/ExecutableFile.h"
 #include "weft/runtime/Terminal.h"
 
 #include <cerrno>
@@ -18,19 +19,6 @@ namespace {
 int fail(const std::string &text, StatusCode code) {
   std::fprintf(stderr, "weft-run: %s%s\n", errorWord().c_str(), text.c_str());
   return int(code);
-}
-
-/// The rank count that the executable prints for --ranks.
-long ranksOf(const std::string &path) {
-  std::string quoted = "'";
-  for (char c : path)
-    quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  std::FILE *pipe = popen((quoted + "' --ranks").c_str(), "r");
-  if (!pipe)
-    return 0;
-  long ranks = 0;
-  bool good = std::fscanf(pipe, "%ld", &ranks) == 1;
-  return pclose(pipe) == 0 && good ? ranks : 0;
 }
 
 int supervise(const std::vector<std::string> &command, int64_t ranks,
@@ -65,19 +53,17 @@ int main(int argc, char **argv) {
   std::string path = options.executable;
   if (path.find('/') == std::string::npos)
     path = "./" + path;
-  if (access(path.c_str(), X_OK) != 0)
-    return fail("'" + path + "' cannot be run: " + std::strerror(errno) +
-                    "; weft-compile MODEL.onnx -o OUT makes one",
-                StatusCode::UserError);
+  // Nothing is run that is not a whole executable of weft-compile.
+  ExecutableFile executable;
+  status = ExecutableFile::open(path, executable);
+  if (!status.ok())
+    return fail(status.text(), status.code());
   std::vector<std::string> command;
   long ranks = 1;
   bool runs =
       !options.info && !options.dump && options.showPlacement.empty();
   if (runs && (options.comm == "mpi" || options.comm == "tcp")) {
-    ranks = options.ranks ? options.ranks : ranksOf(path);
-    if (ranks < 1)
-      return fail("'" + path + "' is not an executable of weft-compile",
-                  StatusCode::UserError);
+    ranks = options.ranks ? options.ranks : executable.program().numRanks();
   }
   command.push_back(path);
   bool named = false;
@@ -94,7 +80,9 @@ int main(int argc, char **argv) {
   for (std::string &word : command)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  execvp(pointers[0], pointers.data());
+  // What was checked is what is run. Supervised ranks are started by name, by
+  // mpirun on other machines too; there each checks its own file first.
+  fexecve(executable.descriptor(), pointers.data(), environ);
   return fail("'" + command[0] + "' cannot be run: " + std::strerror(errno),
               StatusCode::UserError);
 }

@@ -11,6 +11,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
+
 static constexpr const char *kUsage =
     R"(usage: weft-translate --build KIND:key=value,... [--no-weights] -o FILE.onnx
        weft-translate --build-help
@@ -36,6 +38,8 @@ int main(int argc, char **argv) {
     llvm::outs() << kUsage;
     return 0;
   }
+  // A file that may not grow any more is an error to tell, not our end.
+  std::signal(SIGXFSZ, SIG_IGN);
   if (auto code = weft::builders::runBuildCommand(argc, argv))
     return *code;
   if (auto code = weft::text::runTextCommand(argc, argv))

@@ -5,6 +5,7 @@
 
 #include "weft/Driver/Options.h"
 #include "weft/Emit/Sources.h"
+#include "weft/Support/OutputFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -14,10 +15,21 @@ namespace weft::driver {
 /// Runs the whole command line; returns the exit code. `program` is argv[0].
 int compileMain(const std::vector<std::string> &arguments, const std::string &program);
 
-/// Copies the bytes that states refer to into `path` and refers them, and their
-/// hashes, there.
+/// Whether an executable, and the weights beside it, will be written.
+bool makesExecutable(const Options &options);
+/// The files that the command line names to be read, and those that the model does.
+std::vector<std::string> inputFiles(const Options &options);
+std::vector<std::string> dataFiles(mlir::ModuleOp model);
+/// Found out before work that would be lost: whether all that is asked for can be
+/// written, and takes the place of none of `inputs`.
+ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs, std::string &error);
+/// Arguments that shape the program: not where files are, nor what is to be seen.
+std::string flagsText(const std::vector<std::string> &arguments, llvm::StringRef model);
+
+/// Copies the bytes that states refer to into `file`, which will be `path`, and
+/// refers them, and their hashes, there.
 bool copyWeights(mlir::ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
-                 const std::string &path, std::string &error);
+                 const std::string &path, OutputFile &file, std::string &error);
 
 /// Writes `model`, at the rung `import`, into the file `path` with the placements
 /// that `sharded` recorded as its first device configuration.

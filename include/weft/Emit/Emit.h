@@ -71,9 +71,12 @@ struct LinkOptions {
 /// The program that would link; empty, with the reason in `error`, if there is none.
 std::string findLinker(llvm::StringRef wanted, std::string &error);
 
-/// Links blob, kernels and runtime into one executable at `path`. On failure
-/// returns false and tells in `error` what to do.
-bool linkExecutable(const Artifact &artifact, llvm::StringRef path, const LinkOptions &options, std::string &error);
+/// Whether there is a linker and the runtime to link with.
+bool checkLinker(const LinkOptions &options, std::string &error);
+
+/// Links blob, kernels and runtime into one sealed executable (weft/runtime/Seal.h)
+/// and writes it to `out`. On failure returns false and tells in `error` what to do.
+bool linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options, std::string &error);
 
 /// The relocatable ELF object that holds the blob and the kernel table, with
 /// the symbols of runtime/include/weft/runtime/Program.h.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
+#include "weft/Support/OutputFile.h"
 #include "weft/Emit/InProcess.h"
 #include "weft/runtime/Npy.h"
 
@@ -62,7 +63,9 @@ static std::string runTrial(Trial &trial, const std::string &folder, const std::
   if (failed(artifact))
     return "does not compile: " + why;
   why.clear();
-  if (!emit::linkExecutable(*artifact, executable, {"", WEFT_RUNTIME_DIRECTORY}, why))
+  OutputFile file;
+  if (!file.open(executable, why, /*isProgram=*/true) ||
+      !emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}, why) || !file.commit(why))
     return why;
   std::vector<std::string> inproc{executable, "--comm", "inproc"},
       mpi{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", std::to_string(trial.program.mesh.deviceCount()),

@@ -1,0 +1,57 @@
+// Files that appear under their names when they are complete, or not at all.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SUPPORT_OUTPUTFILE_H
+#define WEFT_SUPPORT_OUTPUTFILE_H
+
+#include "weft/Support/OnInterrupt.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace weft {
+
+/// Writes into a file beside the one that is wanted, which takes its name in
+/// `commit`; whoever reads sees the old file or the new one. Without `commit`,
+/// after an error or at a signal, nothing is left. "-" is the standard output,
+/// and pipes and devices are written as they are.
+class OutputFile {
+public:
+  OutputFile();
+  ~OutputFile();
+  OutputFile(const OutputFile &) = delete;
+
+  /// `isProgram`: it can be executed. On failure tells in `error` why not.
+  bool open(llvm::StringRef path, std::string &error, bool isProgram = false);
+
+  llvm::raw_pwrite_stream &os() { return *stream; }
+
+  /// Puts the file on the disk and gives it its name.
+  bool commit(std::string &error);
+
+private:
+  bool fail(std::error_code code, std::string &error);
+  void discard();
+
+  std::string path, target, temporary;
+  std::unique_ptr<llvm::raw_fd_ostream> stream;
+  std::optional<OnInterrupt> cleanup;
+};
+
+/// Writes all of `bytes` into `path`.
+bool writeOutput(llvm::StringRef path, llvm::StringRef bytes, std::string &error);
+
+/// Whether `path` can be made: an error if its folder is not there or not
+/// writable. Found out before work that would be lost.
+bool checkOutput(llvm::StringRef path, std::string &error);
+
+/// Puts what was printed on the standard output out; an error if some of it was
+/// lost, as on a full disk.
+bool flushStandardOutput(std::string &error);
+
+} // namespace weft
+
+#endif // WEFT_SUPPORT_OUTPUTFILE_H

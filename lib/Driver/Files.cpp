@@ -1,0 +1,88 @@
+// What weft-compile reads and writes, known before it does.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Driver/Driver.h"
+
+#include "dialects/onnx/IR/Onnx.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::driver;
+
+bool driver::makesExecutable(const Options &options) {
+  return options.until == Phase::Executable && !options.dryRun;
+}
+
+std::vector<std::string> driver::inputFiles(const Options &options) {
+  std::vector<std::string> files{options.model};
+  for (StringRef binding : llvm::split(options.bind, ','))
+    if (StringRef file = binding.split("=@").second; !file.empty())
+      files.push_back(file.str());
+  return files;
+}
+
+std::vector<std::string> driver::dataFiles(ModuleOp model) {
+  llvm::StringSet<> found;
+  model.walk([&](onnx::InitializerOp weight) {
+    if (auto data = dyn_cast_if_present<onnx::DataAttr>(weight.getValue().getData()))
+      found.insert(data.getFile().getValue());
+  });
+  std::vector<std::string> files;
+  for (StringRef file : found.keys())
+    files.push_back(file.str());
+  llvm::sort(files);
+  return files;
+}
+
+/// The flag and the file of each output.
+static std::vector<std::pair<StringRef, std::string>> outputsOf(const Options &options) {
+  std::vector<std::pair<StringRef, std::string>> outputs;
+  bool printsText = options.until != Phase::Executable && options.output != Options().output;
+  if (makesExecutable(options) || (printsText && !options.dryRun))
+    outputs.push_back({"-o", options.output});
+  if (makesExecutable(options) && options.copyWeights)
+    outputs.push_back({"--copy-weights", options.output + ".weights"});
+  if (!options.writeDevices.empty())
+    outputs.push_back({"--write-devices", options.writeDevices});
+  if (!options.report.empty())
+    outputs.push_back({"--report", options.report});
+  return outputs;
+}
+
+ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs, std::string &error) {
+  if (makesExecutable(options) && options.output == "-") {
+    error = "-o - is for text, with --compile-to; an executable is a file";
+    return Usage;
+  }
+  for (const auto &[flag, output] : outputsOf(options)) {
+    for (const std::string &input : inputs)
+      if (llvm::sys::fs::equivalent(output, input)) {
+        error = flag.str() + " '" + output + "' is " +
+                (input == options.model ? "the model itself" : "'" + input + "', which is read") + "; name another file";
+        return UserError;
+      }
+    if (!checkOutput(output, error))
+      return UserError;
+  }
+  return Ok;
+}
+
+std::string driver::flagsText(const std::vector<std::string> &arguments, StringRef model) {
+  static constexpr llvm::StringLiteral kFiles[] = {"-o",       "--output", "--dump-phases", "--write-devices",
+                                                   "--report", "--linker", "--runtime-dir"};
+  static constexpr llvm::StringLiteral kViews[] = {"-q", "--quiet", "-v", "--verbose", "--timing", "--explain"};
+  std::string text;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    StringRef argument = arguments[i], flag = argument.split('=').first;
+    if (llvm::is_contained(kFiles, argument))
+      ++i; // and its value
+    else if (!llvm::is_contained(kFiles, flag) && !llvm::is_contained(kViews, flag) &&
+             argument != model)
+      text += (text.empty() ? "" : " ") + arguments[i];
+  }
+  return text;
+}
