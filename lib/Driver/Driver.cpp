@@ -85,13 +85,13 @@ public:
     std::string error;
     if (!cpu::checkProcessor(options.processor, error))
       return tell("--processor: " + error, Usage);
+    if (int code = checkPlaces())
+      return code;
     ExitCode files = checkOutputs(options, inputFiles(options), error);
     if (files == Ok && makesExecutable(options) && !emit::checkLinker(linkOptions(), error))
       files = UserError;
     if (files != Ok)
       return tell(error, files);
-    if (int code = checkPlaces())
-      return code;
     progress.emplace(!options.quiet, "phase 'import'");
     int code = import();
     progress.reset();
@@ -466,20 +466,6 @@ private:
     return true;
   }
 
-  /// A folder as the executable names it: what lies beside it or below it moves
-  /// with it, and the executable's bytes do not depend on where both are.
-  static std::string seenFrom(StringRef executableFolder, StringRef folder) {
-    SmallString<256> from, to;
-    if (llvm::sys::fs::real_path(executableFolder, from) || llvm::sys::fs::real_path(folder, to))
-      return folder.str();
-    StringRef rest = to.str();
-    if (rest == from.str())
-      return ".";
-    if (rest.consume_front(from.str()) && rest.consume_front("/"))
-      return rest.str();
-    return to.str().str();
-  }
-
   int emit() {
     auto start = Clock::now();
     if (options.dryRun)
@@ -488,7 +474,7 @@ private:
     emit::BlobOptions blob;
     if (!settleSources(blob, error))
       return tell(error, UserError);
-    blob.commandLine = options.flags;
+    blob.commandLine = flagsText(*module);
     blob.threadsPerRank = options.threadsPerRank;
     blob.version = runtime::weftVersion();
     cpu::KernelOptions kernels;
@@ -602,7 +588,6 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments, const s
     llvm::outs() << options.answer;
     return Ok;
   }
-  options.flags = flagsText(arguments, options.model);
   // A file that may not grow any more is an error to tell, not our end.
   std::signal(SIGXFSZ, SIG_IGN);
   int code = Compilation(options, arguments, program).run();

@@ -3,6 +3,7 @@
 #include "weft/Driver/Driver.h"
 
 #include "dialects/onnx/IR/Onnx.h"
+#include "passes/pipelines/Phases.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -71,18 +72,19 @@ ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inpu
   return Ok;
 }
 
-std::string driver::flagsText(const std::vector<std::string> &arguments, StringRef model) {
-  static constexpr llvm::StringLiteral kFiles[] = {"-o",       "--output", "--dump-phases", "--write-devices",
-                                                   "--report", "--linker", "--runtime-dir"};
-  static constexpr llvm::StringLiteral kViews[] = {"-q", "--quiet", "-v", "--verbose", "--timing", "--explain"};
-  std::string text;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    StringRef argument = arguments[i], flag = argument.split('=').first;
-    if (llvm::is_contained(kFiles, argument))
-      ++i; // and its value
-    else if (!llvm::is_contained(kFiles, flag) && !llvm::is_contained(kViews, flag) &&
-             argument != model)
-      text += (text.empty() ? "" : " ") + arguments[i];
-  }
-  return text;
+std::string driver::seenFrom(StringRef executableFolder, StringRef folder) {
+  SmallString<256> from, to;
+  if (llvm::sys::fs::real_path(executableFolder, from) || llvm::sys::fs::real_path(folder, to))
+    return folder.str();
+  StringRef rest = to.str();
+  if (rest == from.str())
+    return ".";
+  if (rest.consume_front(from.str()) && rest.consume_front("/"))
+    return rest.str();
+  return to.str().str();
+}
+
+std::string driver::flagsText(ModuleOp module) {
+  auto flags = module->getAttrOfType<ArrayAttr>(kFlagsAttr);
+  return flags ? llvm::join(flags.getAsValueRange<StringAttr>(), " ") : "";
 }

@@ -5,12 +5,21 @@
 
 #include "kernels/DenseKernels.h"
 
+#include "weft/runtime/Status.h"
+
+#include <vector>
+
 namespace weft::runtime {
 
 class Libraries {
 public:
-  /// Chooses by the processor; the libraries are optional.
+  /// The best that the processor executes.
   Libraries();
+  /// Those for the instruction set of that name; an error if there are none or
+  /// the processor does not execute them.
+  Status choose(const std::string &name);
+  /// The names of those that this processor executes, the best last.
+  static std::vector<std::string> executable();
   Libraries(const Libraries &) = delete;
 
   const DenseKernels &dense() const { return *kernels; }

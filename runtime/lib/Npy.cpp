@@ -186,8 +186,13 @@ Status weft::runtime::createNpy(const std::string &path, DType type,
   int64_t bytes = dtypeBytes(type);
   for (int64_t size : shape)
     bytes *= size;
+  // What was there is nobody's: others would have it open, or it is a link.
+  struct stat info{};
+  if (lstat(path.c_str(), &info) == 0 &&
+      (S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)))
+    unlink(path.c_str());
   int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   bool good = descriptor >= 0 &&
               pwrite(descriptor, header.data(), header.size(), 0) ==
                   ssize_t(header.size()) &&

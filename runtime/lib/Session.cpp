@@ -181,6 +181,9 @@ Status openSession(const void *blob, uint64_t bytes,
   session->options = options;
   session->options.model_directory = session->options.comm =
       session->options.agreement = nullptr;
+  // For tests, and to compare processors: kernels of products below the best.
+  if (const char *kernelSet = std::getenv("WEFT_KERNELS"))
+    WEFT_TRY(session->libraries.choose(kernelSet));
   WEFT_TRY(ProgramView::open(blob, bytes, shared.program));
   const ProgramView &p = shared.program;
   WEFT_TRY(bindKernels(p, kernels, numKernels, shared.kernels));

@@ -1,6 +1,7 @@
 // The C interface: inputs, outputs, state, scalars.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InputFile.h"
+#include "OutputFile.h"
 #include "Session.h"
 
 #include "weft/runtime/Npy.h"
@@ -133,20 +134,33 @@ Status writeOutput(weft_session &session, const char *program, const char *name,
   WEFT_TRY(findPort(p, program, name, false, port));
   std::vector<int64_t> shape = shapeOf(p, port->shape);
   Status status;
+  std::string partial = partialName(path);
   if (session.firstRank == 0)
-    status = createNpy(path, port->dtype, shape);
+    status = createNpy(partial, port->dtype, shape);
   // The others wait for the file, and learn whether it is there.
   double worst = 0;
   WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
   if (worst > 0)
     return status.ok()
                ? Status::user(std::string("rank 0 cannot write '") + path + "'")
-               : status;
+               : settlePartial(path, status);
   size_t header = npyHeader(port->dtype, shape).size();
   for (std::unique_ptr<RankContext> &rank : session.ranks)
     if (rank->holds(port->stage) && rank->map(port->placement).isWriter())
-      WEFT_TRY(writeRuns(*rank, *port, path, header));
-  return reduceMax(session, 0, worst);
+      if (status.ok())
+        status = writeRuns(*rank, *port, partial.c_str(), header);
+  // All of it is there, or nothing; and no process goes on before it is.
+  WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
+  Status whole = worst == 0 || !status.ok()
+                     ? status
+                     : Status::user(std::string("another rank cannot write '") +
+                                    path + "'");
+  if (session.firstRank == 0)
+    whole = settlePartial(path, whole);
+  WEFT_TRY(reduceMax(session, whole.ok() ? 0 : 1, worst));
+  if (worst > 0 && whole.ok())
+    return Status::user(std::string("rank 0 cannot write '") + path + "'");
+  return whole;
 }
 
 Status findScalar(const ProgramView &p, const char *name, uint32_t &index) {

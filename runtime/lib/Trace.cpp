@@ -1,6 +1,7 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CheckpointGroup.h"
+#include "OutputFile.h"
 
 #include <cerrno>
 #include <chrono>
@@ -101,20 +102,17 @@ Status writeTrace(weft_session &session, const char *path) {
   WEFT_TRY(gatherTexts(session, eventsOf(session, epoch - first), all));
   if (session.firstRank != 0)
     return {};
-  std::FILE *file = std::fopen(path, "w");
-  if (!file)
-    return Status::user(std::string("'") + path +
-                        "' cannot be written: " + std::strerror(errno));
+  OutputFile file(path);
+  WEFT_TRY(file.open());
   std::string text = "{\"traceEvents\":[";
   for (const std::string &part : all)
     text += part;
   if (text.back() == ',')
     text.pop_back();
   text += "\n],\"displayTimeUnit\":\"ms\"}\n";
-  bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  good = std::fclose(file) == 0 && good;
-  return good ? Status()
-              : Status::user(std::string("'") + path + "' cannot be written");
+  // What is not written is seen by commit.
+  std::fwrite(text.data(), 1, text.size(), file.stream());
+  return file.commit();
 }
 
 } // namespace

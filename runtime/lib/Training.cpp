@@ -88,11 +88,11 @@ private:
     }
     reportMemory();
     if (!options.generation.wanted)
-      return {};
+      return log.fileStatus();
     std::string text;
     WEFT_TRY(generator.run(text, shows()));
     log.text(text);
-    return {};
+    return log.fileStatus();
   }
 
   BatchFeed::Roles findRoles() const {

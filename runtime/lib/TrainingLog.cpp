@@ -49,6 +49,7 @@ TrainingLog::~TrainingLog() {
 Status TrainingLog::openFile(const std::string &path, bool append) {
   if (!speaks)
     return {};
+  this->path = path;
   file = std::fopen(path.c_str(), append ? "a" : "w");
   if (!file)
     return Status::user("--log: '" + path +
@@ -116,7 +117,12 @@ void TrainingLog::write(const StepRecord &r, double rate) {
     putNumber(file, "eval_elements", r.evaluationElements, "%.0f");
   }
   std::fprintf(file, "\"epoch\":%lld}\n", static_cast<long long>(r.epoch));
-  std::fflush(file);
+  if ((std::fflush(file) == 0 && !std::ferror(file)) || !lost.ok())
+    return;
+  lost = Status::user("--log: '" + path + "' cannot be written: " +
+                      std::strerror(errno) + "; it lacks steps from " +
+                      std::to_string(r.step) + " on");
+  note("warning: %s", lost.text().c_str());
 }
 
 void TrainingLog::note(const char *format, ...) {

@@ -53,6 +53,8 @@ public:
   /// Text that is the result, on stdout.
   void text(const std::string &text);
   bool isSpeaking() const { return speaks; }
+  /// Whether the file has all lines so far. Training goes on without it.
+  const Status &fileStatus() const { return lost; }
 
 private:
   void print(const StepRecord &record, double rate);
@@ -62,7 +64,9 @@ private:
   bool speaks, terminal;
   Options options;
   const char *unit; // what is counted per second
+  std::string path;
   std::FILE *file = nullptr;
+  Status lost;
   std::optional<Progress> bar;
   int64_t firstStep = 0;
   Clock::time_point printed{};

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
+#include <set>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,13 +63,16 @@ Status parseInjection(const std::string &text, weft_options &options) {
   return {};
 }
 
-/// A file name of an output's name: anything but a path.
-std::string fileName(std::string_view name) {
+/// A file name of an output's name: anything but a path, and none of `taken`.
+std::string fileName(std::string_view name, std::set<std::string> &taken) {
   std::string result(name);
   for (char &c : result)
     if (c == '/' || c == '\0')
       c = '_';
-  return result;
+  std::string unique = result;
+  for (int i = 2; !taken.insert(unique).second; ++i)
+    unique = result + "-" + std::to_string(i);
+  return unique;
 }
 
 class Application {
@@ -362,10 +366,11 @@ private:
 
   Status giveOutputs() {
     if (!options.outputDirectory.empty()) {
+      std::set<std::string> taken;
       for (const Port &port : p.Ports().slice(program->outputs)) {
         std::string name(p.string(port.name));
         std::string path =
-            options.outputDirectory + "/" + fileName(name) + ".npy";
+            options.outputDirectory + "/" + fileName(name, taken) + ".npy";
         WEFT_TRY(call([&](weft_status *s) {
           return weft_write_output(session, programName.c_str(), name.c_str(),
                                    path.c_str(), s);

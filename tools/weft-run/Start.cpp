@@ -122,7 +122,7 @@ Status weft::runtime::startTcp(const std::vector<std::string> &command,
         int inherited = dup(listener); // which exec leaves open
         setenv("WEFT_JOB_LISTENER", std::to_string(inherited).c_str(), 1);
       }
-      execvp(pointers[0], pointers.data());
+      execv(pointers[0], pointers.data());
       _exit(127);
     }
     if (child < 0) {

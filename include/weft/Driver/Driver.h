@@ -23,8 +23,11 @@ std::vector<std::string> dataFiles(mlir::ModuleOp model);
 /// Found out before work that would be lost: whether all that is asked for can be
 /// written, and takes the place of none of `inputs`.
 ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs, std::string &error);
-/// Arguments that shape the program: not where files are, nor what is to be seen.
-std::string flagsText(const std::vector<std::string> &arguments, llvm::StringRef model);
+/// `folder` as an executable in another names it: what lies beside it or below it
+/// moves with it, and the executable's bytes do not depend on where both are.
+std::string seenFrom(llvm::StringRef executableFolder, llvm::StringRef folder);
+/// The flags that the module records (recordCommandLine), for people to read.
+std::string flagsText(mlir::ModuleOp module);
 
 /// Copies the bytes that states refer to into `file`, which will be `path`, and
 /// refers them, and their hashes, there.

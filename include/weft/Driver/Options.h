@@ -50,8 +50,6 @@ struct Options {
   int64_t memoryLimit = 0; // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets
   unsigned threadsPerRank = 0, optLevel = 3;
-  /// The command line as the executable keeps it, for people to read.
-  std::string flags;
   std::string linker, runtimeDirectory, processor = "native";
   TrainingFlags training;
   std::string answer; // to --help or --version; then nothing else counts

@@ -13,8 +13,9 @@ weft-translate --build "$build" -o "$work/model/m.onnx" >/dev/null
 count=0
 for rung in "$work"/phases/*.mlir; do
   cp "$rung" "$work/elsewhere/rung.mlir"
-  (cd "$work/elsewhere" && weft-compile -q rung.mlir -o again)
-  cmp "$work/direct" "$work/elsewhere/again" || { echo "$(basename "$rung") gives another executable"; exit 1; }
+  # An executable names the folder of its weights as seen from its own.
+  (cd "$work/elsewhere" && weft-compile -q rung.mlir -o ../again)
+  cmp "$work/direct" "$work/again" || { echo "$(basename "$rung") gives another executable"; exit 1; }
   # The flags of the first time may be repeated.
   (cd "$work/elsewhere" && weft-compile -q rung.mlir "$@" --compile-to scheduled --dry-run)
   count=$((count + 1))

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Compile.h"
 
+#include "weft/Target/Cpu/Processor.h"
+
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -21,17 +23,22 @@ TEST_P(Compiled, EqualsTheOracle) {
   Sample sample = makeSample(GetParam().text, 1);
   OwningOpRef<ModuleOp> module = schedule(sample, GetParam().mesh);
   ASSERT_TRUE(module);
-  auto artifact = emit::emitArtifact(*module, {}, {});
-  ASSERT_TRUE(succeeded(artifact));
-  std::string error;
-  auto program = emit::InProcessProgram::open(std::move(*artifact), error);
-  ASSERT_TRUE(program) << error;
-  EXPECT_EQ(program->numRanks(), GetParam().ranks);
-  std::vector<HostTensor> outputs;
-  // Twice: a second run starts from whatever the first left in the arena.
-  for (int run = 0; run < 2; ++run) {
-    ASSERT_TRUE(program->run(sample.inputs, sample.types, outputs, error)) << error;
-    EXPECT_LE(distance(outputs, sample.expected), 1e-5);
+  std::vector<std::string> processors = cpu::executableLevels();
+  processors.push_back("native");
+  for (const std::string &processor : processors) {
+    SCOPED_TRACE(processor);
+    auto artifact = emit::emitArtifact(*module, {processor}, {});
+    ASSERT_TRUE(succeeded(artifact));
+    std::string error;
+    auto program = emit::InProcessProgram::open(std::move(*artifact), error);
+    ASSERT_TRUE(program) << error;
+    EXPECT_EQ(program->numRanks(), GetParam().ranks);
+    std::vector<HostTensor> outputs;
+    // Twice: a second run starts from whatever the first left in the arena.
+    for (int run = 0; run < 2; ++run) {
+      ASSERT_TRUE(program->run(sample.inputs, sample.types, outputs, error)) << error;
+      EXPECT_LE(distance(outputs, sample.expected), 1e-5);
+    }
   }
 }
 

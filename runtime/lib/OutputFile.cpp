@@ -1,0 +1,68 @@
+// Writes beside the name, syncs and renames.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "OutputFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+using namespace weft::runtime;
+
+static Status failure(const std::string &path, int error) {
+  return Status::user("'" + path +
+                      "' cannot be written: " + std::strerror(error));
+}
+
+std::string weft::runtime::partialName(const std::string &path) {
+  struct stat info{};
+  bool isFile = stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+  return isFile ? path + ".part" : path;
+}
+
+Status weft::runtime::settlePartial(const std::string &path, Status written) {
+  std::string partial = partialName(path);
+  if (partial == path)
+    return written;
+  if (written.ok()) {
+    int descriptor = ::open(partial.c_str(), O_WRONLY | O_CLOEXEC);
+    bool good = descriptor >= 0 && fsync(descriptor) == 0;
+    int error = errno;
+    if (descriptor >= 0)
+      close(descriptor);
+    if (good && std::rename(partial.c_str(), path.c_str()) == 0)
+      return {};
+    written = failure(path, good ? errno : error);
+  }
+  unlink(partial.c_str());
+  return written;
+}
+
+OutputFile::~OutputFile() {
+  if (!file)
+    return;
+  std::fclose(file);
+  // Not an answer that anybody waits for: it only takes the file away.
+  (void)settlePartial(path, failure(path, ECANCELED));
+}
+
+Status OutputFile::open() {
+  std::string partial = partialName(path);
+  // What an earlier run left is nobody's; a new file follows no link.
+  bool isFile = partial != path;
+  if (isFile)
+    unlink(partial.c_str());
+  int flags = O_WRONLY | O_CLOEXEC | (isFile ? O_CREAT | O_EXCL : 0);
+  int descriptor = ::open(partial.c_str(), flags, 0666);
+  file = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
+  return file ? Status() : failure(path, errno);
+}
+
+Status OutputFile::commit() {
+  bool good = std::fflush(file) == 0 && !std::ferror(file);
+  int error = errno;
+  std::fclose(std::exchange(file, nullptr));
+  return settlePartial(path, good ? Status() : failure(path, error));
+}

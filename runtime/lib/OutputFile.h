@@ -1,0 +1,38 @@
+// Files that appear under their names when they are complete, or not at all.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_OUTPUTFILE_H
+#define WEFT_RUNTIME_LIB_OUTPUTFILE_H
+
+#include "weft/runtime/Status.h"
+
+#include <cstdio>
+
+namespace weft::runtime {
+
+/// The name beside `path` that a file has while it is written; `path` itself for
+/// a device or a pipe, which stays what it is.
+std::string partialName(const std::string &path);
+
+/// Puts what was written as `partialName(path)` on the disk and gives it its
+/// name; gives it up if `written` is not ok.
+Status settlePartial(const std::string &path, Status written);
+
+/// A stream into such a file, by one process.
+class OutputFile {
+public:
+  explicit OutputFile(std::string path) : path(std::move(path)) {}
+  ~OutputFile();
+  OutputFile(const OutputFile &) = delete;
+
+  Status open();
+  std::FILE *stream() { return file; }
+  Status commit();
+
+private:
+  std::string path;
+  std::FILE *file = nullptr;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_OUTPUTFILE_H
