@@ -1,6 +1,6 @@
 // Writes beside the name, syncs and renames.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "OutputFile.h"
+#include "weft/runtime/OutputFile.h"
 
 #include <cerrno>
 #include <cstring>
@@ -58,6 +58,11 @@ Status OutputFile::open() {
   int descriptor = ::open(partial.c_str(), flags, 0666);
   file = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
   return file ? Status() : failure(path, errno);
+}
+
+Status OutputFile::write(const void *data, size_t bytes) {
+  bool good = std::fwrite(data, 1, bytes, file) == bytes;
+  return good ? Status() : failure(path, errno);
 }
 
 Status OutputFile::commit() {

@@ -1,7 +1,7 @@
 // The C interface: inputs, outputs, state, scalars.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InputFile.h"
-#include "OutputFile.h"
+#include "weft/runtime/OutputFile.h"
 #include "Session.h"
 
 #include "weft/runtime/Npy.h"

@@ -1,7 +1,7 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CheckpointGroup.h"
-#include "OutputFile.h"
+#include "weft/runtime/OutputFile.h"
 
 #include <cerrno>
 #include <chrono>

@@ -1,7 +1,7 @@
 // Parser of IDX: two zero bytes, type, tensor rank, big-endian sizes, data.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Idx.h"
-#include "Output.h"
+#include "weft/runtime/OutputFile.h"
 
 #include "../../runtime/lib/Convert.h"
 
@@ -106,8 +106,9 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
   std::vector<char> data(size_t(count) * dtypeBytes(to));
   convertElements(DType::F64, values.data(), to, data.data(), count);
   std::string head = npyHeader(to, shape);
-  Output output(options.output);
+  OutputFile output(options.output);
+  WEFT_TRY(output.open());
   WEFT_TRY(output.write(head.data(), head.size()));
   WEFT_TRY(output.write(data.data(), data.size()));
-  return output.finish();
+  return output.commit();
 }

@@ -1,7 +1,7 @@
 // Makes arrays and token files of nothing or of texts, and shows arrays.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Make.h"
-#include "Output.h"
+#include "weft/runtime/OutputFile.h"
 
 #include "../../runtime/lib/Convert.h"
 #include "../../runtime/lib/Philox.h"
@@ -121,7 +121,8 @@ Status weft::data::makeNpy(const NpyOptions &options) {
     return usage("--fill " + options.fill + " goes up to " +
                  std::to_string(int64_t(fill.largest)) + ", which is too much for " +
                  dtypeName(type));
-  Output output(options.output);
+  OutputFile output(options.output);
+  WEFT_TRY(output.open());
   std::string head = npyHeader(type, options.shape);
   WEFT_TRY(output.write(head.data(), head.size()));
   std::vector<double> values;
@@ -135,7 +136,7 @@ Status weft::data::makeNpy(const NpyOptions &options) {
                     int64_t(values.size()));
     WEFT_TRY(output.write(bytes.data(), bytes.size()));
   }
-  return output.finish();
+  return output.commit();
 }
 
 Status weft::data::makeTokens(const TokenOptions &options) {
@@ -150,7 +151,8 @@ Status weft::data::makeTokens(const TokenOptions &options) {
   };
   if (!text)
     return unreadable();
-  Output output(options.output);
+  OutputFile output(options.output);
+  WEFT_TRY(output.open());
   uint8_t block[kBlock], tokens[2 * kBlock] = {};
   while (size_t count = std::fread(block, 1, sizeof block, text.get())) {
     for (size_t i = 0; i < count; ++i)
@@ -159,7 +161,7 @@ Status weft::data::makeTokens(const TokenOptions &options) {
   }
   if (std::ferror(text.get()))
     return unreadable();
-  return output.finish();
+  return output.commit();
 }
 
 Status weft::data::showNpy(const std::string &path) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Plot.h"
 
-#include "Output.h"
+#include "weft/runtime/OutputFile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -237,7 +237,8 @@ Status data::plot(const PlotOptions &options) {
     smooth(curves[i], options.smooth);
   }
   std::string text = Picture(curves, options.key).text();
-  data::Output output(options.output);
+  runtime::OutputFile output(options.output);
+  WEFT_TRY(output.open());
   WEFT_TRY(output.write(text.data(), text.size()));
-  return output.finish();
+  return output.commit();
 }

@@ -1,7 +1,7 @@
 // Files that appear under their names when they are complete, or not at all.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_OUTPUTFILE_H
-#define WEFT_RUNTIME_LIB_OUTPUTFILE_H
+#ifndef WEFT_RUNTIME_OUTPUTFILE_H
+#define WEFT_RUNTIME_OUTPUTFILE_H
 
 #include "weft/runtime/Status.h"
 
@@ -26,6 +26,7 @@ public:
 
   Status open();
   std::FILE *stream() { return file; }
+  Status write(const void *data, size_t bytes);
   Status commit();
 
 private:
@@ -35,4 +36,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_OUTPUTFILE_H
+#endif // WEFT_RUNTIME_OUTPUTFILE_H
