@@ -141,18 +141,6 @@ private:
 
   /// What would fail after a long compilation for a reason that is known now.
   int checkPlaces() {
-    std::string error;
-    bool writes = options.until == Phase::Executable && !options.dryRun;
-    if (writes && emit::findLinker(options.linker, error).empty())
-      return tell(error, UserError);
-    bool isFile = !options.dryRun && options.output != "-" && (writes || options.output != Options().output);
-    if (isFile && llvm::sys::fs::is_directory(options.output))
-      return tell("-o '" + options.output + "' is a folder; name a file in it", UserError);
-    StringRef folder = llvm::sys::path::parent_path(options.output);
-    if (isFile && !folder.empty() && llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
-      return tell("-o '" + options.output + "' cannot be written: folder '" + folder.str() +
-                      (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist"),
-                  UserError);
     StringRef dumps = options.dumpDirectory;
     if (!dumps.empty() && llvm::sys::fs::exists(dumps) && !llvm::sys::fs::is_directory(dumps))
       return tell("--dump-phases '" + dumps.str() + "' is a file, not a folder", UserError);
@@ -177,6 +165,9 @@ private:
       module = parseSourceFile<ModuleOp>(options.model, &context);
       if (module && mlir::failed(checkSizes(*module)))
         return failure(UserError);
+      if (!module && !StringRef(options.model).ends_with(".mlir"))
+        return tell("'" + options.model + "' is neither a model (.onnx) nor a program as --compile-to prints it (.mlir)",
+                    UserError);
     }
     if (!module)
       return failure(UserError);

@@ -54,6 +54,21 @@ static std::vector<std::pair<StringRef, std::string>> outputsOf(const Options &o
   return outputs;
 }
 
+/// What the system would say of the file is less than what is known of its folder.
+static bool checkFolder(StringRef flag, StringRef output, std::string &error) {
+  std::string name = (flag + " '" + output + "'").str();
+  if (llvm::sys::fs::is_directory(output)) {
+    error = name + " is a folder; name a file in it";
+    return false;
+  }
+  StringRef folder = llvm::sys::path::parent_path(output);
+  if (folder.empty() || !llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
+    return true;
+  error = name + " cannot be written: folder '" + folder.str() +
+          (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist");
+  return false;
+}
+
 ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs, std::string &error) {
   if (makesExecutable(options) && options.output == "-") {
     error = "-o - is for text, with --compile-to; an executable is a file";
@@ -66,6 +81,8 @@ ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inpu
                 (input == options.model ? "the model itself" : "'" + input + "', which is read") + "; name another file";
         return UserError;
       }
+    if (output != "-" && !checkFolder(flag, output, error))
+      return UserError;
     if (!checkOutput(output, error))
       return UserError;
   }

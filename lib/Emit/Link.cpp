@@ -70,9 +70,8 @@ bool writeFile(const std::string &path, llvm::StringRef bytes, std::string &erro
   return !code;
 }
 
-} // namespace
-
-std::string emit::findLinker(llvm::StringRef wanted, std::string &error) {
+/// The program that links; empty, with the reason in `error`, if there is none.
+std::string findLinker(llvm::StringRef wanted, std::string &error) {
   llvm::SmallVector<llvm::StringRef> names{"c++", "g++", "clang++-22", "clang++"};
   if (!wanted.empty())
     names = {wanted};
@@ -83,6 +82,8 @@ std::string emit::findLinker(llvm::StringRef wanted, std::string &error) {
           " in PATH; install one (apt-get install g++)";
   return "";
 }
+
+} // namespace
 
 bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object, std::string &error) {
   llvm::InitializeNativeTarget();

@@ -111,7 +111,10 @@ private:
         return value;
       known += (known.empty() ? "'" : ", '") + name.getValue().str() + "'";
     }
-    function.emitError() << "--loss: the model has no output '" << spec.value << "'; its outputs are " << known;
+    auto error = function.emitError()
+                 << "--loss: the model has no output '" << spec.value << "'; its outputs are " << known;
+    if (spec.kind == LossSpec::Kind::Output)
+      error << ", and the losses softmax_cross_entropy:LOGITS,LABELS and mse:PRED,TARGET";
     return {};
   }
 

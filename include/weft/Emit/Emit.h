@@ -68,9 +68,6 @@ struct LinkOptions {
   std::string runtimeDirectory;
 };
 
-/// The program that would link; empty, with the reason in `error`, if there is none.
-std::string findLinker(llvm::StringRef wanted, std::string &error);
-
 /// Whether there is a linker and the runtime to link with.
 bool checkLinker(const LinkOptions &options, std::string &error);
 

@@ -76,6 +76,11 @@ says 1 "makes 'batch' 8, but --bind x=@FILE makes 'batch' 9" weft-compile -q mlp
 says 1 "makes 'x\[1\]' 9, but dimension 1 of input 'x' is 8" weft-compile -q mlp.onnx --bind 'batch=8,x[1]=9' -o m
 says 1 "names input 'y'.*it has 'x'" weft-compile -q mlp.onnx --bind batch=8,y=@x8.npy -o m
 
+printf 'the quick brown fox\n' > english.txt
+says 1 "'english.txt' is neither a model .* nor a program" weft-compile -q english.txt -o m
+says 1 "has no output 'cross_entropy:logits,labels'; its outputs are 'logits', and the losses softmax_cross_entropy:" \
+  weft-compile -q mlp.onnx --bind batch=8 --train --loss cross_entropy:logits,labels --optimizer sgd -o m
+
 # --place.
 says 1 "matches no value; did you mean 'layers.0.weight'" weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 --place 'layer.0.weight=dim0:tp' -o m
 says 1 "has no effect: 'layers.0.weight=dim0:tp' comes first for 'layers.0.weight'" \
@@ -134,4 +139,4 @@ says 0 '^2$' bash -c "weft-run train -q --data-tokens text:byte --steps 20 --log
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
-[ $failures -eq 0 ] && [ $checks -ge 65 ]
+[ $failures -eq 0 ] && [ $checks -ge 67 ]
