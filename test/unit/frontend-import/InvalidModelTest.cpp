@@ -53,7 +53,7 @@ TEST_F(InvalidModelTest, Versions) {
 TEST_F(InvalidModelTest, Names) {
   refuse(
       [](Model &m) { m.mutable_graph()->mutable_node(0)->set_input(0, "q"); },
-      "model.onnx: node 'relu' (Relu): error: reads 'q', which no earlier "
+      "model.onnx: node 'relu' (Relu): error: reads 'q', which no "
       "node, input or initializer defines");
   refuse([](Model &m) { *m.mutable_graph()->add_node() = m.graph().node(0); },
          "defines 'y', which is already defined");
