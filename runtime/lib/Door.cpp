@@ -56,14 +56,10 @@ Status Door::open(uint32_t address, uint16_t wanted, int adopted) {
 }
 
 void Door::acceptAll() {
-  while (true) {
+  while (guests.size() < kMostGuests) {
     int came = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (came < 0)
       return;
-    if (guests.size() == kMostGuests) {
-      close(guests.front().connection);
-      guests.erase(guests.begin());
-    }
     guests.push_back({came, 0, Clock::now(), {}});
   }
 }
@@ -108,6 +104,11 @@ int Door::take(const std::array<uint64_t, 2> &token, Greeting &greeting) {
     }
     // Whoever does not know the job is somebody else's, or curious.
     close(gone.connection);
+  }
+  // Those that are left have not greeted.
+  if (guests.size() == kMostGuests) {
+    close(guests.front().connection);
+    guests.erase(guests.begin());
   }
   return -1;
 }

@@ -44,17 +44,18 @@ OutputFile::~OutputFile() {
   if (!file)
     return;
   std::fclose(file);
-  // Not an answer that anybody waits for: it only takes the file away.
-  (void)settlePartial(path, failure(path, ECANCELED));
+  if (partial != path)
+    unlink(partial.c_str());
 }
 
 Status OutputFile::open() {
-  std::string partial = partialName(path);
-  // What an earlier run left is nobody's; a new file follows no link.
-  bool isFile = partial != path;
-  if (isFile)
-    unlink(partial.c_str());
-  int flags = O_WRONLY | O_CLOEXEC | (isFile ? O_CREAT | O_EXCL : 0);
+  partial = path;
+  int flags = O_WRONLY | O_CLOEXEC;
+  // A name of this process alone; a new file follows no link.
+  if (partialName(path) != path) {
+    partial += "." + std::to_string(getpid()) + ".part";
+    flags |= O_CREAT | O_EXCL;
+  }
   int descriptor = ::open(partial.c_str(), flags, 0666);
   file = descriptor < 0 ? nullptr : fdopen(descriptor, "w");
   return file ? Status() : failure(path, errno);
@@ -66,8 +67,15 @@ Status OutputFile::write(const void *data, size_t bytes) {
 }
 
 Status OutputFile::commit() {
-  bool good = std::fflush(file) == 0 && !std::ferror(file);
+  bool isNew = partial != path;
+  bool good = std::fflush(file) == 0 && !std::ferror(file) &&
+              (!isNew || fsync(fileno(file)) == 0);
   int error = errno;
   std::fclose(std::exchange(file, nullptr));
-  return settlePartial(path, good ? Status() : failure(path, error));
+  if (good && (!isNew || std::rename(partial.c_str(), path.c_str()) == 0))
+    return {};
+  error = good ? errno : error;
+  if (isNew)
+    unlink(partial.c_str());
+  return failure(path, error);
 }

@@ -87,7 +87,7 @@ private:
       WEFT_TRY(writer->finish());
     }
     reportMemory();
-    if (!options.generation.wanted)
+    if (!options.generation.wanted || stopped)
       return log.fileStatus();
     std::string text;
     WEFT_TRY(generator.run(text, shows()));
@@ -296,13 +296,16 @@ private:
     }
     steps.start(info.samples);
     log.begin(info.step, options.steps);
+    bool cut = false; // an evaluation that was due is not there
     while (info.step < options.steps && !stopped) {
       StepRecord record;
       WEFT_TRY(oneStep(record));
-      if (evaluates && !stopped &&
-          (options.evalEvery > 0 ? info.step % options.evalEvery == 0
-                                 : info.step == options.steps))
+      bool due = evaluates && (options.evalEvery > 0
+                                   ? info.step % options.evalEvery == 0
+                                   : info.step == options.steps);
+      if (due && !stopped)
         WEFT_TRY(evaluate(record));
+      cut = due && !record.evaluated;
       bool last = stopped || info.step == options.steps;
       log.step(record);
       if (options.onStep)
@@ -314,8 +317,11 @@ private:
         WEFT_TRY(save(last));
     }
     // What asked in the last step came too late to stop anything.
-    if (stopped && info.step == options.steps && options.interrupt)
+    if (stopped && !cut && !options.generation.wanted &&
+        info.step == options.steps && options.interrupt)
       options.interrupt->allDone();
+    if (stopped && cut)
+      log.note("stopped before the evaluation was done");
     if (stopped && info.step < options.steps)
       log.note("stopped after %lld of %lld steps",
                static_cast<long long>(info.step),

@@ -122,7 +122,7 @@ void TrainingLog::write(const StepRecord &r, double rate) {
   lost = Status::user("--log: '" + path + "' cannot be written: " +
                       std::strerror(errno) + "; it lacks steps from " +
                       std::to_string(r.step) + " on");
-  note("warning: %s", lost.text().c_str());
+  warning(lost.text());
 }
 
 void TrainingLog::note(const char *format, ...) {
@@ -142,13 +142,6 @@ void TrainingLog::warning(const std::string &text) {
     return;
   Progress::hide();
   std::fprintf(stderr, "weft: %s%s\n", warningWord().c_str(), text.c_str());
-}
-
-void TrainingLog::error(const std::string &text) {
-  if (!speaks)
-    return;
-  Progress::hide();
-  std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text.c_str());
 }
 
 void TrainingLog::text(const std::string &text) {

@@ -46,7 +46,6 @@ public:
   void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
   /// The same, even if it is to be quiet.
   void warning(const std::string &text);
-  void error(const std::string &text);
   /// Steps are counted for a bar from `done` to `all`.
   void begin(int64_t done, int64_t all);
   void end() { bar.reset(); }

@@ -87,7 +87,9 @@ void Watch::look() {
 
 void Watch::giveUp(const Status &status) {
   tellFailure(board, rank, status, status.code() == StatusCode::RankFailed);
-  _exit(int(status.code()));
+  // The other thread may be telling what this one only notices.
+  int32_t own = board.slot(rank).code.load();
+  _exit(own != 0 ? own : int(status.code()));
 }
 
 void weft::runtime::tellFailure(const Board &board, int64_t rank,

@@ -153,8 +153,11 @@ private:
         training.dataTokens.empty())
       return {StatusCode::Usage,
               "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE"};
-    return speaks && !training.log.empty() ? checkWritable("--log", training.log)
-                                           : Status();
+    if (speaks && !training.log.empty())
+      WEFT_TRY(checkWritable("--log", training.log));
+    if (speaks && !options.trace.empty())
+      WEFT_TRY(checkWritable("--trace", options.trace));
+    return {};
   }
 
   Status writeTrace() {
@@ -410,6 +413,20 @@ Status flushOutput() {
                       std::strerror(errno));
 }
 
+/// Whether this process tells what may be wrong on its machine alone: one of
+/// each machine, as far as the launcher says who that is.
+bool speaksForMachine(const Launcher &launch) {
+  bool known = std::getenv(kBoardVariable) || launch.job.rank == 0;
+  for (const char *name :
+       {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"})
+    if (const char *local = std::getenv(name)) {
+      known = true;
+      if (std::strcmp(local, "0") == 0)
+        return true;
+    }
+  return launch.job.rank == 0 || !known;
+}
+
 int finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
     std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(),
@@ -428,7 +445,7 @@ int main(int argc, char **argv) {
   CommandLine options;
   Launcher launch;
   Status launched = detectLauncher(launch);
-  bool speaks = launch.job.rank == 0;
+  bool speaks = launch.job.rank == 0, tells = speaksForMachine(launch);
   Status status =
       parseCommandLine(argv[0], {argv + 1, argv + argc}, false, options);
   if (!status.ok())
@@ -443,7 +460,7 @@ int main(int argc, char **argv) {
     status =
         ProgramView::open(weft_program_blob, weft_program_blob_size, program);
   if (!status.ok())
-    return finish(status, speaks);
+    return finish(status, tells);
   if (options.info || options.dump || options.countRanks) {
     std::string text = options.info ? infoText(program, modelDirectory(
                                                             options, program))
@@ -461,7 +478,7 @@ int main(int argc, char **argv) {
   }
   status = checkProcessor(program);
   if (!status.ok())
-    return finish(status, speaks);
+    return finish(status, tells);
   if (options.comm.empty() && !launched.ok())
     return finish(launched, speaks);
   if (options.comm.empty())
@@ -490,7 +507,7 @@ int main(int argc, char **argv) {
   }
   int code = int(status.code());
   if (!application.session)
-    return finish(status, speaks);
+    return finish(status, tells);
   weft_tell_failure(application.session, code, status.text().c_str());
   // Others may wait for this process, or it for them, or for a rank of its own
   // that does not come back: nothing is left to wait for.

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <map>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -196,7 +197,12 @@ Status weft::runtime::checkExpectedFile(const ProgramView &p,
 }
 
 Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
-  bool isNew = access(path.c_str(), F_OK) != 0;
+  struct stat info{};
+  bool isNew = stat(path.c_str(), &info) != 0;
+  // Opening a pipe would end it for whoever reads there.
+  if (!isNew && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) &&
+      access(path.c_str(), W_OK) == 0)
+    return {};
   int descriptor =
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)

@@ -61,7 +61,8 @@ int main(int argc, char **argv) {
   std::vector<std::string> command;
   long ranks = 1;
   bool runs =
-      !options.info && !options.dump && options.showPlacement.empty();
+      !options.info && !options.dump && !options.countRanks &&
+      options.showPlacement.empty();
   if (runs && (options.comm == "mpi" || options.comm == "tcp")) {
     ranks = options.ranks ? options.ranks : executable.program().numRanks();
   }

@@ -82,7 +82,8 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
     alone += alone < 0 ? 1 : kPeriodMs;
     for (int64_t rank = 0; rank < board.ranks(); ++rank) {
       int32_t pid = board.slot(rank).pid.load();
-      if (pid != 0 && processState(pid) != 0)
+      if (pid != 0 && board.slot(rank).phase.load() != Phase::Gone &&
+          processState(pid) != 0)
         kill(pid, SIGKILL);
     }
     if (alone == 0)

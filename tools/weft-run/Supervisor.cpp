@@ -75,7 +75,9 @@ bool Supervisor::isLeft() const {
   // mpirun may be gone before its ranks.
   for (int64_t rank = 0; job.underMpirun && rank < job.board.ranks(); ++rank) {
     int32_t pid = job.board.slot(rank).pid.load();
-    if (pid != 0 && processState(pid) != 0)
+    // A number that a rank gave back may be somebody else's.
+    if (pid != 0 && job.board.slot(rank).phase.load() != Phase::Gone &&
+        processState(pid) != 0)
       return true;
   }
   return false;
@@ -122,6 +124,7 @@ void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
   Death death{int64_t(child), pid, WIFSIGNALED(result) ? WTERMSIG(result) : 0,
               WIFEXITED(result) ? WEXITSTATUS(result) : 0, sinceBoot()};
   bool stopped = asked > 0 && death.code > 128;
+  heeded |= stopped;
   if (death.signal == 0 && (death.code == 0 || stopped))
     return;
   if (!ended)
@@ -192,7 +195,9 @@ void Supervisor::endAll() {
   fail();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     int32_t pid = job.board.slot(rank).pid.load();
-    if (job.underMpirun && pid != 0 && processState(pid) != 0)
+    if (job.underMpirun && pid != 0 &&
+        job.board.slot(rank).phase.load() != Phase::Gone &&
+        processState(pid) != 0)
       kill(pid, SIGKILL);
   }
   // mpirun ends when its ranks have, and cleans up behind them; unless it
@@ -257,6 +262,19 @@ std::string Supervisor::describeAbsent(const Death &death) const {
   return names.empty() ? "" : names + " ended before it met the others";
 }
 
+/// Which ranks do nothing, as somebody stopped them.
+std::string Supervisor::stoppedRanks() const {
+  std::string names;
+  for (size_t rank = 0; rank < stoppedSince.size(); ++rank)
+    if (stoppedSince[rank] != Clock::time_point{})
+      names += (names.empty() ? "rank " : ", rank ") + std::to_string(rank);
+  if (names.empty())
+    return "the launcher ended before its ranks did";
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", job.timeout);
+  return "no progress for " + std::string(seconds) + " s; stopped: " + names;
+}
+
 int Supervisor::verdict() const {
   auto tell = [](const std::string &text, int code) {
     if (!text.empty())
@@ -265,13 +283,16 @@ int Supervisor::verdict() const {
   };
   if (const BoardSlot *own = toldFailure(false, false))
     return tell(own->text, own->code.load());
-  if (asked > 0 && (failing || job.board.header().stop.load() != 0)) {
+  bool wished = asked > 0 &&
+                (failing || job.board.header().stop.load() != 0) &&
+                !toldFailure(false, true);
+  for (const Death &death : deaths) // what another signal ended did not stop
+    wished &= death.signal == 0 || death.signal == signal;
+  if (wished) {
     // Unless the wish came in the last step, and all was done.
-    bool stopped = ended;
-    for (const Death &death : deaths)
-      stopped |= death.signal != 0;
+    bool stopped = ended || heeded;
     int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 0;
-    return stopped || !job.underMpirun || code != 0 ? 128 + signal : 0;
+    return stopped || code != 0 ? 128 + signal : 0;
   }
   const BoardSlot *hang = toldFailure(false, true);
   for (const Death &death : deaths)
@@ -284,18 +305,20 @@ int Supervisor::verdict() const {
     return tell(hang->text, int(StatusCode::Hang));
   if (const BoardSlot *lost = toldFailure(true, false))
     return tell(lost->text, int(StatusCode::RankFailed));
-  for (const Death &death : deaths) {
-    // Before they meet, ranks tell what is wrong themselves.
-    if (death.code == int(StatusCode::UserError) ||
-        death.code == int(StatusCode::Usage) ||
-        death.code == int(StatusCode::Internal))
-      return death.code;
-    return tell(describe(death), int(StatusCode::RankFailed));
+  if (!deaths.empty()) {
+    const Death &first = deaths.front();
+    bool own = first.code == int(StatusCode::UserError) ||
+               first.code == int(StatusCode::Usage) ||
+               first.code == int(StatusCode::Internal);
+    // Before they meet, rank 0 tells what is wrong with all of them.
+    for (const Death &death : deaths)
+      if (own && death.rank == 0 && death.code == first.code)
+        return first.code;
+    return tell(describe(first),
+                own ? first.code : int(StatusCode::RankFailed));
   }
   if (failing && ended && launcherResult == 0)
-    return tell("no rank reacts for " + std::to_string(job.timeout) +
-                    " s: all are stopped",
-                int(StatusCode::Hang));
+    return tell(stoppedRanks(), int(StatusCode::Hang));
   if (!job.underMpirun || launcherResult == 0)
     return 0;
   int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult)

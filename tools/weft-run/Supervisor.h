@@ -63,6 +63,7 @@ private:
   bool isLeft() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   int verdict() const;
+  std::string stoppedRanks() const;
   std::string describe(const Death &death) const;
   std::string describeAbsent(const Death &death) const;
 
@@ -73,6 +74,7 @@ private:
   int asked = 0;              // times that a user sent a signal
   int signal = 0;             // the last one
   bool failing = false, ended = false;
+  bool heeded = false; // a rank ended because of that
   Clock::time_point failedAt, endedAt, looked;
   std::vector<Clock::time_point> stoppedSince;
 };

@@ -9,8 +9,8 @@
 
 namespace weft::runtime {
 
-/// The name beside `path` that a file has while it is written; `path` itself for
-/// a device or a pipe, which stays what it is.
+/// The name beside `path` that a file has while several processes write it;
+/// `path` itself for a device or a pipe, which stays what it is.
 std::string partialName(const std::string &path);
 
 /// Puts what was written as `partialName(path)` on the disk and gives it its
@@ -30,7 +30,7 @@ public:
   Status commit();
 
 private:
-  std::string path;
+  std::string path, partial; // while it is written
   std::FILE *file = nullptr;
 };
 
