@@ -5,6 +5,7 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/pipelines/Phases.h"
 
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -28,10 +29,9 @@ std::vector<std::string> driver::inputFiles(const Options &options) {
 
 std::vector<std::string> driver::dataFiles(ModuleOp model) {
   llvm::StringSet<> found;
-  model.walk([&](onnx::InitializerOp weight) {
-    if (auto data = dyn_cast_if_present<onnx::DataAttr>(weight.getValue().getData()))
-      found.insert(data.getFile().getValue());
-  });
+  AttrTypeWalker attributes;
+  attributes.addWalk([&](onnx::DataAttr data) { found.insert(data.getFile().getValue()); });
+  model.walk([&](Operation *op) { attributes.walk(op->getAttrDictionary()); });
   std::vector<std::string> files;
   for (StringRef file : found.keys())
     files.push_back(file.str());
@@ -62,7 +62,7 @@ static bool checkFolder(StringRef flag, StringRef output, std::string &error) {
     return false;
   }
   StringRef folder = llvm::sys::path::parent_path(output);
-  if (folder.empty() || !llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
+  if (llvm::sys::fs::exists(output) || folder.empty() || !llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
     return true;
   error = name + " cannot be written: folder '" + folder.str() +
           (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist");

@@ -83,6 +83,9 @@ std::optional<FlagList> recordedFlags(ModuleOp module) {
   for (Attribute attribute : list)
     if (auto text = dyn_cast<StringAttr>(attribute)) {
       size_t end = text.getValue().find_first_of(text.getValue().starts_with("--") ? '=' : ' ');
+      // A text says nothing of this run: not what is started, read or written.
+      if (!isOfTheProgram(text.getValue().take_front(end)))
+        continue;
       bool isSwitch = end == StringRef::npos;
       flags.push_back({text.getValue().take_front(end).str(),
                        isSwitch ? std::string() : text.getValue().drop_front(end + 1).str(), isSwitch});

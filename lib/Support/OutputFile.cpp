@@ -118,8 +118,13 @@ bool weft::writeOutput(llvm::StringRef path, llvm::StringRef bytes, std::string 
 }
 
 bool weft::checkOutput(llvm::StringRef path, std::string &error) {
+  fs::file_status status;
+  bool exists = !fs::status(path, status) && fs::exists(status);
+  // Opening a pipe would end it for whoever reads there.
+  if (path == "-" || (exists && !fs::is_regular_file(status) && !fs::is_directory(status) && fs::can_write(path)))
+    return true;
   OutputFile file; // made and given up: what else could tell for sure?
-  return path == "-" || file.open(path, error);
+  return file.open(path, error);
 }
 
 bool weft::flushStandardOutput(std::string &error) {
