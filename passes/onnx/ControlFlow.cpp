@@ -22,6 +22,11 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
   SmallVector<Value> inputs = lookup(node.getInputs());
   if (inputs.empty() || !inputs[0])
     return;
+  if (!b.isBool(inputs[0]) || b.sizeOf(b.shapeOf(inputs[0])) != 1) {
+    error(loc) << "the condition of 'If' must be one bool, not "
+               << inputs[0].getType();
+    return;
+  }
   auto branch = [&](llvm::StringRef name) -> std::optional<SmallVector<Value>> {
     Region *region = node.getGraphRegion(name);
     if (!region || region->empty()) {
@@ -35,13 +40,15 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
                                                 : std::optional(results);
   };
   if (std::optional<HostTensor> condition = b.known(inputs[0])) {
-    bool taken = !condition->integers.empty() && condition->integers[0];
-    if (auto results = branch(taken ? "then_branch" : "else_branch"))
+    if (auto results = branch(condition->integers[0] ? "then_branch" : "else_branch"))
       setResults(node, *results, loc);
     return;
   }
   // Graphs have no effects, so both branches may run and one result be chosen.
+  size_t before = b.lookups.size();
   auto onTrue = branch("then_branch"), onFalse = branch("else_branch");
+  // The branch not taken may look up anything.
+  b.lookups.truncate(before);
   if (!onTrue || !onFalse || onTrue->size() != onFalse->size())
     return;
   b.loc = loc;
@@ -133,6 +140,8 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
   };
   if (n.opset < 9)
     return refuse("its definition before opset 9 is not supported");
+  if (llvm::is_contained(inputs, Value()))
+    return refuse("an input is missing");
   if (numScanned < 1 || numStates < 0 || numStacked < 0)
     return refuse("'num_scan_inputs' does not fit its inputs and outputs");
   ScanPlan plan{listOf(n, "scan_input_axes", numScanned),
@@ -201,6 +210,8 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
     return refuse("");
   SmallVector<Value> states(
       llvm::drop_begin(inputs, std::min<size_t>(2, inputs.size())));
+  if (llvm::is_contained(states, Value()))
+    return refuse("an initial state is missing");
   SmallVector<SmallVector<Value>> stacked(
       std::max<int64_t>(0, node.getNumResults() - states.size()));
   int64_t run = 0;
@@ -217,6 +228,8 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
     if (results->size() != 1 + states.size() + stacked.size())
       return refuse("its body has another number of outputs");
     std::optional<HostTensor> condition = b.known(results->front());
+    if (!b.isBool(results->front()))
+      return refuse("its body's condition is no bool");
     if (!condition || condition->size() != 1)
       return refuse("how often it runs is known when the program runs only; "
                     "its trip count and condition must be known at compile "

@@ -137,7 +137,8 @@ bool AttentionNode::readOperands() {
   return bool(lengths);
 }
 
-/// A bool mask says what is seen; what a short one leaves out is not.
+/// A bool mask says what is seen. What a short one leaves out is not, since opset
+/// 24; before, masks only broadcast.
 bool AttentionNode::readMask() {
   if (!n.has(3))
     return true;
@@ -151,7 +152,11 @@ bool AttentionNode::readMask() {
     return false;
   }
   int64_t rank = n.b.rankOf(mask), own = n.b.shapeOf(mask).back();
-  if (own < columns) {
+  if (own < columns && n.opset < 24) {
+    SmallVector<int64_t> wide(n.b.shapeOf(mask));
+    wide.back() = columns;
+    mask = n.b.broadcastTo(mask, wide);
+  } else if (own < columns) {
     SmallVector<int64_t> low(rank, 0), high(rank, 0);
     high.back() = columns - own;
     mask = n.b.pad(mask, low, high, -HUGE_VAL);

@@ -78,6 +78,8 @@ static Results embedLayerNormalization(NodeContext &n) {
         bias = n.in(6);
   if (!ids || !words || !places || !scale || !bias || n.b.rankOf(ids) != 2)
     return {n.fail("needs input_ids B x S, tables, gamma and beta")};
+  if (n.has(1) != n.has(4))
+    return {n.fail("segment_ids and segment_embedding must be given together")};
   auto look = [&](Value table, Value indices) {
     return n.b.take(table, n.b.wrapIndices(indices, n.b.shapeOf(table)[0]), 0);
   };
@@ -85,7 +87,7 @@ static Results embedLayerNormalization(NodeContext &n) {
   Value position =
       n.has(8) ? look(places, n.in(8)) : n.b.sliceDim(places, 0, 0, shape[1]);
   Value sum = n.b.add(look(words, ids), position);
-  if (n.has(1) && n.has(4))
+  if (n.has(1))
     sum = n.b.add(sum, look(n.in(4), n.in(1)));
   Value counts = n.b.full({shape[0]}, n.b.builder.getI32Type(), 0);
   if (n.has(7))

@@ -185,7 +185,9 @@ static Results multiHeadAttention(NodeContext &n) {
   bool apart = n.b.rankOf(n.in(1)) == 4;
   h.k = apart ? n.in(1) : heads3(n.in(1));
   h.v = apart ? n.in(2) : heads3(n.in(2));
-  if (n.has(6) && n.has(7)) {
+  if (n.has(6) != n.has(7))
+    return {n.fail("past_key and past_value must be given together")};
+  if (n.has(6)) {
     h.k = n.b.concat({n.in(6), h.k}, 2);
     h.v = n.b.concat({n.in(7), h.v}, 2);
   }
@@ -261,8 +263,12 @@ static Results groupQueryAttention(NodeContext &n) {
       llvm::any_of(*lengths, [&](int64_t last) { return last != rows - 1; }))
     return {n.fail("'seqlens_k' and 'total_sequence_length' must say " +
                    llvm::Twine(rows) + " keys, one a query")};
+  if (n.has(1) != n.has(2) ||
+      (!n.has(1) && width % (heads + 2 * keyHeads) != 0))
+    return {n.fail("needs key and value, or a query that divides into "
+                   "'num_heads' + 2 'kv_num_heads' heads")};
   Heads h{n, Value(), Value(), Value(), Value()};
-  if (n.has(1) && n.has(2)) {
+  if (n.has(1)) {
     h.q = splitHeads(n, query, heads);
     h.k = splitHeads(n, n.in(1), keyHeads);
     h.v = splitHeads(n, n.in(2), keyHeads);

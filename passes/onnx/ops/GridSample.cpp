@@ -199,7 +199,8 @@ static Results affineGrid(NodeContext &n) {
     return {};
   int64_t rank = static_cast<int64_t>(size->size()) - 2;
   if (rank < 1 || n.b.rankOf(theta) != 3 || n.b.shapeOf(theta)[1] != rank ||
-      n.b.shapeOf(theta)[2] != rank + 1)
+      n.b.shapeOf(theta)[2] != rank + 1 ||
+      n.b.shapeOf(theta)[0] != size->front())
     return {n.fail("needs maps N x dims x (dims + 1) and a size N, C, D...")};
   bool aligned = n.integer("align_corners", 0) != 0;
   SmallVector<int64_t> shape(size->begin() + 2, size->end());

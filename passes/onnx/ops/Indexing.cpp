@@ -147,8 +147,11 @@ static Results oneHot(NodeContext &n) {
   if (*depth < 0)
     return {n.fail("the depth " + llvm::Twine(*depth) + " is negative")};
   int64_t count = *depth;
-  Value index = n.b.unsqueeze(
-      n.b.wrapIndices(n.b.cast(indices, n.b.i64()), count), {*axis});
+  Value place = n.b.cast(indices, n.b.i64());
+  // An index beyond the depth is valid and makes a row of the off value.
+  place = n.b.select(n.b.compare(nn::CompareKind::Lt, place, 0.0),
+                     n.b.add(place, double(count)), place);
+  Value index = n.b.unsqueeze(place, {*axis});
   SmallVector<int64_t> shape(n.b.shapeOf(indices));
   shape.insert(shape.begin() + *axis, count);
   Value hot =

@@ -134,6 +134,11 @@ bool Layer::readShapes() {
   }
   if (n.has(4)) {
     lengths = b.cast(n.in(4), b.i64());
+    if (lengths && b.shapeOf(lengths) != NnBuilder::Shape({batch})) {
+      n.fail("sequence_lens needs a length for each of the " +
+             llvm::Twine(batch) + " sequences");
+      return false;
+    }
     // Lengths that are all the whole say nothing.
     if (std::optional<HostTensor> known = b.known(lengths))
       if (llvm::all_of(known->integers,

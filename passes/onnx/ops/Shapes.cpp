@@ -92,12 +92,13 @@ static Results range(NodeContext &n) {
   };
   if (number(*delta) == 0)
     return {n.fail("the step is zero")};
-  double count = std::max(
-      0.0, std::ceil((number(*limit) - number(*start)) / number(*delta)));
+  double count =
+      std::ceil((number(*limit) - number(*start)) / number(*delta));
   // Not a number is no count either.
   if (!(count <= double(kMaxElements)))
     return {n.fail("it has " + llvm::Twine(std::to_string(count)) +
                    " elements")};
+  count = std::max(0.0, count);
   if (!n.b.isFoldable(static_cast<int64_t>(count)))
     return {};
   HostTensor values(
