@@ -81,6 +81,13 @@ says 1 "'english.txt' is neither a model .* nor a program" weft-compile -q engli
 says 1 "has no output 'cross_entropy:logits,labels'; its outputs are 'logits', and the losses softmax_cross_entropy:" \
   weft-compile -q mlp.onnx --bind batch=8 --train --loss cross_entropy:logits,labels --optimizer sgd -o m
 
+# A text says how a program was compiled, not what this run starts, reads or writes.
+weft-compile -q mlp.onnx --bind batch=8 --compile-to graph -o graph.mlir
+sed 's|weft.flags = \["|&--linker=./evil", "|' graph.mlir > foreign.mlir
+printf '#!/bin/sh\ntouch evil-ran\n' > evil && chmod +x evil
+says 0 . weft-compile foreign.mlir -o foreign
+grep -q 'linker=./evil' foreign.mlir && [ ! -e evil-ran ] || { echo "a text chose the linker"; failures=$((failures + 1)); }
+
 # --place.
 says 1 "matches no value; did you mean 'layers.0.weight'" weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 --place 'layer.0.weight=dim0:tp' -o m
 says 1 "has no effect: 'layers.0.weight=dim0:tp' comes first for 'layers.0.weight'" \
