@@ -10,8 +10,9 @@
 using namespace mlir;
 using namespace weft;
 
-bool weft::driver::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
-                               const std::string &path, OutputFile &file, std::string &error) {
+bool weft::driver::copyWeights(ModuleOp module, emit::SourceFiles &sources,
+                               emit::SourceHashes &hashes, const std::string &path,
+                               OutputFile &file, std::string &error) {
   if (!file.open(path, error))
     return false;
   llvm::raw_pwrite_stream &out = file.os();
@@ -32,8 +33,8 @@ bool weft::driver::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit
       out.write_zeros(llvm::alignTo(out.tell(), 64) - out.tell());
       int64_t offset = out.tell();
       out << StringRef(bytes->data(), bytes->size());
-      auto moved = rt::PieceAttr::get(builder.getContext(), piece.getType(), bundle, offset, piece.getHash(),
-                                      ElementsAttr(), piece.getStart());
+      auto moved = rt::PieceAttr::get(builder.getContext(), piece.getType(), bundle, offset,
+                                      piece.getHash(), ElementsAttr(), piece.getStart());
       std::vector<uint64_t> ofPiece = hashes.lookup(piece);
       hashes[moved] = std::move(ofPiece);
       pieces.push_back(moved);

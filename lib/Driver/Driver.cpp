@@ -42,7 +42,8 @@ static LogicalResult checkSizes(ModuleOp module) {
   auto isBounded = [](Value value) {
     if (hasBoundedSize(value.getType()))
       return true;
-    emitError(value.getLoc()) << "a value " << describeExcess(cast<ShapedType>(value.getType()).getShape());
+    emitError(value.getLoc()) << "a value "
+                              << describeExcess(cast<ShapedType>(value.getType()).getShape());
     return false;
   };
   WalkResult result = module.walk([&](Operation *op) {
@@ -61,8 +62,10 @@ using Clock = std::chrono::steady_clock;
 
 class Compilation {
 public:
-  Compilation(const Options &given, const std::vector<std::string> &arguments, const std::string &program)
-      : options(given), arguments(arguments), program(program), context(registry()), diagnostics(&context) {
+  Compilation(const Options &given, const std::vector<std::string> &arguments,
+              const std::string &program)
+      : options(given), arguments(arguments), program(program), context(registry()),
+        diagnostics(&context) {
     // A message names the node; the whole program behind it would hide it.
     context.printOpOnDiagnostic(options.verbose);
     context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
@@ -75,9 +78,10 @@ public:
     if (options.verbose) {
       const std::string every = ".*";
       // Without a streamer remarks become diagnostics; that cannot fail.
-      (void)remark::enableOptimizationRemarks(context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
-                                              remark::RemarkCategories{every, every, every, every, every},
-                                              /*printAsEmitRemarks=*/true);
+      (void)remark::enableOptimizationRemarks(
+          context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
+          remark::RemarkCategories{every, every, every, every, every},
+          /*printAsEmitRemarks=*/true);
     }
   }
 
@@ -114,9 +118,11 @@ public:
         if (int code = chooseRecompute())
           return code;
       progress.emplace(!options.quiet && !options.timing, "phase '" + phaseName(phase).str() + "'");
-      int code = phase == Phase::Local        ? runLocal()
-                 : phase == Phase::Executable ? emit()
-                                              : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
+      int code =
+          phase == Phase::Local ? runLocal()
+          : phase == Phase::Executable
+              ? emit()
+              : runPasses(phase, [&](OpPassManager &pm) { buildPhase(pm, phase, phaseOptions); });
       progress.reset();
       if (code)
         return code;
@@ -146,8 +152,10 @@ private:
       return tell("--dump-phases '" + dumps.str() + "' is a file, not a folder", UserError);
     if (llvm::sys::fs::is_directory(options.model))
       return tell("'" + options.model + "' is a folder, not a model" +
-                      (llvm::sys::fs::exists(options.model + "/latest") || llvm::sys::fs::exists(options.model + "/manifest.json")
-                           ? "; weft-translate --export-onnx MODEL.onnx --weights " + options.model +
+                      (llvm::sys::fs::exists(options.model + "/latest") ||
+                               llvm::sys::fs::exists(options.model + "/manifest.json")
+                           ? "; weft-translate --export-onnx MODEL.onnx --weights " +
+                                 options.model +
                                  " -o OUT.onnx puts the weights of a checkpoint into a model"
                            : ""),
                   UserError);
@@ -166,8 +174,10 @@ private:
       if (module && mlir::failed(checkSizes(*module)))
         return failure(UserError);
       if (!module && !StringRef(options.model).ends_with(".mlir"))
-        return tell("'" + options.model + "' is neither a model (.onnx) nor a program as --compile-to prints it (.mlir)",
-                    UserError);
+        return tell(
+            "'" + options.model +
+                "' is neither a model (.onnx) nor a program as --compile-to prints it (.mlir)",
+            UserError);
     }
     if (!module)
       return failure(UserError);
@@ -180,8 +190,10 @@ private:
     if (ExitCode code = checkOutputs(options, data, error))
       return tell(error, code);
     bool isModel = onnx::getMainGraph(*module) != nullptr;
-    if (isModel && options.training.train && options.training.usesOwnStep() && !onnx::hasOwnStep(*module))
-      return tell("--train needs --loss and --optimizer: the model has no training step of its own (TrainingInfo)",
+    if (isModel && options.training.train && options.training.usesOwnStep() &&
+        !onnx::hasOwnStep(*module))
+      return tell("--train needs --loss and --optimizer: the model has no training step of its own "
+                  "(TrainingInfo)",
                   UserError);
     (*module)->setAttr(kPhaseAttr, StringAttr::get(&context, phaseName(startPhase)));
     return Ok;
@@ -192,9 +204,11 @@ private:
     bool isModel = onnx::getMainGraph(*module) != nullptr;
     std::optional<Phase> at = phaseOf(*module);
     if (!at && (!isModel || (*module)->hasAttr(kPhaseAttr)))
-      return tell("'" + options.model + "' does not say at which phase its program is; write it at the module: module "
-                  "attributes {weft.phase = \"graph\"}, or step, sharded, staged, local, scheduled",
-                  UserError);
+      return tell(
+          "'" + options.model +
+              "' does not say at which phase its program is; write it at the module: module "
+              "attributes {weft.phase = \"graph\"}, or step, sharded, staged, local, scheduled",
+          UserError);
     startPhase = at.value_or(Phase::Import);
     if (startPhase == Phase::Executable)
       return tell("'" + options.model + "': 'executable' is no phase of a text", UserError);
@@ -224,8 +238,8 @@ private:
         mesh = configured->mesh;
         options.given.push_back({"--mesh", mesh});
         if (!options.quiet)
-          llvm::errs() << "mesh " << mesh << " from the model's device configuration '" << configured->configuration
-                       << "'\n";
+          llvm::errs() << "mesh " << mesh << " from the model's device configuration '"
+                       << configured->configuration << "'\n";
       }
     if (mesh.empty() && !options.place.empty())
       return tell("--place needs --mesh: it splits over its axes", Usage);
@@ -234,7 +248,8 @@ private:
     if (mesh.empty())
       return tell("--write-devices needs --mesh: without one there are no placements", Usage);
     if (!onnx::getModel(*module))
-      return tell("--write-devices needs a model as in the file, not a program of a later phase", UserError);
+      return tell("--write-devices needs a model as in the file, not a program of a later phase",
+                  UserError);
     model = module->clone();
     return Ok;
   }
@@ -273,7 +288,8 @@ private:
   int failure(ExitCode code) {
     if (errors > 0)
       return code;
-    llvm::errs() << "weft-compile: internal error: compilation failed without a message; please report it with the "
+    llvm::errs() << "weft-compile: internal error: compilation failed without a message; please "
+                    "report it with the "
                     "command line and the model\n";
     return OurBug;
   }
@@ -333,7 +349,8 @@ private:
     phaseOptions.recomputeShare = share;
     module = graph.clone();
     LogicalResult ran = pipeline([&](OpPassManager &pm) {
-      for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled})
+      for (Phase phase :
+           {Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled})
         buildPhase(pm, phase, phaseOptions);
     });
     if (failed(ran))
@@ -341,8 +358,10 @@ private:
     int64_t bytes = emit::memoryUse(*module).arenaBytes;
     if (!options.quiet)
       llvm::errs() << "recompute " << mode
-                   << (mode == "best" ? " " + std::to_string(int(share * 1000) / 10.0).substr(0, 4) + " %" : "") << ": "
-                   << bytes << " bytes a process\n";
+                   << (mode == "best"
+                           ? " " + std::to_string(int(share * 1000) / 10.0).substr(0, 4) + " %"
+                           : "")
+                   << ": " << bytes << " bytes a process\n";
     return bytes;
   }
 
@@ -399,7 +418,8 @@ private:
     case Explain::Text:
     case Explain::Full:
       return explain::printText(document,
-                                options.explain == Explain::Full ? explain::Detail::Full : explain::Detail::Classes,
+                                options.explain == Explain::Full ? explain::Detail::Full
+                                                                 : explain::Detail::Classes,
                                 options.explainNodes, out);
     }
   }
@@ -427,7 +447,8 @@ private:
       return Ok;
     bool isLeast = options.training.recompute == "auto" || options.training.recompute == "full";
     llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
-                 << (isLeast ? " with all blocks recomputed" : "") << ", more than the limit of " << options.memoryLimit
+                 << (isLeast ? " with all blocks recomputed" : "") << ", more than the limit of "
+                 << options.memoryLimit
                  << "; use more processes, another placement or a smaller batch\n";
     explain::printMemory(document.memory, llvm::errs());
     return DoesNotFit;
@@ -511,19 +532,22 @@ private:
     if (options.dumpDirectory.empty() || phase == Phase::Executable)
       return Ok;
     if (auto code = llvm::sys::fs::create_directories(options.dumpDirectory))
-      return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(), UserError);
+      return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(),
+                  UserError);
     return printModule(dumpPath(phase));
   }
 
   std::string dumpPath(Phase phase) const {
     SmallString<128> path(options.dumpDirectory);
-    llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+    llvm::sys::path::append(path,
+                            std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
     return path.str().str();
   }
 
   /// What an earlier run wrote of phases that this one reaches, or not, is not of this program.
   void removeLaterDumps() {
-    for (unsigned i = unsigned(startPhase) + 1; !options.dumpDirectory.empty() && i < unsigned(Phase::Executable); ++i)
+    for (unsigned i = unsigned(startPhase) + 1;
+         !options.dumpDirectory.empty() && i < unsigned(Phase::Executable); ++i)
       (void)llvm::sys::fs::remove(dumpPath(Phase(i)));
   }
 
@@ -561,14 +585,15 @@ private:
   OwningOpRef<ModuleOp> module;
   OwningOpRef<ModuleOp> model; ///< as imported, for --write-devices
   PhaseOptions phaseOptions;
-  explain::Document document; ///< filled as phases pass
+  explain::Document document;                ///< filled as phases pass
   std::optional<runtime::Progress> progress; ///< of the phase in work
   unsigned errors = 0;
 };
 
 } // namespace
 
-int weft::driver::compileMain(const std::vector<std::string> &arguments, const std::string &program) {
+int weft::driver::compileMain(const std::vector<std::string> &arguments,
+                              const std::string &program) {
   Options options;
   std::string error;
   if (!parseOptions(arguments, options, error)) {

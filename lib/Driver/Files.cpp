@@ -62,14 +62,16 @@ static bool checkFolder(StringRef flag, StringRef output, std::string &error) {
     return false;
   }
   StringRef folder = llvm::sys::path::parent_path(output);
-  if (llvm::sys::fs::exists(output) || folder.empty() || !llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
+  if (llvm::sys::fs::exists(output) || folder.empty() ||
+      !llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
     return true;
   error = name + " cannot be written: folder '" + folder.str() +
           (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist");
   return false;
 }
 
-ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs, std::string &error) {
+ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs,
+                              std::string &error) {
   if (makesExecutable(options) && options.output == "-") {
     error = "-o - is for text, with --compile-to; an executable is a file";
     return Usage;
@@ -78,7 +80,8 @@ ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inpu
     for (const std::string &input : inputs)
       if (llvm::sys::fs::equivalent(output, input)) {
         error = flag.str() + " '" + output + "' is " +
-                (input == options.model ? "the model itself" : "'" + input + "', which is read") + "; name another file";
+                (input == options.model ? "the model itself" : "'" + input + "', which is read") +
+                "; name another file";
         return UserError;
       }
     if (output != "-" && !checkFolder(flag, output, error))

@@ -33,9 +33,14 @@ constexpr int64_t kMostThreads = 65536, kMostOptimization = 3;
 
 std::optional<int64_t> parseBytes(llvm::StringRef text) {
   int64_t factor = 1;
-  for (auto [suffix, value] : {std::pair<llvm::StringRef, int64_t>{"KiB", 1ll << 10}, {"MiB", 1ll << 20},
-                               {"GiB", 1ll << 30}, {"TiB", 1ll << 40}, {"kB", 1000}, {"MB", 1000000},
-                               {"GB", 1000000000}, {"B", 1}})
+  for (auto [suffix, value] : {std::pair<llvm::StringRef, int64_t>{"KiB", 1ll << 10},
+                               {"MiB", 1ll << 20},
+                               {"GiB", 1ll << 30},
+                               {"TiB", 1ll << 40},
+                               {"kB", 1000},
+                               {"MB", 1000000},
+                               {"GB", 1000000000},
+                               {"B", 1}})
     if (text.ends_with(suffix)) {
       text = text.drop_back(suffix.size());
       factor = value;
@@ -57,7 +62,8 @@ FlagTable::Take append(std::string &list, const char *separator) {
 /// A size; `zero`: what 0 means, if it means something.
 FlagTable::Take takeBytes(int64_t &target, std::string example, std::string zero = "") {
   return [&target, example, zero](const std::string &text) -> std::string {
-    std::optional<int64_t> bytes = text == "0" && !zero.empty() ? std::optional<int64_t>(0) : parseBytes(text);
+    std::optional<int64_t> bytes =
+        text == "0" && !zero.empty() ? std::optional<int64_t>(0) : parseBytes(text);
     if (!bytes)
       return "'" + text + "' is no size; write " + example + zero;
     target = *bytes;
@@ -92,7 +98,8 @@ std::string takeExplain(const std::string &text, Options &options) {
   if (text.empty() || options.explain != Explain::Text)
     return "";
   if (!llvm::Regex(text).isValid(why))
-    return "takes json, full or a regular expression for names of nodes; '" + text + "' is none: " + why;
+    return "takes json, full or a regular expression for names of nodes; '" + text +
+           "' is none: " + why;
   options.explainNodes = text;
   return "";
 }
@@ -100,28 +107,36 @@ std::string takeExplain(const std::string &text, Options &options) {
 void addSplitting(FlagTable &flags, Options &options) {
   flags.topic("bind", "What the model leaves open");
   flags.value("--bind", "NAME=N,...",
-              "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N binds a nameless dim",
+              "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
+              "binds a nameless dim",
               append(options.bind, ","));
   flags.topic("split", "How to split");
   flags.text("--mesh", "AXIS=N,...",
-             "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = row-major index. Over "
+             "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = "
+             "row-major index. Over "
              "dp the batch is split, over any other axis weights, by least communication",
              options.mesh);
   flags.text("--batch-axes", "AXIS+...",
-             "the batch over these axes instead of dp; none: over no axis. An axis over which --place splits the "
+             "the batch over these axes instead of dp; none: over no axis. An axis over which "
+             "--place splits the "
              "batch of an input is one, too",
              options.batchAxes);
   flags.toggle("--allow-idle-axes",
-               "let processes repeat the work of others where an axis splits nothing, which else is an error",
+               "let processes repeat the work of others where an axis splits nothing, which else "
+               "is an error",
                options.allowIdleAxes);
   flags.value("--place", "REGEX=dimN:AXIS,..",
-              "how to split values whose name matches: weights, inputs, outputs and nodes, as Netron or --explain "
-              "names them; - is whole; of two rules for one value the first counts. Device configurations in the "
-              "model (ONNX IR 11) count where no rule does, and their mesh where there is no --mesh; --mesh dp=1 "
+              "how to split values whose name matches: weights, inputs, outputs and nodes, as "
+              "Netron or --explain "
+              "names them; - is whole; of two rules for one value the first counts. Device "
+              "configurations in the "
+              "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
+              "--mesh; --mesh dp=1 "
               "ignores them",
               append(options.place, ";"));
   flags.choice("--sequence-parallel", "on|off|auto",
-               "also split norms and residuals over weight axes (auto: off); less memory, the same bytes moved",
+               "also split norms and residuals over weight axes (auto: off); less memory, the same "
+               "bytes moved",
                options.sequenceParallel, {"on", "off", "auto"});
   flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
@@ -131,54 +146,70 @@ void addSplitting(FlagTable &flags, Options &options) {
 
 void addComputing(FlagTable &flags, Options &options) {
   flags.topic("compute", "How to compute");
-  flags.value("--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
-              [&options](const std::string &text) { return takePrecision(text, options.precision); });
-  flags.count("--threads-per-rank", "N", "default: cores / local ranks", options.threadsPerRank, 0, kMostThreads);
-  flags.value("--bucket-size", "SIZE",
-              "collectives that can wait for each other share messages up to this size: 25MiB; 0: none do",
-              takeBytes(options.bucketBytes, "25MiB", ", or 0 for no buckets"));
+  flags.value(
+      "--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
+      [&options](const std::string &text) { return takePrecision(text, options.precision); });
+  flags.count("--threads-per-rank", "N", "default: cores / local ranks", options.threadsPerRank, 0,
+              kMostThreads);
+  flags.value(
+      "--bucket-size", "SIZE",
+      "collectives that can wait for each other share messages up to this size: 25MiB; 0: none do",
+      takeBytes(options.bucketBytes, "25MiB", ", or 0 for no buckets"));
   flags.value("--target", "cpu", "what it runs on", [](const std::string &text) -> std::string {
     return text == "cpu" ? "" : "'" + text + "' is not supported yet; the target is cpu";
   });
-  flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)", options.processor);
+  flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)",
+             options.processor);
   flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)", options.optLevel, 0,
               kMostOptimization);
-  flags.toggle("--deterministic", "the same bits in every run: on a CPU always so", options.deterministic);
+  flags.toggle("--deterministic", "the same bits in every run: on a CPU always so",
+               options.deterministic);
 }
 
 void addSeeing(FlagTable &flags, Options &options) {
   flags.topic("see", "What to see");
-  flags.optional("--explain", "full|json|REGEX",
-                 "what moves over which axes, how much and why, and what memory holds; repeated layers are one line. "
-                 "full: every node; REGEX: nodes of such names; json: one document (docs/explain.md)",
-                 [&options](const std::string &text) { return takeExplain(text, options); });
-  flags.text("--report", "FILE.html", "the same as a page with pictures, for any browser", options.report);
-  flags.toggle("--dry-run", "plan, tell memory and communication, but generate no code and write no OUT",
+  flags.optional(
+      "--explain", "full|json|REGEX",
+      "what moves over which axes, how much and why, and what memory holds; repeated layers are "
+      "one line. "
+      "full: every node; REGEX: nodes of such names; json: one document (docs/explain.md)",
+      [&options](const std::string &text) { return takeExplain(text, options); });
+  flags.text("--report", "FILE.html", "the same as a page with pictures, for any browser",
+             options.report);
+  flags.toggle("--dry-run",
+               "plan, tell memory and communication, but generate no code and write no OUT",
                options.dryRun);
   flags.value("--compile-to", "PHASE",
-              "print the program at a phase instead: import, graph, step, sharded, staged, local, scheduled, "
-              "executable; weft-compile FILE.mlir -o OUT goes on from there, with the flags that the text lists",
+              "print the program at a phase instead: import, graph, step, sharded, staged, local, "
+              "scheduled, "
+              "executable; weft-compile FILE.mlir -o OUT goes on from there, with the flags that "
+              "the text lists",
               [&options](const std::string &text) { return takePhase(text, options.until); });
-  flags.text("--dump-phases", "DIR", "write every phase into numbered files", options.dumpDirectory);
+  flags.text("--dump-phases", "DIR", "write every phase into numbered files",
+             options.dumpDirectory);
   flags.text("--write-devices", "FILE.onnx",
-             "write the model with the placements found as its device configuration: edit it, or compile it "
+             "write the model with the placements found as its device configuration: edit it, or "
+             "compile it "
              "elsewhere without --mesh and --place",
              options.writeDevices);
   flags.toggle("--timing", "time of every pass", options.timing);
-  flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message", options.verbose);
+  flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message",
+               options.verbose);
   flags.toggle("-q|--quiet", "only results, warnings and errors", options.quiet);
 }
 
 void addFiles(FlagTable &flags, Options &options) {
   flags.topic("files", "Limits and files");
-  flags.text("-o|--output", "OUT", "the executable (default a.out); - with --compile-to: the screen",
-             options.output);
+  flags.text("-o|--output", "OUT",
+             "the executable (default a.out); - with --compile-to: the screen", options.output);
   flags.value("--memory-limit", "SIZE", "fail (exit code 5) if a process needs more: 80GiB",
               takeBytes(options.memoryLimit, "80GiB or 512MiB"));
-  flags.toggle("--copy-weights", "put the weights beside OUT instead of referring to them where they are",
+  flags.toggle("--copy-weights",
+               "put the weights beside OUT instead of referring to them where they are",
                options.copyWeights);
   flags.toggle("--keep-weights",
-               "fold no weight into the code, however small, so that OUT can take those of a checkpoint: weft-run OUT "
+               "fold no weight into the code, however small, so that OUT can take those of a "
+               "checkpoint: weft-run OUT "
                "--resume DIR. Programs of --train always can",
                options.keepWeights);
   flags.text("--linker", "PROGRAM", "default: c++, g++ or clang++", options.linker);
@@ -218,11 +249,13 @@ std::string checkExplain(const Options &options) {
   bool explains = options.explain != Explain::No;
   if ((explains || !options.report.empty()) && options.until < Phase::Sharded)
     return (explains ? "--explain" : "--report") +
-           std::string(" needs what phase sharded decides; give --compile-to sharded or a later one");
+           std::string(
+               " needs what phase sharded decides; give --compile-to sharded or a later one");
   bool prints = options.until < Phase::Executable && !options.dryRun &&
                 (options.output == Options().output || options.output == "-");
   if (explains && prints)
-    return "--explain and --compile-to would both write to the screen; write the program to a file with -o FILE, or "
+    return "--explain and --compile-to would both write to the screen; write the program to a file "
+           "with -o FILE, or "
            "nowhere with --dry-run";
   return "";
 }
@@ -245,14 +278,15 @@ std::string check(const Options &options, bool resumes) {
   if (std::string wrong = checkExplain(options); !wrong.empty())
     return wrong;
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
-    return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a later one";
+    return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "
+           "later one";
   return checkTraining(options);
 }
 
 } // namespace
 
-bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error,
-                                bool resumes) {
+bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options,
+                                std::string &error, bool resumes) {
   FlagTable flags = tableFor(options);
   error = flags.parse(arguments);
   for (const FlagTable::Given &given : flags.given())

@@ -55,8 +55,10 @@ constexpr FlagPhases kPhases[] = {
 /// About one run of weft-compile, not about what it makes. Any other flag is of the
 /// program, so that a new one cannot be lost on the way.
 constexpr llvm::StringLiteral kOfTheRun[] = {
-    "-o",       "--output", "--compile-to", "--dump-phases", "--write-devices", "--explain", "--report", "--linker", "--runtime-dir",
-    "--dry-run", "--timing", "--copy-weights", "-q",         "--quiet",         "-v",        "--verbose"};
+    "-o",        "--output",       "--compile-to", "--dump-phases", "--write-devices",
+    "--explain", "--report",       "--linker",     "--runtime-dir", "--dry-run",
+    "--timing",  "--copy-weights", "-q",           "--quiet",       "-v",
+    "--verbose"};
 
 bool isOfTheProgram(llvm::StringRef flag) { return !llvm::is_contained(kOfTheRun, flag); }
 
@@ -71,7 +73,9 @@ SmallVector<llvm::StringRef> valuesOf(const FlagList &flags, llvm::StringRef fla
 }
 
 std::string textOf(const GivenFlag &entry) {
-  return entry.isSwitch ? entry.flag : entry.flag + (llvm::StringRef(entry.flag).starts_with("--") ? "=" : " ") + entry.value;
+  return entry.isSwitch ? entry.flag
+                        : entry.flag + (llvm::StringRef(entry.flag).starts_with("--") ? "=" : " ") +
+                              entry.value;
 }
 
 /// The flags that a program's text lists; nothing if it lists none.
@@ -88,20 +92,23 @@ std::optional<FlagList> recordedFlags(ModuleOp module) {
         continue;
       bool isSwitch = end == StringRef::npos;
       flags.push_back({text.getValue().take_front(end).str(),
-                       isSwitch ? std::string() : text.getValue().drop_front(end + 1).str(), isSwitch});
+                       isSwitch ? std::string() : text.getValue().drop_front(end + 1).str(),
+                       isSwitch});
     }
   return flags;
 }
 
 FlagPhases phasesOf(llvm::StringRef flag, ModuleOp module, const FlagList &recorded) {
-  const FlagPhases *found = llvm::find_if(kPhases, [&](const FlagPhases &entry) { return entry.flag == flag; });
+  const FlagPhases *found =
+      llvm::find_if(kPhases, [&](const FlagPhases &entry) { return entry.flag == flag; });
   // What nobody has judged may act anywhere.
   FlagPhases phases = found != std::end(kPhases)
                           ? *found
                           : FlagPhases{"", Phase::Import, Phase::Import, Phase::Executable};
   // Device configurations were read for a mesh, statistics were made of microbatches.
   bool isRead = (flag == "--mesh" && module->hasAttr(dist::kDevicesAttr)) ||
-                (flag == "--microbatches" && llvm::is_contained(valuesOf(recorded, "--batch-stats"), kPerMicrobatch));
+                (flag == "--microbatches" &&
+                 llvm::is_contained(valuesOf(recorded, "--batch-stats"), kPerMicrobatch));
   if (isRead)
     phases.presence = phases.value = Phase::Graph;
   return phases;
@@ -113,8 +120,10 @@ std::string whyTooLate(llvm::StringRef flag, ModuleOp module, Phase at, const Op
   FlagPhases phases = phasesOf(flag, module, recorded.value_or(FlagList()));
   std::string where = ("'" + given.model + "' is at phase '" + phaseName(at) + "'").str();
   if (!recorded)
-    return phases.last > at ? "" : (flag + " has no effect any more: " + where + "; leave it out").str();
-  SmallVector<llvm::StringRef> before = valuesOf(*recorded, flag), now = valuesOf(given.given, flag);
+    return phases.last > at ? ""
+                            : (flag + " has no effect any more: " + where + "; leave it out").str();
+  SmallVector<llvm::StringRef> before = valuesOf(*recorded, flag),
+                               now = valuesOf(given.given, flag);
   if (before == now || (before.empty() ? phases.presence : phases.value) > at)
     return "";
   std::string how = before.empty() ? ("without " + flag).str() : "";
@@ -128,7 +137,8 @@ std::string whyTooLate(llvm::StringRef flag, ModuleOp module, Phase at, const Op
 
 } // namespace
 
-void weft::driver::recordCommandLine(ModuleOp module, const std::string &model, const Options &options) {
+void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
+                                     const Options &options) {
   SmallString<256> path(model);
   llvm::sys::fs::make_absolute(path);
   llvm::sys::path::remove_dots(path, /*remove_dot_dot=*/true);
@@ -141,8 +151,9 @@ void weft::driver::recordCommandLine(ModuleOp module, const std::string &model, 
   module->setAttr(kFlagsAttr, builder.getArrayAttr(flags));
 }
 
-bool weft::driver::resumeOptions(ModuleOp module, Phase at, const std::vector<std::string> &arguments,
-                                 Options &options, std::string &error) {
+bool weft::driver::resumeOptions(ModuleOp module, Phase at,
+                                 const std::vector<std::string> &arguments, Options &options,
+                                 std::string &error) {
   const Options given = options;
   std::optional<FlagList> recorded = recordedFlags(module);
   std::vector<std::string> merged;
@@ -159,8 +170,8 @@ bool weft::driver::resumeOptions(ModuleOp module, Phase at, const std::vector<st
       if (error = whyTooLate(entry.flag, module, at, given, recorded); !error.empty())
         return false;
   if (given.until < at) {
-    error = ("--compile-to " + phaseName(given.until) + ": '" + given.model + "' is at phase '" + phaseName(at) +
-             "' already")
+    error = ("--compile-to " + phaseName(given.until) + ": '" + given.model + "' is at phase '" +
+             phaseName(at) + "' already")
                 .str();
     return false;
   }
@@ -188,13 +199,14 @@ void weft::driver::printProgram(ModuleOp module, llvm::raw_ostream &out) {
     };
     AttrTypeReplacer replacer;
     replacer.addReplacement([&](onnx::DataAttr data) -> std::optional<Attribute> {
-      return onnx::DataAttr::get(module.getContext(), data.getField(), absolute(data.getFile()), data.getOffset(),
-                                 data.getLength());
+      return onnx::DataAttr::get(module.getContext(), data.getField(), absolute(data.getFile()),
+                                 data.getOffset(), data.getLength());
     });
     replacer.addReplacement([&](FileLineColLoc loc) -> std::optional<Attribute> {
       return FileLineColLoc::get(absolute(loc.getFilename()), loc.getLine(), loc.getColumn());
     });
-    replacer.recursivelyReplaceElementsIn(*copy, /*replaceAttrs=*/true, /*replaceLocs=*/true, /*replaceTypes=*/false);
+    replacer.recursivelyReplaceElementsIn(*copy, /*replaceAttrs=*/true, /*replaceLocs=*/true,
+                                          /*replaceTypes=*/false);
     module = *copy;
   }
   module->print(out, flags);

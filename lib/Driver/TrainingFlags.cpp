@@ -22,8 +22,10 @@ constexpr const char *kExample = R"(
 
 std::string takeZero(llvm::StringRef value, TrainingFlags &flags) {
   auto [stage, axis] = value.split(':');
-  if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3' || (value.contains(':') && axis.empty()))
-    return ("is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + value + "'").str();
+  if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3' ||
+      (value.contains(':') && axis.empty()))
+    return ("is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + value + "'")
+        .str();
   flags.zero = value.str();
   return "";
 }
@@ -57,47 +59,58 @@ FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices
 void weft::driver::addTrainingFlags(FlagTable &flags, TrainingFlags &training) {
   flags.topic("training", "How to train", kExample);
   flags.toggle("--train",
-               "make the programs step, eval and forward; without --loss and --optimizer a model is trained as its "
+               "make the programs step, eval and forward; without --loss and --optimizer a model "
+               "is trained as its "
                "own TrainingInfo says",
                training.train);
   // All others want --train, and so are remembered.
-  auto add = [&flags, &training](const char *name, const char *placeholder, const char *help, FlagTable::Take take) {
+  auto add = [&flags, &training](const char *name, const char *placeholder, const char *help,
+                                 FlagTable::Take take) {
     flags.value(name, placeholder, help, [name, take, &training](const std::string &value) {
       training.given.push_back(name);
       return take(value);
     });
   };
   add("--loss", "LOSS",
-      "softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean over labels that are neither -100 nor K; "
-      "mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET become inputs of that name",
+      "softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean over labels that are neither -100 nor "
+      "K; "
+      "mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET become inputs of that "
+      "name",
       takeText(training.loss));
   add("--optimizer", "NAME[:key=value,...]",
-      "sgd, momentum, nesterov, adam, adamw, adagrad, lion; lr, weight_decay, momentum, beta1, beta2, eps as it has "
-      "them; decay=auto (not of vectors)|all; clip=NORM (global); schedule=constant|linear|cosine, warmup=N, "
+      "sgd, momentum, nesterov, adam, adamw, adagrad, lion; lr, weight_decay, momentum, beta1, "
+      "beta2, eps as it has "
+      "them; decay=auto (not of vectors)|all; clip=NORM (global); schedule=constant|linear|cosine, "
+      "warmup=N, "
       "total=N, min_lr=X",
       takeText(training.optimizer));
   add("--param-group", "REGEX:key=value,...",
-      "other lr, lr_scale, weight_decay, ... for weights whose name matches; the first group that does",
+      "other lr, lr_scale, weight_decay, ... for weights whose name matches; the first group that "
+      "does",
       [&training](const std::string &value) {
         step::appendToList(training.paramGroups, value);
         return std::string();
       });
   add("--freeze", "REGEX", "do not train these weights",
       [&training](const std::string &value) { return takeFreeze(value, training); });
-  add("--zero", "0..3[:AXIS]", "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and weights",
+  add("--zero", "0..3[:AXIS]",
+      "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and weights",
       [&training](const std::string &value) { return takeZero(value, training); });
-  add("--microbatches", "N", "take the batch in N parts, adding up gradients", [&training](const std::string &value) {
-    return FlagTable::parseCount(value, 1, 1 << 30, training.microbatches);
-  });
+  add("--microbatches", "N", "take the batch in N parts, adding up gradients",
+      [&training](const std::string &value) {
+        return FlagTable::parseCount(value, 1, 1 << 30, training.microbatches);
+      });
   add("--grad-dtype", "fp32|bf16|fp16|fp64",
       "of weight gradients and their sums (default fp32; fp64 with --precision fp64)",
       takeChoice(training.gradDtype, {"fp32", "bf16", "fp16", "fp64"}));
   add("--recompute", "none|selective|full|auto",
-      "recompute in the backward pass rather than keep: cheap values and attention, whole blocks, or the least that "
+      "recompute in the backward pass rather than keep: cheap values and attention, whole blocks, "
+      "or the least that "
       "fits into --memory-limit",
       takeChoice(training.recompute, {"none", "selective", "full", "auto"}));
   add("--batch-stats", "global|per-microbatch",
-      "what BatchNormalization takes its statistics of: the whole batch (which --microbatches cannot do), or each of "
+      "what BatchNormalization takes its statistics of: the whole batch (which --microbatches "
+      "cannot do), or each of "
       "the microbatches, rows [k*B/N, (k+1)*B/N)",
       takeChoice(training.batchStats, {"global", "per-microbatch"}));
   add("--seed", "N", "of random numbers (default 0)",
@@ -113,15 +126,16 @@ static std::string checkZero(const Options &options) {
   std::string told = "--zero " + options.training.zero + " splits state over ";
   if (axis.empty()) {
     // Placements of inputs may name further axes of the batch.
-    if (mesh && !options.mesh.empty() && (!batchAxesOf(*mesh, options.batchAxes).empty() || !options.place.empty()))
+    if (mesh && !options.mesh.empty() &&
+        (!batchAxesOf(*mesh, options.batchAxes).empty() || !options.place.empty()))
       return "";
     return told + "the axes of the batch, and --mesh '" + options.mesh +
            "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " + stage.str() + ":AXIS";
   }
   if (mesh && !options.mesh.empty() && !mesh->resolve(axis).empty())
     return "";
-  return told + "axis '" + axis.str() + "', which --mesh '" + options.mesh + "' lacks; write --mesh " +
-         axis.split('.').first.str() + "=N";
+  return told + "axis '" + axis.str() + "', which --mesh '" + options.mesh +
+         "' lacks; write --mesh " + axis.split('.').first.str() + "=N";
 }
 
 std::string weft::driver::checkTraining(const Options &options) {
@@ -134,12 +148,16 @@ std::string weft::driver::checkTraining(const Options &options) {
   if (flags.usesOwnStep()) {
     for (llvm::StringRef flag : {"--param-group", "--freeze", "--grad-dtype"})
       if (llvm::is_contained(flags.given, flag))
-        return (flag + " goes with --loss and --optimizer; without them a model is trained as its TrainingInfo says").str();
-  } else if (!step::parseTraining({flags.loss, flags.optimizer, flags.paramGroups, flags.freeze, flags.gradDtype},
-                                  error)) {
+        return (flag + " goes with --loss and --optimizer; without them a model is trained as its "
+                       "TrainingInfo says")
+            .str();
+  } else if (!step::parseTraining(
+                 {flags.loss, flags.optimizer, flags.paramGroups, flags.freeze, flags.gradDtype},
+                 error)) {
     return error;
   }
   if (flags.recompute == "auto" && options.memoryLimit == 0)
-    return "--recompute auto recomputes the least that fits into --memory-limit; give it, or choose selective or full";
+    return "--recompute auto recomputes the least that fits into --memory-limit; give it, or "
+           "choose selective or full";
   return checkZero(options);
 }

@@ -44,16 +44,16 @@ static bool checkPath(ModuleOp model, StringRef modelPath, StringRef path, std::
   }
   std::optional<std::string> external = someExternalTensor(model);
   if (external && !llvm::sys::fs::equivalent(folderOf(modelPath), folderOf(path))) {
-    error = ("--write-devices '" + path + "': tensor '" + *external + "' is in a file beside '" + modelPath +
-             "'; write into that folder")
+    error = ("--write-devices '" + path + "': tensor '" + *external + "' is in a file beside '" +
+             modelPath + "'; write into that folder")
                 .str();
     return false;
   }
   return true;
 }
 
-bool weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef modelPath, StringRef path,
-                                std::string &error) {
+bool weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef modelPath,
+                                StringRef path, std::string &error) {
   if (!checkPath(model, modelPath, path, error))
     return false;
   model->setAttr(dist::kMeshAttr, dist::getMesh(sharded));

@@ -65,7 +65,8 @@ std::vector<uint8_t> bytesOf(ElementsAttr value) {
 
 class Emitter {
 public:
-  Emitter(ModuleOp module, const llvm::StringMap<emit::KernelShape> &kernels, const emit::BlobOptions &options)
+  Emitter(ModuleOp module, const llvm::StringMap<emit::KernelShape> &kernels,
+          const emit::BlobOptions &options)
       : module(module), kernels(kernels), options(options) {}
 
   FailureOr<std::vector<uint8_t>> emit() {
@@ -80,7 +81,8 @@ public:
     info.threadsPerRank = options.threadsPerRank;
     emitMetadata();
     for (auto mesh : module.getOps<rt::MeshOp>())
-      for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+      for (auto [name, size] :
+           llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
         axes[name] = out.addMeshAxis(name.str(), size);
     for (auto scalar : module.getOps<rt::ScalarVarOp>())
       emitScalar(scalar);
@@ -91,7 +93,8 @@ public:
       if (failed(emitProgram(program)))
         return failure();
     emit::MemoryUse use = emit::memoryUse(module);
-    static_assert(emit::kNumClasses == run::kNumBufferClasses, "the classes of rt are the runtime's");
+    static_assert(emit::kNumClasses == run::kNumBufferClasses,
+                  "the classes of rt are the runtime's");
     run::Stage stage{};
     stage.arenaBytes = use.arenaBytes;
     llvm::copy(use.peaks, stage.peakBytes);
@@ -150,8 +153,8 @@ private:
     if (auto integer = dyn_cast<IntegerAttr>(scalar.getInitial()))
       scalars[scalar.getSymName()] = out.addScalar(scalar.getSymName().str(), integer.getInt());
     else
-      scalars[scalar.getSymName()] =
-          out.addScalar(scalar.getSymName().str(), cast<FloatAttr>(scalar.getInitial()).getValueAsDouble());
+      scalars[scalar.getSymName()] = out.addScalar(
+          scalar.getSymName().str(), cast<FloatAttr>(scalar.getInitial()).getValueAsDouble());
   }
 
   LogicalResult emitState(rt::StateOp state) {
@@ -162,8 +165,8 @@ private:
       return failure();
     std::string name = state.getSymName().str();
     auto kind = run::BufferClass(unsigned(state.getKind()));
-    run::Id buffer = out.addBuffer(name, kind, *type, state.getOffset().value_or(0),
-                                   bytes(local), ints(local.getShape()));
+    run::Id buffer = out.addBuffer(name, kind, *type, state.getOffset().value_or(0), bytes(local),
+                                   ints(local.getShape()));
     std::vector<Builder_::PieceDesc> pieces;
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
       auto source = cast<RankedTensorType>(piece.getType());
@@ -176,12 +179,14 @@ private:
       if (auto dense = dyn_cast_if_present<DenseElementsAttr>(piece.getData());
           dense && dense.isSplat() && dense.getNumElements() > 1) {
         // One number is stored once.
-        auto one = RankedTensorType::get(SmallVector<int64_t>(source.getRank(), 1), source.getElementType());
+        auto one = RankedTensorType::get(SmallVector<int64_t>(source.getRank(), 1),
+                                         source.getElementType());
         std::vector<uint8_t> data = bytesOf(dense.resizeSplat(one));
         desc.kind = run::SourceKind::Embedded;
         desc.byteOffset = out.addData(data.data(), data.size());
         desc.sourceShape = ints(one.getShape());
-        desc.transforms.push_back({run::TransformKind::Broadcast, *sourceType, ints(source.getShape())});
+        desc.transforms.push_back(
+            {run::TransformKind::Broadcast, *sourceType, ints(source.getShape())});
       } else if (piece.getData()) {
         std::vector<uint8_t> data = bytesOf(piece.getData());
         desc.kind = run::SourceKind::Embedded;
@@ -200,7 +205,8 @@ private:
         desc.start = ints(piece.getStart().asArrayRef());
       pieces.push_back(std::move(desc));
     }
-    out.addState(name, *type, ints(global.getShape()), placement(state.getPlacement()), buffer, pieces);
+    out.addState(name, *type, ints(global.getShape()), placement(state.getPlacement()), buffer,
+                 pieces);
     states[state.getSymName()] = buffer;
     return success();
   }
@@ -216,14 +222,16 @@ private:
         return failure();
       if (!buffer.getOffset())
         return buffer.emitError("has no offset in the arena; run rt-plan-arena before emitting");
-      buffers[buffer.getResult()] = out.addBuffer(buffer.getName().str(), run::BufferClass(unsigned(buffer.getKind())),
-                                                  *element, *buffer.getOffset(), bytes(type), ints(type.getShape()));
+      buffers[buffer.getResult()] =
+          out.addBuffer(buffer.getName().str(), run::BufferClass(unsigned(buffer.getKind())),
+                        *element, *buffer.getOffset(), bytes(type), ints(type.getShape()));
     }
     Builder_::Ids inputs, outputs;
     auto port = [&](auto op, Builder_::Ids &ids) {
       auto global = cast<RankedTensorType>(op.getGlobal());
-      ids.push_back(out.addPort(op.getName().str(), *dtypeOf(global.getElementType()), ints(global.getShape()),
-                                placement(op.getPlacement()), buffers.lookup(op.getBuffer())));
+      ids.push_back(out.addPort(op.getName().str(), *dtypeOf(global.getElementType()),
+                                ints(global.getShape()), placement(op.getPlacement()),
+                                buffers.lookup(op.getBuffer())));
     };
     for (auto op : program.getOps<rt::InputOp>())
       port(op, inputs);
@@ -247,8 +255,8 @@ private:
     while (auto op = buffer.getDefiningOp<rt::ViewOp>())
       buffer = op.getBuffer();
     run::DType element = *dtypeOf(type.getElementType());
-    return out.view(buffers.lookup(buffer), element, offset * run::dtypeBytes(element), ints(type.getShape()),
-                    ints(strides));
+    return out.view(buffers.lookup(buffer), element, offset * run::dtypeBytes(element),
+                    ints(type.getShape()), ints(strides));
   }
   std::vector<run::View> views(ValueRange values) {
     std::vector<run::View> result;
@@ -270,9 +278,9 @@ private:
     if (auto command = dyn_cast<rt::CommandInterface>(op))
       on.stream = command.getStreamNumber();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp, rt::CopyOp, rt::CollectiveOp, rt::SliceOp,
-              rt::RecordOp, rt::WaitOp, rt::RepeatOp, rt::UpdateOp>(
-            [&](auto command) { return emitCommand(on, command); })
+        .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp,
+              rt::CopyOp, rt::CollectiveOp, rt::SliceOp, rt::RecordOp, rt::WaitOp, rt::RepeatOp,
+              rt::UpdateOp>([&](auto command) { return emitCommand(on, command); })
         .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
             [](auto) { return success(); })
         .Default([](Operation *other) { return other->emitError("is no command of a program"); });
@@ -284,7 +292,8 @@ private:
       return op.emitError() << "launches @" << op.getKernel() << ", which was not compiled";
     SmallVector<Value> pointers(op.getInputs());
     llvm::append_range(pointers, op.getOutputs());
-    out.launch(on, out.addKernel(op.getKernel().str()), shape->second.extent, shape->second.grain, views(pointers), {});
+    out.launch(on, out.addKernel(op.getKernel().str()), shape->second.extent, shape->second.grain,
+               views(pointers), {});
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {
@@ -294,7 +303,8 @@ private:
     params.hasBias = bool(op.getBias());
     params.hasResidual = bool(op.getResidual());
     params.alpha = 1;
-    out.gemm(on, params, views({op.getLhs(), op.getRhs(), op.getResult(), op.getBias(), op.getResidual()}));
+    out.gemm(on, params,
+             views({op.getLhs(), op.getRhs(), op.getResult(), op.getBias(), op.getResidual()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::ConvOp op) {
@@ -306,7 +316,8 @@ private:
     params.dilations = out.ints(ints(op.getDilations()));
     params.inputDilations = out.ints(ints(op.getInputDilations()));
     params.padsBegin = out.ints(ints(op.getPads()));
-    out.convolution(on, params, views({op.getInput(), op.getFilter(), op.getResult(), op.getBias()}));
+    out.convolution(on, params,
+                    views({op.getInput(), op.getFilter(), op.getResult(), op.getBias()}));
     return success();
   }
   template <typename Op> static run::Attention attentionParams(Op op) {
@@ -319,14 +330,16 @@ private:
     return params;
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::AttentionGradOp op) {
-    out.attentionGradient(on, attentionParams(op),
-                          views({op.getQuery(), op.getKey(), op.getValue(), op.getOutput(), op.getOutputGradient(),
-                                 op.getQueryGradient(), op.getKeyGradient(), op.getValueGradient(), op.getMask()}));
+    out.attentionGradient(
+        on, attentionParams(op),
+        views({op.getQuery(), op.getKey(), op.getValue(), op.getOutput(), op.getOutputGradient(),
+               op.getQueryGradient(), op.getKeyGradient(), op.getValueGradient(), op.getMask()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::AttentionOp op) {
     run::Attention params = attentionParams(op);
-    out.attention(on, params, views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
+    out.attention(on, params,
+                  views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::CopyOp op) {
@@ -344,10 +357,12 @@ private:
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::CollectiveOp op) {
-    static constexpr run::CollectiveKind kinds[] = {run::CollectiveKind::AllGather, run::CollectiveKind::AllReduce,
-                                                    run::CollectiveKind::ReduceScatter, run::CollectiveKind::AllToAll};
-    static constexpr run::Reduction reductions[] = {run::Reduction::Sum, run::Reduction::Product, run::Reduction::Max,
-                                                    run::Reduction::Min, run::Reduction::And,     run::Reduction::Or};
+    static constexpr run::CollectiveKind kinds[] = {
+        run::CollectiveKind::AllGather, run::CollectiveKind::AllReduce,
+        run::CollectiveKind::ReduceScatter, run::CollectiveKind::AllToAll};
+    static constexpr run::Reduction reductions[] = {run::Reduction::Sum, run::Reduction::Product,
+                                                    run::Reduction::Max, run::Reduction::Min,
+                                                    run::Reduction::And, run::Reduction::Or};
     run::Collective params{};
     params.kind = kinds[unsigned(op.getKind())];
     params.reduction = reductions[unsigned(op.getReduction())];
@@ -380,7 +395,8 @@ private:
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &, rt::RepeatOp op) {
-    out.repeatBegin(out.constant(op.getCount()), op.getCounter() ? scalars.lookup(*op.getCounter()) : run::kNone);
+    out.repeatBegin(out.constant(op.getCount()),
+                    op.getCounter() ? scalars.lookup(*op.getCounter()) : run::kNone);
     if (failed(emitCommands(op.getBody().front())))
       return failure();
     out.repeatEnd();
@@ -408,7 +424,8 @@ private:
 
 } // namespace
 
-FailureOr<std::vector<uint8_t>> emit::emitBlob(ModuleOp module, const llvm::StringMap<KernelShape> &kernels,
+FailureOr<std::vector<uint8_t>> emit::emitBlob(ModuleOp module,
+                                               const llvm::StringMap<KernelShape> &kernels,
                                                const BlobOptions &options) {
   return Emitter(module, kernels, options).emit();
 }

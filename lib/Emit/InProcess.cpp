@@ -66,7 +66,8 @@ std::unique_ptr<InProcessProgram> InProcessProgram::open(Artifact artifact, std:
   options.threads_per_rank = 1;
   options.timeout_seconds = 60;
   weft_status result;
-  if (weft_open(impl.blob.data(), bytes, impl.kernels.data(), impl.kernels.size(), &options, &impl.session, &result) ||
+  if (weft_open(impl.blob.data(), bytes, impl.kernels.data(), impl.kernels.size(), &options,
+                &impl.session, &result) ||
       weft_load_state(impl.session, &result)) {
     error = result.text;
     return nullptr;
@@ -79,7 +80,8 @@ bool InProcessProgram::run(ArrayRef<HostTensor> inputs, ArrayRef<RankedTensorTyp
   return run(impl->view.string(impl->view.Programs()[0].name), inputs, outputTypes, outputs, error);
 }
 
-bool InProcessProgram::getState(llvm::StringRef name, RankedTensorType type, HostTensor &value, std::string &error) {
+bool InProcessProgram::getState(llvm::StringRef name, RankedTensorType type, HostTensor &value,
+                                std::string &error) {
   weft_status status;
   std::vector<char> bytes(type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8));
   if (weft_get_state(impl->session, name.str().c_str(), bytes.data(), bytes.size(), &status)) {
@@ -99,7 +101,9 @@ bool InProcessProgram::run(llvm::StringRef programName, ArrayRef<HostTensor> inp
     return false;
   };
   std::string name = programName.str();
-  auto named = [&](const runtime::Program &program) { return impl->view.string(program.name) == name; };
+  auto named = [&](const runtime::Program &program) {
+    return impl->view.string(program.name) == name;
+  };
   const runtime::Program *found = llvm::find_if(impl->view.Programs(), named);
   if (found == impl->view.Programs().end()) {
     error = "there is no program '" + name + "'";
@@ -115,7 +119,8 @@ bool InProcessProgram::run(llvm::StringRef programName, ArrayRef<HostTensor> inp
   for (size_t i = 0; i < inputs.size(); ++i) {
     std::string port(impl->view.string(ports(program.inputs)[i].name));
     std::vector<char> bytes = encodeHostTensor(inputs[i]);
-    if (weft_set_input(impl->session, name.c_str(), port.c_str(), bytes.data(), bytes.size(), &status))
+    if (weft_set_input(impl->session, name.c_str(), port.c_str(), bytes.data(), bytes.size(),
+                       &status))
       return fail();
   }
   if (weft_run(impl->session, name.c_str(), &status))
@@ -124,8 +129,10 @@ bool InProcessProgram::run(llvm::StringRef programName, ArrayRef<HostTensor> inp
   for (size_t i = 0; i < outputTypes.size(); ++i) {
     std::string port(impl->view.string(ports(program.outputs)[i].name));
     RankedTensorType type = outputTypes[i];
-    std::vector<char> bytes(type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8));
-    if (weft_get_output(impl->session, name.c_str(), port.c_str(), bytes.data(), bytes.size(), &status))
+    std::vector<char> bytes(type.getNumElements() *
+                            std::max(1u, type.getElementTypeBitWidth() / 8));
+    if (weft_get_output(impl->session, name.c_str(), port.c_str(), bytes.data(), bytes.size(),
+                        &status))
       return fail();
     outputs.push_back(decodeHostTensor(type, bytes));
   }

@@ -85,7 +85,8 @@ std::string findLinker(llvm::StringRef wanted, std::string &error) {
 
 } // namespace
 
-bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object, std::string &error) {
+bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object,
+                           std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::LLVMContext context;
@@ -94,8 +95,8 @@ bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char>
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return false;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
   module.setTargetTriple(triple);
   module.setDataLayout(machine->createDataLayout());
 
@@ -108,19 +109,25 @@ bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char>
   };
   auto text = [&](llvm::StringRef value) -> llvm::Constant * {
     auto *data = llvm::ConstantDataArray::getString(context, value);
-    return new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "name");
+    return new llvm::GlobalVariable(module, data->getType(), true,
+                                    llvm::GlobalValue::PrivateLinkage, data, "name");
   };
   add("weft_program_blob",
-      llvm::ConstantDataArray::get(context, llvm::ArrayRef<uint8_t>(artifact.blob.data(), artifact.blob.size())), 64);
+      llvm::ConstantDataArray::get(
+          context, llvm::ArrayRef<uint8_t>(artifact.blob.data(), artifact.blob.size())),
+      64);
   add("weft_program_blob_size", llvm::ConstantInt::get(word, artifact.blob.size()), 8);
   auto *entry = llvm::StructType::get(pointer, pointer);
-  auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {word, word, pointer, pointer}, false);
+  auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                           {word, word, pointer, pointer}, false);
   std::vector<llvm::Constant *> entries;
   for (const cpu::CompiledKernel &kernel : artifact.kernels)
     entries.push_back(llvm::ConstantStruct::get(
-        entry, {text(kernel.symbol),
-                llvm::Function::Create(function, llvm::GlobalValue::ExternalLinkage, kernel.symbol, module)}));
-  add("weft_kernel_table", llvm::ConstantArray::get(llvm::ArrayType::get(entry, entries.size()), entries), 8);
+        entry,
+        {text(kernel.symbol), llvm::Function::Create(function, llvm::GlobalValue::ExternalLinkage,
+                                                     kernel.symbol, module)}));
+  add("weft_kernel_table",
+      llvm::ConstantArray::get(llvm::ArrayType::get(entry, entries.size()), entries), 8);
   add("weft_kernel_count", llvm::ConstantInt::get(word, entries.size()), 8);
 
   llvm::raw_svector_ostream stream(object);
@@ -163,13 +170,15 @@ static std::string quoted(llvm::StringRef argument) {
 }
 
 /// Runs the linker in a process group of its own, which ends with us.
-static bool runLinker(const std::string &linker, const ScratchDirectory &scratch, std::string &error) {
+static bool runLinker(const std::string &linker, const ScratchDirectory &scratch,
+                      std::string &error) {
   std::string log = scratch.file("link.log"), responseArg = "@" + scratch.file("link.rsp"), message;
-  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log),
+                                                llvm::StringRef(log)};
   bool failed = false;
-  llvm::sys::ProcessInfo started =
-      llvm::sys::ExecuteNoWait(linker, {linker, responseArg}, std::nullopt, redirects, 0, &message, &failed,
-                               /*AffinityMask=*/nullptr, /*DetachProcess=*/true);
+  llvm::sys::ProcessInfo started = llvm::sys::ExecuteNoWait(
+      linker, {linker, responseArg}, std::nullopt, redirects, 0, &message, &failed,
+      /*AffinityMask=*/nullptr, /*DetachProcess=*/true);
   int code = -1;
   if (!failed) {
     OnInterrupt stop([&] { ::kill(-started.Pid, SIGTERM); });
@@ -178,15 +187,16 @@ static bool runLinker(const std::string &linker, const ScratchDirectory &scratch
   if (code == 0)
     return true;
   auto text = llvm::MemoryBuffer::getFile(log);
-  error = "'" + linker + "' failed with code " + std::to_string(code) + (message.empty() ? "" : ": " + message) +
-          (text ? "\n" + (*text)->getBuffer().str() : "");
+  error = "'" + linker + "' failed with code " + std::to_string(code) +
+          (message.empty() ? "" : ": " + message) + (text ? "\n" + (*text)->getBuffer().str() : "");
   return false;
 }
 
 /// Writes the linked file and the seal behind it.
 static bool writeSealed(const std::string &linked, const Artifact &artifact, llvm::raw_ostream &out,
                         std::string &error) {
-  auto file = llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  auto file =
+      llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) {
     error = "cannot read what was linked, '" + linked + "': " + file.getError().message();
     return false;
@@ -203,8 +213,8 @@ static bool writeSealed(const std::string &linked, const Artifact &artifact, llv
   return true;
 }
 
-bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options,
-                          std::string &error) {
+bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
+                          const LinkOptions &options, std::string &error) {
   error.clear();
   std::string linker = findLinker(options.linker, error), runtime = findRuntime(options, error);
   if (!error.empty())
@@ -232,6 +242,7 @@ bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, cons
   std::string response;
   for (const std::string &argument : args)
     response += quoted(argument);
-  return writeFile(scratch.file("link.rsp"), response, error) && runLinker(linker, scratch, error) &&
+  return writeFile(scratch.file("link.rsp"), response, error) &&
+         runLinker(linker, scratch, error) &&
          writeSealed(scratch.file("out"), artifact, out, error);
 }

@@ -20,18 +20,21 @@ MemoryUse emit::memoryUse(ModuleOp module) {
     states[unsigned(state.getKind())] += bytesOf(state.getLocal());
     use.atPeak.push_back({state.getSymName(), state.getKind(), bytesOf(state.getLocal())});
     use.arenaBytes = std::max<int64_t>(
-        use.arenaBytes, llvm::alignTo(state.getOffset().value_or(0) + bytesOf(state.getLocal()), 64));
+        use.arenaBytes,
+        llvm::alignTo(state.getOffset().value_or(0) + bytesOf(state.getLocal()), 64));
   }
   use.peaks = states;
   rt::ProgramOp fullest;
   int64_t most = -1;
   for (auto program : module.getOps<rt::ProgramOp>()) {
-    use.arenaBytes = std::max<int64_t>(use.arenaBytes, llvm::alignTo(program.getArena().value_or(0), 64));
+    use.arenaBytes =
+        std::max<int64_t>(use.arenaBytes, llvm::alignTo(program.getArena().value_or(0), 64));
     std::map<int64_t, std::array<int64_t, kNumClasses>> change;
     for (auto buffer : program.getOps<rt::BufferOp>())
       if (buffer.getLives()) {
         change[(*buffer.getLives())[0]][unsigned(buffer.getKind())] += bytesOf(buffer.getType());
-        change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -= bytesOf(buffer.getType());
+        change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -=
+            bytesOf(buffer.getType());
       }
     MemoryTimeline timeline{program.getSymName(), 0, {}};
     std::array<int64_t, kNumClasses> now = states;
@@ -55,7 +58,8 @@ MemoryUse emit::memoryUse(ModuleOp module) {
   if (fullest) {
     use.program = fullest.getSymName();
     for (auto buffer : fullest.getOps<rt::BufferOp>())
-      if (buffer.getLives() && (*buffer.getLives())[0] <= use.command && use.command <= (*buffer.getLives())[1])
+      if (buffer.getLives() && (*buffer.getLives())[0] <= use.command &&
+          use.command <= (*buffer.getLives())[1])
         use.atPeak.push_back({buffer.getName(), buffer.getKind(), bytesOf(buffer.getType())});
   }
   llvm::sort(use.atPeak, [](const MemoryItem &a, const MemoryItem &b) {

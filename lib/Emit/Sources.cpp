@@ -13,7 +13,9 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::emit;
 
-bool emit::isInFile(rt::PieceAttr piece) { return !piece.getData() && piece.getFile() && !piece.getFile().empty(); }
+bool emit::isInFile(rt::PieceAttr piece) {
+  return !piece.getData() && piece.getFile() && !piece.getFile().empty();
+}
 
 SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
   std::unique_ptr<Mapping> &mapping = files[name];
@@ -44,7 +46,8 @@ SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
   if (opened.getSize() == 0)
     code = std::make_error_code(std::errc::no_message_available);
   else
-    mapping = std::make_unique<Mapping>(opened.getDescriptor(), Mapping::readonly, opened.getSize(), 0, code);
+    mapping = std::make_unique<Mapping>(opened.getDescriptor(), Mapping::readonly, opened.getSize(),
+                                        0, code);
   if (!code)
     return mapping.get();
   mapping.reset();
@@ -57,7 +60,8 @@ std::optional<ArrayRef<char>> SourceFiles::bytesOf(rt::PieceAttr piece, std::str
   if (!file)
     return std::nullopt;
   auto type = cast<RankedTensorType>(piece.getType());
-  uint64_t bytes = uint64_t(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+  uint64_t bytes =
+      uint64_t(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
   uint64_t begin = piece.getOffset();
   if (begin > file->size() || bytes > file->size() - begin) {
     error = "they end after the end of '" + piece.getFile().getValue().str() + "'";
@@ -66,7 +70,8 @@ std::optional<ArrayRef<char>> SourceFiles::bytesOf(rt::PieceAttr piece, std::str
   return ArrayRef<char>(file->const_data() + begin, bytes);
 }
 
-bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes, std::string &error) {
+bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes,
+                       std::string &error) {
   struct Block {
     ArrayRef<char> source;
     uint64_t number;

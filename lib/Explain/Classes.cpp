@@ -55,8 +55,7 @@ std::string Members::layersText() const {
 namespace {
 
 /// Finds the group of a key, or makes it; groups stay in the order in which they came.
-template <typename Group, typename Key>
-class Grouping {
+template <typename Group, typename Key> class Grouping {
 public:
   Group &of(const Key &key, llvm::function_ref<Group()> make) {
     auto [found, isNew] = numbers.try_emplace(key, groups.size());
@@ -72,15 +71,18 @@ private:
 
 } // namespace
 
-std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes, std::vector<int64_t> &classes) {
-  Grouping<NodeClass, std::tuple<std::string, std::string, std::string, std::string, std::string>> grouping;
+std::vector<NodeClass> weft::explain::foldNodes(const std::vector<Node> &nodes,
+                                                std::vector<int64_t> &classes) {
+  Grouping<NodeClass, std::tuple<std::string, std::string, std::string, std::string, std::string>>
+      grouping;
   for (const Node &node : nodes) {
     LayerName name = foldName(node.node);
-    NodeClass &group = grouping.of({name.pattern, node.op, node.type, node.placement, node.role}, [&] {
-      NodeClass made{node, {}};
-      made.node.node = name.pattern;
-      return made;
-    });
+    NodeClass &group =
+        grouping.of({name.pattern, node.op, node.type, node.placement, node.role}, [&] {
+          NodeClass made{node, {}};
+          made.node.node = name.pattern;
+          return made;
+        });
     group.members.add(name.layer, node.count);
     classes.push_back(&group - grouping.groups.data());
   }
@@ -99,14 +101,16 @@ static void addReaders(CollectiveClass &group, const Collective &collective, int
   found->members.add(layer);
 }
 
-std::vector<CollectiveClass> weft::explain::foldCollectives(const std::vector<Collective> &collectives) {
-  using Key = std::tuple<std::string, std::string, std::vector<std::string>, std::string, std::string, std::string,
-                         std::string, std::string, int64_t, double>;
+std::vector<CollectiveClass>
+weft::explain::foldCollectives(const std::vector<Collective> &collectives) {
+  using Key = std::tuple<std::string, std::string, std::vector<std::string>, std::string,
+                         std::string, std::string, std::string, std::string, int64_t, double>;
   Grouping<CollectiveClass, Key> grouping;
   for (const Collective &one : collectives) {
     LayerName maker = foldName(one.maker);
-    Key key{maker.pattern, one.kind, one.axes, one.type, one.from, one.to, one.role, foldName(one.hint).pattern,
-            one.times, one.bytes};
+    Key key{maker.pattern, one.kind, one.axes, one.type,
+            one.from,      one.to,   one.role, foldName(one.hint).pattern,
+            one.times,     one.bytes};
     CollectiveClass &group = grouping.of(key, [&] {
       CollectiveClass made{one, {}, 0, {}};
       made.example.maker = maker.pattern;
@@ -118,26 +122,31 @@ std::vector<CollectiveClass> weft::explain::foldCollectives(const std::vector<Co
     addReaders(group, one, maker.layer);
   }
   for (CollectiveClass &group : grouping.groups)
-    llvm::sort(group.readers, [](const CollectiveClass::Readers &a, const CollectiveClass::Readers &b) {
-      return std::make_tuple(-a.members.count, a.members.layers, a.patterns, a.count) <
-             std::make_tuple(-b.members.count, b.members.layers, b.patterns, b.count);
-    });
+    llvm::sort(group.readers,
+               [](const CollectiveClass::Readers &a, const CollectiveClass::Readers &b) {
+                 return std::make_tuple(-a.members.count, a.members.layers, a.patterns, a.count) <
+                        std::make_tuple(-b.members.count, b.members.layers, b.patterns, b.count);
+               });
   llvm::sort(grouping.groups, [](const CollectiveClass &a, const CollectiveClass &b) {
-    return std::make_tuple(-a.bytes, a.example.maker, a.example.kind, a.example.type, a.example.from, a.example.to) <
-           std::make_tuple(-b.bytes, b.example.maker, b.example.kind, b.example.type, b.example.from, b.example.to);
+    return std::make_tuple(-a.bytes, a.example.maker, a.example.kind, a.example.type,
+                           a.example.from, a.example.to) <
+           std::make_tuple(-b.bytes, b.example.maker, b.example.kind, b.example.type,
+                           b.example.from, b.example.to);
   });
   return std::move(grouping.groups);
 }
 
 std::vector<StateClass> weft::explain::foldStates(const std::vector<State> &states) {
-  Grouping<StateClass, std::tuple<std::string, std::string, std::string, std::string, std::string>> grouping;
+  Grouping<StateClass, std::tuple<std::string, std::string, std::string, std::string, std::string>>
+      grouping;
   for (const State &state : states) {
     LayerName name = foldName(state.name);
-    StateClass &group = grouping.of({name.pattern, state.kind, state.type, state.stored, state.used}, [&] {
-      StateClass made{state, {}};
-      made.state.name = name.pattern;
-      return made;
-    });
+    StateClass &group =
+        grouping.of({name.pattern, state.kind, state.type, state.stored, state.used}, [&] {
+          StateClass made{state, {}};
+          made.state.name = name.pattern;
+          return made;
+        });
     group.members.add(name.layer);
   }
   llvm::sort(grouping.groups, [](const StateClass &a, const StateClass &b) {

@@ -45,7 +45,8 @@ std::string placeRule(const Mesh &mesh, const Placement &placement) {
     if (axes.size() > 1)
       return "";
     if (axes.size() == 1)
-      rule += (rule.empty() ? "dim" : ",dim") + std::to_string(number) + ":" + mesh.axes[axes[0]].name;
+      rule +=
+          (rule.empty() ? "dim" : ",dim") + std::to_string(number) + ":" + mesh.axes[axes[0]].name;
   }
   return rule;
 }
@@ -57,11 +58,12 @@ std::string hintFor(StepOpInterface step, dist::ReasonAttr reason) {
     return "";
   const Mesh &mesh = step.getStepMesh();
   std::string rule = placeRule(mesh, reason.getTo().getValue());
-  std::string text = "stored as " + placementText(mesh, reason.getFrom().getValue()) + ", read as " +
-                     placementText(mesh, reason.getTo().getValue()) + ": moved in every run; ";
+  std::string text = "stored as " + placementText(mesh, reason.getFrom().getValue()) +
+                     ", read as " + placementText(mesh, reason.getTo().getValue()) +
+                     ": moved in every run; ";
   return text + (rule.empty() ? "keep it whole, or place its readers"
-                              : "store it as it is read (--place '" + reason.getMaker().str() + "=" + rule +
-                                    "'), or place its readers");
+                              : "store it as it is read (--place '" + reason.getMaker().str() +
+                                    "=" + rule + "'), or place its readers");
 }
 
 class Collector {
@@ -99,7 +101,9 @@ private:
 
   void addNode(Operation *op) {
     Type type = op->getResult(0).getType();
-    Node node{nameOf(op), op->getName().getStringRef().str(), typeText(type), placementText(type), roleText(op), 1};
+    Node node{nameOf(op),     op->getName().getStringRef().str(),
+              typeText(type), placementText(type),
+              roleText(op),   1};
     if (auto reason = op->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
       node.role = reason.getRole().str();
     if (!program.nodes.empty()) {
@@ -126,9 +130,10 @@ private:
     found.to = placementText(to);
     found.position = program.nodes.size();
     found.times = timesRun(step);
-    found.bytes = double(found.times) * bytesMoved(mesh, step.getStepKind(), step.getStepAxes(),
-                                                   dist::getLocal(from).getValue(), dist::getLocal(to).getValue(),
-                                                   elementBytes(from));
+    found.bytes =
+        double(found.times) * bytesMoved(mesh, step.getStepKind(), step.getStepAxes(),
+                                         dist::getLocal(from).getValue(),
+                                         dist::getLocal(to).getValue(), elementBytes(from));
     found.role = roleText(step);
     if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
       describeReason(mesh, step.getStepAxes(), reason, found);
@@ -140,7 +145,8 @@ private:
   void addState(BlockArgument argument) {
     unsigned number = argument.getArgNumber();
     auto name = function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr);
-    if (!name || !(function.getArgAttr(number, nn::kSourceAttr) || function.getArgAttr(number, nn::kInitialAttr)))
+    if (!name || !(function.getArgAttr(number, nn::kSourceAttr) ||
+                   function.getArgAttr(number, nn::kInitialAttr)))
       return;
     auto type = cast<RankedTensorType>(argument.getType());
     State state;
@@ -158,7 +164,8 @@ private:
   static Value whereUsed(Value value) {
     for (;;) {
       auto users = value.getUsers();
-      auto next = llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kPhaseAttr); });
+      auto next =
+          llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kPhaseAttr); });
       if (next == users.end())
         return value;
       value = next->getResult(0);

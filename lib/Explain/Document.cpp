@@ -35,7 +35,8 @@ int64_t Document::parameters() const {
 }
 
 Program &Document::program(llvm::StringRef name) {
-  auto found = llvm::find_if(programs, [&](const Program &program) { return program.name == name; });
+  auto found =
+      llvm::find_if(programs, [&](const Program &program) { return program.name == name; });
   if (found != programs.end())
     return *found;
   programs.emplace_back();
@@ -43,7 +44,9 @@ Program &Document::program(llvm::StringRef name) {
   return programs.back();
 }
 
-std::string weft::explain::axesText(const std::vector<std::string> &axes) { return llvm::join(axes, ","); }
+std::string weft::explain::axesText(const std::vector<std::string> &axes) {
+  return llvm::join(axes, ",");
+}
 
 std::string weft::explain::sizeText(double bytes) {
   static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -24,13 +24,16 @@ public:
       text("model", document.model);
       json.attribute("parameters", document.parameters());
       json.attribute("ranks", document.ranks());
-      json.attributeArray("mesh", [&] { each(document.mesh, [&](const Axis &axis) {
-        text("axis", axis.name);
-        json.attribute("size", axis.size);
-        json.attribute("temporal", axis.temporal);
-      }); });
-      json.attributeArray("programs",
-                          [&] { each(document.programs, [&](const Program &program) { write(program); }); });
+      json.attributeArray("mesh", [&] {
+        each(document.mesh, [&](const Axis &axis) {
+          text("axis", axis.name);
+          json.attribute("size", axis.size);
+          json.attribute("temporal", axis.temporal);
+        });
+      });
+      json.attributeArray("programs", [&] {
+        each(document.programs, [&](const Program &program) { write(program); });
+      });
       if (document.hasMemory)
         json.attributeObject("memory", [&] { write(document.memory); });
       texts("hints", hintsOf(document));
@@ -39,7 +42,9 @@ public:
 
 private:
   /// Names come from model files, which may hold any bytes.
-  void text(llvm::StringRef key, llvm::StringRef value) { json.attribute(key, llvm::json::fixUTF8(value)); }
+  void text(llvm::StringRef key, llvm::StringRef value) {
+    json.attribute(key, llvm::json::fixUTF8(value));
+  }
   void texts(llvm::StringRef key, const std::vector<std::string> &values) {
     json.attributeArray(key, [&] {
       for (const std::string &value : values)
@@ -56,37 +61,47 @@ private:
     json.attribute("bytes_sent", int64_t(program.bytesSent()));
     // Until there is a model of costs nobody knows.
     json.attribute("seconds", nullptr);
-    json.attributeArray("collectives", [&] { each(program.collectives, [&](const Collective &one) { write(one); }); });
+    json.attributeArray("collectives", [&] {
+      each(program.collectives, [&](const Collective &one) { write(one); });
+    });
     std::vector<int64_t> classOf;
     std::vector<NodeClass> nodes = foldNodes(program.nodes, classOf);
     json.attributeArray("collective_classes", [&] {
       each(foldCollectives(program.collectives), [&](const CollectiveClass &group) {
         write(group);
-        json.attribute("after", group.example.position == 0 ? -1 : classOf[group.example.position - 1]);
+        json.attribute("after",
+                       group.example.position == 0 ? -1 : classOf[group.example.position - 1]);
       });
     });
-    json.attributeArray("node_classes", [&] { each(nodes, [&](const NodeClass &group) {
-      text("node", group.node.node);
-      text("op", group.node.op);
-      text("type", group.node.type);
-      text("placement", group.node.placement);
-      text("role", group.node.role);
-      write(group.members);
-    }); });
-    json.attributeArray("states", [&] { each(program.states, [&](const State &state) { write(state); }); });
-    json.attributeArray("state_classes", [&] { each(foldStates(program.states), [&](const StateClass &group) {
-      write(group.state);
-      write(group.members);
-    }); });
+    json.attributeArray("node_classes", [&] {
+      each(nodes, [&](const NodeClass &group) {
+        text("node", group.node.node);
+        text("op", group.node.op);
+        text("type", group.node.type);
+        text("placement", group.node.placement);
+        text("role", group.node.role);
+        write(group.members);
+      });
+    });
+    json.attributeArray("states",
+                        [&] { each(program.states, [&](const State &state) { write(state); }); });
+    json.attributeArray("state_classes", [&] {
+      each(foldStates(program.states), [&](const StateClass &group) {
+        write(group.state);
+        write(group.members);
+      });
+    });
     json.attribute("commands", program.commands);
     json.attribute("collective_commands", program.collectiveCommands);
-    json.attributeArray("buckets", [&] { each(program.buckets, [&](const Bucket &bucket) {
-      text("kind", bucket.kind);
-      texts("axes", bucket.axes);
-      json.attribute("tensors", bucket.tensors);
-      json.attribute("bytes", bucket.bytes);
-      text("first_node", bucket.firstNode);
-    }); });
+    json.attributeArray("buckets", [&] {
+      each(program.buckets, [&](const Bucket &bucket) {
+        text("kind", bucket.kind);
+        texts("axes", bucket.axes);
+        json.attribute("tensors", bucket.tensors);
+        json.attribute("bytes", bucket.bytes);
+        text("first_node", bucket.firstNode);
+      });
+    });
   }
 
   void write(const State &state) {
@@ -132,12 +147,15 @@ private:
     writeCommon(group.example);
     json.attribute("bytes", int64_t(group.bytes));
     write(group.members);
-    text("reason", reasonText(group.example, group.readers.front().patterns, group.readers.front().count));
-    json.attributeArray("readers", [&] { each(group.readers, [&](const CollectiveClass::Readers &readers) {
-      texts("names", readers.patterns);
-      json.attribute("reader_count", readers.count);
-      write(readers.members);
-    }); });
+    text("reason",
+         reasonText(group.example, group.readers.front().patterns, group.readers.front().count));
+    json.attributeArray("readers", [&] {
+      each(group.readers, [&](const CollectiveClass::Readers &readers) {
+        texts("names", readers.patterns);
+        json.attribute("reader_count", readers.count);
+        write(readers.members);
+      });
+    });
   }
 
   void write(const Memory &memory) {
@@ -149,7 +167,8 @@ private:
     text("fullest_program", memory.program);
     json.attribute("fullest_command", memory.command);
     std::vector<MemoryItemClass> classes = foldMemory(memory.atPeak);
-    llvm::ArrayRef<MemoryItemClass> listed = llvm::ArrayRef<MemoryItemClass>(classes).take_front(kListedAtPeak);
+    llvm::ArrayRef<MemoryItemClass> listed =
+        llvm::ArrayRef<MemoryItemClass>(classes).take_front(kListedAtPeak);
     json.attributeArray("at_peak", [&] {
       each(listed, [&](const MemoryItemClass &group) {
         text("name", group.item.name);
@@ -159,22 +178,25 @@ private:
       });
     });
     int64_t rest = 0;
-    for (const MemoryItemClass &group : llvm::ArrayRef<MemoryItemClass>(classes).drop_front(listed.size()))
+    for (const MemoryItemClass &group :
+         llvm::ArrayRef<MemoryItemClass>(classes).drop_front(listed.size()))
       rest += group.item.bytes * group.members.count;
     json.attribute("not_listed_bytes", rest);
     texts("classes", memory.classes);
-    json.attributeArray("timelines", [&] { each(memory.timelines, [&](const MemoryTimeline &line) {
-      text("program", line.program);
-      json.attribute("commands", line.commands);
-      json.attributeArray("moments", [&] {
-        for (const MemoryMoment &moment : line.moments)
-          json.array([&] {
-            json.value(moment.command);
-            for (int64_t bytes : moment.bytes)
-              json.value(bytes);
-          });
+    json.attributeArray("timelines", [&] {
+      each(memory.timelines, [&](const MemoryTimeline &line) {
+        text("program", line.program);
+        json.attribute("commands", line.commands);
+        json.attributeArray("moments", [&] {
+          for (const MemoryMoment &moment : line.moments)
+            json.array([&] {
+              json.value(moment.command);
+              for (int64_t bytes : moment.bytes)
+                json.value(bytes);
+            });
+        });
       });
-    }); });
+    });
   }
 
   const Document &document;

@@ -33,8 +33,8 @@ std::string weft::explain::typeText(Type type) {
   return text;
 }
 
-void weft::explain::describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, dist::ReasonAttr reason,
-                                   Collective &collective) {
+void weft::explain::describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes,
+                                   dist::ReasonAttr reason, Collective &collective) {
   collective.role = reason.getRole().str();
   collective.maker = reason.getMaker().str();
   for (StringRef reader : reason.getReaders().getAsValueRange<StringAttr>())
@@ -46,10 +46,13 @@ void weft::explain::describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes
     collective.reduction = stringifyReduceKind(made.partial.front().kind).str();
   if (dist::PlacementAttr summed = reason.getSummed()) {
     llvm::raw_string_ostream out(collective.summed);
-    llvm::interleave(summed.getValue().dims, out, [&](const DimPlacement &dim) { printDim(mesh, dim, out); }, " x ");
+    llvm::interleave(
+        summed.getValue().dims, out, [&](const DimPlacement &dim) { printDim(mesh, dim, out); },
+        " x ");
   }
   collective.summed = plain(collective.summed);
   collective.wanted = placementText(mesh, wanted);
   AxisList kept = wanted.usedAxes();
-  collective.wantedWhole = llvm::none_of(axes, [&](AxisId axis) { return llvm::is_contained(kept, axis); });
+  collective.wantedWhole =
+      llvm::none_of(axes, [&](AxisId axis) { return llvm::is_contained(kept, axis); });
 }

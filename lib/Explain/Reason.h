@@ -18,7 +18,8 @@ std::string placementText(mlir::Type type);
 std::string typeText(mlir::Type type);
 
 /// Fills in who makes and who needs what moves over `axes`.
-void describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, dist::ReasonAttr reason, Collective &collective);
+void describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, dist::ReasonAttr reason,
+                    Collective &collective);
 
 } // namespace weft::explain
 

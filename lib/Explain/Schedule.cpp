@@ -17,7 +17,8 @@ static int64_t bytesOf(rt::CollectiveOp command) {
   int64_t sum = 0;
   for (auto [source, target] : llvm::zip(command.getSources(), command.getTargets())) {
     auto from = cast<MemRefType>(source.getType()), to = cast<MemRefType>(target.getType());
-    sum += std::max(from.getNumElements(), to.getNumElements()) * std::max(1u, from.getElementTypeBitWidth() / 8);
+    sum += std::max(from.getNumElements(), to.getNumElements()) *
+           std::max(1u, from.getElementTypeBitWidth() / 8);
   }
   return sum;
 }
@@ -76,12 +77,13 @@ static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &pr
         one.axes.push_back(mesh.axes[axis].name);
       one.node = rt::nodeName(command.getLoc()).str();
       describeReason(mesh, axes, reason, one);
-      one.type = typeText(RankedTensorType::get(globalShape(reason.getFrom().getValue()),
-                                                cast<MemRefType>(command.getSources()[i].getType()).getElementType()));
+      one.type = typeText(RankedTensorType::get(
+          globalShape(reason.getFrom().getValue()),
+          cast<MemRefType>(command.getSources()[i].getType()).getElementType()));
       one.from = one.made;
       one.to = one.wanted;
-      one.bytes = bytesSent(stepKindOf(command.getKind()), mesh.groupSize(axes), bytesOf(command.getSources()[i]),
-                            bytesOf(command.getTargets()[i]));
+      one.bytes = bytesSent(stepKindOf(command.getKind()), mesh.groupSize(axes),
+                            bytesOf(command.getSources()[i]), bytesOf(command.getTargets()[i]));
       program.collectives.push_back(std::move(one));
     }
   }
@@ -93,22 +95,26 @@ static std::string placementText(rt::PlacementAttr placement) {
   bool isSplit = false;
   out << '[';
   llvm::interleaveComma(placement.getDims(), out, [&](const rt::PlacementDim &dim) {
-    llvm::interleave(dim.parts, out, [&](const rt::PlacementPart &part) {
-      out << part.size;
-      if (part.axes.empty())
-        return;
-      isSplit = true;
-      out << '{';
-      llvm::interleave(part.axes, out, [&](StringAttr axis) { out << axis.getValue(); }, ",");
-      out << '}';
-    }, "*");
+    llvm::interleave(
+        dim.parts, out,
+        [&](const rt::PlacementPart &part) {
+          out << part.size;
+          if (part.axes.empty())
+            return;
+          isSplit = true;
+          out << '{';
+          llvm::interleave(part.axes, out, [&](StringAttr axis) { out << axis.getValue(); }, ",");
+          out << '}';
+        },
+        "*");
   });
   return isSplit ? text + "]" : "whole";
 }
 
 static void collectStates(ModuleOp module, Program &program) {
   for (auto from : module.getOps<rt::StateOp>()) {
-    if (from.getKind() != rt::BufferClass::Parameter && from.getKind() != rt::BufferClass::OptimizerState)
+    if (from.getKind() != rt::BufferClass::Parameter &&
+        from.getKind() != rt::BufferClass::OptimizerState)
       continue;
     State state;
     state.name = from.getSymName().str();
@@ -133,9 +139,11 @@ static std::vector<MemoryMoment> thinned(llvm::ArrayRef<emit::MemoryTimeline::Mo
   std::vector<MemoryMoment> kept;
   for (size_t i = 0, count = std::min(kMoments, moments.size()); i < count; ++i) {
     size_t begin = i * moments.size() / count, end = (i + 1) * moments.size() / count;
-    auto fullest = std::max_element(moments.begin() + begin, moments.begin() + end,
-                                    [&](const auto &a, const auto &b) { return total(a) < total(b); });
-    kept.push_back({fullest->command, std::vector<int64_t>(fullest->bytes.begin(), fullest->bytes.end())});
+    auto fullest =
+        std::max_element(moments.begin() + begin, moments.begin() + end,
+                         [&](const auto &a, const auto &b) { return total(a) < total(b); });
+    kept.push_back(
+        {fullest->command, std::vector<int64_t>(fullest->bytes.begin(), fullest->bytes.end())});
   }
   return kept;
 }
@@ -150,7 +158,8 @@ static Memory memoryOf(ModuleOp module) {
   memory.program = use.program.str();
   memory.command = use.command;
   for (const emit::MemoryItem &item : use.atPeak)
-    memory.atPeak.push_back({item.name.str(), rt::stringifyBufferClass(item.kind).str(), item.bytes});
+    memory.atPeak.push_back(
+        {item.name.str(), rt::stringifyBufferClass(item.kind).str(), item.bytes});
   for (const emit::MemoryTimeline &line : use.timelines) {
     memory.timelines.push_back({line.program.str(), line.commands, thinned(line.moments)});
   }

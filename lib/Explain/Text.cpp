@@ -15,7 +15,8 @@ using namespace weft::explain;
 namespace {
 
 /// Lines of one kind on a screen; what is left out is counted.
-constexpr size_t kScreenCollectives = 9, kScreenOfOthers = 2, kScreenStates = 4, kScreenBuffers = 5, kScreenHints = 3;
+constexpr size_t kScreenCollectives = 9, kScreenOfOthers = 2, kScreenStates = 4, kScreenBuffers = 5,
+                 kScreenHints = 3;
 
 std::string quoted(llvm::StringRef name) { return "'" + name.str() + "'"; }
 
@@ -31,18 +32,21 @@ std::string readersText(const std::vector<std::string> &readers, int64_t count) 
 
 } // namespace
 
-std::string weft::explain::reasonText(const Collective &one, const std::vector<std::string> &readers,
+std::string weft::explain::reasonText(const Collective &one,
+                                      const std::vector<std::string> &readers,
                                       int64_t readerCount) {
   if (one.maker.empty())
     return quoted(one.node) + " from " + one.from + " to " + one.to;
   std::string text = quoted(one.maker);
   if (!one.summed.empty())
-    text += (one.reduction == "sum" ? " sums over " : " takes the " + one.reduction + " over ") + one.summed;
+    text += (one.reduction == "sum" ? " sums over " : " takes the " + one.reduction + " over ") +
+            one.summed;
   else
     text += (one.role == "state" ? " is stored as " : " makes it as ") + one.made;
   if (readers.empty())
     return text;
-  text += "; " + readersText(readers, readerCount) + (readerCount == 1 ? " needs it " : " need it ");
+  text +=
+      "; " + readersText(readers, readerCount) + (readerCount == 1 ? " needs it " : " need it ");
   return text + (one.wantedWhole ? "whole" : "as " + one.wanted);
 }
 
@@ -63,8 +67,9 @@ void printNode(const Node &node, llvm::raw_ostream &out) {
 }
 
 void printCollective(const Collective &one, llvm::raw_ostream &out) {
-  out << "    -> " << headText(one, one.bytes / one.times, one.times) << ", " << one.type << " from " << one.from
-      << " to " << one.to << ", " << one.role << ": " << reasonText(one, one.readers, one.readerCount);
+  out << "    -> " << headText(one, one.bytes / one.times, one.times) << ", " << one.type
+      << " from " << one.from << " to " << one.to << ", " << one.role << ": "
+      << reasonText(one, one.readers, one.readerCount);
   if (!one.hint.empty())
     out << "; hint: " << one.hint;
   out << '\n';
@@ -73,8 +78,8 @@ void printCollective(const Collective &one, llvm::raw_ostream &out) {
 void printClass(const CollectiveClass &group, llvm::raw_ostream &out) {
   const CollectiveClass::Readers &usual = group.readers.front();
   int64_t count = group.members.count * group.example.times;
-  out << "  " << headText(group.example, group.bytes / count, count) << ", "
-      << group.example.role << ": " << reasonText(group.example, usual.patterns, usual.count);
+  out << "  " << headText(group.example, group.bytes / count, count) << ", " << group.example.role
+      << ": " << reasonText(group.example, usual.patterns, usual.count);
   if (std::string layers = group.members.layersText(); !layers.empty())
     out << " [layers " << layers << ']';
   llvm::StringRef separator = " (but ";
@@ -100,7 +105,8 @@ void printState(const State &state, const Members &members, llvm::raw_ostream &o
 }
 
 void printTotals(const Program &program, llvm::StringRef by,
-                 llvm::function_ref<std::string(const Collective &)> keyOf, llvm::raw_ostream &out) {
+                 llvm::function_ref<std::string(const Collective &)> keyOf,
+                 llvm::raw_ostream &out) {
   struct Total {
     double bytes = 0;
     int64_t count = 0;
@@ -130,8 +136,8 @@ void printHeadline(const Program &program, llvm::raw_ostream &out) {
   int64_t count = 0;
   for (const Collective &one : program.collectives)
     count += one.times;
-  out << "program " << program.name << ": " << count << " collectives, " << sizeText(program.bytesSent())
-      << " sent by a rank in a run\n";
+  out << "program " << program.name << ": " << count << " collectives, "
+      << sizeText(program.bytesSent()) << " sent by a rank in a run\n";
 }
 
 class Printer {
@@ -224,18 +230,21 @@ private:
       else
         left += double(group.state.bytes) * group.members.count;
     if (classes.size() > kScreenStates)
-      out << "  and states of " << classes.size() - kScreenStates << " kinds more, " << sizeText(left) << '\n';
+      out << "  and states of " << classes.size() - kScreenStates << " kinds more, "
+          << sizeText(left) << '\n';
   }
 
   void printSchedule(const Program &program) {
     if (program.collectiveCommands == 0)
       return;
-    out << "  scheduled as " << program.collectiveCommands << " commands for " << program.movedTensors << " tensors\n";
+    out << "  scheduled as " << program.collectiveCommands << " commands for "
+        << program.movedTensors << " tensors\n";
     if (!isFull)
       return;
     for (const Bucket &bucket : program.buckets)
-      out << "  bucket: " << bucket.kind << " over " << axesText(bucket.axes) << " of " << bucket.tensors
-          << " tensors, " << sizeText(bucket.bytes) << ", from " << quoted(bucket.firstNode) << " on\n";
+      out << "  bucket: " << bucket.kind << " over " << axesText(bucket.axes) << " of "
+          << bucket.tensors << " tensors, " << sizeText(bucket.bytes) << ", from "
+          << quoted(bucket.firstNode) << " on\n";
   }
 
   const Document &document;
@@ -300,12 +309,14 @@ std::vector<std::string> weft::explain::hintsOf(const Document &document) {
   }
   for (const auto &[axes, bytes] : sums)
     hints.push_back("all_reduces of activations over " + axes + " move " + sizeText(bytes) +
-                    "; split norms (--sequence-parallel on) make them reduce_scatter and all_gather: the same bytes, "
+                    "; split norms (--sequence-parallel on) make them reduce_scatter and "
+                    "all_gather: the same bytes, "
                     "less memory for activations");
   return hints;
 }
 
-void weft::explain::printText(const Document &document, Detail detail, llvm::StringRef nodes, llvm::raw_ostream &out) {
+void weft::explain::printText(const Document &document, Detail detail, llvm::StringRef nodes,
+                              llvm::raw_ostream &out) {
   std::string text;
   llvm::raw_string_ostream lines(text);
   if (nodes.empty())
@@ -331,7 +342,8 @@ void weft::explain::printMemory(const Memory &memory, llvm::raw_ostream &stream)
   printPeaks(memory, out);
   out << "largest buffers when " << memory.program << " needs the most:\n";
   std::vector<MemoryItemClass> classes = foldMemory(memory.atPeak);
-  for (const MemoryItemClass &group : llvm::ArrayRef<MemoryItemClass>(classes).take_front(kScreenBuffers)) {
+  for (const MemoryItemClass &group :
+       llvm::ArrayRef<MemoryItemClass>(classes).take_front(kScreenBuffers)) {
     out << "  " << sizeText(group.item.bytes);
     if (group.members.count > 1)
       out << " x " << group.members.count;

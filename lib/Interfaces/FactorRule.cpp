@@ -29,12 +29,10 @@ double FactorRule::points() const {
 }
 
 bool FactorRule::contains(const TensorFactors &t, int f) {
-  return llvm::any_of(
-      t, [&](const DimFactors &d) { return llvm::is_contained(d, f); });
+  return llvm::any_of(t, [&](const DimFactors &d) { return llvm::is_contained(d, f); });
 }
 
-static bool verifyTensors(const FactorRule &rule,
-                          ArrayRef<TensorFactors> tensors, TypeRange types,
+static bool verifyTensors(const FactorRule &rule, ArrayRef<TensorFactors> tensors, TypeRange types,
                           StringRef what, std::string *why) {
   auto fail = [&](const Twine &text) {
     if (why)
@@ -42,8 +40,8 @@ static bool verifyTensors(const FactorRule &rule,
     return false;
   };
   if (tensors.size() != types.size())
-    return fail(what + "s: " + Twine(tensors.size()) + " in the rule, " +
-                Twine(types.size()) + " in the op");
+    return fail(what + "s: " + Twine(tensors.size()) + " in the rule, " + Twine(types.size()) +
+                " in the op");
   for (auto [index, tensor, type] : llvm::enumerate(tensors, types)) {
     auto shaped = dyn_cast<RankedTensorType>(type);
     int64_t tensorRank = shaped ? shaped.getRank() : 0;
@@ -55,16 +53,14 @@ static bool verifyTensors(const FactorRule &rule,
       for (int f : factors)
         product *= rule.factors[f].size;
       if (product != shaped.getDimSize(dim))
-        return fail(what + " " + Twine(index) + " dim " + Twine(dim) +
-                    ": factors multiply to " + Twine(product) + ", size is " +
-                    Twine(shaped.getDimSize(dim)));
+        return fail(what + " " + Twine(index) + " dim " + Twine(dim) + ": factors multiply to " +
+                    Twine(product) + ", size is " + Twine(shaped.getDimSize(dim)));
     }
   }
   return true;
 }
 
-bool FactorRule::verify(TypeRange operandTypes, TypeRange resultTypes,
-                        std::string *why) const {
+bool FactorRule::verify(TypeRange operandTypes, TypeRange resultTypes, std::string *why) const {
   return verifyTensors(*this, operands, operandTypes, "operand", why) &&
          verifyTensors(*this, results, resultTypes, "result", why);
 }
@@ -81,8 +77,7 @@ void FactorRule::print(llvm::raw_ostream &os) const {
       os << "()";
     for (const DimFactors &dim : tensor) {
       os << '(';
-      llvm::interleave(
-          dim, os, [&](int f) { os << factorName(f); }, " ");
+      llvm::interleave(dim, os, [&](int f) { os << factorName(f); }, " ");
       os << ')';
     }
   };
@@ -98,8 +93,7 @@ void FactorRule::print(llvm::raw_ostream &os) const {
     if (factor.kind == Factor::Kind::Whole)
       os << ":whole";
     if (factor.indexOperand >= 0)
-      os << ":index(" << factor.indexOperand << "," << factor.indexComponent
-         << ")";
+      os << ":index(" << factor.indexOperand << "," << factor.indexComponent << ")";
   });
   os << '}';
 }
@@ -124,8 +118,7 @@ public:
     size_t begin, end;
   };
   explicit DimRun(Range range)
-      : first(range.begin),
-        rest(range.shape.slice(range.begin, range.end - range.begin)) {}
+      : first(range.begin), rest(range.shape.slice(range.begin, range.end - range.begin)) {}
 
   /// The outermost (or innermost) dim that is not used up, or none.
   std::optional<size_t> edge(bool major) const {
@@ -164,9 +157,8 @@ static SmallVector<Peeled> peel(DimRun &from, DimRun &to, bool major) {
 
 /// Factors of two runs of dims with equal products. What remains between the
 /// ends of sizes that interleave (3x2 -> 2x3) is kept whole on either side.
-static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange,
-                        FactorRule &rule, TensorFactors &fromFactors,
-                        TensorFactors &toFactors) {
+static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange, FactorRule &rule,
+                        TensorFactors &fromFactors, TensorFactors &toFactors) {
   DimRun from(fromRange), to(toRange);
   SmallVector<Peeled> minor = peel(from, to, /*major=*/false);
   SmallVector<Peeled> major = peel(from, to, /*major=*/true);
@@ -186,9 +178,8 @@ static void refineGroup(DimRun::Range fromRange, DimRun::Range toRange,
   llvm::for_each(llvm::reverse(minor), add);
 }
 
-void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
-                  FactorRule &rule, TensorFactors &fromFactors,
-                  TensorFactors &toFactors) {
+void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to, FactorRule &rule,
+                  TensorFactors &fromFactors, TensorFactors &toFactors) {
   fromFactors.assign(from.size(), {});
   toFactors.assign(to.size(), {});
   size_t i = 0, j = 0;
@@ -227,8 +218,7 @@ void refineShapes(ArrayRef<int64_t> from, ArrayRef<int64_t> to,
         toFactors[j] = {rule.add(to[j], Factor::Kind::Whole)};
       continue;
     }
-    refineGroup({from, i, fromEnd}, {to, j, toEnd}, rule, fromFactors,
-                toFactors);
+    refineGroup({from, i, fromEnd}, {to, j, toEnd}, rule, fromFactors, toFactors);
     i = fromEnd;
     j = toEnd;
   }

@@ -42,10 +42,8 @@ Scalar roundToType(Scalar value, Type type) {
       return value;
     llvm::APFloat rounded(value.real);
     bool losesInfo;
-    rounded.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven,
-                    &losesInfo);
-    rounded.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
-                    &losesInfo);
+    rounded.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    rounded.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
     value.real = rounded.convertToDouble();
     return value;
   }

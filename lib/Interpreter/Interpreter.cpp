@@ -16,8 +16,7 @@ class Interpreter {
 public:
   explicit Interpreter(const InterpreterOptions &options) : options(options) {}
 
-  LogicalResult bindArguments(func::FuncOp function,
-                              std::vector<HostTensor> inputs);
+  LogicalResult bindArguments(func::FuncOp function, std::vector<HostTensor> inputs);
   LogicalResult run(Operation &op);
   /// The operands of the terminator.
   SmallVector<HostTensor> take(ValueRange values);
@@ -51,21 +50,17 @@ static std::string describe(ArrayRef<int64_t> shape, Type elementType) {
   return text;
 }
 
-LogicalResult Interpreter::bindArguments(func::FuncOp function,
-                                         std::vector<HostTensor> inputs) {
+LogicalResult Interpreter::bindArguments(func::FuncOp function, std::vector<HostTensor> inputs) {
   if (inputs.size() != function.getNumArguments())
-    return function.emitError()
-           << "has " << function.getNumArguments() << " arguments, but "
-           << inputs.size() << " inputs were given";
-  for (auto [index, argument, input] :
-       llvm::enumerate(function.getArguments(), inputs)) {
+    return function.emitError() << "has " << function.getNumArguments() << " arguments, but "
+                                << inputs.size() << " inputs were given";
+  for (auto [index, argument, input] : llvm::enumerate(function.getArguments(), inputs)) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || type.getElementType() != input.elementType ||
         type.getShape() != ArrayRef<int64_t>(input.shape))
-      return function.emitError()
-             << "argument " << index << " has type " << argument.getType()
-             << ", but its input has type "
-             << describe(input.shape, input.elementType);
+      return function.emitError() << "argument " << index << " has type " << argument.getType()
+                                  << ", but its input has type "
+                                  << describe(input.shape, input.elementType);
     define(argument, std::move(input));
   }
   return success();
@@ -85,8 +80,7 @@ SmallVector<HostTensor> Interpreter::take(ValueRange values) {
   return tensors;
 }
 
-void Interpreter::giveBack(ValueRange operands,
-                           MutableArrayRef<HostTensor> tensors) {
+void Interpreter::giveBack(ValueRange operands, MutableArrayRef<HostTensor> tensors) {
   llvm::SmallDenseSet<Value> seen;
   for (auto [operand, tensor] : llvm::zip_equal(operands, tensors))
     if (seen.insert(operand).second)
@@ -101,8 +95,7 @@ void Interpreter::giveBack(ValueRange operands,
 LogicalResult Interpreter::run(Operation &op) {
   auto reference = dyn_cast<ReferenceOpInterface>(op);
   if (!reference)
-    return op.emitOpError(
-        "has no reference evaluation, so the program cannot be interpreted");
+    return op.emitOpError("has no reference evaluation, so the program cannot be interpreted");
   SmallVector<HostTensor> operands = take(op.getOperands());
   SmallVector<HostTensor> results = reference.evaluate(operands);
   giveBack(op.getOperands(), operands);
@@ -116,9 +109,8 @@ LogicalResult Interpreter::run(Operation &op) {
   return success();
 }
 
-FailureOr<SmallVector<HostTensor>>
-interpret(func::FuncOp function, std::vector<HostTensor> inputs,
-          const InterpreterOptions &options) {
+FailureOr<SmallVector<HostTensor>> interpret(func::FuncOp function, std::vector<HostTensor> inputs,
+                                             const InterpreterOptions &options) {
   if (!function.getBody().hasOneBlock())
     return function.emitError("has no body of one block to interpret");
   Interpreter interpreter(options);

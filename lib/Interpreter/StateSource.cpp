@@ -8,10 +8,9 @@
 using namespace mlir;
 using namespace weft;
 
-FailureOr<HostTensor>
-weft::readSource(nn::SourceAttr source, RankedTensorType type,
-                 llvm::StringRef folder,
-                 llvm::function_ref<InFlightDiagnostic()> emitError) {
+FailureOr<HostTensor> weft::readSource(nn::SourceAttr source, RankedTensorType type,
+                                       llvm::StringRef folder,
+                                       llvm::function_ref<InFlightDiagnostic()> emitError) {
   if (source.getFile().empty()) {
     emitError() << "has no bytes; the model was made without weights";
     return failure();
@@ -21,21 +20,18 @@ weft::readSource(nn::SourceAttr source, RankedTensorType type,
     path = folder;
     llvm::sys::path::append(path, source.getFile());
   }
-  int64_t width =
-      type.getElementType().isInteger(1) ? 8 : type.getElementTypeBitWidth();
+  int64_t width = type.getElementType().isInteger(1) ? 8 : type.getElementTypeBitWidth();
   int64_t expected = type.getNumElements() * (width / 8);
   if (source.getLength() != expected) {
-    emitError() << "holds " << source.getLength() << " bytes, its type " << type
-                << " needs " << expected;
+    emitError() << "holds " << source.getLength() << " bytes, its type " << type << " needs "
+                << expected;
     return failure();
   }
-  auto bytes = llvm::MemoryBuffer::getFileSlice(path, source.getLength(),
-                                                source.getOffset());
+  auto bytes = llvm::MemoryBuffer::getFileSlice(path, source.getLength(), source.getOffset());
   if (!bytes) {
-    emitError() << "cannot read '" << path
-                << "': " << bytes.getError().message();
+    emitError() << "cannot read '" << path << "': " << bytes.getError().message();
     return failure();
   }
-  return decodeHostTensor(type, llvm::ArrayRef((*bytes)->getBufferStart(),
-                                               (*bytes)->getBufferSize()));
+  return decodeHostTensor(type,
+                          llvm::ArrayRef((*bytes)->getBufferStart(), (*bytes)->getBufferSize()));
 }

@@ -20,15 +20,14 @@
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/pipelines/ImportToGraph.h"
-#include "passes/search/Passes.h"
-#include "passes/step/Passes.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/rt/Passes.h"
+#include "passes/search/Passes.h"
+#include "passes/step/Passes.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect,
-                  mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
-                  mlir::linalg::LinalgDialect, mlir::math::MathDialect,
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::tensor::TensorDialect>();
   registry.insert<dist::DistDialect>();
   registry.insert<nn::NnDialect>();

@@ -26,12 +26,13 @@ static RankedTensorType tensorType(Value value) {
 
 static double priceOfAllReduce(Value value, int64_t members) {
   auto type = tensorType(value);
-  double bytes = type ? static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8) : 0;
+  double bytes =
+      type ? static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8)
+           : 0;
   return kCollectiveLatency + 2 * bytes * (members - 1) / members;
 }
 
-template <typename List, typename Cut>
-static bool insertCut(List &list, Cut cut) {
+template <typename List, typename Cut> static bool insertCut(List &list, Cut cut) {
   if (llvm::is_contained(list, cut) || list.size() >= kMaxCuts)
     return false;
   list.push_back(cut);
@@ -107,7 +108,8 @@ void AxisCandidates::listStates(Value value) {
     for (auto [dim, list] : llvm::enumerate(cuts->second))
       for (Cut cut : list) {
         AxisSplit split{AxisSplit::Kind::Sharded, static_cast<unsigned>(dim), cut.outer, cut.size};
-        if (!llvm::is_contained(states, split) && (!options.allowed || options.allowed(value, split)))
+        if (!llvm::is_contained(states, split) &&
+            (!options.allowed || options.allowed(value, split)))
           states.push_back(split);
       }
   valueStates[value] = states;
@@ -236,7 +238,8 @@ bool AxisCandidates::cutStates(const FactorRule &rule, const TensorFactors &tens
     for (int f : dim) {
       if (f == factor) {
         Cut whole = canonical({before * cut.outer, cut.size}, type.getDimSize(d));
-        state = stateOf(value, {AxisSplit::Kind::Sharded, static_cast<unsigned>(d), whole.outer, whole.size});
+        state = stateOf(
+            value, {AxisSplit::Kind::Sharded, static_cast<unsigned>(d), whole.outer, whole.size});
         return state < states(value).size();
       }
       before *= rule.factors[f].size;
@@ -263,9 +266,10 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   if (heavy)
     whole.computeCost = kRepeatedHeavyFlop * shared * rule.points() * shardable.getFlopsPerPoint();
   else
-    whole.computeCost = (options.sequenceParallel && shardable.getFlopsPerPoint() > 0 ? kRepeatedElement
-                                                                                      : kRepeatedMove) *
-                        shared * rule.points();
+    whole.computeCost =
+        (options.sequenceParallel && shardable.getFlopsPerPoint() > 0 ? kRepeatedElement
+                                                                      : kRepeatedMove) *
+        shared * rule.points();
   list.push_back(whole);
 
   auto cuts = factorCuts.find(op);
@@ -289,8 +293,9 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
       // Padding of an uneven cut is work that all but the last device do.
       int64_t shard = (cut.size + options.axisSize - 1) / options.axisSize;
       double waste = static_cast<double>(shard * options.axisSize) / cut.size - 1.0;
-      strategy.computeCost = waste * (heavy ? kRepeatedHeavyFlop : kRepeatedElement) * rule.points() *
-                             (heavy ? shardable.getFlopsPerPoint() : 1.0) / options.axisSize;
+      strategy.computeCost = waste * (heavy ? kRepeatedHeavyFlop : kRepeatedElement) *
+                             rule.points() * (heavy ? shardable.getFlopsPerPoint() : 1.0) /
+                             options.axisSize;
       if (atOnce)
         for (Value result : op->getResults())
           strategy.computeCost += priceOfAllReduce(result, options.axisSize);

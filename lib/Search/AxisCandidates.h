@@ -46,14 +46,14 @@ private:
   void seedCuts(mlir::Value value);
   void closeCuts(mlir::Block &program);
   bool propagateThrough(mlir::Operation *op);
-  bool addFromFactor(Cuts &dimCuts, const FactorRule &rule, const DimFactors &dim,
-                     int factor, Cut cut, int64_t dimSize) const;
+  bool addFromFactor(Cuts &dimCuts, const FactorRule &rule, const DimFactors &dim, int factor,
+                     Cut cut, int64_t dimSize) const;
   bool addToFactors(const FactorRule &rule, const DimFactors &dim, Cut cut, int64_t dimSize,
                     llvm::MutableArrayRef<Cuts> factorCuts) const;
   Cut canonical(Cut cut, int64_t dimSize) const;
   unsigned stateOf(mlir::Value value, const AxisSplit &split) const;
-  bool cutStates(const FactorRule &rule, const TensorFactors &tensor, mlir::Value value,
-                 int factor, Cut cut, unsigned &state) const;
+  bool cutStates(const FactorRule &rule, const TensorFactors &tensor, mlir::Value value, int factor,
+                 Cut cut, unsigned &state) const;
 
   const AxisSearchOptions &options;
   llvm::DenseMap<mlir::Operation *, FactorRule> rules;

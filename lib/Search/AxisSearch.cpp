@@ -43,7 +43,7 @@ struct Entry {
   double cost = 0;
   double bytes = 0;
   unsigned collectives = 0;
-  int parent = -1;   // entry of the step before
+  int parent = -1; // entry of the step before
   unsigned strategy = 0;
 };
 
@@ -76,9 +76,7 @@ private:
     return op->getNumOperands() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
   }
   double priceOfWhole(Value value);
-  bool leaves(Value value) const {
-    return !lastUse.contains(value) && !value.use_empty();
-  }
+  bool leaves(Value value) const { return !lastUse.contains(value) && !value.use_empty(); }
   void findLastUses();
   void advance(Operation *op);
   bool acquire(Value value, uint32_t &available, unsigned state, Entry &entry);
@@ -136,8 +134,9 @@ double Search::priceOfWhole(Value value) {
     auto shardable = dyn_cast<ShardableOpInterface>(user);
     if (kernel && kernel.getLibraryCall())
       price = std::max(price, kWholeStateByte);
-    else if (shardable && llvm::any_of(shardable.getOwnFactorRule().factors,
-                                       [](const Factor &factor) { return factor.indexOperand >= 0; }))
+    else if (shardable &&
+             llvm::any_of(shardable.getOwnFactorRule().factors,
+                          [](const Factor &factor) { return factor.indexOperand >= 0; }))
       price = std::max(price, kWholeTableByte);
     else if (user->getNumOperands() == 1 && user->getNumResults() == 1)
       price = std::max(price, priceOfWhole(user->getResult(0)));
@@ -164,7 +163,8 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
     if (states[state].kind == AxisSplit::Kind::Partial)
       return false;
     available = bit;
-    if (states[state].kind == AxisSplit::Kind::Replicated && options.isState && options.isState(value))
+    if (states[state].kind == AxisSplit::Kind::Replicated && options.isState &&
+        options.isState(value))
       entry.cost += priceOfWhole(value) * bytesOf(value);
     return true;
   }
@@ -174,7 +174,8 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
   Move best{kImpossible, 0};
   for (auto [index, from] : llvm::enumerate(states))
     if (available >> index & 1)
-      if (Move candidate = move(from, states[state], bytesOf(value)); candidate.cost() < best.cost())
+      if (Move candidate = move(from, states[state], bytesOf(value));
+          candidate.cost() < best.cost())
         best = candidate;
   if (best.bytes == kImpossible)
     return false;
@@ -269,7 +270,8 @@ void Search::advance(Operation *op) {
         if (isMadeAnywhere(op))
           mask = ((1u << candidates.states(result).size()) - 1) & ~kPartialBit;
         // What only others read, such as a gradient, may stay split, not partial.
-        std::optional<unsigned> wanted = leaves(result) ? candidates.wantedState(result) : std::nullopt;
+        std::optional<unsigned> wanted =
+            leaves(result) ? candidates.wantedState(result) : std::nullopt;
         if (wanted)
           possible &= acquire(result, mask, *wanted, entry);
         else if (leaves(result) && mask == kPartialBit)
@@ -331,7 +333,8 @@ void Search::prune(SmallVector<Entry> &entries, SmallVector<Frontier> &all) {
     constexpr size_t judges = 8;
     bool dominated = false;
     for (size_t judge = 0; judge < std::min(judges, kept.size()) && !dominated; ++judge)
-      dominated = isDominated(all[index], entries[index].cost, keptFrontiers[judge], kept[judge].cost);
+      dominated =
+          isDominated(all[index], entries[index].cost, keptFrontiers[judge], kept[judge].cost);
     if (dominated)
       continue;
     if (kept.size() == options.beam) {
@@ -348,8 +351,8 @@ void Search::prune(SmallVector<Entry> &entries, SmallVector<Frontier> &all) {
 /// Follows the best end back to the start and reads off every op's choice.
 AxisSearchResult Search::trace() {
   AxisSearchResult result;
-  const auto *best = llvm::min_element(
-      current, [](const Entry &a, const Entry &b) { return a.cost < b.cost; });
+  const auto *best =
+      llvm::min_element(current, [](const Entry &a, const Entry &b) { return a.cost < b.cost; });
   result.bytesMoved = best->bytes;
   result.numCollectives = best->collectives;
   result.numStatesPruned = pruned;
@@ -393,9 +396,9 @@ AxisSearchResult Search::trace() {
       split = AxisSplit{};
   }
   for (Value operand : program.getTerminator()->getOperands())
-    if (auto found = result.splits.find(operand);
-        found != result.splits.end() && found->second.kind == AxisSplit::Kind::Partial &&
-        !readPartial.contains(operand))
+    if (auto found = result.splits.find(operand); found != result.splits.end() &&
+                                                  found->second.kind == AxisSplit::Kind::Partial &&
+                                                  !readPartial.contains(operand))
       found->second = AxisSplit{};
   return result;
 }

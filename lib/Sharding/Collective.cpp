@@ -98,7 +98,8 @@ bool checkStep(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, int dim, 
     return fail(why, "input and result differ in tensor rank");
   if (!from.localIndices.empty() || !to.localIndices.empty())
     return fail(why, "local indices cannot change their placement");
-  bool hasDim = kind != StepKind::AllReduce && kind != StepKind::Mask && kind != StepKind::Partialize;
+  bool hasDim =
+      kind != StepKind::AllReduce && kind != StepKind::Mask && kind != StepKind::Partialize;
   int tensorRank = from.dims.size();
   if (hasDim && (dim < 0 || dim >= tensorRank))
     return fail(why, "dim " + Twine(dim) + " is not below the tensor rank " + Twine(tensorRank));
@@ -108,9 +109,9 @@ bool checkStep(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes, int dim, 
     return fail(why, kind == StepKind::Mask ? "takes no axes" : "needs at least one axis");
 
   if (!isPossible(mesh, kind, axes))
-    return fail(why, Twine(stringifyStepKind(kind)) +
-                         (mesh.allTemporal(axes) ? " cannot run over microbatches"
-                                                 : " mixes axes of space and time"));
+    return fail(why, Twine(stringifyStepKind(kind)) + (mesh.allTemporal(axes)
+                                                           ? " cannot run over microbatches"
+                                                           : " mixes axes of space and time"));
 
   // Bring both sides to a form in which they must be equal: gather in `a` what
   // the step gathers, and in `b` what it splits.

@@ -291,8 +291,8 @@ static bool collectPartial(const Mesh &mesh, ArrayRef<Placement> operands, OpSha
         continue;
       }
       if (found->axis.kind != axis.kind)
-        return fail(why, "operands are partial on " + axisName(mesh, axis.axis) +
-                             " by different kinds");
+        return fail(why,
+                    "operands are partial on " + axisName(mesh, axis.axis) + " by different kinds");
       found->operands.push_back(index);
     }
   return true;

@@ -146,9 +146,8 @@ private:
   }
 
   static void dropPartial(Placement &placement, ArrayRef<AxisId> axes) {
-    llvm::erase_if(placement.partial, [&](const PartialAxis &entry) {
-      return llvm::is_contained(axes, entry.axis);
-    });
+    llvm::erase_if(placement.partial,
+                   [&](const PartialAxis &entry) { return llvm::is_contained(axes, entry.axis); });
   }
 
   void expand(int index) {
@@ -175,9 +174,9 @@ private:
         split.dims[dim] = edge.split;
         if (!llvm::any_of(edge.axes, [&](AxisId a) { return llvm::is_contained(used, a); })) {
           tryStep(index, StepKind::Slice, edge.axes, dim, -1, split);
-        } else if (allPartial(placement, edge.axes) &&
-                   llvm::all_of(edge.axes,
-                                [&](AxisId a) { return llvm::is_contained(pending, a); })) {
+        } else if (allPartial(placement, edge.axes) && llvm::all_of(edge.axes, [&](AxisId a) {
+                     return llvm::is_contained(pending, a);
+                   })) {
           dropPartial(split, edge.axes);
           tryStep(index, StepKind::ReduceScatter, edge.axes, dim, -1, split);
         }

@@ -41,7 +41,8 @@ Scalar neutralElement(ReduceKind kind, mlir::Type type) {
     break;
   case ReduceKind::And:
     if (width)
-      scalar.integer = isSigned ? -1 : static_cast<int64_t>(APInt::getMaxValue(width).getZExtValue());
+      scalar.integer =
+          isSigned ? -1 : static_cast<int64_t>(APInt::getMaxValue(width).getZExtValue());
     break;
   }
   return scalar;
@@ -141,17 +142,16 @@ Shards distribute(const Mesh &mesh, const Placement &placement, const HostTensor
   SmallVector<int64_t, 4> shape = localShape(mesh, placement);
   for (int64_t rank = 0, end = mesh.deviceCount(); rank < end; ++rank) {
     SmallVector<int64_t, 4> coordinates = mesh.coordinates(rank);
-    bool first = llvm::all_of(placement.partial, [&](const PartialAxis &entry) {
-      return coordinates[entry.axis] == 0;
-    });
+    bool first = llvm::all_of(
+        placement.partial, [&](const PartialAxis &entry) { return coordinates[entry.axis] == 0; });
     HostTensor local = emptyTensor(shape, type);
     forEachElement(mesh, placement, coordinates, [&](int64_t here, int64_t there) {
       if (there < 0)
-        local.set(here, placement.padding ? neutralElement(*placement.padding, type)
-                                          : poison(type));
+        local.set(here,
+                  placement.padding ? neutralElement(*placement.padding, type) : poison(type));
       else
-        local.set(here, first ? global.at(there)
-                              : neutralElement(placement.partial.front().kind, type));
+        local.set(here,
+                  first ? global.at(there) : neutralElement(placement.partial.front().kind, type));
     });
     shards.push_back(std::move(local));
   }
@@ -213,31 +213,31 @@ std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
   // Two rounds: the largest magnitude is needed to compare replicas.
   for (int round = 0; round < 2; ++round)
     for (const SmallVector<int64_t> &group : groups)
-      forEachElement(mesh, placement, mesh.coordinates(group.front()),
-                     [&](int64_t here, int64_t there) {
-        if (there < 0)
-          return;
-        Scalar value = shards[group.front()].at(here);
-        for (int64_t member : llvm::drop_begin(group))
-          value = combine(placement.partial.front().kind, value, shards[member].at(here), type);
-        if (round == 0) {
-          if (!seen[there])
-            global.set(there, value);
-          seen[there] = true;
-          if (std::isfinite(value.real))
-            largest = std::max(largest, std::abs(value.real));
-          return;
-        }
-        Scalar first = global.at(there);
-        bool same = global.isFloat()
-                        ? (std::isnan(first.real) && std::isnan(value.real)) ||
-                              first.real == value.real ||
-                              std::abs(first.real - value.real) <= tolerance * largest
-                        : first.integer == value.integer;
-        if (!same && message.empty())
-          message = "process rank " + std::to_string(group.front()) +
-                    " holds another value of element " + std::to_string(there);
-      });
+      forEachElement(
+          mesh, placement, mesh.coordinates(group.front()), [&](int64_t here, int64_t there) {
+            if (there < 0)
+              return;
+            Scalar value = shards[group.front()].at(here);
+            for (int64_t member : llvm::drop_begin(group))
+              value = combine(placement.partial.front().kind, value, shards[member].at(here), type);
+            if (round == 0) {
+              if (!seen[there])
+                global.set(there, value);
+              seen[there] = true;
+              if (std::isfinite(value.real))
+                largest = std::max(largest, std::abs(value.real));
+              return;
+            }
+            Scalar first = global.at(there);
+            bool same = global.isFloat()
+                            ? (std::isnan(first.real) && std::isnan(value.real)) ||
+                                  first.real == value.real ||
+                                  std::abs(first.real - value.real) <= tolerance * largest
+                            : first.integer == value.integer;
+            if (!same && message.empty())
+              message = "process rank " + std::to_string(group.front()) +
+                        " holds another value of element " + std::to_string(there);
+          });
   if (!llvm::all_of(seen, [](bool b) { return b; }))
     message = "some element is on no device";
   if (message.empty())
@@ -347,8 +347,9 @@ Shards runStep(const Mesh &mesh, const CollectiveGeometry &geometry, ArrayRef<in
     if (g.kind == StepKind::Partialize) {
       for (int64_t rank : group)
         for (int64_t i = 0, end = result[rank].size(); i < end; ++i)
-          result[rank].set(i, rank == group.front() ? input[rank].at(i)
-                                                    : neutralElement(*g.reduction, input[0].elementType));
+          result[rank].set(i, rank == group.front()
+                                  ? input[rank].at(i)
+                                  : neutralElement(*g.reduction, input[0].elementType));
       continue;
     }
     if (g.kind != StepKind::AllReduce) {

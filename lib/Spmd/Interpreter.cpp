@@ -59,7 +59,8 @@ private:
       if (!runOp(&op))
         return false;
     AxisList axes = mesh.resolve(loop.getAxis());
-    for (auto [input, result] : llvm::zip_equal(body.getTerminator()->getOperands(), loop.getResults())) {
+    for (auto [input, result] :
+         llvm::zip_equal(body.getTerminator()->getOperands(), loop.getResults())) {
       CollectiveGeometry geometry = geometryOf(mesh, StepKind::AllReduce, axes, -1, -1,
                                                placementOf(input), placementOf(result));
       ArrayRef<int64_t> shape = cast<RankedTensorType>(result.getType()).getShape();
@@ -120,8 +121,8 @@ private:
 } // namespace
 
 std::optional<std::vector<HostTensor>> interpretSpmd(func::FuncOp function,
-                                                     ArrayRef<HostTensor> inputs,
-                                                     double tolerance, std::string *why) {
+                                                     ArrayRef<HostTensor> inputs, double tolerance,
+                                                     std::string *why) {
   return Interpreter(function, tolerance, why).run(inputs);
 }
 

@@ -47,10 +47,8 @@ static int openWithoutLinks(int folder, const std::string &path, int flags) {
   Descriptor current;
   for (size_t i = 0; i < parts.size(); ++i) {
     bool last = i + 1 == parts.size();
-    int next =
-        ::openat(current.fd < 0 ? folder : current.fd, parts[i].str().c_str(),
-                 last ? flags | O_NOFOLLOW
-                      : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int next = ::openat(current.fd < 0 ? folder : current.fd, parts[i].str().c_str(),
+                        last ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (next < 0)
       return -1;
     if (last)
@@ -78,8 +76,7 @@ BeneathFile::~BeneathFile() {
     ::close(fd);
 }
 
-BeneathFile::Failure BeneathFile::open(llvm::StringRef folder,
-                                       llvm::StringRef path,
+BeneathFile::Failure BeneathFile::open(llvm::StringRef folder, llvm::StringRef path,
                                        std::string &error) {
   if (const char *rule = brokenRule(path)) {
     error = rule;
@@ -92,8 +89,7 @@ BeneathFile::Failure BeneathFile::open(llvm::StringRef folder,
     return Failure::System;
   }
   // O_PATH opens nothing: a pipe or device is seen for what it is untouched.
-  Descriptor probe{
-      openResolvedBeneath(directory.fd, path.str(), O_PATH | O_CLOEXEC)};
+  Descriptor probe{openResolvedBeneath(directory.fd, path.str(), O_PATH | O_CLOEXEC)};
   if (probe.fd < 0) {
     if (errno == EXDEV || errno == ELOOP) {
       error = "the path must not leave the model's folder through a link";
@@ -111,8 +107,7 @@ BeneathFile::Failure BeneathFile::open(llvm::StringRef folder,
     error = "the path must name a regular file";
     return Failure::Rule;
   }
-  int opened = openResolvedBeneath(directory.fd, path.str(),
-                                   O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  int opened = openResolvedBeneath(directory.fd, path.str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (opened < 0 || ::fstat(opened, &after) != 0) {
     error = std::strerror(errno);
     if (opened >= 0)
@@ -131,11 +126,10 @@ BeneathFile::Failure BeneathFile::open(llvm::StringRef folder,
   return Failure::None;
 }
 
-bool BeneathFile::read(uint64_t offset, uint64_t length, char *out,
-                       std::string &error) const {
+bool BeneathFile::read(uint64_t offset, uint64_t length, char *out, std::string &error) const {
   while (length > 0) {
-    ssize_t count = ::pread(fd, out, std::min<uint64_t>(length, 1u << 30),
-                            static_cast<off_t>(offset));
+    ssize_t count =
+        ::pread(fd, out, std::min<uint64_t>(length, 1u << 30), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0) {

@@ -75,16 +75,14 @@ static void printLine(const Diagnostic &diagnostic, llvm::raw_ostream &stream) {
   weft::writeSafely(text, stream);
 }
 
-void weft::printDiagnostic(const Diagnostic &diagnostic,
-                           llvm::raw_ostream &out) {
+void weft::printDiagnostic(const Diagnostic &diagnostic, llvm::raw_ostream &out) {
   printLine(diagnostic, out);
   for (const Diagnostic &note : diagnostic.getNotes())
     printLine(note, out);
   out.flush();
 }
 
-weft::DiagnosticHandler::DiagnosticHandler(MLIRContext *context,
-                                           llvm::raw_ostream &out)
+weft::DiagnosticHandler::DiagnosticHandler(MLIRContext *context, llvm::raw_ostream &out)
     : ScopedDiagnosticHandler(context) {
   setHandler([&out](Diagnostic &diagnostic) {
     printDiagnostic(diagnostic, out);

@@ -5,8 +5,7 @@
 #include "weft/runtime/Nearest.h"
 #include "llvm/ADT/Twine.h"
 
-std::string weft::didYouMean(llvm::StringRef word,
-                             llvm::ArrayRef<std::string> known) {
+std::string weft::didYouMean(llvm::StringRef word, llvm::ArrayRef<std::string> known) {
   return runtime::didYouMean(word.str(), known.vec());
 }
 

@@ -55,8 +55,7 @@ static bool parseShape(llvm::StringRef text, SmallVectorImpl<int64_t> &shape) {
   if (!text.consume_front("("))
     return false;
   SmallVector<llvm::StringRef> extents;
-  text.take_until([](char c) { return c == ')'; })
-      .split(extents, ',', -1, /*KeepEmpty=*/false);
+  text.take_until([](char c) { return c == ')'; }).split(extents, ',', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef extent : extents) {
     int64_t value = 0;
     if (extent.trim().empty())
@@ -68,8 +67,7 @@ static bool parseShape(llvm::StringRef text, SmallVectorImpl<int64_t> &shape) {
   return true;
 }
 
-llvm::Expected<HostTensor> weft::readNpy(llvm::StringRef path,
-                                         MLIRContext *context) {
+llvm::Expected<HostTensor> weft::readNpy(llvm::StringRef path, MLIRContext *context) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
   if (!file)
@@ -83,31 +81,25 @@ llvm::Expected<HostTensor> weft::readNpy(llvm::StringRef path,
   size_t begin = wide ? 12 : 10;
   if (length > bytes.size() - begin)
     return complain(path, "ends within its header");
-  llvm::StringRef header = bytes.substr(begin, length),
-                  data = bytes.drop_front(begin + length);
+  llvm::StringRef header = bytes.substr(begin, length), data = bytes.drop_front(begin + length);
   llvm::StringRef descriptor = valueOf(header, "descr");
   descriptor =
-      descriptor.drop_front(!descriptor.empty()).take_until([](char c) {
-        return c == '\'';
-      });
+      descriptor.drop_front(!descriptor.empty()).take_until([](char c) { return c == '\''; });
   Type element = elementTypeOf(descriptor, context);
   if (!element)
-    return complain(path, "has elements of type '" + descriptor +
-                              "', which is not supported");
+    return complain(path, "has elements of type '" + descriptor + "', which is not supported");
   if (!valueOf(header, "fortran_order").starts_with("False"))
     return complain(path, "is in Fortran order; save it in C order");
   SmallVector<int64_t> shape;
   if (!parseShape(valueOf(header, "shape"), shape))
     return complain(path, "has a damaged shape");
-  std::optional<int64_t> size =
-      std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  std::optional<int64_t> size = std::max(1u, element.getIntOrFloatBitWidth() / 8);
   for (int64_t extent : shape)
     size = size ? llvm::checkedMul(*size, extent) : size;
   if (!size || static_cast<uint64_t>(*size) != data.size())
-    return complain(
-        path, "holds " + llvm::Twine(data.size()) +
-                  " bytes of elements, its header promises " +
-                  (size ? llvm::Twine(*size).str() : std::string("more")));
+    return complain(path, "holds " + llvm::Twine(data.size()) +
+                              " bytes of elements, its header promises " +
+                              (size ? llvm::Twine(*size).str() : std::string("more")));
   return decodeHostTensor(RankedTensorType::get(shape, element),
                           llvm::ArrayRef(data.data(), data.size()));
 }

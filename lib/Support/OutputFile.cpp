@@ -14,9 +14,7 @@
 using namespace weft;
 namespace fs = llvm::sys::fs;
 
-static std::error_code lastError() {
-  return std::error_code(errno, std::generic_category());
-}
+static std::error_code lastError() { return std::error_code(errno, std::generic_category()); }
 
 OutputFile::OutputFile() = default;
 OutputFile::~OutputFile() { discard(); }
@@ -51,7 +49,8 @@ bool OutputFile::open(llvm::StringRef wanted, std::string &error, bool isProgram
     return fail(std::make_error_code(std::errc::is_a_directory), error);
   std::error_code code;
   if (exists && !fs::is_regular_file(status)) {
-    stream = std::make_unique<llvm::raw_fd_ostream>(path, code, fs::CD_OpenExisting, fs::FA_Write, fs::OF_None);
+    stream = std::make_unique<llvm::raw_fd_ostream>(path, code, fs::CD_OpenExisting, fs::FA_Write,
+                                                    fs::OF_None);
     return code ? fail(code, error) : true;
   }
   // A link stays one: what it leads to is replaced.
@@ -67,7 +66,8 @@ bool OutputFile::open(llvm::StringRef wanted, std::string &error, bool isProgram
     llvm::SmallString<256> name;
     fs::createUniquePath(model, name, /*MakeAbsolute=*/false);
     temporary = name.str().str();
-    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isProgram ? 0777 : 0666);
+    descriptor =
+        ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isProgram ? 0777 : 0666);
     if (descriptor < 0 && errno != EEXIST)
       break;
   }
@@ -121,7 +121,8 @@ bool weft::checkOutput(llvm::StringRef path, std::string &error) {
   fs::file_status status;
   bool exists = !fs::status(path, status) && fs::exists(status);
   // Opening a pipe would end it for whoever reads there.
-  if (path == "-" || (exists && !fs::is_regular_file(status) && !fs::is_directory(status) && fs::can_write(path)))
+  if (path == "-" ||
+      (exists && !fs::is_regular_file(status) && !fs::is_directory(status) && fs::can_write(path)))
     return true;
   OutputFile file; // made and given up: what else could tell for sure?
   return file.open(path, error);

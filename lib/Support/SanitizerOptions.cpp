@@ -3,6 +3,4 @@
 //
 // LLVM's arena poisons its slabs in code that is instrumented; the packaged
 // libraries, which are not, then write into them.
-extern "C" const char *__asan_default_options() {
-  return "allow_user_poisoning=0:detect_leaks=0";
-}
+extern "C" const char *__asan_default_options() { return "allow_user_poisoning=0:detect_leaks=0"; }

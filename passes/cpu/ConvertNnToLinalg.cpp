@@ -34,16 +34,13 @@ static LogicalResult checkSignature(func::FuncOp kernel) {
   FunctionType type = kernel.getFunctionType();
   if (!llvm::hasSingleElement(kernel.getBody()))
     return kernel.emitError("a kernel has one block");
-  if (!llvm::all_of(type.getInputs(), isPlain) ||
-      !llvm::all_of(type.getResults(), isPlain))
-    return kernel.emitError(
-        "arguments and results of a kernel are tensors of static shape");
+  if (!llvm::all_of(type.getInputs(), isPlain) || !llvm::all_of(type.getResults(), isPlain))
+    return kernel.emitError("arguments and results of a kernel are tensors of static shape");
   return success();
 }
 
 namespace {
-struct ConvertNnToLinalg
-    : weft::cpu::impl::ConvertNnToLinalgBase<ConvertNnToLinalg> {
+struct ConvertNnToLinalg : weft::cpu::impl::ConvertNnToLinalgBase<ConvertNnToLinalg> {
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
     if (kernel.isExternal())
@@ -61,8 +58,7 @@ struct ConvertNnToLinalg
     unsigned arguments = block.getNumArguments();
     for (unsigned i = 0; i < arguments; ++i) {
       BlockArgument argument = block.getArgument(i);
-      map.map(argument, block.addArgument(bodyType(argument.getType()),
-                                          argument.getLoc()));
+      map.map(argument, block.addArgument(bodyType(argument.getType()), argument.getLoc()));
     }
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
     auto mapped = [&](Operation *op) {
@@ -79,25 +75,21 @@ struct ConvertNnToLinalg
       auto emitter = dyn_cast<weft::KernelOpInterface>(op);
       if (!emitter)
         return op->emitOpError("gives no body for a kernel");
-      SmallVector<Value> results =
-          emitter.buildBody(builder, op->getLoc(), mapped(op));
+      SmallVector<Value> results = emitter.buildBody(builder, op->getLoc(), mapped(op));
       for (auto [result, value] : llvm::zip_equal(op->getResults(), results))
         if (value.getType() != bodyType(result.getType()))
           return op->emitOpError("has a body of type ")
-                 << value.getType() << " for the result type "
-                 << result.getType();
+                 << value.getType() << " for the result type " << result.getType();
       map.map(op->getResults(), results);
     }
     for (Operation *op : llvm::reverse(old))
       op->erase();
     block.eraseArguments(0, arguments);
     auto typesOf = [](TypeRange types) {
-      return llvm::map_to_vector(
-          types, [](Type type) -> Type { return bodyType(type); });
+      return llvm::map_to_vector(types, [](Type type) -> Type { return bodyType(type); });
     };
-    kernel.setType(FunctionType::get(
-        &getContext(), typesOf(kernel.getFunctionType().getInputs()),
-        typesOf(kernel.getFunctionType().getResults())));
+    kernel.setType(FunctionType::get(&getContext(), typesOf(kernel.getFunctionType().getInputs()),
+                                     typesOf(kernel.getFunctionType().getResults())));
     return success();
   }
 };

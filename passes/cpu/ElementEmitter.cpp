@@ -12,8 +12,7 @@ using namespace mlir;
 using namespace weft::cpu;
 
 Type weft::cpu::memoryType(Type element) {
-  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8)
-                              : element;
+  return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
 //===----------------------------------------------------------------------===//
@@ -38,9 +37,8 @@ Value ElementEmitter::element(Value tensor, ArrayRef<AffineExpr> indices) {
   auto stored = storage.find(tensor);
   if (stored != storage.end()) {
     isConstant = !stored->second.isMutable;
-    value = stored->second.scalar
-                ? stored->second.scalar
-                : load(stored->second, indices, tensor.getLoc());
+    value = stored->second.scalar ? stored->second.scalar
+                                  : load(stored->second, indices, tensor.getLoc());
   } else if (staged.contains(tensor)) {
     recorder->demands.push_back({tensor, llvm::to_vector(indices), points});
     value = zeroOf(builder, tensor.getLoc(), getElementTypeOrSelf(tensor));
@@ -62,11 +60,10 @@ Value ElementEmitter::define(Value tensor, ArrayRef<AffineExpr> indices) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     // Of an empty constant nothing is ever read.
     if (cast<RankedTensorType>(tensor.getType()).getNumElements() == 0)
-      return arith::ConstantOp::create(builder, loc,
-                                       builder.getZeroAttr(element));
+      return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
     auto splat = cast<SplatElementsAttr>(constant.getValue());
-    return arith::ConstantOp::create(
-        builder, loc, cast<TypedAttr>(splat.getSplatValue<Attribute>()));
+    return arith::ConstantOp::create(builder, loc,
+                                     cast<TypedAttr>(splat.getSplatValue<Attribute>()));
   }
   if (auto fill = dyn_cast<linalg::FillOp>(op)) {
     Region outside;
@@ -76,9 +73,8 @@ Value ElementEmitter::define(Value tensor, ArrayRef<AffineExpr> indices) {
     SmallVector<AffineExpr> source;
     ArrayRef<int64_t> shape = expand.getResultType().getShape();
     for (auto &group : expand.getReassociationIndices())
-      source.push_back(
-          space.linearize(indices.slice(group.front(), group.size()),
-                          shape.slice(group.front(), group.size())));
+      source.push_back(space.linearize(indices.slice(group.front(), group.size()),
+                                       shape.slice(group.front(), group.size())));
     return this->element(expand.getSrc(), source);
   }
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
@@ -88,14 +84,12 @@ Value ElementEmitter::define(Value tensor, ArrayRef<AffineExpr> indices) {
     if (groups.empty())
       source.assign(shape.size(), space.constant(0));
     for (auto [group, index] : llvm::zip(groups, indices))
-      space.delinearize(index, shape.slice(group.front(), group.size()),
-                        source);
+      space.delinearize(index, shape.slice(group.front(), group.size()), source);
     return this->element(collapse.getSrc(), source);
   }
   if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
     unsigned number = cast<OpResult>(tensor).getResultNumber();
-    AffineMap map =
-        generic.getMatchingIndexingMap(generic.getDpsInitOperand(number));
+    AffineMap map = generic.getMatchingIndexingMap(generic.getDpsInitOperand(number));
     SmallVector<AffineExpr> loops(generic.getNumLoops());
     for (auto [expr, index] : llvm::zip_equal(map.getResults(), indices))
       loops[cast<AffineDimExpr>(expr).getPosition()] = index;
@@ -105,8 +99,7 @@ Value ElementEmitter::define(Value tensor, ArrayRef<AffineExpr> indices) {
   return zeroOf(builder, loc, element);
 }
 
-SmallVector<Value> ElementEmitter::inlineGeneric(linalg::GenericOp op,
-                                                 ArrayRef<AffineExpr> loops,
+SmallVector<Value> ElementEmitter::inlineGeneric(linalg::GenericOp op, ArrayRef<AffineExpr> loops,
                                                  ArrayRef<Value> carried) {
   Region region;
   region.loops = loops;
@@ -121,9 +114,7 @@ SmallVector<Value> ElementEmitter::inlineGeneric(linalg::GenericOp op,
       value = carried[number - inputs];
     } else {
       OpOperand &operand = op->getOpOperand(number);
-      value =
-          element(operand.get(),
-                  space.compose(op.getMatchingIndexingMap(&operand), loops));
+      value = element(operand.get(), space.compose(op.getMatchingIndexingMap(&operand), loops));
     }
     region.values.map(argument, value);
   }
@@ -134,35 +125,31 @@ SmallVector<Value> ElementEmitter::inlineGeneric(linalg::GenericOp op,
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value ElementEmitter::address(const Storage &at, ArrayRef<AffineExpr> indices,
-                              Location loc, bool isStore) {
+Value ElementEmitter::address(const Storage &at, ArrayRef<AffineExpr> indices, Location loc,
+                              bool isStore) {
   AffineExpr place = at.offset ? at.offset : space.constant(0);
   for (auto [index, stride] : llvm::zip_equal(indices, at.strides))
     place = space.add(place, space.multiply(index, stride));
   if (recorder)
     recorder->accesses.push_back({place, isStore});
   Value index = space.materialize(builder, loc, place);
-  Value offset =
-      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
-  return LLVM::GEPOp::create(
-      builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
-      memoryType(at.element), at.pointer, ArrayRef<LLVM::GEPArg>{offset},
-      LLVM::GEPNoWrapFlags::inbounds);
+  Value offset = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
+  return LLVM::GEPOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
+                             memoryType(at.element), at.pointer, ArrayRef<LLVM::GEPArg>{offset},
+                             LLVM::GEPNoWrapFlags::inbounds);
 }
 
-Value ElementEmitter::load(const Storage &from, ArrayRef<AffineExpr> indices,
-                           Location loc) {
+Value ElementEmitter::load(const Storage &from, ArrayRef<AffineExpr> indices, Location loc) {
   Value pointer = address(from, indices, loc, false);
-  Value value =
-      LLVM::LoadOp::create(builder, loc, memoryType(from.element), pointer);
+  Value value = LLVM::LoadOp::create(builder, loc, memoryType(from.element), pointer);
   if (!from.element.isInteger(1))
     return value;
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
                                zeroOf(builder, loc, value.getType()));
 }
 
-void ElementEmitter::store(const Storage &to, ArrayRef<AffineExpr> indices,
-                           Value value, Location loc) {
+void ElementEmitter::store(const Storage &to, ArrayRef<AffineExpr> indices, Value value,
+                           Location loc) {
   if (to.element.isInteger(1))
     value = arith::ExtUIOp::create(builder, loc, builder.getI8Type(), value);
   Value pointer = address(to, indices, loc, true);
@@ -170,15 +157,14 @@ void ElementEmitter::store(const Storage &to, ArrayRef<AffineExpr> indices,
 }
 
 static Attribute noUnrolling(MLIRContext *context) {
-  auto unroll = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true),
-                                          {}, {}, {}, {}, {}, {});
-  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
-                                       {}, {}, {}, {}, {}, {}, {}, {});
+  auto unroll =
+      LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {}, {}, {},
+                                       {}, {}, {});
 }
 
-SmallVector<Value> ElementEmitter::loop(Location loc, unsigned dim, Value upper,
-                                        ValueRange carried, LoopBody body,
-                                        Attribute annotation) {
+SmallVector<Value> ElementEmitter::loop(Location loc, unsigned dim, Value upper, ValueRange carried,
+                                        LoopBody body, Attribute annotation) {
   int64_t extent = space.dims[dim].extent;
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
@@ -190,15 +176,14 @@ SmallVector<Value> ElementEmitter::loop(Location loc, unsigned dim, Value upper,
     upper = arith::ConstantIndexOp::create(builder, loc, extent);
   double outside = points;
   points *= extent;
-  auto forOp = scf::ForOp::create(
-      builder, loc, zero, upper, one, carried,
-      [&](OpBuilder &, Location, Value iv, ValueRange arguments) {
-        space.dims[dim].iv = iv;
-        scopes.emplace_back();
-        SmallVector<Value> next = body(arguments);
-        scopes.pop_back();
-        scf::YieldOp::create(builder, loc, next);
-      });
+  auto forOp = scf::ForOp::create(builder, loc, zero, upper, one, carried,
+                                  [&](OpBuilder &, Location, Value iv, ValueRange arguments) {
+                                    space.dims[dim].iv = iv;
+                                    scopes.emplace_back();
+                                    SmallVector<Value> next = body(arguments);
+                                    scopes.pop_back();
+                                    scf::YieldOp::create(builder, loc, next);
+                                  });
   points = outside;
   // Unrolling long loops costs compile time and code, and gains nothing after
   // vectorization.
@@ -223,8 +208,7 @@ Value ElementEmitter::resolve(Value old, Region &region) {
     return space.materialize(builder, old.getLoc(), index->second);
   }
   if (auto known = region.known.find(old); known != region.known.end())
-    return arith::ConstantOp::create(builder, old.getLoc(),
-                                     builder.getBoolAttr(known->second));
+    return arith::ConstantOp::create(builder, old.getLoc(), builder.getBoolAttr(known->second));
   // Only constants are captured from outside.
   auto constant = old.getDefiningOp<arith::ConstantOp>();
   assert(constant && "a body captured something else than a constant");
@@ -249,8 +233,7 @@ bool ElementEmitter::emitIndexOp(Operation &op, Region &region) {
     region.indices[index] = region.loops[index.getDim()];
     return true;
   }
-  if (op.getNumOperands() != 2 || op.getNumResults() != 1 ||
-      !op.getResult(0).getType().isIndex())
+  if (op.getNumOperands() != 2 || op.getNumResults() != 1 || !op.getResult(0).getType().isIndex())
     return false;
   auto lhs = indexOf(op.getOperand(0), region);
   auto rhs = indexOf(op.getOperand(1), region);
@@ -292,8 +275,7 @@ bool ElementEmitter::foldComparison(Operation &op, Region &region) {
       auto otherKnown = region.known.find(other);
       if (!known->second || otherKnown != region.known.end())
         region.known[op.getResult(0)] =
-            known->second &&
-            (otherKnown == region.known.end() || otherKnown->second);
+            known->second && (otherKnown == region.known.end() || otherKnown->second);
       else
         region.values.map(op.getResult(0), resolve(other, region));
       return true;
@@ -352,16 +334,14 @@ bool ElementEmitter::foldComparison(Operation &op, Region &region) {
 }
 
 static double operationCost(Operation &op) {
-  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
-          math::RoundEvenOp>(op))
+  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::RoundEvenOp>(op))
     return 1;
   if (isa<math::MathDialect>(op.getDialect()))
     return 12;
-  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
-          arith::RemUIOp, arith::RemFOp>(op))
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::RemFOp>(op))
     return 4;
-  if (isa<arith::ConstantOp, linalg::IndexOp>(op) ||
-      op.hasTrait<OpTrait::IsTerminator>())
+  if (isa<arith::ConstantOp, linalg::IndexOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
     return 0;
   return 1;
 }
@@ -369,16 +349,15 @@ static double operationCost(Operation &op) {
 void ElementEmitter::emitIf(Operation &op, Region &region) {
   auto ifOp = cast<scf::IfOp>(op);
   auto mapResults = [&](ArrayRef<Value> yielded, scf::YieldOp terminator) {
-    for (auto [old, value, source] : llvm::zip_equal(
-             ifOp.getResults(), yielded, terminator.getOperands())) {
+    for (auto [old, value, source] :
+         llvm::zip_equal(ifOp.getResults(), yielded, terminator.getOperands())) {
       if (value)
         region.values.map(old, value);
       else
         storage[old] = storage.lookup(source);
     }
   };
-  if (auto known = region.known.find(ifOp.getCondition());
-      known != region.known.end()) {
+  if (auto known = region.known.find(ifOp.getCondition()); known != region.known.end()) {
     Block *block = known->second ? ifOp.thenBlock() : ifOp.elseBlock();
     if (!block)
       return;
@@ -391,8 +370,7 @@ void ElementEmitter::emitIf(Operation &op, Region &region) {
     if (!isa<TensorType>(type))
       types.push_back(type);
   Location loc = op.getLoc();
-  auto copy = scf::IfOp::create(builder, loc, types,
-                                resolve(ifOp.getCondition(), region),
+  auto copy = scf::IfOp::create(builder, loc, types, resolve(ifOp.getCondition(), region),
                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
   for (bool isThen : {true, false}) {
     OpBuilder::InsertionGuard guard(builder);
@@ -417,8 +395,7 @@ void ElementEmitter::emitIf(Operation &op, Region &region) {
 void ElementEmitter::emitFor(Operation &op, Region &region) {
   auto forOp = cast<scf::ForOp>(op);
   SmallVector<Value> inits;
-  for (auto [argument, init] :
-       llvm::zip_equal(forOp.getRegionIterArgs(), forOp.getInitArgs())) {
+  for (auto [argument, init] : llvm::zip_equal(forOp.getRegionIterArgs(), forOp.getInitArgs())) {
     if (isa<TensorType>(init.getType()))
       storage[argument] = storage.lookup(init);
     else
@@ -431,29 +408,27 @@ void ElementEmitter::emitFor(Operation &op, Region &region) {
   double outside = points;
   if (auto trips = forOp.getStaticTripCount())
     points *= trips->getSExtValue();
-  auto copy = scf::ForOp::create(
-      builder, loc, lower, upper, step, inits,
-      [&](OpBuilder &, Location, Value iv, ValueRange arguments) {
-        // A loop of the body is a dim, so that its range is known.
-        if (auto trips = forOp.getStaticTripCount())
-          region.indices[forOp.getInductionVar()] =
-              space.addDim(trips->getSExtValue(), false, iv);
-        else
-          region.values.map(forOp.getInductionVar(), iv);
-        unsigned next = 0;
-        for (Value argument : forOp.getRegionIterArgs())
-          if (!isa<TensorType>(argument.getType()))
-            region.values.map(argument, arguments[next++]);
-        scopes.emplace_back();
-        SmallVector<Value> yielded = emitBlock(*forOp.getBody(), region);
-        scopes.pop_back();
-        llvm::erase(yielded, Value());
-        scf::YieldOp::create(builder, loc, yielded);
-      });
+  auto copy = scf::ForOp::create(builder, loc, lower, upper, step, inits,
+                                 [&](OpBuilder &, Location, Value iv, ValueRange arguments) {
+                                   // A loop of the body is a dim, so that its range is known.
+                                   if (auto trips = forOp.getStaticTripCount())
+                                     region.indices[forOp.getInductionVar()] =
+                                         space.addDim(trips->getSExtValue(), false, iv);
+                                   else
+                                     region.values.map(forOp.getInductionVar(), iv);
+                                   unsigned next = 0;
+                                   for (Value argument : forOp.getRegionIterArgs())
+                                     if (!isa<TensorType>(argument.getType()))
+                                       region.values.map(argument, arguments[next++]);
+                                   scopes.emplace_back();
+                                   SmallVector<Value> yielded = emitBlock(*forOp.getBody(), region);
+                                   scopes.pop_back();
+                                   llvm::erase(yielded, Value());
+                                   scf::YieldOp::create(builder, loc, yielded);
+                                 });
   points = outside;
   unsigned next = 0;
-  for (auto [old, argument] :
-       llvm::zip_equal(forOp.getResults(), forOp.getRegionIterArgs())) {
+  for (auto [old, argument] : llvm::zip_equal(forOp.getResults(), forOp.getRegionIterArgs())) {
     if (isa<TensorType>(old.getType()))
       storage[old] = storage.lookup(argument);
     else
@@ -476,20 +451,17 @@ void ElementEmitter::emitOp(Operation &op, Region &region) {
     SmallVector<AffineExpr> indices;
     for (Value value : values) {
       auto index = indexOf(value, region);
-      indices.push_back(index ? *index
-                              : space.addSymbol(resolve(value, region)));
+      indices.push_back(index ? *index : space.addSymbol(resolve(value, region)));
     }
     return indices;
   };
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    region.values.map(
-        extract, element(extract.getTensor(), indicesOf(extract.getIndices())));
+    region.values.map(extract, element(extract.getTensor(), indicesOf(extract.getIndices())));
     return;
   }
   if (auto insert = dyn_cast<tensor::InsertOp>(op)) {
     Storage target = storage.lookup(insert.getDest());
-    store(target, indicesOf(insert.getIndices()),
-          resolve(insert.getScalar(), region), op.getLoc());
+    store(target, indicesOf(insert.getIndices()), resolve(insert.getScalar(), region), op.getLoc());
     storage[insert] = target;
     return;
   }
@@ -505,8 +477,7 @@ SmallVector<Value> ElementEmitter::emitBlock(Block &block, Region &region) {
     emitOp(op, region);
   SmallVector<Value> yielded;
   for (Value value : block.getTerminator()->getOperands())
-    yielded.push_back(
-        isa<TensorType>(value.getType()) ? Value() : resolve(value, region));
+    yielded.push_back(isa<TensorType>(value.getType()) ? Value() : resolve(value, region));
   return yielded;
 }
 
@@ -514,8 +485,7 @@ SmallVector<Value> ElementEmitter::emitBlock(Block &block, Region &region) {
 // Cost
 //===----------------------------------------------------------------------===//
 
-double weft::cpu::inlineCost(Value tensor,
-                             const llvm::DenseSet<Value> &staged) {
+double weft::cpu::inlineCost(Value tensor, const llvm::DenseSet<Value> &staged) {
   // Bounded, because values that are reached by many ways count many times.
   constexpr double enough = 64;
   Operation *op = tensor.getDefiningOp();
@@ -530,8 +500,7 @@ double weft::cpu::inlineCost(Value tensor,
           cost += inlineCost(extract.getTensor(), staged);
     });
   for (Value operand : op->getOperands())
-    if (cost < enough && isa<TensorType>(operand.getType()) &&
-        !staged.contains(operand))
+    if (cost < enough && isa<TensorType>(operand.getType()) && !staged.contains(operand))
       cost += inlineCost(operand, staged);
   return std::min(cost, enough);
 }

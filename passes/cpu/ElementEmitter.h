@@ -69,36 +69,29 @@ public:
   double points = 1;
 
   /// The element of `tensor` at `indices`.
-  mlir::Value element(mlir::Value tensor,
-                      llvm::ArrayRef<mlir::AffineExpr> indices);
+  mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices);
   /// The same from the defining op, even if the tensor has a storage.
-  mlir::Value define(mlir::Value tensor,
-                     llvm::ArrayRef<mlir::AffineExpr> indices);
+  mlir::Value define(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices);
 
   /// Notes an element that was computed in the block that is open.
-  void remember(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices,
-                mlir::Value value) {
+  void remember(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices, mlir::Value value) {
     scopes.back().elements[tensor].push_back({llvm::to_vector(indices), value});
   }
 
-  mlir::Value load(const Storage &from,
-                   llvm::ArrayRef<mlir::AffineExpr> indices,
+  mlir::Value load(const Storage &from, llvm::ArrayRef<mlir::AffineExpr> indices,
                    mlir::Location loc);
-  void store(const Storage &to, llvm::ArrayRef<mlir::AffineExpr> indices,
-             mlir::Value value, mlir::Location loc);
+  void store(const Storage &to, llvm::ArrayRef<mlir::AffineExpr> indices, mlir::Value value,
+             mlir::Location loc);
 
   /// Emits a copy of a generic's region: `arguments` stand for its block
   /// arguments (null: pulled from the operands), `loops` for its dims.
-  llvm::SmallVector<mlir::Value>
-  inlineGeneric(mlir::linalg::GenericOp op,
-                llvm::ArrayRef<mlir::AffineExpr> loops,
-                llvm::ArrayRef<mlir::Value> carried);
+  llvm::SmallVector<mlir::Value> inlineGeneric(mlir::linalg::GenericOp op,
+                                               llvm::ArrayRef<mlir::AffineExpr> loops,
+                                               llvm::ArrayRef<mlir::Value> carried);
 
   /// `for dim in [0, upper)` (null: the dim's extent) with carried values.
-  using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-      mlir::ValueRange carried)>;
-  llvm::SmallVector<mlir::Value> loop(mlir::Location loc, unsigned dim,
-                                      mlir::Value upper,
+  using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange carried)>;
+  llvm::SmallVector<mlir::Value> loop(mlir::Location loc, unsigned dim, mlir::Value upper,
                                       mlir::ValueRange carried, LoopBody body,
                                       mlir::Attribute annotation = nullptr);
 
@@ -125,15 +118,13 @@ private:
   bool foldComparison(mlir::Operation &op, Region &region);
   void emitIf(mlir::Operation &op, Region &region);
   void emitFor(mlir::Operation &op, Region &region);
-  mlir::Value address(const Storage &at,
-                      llvm::ArrayRef<mlir::AffineExpr> indices,
+  mlir::Value address(const Storage &at, llvm::ArrayRef<mlir::AffineExpr> indices,
                       mlir::Location loc, bool isStore);
 
   /// Elements already computed, by block that is open.
   struct Scope {
     llvm::DenseMap<mlir::Value,
-                   llvm::SmallVector<std::pair<
-                       llvm::SmallVector<mlir::AffineExpr>, mlir::Value>>>
+                   llvm::SmallVector<std::pair<llvm::SmallVector<mlir::AffineExpr>, mlir::Value>>>
         elements;
   };
   llvm::SmallVector<Scope> scopes;
@@ -141,8 +132,7 @@ private:
 
 /// Scalar operations to compute one element by inlining, and whether that is
 /// worth a temporary when it is needed more than once.
-double inlineCost(mlir::Value tensor,
-                  const llvm::DenseSet<mlir::Value> &staged);
+double inlineCost(mlir::Value tensor, const llvm::DenseSet<mlir::Value> &staged);
 
 /// The type by which an element lies in memory: i1 is a byte.
 mlir::Type memoryType(mlir::Type element);

@@ -27,19 +27,16 @@ namespace {
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(math::ExpOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
     Type type = op.getType();
     if (!type.isF32())
       return failure();
     Location loc = op.getLoc();
     auto number = [&](double value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc,
-                                       rewriter.getF32FloatAttr(value));
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(value));
     };
     auto integer = [&](int32_t value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc,
-                                       rewriter.getI32IntegerAttr(value));
+      return arith::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(value));
     };
     auto fma = [&](Value a, Value b, Value c) -> Value {
       return math::FmaOp::create(rewriter, loc, a, b, c);
@@ -47,15 +44,13 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     auto clamp = [&](Value value, arith::CmpFPredicate outside, double bound) {
       Value limit = number(bound);
       Value isOut = arith::CmpFOp::create(rewriter, loc, outside, value, limit);
-      return arith::SelectOp::create(rewriter, loc, isOut, limit, value)
-          .getResult();
+      return arith::SelectOp::create(rewriter, loc, isOut, limit, value).getResult();
     };
     // Beyond the bounds, the result is 0 and infinity.
     Value x = clamp(op.getOperand(), arith::CmpFPredicate::OLT, -104.5);
     x = clamp(x, arith::CmpFPredicate::OGT, 89.5);
     Value n = math::RoundEvenOp::create(
-        rewriter, loc,
-        arith::MulFOp::create(rewriter, loc, x, number(1.4426950408889634)));
+        rewriter, loc, arith::MulFOp::create(rewriter, loc, x, number(1.4426950408889634)));
     // ln 2 in two parts, the first with few enough bits that n times it is
     // exact.
     Value r = fma(n, number(-0.693359375), x);
@@ -74,9 +69,8 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       p = arith::MulFOp::create(rewriter, loc, p, power);
     }
     // The conversion to an integer is undefined for NaN.
-    Value isNan =
-        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO,
-                              op.getOperand(), op.getOperand());
+    Value isNan = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, op.getOperand(),
+                                        op.getOperand());
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNan, op.getOperand(), p);
     return success();
   }
@@ -97,14 +91,12 @@ struct ComputeBFloat16Wider : RewritePattern {
 
   /// These move bits; the casts are expanded below.
   static bool needsNoArithmetic(Operation *op) {
-    return isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp,
-               arith::TruncFOp, arith::ExtFOp>(op);
+    return isa<arith::ConstantOp, arith::SelectOp, arith::BitcastOp, arith::TruncFOp,
+               arith::ExtFOp>(op);
   }
 
-  LogicalResult matchAndRewrite(Operation *op,
-                                PatternRewriter &rewriter) const override {
-    if (!isa_and_present<arith::ArithDialect, math::MathDialect>(
-            op->getDialect()) ||
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!isa_and_present<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
         needsNoArithmetic(op) ||
         (llvm::none_of(op->getOperandTypes(), isBFloat16) &&
          llvm::none_of(op->getResultTypes(), isBFloat16)))
@@ -112,18 +104,15 @@ struct ComputeBFloat16Wider : RewritePattern {
     Type wide = rewriter.getF32Type();
     for (Type type : op->getOperandTypes())
       if (auto integer = dyn_cast<IntegerType>(getElementTypeOrSelf(type));
-          integer && integer.getWidth() > 24 &&
-          isBFloat16(op->getResult(0).getType()))
+          integer && integer.getWidth() > 24 && isBFloat16(op->getResult(0).getType()))
         wide = rewriter.getF64Type();
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
       Type type = operand.getType();
-      operands.push_back(isBFloat16(type)
-                             ? arith::ExtFOp::create(rewriter, op->getLoc(),
-                                                     withElement(type, wide),
-                                                     operand)
-                                   .getResult()
-                             : operand);
+      operands.push_back(isBFloat16(type) ? arith::ExtFOp::create(rewriter, op->getLoc(),
+                                                                  withElement(type, wide), operand)
+                                                .getResult()
+                                          : operand);
     }
     SmallVector<Type> types;
     for (Type type : op->getResultTypes())
@@ -133,12 +122,10 @@ struct ComputeBFloat16Wider : RewritePattern {
     state.propertiesAttr = op->getPropertiesAsAttribute();
     Operation *computed = rewriter.create(state);
     SmallVector<Value> results;
-    for (auto [value, type] :
-         llvm::zip_equal(computed->getResults(), op->getResultTypes()))
+    for (auto [value, type] : llvm::zip_equal(computed->getResults(), op->getResultTypes()))
       results.push_back(
           isBFloat16(type)
-              ? arith::TruncFOp::create(rewriter, op->getLoc(), type, value)
-                    .getResult()
+              ? arith::TruncFOp::create(rewriter, op->getLoc(), type, value).getResult()
               : value);
     rewriter.replaceOp(op, results);
     return success();
@@ -150,11 +137,9 @@ struct ComputeBFloat16Wider : RewritePattern {
 struct RoundDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(arith::TruncFOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
     Value from = op.getIn();
-    if (!isBFloat16(op.getType()) ||
-        !getElementTypeOrSelf(from.getType()).isF64())
+    if (!isBFloat16(op.getType()) || !getElementTypeOrSelf(from.getType()).isF64())
       return failure();
     Location loc = op.getLoc();
     Type single = withElement(from.getType(), rewriter.getF32Type());
@@ -165,8 +150,7 @@ struct RoundDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
         attribute = DenseElementsAttr::get(shaped, Attribute(attribute));
       return arith::ConstantOp::create(rewriter, loc, word, attribute);
     };
-    auto compare = [&](arith::CmpFPredicate predicate, Value a,
-                       Value b) -> Value {
+    auto compare = [&](arith::CmpFPredicate predicate, Value a, Value b) -> Value {
       return arith::CmpFOp::create(rewriter, loc, predicate, a, b);
     };
     Value nearest = arith::TruncFOp::create(rewriter, loc, single, from);
@@ -174,17 +158,14 @@ struct RoundDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
     Value bits = arith::BitcastOp::create(rewriter, loc, word, nearest);
     // Towards zero, where it was rounded away; one less is the next smaller
     // magnitude, of infinity too.
-    Value isBeyond = compare(arith::CmpFPredicate::OGT,
-                             math::AbsFOp::create(rewriter, loc, back),
+    Value isBeyond = compare(arith::CmpFPredicate::OGT, math::AbsFOp::create(rewriter, loc, back),
                              math::AbsFOp::create(rewriter, loc, from));
     Value smaller = arith::SubIOp::create(rewriter, loc, bits, integer(1));
-    Value truncated =
-        arith::SelectOp::create(rewriter, loc, isBeyond, smaller, bits);
+    Value truncated = arith::SelectOp::create(rewriter, loc, isBeyond, smaller, bits);
     Value odd = arith::OrIOp::create(rewriter, loc, truncated, integer(1));
     // Ordered: a NaN stays the NaN that it is.
     Value isInexact = compare(arith::CmpFPredicate::ONE, back, from);
-    Value settled =
-        arith::SelectOp::create(rewriter, loc, isInexact, odd, bits);
+    Value settled = arith::SelectOp::create(rewriter, loc, isInexact, odd, bits);
     Value result = arith::BitcastOp::create(rewriter, loc, single, settled);
     rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), result);
     return success();
@@ -195,14 +176,12 @@ struct RoundDoubleToBFloat16 : OpRewritePattern<arith::TruncFOp> {
 struct ExtendBFloat16ToDouble : OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(arith::ExtFOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(arith::ExtFOp op, PatternRewriter &rewriter) const override {
     Type from = op.getIn().getType();
     if (!isBFloat16(from) || !getElementTypeOrSelf(op.getType()).isF64())
       return failure();
-    Value single = arith::ExtFOp::create(
-        rewriter, op.getLoc(), withElement(from, rewriter.getF32Type()),
-        op.getIn());
+    Value single = arith::ExtFOp::create(rewriter, op.getLoc(),
+                                         withElement(from, rewriter.getF32Type()), op.getIn());
     rewriter.replaceOpWithNewOp<arith::ExtFOp>(op, op.getType(), single);
     return success();
   }
@@ -212,19 +191,17 @@ struct ExpandMath : weft::cpu::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained(
-          {"math.expm1", "math.log", "math.log1p", "math.tanh", "math.erf"},
-          name);
+      return llvm::is_contained({"math.expm1", "math.log", "math.log1p", "math.tanh", "math.erf"},
+                                name);
     });
     patterns.add<ExpandExp>(&getContext());
-    patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16,
-                 ExtendBFloat16ToDouble>(&getContext());
+    patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16, ExtendBFloat16ToDouble>(
+        &getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };

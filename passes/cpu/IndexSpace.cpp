@@ -53,9 +53,8 @@ static int compareAtoms(AffineExpr a, AffineExpr b) {
 }
 
 static void addTerm(IndexSpace::Sum &sum, AffineExpr atom, int64_t factor) {
-  auto *at = llvm::find_if(sum.terms, [&](auto &term) {
-    return compareAtoms(term.first, atom) >= 0;
-  });
+  auto *at =
+      llvm::find_if(sum.terms, [&](auto &term) { return compareAtoms(term.first, atom) >= 0; });
   if (at != sum.terms.end() && at->first == atom) {
     at->second += factor;
     if (at->second == 0)
@@ -78,8 +77,7 @@ static void addTo(IndexSpace::Sum &sum, AffineExpr expr, int64_t factor) {
   }
   case AffineExprKind::Mul: {
     auto binary = cast<AffineBinaryOpExpr>(expr);
-    addTo(sum, binary.getLHS(),
-          factor * cast<AffineConstantExpr>(binary.getRHS()).getValue());
+    addTo(sum, binary.getLHS(), factor * cast<AffineConstantExpr>(binary.getRHS()).getValue());
     return;
   }
   default:
@@ -96,8 +94,7 @@ static bool isQuotient(AffineExpr expr, AffineExpr y, int64_t divisor) {
   if (quotient.getLHS() == y && by == divisor)
     return true;
   auto inner = dyn_cast<AffineBinaryOpExpr>(y);
-  return inner && y.getKind() == AffineExprKind::FloorDiv &&
-         quotient.getLHS() == inner.getLHS() &&
+  return inner && y.getKind() == AffineExprKind::FloorDiv && quotient.getLHS() == inner.getLHS() &&
          by == divisor * cast<AffineConstantExpr>(inner.getRHS()).getValue();
 }
 
@@ -109,8 +106,7 @@ static bool joinDivisions(IndexSpace::Sum &sum) {
     auto mod = cast<AffineBinaryOpExpr>(atom);
     int64_t divisor = cast<AffineConstantExpr>(mod.getRHS()).getValue();
     for (auto &[other, otherFactor] : sum.terms) {
-      if (otherFactor != factor * divisor ||
-          !isQuotient(other, mod.getLHS(), divisor))
+      if (otherFactor != factor * divisor || !isQuotient(other, mod.getLHS(), divisor))
         continue;
       int64_t k = factor;
       AffineExpr whole = mod.getLHS(), quotient = other;
@@ -152,8 +148,7 @@ AffineExpr IndexSpace::multiply(AffineExpr a, int64_t factor) {
   return exprOf(sum);
 }
 
-std::optional<std::pair<int64_t, int64_t>>
-IndexSpace::range(AffineExpr expr) const {
+std::optional<std::pair<int64_t, int64_t>> IndexSpace::range(AffineExpr expr) const {
   Sum sum = sumOf(expr);
   int64_t low = sum.constant, high = sum.constant;
   for (auto &[atom, factor] : sum.terms) {
@@ -194,8 +189,7 @@ struct Division {
 };
 } // namespace
 
-static Division divide(const IndexSpace &space, AffineExpr expr,
-                       int64_t divisor) {
+static Division divide(const IndexSpace &space, AffineExpr expr, int64_t divisor) {
   IndexSpace::Sum sum = space.sumOf(expr);
   Division result;
   for (auto &[atom, factor] : sum.terms) {
@@ -222,8 +216,7 @@ static int64_t commonFactor(const IndexSpace::Sum &rest, int64_t divisor) {
 }
 
 /// If one loop, cut in two, makes the division exact, notes it.
-static void wantSplit(IndexSpace &space, const IndexSpace::Sum &rest,
-                      int64_t divisor) {
+static void wantSplit(IndexSpace &space, const IndexSpace::Sum &rest, int64_t divisor) {
   std::optional<std::pair<unsigned, int64_t>> best;
   int64_t bestFactor = 0;
   for (auto &[atom, factor] : rest.terms) {
@@ -281,8 +274,7 @@ AffineExpr IndexSpace::modulo(AffineExpr a, int64_t divisor) {
 // Composition
 //===----------------------------------------------------------------------===//
 
-AffineExpr IndexSpace::substitute(AffineExpr expr,
-                                  ArrayRef<AffineExpr> dimValues) {
+AffineExpr IndexSpace::substitute(AffineExpr expr, ArrayRef<AffineExpr> dimValues) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return dimValues[dim.getPosition()];
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -305,16 +297,14 @@ AffineExpr IndexSpace::substitute(AffineExpr expr,
   }
 }
 
-SmallVector<AffineExpr> IndexSpace::compose(AffineMap map,
-                                            ArrayRef<AffineExpr> dimValues) {
+SmallVector<AffineExpr> IndexSpace::compose(AffineMap map, ArrayRef<AffineExpr> dimValues) {
   SmallVector<AffineExpr> results;
   for (AffineExpr expr : map.getResults())
     results.push_back(substitute(expr, dimValues));
   return results;
 }
 
-AffineExpr IndexSpace::linearize(ArrayRef<AffineExpr> indices,
-                                 ArrayRef<int64_t> shape) {
+AffineExpr IndexSpace::linearize(ArrayRef<AffineExpr> indices, ArrayRef<int64_t> shape) {
   AffineExpr number = constant(0);
   for (auto [index, size] : llvm::zip_equal(indices, shape))
     number = add(multiply(number, size), index);
@@ -340,8 +330,7 @@ void IndexSpace::delinearize(AffineExpr number, ArrayRef<int64_t> shape,
 // Questions
 //===----------------------------------------------------------------------===//
 
-bool IndexSpace::separate(AffineExpr expr, AffineExpr &unitPart,
-                          AffineExpr &rest) const {
+bool IndexSpace::separate(AffineExpr expr, AffineExpr &unitPart, AffineExpr &rest) const {
   Sum sum = sumOf(expr), unitSum, restSum;
   restSum.constant = sum.constant;
   for (auto &[atom, factor] : sum.terms) {
@@ -361,8 +350,7 @@ bool IndexSpace::separate(AffineExpr expr, AffineExpr &unitPart,
   return true;
 }
 
-std::optional<int64_t> IndexSpace::coefficient(AffineExpr expr,
-                                               unsigned dim) const {
+std::optional<int64_t> IndexSpace::coefficient(AffineExpr expr, unsigned dim) const {
   Sum sum = sumOf(expr);
   AffineExpr wanted = getAffineDimExpr(dim, context);
   int64_t result = 0;
@@ -375,8 +363,7 @@ std::optional<int64_t> IndexSpace::coefficient(AffineExpr expr,
   return result;
 }
 
-Value IndexSpace::materialize(OpBuilder &builder, Location loc,
-                              AffineExpr expr) const {
+Value IndexSpace::materialize(OpBuilder &builder, Location loc, AffineExpr expr) const {
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -404,8 +391,8 @@ Value IndexSpace::materialize(OpBuilder &builder, Location loc,
     if (positive)
       return arith::RemUIOp::create(builder, loc, lhs, rhs);
     Value quotient = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
-    return arith::SubIOp::create(
-        builder, loc, lhs, arith::MulIOp::create(builder, loc, quotient, rhs));
+    return arith::SubIOp::create(builder, loc, lhs,
+                                 arith::MulIOp::create(builder, loc, quotient, rhs));
   }
   }
 }

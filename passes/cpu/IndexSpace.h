@@ -43,10 +43,9 @@ public:
   mlir::AffineExpr floorDiv(mlir::AffineExpr a, int64_t divisor);
   mlir::AffineExpr modulo(mlir::AffineExpr a, int64_t divisor);
   /// `expr` with its dims replaced.
-  mlir::AffineExpr substitute(mlir::AffineExpr expr,
-                              llvm::ArrayRef<mlir::AffineExpr> dimValues);
-  llvm::SmallVector<mlir::AffineExpr>
-  compose(mlir::AffineMap map, llvm::ArrayRef<mlir::AffineExpr> dimValues);
+  mlir::AffineExpr substitute(mlir::AffineExpr expr, llvm::ArrayRef<mlir::AffineExpr> dimValues);
+  llvm::SmallVector<mlir::AffineExpr> compose(mlir::AffineMap map,
+                                              llvm::ArrayRef<mlir::AffineExpr> dimValues);
   /// Row-major number of `indices` in `shape`, and back.
   mlir::AffineExpr linearize(llvm::ArrayRef<mlir::AffineExpr> indices,
                              llvm::ArrayRef<int64_t> shape);
@@ -66,8 +65,7 @@ public:
   mlir::AffineExpr exprOf(const Sum &sum) const;
   /// The part of the sum that depends on unit loops only, and the rest; false
   /// if some atom mixes both.
-  bool separate(mlir::AffineExpr expr, mlir::AffineExpr &unitPart,
-                mlir::AffineExpr &rest) const;
+  bool separate(mlir::AffineExpr expr, mlir::AffineExpr &unitPart, mlir::AffineExpr &rest) const;
   /// The factor of loop `dim` in the sum `expr`; nothing if not linear in it.
   std::optional<int64_t> coefficient(mlir::AffineExpr expr, unsigned dim) const;
 

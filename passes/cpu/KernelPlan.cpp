@@ -15,13 +15,11 @@ int64_t weft::cpu::stackBytesOf(const Stage &stage) {
   int64_t bytes = 0;
   for (auto [value, result] : llvm::zip_equal(stage.values, stage.results))
     if (result < 0) {
-      int64_t width =
-          memoryType(getElementTypeOrSelf(value)).getIntOrFloatBitWidth() / 8;
+      int64_t width = memoryType(getElementTypeOrSelf(value)).getIntOrFloatBitWidth() / 8;
       bytes += llvm::alignTo(stage.boxElements() * width, 64);
     }
   return bytes;
 }
-
 
 //===----------------------------------------------------------------------===//
 // Stages
@@ -34,18 +32,15 @@ void Planner::makeStages() {
   // What the results reach.
   llvm::DenseSet<Operation *> live;
   for (Operation &op : llvm::reverse(body)) {
-    bool isLive =
-        &op == terminator || llvm::any_of(op.getUsers(), [&](auto *user) {
-          return live.contains(body.findAncestorOpInBlock(*user));
-        });
+    bool isLive = &op == terminator || llvm::any_of(op.getUsers(), [&](auto *user) {
+      return live.contains(body.findAncestorOpInBlock(*user));
+    });
     if (isLive)
       live.insert(&op);
   }
-  llvm::DenseSet<Value> returned(terminator.getOperands().begin(),
-                                 terminator.getOperands().end());
+  llvm::DenseSet<Value> returned(terminator.getOperands().begin(), terminator.getOperands().end());
   for (Operation &op : body.without_terminator()) {
-    if (!live.contains(&op) || op.getNumResults() == 0 ||
-        elements.storage.count(op.getResult(0)))
+    if (!live.contains(&op) || op.getNumResults() == 0 || elements.storage.count(op.getResult(0)))
       continue;
     Stage stage;
     auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -54,8 +49,7 @@ void Planner::makeStages() {
     else if (isa<scf::ForallOp>(op))
       stage.kind = Stage::Kind::Rows;
     else if (isa<TensorType>(op.getResult(0).getType()) &&
-             (returned.contains(op.getResult(0)) ||
-              kept.contains(op.getResult(0))))
+             (returned.contains(op.getResult(0)) || kept.contains(op.getResult(0))))
       stage.kind = Stage::Kind::Elementwise;
     else
       continue;
@@ -104,17 +98,14 @@ MutableArrayRef<Stage> Planner::resultStages() {
 bool Planner::isElementwise() {
   ArrayRef<Stage> results = resultStages();
   auto isPointwise = [](const Stage &stage) {
-    return stage.kind == Stage::Kind::Elementwise ||
-           stage.kind == Stage::Kind::Copy;
+    return stage.kind == Stage::Kind::Elementwise || stage.kind == Stage::Kind::Copy;
   };
   return llvm::all_of(plan.stages, isPointwise) &&
-         llvm::all_of(plan.stages,
-                      [](const Stage &stage) {
-                        return !stage.isTemporary() || isOneElement(stage);
-                      }) &&
+         llvm::all_of(
+             plan.stages,
+             [](const Stage &stage) { return !stage.isTemporary() || isOneElement(stage); }) &&
          llvm::all_of(results, [&](const Stage &stage) {
-           return !stage.isTemporary() &&
-                  stage.shape() == results.front().shape();
+           return !stage.isTemporary() && stage.shape() == results.front().shape();
          });
 }
 
@@ -197,8 +188,7 @@ bool Planner::place(Stage &stage, const Demand &demand) {
   if (stage.isTemporary()) {
     stage.box = demand.box;
     if (stage.kind == Stage::Kind::Rows)
-      for (auto [dim, isRow] :
-           llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
+      for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
         if (isRow) {
           int64_t size = stage.shape()[dim];
           stage.box[dim] = {space.constant(0), size, size};
@@ -206,8 +196,7 @@ bool Planner::place(Stage &stage, const Demand &demand) {
     return true;
   }
   if (stage.kind == Stage::Kind::Rows)
-    for (auto [dim, isRow] :
-         llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
+    for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
       if (isRow && stage.box[dim].width != stage.shape()[dim])
         return false;
   if (!demand.any)
@@ -217,10 +206,9 @@ bool Planner::place(Stage &stage, const Demand &demand) {
     if (stage.groups.size() != demand.box.size())
       return true;
     const BoxDim &own = stage.box[number];
-    auto distance = dyn_cast<AffineConstantExpr>(
-        space.add(read.base, space.multiply(own.base, -1)));
-    if (!distance || distance.getValue() < 0 ||
-        distance.getValue() + read.width > own.width)
+    auto distance =
+        dyn_cast<AffineConstantExpr>(space.add(read.base, space.multiply(own.base, -1)));
+    if (!distance || distance.getValue() < 0 || distance.getValue() + read.width > own.width)
       return false;
   }
   return true;
@@ -240,20 +228,18 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
   plan.stackBytes = 0;
   plan.unitCost = 0;
   // Any value serves as induction variable of scrap code.
-  Value placeholder =
-      arith::ConstantIndexOp::create(elements.builder, kernel.getLoc(), 0);
+  Value placeholder = arith::ConstantIndexOp::create(elements.builder, kernel.getLoc(), 0);
   auto groupSize = [](const Stage &stage, unsigned group) {
     int64_t size = 1;
     for (int64_t dim : stage.groups[group])
       size *= stage.shape()[dim];
     return size;
   };
-  const Stage *anyResult = &*llvm::find_if(
-      plan.stages, [](Stage &stage) { return !stage.isTemporary(); });
+  const Stage *anyResult =
+      &*llvm::find_if(plan.stages, [](Stage &stage) { return !stage.isTemporary(); });
   SmallVector<AffineExpr> bases;
   for (const UnitDim &unit : units) {
-    int64_t extent =
-        llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
+    int64_t extent = llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
     plan.unitExtents.push_back(extent);
     AffineExpr dim = space.addDim(extent, true, placeholder);
     bases.push_back(space.multiply(dim, unit.chunk));
@@ -302,8 +288,7 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
       for (auto [value, result] : llvm::zip_equal(stage.values, stage.results))
         elements.storage[value] =
             result >= 0 ? resultStorages[result]
-                        : temporaryStorage(stage, value,
-                                           resultStorages[0].pointer, space);
+                        : temporaryStorage(stage, value, resultStorages[0].pointer, space);
     NestReport report;
     for (unsigned round = 0; round < 6; ++round) {
       report = emitter.probe(stage);
@@ -321,15 +306,12 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
         elements.storage.erase(value);
     for (const Recorder::Read &read : report.seen.demands) {
       grow(demands[read.tensor], read.tensor, read);
-      bool isOne =
-          cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
-      readsInPlace &= isOne || (read.indices == report.valueIndices &&
-                                !stage.isTemporary());
+      bool isOne = cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
+      readsInPlace &= isOne || (read.indices == report.valueIndices && !stage.isTemporary());
     }
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
-    double work = report.seen.work +
-                  double(report.seen.accesses.size()) * stage.boxElements();
+    double work = report.seen.work + double(report.seen.accesses.size()) * stage.boxElements();
     plan.unitCost += work / (report.contiguous ? 8 : 1) + 6 * report.starts;
     plan.stackBytes += stackBytesOf(stage);
   }
@@ -345,11 +327,9 @@ Value Planner::findWorthKeeping(bool isOneElement) {
       continue;
     Value value = op.getResult(0);
     auto found = visits.find(value);
-    if (found == visits.end() || refused.contains(value) ||
-        kept.contains(value))
+    if (found == visits.end() || refused.contains(value) || kept.contains(value))
       continue;
-    if (isOneElement &&
-        cast<RankedTensorType>(value.getType()).getNumElements() != 1)
+    if (isOneElement && cast<RankedTensorType>(value.getType()).getNumElements() != 1)
       continue;
     double count = 1;
     for (const BoxDim &dim : found->second.box)
@@ -431,11 +411,8 @@ FailureOr<KernelPlan> Planner::run() {
   return std::move(plan);
 }
 
-FailureOr<KernelPlan> weft::cpu::planKernel(func::FuncOp kernel,
-                                            ElementEmitter &elements,
-                                            ArrayRef<Storage> resultStorages,
-                                            int64_t stackLimit,
+FailureOr<KernelPlan> weft::cpu::planKernel(func::FuncOp kernel, ElementEmitter &elements,
+                                            ArrayRef<Storage> resultStorages, int64_t stackLimit,
                                             bool mustBeTogether) {
-  return Planner(kernel, elements, resultStorages, stackLimit, mustBeTogether)
-      .run();
+  return Planner(kernel, elements, resultStorages, stackLimit, mustBeTogether).run();
 }

@@ -50,10 +50,8 @@ int64_t stackBytesOf(const Stage &stage);
 /// arguments, results are in `resultStorages`; its builder stands where scrap
 /// code may refer to them. Fails if temporaries do not fit on the stack, or a
 /// kernel that must be together is not, with an error at the function.
-mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel,
-                                       ElementEmitter &elements,
-                                       llvm::ArrayRef<Storage> resultStorages,
-                                       int64_t stackLimit,
+mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel, ElementEmitter &elements,
+                                       llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit,
                                        bool mustBeTogether);
 
 } // namespace weft::cpu

@@ -18,14 +18,10 @@ struct Demand {
 class Planner {
 public:
   Planner(mlir::func::FuncOp kernel, ElementEmitter &elements,
-          llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit,
-          bool mustBeTogether)
-      : kernel(kernel), elements(elements), space(elements.space),
-        resultStorages(resultStorages), stackLimit(stackLimit),
-        mustBeTogether(mustBeTogether),
-        terminator(
-            llvm::cast<mlir::func::ReturnOp>(
-                kernel.getBody().front().getTerminator())) {}
+          llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit, bool mustBeTogether)
+      : kernel(kernel), elements(elements), space(elements.space), resultStorages(resultStorages),
+        stackLimit(stackLimit), mustBeTogether(mustBeTogether),
+        terminator(llvm::cast<mlir::func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
 
   mlir::FailureOr<KernelPlan> run();
 

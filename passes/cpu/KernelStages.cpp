@@ -12,15 +12,13 @@ using namespace mlir;
 using namespace weft::cpu;
 
 SmallVector<bool> weft::cpu::rowDims(scf::ForallOp forall) {
-  auto insert = cast<tensor::ParallelInsertSliceOp>(
-      forall.getTerminator().getBody()->front());
-  return llvm::map_to_vector(insert.getMixedOffsets(), [](OpFoldResult offset) {
-    return isa<Attribute>(offset);
-  });
+  auto insert = cast<tensor::ParallelInsertSliceOp>(forall.getTerminator().getBody()->front());
+  return llvm::map_to_vector(insert.getMixedOffsets(),
+                             [](OpFoldResult offset) { return isa<Attribute>(offset); });
 }
 
-Storage weft::cpu::temporaryStorage(const Stage &stage, Value value,
-                                    Value pointer, IndexSpace &space) {
+Storage weft::cpu::temporaryStorage(const Stage &stage, Value value, Value pointer,
+                                    IndexSpace &space) {
   Storage storage;
   storage.pointer = pointer;
   storage.element = getElementTypeOrSelf(value);
@@ -32,8 +30,7 @@ Storage weft::cpu::temporaryStorage(const Stage &stage, Value value,
     if (box.width == 1)
       continue;
     storage.strides[dim] = stride;
-    storage.offset =
-        space.add(storage.offset, space.multiply(box.base, -stride));
+    storage.offset = space.add(storage.offset, space.multiply(box.base, -stride));
     stride *= box.width;
   }
   return storage;
@@ -45,16 +42,15 @@ static AffineMap resultMapOf(linalg::GenericOp generic) {
 
 /// The innermost loop of the generic is a reduction: a scalar is carried.
 static bool carriesScalar(linalg::GenericOp generic) {
-  return generic.getIteratorTypesArray().back() ==
-         utils::IteratorType::reduction;
+  return generic.getIteratorTypesArray().back() == utils::IteratorType::reduction;
 }
 
 StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
   IndexSpace &space = elements.space;
   Nest nest;
   // A loop of `extent` cut at the wanted inner extents, as an index.
-  auto addLoops = [&](SmallVectorImpl<Nest::Loop> &into, int64_t extent,
-                      bool reduction, unsigned key) {
+  auto addLoops = [&](SmallVectorImpl<Nest::Loop> &into, int64_t extent, bool reduction,
+                      unsigned key) {
     SmallVector<int64_t> inner;
     for (auto [splitKey, factor] : stage.splits)
       if (splitKey == key && extent % factor == 0 && factor < extent)
@@ -88,8 +84,8 @@ StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
       AffineExpr within;
       if (clamped) {
         within = space.addDim(box.width, false);
-        boxLoops[number].push_back({unsigned(space.dims.size() - 1), false,
-                                    kNever, 1, true, box.base, box.size});
+        boxLoops[number].push_back(
+            {unsigned(space.dims.size() - 1), false, kNever, 1, true, box.base, box.size});
       } else {
         within = addLoops(boxLoops[number], box.width, false, number);
       }
@@ -142,16 +138,13 @@ void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
   for (size_t i = 0; i < nest.loops.size();) {
     size_t end = i + 1;
     auto isLane = [&](size_t at) {
-      return nest.lanes && nest.loops[at].reduction &&
-             at + 1 == nest.loops.size();
+      return nest.lanes && nest.loops[at].reduction && at + 1 == nest.loops.size();
     };
     auto mayJoin = [&](size_t at) {
-      return at < nest.loops.size() &&
-             nest.loops[at].reduction == nest.loops[i].reduction &&
-             !nest.loops[at].clamped && !nest.loops[at - 1].clamped &&
-             !isLane(at) && !isLane(at - 1) &&
-             loopsInStep(space, nest.loops[at - 1].dim, nest.loops[at].dim,
-                         seen);
+      return at < nest.loops.size() && nest.loops[at].reduction == nest.loops[i].reduction &&
+             !nest.loops[at].clamped && !nest.loops[at - 1].clamped && !isLane(at) &&
+             !isLane(at - 1) &&
+             loopsInStep(space, nest.loops[at - 1].dim, nest.loops[at].dim, seen);
     };
     while (mayJoin(end))
       ++end;
@@ -188,8 +181,7 @@ void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
 //===----------------------------------------------------------------------===//
 
 /// Opens the loops number `which` of the nest around `body`.
-void StageEmitter::loops(Location loc, const Nest &nest,
-                         ArrayRef<unsigned> which,
+void StageEmitter::loops(Location loc, const Nest &nest, ArrayRef<unsigned> which,
                          llvm::function_ref<void()> body) {
   if (which.empty())
     return body();
@@ -198,12 +190,9 @@ void StageEmitter::loops(Location loc, const Nest &nest,
   Value upper;
   if (loop.clamped) {
     IndexSpace &space = elements.space;
-    AffineExpr left =
-        space.add(space.constant(loop.size), space.multiply(loop.base, -1));
-    Value extent = arith::ConstantIndexOp::create(builder, loc,
-                                                  space.dims[loop.dim].extent);
-    upper = arith::MinSIOp::create(builder, loc, extent,
-                                   space.materialize(builder, loc, left));
+    AffineExpr left = space.add(space.constant(loop.size), space.multiply(loop.base, -1));
+    Value extent = arith::ConstantIndexOp::create(builder, loc, space.dims[loop.dim].extent);
+    upper = arith::MinSIOp::create(builder, loc, extent, space.materialize(builder, loc, left));
   }
   elements.loop(loc, loop.dim, upper, {}, [&](ValueRange) {
     loops(loc, nest, which.drop_front(), body);
@@ -220,8 +209,7 @@ Value StageEmitter::computeElement(Stage &stage, const Nest &nest) {
   return computed;
 }
 
-void StageEmitter::storeElement(Stage &stage, const Nest &nest,
-                                Value computed) {
+void StageEmitter::storeElement(Stage &stage, const Nest &nest, Value computed) {
   const Storage target = stage.kind == Stage::Kind::Copy
                              ? stage.target
                              : elements.storage.lookup(stage.values.front());
@@ -235,8 +223,7 @@ void StageEmitter::emitElementwise(Stage &stage, Nest &nest) {
     return;
   }
   auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
-  loops(stage.loc(), nest, all,
-        [&] { storeElement(stage, nest, computeElement(stage, nest)); });
+  loops(stage.loc(), nest, all, [&] { storeElement(stage, nest, computeElement(stage, nest)); });
 }
 
 /// Marks the loop of a reduction, so that it is cut into the same lanes
@@ -254,13 +241,12 @@ static Attribute laneAnnotation(linalg::GenericOp generic, int64_t extent) {
     count *= 2;
   auto number = [&](int64_t value) { return builder.getI32IntegerAttr(value); };
   auto yes = builder.getBoolAttr(true), no = builder.getBoolAttr(false);
-  auto vectorize = LLVM::LoopVectorizeAttr::get(
-      context, width == 1 ? yes : no, {}, {}, number(width), {}, {}, {});
+  auto vectorize = LLVM::LoopVectorizeAttr::get(context, width == 1 ? yes : no, {}, {},
+                                                number(width), {}, {}, {});
   auto interleave = LLVM::LoopInterleaveAttr::get(context, number(count));
   auto unroll = LLVM::LoopUnrollAttr::get(context, yes, {}, {}, {}, {}, {}, {});
-  return LLVM::LoopAnnotationAttr::get(
-      context, {}, vectorize, width == 1 ? nullptr : interleave, unroll, {}, {},
-      {}, {}, {}, {}, {}, {}, {}, {}, {});
+  return LLVM::LoopAnnotationAttr::get(context, {}, vectorize, width == 1 ? nullptr : interleave,
+                                       unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
 void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
@@ -279,9 +265,7 @@ void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
     if (seenReduction && !loop.reduction)
       init.push_back(number);
   }
-  auto storageOf = [&](unsigned number) {
-    return elements.storage.lookup(stage.values[number]);
-  };
+  auto storageOf = [&](unsigned number) { return elements.storage.lookup(stage.values[number]); };
   auto inits = [&] {
     SmallVector<Value> values;
     for (Value initial : generic.getDpsInits())
@@ -293,18 +277,14 @@ void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
     std::function<SmallVector<Value>(ArrayRef<unsigned>, ValueRange)> reduce =
         [&](ArrayRef<unsigned> which, ValueRange carried) {
           if (which.empty())
-            return elements.inlineGeneric(generic, nest.genericLoops,
-                                          llvm::to_vector(carried));
+            return elements.inlineGeneric(generic, nest.genericLoops, llvm::to_vector(carried));
           unsigned dim = nest.loops[which.front()].dim;
           Attribute annotation;
           if (nest.lanes && which.size() == 1)
-            annotation =
-                laneAnnotation(generic, elements.space.dims[dim].extent);
+            annotation = laneAnnotation(generic, elements.space.dims[dim].extent);
           return elements.loop(
               stage.loc(), dim, nullptr, carried,
-              [&](ValueRange arguments) {
-                return reduce(which.drop_front(), arguments);
-              },
+              [&](ValueRange arguments) { return reduce(which.drop_front(), arguments); },
               annotation);
         };
     auto one = [&](bool keep) {
@@ -313,8 +293,7 @@ void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
         if (keep)
           elements.storage[stage.values[number]].scalar = sum;
         else
-          elements.store(storageOf(number), nest.valueIndices, sum,
-                         stage.loc());
+          elements.store(storageOf(number), nest.valueIndices, sum, stage.loc());
       }
     };
     if (stage.isScalar())
@@ -327,14 +306,12 @@ void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
   loops(stage.loc(), nest, outer, [&] {
     loops(stage.loc(), nest, init, [&] {
       for (auto [number, value] : llvm::enumerate(inits()))
-        elements.store(storageOf(number), nest.valueIndices, value,
-                       stage.loc());
+        elements.store(storageOf(number), nest.valueIndices, value, stage.loc());
     });
     loops(stage.loc(), nest, inner, [&] {
       SmallVector<Value> sums;
       for (unsigned number = 0; number < stage.values.size(); ++number)
-        sums.push_back(
-            elements.load(storageOf(number), nest.valueIndices, stage.loc()));
+        sums.push_back(elements.load(storageOf(number), nest.valueIndices, stage.loc()));
       sums = elements.inlineGeneric(generic, nest.genericLoops, sums);
       for (auto [number, sum] : llvm::enumerate(sums))
         elements.store(storageOf(number), nest.valueIndices, sum, stage.loc());
@@ -354,8 +331,7 @@ static Value originOf(Value row) {
     else if (auto loop = row.getDefiningOp<scf::ForOp>())
       row = loop.getInitArgs()[cast<OpResult>(row).getResultNumber()];
     else if (auto branch = row.getDefiningOp<scf::IfOp>())
-      row = branch.thenYield()
-                .getOperands()[cast<OpResult>(row).getResultNumber()];
+      row = branch.thenYield().getOperands()[cast<OpResult>(row).getResultNumber()];
     else
       llvm_unreachable("a row is made by insertions in loops");
   }
@@ -375,17 +351,15 @@ static bool carriesTensorsOnly(scf::ForallOp forall) {
   return !result.wasInterrupted();
 }
 
-void StageEmitter::emitInterchanged(Operation &op,
-                                    ElementEmitter::Region &region,
-                                    Nest &nest) {
+void StageEmitter::emitInterchanged(Operation &op, ElementEmitter::Region &region, Nest &nest) {
   auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
   auto loop = dyn_cast<scf::ForOp>(op);
   if (!loop) {
     elements.emitOp(op, region);
     return;
   }
-  for (auto [argument, init, result] : llvm::zip_equal(
-           loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults())) {
+  for (auto [argument, init, result] :
+       llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults())) {
     elements.storage[argument] = elements.storage.lookup(init);
     elements.storage[result] = elements.storage.lookup(init);
   }
@@ -397,8 +371,7 @@ void StageEmitter::emitInterchanged(Operation &op,
     if (isa<scf::ForOp>(first)) {
       emitInterchanged(first, region, nest);
     } else {
-      loops(loop.getLoc(), nest, all,
-            [&] { (void)elements.emitBlock(*loop.getBody(), region); });
+      loops(loop.getLoc(), nest, all, [&] { (void)elements.emitBlock(*loop.getBody(), region); });
     }
     return SmallVector<Value>();
   });
@@ -409,8 +382,7 @@ void StageEmitter::emitRows(Stage &stage, Nest &nest) {
   ElementEmitter::Region region;
   for (Operation &op : forall.getTerminator().getBody()->getOperations()) {
     auto insert = cast<tensor::ParallelInsertSliceOp>(op);
-    unsigned number =
-        cast<BlockArgument>(insert.getDest()).getArgNumber() - forall.getRank();
+    unsigned number = cast<BlockArgument>(insert.getDest()).getArgNumber() - forall.getRank();
     // The row is the part of the output that the insertion would write.
     const Storage output = elements.storage.lookup(stage.values[number]);
     Storage row = output;
@@ -424,8 +396,7 @@ void StageEmitter::emitRows(Stage &stage, Nest &nest) {
       }
       region.indices[iv] = nest.valueIndices[dim];
       row.offset = elements.space.add(
-          row.offset,
-          elements.space.multiply(nest.valueIndices[dim], output.strides[dim]));
+          row.offset, elements.space.multiply(nest.valueIndices[dim], output.strides[dim]));
     }
     elements.storage[originOf(insert.getSource())] = row;
   }

@@ -51,8 +51,7 @@ struct Stage {
 
   mlir::Location loc() const { return values.front().getLoc(); }
   llvm::ArrayRef<int64_t> shape() const {
-    return llvm::cast<mlir::RankedTensorType>(values.front().getType())
-        .getShape();
+    return llvm::cast<mlir::RankedTensorType>(values.front().getType()).getShape();
   }
   bool isTemporary() const {
     return llvm::all_of(results, [](int result) { return result < 0; });
@@ -74,8 +73,8 @@ struct Stage {
 llvm::SmallVector<bool> rowDims(mlir::scf::ForallOp forall);
 
 /// Dense memory at `pointer` for the box of a temporary.
-Storage temporaryStorage(const Stage &stage, mlir::Value value,
-                         mlir::Value pointer, IndexSpace &space);
+Storage temporaryStorage(const Stage &stage, mlir::Value value, mlir::Value pointer,
+                         IndexSpace &space);
 
 /// What emitting a nest would do.
 struct NestReport {
@@ -124,11 +123,10 @@ private:
   void storeElement(Stage &stage, const Nest &nest, mlir::Value computed);
   void emitReduction(Stage &stage, Nest &nest);
   void emitRows(Stage &stage, Nest &nest);
-  void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region,
-                        Nest &nest);
+  void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region, Nest &nest);
   void record(Recorder &into, llvm::function_ref<void()> emit);
-  void loops(mlir::Location loc, const Nest &nest,
-             llvm::ArrayRef<unsigned> which, llvm::function_ref<void()> body);
+  void loops(mlir::Location loc, const Nest &nest, llvm::ArrayRef<unsigned> which,
+             llvm::function_ref<void()> body);
 
   ElementEmitter &elements;
 };

@@ -23,8 +23,7 @@ namespace {
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp kernel, int64_t stackLimit)
-      : kernel(kernel), stackLimit(stackLimit), builder(kernel),
-        loc(kernel.getLoc()),
+      : kernel(kernel), stackLimit(stackLimit), builder(kernel), loc(kernel.getLoc()),
         pointer(LLVM::LLVMPointerType::get(kernel.getContext())) {}
 
   LogicalResult run();
@@ -40,16 +39,15 @@ private:
   void makeEntry(func::FuncOp body, const KernelPlan &plan);
   Storage denseStorage(Value memory, RankedTensorType type, IndexSpace &space);
   void placeConstants(ElementEmitter &elements);
-  void placeStage(Stage &stage, ElementEmitter &elements,
-                  ArrayRef<Storage> results, OpBuilder &atEntry);
-  void emitUnits(KernelPlan &plan, ElementEmitter &elements,
-                 ArrayRef<Storage> results, func::FuncOp body);
+  void placeStage(Stage &stage, ElementEmitter &elements, ArrayRef<Storage> results,
+                  OpBuilder &atEntry);
+  void emitUnits(KernelPlan &plan, ElementEmitter &elements, ArrayRef<Storage> results,
+                 func::FuncOp body);
 };
 
 } // namespace
 
-Storage KernelLowering::denseStorage(Value memory, RankedTensorType type,
-                                     IndexSpace &space) {
+Storage KernelLowering::denseStorage(Value memory, RankedTensorType type, IndexSpace &space) {
   Storage storage;
   storage.pointer = memory;
   storage.element = type.getElementType();
@@ -65,12 +63,10 @@ func::FuncOp KernelLowering::makeBody(std::string name) {
   SmallVector<Type> types = {builder.getIndexType(), builder.getIndexType()};
   types.append(kernel.getNumArguments() + kernel.getNumResults(), pointer);
   builder.setInsertionPoint(kernel);
-  auto body = func::FuncOp::create(builder, loc, name,
-                                   builder.getFunctionType(types, {}));
+  auto body = func::FuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
   body.setPrivate();
   for (unsigned i = 2; i < types.size(); ++i)
-    body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                    builder.getUnitAttr());
+    body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
   body.addEntryBlock();
   return body;
 }
@@ -79,19 +75,17 @@ func::FuncOp KernelLowering::makeBody(std::string name) {
 void KernelLowering::makeEntry(func::FuncOp body, const KernelPlan &plan) {
   builder.setInsertionPointAfter(body);
   Type index = builder.getIndexType();
-  auto entry = func::FuncOp::create(
-      builder, loc, kernel.getName(),
-      builder.getFunctionType({index, index, pointer, pointer}, {}));
+  auto entry = func::FuncOp::create(builder, loc, kernel.getName(),
+                                    builder.getFunctionType({index, index, pointer, pointer}, {}));
   // About a nanosecond for ten scalar operations.
   double nanoseconds = plan.unitCost * 0.1 + 10;
   entry->setAttr(kExtentAttr, builder.getI64IntegerAttr(plan.extent()));
-  entry->setAttr(kGrainAttr, builder.getI64IntegerAttr(std::max<int64_t>(
-                                 1, int64_t(20000 / nanoseconds))));
+  entry->setAttr(kGrainAttr,
+                 builder.getI64IntegerAttr(std::max<int64_t>(1, int64_t(20000 / nanoseconds))));
   builder.setInsertionPointToStart(entry.addEntryBlock());
   SmallVector<Value> arguments = {entry.getArgument(0), entry.getArgument(1)};
   for (unsigned i = 2; i < body.getNumArguments(); ++i) {
-    Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer,
-                                     entry.getArgument(2),
+    Value slot = LLVM::GEPOp::create(builder, loc, pointer, pointer, entry.getArgument(2),
                                      ArrayRef<LLVM::GEPArg>{int32_t(i - 2)});
     arguments.push_back(LLVM::LoadOp::create(builder, loc, pointer, slot));
   }
@@ -115,26 +109,22 @@ void KernelLowering::placeConstants(ElementEmitter &elements) {
           RankedTensorType::get({int64_t(bytes.size())}, builder.getI8Type()),
           ArrayRef<int8_t>(bytes));
     } else {
-      dense = dense.reshape(RankedTensorType::get({dense.getNumElements()},
-                                                  type.getElementType()));
+      dense = dense.reshape(RankedTensorType::get({dense.getNumElements()}, type.getElementType()));
     }
-    Type array = LLVM::LLVMArrayType::get(memoryType(type.getElementType()),
-                                          type.getNumElements());
+    Type array = LLVM::LLVMArrayType::get(memoryType(type.getElementType()), type.getNumElements());
     std::string name = (kernel.getName() + ".constant" + Twine(number++)).str();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(kernel);
-    auto global = LLVM::GlobalOp::create(
-        builder, loc, array, /*isConstant=*/true, LLVM::Linkage::Internal, name,
-        dense, /*alignment=*/64);
-    Value address = LLVM::AddressOfOp::create(elements.builder, loc, pointer,
-                                              global.getSymName());
+    auto global = LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/true,
+                                         LLVM::Linkage::Internal, name, dense, /*alignment=*/64);
+    Value address = LLVM::AddressOfOp::create(elements.builder, loc, pointer, global.getSymName());
     elements.storage[constant] = denseStorage(address, type, elements.space);
   }
 }
 
 /// Gives the values of a stage their memory.
-void KernelLowering::placeStage(Stage &stage, ElementEmitter &elements,
-                                ArrayRef<Storage> results, OpBuilder &atEntry) {
+void KernelLowering::placeStage(Stage &stage, ElementEmitter &elements, ArrayRef<Storage> results,
+                                OpBuilder &atEntry) {
   if (stage.kind == Stage::Kind::Copy)
     return;
   for (auto [value, result] : llvm::zip_equal(stage.values, stage.results)) {
@@ -145,13 +135,11 @@ void KernelLowering::placeStage(Stage &stage, ElementEmitter &elements,
     if (stage.isScalar())
       continue;
     Value count = LLVM::ConstantOp::create(
-        atEntry, loc,
-        atEntry.getI64IntegerAttr(std::max<int64_t>(1, stage.boxElements())));
-    Value memory = LLVM::AllocaOp::create(
-        atEntry, loc, pointer, memoryType(getElementTypeOrSelf(value)), count,
-        /*alignment=*/64);
-    elements.storage[value] =
-        temporaryStorage(stage, value, memory, elements.space);
+        atEntry, loc, atEntry.getI64IntegerAttr(std::max<int64_t>(1, stage.boxElements())));
+    Value memory = LLVM::AllocaOp::create(atEntry, loc, pointer,
+                                          memoryType(getElementTypeOrSelf(value)), count,
+                                          /*alignment=*/64);
+    elements.storage[value] = temporaryStorage(stage, value, memory, elements.space);
   }
 }
 
@@ -162,8 +150,7 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
   code.setInsertionPointToEnd(&entry);
   OpBuilder atEntry = OpBuilder::atBlockBegin(&entry);
   Value one = arith::ConstantIndexOp::create(code, loc, 1);
-  auto units = scf::ForOp::create(code, loc, body.getArgument(0),
-                                  body.getArgument(1), one);
+  auto units = scf::ForOp::create(code, loc, body.getArgument(0), body.getArgument(1), one);
   {
     OpBuilder::InsertionGuard guard(code);
     code.setInsertionPoint(units.getBody()->getTerminator());
@@ -174,10 +161,8 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
         elements.space.dims[0].iv = rest;
         break;
       }
-      Value extent =
-          arith::ConstantIndexOp::create(code, loc, plan.unitExtents[dim]);
-      elements.space.dims[dim].iv =
-          arith::RemUIOp::create(code, loc, rest, extent);
+      Value extent = arith::ConstantIndexOp::create(code, loc, plan.unitExtents[dim]);
+      elements.space.dims[dim].iv = arith::RemUIOp::create(code, loc, rest, extent);
       rest = arith::DivUIOp::create(code, loc, rest, extent);
     }
     StageEmitter stages(elements);
@@ -188,9 +173,8 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
           stages.emit(all.front());
         all = all.drop_front();
       }
-      auto joint = all.take_while([](const Stage &stage) {
-        return stage.kind == Stage::Kind::Elementwise;
-      });
+      auto joint =
+          all.take_while([](const Stage &stage) { return stage.kind == Stage::Kind::Elementwise; });
       for (Stage &stage : joint)
         placeStage(stage, elements, results, atEntry);
       if (!joint.empty())
@@ -231,14 +215,12 @@ LogicalResult KernelLowering::run() {
   IndexSpace space(kernel.getContext());
   ElementEmitter elements(code, space);
   for (BlockArgument argument : kernel.getArguments())
-    elements.storage[argument] =
-        denseStorage(body.getArgument(2 + argument.getArgNumber()),
-                     cast<RankedTensorType>(argument.getType()), space);
+    elements.storage[argument] = denseStorage(body.getArgument(2 + argument.getArgNumber()),
+                                              cast<RankedTensorType>(argument.getType()), space);
   SmallVector<Storage> results;
   for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
-    results.push_back(
-        denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
-                     cast<RankedTensorType>(type), space));
+    results.push_back(denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
+                                   cast<RankedTensorType>(type), space));
   // One pointer for both, so that loads and stores are seen to be of one place.
   bool inPlace = false;
   if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
@@ -248,8 +230,7 @@ LogicalResult KernelLowering::run() {
         inPlace = true;
       }
   placeConstants(elements);
-  FailureOr<KernelPlan> plan =
-      planKernel(kernel, elements, results, stackLimit, inPlace);
+  FailureOr<KernelPlan> plan = planKernel(kernel, elements, results, stackLimit, inPlace);
   if (failed(plan)) {
     body.erase();
     return failure();
@@ -261,15 +242,12 @@ LogicalResult KernelLowering::run() {
 }
 
 namespace {
-struct LowerKernelToLoops
-    : weft::cpu::impl::LowerKernelToLoopsBase<LowerKernelToLoops> {
+struct LowerKernelToLoops : weft::cpu::impl::LowerKernelToLoopsBase<LowerKernelToLoops> {
   using LowerKernelToLoopsBase::LowerKernelToLoopsBase;
 
   void runOnOperation() override {
-    for (auto kernel :
-         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (!kernel.isExternal() &&
-          failed(KernelLowering(kernel, stackLimit).run()))
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (!kernel.isExternal() && failed(KernelLowering(kernel, stackLimit).run()))
         signalPassFailure();
   }
 };

@@ -27,9 +27,8 @@ using namespace mlir;
 
 /// Functions that LLVM has no intrinsic for, or lowers inexactly (log1p).
 static bool isForLibm(Operation *op) {
-  return isa<math::AcoshOp, math::AsinhOp, math::AtanhOp, math::ErfOp,
-             math::ExpM1Op, math::Log1pOp, math::TanOp, math::AsinOp,
-             math::AcosOp, math::AtanOp, math::Atan2Op, math::SinhOp,
+  return isa<math::AcoshOp, math::AsinhOp, math::AtanhOp, math::ErfOp, math::ExpM1Op, math::Log1pOp,
+             math::TanOp, math::AsinOp, math::AcosOp, math::AtanOp, math::Atan2Op, math::SinhOp,
              math::CoshOp, math::TanhOp>(op);
 }
 
@@ -72,8 +71,7 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
 /// discardable attribute, which the translation to LLVM IR does not read.
 static void annotateLoops(ModuleOp module) {
   module.walk([](LLVM::BrOp branch) {
-    auto annotation =
-        branch->getAttrOfType<LLVM::LoopAnnotationAttr>("llvm.loop_annotation");
+    auto annotation = branch->getAttrOfType<LLVM::LoopAnnotationAttr>("llvm.loop_annotation");
     if (!annotation)
       return;
     branch->removeAttr("llvm.loop_annotation");
@@ -83,13 +81,10 @@ static void annotateLoops(ModuleOp module) {
 
 /// What ExpandMath leaves of bf16 are bits that are loaded, chosen and stored.
 static LogicalResult checkMovesBitsOnly(Operation *op) {
-  auto isBFloat16 = [](Type type) {
-    return getElementTypeOrSelf(type).isBF16();
-  };
-  bool computes =
-      (isa<LLVM::FastmathFlagsInterface>(op) && !isa<LLVM::SelectOp>(op)) ||
-      isa<LLVM::FPExtOp, LLVM::FPTruncOp, LLVM::SIToFPOp, LLVM::UIToFPOp,
-          LLVM::FPToSIOp, LLVM::FPToUIOp>(op);
+  auto isBFloat16 = [](Type type) { return getElementTypeOrSelf(type).isBF16(); };
+  bool computes = (isa<LLVM::FastmathFlagsInterface>(op) && !isa<LLVM::SelectOp>(op)) ||
+                  isa<LLVM::FPExtOp, LLVM::FPTruncOp, LLVM::SIToFPOp, LLVM::UIToFPOp,
+                      LLVM::FPToSIOp, LLVM::FPToUIOp>(op);
   if (computes && (llvm::any_of(op->getOperandTypes(), isBFloat16) ||
                    llvm::any_of(op->getResultTypes(), isBFloat16)))
     return op->emitError("computes in bf16, which cpu-expand-math expands");
@@ -99,8 +94,8 @@ static LogicalResult checkMovesBitsOnly(Operation *op) {
 /// Makes bf16 an i16. Of a bf16, LLVM's code generator would also move bits by
 /// way of f32, and back by a function that not every libgcc has.
 static LogicalResult storeBFloat16AsBits(ModuleOp module) {
-  WalkResult checked = module.walk(
-      [](Operation *op) { return WalkResult(checkMovesBitsOnly(op)); });
+  WalkResult checked =
+      module.walk([](Operation *op) { return WalkResult(checkMovesBitsOnly(op)); });
   if (checked.wasInterrupted())
     return failure();
   Type bits = IntegerType::get(module.getContext(), 16);
@@ -113,12 +108,11 @@ static LogicalResult storeBFloat16AsBits(ModuleOp module) {
       return std::nullopt;
     return IntegerAttr::get(bits, value.getValue().bitcastToAPInt());
   });
-  replacer.addReplacement(
-      [&](DenseElementsAttr values) -> std::optional<Attribute> {
-        if (!values.getElementType().isBF16())
-          return std::nullopt;
-        return values.bitcast(bits);
-      });
+  replacer.addReplacement([&](DenseElementsAttr values) -> std::optional<Attribute> {
+    if (!values.getElementType().isBF16())
+      return std::nullopt;
+    return values.bitcast(bits);
+  });
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
@@ -132,18 +126,15 @@ static LogicalResult storeBFloat16AsBits(ModuleOp module) {
 }
 
 namespace {
-struct LowerLoopsToLLVM
-    : weft::cpu::impl::LowerLoopsToLLVMBase<LowerLoopsToLLVM> {
+struct LowerLoopsToLLVM : weft::cpu::impl::LowerLoopsToLLVMBase<LowerLoopsToLLVM> {
   void runOnOperation() override {
-    if (failed(lowerToLibm(getOperation())) ||
-        failed(lowerToLLVM(getOperation())) ||
+    if (failed(lowerToLibm(getOperation())) || failed(lowerToLLVM(getOperation())) ||
         failed(storeBFloat16AsBits(getOperation())))
       return signalPassFailure();
     annotateLoops(getOperation());
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
       if (!function.isExternal() &&
-          SymbolTable::getSymbolVisibility(function) ==
-              SymbolTable::Visibility::Private)
+          SymbolTable::getSymbolVisibility(function) == SymbolTable::Visibility::Private)
         function.setLinkage(LLVM::Linkage::Internal);
   }
 };

@@ -22,8 +22,7 @@ void weft::cpu::buildKernelPipeline(OpPassManager &manager) {
 }
 
 void weft::cpu::registerKernelPipeline() {
-  PassPipelineRegistration<>(
-      "weft-cpu-kernel-pipeline",
-      "from functions of nn ops to the LLVM dialect for a CPU",
-      buildKernelPipeline);
+  PassPipelineRegistration<>("weft-cpu-kernel-pipeline",
+                             "from functions of nn ops to the LLVM dialect for a CPU",
+                             buildKernelPipeline);
 }

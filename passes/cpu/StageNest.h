@@ -34,8 +34,7 @@ struct StageEmitter::Nest {
 
 /// Two adjacent loops may be one if every address moves by one step of the
 /// inner loop times its extent with the outer one.
-bool loopsInStep(const IndexSpace &space, unsigned outer, unsigned inner,
-                 const Recorder &seen);
+bool loopsInStep(const IndexSpace &space, unsigned outer, unsigned inner, const Recorder &seen);
 
 } // namespace weft::cpu
 

@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace weft::cpu;
 
-bool weft::cpu::loopsInStep(const IndexSpace &space, unsigned outer,
-                            unsigned inner, const Recorder &seen) {
+bool weft::cpu::loopsInStep(const IndexSpace &space, unsigned outer, unsigned inner,
+                            const Recorder &seen) {
   int64_t extent = space.dims[inner].extent;
   for (const Recorder::Access &access : seen.accesses) {
     auto outerStep = space.coefficient(access.address, outer);
@@ -69,9 +69,8 @@ SmallVector<bool> StageEmitter::joinableDims(Stage &stage) {
     }
     int loop = next++;
     joinable[number] =
-        number > 0 &&
-        (previous < 0 || loopsInStep(elements.space, nest.loops[previous].dim,
-                                     nest.loops[loop].dim, seen));
+        number > 0 && (previous < 0 || loopsInStep(elements.space, nest.loops[previous].dim,
+                                                   nest.loops[loop].dim, seen));
     previous = loop;
   }
   return joinable;

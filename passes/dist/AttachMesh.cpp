@@ -27,7 +27,8 @@ struct AttachMesh : impl::DistAttachMeshBase<AttachMesh> {
       return signalPassFailure();
     }
     if (microbatches > 1 && !parsed->resolve("mb").empty()) {
-      getOperation().emitError() << "mesh '" << mesh << "' names an axis 'mb', which is the axis of microbatches";
+      getOperation().emitError() << "mesh '" << mesh
+                                 << "' names an axis 'mb', which is the axis of microbatches";
       return signalPassFailure();
     }
     if (microbatches > 1)

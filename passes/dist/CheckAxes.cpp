@@ -21,7 +21,8 @@ struct AxisUse {
 
 class AxisChecker {
 public:
-  AxisChecker(ModuleOp module, const Mesh &mesh) : module(module), mesh(mesh), uses(mesh.axes.size()) {}
+  AxisChecker(ModuleOp module, const Mesh &mesh)
+      : module(module), mesh(mesh), uses(mesh.axes.size()) {}
 
   LogicalResult run() {
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -43,7 +44,8 @@ private:
   /// The optimizer follows its states: it is split even where all processes compute the
   /// same gradients.
   void visitOp(Operation &op) {
-    bool isWork = isa<ShardableOpInterface>(op) && op.getNumOperands() > 0 && roleOf(&op) != OpRole::Optimizer;
+    bool isWork = isa<ShardableOpInterface>(op) && op.getNumOperands() > 0 &&
+                  roleOf(&op) != OpRole::Optimizer;
     anyWork |= isWork;
     for (Type type : op.getOperandTypes())
       visit(type, isWork);
@@ -75,12 +77,14 @@ private:
                                << "axis " << axis.name << "=" << axis.size << " splits nothing: ";
     int64_t most = uses[id].widest > 0 ? uses[id].widest : largestDim;
     if (axis.size > most)
-      error << "there are at most " << most << " parts to share among its " << axis.size << " processes";
+      error << "there are at most " << most << " parts to share among its " << axis.size
+            << " processes";
     else if (uses[id].widest > 0)
       error << "what is placed over it has " << most << " parts, but every op reads it whole";
     else
       error << "neither the batch nor a weight can be cut over it";
-    error << "; make it smaller or leave it out, or let its processes repeat the work of others with --allow-idle-axes";
+    error << "; make it smaller or leave it out, or let its processes repeat the work of others "
+             "with --allow-idle-axes";
     return error;
   }
 

@@ -83,7 +83,8 @@ private:
         if (group.getKey() && group.getDevices())
           groups.try_emplace(group.getKey().getInt(), group.getDevices().asArrayRef());
     SmallVector<std::pair<int64_t, int64_t>> held; // device, shard
-    ArrayRef<int64_t> devices = spec.getDevice() ? spec.getDevice().asArrayRef() : ArrayRef<int64_t>();
+    ArrayRef<int64_t> devices =
+        spec.getDevice() ? spec.getDevice().asArrayRef() : ArrayRef<int64_t>();
     for (auto [shard, device] : llvm::enumerate(devices)) {
       auto group = groups.find(device);
       if (group == groups.end())
@@ -94,7 +95,8 @@ private:
     }
     // Asked first, so that a file of a few bytes cannot make much work.
     if (static_cast<int64_t>(held.size()) != mesh.deviceCount())
-      return fail("it names " + Twine(held.size()) + " devices, the mesh has " + Twine(mesh.deviceCount()));
+      return fail("it names " + Twine(held.size()) + " devices, the mesh has " +
+                  Twine(mesh.deviceCount()));
     holder.assign(held.size(), -1);
     for (auto [device, shard] : held) {
       if (device < 0 || device >= mesh.deviceCount())
@@ -125,7 +127,9 @@ private:
         rest /= mesh.size(strides[next].second);
         split.axes.push_back(strides[next++].second);
       }
-    return next == strides.size() && fits() ? true : fail("no axes of the mesh put the shards on those devices");
+    return next == strides.size() && fits()
+               ? true
+               : fail("no axes of the mesh put the shards on those devices");
   }
 
   bool fits() const {
@@ -167,12 +171,14 @@ private:
 
 } // namespace
 
-std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh, std::string &why) {
+std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh,
+                                         std::string &why) {
   return SpecReader(spec, mesh).read(why);
 }
 
-onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor, const Placement &placement,
-                                    const Mesh &mesh, std::string &why) {
+onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor,
+                                    const Placement &placement, const Mesh &mesh,
+                                    std::string &why) {
   if (!placement.partial.empty()) {
     why = "a sum is still due over some axis, which the format cannot say";
     return {};
@@ -196,8 +202,8 @@ onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor, cons
       shards *= count;
       llvm::append_range(all, part.axes);
       // The extent of a whole dim is the model's to say: it may be symbolic.
-      factors.push_back(onnx::ShardedFactorAttr::get(context, dim.size() > 1 ? number(part.size) : Attribute(),
-                                                     number(count)));
+      factors.push_back(onnx::ShardedFactorAttr::get(
+          context, dim.size() > 1 ? number(part.size) : Attribute(), number(count)));
     }
     dims.push_back(onnx::ShardedDimAttr::get(context, number(d), builder.getArrayAttr(factors)));
   }
@@ -213,10 +219,11 @@ onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor, cons
     }
     // Keys of groups are negative, so that none is a device.
     devices.push_back(-1 - static_cast<int64_t>(shard));
-    groups.push_back(
-        onnx::DeviceGroupAttr::get(context, number(devices.back()), builder.getDenseI64ArrayAttr(members)));
+    groups.push_back(onnx::DeviceGroupAttr::get(context, number(devices.back()),
+                                                builder.getDenseI64ArrayAttr(members)));
   }
-  return onnx::ShardingSpecAttr::get(context, builder.getStringAttr(tensor), builder.getDenseI64ArrayAttr(devices),
+  return onnx::ShardingSpecAttr::get(context, builder.getStringAttr(tensor),
+                                     builder.getDenseI64ArrayAttr(devices),
                                      groups.empty() ? ArrayAttr() : builder.getArrayAttr(groups),
                                      dims.empty() ? ArrayAttr() : builder.getArrayAttr(dims));
 }

@@ -16,11 +16,12 @@ namespace weft::dist {
 /// spec as `dist-place` writes placements, `dim0:dp,dim1:3*tp`: the axes under
 /// which every device holds the shard that the file gives it. Nothing, and why,
 /// if there are none.
-std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh, std::string &why);
+std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh,
+                                         std::string &why);
 
 /// The other way. Null, and why, for what the format or `placementText` cannot say.
-onnx::ShardingSpecAttr shardingSpec(mlir::MLIRContext *context, llvm::StringRef tensor, const Placement &placement,
-                                    const Mesh &mesh, std::string &why);
+onnx::ShardingSpecAttr shardingSpec(mlir::MLIRContext *context, llvm::StringRef tensor,
+                                    const Placement &placement, const Mesh &mesh, std::string &why);
 
 /// The name in the file of a value that nodes read: of an input or a weight. Empty
 /// for outputs of nodes.

@@ -54,9 +54,7 @@ private:
            llvm::is_contained(step.getStepAxes(), axis);
   }
   /// What runs in the body of a loop.
-  bool isWithin(Operation *op) const {
-    return (isRepeated(op) && !isSum(op)) || sunk.contains(op);
-  }
+  bool isWithin(Operation *op) const { return (isRepeated(op) && !isSum(op)) || sunk.contains(op); }
 
   /// The number of loops: one more than the sums that depend on one another.
   void countLoops() {
@@ -79,8 +77,7 @@ private:
   void findGathersWithin() {
     DenseSet<Operation *> movable;
     for (Operation *op : llvm::reverse(ops))
-      if (!isRepeated(op) && !op->use_empty() &&
-          llvm::all_of(op->getUsers(), [&](Operation *user) {
+      if (!isRepeated(op) && !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
             return (isRepeated(user) && !isSum(user)) || movable.contains(user);
           }))
         movable.insert(op);

@@ -30,9 +30,10 @@ public:
         return function.emitError() << "argument " << argument.getArgNumber() << " is no tensor";
       PlacementAttr wish = wishOf(argument);
       if (wish && !wish.getValue().partial.empty())
-        return function.emitError() << "argument " << argument.getArgNumber() << " cannot be partial";
-      argument.setType(placedType(
-          type, mesh, wish ? wish.getValue() : Placement::replicated(type.getShape())));
+        return function.emitError()
+               << "argument " << argument.getArgNumber() << " cannot be partial";
+      argument.setType(
+          placedType(type, mesh, wish ? wish.getValue() : Placement::replicated(type.getShape())));
     }
     for (BlockArgument argument : body.getArguments())
       placeUses(argument);
@@ -87,8 +88,10 @@ private:
         continue;
       OpBuilder builder(first[phase]);
       // Called after what it brings, which many ops may read.
-      Location loc = NameLoc::get(builder.getStringAttr(argumentName(function, number)), argument.getLoc());
-      auto reshard = ReshardOp::create(builder, loc, placedType(type, mesh, used.getValue()), argument);
+      Location loc =
+          NameLoc::get(builder.getStringAttr(argumentName(function, number)), argument.getLoc());
+      auto reshard =
+          ReshardOp::create(builder, loc, placedType(type, mesh, used.getValue()), argument);
       if (state)
         reshard->setAttr(kPhaseAttr, builder.getStringAttr(phase ? kBackward : kForward));
       for (OpOperand *use : uses[phase])
@@ -115,8 +118,9 @@ private:
     Operation *op = value.getDefiningOp();
     if (!op || op->getNumOperands() != 0 || op->getNumResults() != 1 || !isPure(op))
       return {};
-    if (!checkOp(mesh.getValue(), globalRuleOf(op), [](ReduceKind) { return SmallVector<PartialRule>(); },
-                 {}, to, CheckLevel::Sharded))
+    if (!checkOp(
+            mesh.getValue(), globalRuleOf(op),
+            [](ReduceKind) { return SmallVector<PartialRule>(); }, {}, to, CheckLevel::Sharded))
       return {};
     Operation *clone = builder.clone(*op);
     clone->getResult(0).setType(placedType(cast<RankedTensorType>(value.getType()), mesh, to));
@@ -139,7 +143,8 @@ private:
     if (op->getNumRegions() != 0)
       return op->emitError() << "has regions, which cannot be placed on a mesh";
     if (!isa<ShardableOpInterface>(op))
-      remark::missed(op->getLoc(), remark::RemarkOpts::name("whole").category("dist-insert-reshards"))
+      remark::missed(op->getLoc(),
+                     remark::RemarkOpts::name("whole").category("dist-insert-reshards"))
           << "op without sharding rule runs whole on every device";
     FactorRule rule = globalRuleOf(op);
     auto partialRules = [&](ReduceKind kind) { return partialRulesOf(op, kind); };
@@ -153,9 +158,15 @@ private:
     SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
     SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
     auto shardable = dyn_cast<ShardableOpInterface>(op);
-    AssignmentQuery query{&rule,  partialRules, operands, operandBytes,
-                          wishes, resultBytes,  shardable ? shardable.getFlopsPerPoint() : 0,
-                          op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
+    AssignmentQuery query{&rule,
+                          partialRules,
+                          operands,
+                          operandBytes,
+                          wishes,
+                          resultBytes,
+                          shardable ? shardable.getFlopsPerPoint() : 0,
+                          op->getNumResults() == 1 &&
+                              readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
     std::string why;
     std::optional<Assignment> chosen = assign(op, query, why);
     if (!chosen)
@@ -163,11 +174,12 @@ private:
                              << "' cannot read its operands as dist.operands asks: " << why;
     OpBuilder builder(op);
     for (auto [index, operand] : llvm::enumerate(op->getOpOperands()))
-      operand.set(resharded(builder, op->getLoc(), operand.get(), chosen->placements.operands[index]));
+      operand.set(
+          resharded(builder, op->getLoc(), operand.get(), chosen->placements.operands[index]));
     builder.setInsertionPointAfter(op);
     for (auto [index, result] : llvm::enumerate(op->getResults()))
-      if (failed(placeResult(builder, op, result, chosen->placements.results[index],
-                             wishes[index])))
+      if (failed(
+              placeResult(builder, op, result, chosen->placements.results[index], wishes[index])))
         return failure();
     op->removeAttr(kPlacementsAttr);
     op->removeAttr(kOperandsAttr);
@@ -182,8 +194,7 @@ private:
       if (!llvm::is_contained(computed.partial, axis))
         return op->emitError() << "result " << result.getResultNumber() << " of '" << nodeName(op)
                                << "' is wished partial on axis \""
-                               << mesh.getValue().axes[axis.axis].name
-                               << "\", but is computed as "
+                               << mesh.getValue().axes[axis.axis].name << "\", but is computed as "
                                << toString(mesh.getValue(), computed);
     result.setType(placedType(cast<RankedTensorType>(result.getType()), mesh, computed));
     letStayPartial(op, result, computed, wanted);
@@ -202,7 +213,8 @@ private:
   /// A sum that is still due can as well be done later: when the one reader adds
   /// up parts, the sums of several values become one. A gradient is whole before
   /// the optimizer reads it, and what a search decided stands.
-  void letStayPartial(Operation *op, OpResult result, const Placement &computed, Placement &wanted) {
+  void letStayPartial(Operation *op, OpResult result, const Placement &computed,
+                      Placement &wanted) {
     if (computed.dims != wanted.dims || computed.partial.empty() ||
         !readerAddsUp(op, result, computed.partial.front().kind))
       return;
@@ -216,8 +228,8 @@ private:
   bool isSearched(AxisId axis) {
     auto searched = function->getAttrOfType<ArrayAttr>(kSearchedAttr);
     return searched && llvm::any_of(searched.getAsRange<StringAttr>(), [&](StringAttr name) {
-      return name.getValue() == mesh.getValue().axes[axis].name;
-    });
+             return name.getValue() == mesh.getValue().axes[axis].name;
+           });
   }
 
   /// Operands as settled, and still partial on axes that the search did not look at,
@@ -249,10 +261,9 @@ private:
     Operation *user = use.getOwner();
     if (user->hasTrait<OpTrait::IsTerminator>() || roleOf(user) != roleOf(op))
       return false;
-    return llvm::any_of(partialRulesOf(user, kind),
-                        [&](const PartialRule &rule) {
-                          return llvm::is_contained(rule, use.getOperandNumber());
-                        });
+    return llvm::any_of(partialRulesOf(user, kind), [&](const PartialRule &rule) {
+      return llvm::is_contained(rule, use.getOperandNumber());
+    });
   }
 
   /// The first half of a reshard that happens in every microbatch.
@@ -277,7 +288,8 @@ private:
       auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
       Placement wanted = declared ? declared.getValue() : reduced(placementOf(operand.get()));
       // Of a name that a person knows: a return has none.
-      Location loc = NameLoc::get(builder.getStringAttr(returnedName(function, index)), terminator->getLoc());
+      Location loc =
+          NameLoc::get(builder.getStringAttr(returnedName(function, index)), terminator->getLoc());
       operand.set(resharded(builder, loc, operand.get(), wanted));
     }
   }
@@ -285,7 +297,8 @@ private:
   /// A reshard of a reshard that nothing else reads is one reshard: so an
   /// all_reduce before a slice is seen as a whole, and becomes a reduce_scatter.
   void mergeChains() {
-    for (auto reshard : llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>())) {
+    for (auto reshard :
+         llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>())) {
       while (auto inner = reshard.getInput().getDefiningOp<ReshardOp>()) {
         if (!inner->hasOneUse() || inner->hasAttr(kPhaseAttr) || reshard->hasAttr(kPhaseAttr))
           break;

@@ -66,7 +66,8 @@ public:
   PartialRule withJoining(const OpSharding::PartialOperands &entry) {
     for (PartialRule allowed : query.partialRules(entry.axis.kind)) {
       llvm::sort(allowed);
-      if (llvm::all_of(entry.operands, [&](unsigned o) { return llvm::is_contained(allowed, o); }) &&
+      if (llvm::all_of(entry.operands,
+                       [&](unsigned o) { return llvm::is_contained(allowed, o); }) &&
           llvm::all_of(allowed, [&](unsigned o) {
             return llvm::is_contained(entry.operands, o) ||
                    !llvm::is_contained(query.operands[o].usedAxes(), entry.axis.axis);
@@ -190,9 +191,8 @@ Assignment chooseAssignment(ReshardPlanner &planner, const AssignmentQuery &quer
 
 std::optional<Assignment> assignmentFromOperands(ReshardPlanner &planner,
                                                  const AssignmentQuery &query, std::string *why) {
-  std::optional<OpSharding> sharding = shardingFromOperands(planner.mesh(), *query.rule,
-                                                            query.partialRules, query.operands,
-                                                            why);
+  std::optional<OpSharding> sharding =
+      shardingFromOperands(planner.mesh(), *query.rule, query.partialRules, query.operands, why);
   if (!sharding)
     return std::nullopt;
   Chooser chooser(planner, query);

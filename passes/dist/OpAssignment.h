@@ -35,8 +35,7 @@ Assignment chooseAssignment(ReshardPlanner &planner, const AssignmentQuery &quer
 
 /// The split that `operands` imply exactly; factors that no operand has follow the wishes.
 std::optional<Assignment> assignmentFromOperands(ReshardPlanner &planner,
-                                                 const AssignmentQuery &query,
-                                                 std::string *why);
+                                                 const AssignmentQuery &query, std::string *why);
 
 /// `placement` with its partial axes reduced.
 Placement reduced(Placement placement);

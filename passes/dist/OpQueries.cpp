@@ -61,17 +61,18 @@ std::string nodeName(Operation *op) {
 }
 
 bool isNodeOutput(Operation *op) {
-  return op->getNumResults() == 1 && !llvm::all_of(op->getUsers(), [name = nodeName(op)](Operation *user) {
-    return !user->hasTrait<OpTrait::IsTerminator>() && nodeName(user) == name;
-  });
+  return op->getNumResults() == 1 &&
+         !llvm::all_of(op->getUsers(), [name = nodeName(op)](Operation *user) {
+           return !user->hasTrait<OpTrait::IsTerminator>() && nodeName(user) == name;
+         });
 }
 
 PlacementAttr wishOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    return function ? function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(),
-                                                               kPlacementAttr)
-                    : PlacementAttr();
+    return function
+               ? function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(), kPlacementAttr)
+               : PlacementAttr();
   }
   auto wishes = value.getDefiningOp()->getAttrOfType<ArrayAttr>(kPlacementsAttr);
   return wishes ? dyn_cast<PlacementAttr>(wishes[cast<OpResult>(value).getResultNumber()])

@@ -59,7 +59,9 @@ private:
         reader = "'" + cast<StringAttr>(reason.getReaders()[0]).str() + "'";
       if (mesh.getValue().anyTemporal(from.usedAxes()))
         return reshard.emitError()
-               << reader << " needs the rows of all microbatches at once, but only one microbatch exists at a "
+               << reader
+               << " needs the rows of all microbatches at once, but only one microbatch exists at "
+                  "a "
                   "time: "
                << toString(mesh.getValue(), from) << " cannot become "
                << toString(mesh.getValue(), to)
@@ -70,13 +72,15 @@ private:
     }
     for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
       if (!getPlacement(type))
-        return op->emitError() << "'" << nodeName(op) << "' has a value without placement: " << type;
+        return op->emitError() << "'" << nodeName(op)
+                               << "' has a value without placement: " << type;
     FactorRule rule = globalRuleOf(op);
     std::string why;
     OpSharding sharding;
-    if (!checkOp(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
-                 placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
-                 CheckLevel::Sharded, &why, &sharding))
+    if (!checkOp(
+            mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+            placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
+            CheckLevel::Sharded, &why, &sharding))
       return op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
     needs[op] = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
     return success();

@@ -102,12 +102,14 @@ private:
 
   std::string whyUnmatched(const Rule &rule) {
     if (!rule.before.empty())
-      return "has no effect: '" + rule.before + "' comes first for '" + rule.taken + "' and all else that it matches";
+      return "has no effect: '" + rule.before + "' comes first for '" + rule.taken +
+             "' and all else that it matches";
     // A node that an idiom took in is known by its location only.
     std::string into, part;
     module.walk([&](Operation *op) {
       op->getLoc()->walk([&](Location loc) {
-        if (auto name = dyn_cast<NameLoc>(loc); name && into.empty() && rule.pattern->match(name.getName())) {
+        if (auto name = dyn_cast<NameLoc>(loc);
+            name && into.empty() && rule.pattern->match(name.getName())) {
           into = nodeName(op);
           part = name.getName().str();
         }
@@ -135,13 +137,15 @@ private:
         missing.push_back(entry.first());
     llvm::sort(missing);
     for (StringRef name : missing)
-      remark::missed(module.getLoc(), remark::RemarkOpts::name("device-hint").category("dist-place"))
+      remark::missed(module.getLoc(),
+                     remark::RemarkOpts::name("device-hint").category("dist-place"))
           << ("no value of the program is '" + name + "'").str();
     if (unfit + missing.size() > 0)
-      module.emitWarning() << unfit + missing.size() << " of " << hints.size()
-                           << " placements that the model's device configuration asks for are not kept: " << unfit
-                           << " do not fit, " << missing.size()
-                           << " name no value of the program; remarks say which";
+      module.emitWarning()
+          << unfit + missing.size() << " of " << hints.size()
+          << " placements that the model's device configuration asks for are not kept: " << unfit
+          << " do not fit, " << missing.size()
+          << " name no value of the program; remarks say which";
   }
 
   LogicalResult parseAxes(StringRef text, AxisList &axes, StringRef where) {
@@ -179,8 +183,8 @@ private:
       auto [name, parts] = entry.trim().split(':');
       unsigned dim;
       if (!name.consume_front("dim") || name.getAsInteger(10, dim) || parts.empty())
-        return module.emitError() << "placement '" << rule.text
-                                  << "': expected dimN:AXES, found '" << entry << "'";
+        return module.emitError() << "placement '" << rule.text << "': expected dimN:AXES, found '"
+                                  << entry << "'";
       DimPlacement placement;
       if (failed(parseParts(parts, placement, rule.text)))
         return failure();
@@ -263,8 +267,9 @@ private:
   Rule *match(ArrayRef<std::string> names) {
     Rule *first = nullptr;
     for (Rule &rule : rules) {
-      const std::string *name = llvm::find_if(
-          names, [&](const std::string &name) { return !name.empty() && rule.pattern->match(name); });
+      const std::string *name = llvm::find_if(names, [&](const std::string &name) {
+        return !name.empty() && rule.pattern->match(name);
+      });
       if (name == names.end())
         continue;
       if (first && !rule.matched) {
@@ -298,9 +303,8 @@ private:
   }
 
   static bool updatesState(func::FuncOp function) {
-    return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned i) {
-      return !updatedState(function, i).empty();
-    });
+    return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()),
+                        [&](unsigned i) { return !updatedState(function, i).empty(); });
   }
 
   /// Programs that share state agree on its placement: that of the one which
@@ -316,8 +320,8 @@ private:
     if (lead == programs.end())
       lead = programs.begin();
     for (func::FuncOp function : programs)
-      function->setAttr(kOrderAttr, StringAttr::get(module.getContext(),
-                                                    function == *lead ? "lead" : "follow"));
+      function->setAttr(
+          kOrderAttr, StringAttr::get(module.getContext(), function == *lead ? "lead" : "follow"));
   }
 
   /// Microbatches end in sums over the batch: a program that returns rows of
@@ -350,9 +354,10 @@ private:
                                      "or lower --microbatches";
     if (int64_t shards = mesh.groupSize(part.axes); part.size % shards != 0 && !toldUneven) {
       toldUneven = true;
-      function.emitWarning() << "a batch of " << part.size << " is no multiple of " << shards
-                             << " shards (data parallel times microbatches): each takes the time and memory of "
-                             << llvm::divideCeil(part.size, shards) << " rows, and some have fewer";
+      function.emitWarning()
+          << "a batch of " << part.size << " is no multiple of " << shards
+          << " shards (data parallel times microbatches): each takes the time and memory of "
+          << llvm::divideCeil(part.size, shards) << " rows, and some have fewer";
     }
     function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
     return success();
@@ -360,14 +365,16 @@ private:
 
   /// Rows are counted (microbatch)(shard of it)(row): so which rows are in a
   /// microbatch does not depend on the mesh.
-  LogicalResult placeWholeMicrobatches(func::FuncOp function, unsigned index, unsigned batch, Placement placement) {
+  LogicalResult placeWholeMicrobatches(func::FuncOp function, unsigned index, unsigned batch,
+                                       Placement placement) {
     AxisList temporal = mesh.temporalAxes();
     int64_t rows = placement.dims[batch].front().size, parts = mesh.groupSize(temporal);
     if (rows % (parts * mesh.groupSize(batchAxes)) != 0)
-      return function.emitError() << "a batch of " << rows << " is not a multiple of " << parts << " microbatches of "
-                                  << mesh.groupSize(batchAxes)
-                                  << " shards, which statistics of each microbatch need; choose another batch or "
-                                     "number of microbatches";
+      return function.emitError()
+             << "a batch of " << rows << " is not a multiple of " << parts << " microbatches of "
+             << mesh.groupSize(batchAxes)
+             << " shards, which statistics of each microbatch need; choose another batch or "
+                "number of microbatches";
     placement.dims[batch] = {Part{parts, {}}, Part{rows / parts, batchAxes}};
     if (!batchAxes.empty())
       function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
@@ -475,7 +482,8 @@ private:
         return op->emitError() << why;
       entries.push_back(attribute(*placement));
       if (isNodeOutput(op))
-        reportOverruled(op->getLoc(), nodeName(op), *rule, *placement, cast<RankedTensorType>(type));
+        reportOverruled(op->getLoc(), nodeName(op), *rule, *placement,
+                        cast<RankedTensorType>(type));
     }
     op->setAttr(kPlacementsAttr, ArrayAttr::get(module.getContext(), entries));
     op->setAttr(kClosedAttr, UnitAttr::get(module.getContext()));
@@ -498,7 +506,8 @@ private:
       return;
     found->second.matched = true;
     if (auto hint = placementFor(found->second, type, why); hint && *hint != placement)
-      emitWarning(loc) << "placement '" << rule.text << "' overrules the model's device configuration, which asks '"
+      emitWarning(loc) << "placement '" << rule.text
+                       << "' overrules the model's device configuration, which asks '"
                        << found->second.text << "'";
   }
 

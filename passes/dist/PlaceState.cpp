@@ -64,7 +64,8 @@ private:
       auto tensor = dyn_cast<RankedTensorType>(type);
       return tensor && tensor.getRank() == 0;
     };
-    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+    for (Operation &op :
+         llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
       if (roleOf(&op) != OpRole::Optimizer || op.getNumOperands() == 0 || op.getNumResults() != 1 ||
           isScalar(op.getResult(0).getType()) || !llvm::all_of(op.getOperandTypes(), isScalar))
         continue;
@@ -146,10 +147,10 @@ private:
       for (OpResult result : value.getOwner()->getResults()) {
         PlacementAttr wish = wishOf(result);
         Placement placement =
-            result == value
-                ? (splitSlots ? plan->second.split : plan->second.used)
-                : (wish ? wish.getValue()
-                        : Placement::replicated(cast<RankedTensorType>(result.getType()).getShape()));
+            result == value ? (splitSlots ? plan->second.split : plan->second.used)
+                            : (wish ? wish.getValue()
+                                    : Placement::replicated(
+                                          cast<RankedTensorType>(result.getType()).getShape()));
         entries.push_back(attribute(placement));
       }
       value.getOwner()->setAttr(kPlacementsAttr, ArrayAttr::get(function.getContext(), entries));
@@ -161,8 +162,7 @@ private:
   void markGradients() {
     auto each = StringAttr::get(function.getContext(), kEachMicrobatch);
     for (Operation &op : function.getBody().front().without_terminator())
-      if (roleOf(&op) == OpRole::Gradient &&
-          llvm::any_of(op.getUsers(), [](Operation *user) {
+      if (roleOf(&op) == OpRole::Gradient && llvm::any_of(op.getUsers(), [](Operation *user) {
             return roleOf(user) == OpRole::Optimizer;
           }))
         op.setAttr(kPhaseAttr, each);
@@ -189,8 +189,8 @@ struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
   FailureOr<bool> isSplit(StringRef option, StringRef text) {
     if (text == "sharded" || text == "replicated")
       return text == "sharded";
-    return getOperation().emitError() << "option '" << option
-                                      << "' must be replicated or sharded, found '" << text << "'";
+    return getOperation().emitError()
+           << "option '" << option << "' must be replicated or sharded, found '" << text << "'";
   }
 
   /// The named axis, or those of the batch: there every device would keep the same.
@@ -218,11 +218,12 @@ struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
     AxisList axes = axesOf(mesh.getValue());
     if (*splitSlots && axes.empty()) {
       if (axis.empty())
-        getOperation().emitError() << "state is split over the axes of the batch, and no axis of the mesh has it; name an "
-                                      "axis to split over";
+        getOperation().emitError()
+            << "state is split over the axes of the batch, and no axis of the mesh has it; name an "
+               "axis to split over";
       else
-        getOperation().emitError() << "state cannot be split over axis '" << axis
-                                   << "', which is not on the mesh";
+        getOperation().emitError()
+            << "state cannot be split over axis '" << axis << "', which is not on the mesh";
       return signalPassFailure();
     }
     if ((*splitParameters || *splitGradients) && !*splitSlots) {

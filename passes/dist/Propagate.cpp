@@ -70,14 +70,15 @@ private:
     // A declared result of the program asks of the value that is returned.
     for (OpOperand &operand : body.getTerminator()->getOpOperands())
       if (auto declared = function.getResultAttrOfType<PlacementAttr>(operand.getOperandNumber(),
-                                                                     kPlacementAttr))
+                                                                      kPlacementAttr))
         placements.try_emplace(operand.get(), reducedDims(declared.getValue()));
   }
 
   /// Users of an argument see it as it is used, unless storage is the question.
   PlacementAttr usedOf(BlockArgument argument) {
-    return options.stored ? PlacementAttr()
-                          : function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(), kUsedAttr);
+    return options.stored
+               ? PlacementAttr()
+               : function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(), kUsedAttr);
   }
 
   void setWish(Value value) {
@@ -164,8 +165,7 @@ private:
   }
 
   void agree(const OpInfo &info, const Tensor &tensor, MutableArrayRef<FactorSharding> agreed,
-             MutableArrayRef<std::string> origin,
-             MutableArrayRef<std::string> used,
+             MutableArrayRef<std::string> origin, MutableArrayRef<std::string> used,
              SmallVectorImpl<Conflict> *conflicts) {
     auto found = placements.find(tensor.value);
     if (found == placements.end())
@@ -296,8 +296,8 @@ private:
     for (Operation &op : function.getBody().front().without_terminator()) {
       // Ops at the border are placed where a neighbour placed them.
       bool placed = visited.contains(&op) || llvm::any_of(op.getResults(), [&](Value result) {
-        return placements.contains(result);
-      });
+                      return placements.contains(result);
+                    });
       if (!placed || op.hasAttr(kClosedAttr))
         continue;
       // A result that is wished partial stays so.

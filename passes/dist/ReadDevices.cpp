@@ -32,7 +32,8 @@ SmallVector<std::pair<std::string, int64_t>> configurationsOf(ModuleOp module) {
   onnx::ModelAttr model = onnx::getModel(module);
   if (model && model.getConfiguration())
     for (auto entry : model.getConfiguration().getAsRange<onnx::DeviceConfigurationAttr>())
-      result.push_back({textOf(entry.getName()).str(), entry.getNumDevices() ? entry.getNumDevices().getInt() : 0});
+      result.push_back({textOf(entry.getName()).str(),
+                        entry.getNumDevices() ? entry.getNumDevices().getInt() : 0});
   return result;
 }
 
@@ -53,8 +54,8 @@ public:
     if (!entries.empty())
       module->setAttr(kDevicesAttr, DictionaryAttr::get(module.getContext(), entries));
     if (dropped > 0)
-      module.emitWarning() << dropped << " of " << asked << " splits that device configuration '" << configuration
-                           << "' asks for are not kept; remarks say which and why";
+      module.emitWarning() << dropped << " of " << asked << " splits that device configuration '"
+                           << configuration << "' asks for are not kept; remarks say which and why";
   }
 
   unsigned asked = 0, dropped = 0;
@@ -63,7 +64,8 @@ private:
   void drop(onnx::NodeOp node, const Twine &text) {
     ++dropped;
     if (tells)
-      remark::missed(node->getLoc(), remark::RemarkOpts::name("device-hint").category("dist-read-devices"))
+      remark::missed(node->getLoc(),
+                     remark::RemarkOpts::name("device-hint").category("dist-read-devices"))
           << text.str();
   }
 
@@ -83,7 +85,8 @@ private:
       std::string target = targetOf(node, tensor);
       if (target.empty()) {
         if (!isAsProduced(node, spec))
-          drop(node, "split of '" + tensor + "' where it is read is not kept: its producer decides");
+          drop(node,
+               "split of '" + tensor + "' where it is read is not kept: its producer decides");
         return;
       }
       std::string why;
@@ -92,7 +95,8 @@ private:
         return drop(node, "split of '" + tensor + "' is not kept: " + why);
       auto [known, isNew] = placements.try_emplace(target, *placement);
       if (!isNew && known->second != *placement)
-        drop(node, "split of '" + tensor + "' is not kept: another node asks for '" + known->second + "'");
+        drop(node, "split of '" + tensor + "' is not kept: another node asks for '" +
+                       known->second + "'");
     });
   }
 
@@ -172,7 +176,8 @@ struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
     if (found == all.end())
       found = llvm::find_if(all, [&](auto &entry) { return entry.second == devices; });
     if (found == all.end()) {
-      module.emitWarning() << "the mesh has " << devices << " devices, but the model's device configuration '"
+      module.emitWarning() << "the mesh has " << devices
+                           << " devices, but the model's device configuration '"
                            << all.front().first << "' is for " << all.front().second
                            << ": its splits are not used";
       return false;

@@ -23,14 +23,18 @@ public:
 
   void record(ReshardOp reshard) {
     Value origin = throughReshards(reshard.getInput());
-    PlacementAttr from = getPlacement(reshard.getInput().getType()), to = getPlacement(reshard.getResult().getType());
+    PlacementAttr from = getPlacement(reshard.getInput().getType()),
+                  to = getPlacement(reshard.getResult().getType());
     Maker maker = makerOf(origin, awaited(from.getValue(), to.getValue()));
     llvm::SetVector<StringAttr> readers = readersOf(reshard.getResult(), maker.name);
-    SmallVector<Attribute> first(readers.begin(), readers.begin() + std::min<size_t>(readers.size(), kNamedReaders));
+    SmallVector<Attribute> first(readers.begin(),
+                                 readers.begin() + std::min<size_t>(readers.size(), kNamedReaders));
     Builder builder(function.getContext());
     reshard->setAttr(kReasonAttr,
-                     ReasonAttr::get(function.getContext(), builder.getStringAttr(maker.name), builder.getArrayAttr(first),
-                                     readers.size(), builder.getStringAttr(roleOfMove(origin)), from, to, maker.summed));
+                     ReasonAttr::get(function.getContext(), builder.getStringAttr(maker.name),
+                                     builder.getArrayAttr(first), readers.size(),
+                                     builder.getStringAttr(roleOfMove(origin)), from, to,
+                                     maker.summed));
   }
 
 private:
@@ -77,7 +81,8 @@ private:
       if (PlacementAttr summed = summedBy(latest, axes))
         return {nodeName(latest), summed};
       for (Value operand : latest->getOperands())
-        if (Operation *maker = throughReshards(operand).getDefiningOp(); maker && isPartialOn(operand, axes))
+        if (Operation *maker = throughReshards(operand).getDefiningOp();
+            maker && isPartialOn(operand, axes))
           pending.insert(maker);
     }
     return {nodeName(op), {}};
@@ -86,20 +91,22 @@ private:
   /// The factors that `op` reduces and `axes` split, as the dims of a placement; null if there are none.
   PlacementAttr summedBy(Operation *op, ArrayRef<AxisId> axes) {
     FactorRule rule = globalRuleOf(op);
-    std::optional<OpSharding> sharding =
-        shardingFromOperands(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
-                             placementsOfTypes(op->getOperandTypes()));
+    std::optional<OpSharding> sharding = shardingFromOperands(
+        mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+        placementsOfTypes(op->getOperandTypes()));
     if (!sharding)
       return {};
     Placement summed;
     for (auto [factor, split] : llvm::zip_equal(rule.factors, sharding->factors))
       if (factor.kind == Factor::Kind::Reduction && llvm::any_of(split, [&](const Part &part) {
-            return llvm::any_of(part.axes, [&](AxisId axis) { return llvm::is_contained(axes, axis); });
+            return llvm::any_of(part.axes,
+                                [&](AxisId axis) { return llvm::is_contained(axes, axis); });
           }))
         summed.dims.push_back(split);
     if (summed.dims.empty())
       return {};
-    return PlacementAttr::get(function.getContext(), mesh, canonicalize(mesh.getValue(), std::move(summed)));
+    return PlacementAttr::get(function.getContext(), mesh,
+                              canonicalize(mesh.getValue(), std::move(summed)));
   }
 
   /// Who needs the value, in program order. What follows within the maker's own node, such as its bias, hands
@@ -117,7 +124,8 @@ private:
       Operation *op = use->getOwner();
       bool isReturn = op->hasTrait<OpTrait::IsTerminator>();
       readers.insert(StringAttr::get(op->getContext(),
-                                     isReturn ? returnedName(function, use->getOperandNumber()) : nodeName(op)));
+                                     isReturn ? returnedName(function, use->getOperandNumber())
+                                              : nodeName(op)));
     }
     return readers;
   }
@@ -165,8 +173,9 @@ void recordReasons(func::FuncOp function, MeshAttr mesh) {
 ReasonAttr joinReasons(ReasonAttr first, ReasonAttr last) {
   if (!first || !last)
     return {};
-  return ReasonAttr::get(first.getContext(), first.getMaker(), last.getReaders(), last.getReaderCount(), first.getRole(),
-                         first.getFrom(), last.getTo(), first.getSummed());
+  return ReasonAttr::get(first.getContext(), first.getMaker(), last.getReaders(),
+                         last.getReaderCount(), first.getRole(), first.getFrom(), last.getTo(),
+                         first.getSummed());
 }
 
 } // namespace weft::dist

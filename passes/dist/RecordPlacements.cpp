@@ -37,9 +37,10 @@ struct RecordPlacements : impl::DistRecordPlacementsBase<RecordPlacements> {
         PlacementAttr wish = wishOf(argument);
         // What nobody asked to split stays whole.
         if (name && type)
-          record(name.getValue(), wish ? wish
-                                       : PlacementAttr::get(&getContext(), mesh,
-                                                            Placement::replicated(type.getShape())));
+          record(name.getValue(), wish
+                                      ? wish
+                                      : PlacementAttr::get(&getContext(), mesh,
+                                                           Placement::replicated(type.getShape())));
       }
       for (Operation &op : function.getBody().front().without_terminator())
         if (op.getLoc()->findInstanceOf<NameLoc>() && isNodeOutput(&op))

@@ -22,15 +22,14 @@ public:
   void run() {
     // In program order, so that a chain is merged from its end when its last
     // step is met.
-    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator()))
+    for (Operation &op :
+         llvm::make_early_inc_range(function.getBody().front().without_terminator()))
       if (auto step = dyn_cast<StepOpInterface>(op))
         mergeChain(step);
   }
 
 private:
-  static const Placement &placementOf(Value value) {
-    return getLocal(value.getType()).getValue();
-  }
+  static const Placement &placementOf(Value value) { return getLocal(value.getType()).getValue(); }
 
   double costOf(StepOpInterface step, double bytes) {
     const ReshardPlan *plan =

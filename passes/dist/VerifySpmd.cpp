@@ -78,7 +78,8 @@ private:
         StringRef name = argumentName(function, i);
         if (!isState(function, i) || name.empty())
           continue;
-        Type type = function.getArgumentTypes()[i], first = states.try_emplace(name, type).first->second;
+        Type type = function.getArgumentTypes()[i],
+             first = states.try_emplace(name, type).first->second;
         if (type != first)
           error(function) << "state '" << name << "' is stored as " << type
                           << ", in another program as " << first;
@@ -104,8 +105,8 @@ private:
       return;
     Placement placement = placementsOfTypes(type).front();
     if (!placement.partial.empty())
-      error(function) << what << " " << index << " is partial: "
-                      << toString(mesh.getValue(), placement);
+      error(function) << what << " " << index
+                      << " is partial: " << toString(mesh.getValue(), placement);
     if (!placement.localIndices.empty())
       error(function) << what << " " << index << " holds local indices";
     if (placement.padding && what == "argument")
@@ -181,9 +182,10 @@ private:
       error(op) << "its factors do not fit its global types: " << why;
       return;
     }
-    if (!checkOp(mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
-                 placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
-                 level, &why))
+    if (!checkOp(
+            mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
+            placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
+            level, &why))
       error(op) << "'" << nodeName(op) << "': " << why;
   }
 

@@ -28,13 +28,15 @@ public:
       writeNode(node);
     writeModel();
     for (NamedAttribute entry : recorded)
-      if (!written.contains(entry.getName()) && !cast<PlacementAttr>(entry.getValue()).getValue().isReplicated())
+      if (!written.contains(entry.getName()) &&
+          !cast<PlacementAttr>(entry.getValue()).getValue().isReplicated())
         drop(entry.getName(), "no node of the file reads or makes a value of this name");
   }
 
 private:
   void drop(StringRef name, const Twine &why) {
-    remark::missed(module.getLoc(), remark::RemarkOpts::name("device-hint").category("dist-write-devices"))
+    remark::missed(module.getLoc(),
+                   remark::RemarkOpts::name("device-hint").category("dist-write-devices"))
         << ("placement of '" + name + "' is not written: " + why).str();
   }
 
@@ -56,7 +58,8 @@ private:
     SmallVector<Attribute> entries;
     if (!specs.empty())
       entries.push_back(onnx::NodeDeviceConfigurationAttr::get(
-          module.getContext(), string(configuration), ArrayAttr::get(module.getContext(), specs), IntegerAttr()));
+          module.getContext(), string(configuration), ArrayAttr::get(module.getContext(), specs),
+          IntegerAttr()));
     if (ArrayAttr others = node.getDeviceConfigurationsAttr())
       for (auto entry : others.getAsRange<onnx::NodeDeviceConfigurationAttr>())
         if (entry.getConfigurationId() != string(configuration))
@@ -85,7 +88,8 @@ private:
     onnx::ModelAttr model = onnx::getModel(module);
     Builder builder(context);
     SmallVector<Attribute> all = {onnx::DeviceConfigurationAttr::get(
-        context, string(configuration), builder.getI32IntegerAttr(mesh.deviceCount()), ArrayAttr())};
+        context, string(configuration), builder.getI32IntegerAttr(mesh.deviceCount()),
+        ArrayAttr())};
     if (ArrayAttr others = model.getConfiguration())
       for (auto entry : others.getAsRange<onnx::DeviceConfigurationAttr>())
         if (entry.getName() != string(configuration))
@@ -118,8 +122,8 @@ struct WriteDevices : impl::DistWriteDevicesBase<WriteDevices> {
     MeshAttr mesh = getMesh(module);
     auto recorded = module->getAttrOfType<DictionaryAttr>(kRecordedAttr);
     if (!mesh || !recorded || !onnx::getModel(module) || !onnx::getMainGraph(module)) {
-      module.emitError() << "needs a model at the rung 'import' with the attributes '" << kMeshAttr << "' and '"
-                         << kRecordedAttr << "'";
+      module.emitError() << "needs a model at the rung 'import' with the attributes '" << kMeshAttr
+                         << "' and '" << kRecordedAttr << "'";
       return signalPassFailure();
     }
     Writer(module, mesh.getValue(), recorded).run();

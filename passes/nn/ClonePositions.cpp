@@ -21,15 +21,13 @@ public:
   explicit Cloner(Block &body) : body(body) {
     for (Operation &op : body.without_terminator())
       if (op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
-          llvm::all_of(op.getOperands(), [&](Value value) {
-            return positional.contains(value.getDefiningOp());
-          }))
+          llvm::all_of(op.getOperands(),
+                       [&](Value value) { return positional.contains(value.getDefiningOp()); }))
         positional.insert(&op);
   }
 
   void run() {
-    for (Operation &op :
-         llvm::make_early_inc_range(body.without_terminator()))
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
       if (!positional.contains(&op))
         for (OpOperand &operand : op.getOpOperands())
           operand.set(ownCopy(operand.get(), &op));
@@ -45,8 +43,7 @@ private:
   /// kernels.
   Value ownCopy(Value value, Operation *user) {
     Operation *op = value.getDefiningOp();
-    if (!positional.contains(op) || op->getNumOperands() == 0 ||
-        !isa<KernelOpInterface>(op))
+    if (!positional.contains(op) || op->getNumOperands() == 0 || !isa<KernelOpInterface>(op))
       return value;
     // Ops of one node, and of its gradient, share their copy.
     IRMapping &copies = copiesOf[user->getLoc()];

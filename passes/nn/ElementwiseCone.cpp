@@ -19,12 +19,10 @@ std::optional<double> weft::splatOf(Value value) {
   auto type = cast<RankedTensorType>(constant.getType());
   if (type.getNumElements() == 0)
     return std::nullopt;
-  auto one =
-      DenseElementsAttr::get(RankedTensorType::get({}, type.getElementType()),
-                             constant.getValue().getSplatValue<Attribute>());
+  auto one = DenseElementsAttr::get(RankedTensorType::get({}, type.getElementType()),
+                                    constant.getValue().getSplatValue<Attribute>());
   HostTensor tensor = toHostTensor(one);
-  return tensor.isFloat() ? tensor.reals[0]
-                          : static_cast<double>(tensor.integers[0]);
+  return tensor.isFloat() ? tensor.reals[0] : static_cast<double>(tensor.integers[0]);
 }
 
 namespace {
@@ -76,19 +74,16 @@ std::optional<double> weft::evaluateCone(Value root, Value leaf, double x) {
 }
 
 double weft::idiomTolerance(Value value, bool exact) {
-  return exact || getElementTypeOrSelf(value.getType()).isF64()
-             ? kExactTolerance
-             : kLooseTolerance;
+  return exact || getElementTypeOrSelf(value.getType()).isF64() ? kExactTolerance : kLooseTolerance;
 }
 
 bool weft::computes(Value root, Value leaf, llvm::ArrayRef<double> points,
-                    llvm::function_ref<double(double)> function,
-                    double tolerance) {
+                    llvm::function_ref<double(double)> function, double tolerance) {
   for (double x : points) {
     std::optional<double> value = evaluateCone(root, leaf, x);
     double expected = function(x);
-    if (!value || !(std::fabs(*value - expected) <=
-                    tolerance * std::max(1e-3, std::fabs(expected))))
+    if (!value ||
+        !(std::fabs(*value - expected) <= tolerance * std::max(1e-3, std::fabs(expected))))
       return false;
   }
   return true;

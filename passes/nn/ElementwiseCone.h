@@ -15,8 +15,7 @@ std::optional<double> splatOf(mlir::Value value);
 
 /// Evaluates `root`, made from `leaf` and splats by elementwise ops alone,
 /// where each element of `leaf` is `x`; nothing if it is made otherwise.
-std::optional<double> evaluateCone(mlir::Value root, mlir::Value leaf,
-                                   double x);
+std::optional<double> evaluateCone(mlir::Value root, mlir::Value leaf, double x);
 
 /// How far an idiom may be from what it is taken for, relatively: exporters
 /// round constants to f32, which f32 programs hide and f64 programs do not.
@@ -27,8 +26,7 @@ double idiomTolerance(mlir::Value value, bool exact);
 /// True if root is `function` of leaf at all `points`, to a relative
 /// `tolerance`.
 bool computes(mlir::Value root, mlir::Value leaf, llvm::ArrayRef<double> points,
-              llvm::function_ref<double(double)> function,
-              double tolerance = kLooseTolerance);
+              llvm::function_ref<double(double)> function, double tolerance = kLooseTolerance);
 
 /// Values in the cone of elementwise ops above `root`, nearest first: those
 /// that it may be a function of.

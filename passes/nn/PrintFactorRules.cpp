@@ -42,8 +42,7 @@ static void remarkPartialRules(ShardableOpInterface op) {
     texts.push_back(textOf(op.getPartialRules(static_cast<ReduceKind>(kind))));
   for (unsigned kind = 0; kind < count; ++kind)
     if (!texts[kind].empty())
-      kindsOf[texts[kind]] +=
-          " " + stringifyReduceKind(static_cast<ReduceKind>(kind)).str();
+      kindsOf[texts[kind]] += " " + stringifyReduceKind(static_cast<ReduceKind>(kind)).str();
   for (const auto &[rules, kinds] : kindsOf)
     op->emitRemark() << "partial" << kinds << ":" << rules;
 }

@@ -23,8 +23,7 @@ static constexpr double kPoints[] = {-0.9, 0.7, 2.1,  -2.6, -0.05, 0.001, 0.3,
 static double gelu(double x) { return x / 2 * std::erfc(-x / std::sqrt(2.0)); }
 
 static double geluTanh(double x) {
-  return x / 2 *
-         (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
 static double silu(double x) { return x / (1 + std::exp(-x)); }
@@ -60,12 +59,10 @@ static bool raise(Operation *op, bool exact) {
   Value root = op->getResult(0);
   for (Value leaf : leavesOf(root)) {
     if (leaf.getType() != root.getType() ||
-        !isa<FloatType>(
-            cast<RankedTensorType>(leaf.getType()).getElementType()))
+        !isa<FloatType>(cast<RankedTensorType>(leaf.getType()).getElementType()))
       continue;
     for (const Idiom &idiom : kIdioms) {
-      if (!computes(root, leaf, kPoints, idiom.function,
-                    idiomTolerance(root, exact)))
+      if (!computes(root, leaf, kPoints, idiom.function, idiomTolerance(root, exact)))
         continue;
       OpBuilder builder(op);
       Operation *made = idiom.make(builder, op->getLoc(), leaf);
@@ -75,8 +72,8 @@ static bool raise(Operation *op, bool exact) {
         return false;
       }
       root.replaceAllUsesWith(made->getResult(0));
-      remark::passed(op->getLoc(), remark::RemarkOpts::name("Raised").category(
-                                       "nn-raise-activations"))
+      remark::passed(op->getLoc(),
+                     remark::RemarkOpts::name("Raised").category("nn-raise-activations"))
           << idiom.name;
       return true;
     }

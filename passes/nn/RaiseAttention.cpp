@@ -21,9 +21,7 @@ using namespace weft;
 /// masks with -1e4, others with the lowest number of their type.
 static constexpr double kHidden = -1e4;
 
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// A bool matrix of rows x columns if `value` repeats one known at compile time
 /// along all dims before the last two.
@@ -59,8 +57,7 @@ static std::optional<HostTensor> constantMatrix(Value value) {
 }
 
 /// True if `sees(i, j)` is exactly j <= i + columns - rows.
-static bool isTriangle(const HostTensor &matrix,
-                       llvm::function_ref<bool(int64_t)> sees) {
+static bool isTriangle(const HostTensor &matrix, llvm::function_ref<bool(int64_t)> sees) {
   int64_t rows = matrix.shape[0], columns = matrix.shape[1];
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
@@ -76,9 +73,8 @@ struct Scores {
   nn::ContractOp product;
   double scale = 1;
   bool causal = false;
-  SmallVector<Value> masks; // additive
-  SmallVector<int64_t, 4>
-      shape4; // B x H x S x T, if any step has tensor rank 4
+  SmallVector<Value> masks;       // additive
+  SmallVector<int64_t, 4> shape4; // B x H x S x T, if any step has tensor rank 4
 };
 
 /// A product of labelled operands taken apart for attention.
@@ -100,8 +96,7 @@ private:
   bool addMask(Value mask, Scores &scores);
   bool leadsToProduct(Value value, unsigned depth = 0);
   nn::ContractOp readerOf(Value value);
-  Value layOut(Side side, ArrayRef<int64_t> order,
-               ArrayRef<int64_t> batchExtents);
+  Value layOut(Side side, ArrayRef<int64_t> order, ArrayRef<int64_t> batchExtents);
   static double peel(Side &side);
   Value shared(Side &side, int64_t headLabel);
 
@@ -146,8 +141,7 @@ bool Matcher::addMask(Value mask, Scores &scores) {
     return false; // scores are scaled after the mask: not the usual form
   if (auto matrix = constantMatrix(mask))
     if (matrix->isFloat() &&
-        llvm::all_of(matrix->reals,
-                     [](double v) { return v == 0 || v <= kHidden; }) &&
+        llvm::all_of(matrix->reals, [](double v) { return v == 0 || v <= kHidden; }) &&
         isTriangle(*matrix, [&](int64_t i) { return matrix->reals[i] == 0; })) {
       scores.causal = true;
       return true;
@@ -182,16 +176,13 @@ bool Matcher::walkSelect(nn::SelectOp select, Scores &scores, unsigned depth) {
     auto type = select.getType();
     auto fill = [&](double value) -> Value {
       return nn::ConstantOp::create(
-          b, loc,
-          DenseElementsAttr::get(type,
-                                 b.getFloatAttr(type.getElementType(), value)));
+          b, loc, DenseElementsAttr::get(type, b.getFloatAttr(type.getElementType(), value)));
     };
     Value zero = fill(0), low = fill(*hidden);
-    scores.masks.push_back(nn::SelectOp::create(
-        b, loc, select.getCondition(), keeps ? zero : low, keeps ? low : zero));
+    scores.masks.push_back(nn::SelectOp::create(b, loc, select.getCondition(), keeps ? zero : low,
+                                                keeps ? low : zero));
   }
-  return walkScores(keeps ? select.getOnTrue() : select.getOnFalse(), scores,
-                    depth + 1);
+  return walkScores(keeps ? select.getOnTrue() : select.getOnFalse(), scores, depth + 1);
 }
 
 bool Matcher::walkScores(Value value, Scores &scores, unsigned depth) {
@@ -199,15 +190,13 @@ bool Matcher::walkScores(Value value, Scores &scores, unsigned depth) {
   if (!op || depth > 8 || !op->hasOneUse())
     return false;
   if (typeOf(value).getRank() == 4)
-    scores.shape4.assign(typeOf(value).getShape().begin(),
-                         typeOf(value).getShape().end());
+    scores.shape4.assign(typeOf(value).getShape().begin(), typeOf(value).getShape().end());
   if (auto product = dyn_cast<nn::ContractOp>(op)) {
     scores.product = product;
     return true;
   }
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
-    return keepsMatrix(reshape) &&
-           walkScores(reshape.getOperand(), scores, depth + 1);
+    return keepsMatrix(reshape) && walkScores(reshape.getOperand(), scores, depth + 1);
   if (isFloatCast(op))
     return walkScores(op->getOperand(0), scores, depth + 1);
   if (auto select = dyn_cast<nn::SelectOp>(op))
@@ -216,8 +205,7 @@ bool Matcher::walkScores(Value value, Scores &scores, unsigned depth) {
     Value main = add.getLhs(), mask = add.getRhs();
     if (!leadsToProduct(main))
       std::swap(main, mask);
-    return leadsToProduct(main) && addMask(mask, scores) &&
-           walkScores(main, scores, depth + 1);
+    return leadsToProduct(main) && addMask(mask, scores) && walkScores(main, scores, depth + 1);
   }
   if (auto div = dyn_cast<nn::DivOp>(op)) {
     std::optional<double> splat = splatOf(div.getRhs());
@@ -257,8 +245,7 @@ nn::ContractOp Matcher::readerOf(Value value) {
 
 /// The value with dims in the order of these labels; batch labels that it lacks
 /// are repeated.
-Value Matcher::layOut(Side side, ArrayRef<int64_t> order,
-                      ArrayRef<int64_t> batchExtents) {
+Value Matcher::layOut(Side side, ArrayRef<int64_t> order, ArrayRef<int64_t> batchExtents) {
   SmallVector<int64_t> permutation, dims, shape;
   for (auto [position, label] : llvm::enumerate(order)) {
     auto *found = llvm::find(side.labels, label);
@@ -274,8 +261,7 @@ Value Matcher::layOut(Side side, ArrayRef<int64_t> order,
   if (!llvm::is_sorted(permutation))
     value = nn::TransposeOp::create(b, loc, value, permutation);
   if (dims.size() != order.size())
-    value = nn::BroadcastOp::create(b, loc, typeOf(value).clone(shape), value,
-                                    dims);
+    value = nn::BroadcastOp::create(b, loc, typeOf(value).clone(shape), value, dims);
   return value;
 }
 
@@ -319,8 +305,7 @@ Value Matcher::shared(Side &side, int64_t headLabel) {
   SmallVector<int64_t> merged(repeat.getType().getShape());
   merged[head] *= merged[head + 1];
   merged.erase(merged.begin() + head + 1);
-  SmallVector<int64_t> kept =
-      llvm::to_vector(llvm::seq<int64_t>(0, repeat.getType().getRank()));
+  SmallVector<int64_t> kept = llvm::to_vector(llvm::seq<int64_t>(0, repeat.getType().getRank()));
   kept.erase(kept.begin() + head + 1);
   if (ArrayRef<int64_t>(merged) != reshape.getType().getShape() ||
       repeat.getDims() != ArrayRef<int64_t>(kept))
@@ -329,8 +314,7 @@ Value Matcher::shared(Side &side, int64_t headLabel) {
 }
 
 /// The one label of `labels` that is in none of the others.
-std::optional<int64_t> onlyIn(ArrayRef<int64_t> labels, ArrayRef<int64_t> x,
-                              ArrayRef<int64_t> y) {
+std::optional<int64_t> onlyIn(ArrayRef<int64_t> labels, ArrayRef<int64_t> x, ArrayRef<int64_t> y) {
   std::optional<int64_t> only;
   for (int64_t label : labels)
     if (!llvm::is_contained(x, label) && !llvm::is_contained(y, label)) {
@@ -343,8 +327,7 @@ std::optional<int64_t> onlyIn(ArrayRef<int64_t> labels, ArrayRef<int64_t> x,
 
 bool Matcher::run() {
   auto type = softmax.getType();
-  if (softmax.getLog() ||
-      static_cast<int64_t>(softmax.getDim()) != type.getRank() - 1 ||
+  if (softmax.getLog() || static_cast<int64_t>(softmax.getDim()) != type.getRank() - 1 ||
       type.getRank() < 2 || type.getRank() > 4)
     return false;
   Scores scores;
@@ -368,8 +351,7 @@ bool Matcher::run() {
   std::optional<int64_t> depth = onlyIn(query.labels, result, {});
   if (!depth || !llvm::is_contained(query.labels, rowLabel) ||
       !llvm::is_contained(key.labels, columnLabel) ||
-      llvm::is_contained(query.labels, columnLabel) ||
-      llvm::is_contained(key.labels, rowLabel))
+      llvm::is_contained(query.labels, columnLabel) || llvm::is_contained(key.labels, rowLabel))
     return false;
 
   scores.scale *= peel(query) * peel(key);
@@ -382,11 +364,9 @@ bool Matcher::run() {
       op = op->getOperand(0).getDefiningOp();
     return op == softmax;
   }();
-  ArrayRef<int64_t> weights =
-      weightsFirst ? sum.getLhsLabels() : sum.getRhsLabels();
+  ArrayRef<int64_t> weights = weightsFirst ? sum.getLhsLabels() : sum.getRhsLabels();
   Side value{weightsFirst ? sum.getRhs() : sum.getLhs(),
-             SmallVector<int64_t>(weightsFirst ? sum.getRhsLabels()
-                                               : sum.getLhsLabels())};
+             SmallVector<int64_t>(weightsFirst ? sum.getRhsLabels() : sum.getLhsLabels())};
   if (weights.size() != result.size())
     return false;
   int64_t sumRow = weights[weights.size() - 2], sumColumn = weights.back();
@@ -394,8 +374,7 @@ bool Matcher::run() {
   std::optional<int64_t> out = onlyIn(value.labels, weights, {});
   ArrayRef<int64_t> sumResult = sum.getResultLabels();
   if (!out || !llvm::is_contained(value.labels, sumColumn) ||
-      llvm::is_contained(sumResult, sumColumn) ||
-      llvm::is_contained(value.labels, sumRow) ||
+      llvm::is_contained(sumResult, sumColumn) || llvm::is_contained(value.labels, sumRow) ||
       !llvm::is_contained(sumResult, sumRow))
     return false;
   for (int64_t label : sumBatch)
@@ -411,8 +390,7 @@ bool Matcher::run() {
     }
   }
   SmallVector<int64_t> extents(product.getType().getShape().drop_back(2));
-  auto inOrder = [&](Side side, ArrayRef<int64_t> labels, int64_t row,
-                     int64_t column) -> Value {
+  auto inOrder = [&](Side side, ArrayRef<int64_t> labels, int64_t row, int64_t column) -> Value {
     SmallVector<int64_t> order(labels);
     order.append({row, column});
     return layOut(side, order, extents);
@@ -438,8 +416,7 @@ bool Matcher::run() {
   k = four(k);
   v = four(v);
   Type element = typeOf(q).getElementType();
-  if (typeOf(k).getElementType() != element ||
-      typeOf(v).getElementType() != element ||
+  if (typeOf(k).getElementType() != element || typeOf(v).getElementType() != element ||
       typeOf(k).getDimSize(1) != typeOf(v).getDimSize(1))
     return false;
   Value mask;
@@ -449,22 +426,20 @@ bool Matcher::run() {
     part = four(part);
     mask = mask ? nn::AddOp::create(b, loc, mask, part).getResult() : part;
   }
-  auto attentionType = typeOf(q).clone(
-      {lead[0], lead[1], typeOf(q).getDimSize(2), typeOf(v).getDimSize(3)});
-  remark::passed(softmax.getLoc(), remark::RemarkOpts::name("Raised").category(
-                                       "nn-raise-attention"))
-      << "attention" << (scores.causal ? ", causal" : "")
-      << (mask ? ", masked" : "");
-  Value attended = nn::AttentionOp::create(b, sum.getLoc(), attentionType, q, k,
-                                           v, mask, llvm::APFloat(scores.scale),
-                                           scores.causal, llvm::APFloat(0.0));
+  auto attentionType =
+      typeOf(q).clone({lead[0], lead[1], typeOf(q).getDimSize(2), typeOf(v).getDimSize(3)});
+  remark::passed(softmax.getLoc(),
+                 remark::RemarkOpts::name("Raised").category("nn-raise-attention"))
+      << "attention" << (scores.causal ? ", causal" : "") << (mask ? ", masked" : "");
+  Value attended =
+      nn::AttentionOp::create(b, sum.getLoc(), attentionType, q, k, v, mask,
+                              llvm::APFloat(scores.scale), scores.causal, llvm::APFloat(0.0));
   // Back to the dims of the second product, in its order.
   SmallVector<int64_t> labels(sumBatch), shape(extents), permutation;
   labels.append({sumRow, *out});
   shape.append({attentionType.getDimSize(2), attentionType.getDimSize(3)});
   if (shape.size() != 4)
-    attended =
-        nn::ReshapeOp::create(b, loc, attentionType.clone(shape), attended);
+    attended = nn::ReshapeOp::create(b, loc, attentionType.clone(shape), attended);
   for (int64_t label : sumResult)
     permutation.push_back(llvm::find(labels, label) - labels.begin());
   if (!llvm::is_sorted(permutation))
@@ -476,14 +451,13 @@ bool Matcher::run() {
 struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(nn::SoftmaxOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::SoftmaxOp op, PatternRewriter &rewriter) const override {
     // Operands of the second product may be computed after the softmax.
     if (!op->hasOneUse())
       return failure();
     Operation *reader = *op->user_begin();
-    while (!isa<nn::ContractOp>(reader) && reader->hasOneUse() &&
-           reader->getNumResults() == 1 && reader->getNumOperands() == 1)
+    while (!isa<nn::ContractOp>(reader) && reader->hasOneUse() && reader->getNumResults() == 1 &&
+           reader->getNumOperands() == 1)
       reader = *reader->user_begin();
     if (!isa<nn::ContractOp>(reader))
       return failure();

@@ -17,9 +17,7 @@ namespace weft {
 using namespace mlir;
 using namespace weft;
 
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static bool isLeading(ArrayRef<int64_t> dims) {
   for (auto [i, dim] : llvm::enumerate(dims))
@@ -36,8 +34,7 @@ static bool isTrailing(ArrayRef<int64_t> dims, int64_t rank) {
 }
 
 static void report(Operation *op, StringRef what) {
-  remark::passed(op->getLoc(),
-                 remark::RemarkOpts::name("Raised").category("nn-raise-norms"))
+  remark::passed(op->getLoc(), remark::RemarkOpts::name("Raised").category("nn-raise-norms"))
       << what;
 }
 
@@ -45,8 +42,7 @@ static void report(Operation *op, StringRef what) {
 /// the leading dims.
 static Value rowsOf(Value value) {
   auto broadcast = value.getDefiningOp<nn::BroadcastOp>();
-  return broadcast && isLeading(broadcast.getDims()) ? broadcast.getOperand()
-                                                     : Value();
+  return broadcast && isLeading(broadcast.getDims()) ? broadcast.getOperand() : Value();
 }
 
 /// The sum over trailing dims that `row` is an elementwise function of.
@@ -72,8 +68,8 @@ static double countOf(nn::ReduceOp sum) {
 
 /// The epsilon for which `row` is (divides ? r : 1/r), r = sqrt(sum/count +
 /// epsilon).
-static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum,
-                                       bool divides, double tolerance) {
+static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum, bool divides,
+                                       double tolerance) {
   std::optional<double> atZero = evaluateCone(row, sum, 0);
   if (!atZero)
     return std::nullopt;
@@ -93,8 +89,7 @@ static std::optional<double> epsilonOf(Value row, nn::ReduceOp sum,
 /// True if every element of `value` is the square of the one of `x`.
 static bool isSquareOf(Value value, Value x) {
   const double points[] = {0.5, -3, 7, -0.01};
-  return typeOf(value) == typeOf(x) &&
-         computes(value, x, points, [](double t) { return t * t; });
+  return typeOf(value) == typeOf(x) && computes(value, x, points, [](double t) { return t * t; });
 }
 
 /// If `value` is x - mean(x) over the dims that `sum` reduces: x.
@@ -102,14 +97,11 @@ static Value centredOf(Value value, nn::ReduceOp sum, double tolerance) {
   auto difference = value.getDefiningOp<nn::SubOp>();
   Value row = difference ? rowsOf(difference.getRhs()) : Value();
   nn::ReduceOp total = row ? sumBehind(row) : nn::ReduceOp();
-  if (!total || total.getOperand() != difference.getLhs() ||
-      total.getDims() != sum.getDims())
+  if (!total || total.getOperand() != difference.getLhs() || total.getDims() != sum.getDims())
     return Value();
   double count = countOf(total);
   const double points[] = {1, -5, 0.01, 100};
-  bool isMean =
-      computes(row, total, points, [&](double x) { return x / count; },
-               tolerance);
+  bool isMean = computes(row, total, points, [&](double x) { return x / count; }, tolerance);
   return isMean ? difference.getLhs() : Value();
 }
 
@@ -117,11 +109,9 @@ namespace {
 
 /// x * f(sum(square x)) or x / f(sum(square x)).
 template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
-  RaiseNorm(MLIRContext *context, bool exact)
-      : OpRewritePattern<Op>(context), exact(exact) {}
+  RaiseNorm(MLIRContext *context, bool exact) : OpRewritePattern<Op>(context), exact(exact) {}
 
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     return success(raise(op, op.getLhs(), op.getRhs(), rewriter) ||
                    (!divides && raise(op, op.getRhs(), op.getLhs(), rewriter)));
   }
@@ -140,21 +130,19 @@ template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
     if (!epsilon)
       return false;
     int64_t dim = sum.getDims().front();
-    auto type = RankedTensorType::get(typeOf(x).getShape().drop_front(dim),
-                                      typeOf(x).getElementType());
+    auto type =
+        RankedTensorType::get(typeOf(x).getShape().drop_front(dim), typeOf(x).getElementType());
     Value scale = nn::ConstantOp::create(
         rewriter, op.getLoc(),
-        DenseElementsAttr::get(
-            type, rewriter.getFloatAttr(type.getElementType(), 1.0)));
+        DenseElementsAttr::get(type, rewriter.getFloatAttr(type.getElementType(), 1.0)));
     if (Value source = centredOf(x, sum, tolerance)) {
       report(op, "layer normalisation");
-      rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), source,
-                                                   scale, Value(), dim,
+      rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), source, scale, Value(), dim,
                                                    llvm::APFloat(*epsilon));
     } else {
       report(op, "root mean square normalisation");
-      rewriter.replaceOpWithNewOp<nn::RmsNormOp>(op, op.getType(), x, scale,
-                                                 dim, llvm::APFloat(*epsilon));
+      rewriter.replaceOpWithNewOp<nn::RmsNormOp>(op, op.getType(), x, scale, dim,
+                                                 llvm::APFloat(*epsilon));
     }
     return true;
   }
@@ -164,8 +152,7 @@ template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
 Value trailingOf(Value value, int64_t dim) {
   auto type = typeOf(value);
   auto broadcast = value.getDefiningOp<nn::BroadcastOp>();
-  if (dim == 0 || !broadcast ||
-      !isTrailing(broadcast.getDims(), type.getRank()) ||
+  if (dim == 0 || !broadcast || !isTrailing(broadcast.getDims(), type.getRank()) ||
       broadcast.getDims().front() < dim)
     return Value();
   return broadcast.getOperand();
@@ -175,8 +162,7 @@ Value trailingOf(Value value, int64_t dim) {
 template <typename Norm> struct AbsorbScale : OpRewritePattern<nn::MulOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(nn::MulOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::MulOp op, PatternRewriter &rewriter) const override {
     Value value = op.getLhs(), factor = op.getRhs();
     if (!value.getDefiningOp<Norm>())
       std::swap(value, factor);
@@ -190,10 +176,9 @@ template <typename Norm> struct AbsorbScale : OpRewritePattern<nn::MulOp> {
       return failure();
     auto wanted = typeOf(norm.getScale());
     if (typeOf(scale) != wanted) {
-      SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(
-          wanted.getRank() - typeOf(scale).getRank(), wanted.getRank()));
-      scale =
-          nn::BroadcastOp::create(rewriter, op.getLoc(), wanted, scale, dims);
+      SmallVector<int64_t> dims = llvm::to_vector(
+          llvm::seq<int64_t>(wanted.getRank() - typeOf(scale).getRank(), wanted.getRank()));
+      scale = nn::BroadcastOp::create(rewriter, op.getLoc(), wanted, scale, dims);
     }
     // The new op stands where the product is: its scale is known there.
     auto made = cast<Norm>(rewriter.clone(*norm));
@@ -207,8 +192,7 @@ template <typename Norm> struct AbsorbScale : OpRewritePattern<nn::MulOp> {
 struct AbsorbBias : OpRewritePattern<nn::AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(nn::AddOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::AddOp op, PatternRewriter &rewriter) const override {
     Value value = op.getLhs(), term = op.getRhs();
     if (!value.getDefiningOp<nn::LayerNormOp>())
       std::swap(value, term);
@@ -218,9 +202,9 @@ struct AbsorbBias : OpRewritePattern<nn::AddOp> {
     Value bias = trailingOf(term, norm.getDim());
     if (!bias || typeOf(bias) != typeOf(norm.getScale()))
       return failure();
-    rewriter.replaceOpWithNewOp<nn::LayerNormOp>(
-        op, op.getType(), norm.getOperand(), norm.getScale(), bias,
-        norm.getDim(), norm.getEpsilon());
+    rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), norm.getOperand(),
+                                                 norm.getScale(), bias, norm.getDim(),
+                                                 norm.getEpsilon());
     return success();
   }
 };
@@ -229,10 +213,10 @@ struct RaiseNorms : weft::impl::NnRaiseNormsBase<RaiseNorms> {
   using NnRaiseNormsBase::NnRaiseNormsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseNorm<nn::MulOp, false>, RaiseNorm<nn::DivOp, true>>(
-        &getContext(), bool(exact));
-    patterns.add<AbsorbScale<nn::LayerNormOp>, AbsorbScale<nn::RmsNormOp>,
-                 AbsorbBias>(&getContext());
+    patterns.add<RaiseNorm<nn::MulOp, false>, RaiseNorm<nn::DivOp, true>>(&getContext(),
+                                                                          bool(exact));
+    patterns.add<AbsorbScale<nn::LayerNormOp>, AbsorbScale<nn::RmsNormOp>, AbsorbBias>(
+        &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

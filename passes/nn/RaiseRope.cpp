@@ -15,17 +15,13 @@ namespace weft {
 using namespace mlir;
 using namespace weft;
 
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static bool isUnitReshape(nn::ReshapeOp op) {
   auto dropUnits = [](ArrayRef<int64_t> shape) {
-    return llvm::to_vector(
-        llvm::make_filter_range(shape, [](int64_t n) { return n != 1; }));
+    return llvm::to_vector(llvm::make_filter_range(shape, [](int64_t n) { return n != 1; }));
   };
-  return dropUnits(typeOf(op.getOperand()).getShape()) ==
-         dropUnits(op.getType().getShape());
+  return dropUnits(typeOf(op.getOperand()).getShape()) == dropUnits(op.getType().getShape());
 }
 
 /// The part of the last dim that `value` is a slice of: all other dims whole.
@@ -41,8 +37,7 @@ static std::optional<Part> partOf(Value value) {
   auto from = typeOf(slice.getOperand()), to = slice.getType();
   if (from.getShape().drop_back() != to.getShape().drop_back())
     return std::nullopt;
-  return Part{slice.getOperand(), slice.getStarts().back(),
-              slice.getStrides().back()};
+  return Part{slice.getOperand(), slice.getStarts().back(), slice.getStrides().back()};
 }
 
 /// If every element of `value` is minus the one of a slice: that slice.
@@ -62,20 +57,17 @@ static Value throughUnitReshape(Value value) {
 
 /// If `value` is the turned form of some x (see the pass): x.
 static Value turnedOf(Value value, bool &interleaved) {
-  int64_t depth = typeOf(value).getShape().back(),
-          last = typeOf(value).getRank() - 1;
+  int64_t depth = typeOf(value).getShape().back(), last = typeOf(value).getRank() - 1;
   auto reshape = value.getDefiningOp<nn::ReshapeOp>();
   interleaved = reshape != nullptr;
-  auto concat =
-      (reshape ? reshape.getOperand() : value).getDefiningOp<nn::ConcatOp>();
+  auto concat = (reshape ? reshape.getOperand() : value).getDefiningOp<nn::ConcatOp>();
   if (!concat || concat.getInputs().size() != 2 || depth % 2)
     return Value();
   Value first = concat.getInputs()[0], second = concat.getInputs()[1];
   if (interleaved) {
     // [..., D/2, 2] is read as [..., D].
     if (static_cast<int64_t>(concat.getDim()) != last + 1 ||
-        typeOf(concat).getShape().drop_back(2) !=
-            typeOf(value).getShape().drop_back())
+        typeOf(concat).getShape().drop_back(2) != typeOf(value).getShape().drop_back())
       return Value();
     first = throughUnitReshape(first);
     second = throughUnitReshape(second);
@@ -83,8 +75,7 @@ static Value turnedOf(Value value, bool &interleaved) {
     return Value();
   }
   std::optional<Part> turned = negatedPartOf(first), kept = partOf(second);
-  if (!turned || !kept || turned->source != kept->source ||
-      typeOf(kept->source) != typeOf(value))
+  if (!turned || !kept || turned->source != kept->source || typeOf(kept->source) != typeOf(value))
     return Value();
   int64_t start = interleaved ? 1 : depth / 2, stride = interleaved ? 2 : 1;
   if (turned->start != start || kept->start != 0 || turned->stride != stride ||
@@ -116,9 +107,7 @@ public:
       if (transpose.getPermutation().back() != typeOf(table).getRank() - 1)
         return Value();
       Value half = (*this)(transpose.getOperand());
-      return half ? nn::TransposeOp::create(b, loc, half,
-                                            transpose.getPermutation())
-                        .getResult()
+      return half ? nn::TransposeOp::create(b, loc, half, transpose.getPermutation()).getResult()
                   : Value();
     }
     if (auto op = table.getDefiningOp<ElementwiseOpInterface>()) {
@@ -173,22 +162,17 @@ private:
   }
 
   Value halveConcat(nn::ConcatOp concat) {
-    bool twice =
-        !interleaved && concat.getInputs().size() == 2 &&
-        concat.getInputs()[0] == concat.getInputs()[1] &&
-        static_cast<int64_t>(concat.getDim()) == typeOf(concat).getRank() - 1;
+    bool twice = !interleaved && concat.getInputs().size() == 2 &&
+                 concat.getInputs()[0] == concat.getInputs()[1] &&
+                 static_cast<int64_t>(concat.getDim()) == typeOf(concat).getRank() - 1;
     return twice ? concat.getInputs()[0] : Value();
   }
 
   Value halveBroadcast(nn::BroadcastOp broadcast) {
     auto type = halfType(broadcast);
-    bool kept = !broadcast.getDims().empty() &&
-                broadcast.getDims().back() == type.getRank() - 1;
-    Value source =
-        kept ? (*this)(broadcast.getOperand()) : Value(broadcast.getOperand());
-    return source ? nn::BroadcastOp::create(b, loc, type, source,
-                                            broadcast.getDims())
-                        .getResult()
+    bool kept = !broadcast.getDims().empty() && broadcast.getDims().back() == type.getRank() - 1;
+    Value source = kept ? (*this)(broadcast.getOperand()) : Value(broadcast.getOperand());
+    return source ? nn::BroadcastOp::create(b, loc, type, source, broadcast.getDims()).getResult()
                   : Value();
   }
 
@@ -200,26 +184,20 @@ private:
     // D].
     if (repeat && from.getRank() >= 2 &&
         from.getShape().take_back(2) ==
-            (interleaved ? ArrayRef<int64_t>({depth / 2, 2})
-                         : ArrayRef<int64_t>({2, depth / 2})) &&
-        !llvm::is_contained(repeat.getDims(),
-                            from.getRank() - (interleaved ? 1 : 2))) {
+            (interleaved ? ArrayRef<int64_t>({depth / 2, 2}) : ArrayRef<int64_t>({2, depth / 2})) &&
+        !llvm::is_contained(repeat.getDims(), from.getRank() - (interleaved ? 1 : 2))) {
       SmallVector<int64_t> shape(from.getShape()), dims(repeat.getDims());
       shape.erase(shape.end() - (interleaved ? 1 : 2));
       if (!interleaved && !dims.empty())
         dims.back() -= dims.back() == from.getRank() - 1;
       Value half = nn::BroadcastOp::create(
-          b, loc, RankedTensorType::get(shape, to.getElementType()),
-          repeat.getOperand(), dims);
+          b, loc, RankedTensorType::get(shape, to.getElementType()), repeat.getOperand(), dims);
       return nn::ReshapeOp::create(b, loc, halfType(reshape), half);
     }
-    if (!isUnitReshape(reshape) || from.getRank() == 0 ||
-        from.getShape().back() != depth)
+    if (!isUnitReshape(reshape) || from.getRank() == 0 || from.getShape().back() != depth)
       return Value();
     Value half = (*this)(reshape.getOperand());
-    return half ? nn::ReshapeOp::create(b, loc, halfType(reshape), half)
-                      .getResult()
-                : Value();
+    return half ? nn::ReshapeOp::create(b, loc, halfType(reshape), half).getResult() : Value();
   }
 
   PatternRewriter &b;
@@ -235,24 +213,19 @@ struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
     auto mul = product.getDefiningOp<nn::MulOp>();
     if (!mul)
       return Value();
-    return mul.getLhs() == x   ? mul.getRhs()
-           : mul.getRhs() == x ? mul.getLhs()
-                               : Value();
+    return mul.getLhs() == x ? mul.getRhs() : mul.getRhs() == x ? mul.getLhs() : Value();
   }
 
-  LogicalResult matchAndRewrite(nn::AddOp op,
-                                PatternRewriter &rewriter) const override {
-    if (typeOf(op).getRank() == 0 ||
-        !isa<FloatType>(typeOf(op).getElementType()))
+  LogicalResult matchAndRewrite(nn::AddOp op, PatternRewriter &rewriter) const override {
+    if (typeOf(op).getRank() == 0 || !isa<FloatType>(typeOf(op).getElementType()))
       return failure();
-    for (auto [straight, turned] : {std::pair(op.getLhs(), op.getRhs()),
-                                    std::pair(op.getRhs(), op.getLhs())}) {
+    for (auto [straight, turned] :
+         {std::pair(op.getLhs(), op.getRhs()), std::pair(op.getRhs(), op.getLhs())}) {
       auto product = turned.getDefiningOp<nn::MulOp>();
       if (!product)
         continue;
-      for (auto [candidate, sine] :
-           {std::pair(product.getLhs(), product.getRhs()),
-            std::pair(product.getRhs(), product.getLhs())}) {
+      for (auto [candidate, sine] : {std::pair(product.getLhs(), product.getRhs()),
+                                     std::pair(product.getRhs(), product.getLhs())}) {
         bool interleaved = false;
         Value x = turnedOf(candidate, interleaved);
         Value cosine = x ? factorBeside(straight, x) : Value();
@@ -262,12 +235,9 @@ struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
         Value halfCosine = halve(cosine), halfSine = halve(sine);
         if (!halfCosine || !halfSine)
           continue;
-        remark::passed(op.getLoc(), remark::RemarkOpts::name("Raised").category(
-                                        "nn-raise-rope"))
-            << (interleaved ? "interleaved rotary embedding"
-                            : "rotary embedding");
-        rewriter.replaceOpWithNewOp<nn::RopeOp>(op, x, halfCosine, halfSine,
-                                                interleaved);
+        remark::passed(op.getLoc(), remark::RemarkOpts::name("Raised").category("nn-raise-rope"))
+            << (interleaved ? "interleaved rotary embedding" : "rotary embedding");
+        rewriter.replaceOpWithNewOp<nn::RopeOp>(op, x, halfCosine, halfSine, interleaved);
         return success();
       }
     }

@@ -18,12 +18,11 @@ using namespace weft;
 /// With an encoding a type says where the value is; such programs are past
 /// this.
 static bool isPlaced(Operation *op) {
-  return llvm::any_of(
-      llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()),
-      [](Type type) {
-        auto tensor = dyn_cast<RankedTensorType>(type);
-        return tensor && tensor.getEncoding();
-      });
+  return llvm::any_of(llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()),
+                      [](Type type) {
+                        auto tensor = dyn_cast<RankedTensorType>(type);
+                        return tensor && tensor.getEncoding();
+                      });
 }
 
 namespace {
@@ -44,20 +43,17 @@ struct TransposeIntoContract : OpRewritePattern<nn::ContractOp> {
     return true;
   }
 
-  LogicalResult matchAndRewrite(nn::ContractOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::ContractOp op, PatternRewriter &rewriter) const override {
     if (isPlaced(op))
       return failure();
     Value lhs = op.getLhs(), rhs = op.getRhs();
-    SmallVector<int64_t> lhsLabels(op.getLhsLabels()),
-        rhsLabels(op.getRhsLabels());
+    SmallVector<int64_t> lhsLabels(op.getLhsLabels()), rhsLabels(op.getRhsLabels());
     bool absorbed = absorb(lhs, lhsLabels);
     absorbed |= absorb(rhs, rhsLabels);
     if (!absorbed)
       return failure();
-    rewriter.replaceOpWithNewOp<nn::ContractOp>(
-        op, op.getType(), lhs, rhs, lhsLabels, rhsLabels, op.getResultLabels(),
-        op.getAccumulate());
+    rewriter.replaceOpWithNewOp<nn::ContractOp>(op, op.getType(), lhs, rhs, lhsLabels, rhsLabels,
+                                                op.getResultLabels(), op.getAccumulate());
     return success();
   }
 };
@@ -67,19 +63,16 @@ struct TransposeIntoContract : OpRewritePattern<nn::ContractOp> {
 struct TransposeOfContract : OpRewritePattern<nn::TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(nn::TransposeOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::TransposeOp op, PatternRewriter &rewriter) const override {
     auto contract = op.getOperand().getDefiningOp<nn::ContractOp>();
-    if (!contract || !contract->hasOneUse() || isPlaced(op) ||
-        isPlaced(contract))
+    if (!contract || !contract->hasOneUse() || isPlaced(op) || isPlaced(contract))
       return failure();
     SmallVector<int64_t> labels;
     for (int64_t from : op.getPermutation())
       labels.push_back(contract.getResultLabels()[from]);
     rewriter.replaceOpWithNewOp<nn::ContractOp>(
-        op, op.getType(), contract.getLhs(), contract.getRhs(),
-        contract.getLhsLabels(), contract.getRhsLabels(), labels,
-        contract.getAccumulate());
+        op, op.getType(), contract.getLhs(), contract.getRhs(), contract.getLhsLabels(),
+        contract.getRhsLabels(), labels, contract.getAccumulate());
     return success();
   }
 };
@@ -87,8 +80,7 @@ struct TransposeOfContract : OpRewritePattern<nn::TransposeOp> {
 /// Extents without those that are 1.
 SmallVector<int64_t> withoutUnits(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> kept;
-  llvm::copy_if(shape, std::back_inserter(kept),
-                [](int64_t extent) { return extent != 1; });
+  llvm::copy_if(shape, std::back_inserter(kept), [](int64_t extent) { return extent != 1; });
   return kept;
 }
 
@@ -103,14 +95,12 @@ Operation *spreader(Value value) {
   if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
     return broadcast;
   auto reshape = value.getDefiningOp<nn::ReshapeOp>();
-  return reshape && changesUnitsOnly(reshape) ? reshape.getOperation()
-                                              : nullptr;
+  return reshape && changesUnitsOnly(reshape) ? reshape.getOperation() : nullptr;
 }
 
 /// f(spread(x), spread(y), splat) = spread(f(x, y, splat)) where all are spread
 /// in the same way.
-struct ElementwiseBeforeSpread
-    : OpInterfaceRewritePattern<ElementwiseOpInterface> {
+struct ElementwiseBeforeSpread : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
   LogicalResult matchAndRewrite(ElementwiseOpInterface op,
@@ -119,13 +109,12 @@ struct ElementwiseBeforeSpread
       return failure();
     Operation *spread = nullptr;
     for (Value operand : op->getOperands()) {
-      if (isa_and_nonnull<nn::ConstantOp>(operand.getDefiningOp()) &&
-          splatOf(operand))
+      if (isa_and_nonnull<nn::ConstantOp>(operand.getDefiningOp()) && splatOf(operand))
         continue;
       Operation *own = spreader(operand);
-      if (!own || (spread && (own->getName() != spread->getName() ||
-                              own->getAttrs() != spread->getAttrs() ||
-                              shapeOf(own) != shapeOf(spread))))
+      if (!own ||
+          (spread && (own->getName() != spread->getName() ||
+                      own->getAttrs() != spread->getAttrs() || shapeOf(own) != shapeOf(spread))))
         return failure();
       spread = own;
     }
@@ -138,17 +127,14 @@ struct ElementwiseBeforeSpread
         continue;
       }
       auto value = operand.getDefiningOp<nn::ConstantOp>().getValue();
-      auto type =
-          cast<RankedTensorType>(operand.getType()).clone(shapeOf(spread));
+      auto type = cast<RankedTensorType>(operand.getType()).clone(shapeOf(spread));
       operands.push_back(nn::ConstantOp::create(
-          rewriter, op.getLoc(),
-          DenseElementsAttr::get(type, value.getSplatValue<Attribute>())));
+          rewriter, op.getLoc(), DenseElementsAttr::get(type, value.getSplatValue<Attribute>())));
     }
     Type wide = op->getResult(0).getType();
     Operation *small = rewriter.clone(*op);
     small->setOperands(operands);
-    small->getResult(0).setType(
-        cast<RankedTensorType>(wide).clone(shapeOf(spread)));
+    small->getResult(0).setType(cast<RankedTensorType>(wide).clone(shapeOf(spread)));
     rewriter.setInsertionPointAfter(small);
     Operation *late = rewriter.clone(*spread);
     late->setLoc(op.getLoc());
@@ -165,19 +151,16 @@ struct ElementwiseBeforeSpread
 
 /// How many trailing dims a reshape leaves as they are.
 int64_t untouchedDims(nn::ReshapeOp op) {
-  ArrayRef<int64_t> from = op.getOperand().getType().getShape(),
-                    to = op.getType().getShape();
+  ArrayRef<int64_t> from = op.getOperand().getType().getShape(), to = op.getType().getShape();
   int64_t count = 0, most = std::min(from.size(), to.size());
-  while (count < most &&
-         from[from.size() - 1 - count] == to[to.size() - 1 - count])
+  while (count < most && from[from.size() - 1 - count] == to[to.size() - 1 - count])
     ++count;
   return count;
 }
 
 /// f(reshape(x), repeat(v), splat) = reshape(f(x, repeat(v), splat)) where v
 /// has only dims that the reshape leaves alone: a bias under a flattened batch.
-struct ElementwiseBeforeReshape
-    : OpInterfaceRewritePattern<ElementwiseOpInterface> {
+struct ElementwiseBeforeReshape : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
   /// A broadcast of dims that `reshape` leaves alone.
@@ -185,8 +168,7 @@ struct ElementwiseBeforeReshape
     auto broadcast = value.getDefiningOp<nn::BroadcastOp>();
     int64_t first = reshape.getType().getRank() - untouchedDims(reshape);
     bool apart =
-        broadcast && llvm::all_of(broadcast.getDims(),
-                                  [&](int64_t dim) { return dim >= first; });
+        broadcast && llvm::all_of(broadcast.getDims(), [&](int64_t dim) { return dim >= first; });
     return apart ? broadcast : nn::BroadcastOp();
   }
 
@@ -197,19 +179,17 @@ struct ElementwiseBeforeReshape
     nn::ReshapeOp reshape;
     for (Value operand : op->getOperands())
       if (auto own = operand.getDefiningOp<nn::ReshapeOp>()) {
-        if (reshape && own.getOperand().getType().getShape() !=
-                           reshape.getOperand().getType().getShape())
+        if (reshape &&
+            own.getOperand().getType().getShape() != reshape.getOperand().getType().getShape())
           return failure();
         reshape = own;
       }
     if (!reshape)
       return failure();
     ArrayRef<int64_t> from = reshape.getOperand().getType().getShape();
-    int64_t shift =
-        static_cast<int64_t>(from.size()) - reshape.getType().getRank();
+    int64_t shift = static_cast<int64_t>(from.size()) - reshape.getType().getRank();
     for (Value operand : op->getOperands())
-      if (!operand.getDefiningOp<nn::ReshapeOp>() &&
-          !repeated(operand, reshape) &&
+      if (!operand.getDefiningOp<nn::ReshapeOp>() && !repeated(operand, reshape) &&
           !(operand.getDefiningOp<nn::ConstantOp>() && splatOf(operand)))
         return failure();
     SmallVector<Value> operands;
@@ -221,13 +201,13 @@ struct ElementwiseBeforeReshape
         SmallVector<int64_t> dims(broadcast.getDims());
         for (int64_t &dim : dims)
           dim += shift;
-        operands.push_back(nn::BroadcastOp::create(
-            rewriter, broadcast.getLoc(), type, broadcast.getOperand(), dims));
+        operands.push_back(nn::BroadcastOp::create(rewriter, broadcast.getLoc(), type,
+                                                   broadcast.getOperand(), dims));
       } else {
         auto value = operand.getDefiningOp<nn::ConstantOp>().getValue();
-        operands.push_back(nn::ConstantOp::create(
-            rewriter, operand.getLoc(),
-            DenseElementsAttr::get(type, value.getSplatValue<Attribute>())));
+        operands.push_back(
+            nn::ConstantOp::create(rewriter, operand.getLoc(),
+                                   DenseElementsAttr::get(type, value.getSplatValue<Attribute>())));
       }
     }
     auto wide = cast<RankedTensorType>(op->getResult(0).getType());
@@ -262,8 +242,7 @@ struct MergeAfterContract : OpRewritePattern<nn::ContractOp> {
     return next == from.size() ? std::optional(groups) : std::nullopt;
   }
 
-  LogicalResult matchAndRewrite(nn::ContractOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(nn::ContractOp op, PatternRewriter &rewriter) const override {
     if (isPlaced(op))
       return failure();
     for (bool first : {true, false}) {
@@ -305,12 +284,10 @@ struct MergeAfterContract : OpRewritePattern<nn::ContractOp> {
         continue;
       auto type = cast<RankedTensorType>(op.getType());
       Value product = nn::ContractOp::create(
-          rewriter, op.getLoc(), type.clone(shape),
-          first ? reshape.getOperand() : op.getLhs(),
+          rewriter, op.getLoc(), type.clone(shape), first ? reshape.getOperand() : op.getLhs(),
           first ? op.getRhs() : reshape.getOperand(),
           first ? ArrayRef<int64_t>(labels) : op.getLhsLabels(),
-          first ? op.getRhsLabels() : ArrayRef<int64_t>(labels), result,
-          op.getAccumulate());
+          first ? op.getRhsLabels() : ArrayRef<int64_t>(labels), result, op.getAccumulate());
       rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, type, product);
       return success();
     }
@@ -320,12 +297,10 @@ struct MergeAfterContract : OpRewritePattern<nn::ContractOp> {
 
 /// x * 1, x / 1, x + 0, x - 0, where `neutral` is the splat on the right, or on
 /// either side if the op commutes.
-template <typename Op, int neutral, bool commutes>
-struct DropNeutral : OpRewritePattern<Op> {
+template <typename Op, int neutral, bool commutes> struct DropNeutral : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
     if (isPlaced(op))
       return failure();
     if (splatOf(op.getRhs()) == double(neutral)) {
@@ -343,15 +318,12 @@ struct DropNeutral : OpRewritePattern<Op> {
 struct Simplify : weft::impl::NnSimplifyBase<Simplify> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<TransposeIntoContract, TransposeOfContract,
-             ElementwiseBeforeSpread, ElementwiseBeforeReshape,
-             MergeAfterContract, DropNeutral<nn::MulOp, 1, true>,
-             DropNeutral<nn::DivOp, 1, false>, DropNeutral<nn::AddOp, 0, true>,
-             DropNeutral<nn::SubOp, 0, false>>(&getContext());
+    patterns.add<TransposeIntoContract, TransposeOfContract, ElementwiseBeforeSpread,
+                 ElementwiseBeforeReshape, MergeAfterContract, DropNeutral<nn::MulOp, 1, true>,
+                 DropNeutral<nn::DivOp, 1, false>, DropNeutral<nn::AddOp, 0, true>,
+                 DropNeutral<nn::SubOp, 0, false>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      getOperation()->emitRemark()
-          << "simplification stopped before its fixed point";
+      getOperation()->emitRemark() << "simplification stopped before its fixed point";
   }
 };
 } // namespace

@@ -10,10 +10,9 @@ using namespace weft::onnx;
 static constexpr int64_t kMostRuns = 4096;
 
 const llvm::StringMap<GraphConverter::Walk> &GraphConverter::controlFlow() {
-  static const llvm::StringMap<Walk> walks = {
-      {"If", &GraphConverter::convertIf},
-      {"Loop", &GraphConverter::convertLoop},
-      {"Scan", &GraphConverter::convertScan}};
+  static const llvm::StringMap<Walk> walks = {{"If", &GraphConverter::convertIf},
+                                              {"Loop", &GraphConverter::convertLoop},
+                                              {"Scan", &GraphConverter::convertScan}};
   return walks;
 }
 
@@ -23,8 +22,7 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
   if (inputs.empty() || !inputs[0])
     return;
   if (!b.isBool(inputs[0]) || b.sizeOf(b.shapeOf(inputs[0])) != 1) {
-    error(loc) << "the condition of 'If' must be one bool, not "
-               << inputs[0].getType();
+    error(loc) << "the condition of 'If' must be one bool, not " << inputs[0].getType();
     return;
   }
   auto branch = [&](llvm::StringRef name) -> std::optional<SmallVector<Value>> {
@@ -34,10 +32,8 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
       return std::nullopt;
     }
     convertBlock(region->front(), scope);
-    SmallVector<Value> results =
-        lookup(region->front().getTerminator()->getOperands());
-    return llvm::is_contained(results, Value()) ? std::nullopt
-                                                : std::optional(results);
+    SmallVector<Value> results = lookup(region->front().getTerminator()->getOperands());
+    return llvm::is_contained(results, Value()) ? std::nullopt : std::optional(results);
   };
   if (std::optional<HostTensor> condition = b.known(inputs[0])) {
     if (auto results = branch(condition->integers[0] ? "then_branch" : "else_branch"))
@@ -55,8 +51,7 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
   SmallVector<Value> chosen;
   for (auto [x, y] : llvm::zip_equal(*onTrue, *onFalse)) {
     if (x.getType() != y.getType()) {
-      error(loc) << "the branches of 'If' make " << x.getType() << " and "
-                 << y.getType()
+      error(loc) << "the branches of 'If' make " << x.getType() << " and " << y.getType()
                  << "; with a condition that is not known at compile time they "
                     "must agree";
       return;
@@ -70,33 +65,27 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-std::optional<SmallVector<Value>>
-GraphConverter::convertBody(NodeOp node, const Scope &scope, int64_t run,
-                            ArrayRef<Value> arguments) {
+std::optional<SmallVector<Value>> GraphConverter::convertBody(NodeOp node, const Scope &scope,
+                                                              int64_t run,
+                                                              ArrayRef<Value> arguments) {
   Region *region = node.getGraphRegion("body");
-  if (!region || region->empty() ||
-      region->front().getNumArguments() != arguments.size()) {
-    error(locationOf(node, scope))
-        << "'" << node.getOpType() << "' lacks a graph 'body' with "
-        << arguments.size() << " inputs";
+  if (!region || region->empty() || region->front().getNumArguments() != arguments.size()) {
+    error(locationOf(node, scope)) << "'" << node.getOpType() << "' lacks a graph 'body' with "
+                                   << arguments.size() << " inputs";
     return std::nullopt;
   }
   if (llvm::is_contained(arguments, Value()))
     return std::nullopt;
-  for (auto [argument, value] :
-       llvm::zip_equal(region->front().getArguments(), arguments))
+  for (auto [argument, value] : llvm::zip_equal(region->front().getArguments(), arguments))
     values[argument] = value;
   Scope inner = scope;
   if (auto named = node.getLoc()->findInstanceOf<NameLoc>())
     inner.prefix += named.getName().str();
   inner.prefix += "/" + std::to_string(run) + "/";
   convertBlock(region->front(), inner);
-  SmallVector<Value> results =
-      lookup(region->front().getTerminator()->getOperands());
+  SmallVector<Value> results = lookup(region->front().getTerminator()->getOperands());
   b.loc = locationOf(node, scope);
-  return failed || llvm::is_contained(results, Value())
-             ? std::nullopt
-             : std::optional(results);
+  return failed || llvm::is_contained(results, Value()) ? std::nullopt : std::optional(results);
 }
 
 /// What the runs made of one output, along a new dim.
@@ -114,8 +103,7 @@ struct ScanPlan {
 };
 } // namespace
 
-static SmallVector<int64_t> listOf(NodeContext &n, llvm::StringRef name,
-                                   int64_t size) {
+static SmallVector<int64_t> listOf(NodeContext &n, llvm::StringRef name, int64_t size) {
   SmallVector<int64_t> list(size, 0);
   if (auto given = n.integers(name)) {
     if (static_cast<int64_t>(given->size()) == size)
@@ -144,10 +132,9 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
     return refuse("an input is missing");
   if (numScanned < 1 || numStates < 0 || numStacked < 0)
     return refuse("'num_scan_inputs' does not fit its inputs and outputs");
-  ScanPlan plan{listOf(n, "scan_input_axes", numScanned),
-                listOf(n, "scan_input_directions", numScanned),
-                listOf(n, "scan_output_axes", numStacked),
-                listOf(n, "scan_output_directions", numStacked)};
+  ScanPlan plan{
+      listOf(n, "scan_input_axes", numScanned), listOf(n, "scan_input_directions", numScanned),
+      listOf(n, "scan_output_axes", numStacked), listOf(n, "scan_output_directions", numStacked)};
   SmallVector<Value> states(inputs.begin(), inputs.begin() + numStates);
   ArrayRef<Value> scanned = ArrayRef<Value>(inputs).drop_front(numStates);
   int64_t runs = -1;
@@ -158,13 +145,12 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
     plan.inputAxes[i] = *axis;
     int64_t extent = b.shapeOf(value)[*axis];
     if (runs >= 0 && extent != runs)
-      return refuse("its inputs are scanned over " + llvm::Twine(runs) +
-                    " and " + llvm::Twine(extent) + " elements");
+      return refuse("its inputs are scanned over " + llvm::Twine(runs) + " and " +
+                    llvm::Twine(extent) + " elements");
     runs = extent;
   }
   if (b.hasFailed() || runs > kMostRuns)
-    return refuse("more than " + llvm::Twine(kMostRuns) +
-                  " runs of its body are not written out");
+    return refuse("more than " + llvm::Twine(kMostRuns) + " runs of its body are not written out");
   SmallVector<SmallVector<Value>> stacked(numStacked);
   for (int64_t run = 0; run < runs; ++run) {
     SmallVector<Value> arguments(states);
@@ -208,8 +194,7 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
   };
   if (!most || !goesOn)
     return refuse("");
-  SmallVector<Value> states(
-      llvm::drop_begin(inputs, std::min<size_t>(2, inputs.size())));
+  SmallVector<Value> states(llvm::drop_begin(inputs, std::min<size_t>(2, inputs.size())));
   if (llvm::is_contained(states, Value()))
     return refuse("an initial state is missing");
   SmallVector<SmallVector<Value>> stacked(
@@ -219,8 +204,7 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
     if (run == kMostRuns)
       return refuse("more than " + llvm::Twine(kMostRuns) +
                     " runs of its body are not written out");
-    SmallVector<Value> arguments = {b.full({}, b.i64(), run),
-                                    b.full({}, b.i1(), 1)};
+    SmallVector<Value> arguments = {b.full({}, b.i64(), run), b.full({}, b.i1(), 1)};
     llvm::append_range(arguments, states);
     auto results = convertBody(node, scope, run, arguments);
     if (!results)
@@ -237,8 +221,7 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
     goesOn = condition->integers[0];
     auto made = ArrayRef<Value>(*results).drop_front();
     states.assign(made.begin(), made.begin() + states.size());
-    for (auto [parts, value] :
-         llvm::zip_equal(stacked, made.drop_front(states.size())))
+    for (auto [parts, value] : llvm::zip_equal(stacked, made.drop_front(states.size())))
       parts.push_back(value);
   }
   if (run == 0 && !stacked.empty())

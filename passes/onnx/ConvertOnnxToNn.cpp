@@ -35,9 +35,8 @@ static SmallVector<std::string> splitItems(llvm::StringRef text) {
   return items;
 }
 
-FailureOr<Bindings>
-weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
-                          llvm::function_ref<InFlightDiagnostic()> emitError) {
+FailureOr<Bindings> weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
+                                              llvm::function_ref<InFlightDiagnostic()> emitError) {
   Bindings bindings;
   bool sound = true;
   for (const std::string &item : splitItems(text)) {
@@ -58,12 +57,11 @@ weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
     } else if (name.empty() || value.getAsInteger(10, extent)) {
       complain("needs NAME=EXTENT or INPUT=@FILE.npy, found '" + item + "'");
     } else if (extent < 1 || extent > kMostExtent) {
-      complain(name + "=" + value + ": an extent is from 1 to " +
-               llvm::Twine(kMostExtent));
+      complain(name + "=" + value + ": an extent is from 1 to " + llvm::Twine(kMostExtent));
     } else if (auto [known, isNew] = bindings.dims.try_emplace(name, extent);
                known->second != extent) {
-      complain("makes '" + name + "' both " + llvm::Twine(known->second) +
-               " and " + llvm::Twine(extent));
+      complain("makes '" + name + "' both " + llvm::Twine(known->second) + " and " +
+               llvm::Twine(extent));
     }
   }
   if (!sound)
@@ -72,11 +70,9 @@ weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
 }
 
 namespace {
-struct ConvertOnnxToNn
-    : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
+struct ConvertOnnxToNn : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
   using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
-  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withOwnStep,
-                  int64_t parts)
+  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withOwnStep, int64_t parts)
       : given(bindings) {
     training = forTraining;
     ownStep = withOwnStep;
@@ -85,8 +81,7 @@ struct ConvertOnnxToNn
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto parsed =
-        parseBindings(bind, &getContext(), [&] { return module.emitError(); });
+    auto parsed = parseBindings(bind, &getContext(), [&] { return module.emitError(); });
     if (failed(parsed))
       return signalPassFailure();
     for (const auto &dim : given.dims)
@@ -95,12 +90,10 @@ struct ConvertOnnxToNn
       parsed->inputs[input.getKey()] = input.getValue();
     bool isOwn = training && ownStep && hasOwnStep(module);
     if (training && !isOwn && hasOwnStep(module))
-      module.emitWarning()
-          << "the model's own training step (TrainingInfo) is not used: --loss "
-             "and --optimizer say what to train for and how; leave both out to "
-             "use it";
-    if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn,
-                               batchParts, keepWeights)))
+      module.emitWarning() << "the model's own training step (TrainingInfo) is not used: --loss "
+                              "and --optimizer say what to train for and how; leave both out to "
+                              "use it";
+    if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn, batchParts, keepWeights)))
       signalPassFailure();
   }
 
@@ -108,9 +101,7 @@ struct ConvertOnnxToNn
 };
 } // namespace
 
-std::unique_ptr<Pass>
-weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training,
-                                  bool ownStep, int64_t batchParts) {
-  return std::make_unique<ConvertOnnxToNn>(bindings, training, ownStep,
-                                           batchParts);
+std::unique_ptr<Pass> weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training,
+                                                        bool ownStep, int64_t batchParts) {
+  return std::make_unique<ConvertOnnxToNn>(bindings, training, ownStep, batchParts);
 }

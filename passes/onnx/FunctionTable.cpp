@@ -10,8 +10,7 @@ using namespace weft::onnx;
 static constexpr unsigned kMaxCallDepth = 64;
 
 static std::string keyOf(StringRef domain, StringRef name, StringRef overload) {
-  return (canonicalDomain(domain) + Twine('\0') + name + Twine('\0') + overload)
-      .str();
+  return (canonicalDomain(domain) + Twine('\0') + name + Twine('\0') + overload).str();
 }
 
 FunctionTable::FunctionTable(ModuleOp module) {
@@ -25,12 +24,11 @@ FunctionTable::FunctionTable(ModuleOp module) {
 FunctionOp FunctionTable::lookup(NodeOp node) const {
   if (functions.empty())
     return FunctionOp();
-  return functions.lookup(keyOf(node.getDomain().value_or(""), node.getOpType(),
-                                node.getOverload().value_or("")));
+  return functions.lookup(
+      keyOf(node.getDomain().value_or(""), node.getOpType(), node.getOverload().value_or("")));
 }
 
-std::optional<FunctionTable::Extent> FunctionTable::measure(Block &block,
-                                                            unsigned depth) {
+std::optional<FunctionTable::Extent> FunctionTable::measure(Block &block, unsigned depth) {
   Extent total;
   auto add = [&](const Extent &extent) {
     total.nodes += extent.nodes;
@@ -62,10 +60,8 @@ std::optional<FunctionTable::Extent> FunctionTable::measure(Block &block,
       known = measured.try_emplace(callee, *extent).first;
     }
     if (tooDeep || depth + known->second.depth > kMaxCallDepth) {
-      problem = "function '" + node.getOpType().str() +
-                "' is called through more than " +
-                std::to_string(kMaxCallDepth) +
-                " other calls; recursion is not allowed";
+      problem = "function '" + node.getOpType().str() + "' is called through more than " +
+                std::to_string(kMaxCallDepth) + " other calls; recursion is not allowed";
       return std::nullopt;
     }
     if (!add(known->second))

@@ -13,19 +13,16 @@ using namespace weft::onnx;
 
 llvm::StringRef weft::onnx::nameOfInfo(Attribute info) {
   auto value = dyn_cast<ValueInfoAttr>(info);
-  return value && value.getName() ? value.getName().getValue()
-                                  : llvm::StringRef();
+  return value && value.getName() ? value.getName().getValue() : llvm::StringRef();
 }
 
 /// Names of calls before a node's own; a small file can nest long ones.
 static constexpr size_t kMaxPrefix = 512;
 
-GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
-                               Purpose purpose, uint64_t seed,
-                               bool hasOwnStep, int64_t batchParts)
+GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings, Purpose purpose,
+                               uint64_t seed, bool hasOwnStep, int64_t batchParts)
     : module(module), functions(module), bindings(bindings), purpose(purpose),
-      builder(module.getContext()), b(builder, module.getLoc()),
-      hasOwnStep(hasOwnStep) {
+      builder(module.getContext()), b(builder, module.getLoc()), hasOwnStep(hasOwnStep) {
   b.seed = seed;
   // A step of the model's own computes what its nodes say.
   if (purpose != Purpose::Inference && purpose != Purpose::OwnStep)
@@ -41,8 +38,7 @@ GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings,
     RankedTensorType type = found->second.getType();
     if (type.getNumElements() > NnBuilder::kFoldLimit)
       return std::nullopt;
-    auto bytes =
-        readTensor(found->second, [&] { return error(argument.getLoc()); });
+    auto bytes = readTensor(found->second, [&] { return error(argument.getLoc()); });
     if (mlir::failed(bytes))
       return std::nullopt;
     return decodeHostTensor(type, *bytes);
@@ -71,8 +67,7 @@ llvm::StringRef GraphConverter::functionName() const {
 
 func::FuncOp GraphConverter::convert() {
   GraphOp graph = getMainGraph(module);
-  if (std::string problem = functions.checkInlined(graph.getBody().front());
-      !problem.empty()) {
+  if (std::string problem = functions.checkInlined(graph.getBody().front()); !problem.empty()) {
     error(graph.getLoc()) << problem;
     return func::FuncOp();
   }
@@ -109,9 +104,8 @@ void GraphConverter::convertBlock(Block &block, const Scope &scope) {
       // Bodies of loops count once for each run.
       if (++numNodes > FunctionTable::kMaxNodes) {
         if (!failed)
-          error(node.getLoc())
-              << "the model has more than " << FunctionTable::kMaxNodes
-              << " nodes once its loops are written out";
+          error(node.getLoc()) << "the model has more than " << FunctionTable::kMaxNodes
+                               << " nodes once its loops are written out";
         return;
       }
       convertNode(node, scope);
@@ -128,13 +122,11 @@ void GraphConverter::convertBlock(Block &block, const Scope &scope) {
       continue;
     }
     if (isa<SparseInitializerOp>(op) && !op.use_empty())
-      error(op.getLoc())
-          << "sparse initializers are not supported; store the tensor densely";
+      error(op.getLoc()) << "sparse initializers are not supported; store the tensor densely";
   }
 }
 
-std::optional<int64_t> GraphConverter::opsetOf(NodeOp node,
-                                               const Scope &scope) {
+std::optional<int64_t> GraphConverter::opsetOf(NodeOp node, const Scope &scope) {
   llvm::StringRef domain = node.getCanonicalDomain();
   if (scope.function)
     return FunctionOp(scope.function).getOpset(domain);
@@ -147,11 +139,9 @@ Location GraphConverter::locationOf(NodeOp node, const Scope &scope) {
     return node.getLoc();
   // Importers name a node by NameLoc(node, NameLoc(op type, place)).
   auto named = node.getLoc()->findInstanceOf<NameLoc>();
-  return named
-             ? NameLoc::get(
-                   builder.getStringAttr(scope.prefix + named.getName().str()),
-                   named.getChildLoc())
-             : NameLoc::get(builder.getStringAttr(scope.prefix), node.getLoc());
+  return named ? NameLoc::get(builder.getStringAttr(scope.prefix + named.getName().str()),
+                              named.getChildLoc())
+               : NameLoc::get(builder.getStringAttr(scope.prefix), node.getLoc());
 }
 
 SmallVector<Value> GraphConverter::lookup(ValueRange operands) {
@@ -171,8 +161,7 @@ bool GraphConverter::lookupInputs(NodeOp node, SmallVectorImpl<Value> &inputs) {
   return true;
 }
 
-void GraphConverter::setResults(NodeOp node, llvm::ArrayRef<Value> results,
-                                Location loc) {
+void GraphConverter::setResults(NodeOp node, llvm::ArrayRef<Value> results, Location loc) {
   for (auto [index, output] : llvm::enumerate(node.getResults())) {
     if (index < results.size() && results[index]) {
       values[output] = results[index];
@@ -190,34 +179,28 @@ void GraphConverter::setResults(NodeOp node, llvm::ArrayRef<Value> results,
 }
 
 /// The attribute that a node gives and its conversion has not read, or "".
-static std::string findUnread(const NodeContext &context,
-                              const Schema &schema) {
+static std::string findUnread(const NodeContext &context, const Schema &schema) {
   return checkRead(
-      context.node, schema,
-      [&](AttributeAttr given) { return context.resolved(given); },
+      context.node, schema, [&](AttributeAttr given) { return context.resolved(given); },
       context.readAttributes());
 }
 
-const Schema *GraphConverter::checkNode(NodeOp node, int64_t opset,
-                                        const Scope &scope, Location loc) {
+const Schema *GraphConverter::checkNode(NodeOp node, int64_t opset, const Scope &scope,
+                                        Location loc) {
   llvm::StringRef domain = node.getCanonicalDomain();
   const Schema *schema = findSchema(domain, node.getOpType(), opset);
   if (!schema) {
     error(loc) << "operator '" << node.getOpType() << "' is not part of "
-               << (domain.empty() ? "opset " : "domain '" + domain.str() +
-                                                   "', version ")
-               << opset << "; import a later version";
+               << (domain.empty() ? "opset " : "domain '" + domain.str() + "', version ") << opset
+               << "; import a later version";
     return nullptr;
   }
-  auto value = [&](AttributeAttr attribute) {
-    return resolve(attribute, scope.attributes);
-  };
+  auto value = [&](AttributeAttr attribute) { return resolve(attribute, scope.attributes); };
   std::string problem = checkForm(node, *schema, value);
   if (problem.empty())
     return schema;
-  error(loc) << "'" << node.getOpType() << "' of "
-             << (domain.empty() ? "opset " : "version ") << opset
-             << " has another form: " << problem;
+  error(loc) << "'" << node.getOpType() << "' of " << (domain.empty() ? "opset " : "version ")
+             << opset << " has another form: " << problem;
   return nullptr;
 }
 
@@ -228,22 +211,18 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
   std::optional<int64_t> opset = opsetOf(node, scope);
   if (!opset) {
     error(loc) << "no version of domain '" << node.getCanonicalDomain()
-               << "' is imported, which operator '" << node.getOpType()
-               << "' needs";
+               << "' is imported, which operator '" << node.getOpType() << "' needs";
     return;
   }
   b.loc = loc;
   auto walk = controlFlow().find(node.getOpType());
-  bool isWalked =
-      node.getCanonicalDomain().empty() && walk != controlFlow().end();
-  bool isGradient = node.getCanonicalDomain() == kTrainingDomain &&
-                    node.getOpType() == "Gradient";
+  bool isWalked = node.getCanonicalDomain().empty() && walk != controlFlow().end();
+  bool isGradient = node.getCanonicalDomain() == kTrainingDomain && node.getOpType() == "Gradient";
   std::string problem;
   const Handler *handler =
       isWalked || isGradient
           ? nullptr
-          : Registry::get().find(node.getCanonicalDomain(), node.getOpType(),
-                                 *opset, problem);
+          : Registry::get().find(node.getCanonicalDomain(), node.getOpType(), *opset, problem);
   if (!problem.empty()) {
     error(loc) << problem;
     return;
@@ -263,9 +242,9 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
     if (TensorAttr value = context.tensor("value")) {
       if (std::string more = findUnread(context, *schema); !more.empty())
         error(loc) << "'Constant' has several values: " << more;
-      else if (Value constant = materialize(value, node.getOutputName(0),
-                                            feedsQuantized(node.getResult(0)),
-                                            /*isInitializer=*/false, loc))
+      else if (Value constant =
+                   materialize(value, node.getOutputName(0), feedsQuantized(node.getResult(0)),
+                               /*isInitializer=*/false, loc))
         values[node.getResult(0)] = constant;
       return;
     }
@@ -277,12 +256,10 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
   setResults(node, results, loc);
 }
 
-void GraphConverter::convertCall(NodeOp node, FunctionOp callee,
-                                 const Scope &scope) {
+void GraphConverter::convertCall(NodeOp node, FunctionOp callee, const Scope &scope) {
   Location loc = locationOf(node, scope);
   if (std::string problem = checkCall(node, callee); !problem.empty()) {
-    error(loc) << "the call of function '" << node.getOpType()
-               << "' does not fit it: " << problem;
+    error(loc) << "the call of function '" << node.getOpType() << "' does not fit it: " << problem;
     return;
   }
   SmallVector<Value> inputs;
@@ -304,8 +281,7 @@ void GraphConverter::convertCall(NodeOp node, FunctionOp callee,
         bind(entry.getName().getValue(), entry);
   Block &body = callee.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
-    bool given = argument.getArgNumber() < inputs.size() &&
-                 inputs[argument.getArgNumber()];
+    bool given = argument.getArgNumber() < inputs.size() && inputs[argument.getArgNumber()];
     values[argument] = given ? inputs[argument.getArgNumber()] : Value();
     given ? (void)absent.erase(argument) : (void)absent.insert(argument);
   }
@@ -325,8 +301,7 @@ void GraphConverter::convertCall(NodeOp node, FunctionOp callee,
 //===----------------------------------------------------------------------===//
 
 void GraphConverter::removeDead() {
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(function.front())))
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
     if (isOpTriviallyDead(&op))
       op.erase();
   // Weights that only fed what was folded need not be loaded; a state that is
@@ -359,26 +334,21 @@ void GraphConverter::addStatistics(SmallVectorImpl<Value> &results,
     if (number < numInputs)
       continue;
     results.push_back(now);
-    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kUpdatesAttr, argumentAttrs[number].get(nn::kNameAttr))));
+    attrs.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(nn::kUpdatesAttr, argumentAttrs[number].get(nn::kNameAttr))));
   }
 }
 
-void GraphConverter::checkDeclared(Attribute output, Value computed,
-                                   Location loc) {
+void GraphConverter::checkDeclared(Attribute output, Value computed, Location loc) {
   auto info = dyn_cast<ValueInfoAttr>(output);
-  auto declared =
-      info ? dyn_cast_or_null<ShapedType>(info.getType()) : ShapedType();
+  auto declared = info ? dyn_cast_or_null<ShapedType>(info.getType()) : ShapedType();
   auto type = cast<RankedTensorType>(computed.getType());
-  if (!declared ||
-      (declared.getElementType() == type.getElementType() &&
-       (!declared.hasRank() ||
-        succeeded(verifyCompatibleShape(declared.getShape(), type.getShape())))))
+  if (!declared || (declared.getElementType() == type.getElementType() &&
+                    (!declared.hasRank() ||
+                     succeeded(verifyCompatibleShape(declared.getShape(), type.getShape())))))
     return;
-  error(loc) << "output '" << nameOfInfo(output)
-                           << "' is declared as " << declared
-                           << ", but the graph computes " << type
-                           << "; correct the declaration in the model";
+  error(loc) << "output '" << nameOfInfo(output) << "' is declared as " << declared
+             << ", but the graph computes " << type << "; correct the declaration in the model";
 }
 
 void GraphConverter::finish(GraphOp graph) {
@@ -410,8 +380,8 @@ void GraphConverter::finish(GraphOp graph) {
   func::ReturnOp::create(builder, graph.getLoc(), results);
   recordLookups();
   removeDead();
-  function.setType(builder.getFunctionType(function.front().getArgumentTypes(),
-                                           ValueRange(results).getTypes()));
+  function.setType(
+      builder.getFunctionType(function.front().getArgumentTypes(), ValueRange(results).getTypes()));
   function.setAllArgAttrs(argumentAttrs);
   function.setAllResultAttrs(resultAttrs);
 }
@@ -434,10 +404,8 @@ static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
   module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
 }
 
-LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
-                                          const Bindings &bindings,
-                                          bool training, uint64_t seed,
-                                          bool ownStep, int64_t batchParts,
+LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module, const Bindings &bindings, bool training,
+                                          uint64_t seed, bool ownStep, int64_t batchParts,
                                           bool keepWeights) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
@@ -446,8 +414,7 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
   SmallVector<func::FuncOp> made;
   llvm::StringMap<int64_t> lookups;
   auto convert = [&](Purpose purpose, bool *dependsOnTraining = nullptr) {
-    GraphConverter converter(module, bindings, purpose, seed, ownStep,
-                             batchParts);
+    GraphConverter converter(module, bindings, purpose, seed, ownStep, batchParts);
     converter.keepsWeights = keepWeights;
     made.push_back(converter.convert());
     for (const auto &entry : converter.lookups()) {
@@ -459,11 +426,9 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module,
     return bool(made.back());
   };
   bool differs = false;
-  bool complete =
-      convert(training ? Purpose::Evaluation : Purpose::Inference, &differs);
+  bool complete = convert(training ? Purpose::Evaluation : Purpose::Inference, &differs);
   if (ownStep)
-    complete = complete && convert(Purpose::OwnStep) &&
-               convert(Purpose::OwnEvaluation);
+    complete = complete && convert(Purpose::OwnStep) && convert(Purpose::OwnEvaluation);
   else if (training && differs)
     complete = complete && convert(Purpose::Training);
   if (!complete) {

@@ -43,8 +43,8 @@ public:
     OwnEvaluation,
   };
   GraphConverter(mlir::ModuleOp module, const Bindings &bindings,
-                 Purpose purpose = Purpose::Inference, uint64_t seed = 0,
-                 bool hasOwnStep = false, int64_t batchParts = 1);
+                 Purpose purpose = Purpose::Inference, uint64_t seed = 0, bool hasOwnStep = false,
+                 int64_t batchParts = 1);
 
   /// Whether initializers are state without training, too.
   bool keepsWeights = false;
@@ -66,28 +66,23 @@ private:
   llvm::StringRef functionName() const;
   void convertInputs(GraphOp graph);
   void addInputs(mlir::Block &block, GraphAttr info, mlir::Location loc,
-                 const llvm::StringMap<bool> &initialized,
-                 llvm::StringMap<bool> &names);
-  std::optional<mlir::RankedTensorType>
-  bindType(llvm::StringRef name, mlir::Type declared, mlir::Location loc);
-  void addInput(llvm::StringRef name, mlir::BlockArgument argument,
-                mlir::Location loc);
+                 const llvm::StringMap<bool> &initialized, llvm::StringMap<bool> &names);
+  std::optional<mlir::RankedTensorType> bindType(llvm::StringRef name, mlir::Type declared,
+                                                 mlir::Location loc);
+  void addInput(llvm::StringRef name, mlir::BlockArgument argument, mlir::Location loc);
   /// Extents of symbolic dims that arrays bound to inputs imply.
   void deriveDims(mlir::Block &block, GraphAttr info);
   void checkBindings(mlir::Location loc);
   void recordLookups();
-  void bindInput(llvm::StringRef name, const HostTensor &tensor,
-                 mlir::BlockArgument argument, mlir::Location loc);
+  void bindInput(llvm::StringRef name, const HostTensor &tensor, mlir::BlockArgument argument,
+                 mlir::Location loc);
 
-  mlir::Value materialize(TensorAttr tensor, llvm::StringRef name,
-                          bool quantized, bool isInitializer,
-                          mlir::Location loc);
+  mlir::Value materialize(TensorAttr tensor, llvm::StringRef name, bool quantized,
+                          bool isInitializer, mlir::Location loc);
   mlir::StringAttr stateName(llvm::StringRef name);
-  mlir::Value addState(TensorAttr tensor, llvm::StringRef name,
-                       mlir::Location loc);
+  mlir::Value addState(TensorAttr tensor, llvm::StringRef name, mlir::Location loc);
   mlir::Value addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
-                               mlir::DenseElementsAttr value,
-                               mlir::Location loc);
+                               mlir::DenseElementsAttr value, mlir::Location loc);
 
   /// The state that counts training steps.
   mlir::Value stepCounter();
@@ -95,8 +90,7 @@ private:
   void convertBlock(mlir::Block &block, const Scope &scope);
   void convertNode(NodeOp node, const Scope &scope);
   /// The form of the node; null, with the error told, if the node has another.
-  const Schema *checkNode(NodeOp node, int64_t opset, const Scope &scope,
-                          mlir::Location loc);
+  const Schema *checkNode(NodeOp node, int64_t opset, const Scope &scope, mlir::Location loc);
   void convertCall(NodeOp node, FunctionOp function, const Scope &scope);
   // ControlFlow.cpp: operators of the default domain whose graphs are walked.
   using Walk = void (GraphConverter::*)(NodeOp node, const Scope &scope);
@@ -106,14 +100,11 @@ private:
   void convertLoop(NodeOp node, const Scope &scope);
   /// What the graph `body` of a loop makes of the arguments; none if it failed.
   std::optional<llvm::SmallVector<mlir::Value>>
-  convertBody(NodeOp node, const Scope &scope, int64_t run,
-              llvm::ArrayRef<mlir::Value> arguments);
+  convertBody(NodeOp node, const Scope &scope, int64_t run, llvm::ArrayRef<mlir::Value> arguments);
   mlir::Value initialValue(InitializerOp initializer);
 
   // TrainingGraph.cpp: gradients, and the step that a model brings along.
-  bool isOwn() const {
-    return purpose == Purpose::OwnStep || purpose == Purpose::OwnEvaluation;
-  }
+  bool isOwn() const { return purpose == Purpose::OwnStep || purpose == Purpose::OwnEvaluation; }
   /// Names are those of the main graph and of one training graph, or none.
   void collectNames(GraphOp graph, TrainingInfoOp info = {});
   void collectNames(mlir::Block &block, GraphAttr info);
@@ -130,12 +121,10 @@ private:
                 llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
   void classifyStates();
   llvm::StringRef nameOfState(mlir::Value state);
-  void setArgument(mlir::Value argument, llvm::StringRef name,
-                   mlir::Attribute value);
+  void setArgument(mlir::Value argument, llvm::StringRef name, mlir::Attribute value);
   std::optional<int64_t> opsetOf(NodeOp node, const Scope &scope);
   mlir::Location locationOf(NodeOp node, const Scope &scope);
-  void setResults(NodeOp node, llvm::ArrayRef<mlir::Value> results,
-                  mlir::Location loc);
+  void setResults(NodeOp node, llvm::ArrayRef<mlir::Value> results, mlir::Location loc);
   llvm::SmallVector<mlir::Value> lookup(mlir::ValueRange values);
   /// Looks up the node's inputs; false if one of them failed to convert.
   bool lookupInputs(NodeOp node, llvm::SmallVectorImpl<mlir::Value> &inputs);
@@ -143,8 +132,7 @@ private:
   void addStatistics(llvm::SmallVectorImpl<mlir::Value> &results,
                      llvm::SmallVectorImpl<mlir::DictionaryAttr> &attrs);
   /// Tells if an output has another type than the file declares.
-  void checkDeclared(mlir::Attribute output, mlir::Value computed,
-                     mlir::Location loc);
+  void checkDeclared(mlir::Attribute output, mlir::Value computed, mlir::Location loc);
   void finish(GraphOp graph);
   void removeDead();
   mlir::InFlightDiagnostic error(mlir::Location loc);

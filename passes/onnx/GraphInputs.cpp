@@ -17,12 +17,11 @@ static constexpr int64_t kMaxIntegerConstant = int64_t(16) << 20;
 static bool isComputable(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
-  return element.isF64() || element.isF32() || element.isF16() ||
-         element.isBF16();
+  return element.isF64() || element.isF32() || element.isF16() || element.isBF16();
 }
 
-std::optional<RankedTensorType>
-GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
+std::optional<RankedTensorType> GraphConverter::bindType(llvm::StringRef name, Type declared,
+                                                         Location loc) {
   auto type = dyn_cast<RankedTensorType>(declared);
   if (!type) {
     error(loc) << "input '" << name << "' has type " << declared
@@ -30,16 +29,15 @@ GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
     return std::nullopt;
   }
   if (!isComputable(type.getElementType())) {
-    error(loc) << "input '" << name << "' has element type "
-               << type.getElementType() << ", which is not supported";
+    error(loc) << "input '" << name << "' has element type " << type.getElementType()
+               << ", which is not supported";
     return std::nullopt;
   }
   auto dims = dyn_cast_or_null<DimsAttr>(type.getEncoding());
   SmallVector<int64_t> shape(type.getShape());
   bool bound = true;
   for (auto [dim, extent] : llvm::enumerate(shape)) {
-    auto symbol =
-        dims ? dyn_cast<StringAttr>(dims.getNames()[dim]) : StringAttr();
+    auto symbol = dims ? dyn_cast<StringAttr>(dims.getNames()[dim]) : StringAttr();
     std::string place = (name + "[" + llvm::Twine(dim) + "]").str();
     bindable.insert(place);
     if (symbol && !symbol.empty())
@@ -49,9 +47,8 @@ GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
       found = extents.find(symbol.getValue());
     if (found != extents.end() && !ShapedType::isDynamic(extent)) {
       if (found->second.extent != extent)
-        error(loc) << found->second.source << ", but dimension " << dim
-                   << " of input '" << name << "' is " << extent
-                   << " in the model";
+        error(loc) << found->second.source << ", but dimension " << dim << " of input '" << name
+                   << "' is " << extent << " in the model";
       continue;
     }
     if (!ShapedType::isDynamic(extent))
@@ -64,8 +61,7 @@ GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
     std::string flag = symbol ? symbol.str() : place;
     error(loc) << "dimension " << dim << " of input '" << name << "' "
                << (symbol ? "('" + symbol.str() + "') " : "")
-               << "is not bound; give its extent with --bind '" << flag
-               << "=N'";
+               << "is not bound; give its extent with --bind '" << flag << "=N'";
   }
   if (!bound)
     return std::nullopt;
@@ -76,22 +72,19 @@ GraphConverter::bindType(llvm::StringRef name, Type declared, Location loc) {
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-void GraphConverter::addInput(llvm::StringRef name, BlockArgument argument,
-                              Location loc) {
-  std::optional<RankedTensorType> type =
-      bindType(name, argument.getType(), loc);
+void GraphConverter::addInput(llvm::StringRef name, BlockArgument argument, Location loc) {
+  std::optional<RankedTensorType> type = bindType(name, argument.getType(), loc);
   if (!type)
     return;
   NamedAttrList attributes;
   attributes.set(nn::kNameAttr, builder.getStringAttr(name));
   // The names of symbolic dims tell the sharding passes which dim is the batch.
-  if (auto dims = dyn_cast_or_null<DimsAttr>(
-          cast<RankedTensorType>(argument.getType()).getEncoding()))
+  if (auto dims =
+          dyn_cast_or_null<DimsAttr>(cast<RankedTensorType>(argument.getType()).getEncoding()))
     if (llvm::any_of(dims.getNames(), llvm::IsaPred<StringAttr>)) {
       SmallVector<Attribute> names;
       for (Attribute entry : dims.getNames())
-        names.push_back(isa<StringAttr>(entry) ? entry
-                                               : builder.getStringAttr(""));
+        names.push_back(isa<StringAttr>(entry) ? entry : builder.getStringAttr(""));
       attributes.set("nn.dims", builder.getArrayAttr(names));
     }
   argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
@@ -104,8 +97,7 @@ void GraphConverter::bindInput(llvm::StringRef name, const HostTensor &tensor,
   auto declared = dyn_cast<RankedTensorType>(argument.getType());
   auto given = RankedTensorType::get(tensor.shape, tensor.elementType);
   if (!declared || declared.getElementType() != given.getElementType() ||
-      mlir::failed(
-          verifyCompatibleShape(declared.getShape(), given.getShape()))) {
+      mlir::failed(verifyCompatibleShape(declared.getShape(), given.getShape()))) {
     error(loc) << "input '" << name << "' has type " << argument.getType()
                << ", but the array bound to it has " << given;
     return;
@@ -116,9 +108,8 @@ void GraphConverter::bindInput(llvm::StringRef name, const HostTensor &tensor,
 
 void GraphConverter::deriveDims(Block &block, GraphAttr info) {
   for (auto [argument, entry] :
-       llvm::zip_equal(block.getArguments(),
-                       info.getInputs() ? info.getInputs().getValue()
-                                        : llvm::ArrayRef<Attribute>())) {
+       llvm::zip_equal(block.getArguments(), info.getInputs() ? info.getInputs().getValue()
+                                                              : llvm::ArrayRef<Attribute>())) {
     llvm::StringRef name = nameOfInfo(entry);
     auto given = bindings.inputs.find(name);
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -132,15 +123,12 @@ void GraphConverter::deriveDims(Block &block, GraphAttr info) {
         continue;
       bindable.insert(text.str());
       int64_t size = given->second.shape[dim];
-      std::string source = ("--bind " + name + "=@FILE makes '" +
-                            text.getValue() + "' " + llvm::Twine(size))
-                               .str();
-      auto [known, isNew] =
-          extents.try_emplace(text.getValue(), Extent{size, source});
+      std::string source =
+          ("--bind " + name + "=@FILE makes '" + text.getValue() + "' " + llvm::Twine(size)).str();
+      auto [known, isNew] = extents.try_emplace(text.getValue(), Extent{size, source});
       if (known->second.extent != size)
-        error(module.getLoc())
-            << known->second.source << ", but " << source << " (dimension "
-            << dim << " of the array)";
+        error(module.getLoc()) << known->second.source << ", but " << source << " (dimension "
+                               << dim << " of the array)";
     }
   }
 }
@@ -158,8 +146,8 @@ void GraphConverter::checkBindings(Location loc) {
       symbols.push_back(known);
   for (llvm::StringRef name : unknown)
     error(loc) << "--bind names dimension '" << name
-               << "', which no input of the model has; it has "
-               << listNames(symbols) << didYouMean(name, all);
+               << "', which no input of the model has; it has " << listNames(symbols)
+               << didYouMean(name, all);
 }
 
 /// An input that goes into a lookup as it is can be checked before it does.
@@ -169,8 +157,7 @@ void GraphConverter::recordLookups() {
     if (!argument || argument.getOwner() != &function.front() ||
         argument.getArgNumber() >= numInputs)
       continue;
-    auto name = cast<StringAttr>(
-        argumentAttrs[argument.getArgNumber()].get(nn::kNameAttr));
+    auto name = cast<StringAttr>(argumentAttrs[argument.getArgNumber()].get(nn::kNameAttr));
     int64_t &least = lookedUp.try_emplace(name.getValue(), rows).first->second;
     least = std::min(least, rows);
   }
@@ -180,9 +167,8 @@ void GraphConverter::addInputs(Block &block, GraphAttr info, Location loc,
                                const llvm::StringMap<bool> &initialized,
                                llvm::StringMap<bool> &inputs) {
   for (auto [argument, entry] :
-       llvm::zip_equal(block.getArguments(),
-                       info.getInputs() ? info.getInputs().getValue()
-                                        : llvm::ArrayRef<Attribute>())) {
+       llvm::zip_equal(block.getArguments(), info.getInputs() ? info.getInputs().getValue()
+                                                              : llvm::ArrayRef<Attribute>())) {
     llvm::StringRef name = nameOfInfo(entry);
     inputs[name] = true;
     Location place = NameLoc::get(builder.getStringAttr(name), loc);
@@ -208,20 +194,17 @@ void GraphConverter::convertInputs(GraphOp graph) {
   for (const auto &entry : bindings.dims)
     extents.try_emplace(
         entry.getKey(),
-        Extent{entry.getValue(), ("--bind makes '" + entry.getKey() + "' " +
-                                  llvm::Twine(entry.getValue()))
-                                     .str()});
+        Extent{entry.getValue(),
+               ("--bind makes '" + entry.getKey() + "' " + llvm::Twine(entry.getValue())).str()});
   deriveDims(graph.getBody().front(), graph.getInfo());
-  addInputs(graph.getBody().front(), graph.getInfo(), graph.getLoc(),
-            initialized, inputs);
+  addInputs(graph.getBody().front(), graph.getInfo(), graph.getLoc(), initialized, inputs);
   for (auto info : graph.getBody().getOps<TrainingInfoOp>())
     if (Block *body = hasOwnStep ? algorithmOf(info) : nullptr) {
       noteInitializers(*body);
       deriveDims(*body, info.getAlgorithmAttr());
       // The forward pass has no such inputs, but they are no misspelt names.
       if (isOwn())
-        addInputs(*body, info.getAlgorithmAttr(), info.getLoc(), initialized,
-                  inputs);
+        addInputs(*body, info.getAlgorithmAttr(), info.getLoc(), initialized, inputs);
       else if (ArrayAttr list = info.getAlgorithmAttr().getInputs())
         for (Attribute entry : list)
           inputs[nameOfInfo(entry)] = true;
@@ -233,8 +216,7 @@ void GraphConverter::convertInputs(GraphOp graph) {
   for (const auto &entry : bindings.inputs)
     if (!inputs.contains(entry.getKey()))
       error(graph.getLoc()) << "--bind names input '" << entry.getKey()
-                            << "', which the model does not have; it has "
-                            << listNames(known)
+                            << "', which the model does not have; it has " << listNames(known)
                             << didYouMean(entry.getKey(), known);
   // What only the training graph names means something to its passes.
   if (!hasOwnStep || isOwn())
@@ -249,22 +231,19 @@ StringAttr GraphConverter::stateName(llvm::StringRef name) {
   return builder.getStringAttr(unique);
 }
 
-Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
-                               Location loc) {
+Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name, Location loc) {
   auto data = cast<DataAttr>(tensor.getData());
   llvm::StringRef file = data.getFile().getValue();
   // Sources are relative to the model's folder, payloads to the working one.
   if (auto position = module.getLoc()->findInstanceOf<FileLineColLoc>()) {
-    llvm::StringRef folder =
-        llvm::sys::path::parent_path(position.getFilename().getValue());
+    llvm::StringRef folder = llvm::sys::path::parent_path(position.getFilename().getValue());
     if (!folder.empty() && file.starts_with(folder))
       file = file.drop_front(folder.size()).ltrim('/');
   }
   NamedAttrList attributes;
   attributes.set(nn::kNameAttr, stateName(name));
-  attributes.set(nn::kSourceAttr,
-                 nn::SourceAttr::get(builder.getContext(), file,
-                                     data.getOffset(), data.getLength(), 0));
+  attributes.set(nn::kSourceAttr, nn::SourceAttr::get(builder.getContext(), file, data.getOffset(),
+                                                      data.getLength(), 0));
   argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
   RankedTensorType type = tensor.getType();
   BlockArgument argument = function.front().addArgument(
@@ -277,9 +256,9 @@ Value GraphConverter::addState(TensorAttr tensor, llvm::StringRef name,
 /// at a value that the program holds.
 Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
                                        DenseElementsAttr value, Location loc) {
-  argumentAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr(nn::kNameAttr, stateName(name)),
-       builder.getNamedAttr(nn::kInitialAttr, value)}));
+  argumentAttrs.push_back(
+      builder.getDictionaryAttr({builder.getNamedAttr(nn::kNameAttr, stateName(name)),
+                                 builder.getNamedAttr(nn::kInitialAttr, value)}));
   BlockArgument argument = function.front().addArgument(value.getType(), loc);
   states[argument] = tensor;
   return argument;
@@ -292,20 +271,17 @@ Value GraphConverter::stepCounter() {
   argumentAttrs.push_back(builder.getDictionaryAttr(
       {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(kStepState)),
        builder.getNamedAttr(nn::kInitialAttr, builder.getI64IntegerAttr(0)),
-       builder.getNamedAttr(nn::kClassAttr,
-                            builder.getStringAttr("optimizer"))}));
+       builder.getNamedAttr(nn::kClassAttr, builder.getStringAttr("optimizer"))}));
   return function.front().addArgument(
       RankedTensorType::get({}, builder.getI64Type()),
       NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
 }
 
-Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
-                                  bool quantized, bool isInitializer,
-                                  Location loc) {
+Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name, bool quantized,
+                                  bool isInitializer, Location loc) {
   RankedTensorType type = tensor.getType();
   if (!isComputable(type.getElementType()) || !type.hasStaticShape()) {
-    error(loc) << "tensor '" << name << "' has type " << type
-               << ", which is not supported";
+    error(loc) << "tensor '" << name << "' has type " << type << ", which is not supported";
     return Value();
   }
   if (!hasBoundedSize(type)) {
@@ -314,12 +290,10 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
   }
   // Weights stay where they are. Integers are indices, masks and shapes that
   // folding needs, unless they are quantised weights. One number is a constant.
-  bool weight =
-      isa<FloatType>(type.getElementType())
-          ? type.getNumElements() > 1
-          : quantized || getStoredBytes(type).value_or(0) > kMaxIntegerConstant;
-  bool trainable = (purpose != Purpose::Inference || keepsWeights) &&
-                   isInitializer &&
+  bool weight = isa<FloatType>(type.getElementType())
+                    ? type.getNumElements() > 1
+                    : quantized || getStoredBytes(type).value_or(0) > kMaxIntegerConstant;
+  bool trainable = (purpose != Purpose::Inference || keepsWeights) && isInitializer &&
                    isa<FloatType>(type.getElementType());
   if ((weight || trainable) && isPlainFileData(tensor)) {
     Value state = addState(tensor, name, loc);
@@ -327,12 +301,11 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
       b.statistics.push_back(state);
     return state;
   }
-  auto bytes = readTensor(
-      tensor, [&] { return error(loc) << "tensor '" << name << "' "; });
+  auto bytes = readTensor(tensor, [&] { return error(loc) << "tensor '" << name << "' "; });
   if (mlir::failed(bytes))
     return Value();
-  HostTensor value = decodeHostTensor(
-      RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+  HostTensor value =
+      decodeHostTensor(RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
   if (trainable)
     return addEmbeddedState(tensor, name, toElementsAttr(value), loc);
   b.loc = loc;
@@ -342,41 +315,33 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name,
 bool weft::onnx::feedsQuantized(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     auto node = dyn_cast<NodeOp>(user);
-    return node && (node.getOpType() == "DequantizeLinear" ||
-                    node.getOpType() == "MatMulInteger" ||
-                    node.getOpType() == "ConvInteger" ||
-                    node.getOpType().starts_with("QLinear"));
+    return node && (node.getOpType() == "DequantizeLinear" || node.getOpType() == "MatMulInteger" ||
+                    node.getOpType() == "ConvInteger" || node.getOpType().starts_with("QLinear"));
   });
 }
 
 /// What it is when the program starts: state or a constant.
 Value GraphConverter::initialValue(InitializerOp initializer) {
   TensorAttr tensor = initializer.getValue();
-  llvm::StringRef name =
-      tensor.getName() ? tensor.getName().getValue() : llvm::StringRef();
-  Location loc =
-      NameLoc::get(builder.getStringAttr(name), initializer.getLoc());
+  llvm::StringRef name = tensor.getName() ? tensor.getName().getValue() : llvm::StringRef();
+  Location loc = NameLoc::get(builder.getStringAttr(name), initializer.getLoc());
   auto found = bound.find(initializer);
   // Nothing but bindings changes what a training graph holds.
   if (found == bound.end())
     return materialize(tensor, name, feedsQuantized(initializer),
-                       /*isInitializer=*/!isa<TrainingInfoOp>(
-                           initializer->getParentOp()),
-                       loc);
+                       /*isInitializer=*/!isa<TrainingInfoOp>(initializer->getParentOp()), loc);
   if (auto given = initialValues.find(initializer); given != initialValues.end())
-    return found->second = addEmbeddedState(tensor, name,
-                                            toElementsAttr(given->second), loc);
+    return found->second = addEmbeddedState(tensor, name, toElementsAttr(given->second), loc);
   // Its bytes are not what it is in later steps, so nothing may fold them.
   if (!isComputable(tensor.getType().getElementType()))
     return materialize(tensor, name, false, true, loc);
   Value state;
   if (isPlainFileData(tensor)) {
     state = addState(tensor, name, loc);
-  } else if (auto bytes = readTensor(tensor, [&] { return error(loc); });
-             succeeded(bytes)) {
+  } else if (auto bytes = readTensor(tensor, [&] { return error(loc); }); succeeded(bytes)) {
     RankedTensorType type = tensor.getType();
-    HostTensor value = decodeHostTensor(
-        RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+    HostTensor value =
+        decodeHostTensor(RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
     state = addEmbeddedState(tensor, name, toElementsAttr(value), loc);
   }
   if (state)

@@ -18,9 +18,7 @@ Value NnBuilder::fail(const llvm::Twine &text) {
   return Value();
 }
 
-int64_t NnBuilder::sizeOf(Shape shape) {
-  return countElements(shape).value_or(kMaxElements + 1);
-}
+int64_t NnBuilder::sizeOf(Shape shape) { return countElements(shape).value_or(kMaxElements + 1); }
 
 RankedTensorType NnBuilder::typeFor(Shape shape, Type element) {
   if (countElements(shape))
@@ -46,12 +44,11 @@ static std::string print(llvm::ArrayRef<int64_t> shape) {
 
 LogicalResult NnBuilder::verifyNew(Operation *op) {
   std::string text;
-  ScopedDiagnosticHandler handler(op->getContext(),
-                                  [&](Diagnostic &diagnostic) {
-                                    if (text.empty())
-                                      text = diagnostic.str();
-                                    return success();
-                                  });
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diagnostic) {
+    if (text.empty())
+      text = diagnostic.str();
+    return success();
+  });
   if (succeeded(verify(op, /*verifyRecursively=*/false)))
     return success();
   fail(text);
@@ -67,9 +64,7 @@ static bool isSplatConstant(Value value) {
 static Scalar splatScalar(Value value) {
   auto splat = value.getDefiningOp<nn::ConstantOp>().getValue();
   auto type = RankedTensorType::get({}, NnBuilder::elementOf(value));
-  return toHostTensor(
-             DenseElementsAttr::get(type, splat.getSplatValue<Attribute>()))
-      .at(0);
+  return toHostTensor(DenseElementsAttr::get(type, splat.getSplatValue<Attribute>())).at(0);
 }
 
 /// Elementwise ops on splats need one evaluation, whatever the size.
@@ -83,10 +78,9 @@ bool NnBuilder::foldSplat(Operation *op, SmallVectorImpl<Value> &results) {
     scalars.push_back(splatScalar(operand));
   auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
   HostTensor one(RankedTensorType::get({}, type.getElementType()));
-  one.set(0, roundToType(elementwise.evaluateScalar(scalars),
-                         type.getElementType()));
-  results.push_back(constant(DenseElementsAttr::get(
-      type, toElementsAttr(one).getSplatValue<Attribute>())));
+  one.set(0, roundToType(elementwise.evaluateScalar(scalars), type.getElementType()));
+  results.push_back(
+      constant(DenseElementsAttr::get(type, toElementsAttr(one).getSplatValue<Attribute>())));
   return true;
 }
 
@@ -141,8 +135,7 @@ bool NnBuilder::foldRepeated(Operation *op, SmallVectorImpl<Value> &results) {
     dims.push_back(dim);
     small.push_back(shape[dim]);
   }
-  if (sizeOf(small) > kFoldLimit ||
-      !spend(double(sizeOf(small)) * (op->getNumOperands() + 1)))
+  if (sizeOf(small) > kFoldLimit || !spend(double(sizeOf(small)) * (op->getNumOperands() + 1)))
     return false;
   SmallVector<HostTensor> operands;
   for (Value operand : op->getOperands()) {
@@ -157,8 +150,8 @@ bool NnBuilder::foldRepeated(Operation *op, SmallVectorImpl<Value> &results) {
       one.set(0, splatScalar(operand));
       operands.push_back(repeat(one, type, {}));
     } else {
-      operands.push_back(repeat(
-          *known(broadcast ? broadcast.getOperand() : operand), type, within));
+      operands.push_back(
+          repeat(*known(broadcast ? broadcast.getOperand() : operand), type, within));
     }
   }
   HostTensor result(RankedTensorType::get(small, elementOf(op->getResult(0))));
@@ -187,8 +180,7 @@ static bool growsConstant(Operation *op) {
 static double workOf(Operation *op) {
   constexpr double kOfElement = 16;
   double work = 0;
-  for (Type type :
-       llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
     work += kOfElement * llvm::cast<RankedTensorType>(type).getNumElements();
   if (auto shardable = dyn_cast<ShardableOpInterface>(op))
     work += shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint();
@@ -208,11 +200,9 @@ bool NnBuilder::spend(double work) {
 
 bool NnBuilder::isEvaluable(Operation *op) {
   return isa<ReferenceOpInterface>(op) &&
-         llvm::all_of(llvm::concat<const Type>(op->getOperandTypes(),
-                                               op->getResultTypes()),
+         llvm::all_of(llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()),
                       [](Type type) {
-                        return llvm::cast<RankedTensorType>(type)
-                                   .getNumElements() <= kFoldLimit;
+                        return llvm::cast<RankedTensorType>(type).getNumElements() <= kFoldLimit;
                       });
 }
 
@@ -226,16 +216,13 @@ std::optional<SmallVector<HostTensor>> NnBuilder::evaluate(Operation *op) {
       return std::nullopt;
     operands.push_back(std::move(*value));
   }
-  SmallVector<HostTensor> values =
-      llvm::cast<ReferenceOpInterface>(op).evaluate(operands);
+  SmallVector<HostTensor> values = llvm::cast<ReferenceOpInterface>(op).evaluate(operands);
   for (HostTensor &value : values)
     roundToOwnType(value);
   return values;
 }
 
-static bool isEmpty(Value value) {
-  return NnBuilder::sizeOf(NnBuilder::shapeOf(value)) == 0;
-}
+static bool isEmpty(Value value) { return NnBuilder::sizeOf(NnBuilder::shapeOf(value)) == 0; }
 
 SmallVector<Value> NnBuilder::settle(Operation *op) {
   SmallVector<Value> results;
@@ -278,22 +265,19 @@ Value NnBuilder::constant(ElementsAttr elements) {
   return nn::ConstantOp::create(builder, loc, elements).getResult();
 }
 
-Value NnBuilder::constant(const HostTensor &tensor) {
-  return constant(toElementsAttr(tensor));
-}
+Value NnBuilder::constant(const HostTensor &tensor) { return constant(toElementsAttr(tensor)); }
 
 bool NnBuilder::isFoldable(int64_t elements) {
   if (elements <= kFoldLimit)
     return true;
-  fail("it needs a constant of " + Twine(elements) +
-       " elements, more than the " + Twine(kFoldLimit) +
-       " that are computed when compiling; give it as an initializer");
+  fail("it needs a constant of " + Twine(elements) + " elements, more than the " +
+       Twine(kFoldLimit) + " that are computed when compiling; give it as an initializer");
   return false;
 }
 
 Value NnBuilder::integers(Shape values, Type element) {
-  HostTensor tensor(RankedTensorType::get(static_cast<int64_t>(values.size()),
-                                          element ? element : i64()));
+  HostTensor tensor(
+      RankedTensorType::get(static_cast<int64_t>(values.size()), element ? element : i64()));
   tensor.integers.assign(values.begin(), values.end());
   return constant(tensor);
 }
@@ -308,8 +292,7 @@ Value NnBuilder::full(Shape shape, Type element, double value) {
   if (!one.isFloat())
     scalar.integer = static_cast<int64_t>(value);
   one.set(0, roundToType(scalar, element));
-  return constant(DenseElementsAttr::get(
-      type, toElementsAttr(one).getSplatValue<Attribute>()));
+  return constant(DenseElementsAttr::get(type, toElementsAttr(one).getSplatValue<Attribute>()));
 }
 
 Value NnBuilder::resizeSplat(Value value, Shape shape) {
@@ -325,8 +308,7 @@ Value NnBuilder::fullLike(Value like, double value) {
 }
 
 bool NnBuilder::isConstant(Value value) {
-  return value.getDefiningOp() &&
-         value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
+  return value.getDefiningOp() && value.getDefiningOp()->hasTrait<OpTrait::ConstantLike>();
 }
 
 /// What `known` has of a value without evaluating an op.
@@ -376,8 +358,7 @@ std::optional<HostTensor> NnBuilder::known(Value value) {
   if (!knownValues.contains(value))
     evaluateBelow(value.getDefiningOp());
   auto found = knownValues.find(value);
-  return found == knownValues.end() ? std::nullopt
-                                    : std::optional(found->second);
+  return found == knownValues.end() ? std::nullopt : std::optional(found->second);
 }
 
 //===----------------------------------------------------------------------===//
@@ -413,8 +394,7 @@ Value NnBuilder::broadcastTo(Value x, Shape shape) {
     int64_t extent = shapeOf(x)[dim], resultDim = dim + resultRank - rank;
     bool repeats = extent == 1 && (resultDim < 0 || shape[resultDim] != 1);
     if (resultDim < 0 ? extent != 1 : extent != shape[resultDim] && !repeats)
-      return fail("cannot broadcast " + print(shapeOf(x)) + " to " +
-                  print(shape));
+      return fail("cannot broadcast " + print(shapeOf(x)) + " to " + print(shape));
     if (repeats)
       continue;
     kept.push_back(extent);
@@ -423,8 +403,7 @@ Value NnBuilder::broadcastTo(Value x, Shape shape) {
   return broadcastDims(reshape(x, kept), shape, dims);
 }
 
-std::optional<SmallVector<int64_t>> NnBuilder::broadcastShape(Shape x,
-                                                              Shape y) {
+std::optional<SmallVector<int64_t>> NnBuilder::broadcastShape(Shape x, Shape y) {
   SmallVector<int64_t> shape(std::max(x.size(), y.size()));
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t a = i < x.size() ? x[x.size() - 1 - i] : 1;
@@ -465,12 +444,10 @@ Value NnBuilder::slice(Value x, Shape starts, Shape sizes, Shape strides) {
   return make<nn::SliceOp>(typeFor(sizes, x), x, starts, strides);
 }
 
-Value NnBuilder::sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
-                          int64_t stride) {
+Value NnBuilder::sliceDim(Value x, int64_t dim, int64_t start, int64_t size, int64_t stride) {
   if (!x)
     return x;
-  SmallVector<int64_t> starts(rankOf(x), 0), strides(rankOf(x), 1),
-      sizes(shapeOf(x));
+  SmallVector<int64_t> starts(rankOf(x), 0), strides(rankOf(x), 1), sizes(shapeOf(x));
   starts[dim] = start;
   sizes[dim] = size;
   strides[dim] = stride;
@@ -484,9 +461,9 @@ Value NnBuilder::concat(llvm::ArrayRef<Value> inputs, int64_t dim) {
   Value joined = make<nn::ConcatOp>(inputs, dim);
   if (!joined || isEmpty(joined) || !llvm::any_of(inputs, isEmpty))
     return joined;
-  return concat(llvm::to_vector(llvm::make_filter_range(
-                    inputs, [](Value input) { return !isEmpty(input); })),
-                dim);
+  return concat(
+      llvm::to_vector(llvm::make_filter_range(inputs, [](Value input) { return !isEmpty(input); })),
+      dim);
 }
 
 Value NnBuilder::pad(Value x, Shape low, Shape high, double value) {
@@ -501,8 +478,7 @@ Value NnBuilder::pad(Value x, Shape low, Shape high, double value) {
     padding = builder.getFloatAttr(elementOf(x), value);
   else
     padding = builder.getIntegerAttr(elementOf(x), static_cast<int64_t>(value));
-  return make<nn::PadOp>(typeFor(shape, x), x, low, high,
-                         llvm::cast<TypedAttr>(padding));
+  return make<nn::PadOp>(typeFor(shape, x), x, low, high, llvm::cast<TypedAttr>(padding));
 }
 
 Value NnBuilder::unsqueeze(Value x, Shape dims) {

@@ -36,8 +36,7 @@ public:
   /// Floating-point operations of one evaluation, and of all of a model.
   static constexpr double kFoldWorkOfOne = 1 << 28, kFoldWork = 64.0 * (1 << 28);
 
-  NnBuilder(mlir::OpBuilder &builder, mlir::Location loc)
-      : builder(builder), loc(loc) {}
+  NnBuilder(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
@@ -83,13 +82,9 @@ public:
   static Shape shapeOf(Value value) { return typeOf(value).getShape(); }
   static int64_t rankOf(Value value) { return typeOf(value).getRank(); }
   static Type elementOf(Value value) { return typeOf(value).getElementType(); }
-  static bool isFloat(Value value) {
-    return llvm::isa<mlir::FloatType>(elementOf(value));
-  }
+  static bool isFloat(Value value) { return llvm::isa<mlir::FloatType>(elementOf(value)); }
   static bool isBool(Value value) { return elementOf(value).isInteger(1); }
-  static bool isUnsigned(Value value) {
-    return elementOf(value).isUnsignedInteger();
-  }
+  static bool isUnsigned(Value value) { return elementOf(value).isUnsignedInteger(); }
   /// The number of elements; one more than any tensor has for a shape that is
   /// no tensor's.
   static int64_t sizeOf(Shape shape);
@@ -160,8 +155,7 @@ public:
   Value transpose(Value x, Shape permutation);
   Value reverse(Value x, Shape dims);
   Value slice(Value x, Shape starts, Shape sizes, Shape strides);
-  Value sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
-                 int64_t stride = 1);
+  Value sliceDim(Value x, int64_t dim, int64_t start, int64_t size, int64_t stride = 1);
   Value concat(llvm::ArrayRef<Value> inputs, int64_t dim);
   Value pad(Value x, Shape low, Shape high, double value);
   /// New dims of size 1, at these places of the result.
@@ -175,16 +169,14 @@ public:
 
   Value reduce(ReduceKind kind, Value x, Shape dims, bool keep);
   Value mean(Value x, Shape dims, bool keep);
-  Value contract(Value x, Value y, Shape xLabels, Shape yLabels,
-                 Shape resultLabels);
+  Value contract(Value x, Value y, Shape xLabels, Shape yLabels, Shape resultLabels);
   /// numpy's matmul, batch dims broadcast.
   Value matmul(Value x, Value y);
   /// Rows `indices` of `x` along `dim`; index values are within range.
   Value take(Value x, Value indices, int64_t dim);
   Value softmax(Value x, int64_t dim, bool log = false);
   /// Over the dims from `dim` on; `bias` may be null.
-  Value layerNorm(Value x, Value scale, Value bias, int64_t dim,
-                  double epsilon);
+  Value layerNorm(Value x, Value scale, Value bias, int64_t dim, double epsilon);
   Value rmsNorm(Value x, Value scale, int64_t dim, double epsilon);
   /// What is known of index values along dims of these sizes, in turn.
   enum class Indices {
@@ -198,15 +190,13 @@ public:
 
   //===--- Any op ---------------------------------------------------------===//
 
-  template <typename Op, typename... Args>
-  mlir::Operation *makeOp(Args &&...args) {
+  template <typename Op, typename... Args> mlir::Operation *makeOp(Args &&...args) {
     if ((isNull(args) || ...))
       return nullptr;
     return Op::create(builder, loc, std::forward<Args>(args)...).getOperation();
   }
   template <typename Op, typename... Args> Value make(Args &&...args) {
-    llvm::SmallVector<Value> results =
-        settle(makeOp<Op>(std::forward<Args>(args)...));
+    llvm::SmallVector<Value> results = settle(makeOp<Op>(std::forward<Args>(args)...));
     return results.empty() ? Value() : results.front();
   }
   /// Verifies and folds a new op; no results if it was null or wrong.
@@ -217,9 +207,7 @@ public:
 private:
   static bool isNull(Value value) { return !value; }
   static bool isNull(mlir::RankedTensorType type) { return !type; }
-  static bool isNull(llvm::ArrayRef<Value> values) {
-    return llvm::is_contained(values, Value());
-  }
+  static bool isNull(llvm::ArrayRef<Value> values) { return llvm::is_contained(values, Value()); }
   template <typename T> static bool isNull(const T &) { return false; }
 
   mlir::LogicalResult verifyNew(mlir::Operation *op);

@@ -18,8 +18,7 @@ Value NnBuilder::select(Value condition, Value onTrue, Value onFalse) {
   auto shape = broadcastShape(shapeOf(condition), shapeOf(onTrue));
   if (!shape)
     return Value();
-  return make<nn::SelectOp>(broadcastTo(condition, *shape),
-                            broadcastTo(onTrue, *shape),
+  return make<nn::SelectOp>(broadcastTo(condition, *shape), broadcastTo(onTrue, *shape),
                             broadcastTo(onFalse, *shape));
 }
 
@@ -50,8 +49,7 @@ Value NnBuilder::mean(Value x, Shape dims, bool keep) {
   return sum ? div(sum, fullLike(sum, count)) : sum;
 }
 
-Value NnBuilder::contract(Value x, Value y, Shape xLabels, Shape yLabels,
-                          Shape resultLabels) {
+Value NnBuilder::contract(Value x, Value y, Shape xLabels, Shape yLabels, Shape resultLabels) {
   return make<nn::ContractOp>(x, y, xLabels, yLabels, resultLabels);
 }
 
@@ -66,15 +64,14 @@ Value NnBuilder::matmul(Value x, Value y) {
   if (!x || !y || rankOf(x) < 2 || rankOf(y) < 2)
     return fail("a matrix product of a scalar");
   if (shapeOf(x).back() != shapeOf(y)[rankOf(y) - 2])
-    return fail("inner dims differ: " + llvm::Twine(shapeOf(x).back()) +
-                " and " + llvm::Twine(shapeOf(y)[rankOf(y) - 2]));
+    return fail("inner dims differ: " + llvm::Twine(shapeOf(x).back()) + " and " +
+                llvm::Twine(shapeOf(y)[rankOf(y) - 2]));
   auto batch = broadcastShape(shapeOf(x).drop_back(2), shapeOf(y).drop_back(2));
   if (!batch)
     return Value();
   // A batch dim that one side lacks, or has with size 1, is a free dim of the
   // other side; so nothing is repeated.
-  int64_t batchRank = batch->size(), m = batchRank, n = batchRank + 1,
-          k = batchRank + 2;
+  int64_t batchRank = batch->size(), m = batchRank, n = batchRank + 1, k = batchRank + 2;
   auto labelled = [&](Value &value, SmallVector<int64_t> &labels) {
     SmallVector<int64_t> unit;
     int64_t own = rankOf(value) - 2;
@@ -87,8 +84,7 @@ Value NnBuilder::matmul(Value x, Value y) {
     }
     value = squeeze(value, unit);
   };
-  SmallVector<int64_t> xLabels, yLabels, labels = range(0, batchRank),
-                                         shape = *batch;
+  SmallVector<int64_t> xLabels, yLabels, labels = range(0, batchRank), shape = *batch;
   int64_t rows = shapeOf(x)[rankOf(x) - 2], columns = shapeOf(y).back();
   labelled(x, xLabels);
   labelled(y, yLabels);
@@ -108,8 +104,8 @@ Value NnBuilder::take(Value x, Value indices, int64_t dim) {
   if (!x || !indices)
     return Value();
   int64_t indexRank = rankOf(indices);
-  Value gathered = make<nn::GatherOp>(x, unsqueeze(indices, {indexRank}),
-                                      Shape({dim}), Shape(), Shape());
+  Value gathered =
+      make<nn::GatherOp>(x, unsqueeze(indices, {indexRank}), Shape({dim}), Shape(), Shape());
   if (!gathered)
     return gathered;
   // The result has the index dims first; they belong where `dim` was.
@@ -123,19 +119,16 @@ Value NnBuilder::softmax(Value x, int64_t dim, bool log) {
   return make<nn::SoftmaxOp>(x, dim, log);
 }
 
-Value NnBuilder::layerNorm(Value x, Value scale, Value bias, int64_t dim,
-                           double epsilon) {
+Value NnBuilder::layerNorm(Value x, Value scale, Value bias, int64_t dim, double epsilon) {
   if (!x || !scale)
     return Value();
-  auto made = settle(nn::LayerNormOp::create(
-      builder, loc, x.getType(), x, scale, bias, dim, llvm::APFloat(epsilon)));
+  auto made = settle(nn::LayerNormOp::create(builder, loc, x.getType(), x, scale, bias, dim,
+                                             llvm::APFloat(epsilon)));
   return made.empty() ? Value() : made.front();
 }
 
 Value NnBuilder::rmsNorm(Value x, Value scale, int64_t dim, double epsilon) {
-  return x ? make<nn::RmsNormOp>(x.getType(), x, scale, dim,
-                                 llvm::APFloat(epsilon))
-           : Value();
+  return x ? make<nn::RmsNormOp>(x.getType(), x, scale, dim, llvm::APFloat(epsilon)) : Value();
 }
 
 NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
@@ -148,8 +141,7 @@ NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
   for (auto [i, index] : llvm::enumerate(values->integers)) {
     int64_t size = sizes[i % sizes.size()];
     if (index < -size || index >= size) {
-      fail("index " + llvm::Twine(index) + " is out of range for extent " +
-           llvm::Twine(size));
+      fail("index " + llvm::Twine(index) + " is out of range for extent " + llvm::Twine(size));
       return Indices::Outside;
     }
     positive &= index >= 0;
@@ -170,6 +162,5 @@ Value NnBuilder::wrapIndices(Value indices, int64_t size) {
   case Indices::Unknown:
     break;
   }
-  return select(compare(nn::CompareKind::Lt, indices, 0.0),
-                add(indices, double(size)), indices);
+  return select(compare(nn::CompareKind::Lt, indices, 0.0), add(indices, double(size)), indices);
 }

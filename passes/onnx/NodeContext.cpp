@@ -14,9 +14,7 @@ static std::string describe(NodeOp node, unsigned index) {
     return text;
   Value value = node.getInputs()[index];
   if (auto producer = value.getDefiningOp<NodeOp>())
-    return text + " ('" +
-           producer.getOutputName(cast<OpResult>(value).getResultNumber())
-               .str() +
+    return text + " ('" + producer.getOutputName(cast<OpResult>(value).getResultNumber()).str() +
            "')";
   if (auto initializer = value.getDefiningOp<InitializerOp>()) {
     if (StringAttr name = initializer.getValue().getName())
@@ -24,24 +22,21 @@ static std::string describe(NodeOp node, unsigned index) {
   }
   if (auto argument = dyn_cast<BlockArgument>(value))
     if (auto graph = dyn_cast<GraphOp>(argument.getOwner()->getParentOp()))
-      if (auto info = dyn_cast<ValueInfoAttr>(
-              graph.getInfo().getInputs()[argument.getArgNumber()]))
+      if (auto info = dyn_cast<ValueInfoAttr>(graph.getInfo().getInputs()[argument.getArgNumber()]))
         if (info.getName())
           return text + " ('" + info.getName().str() + "')";
   return text;
 }
 
 Value NodeContext::in(unsigned index) {
-  return has(index) ? inputs[index]
-                    : fail("input " + llvm::Twine(index) + " is missing");
+  return has(index) ? inputs[index] : fail("input " + llvm::Twine(index) + " is missing");
 }
 
 bool NodeContext::wants(unsigned index) {
   return index < node.getNumResults() && !node.getResult(index).use_empty();
 }
 
-AttributeAttr weft::onnx::resolve(AttributeAttr attribute,
-                                  const AttributeScope *scope) {
+AttributeAttr weft::onnx::resolve(AttributeAttr attribute, const AttributeScope *scope) {
   if (!attribute || !attribute.getRef())
     return attribute;
   if (!scope)
@@ -71,8 +66,7 @@ double NodeContext::real(llvm::StringRef name, double otherwise) {
   return value ? value.getValueAsDouble() : 0.0;
 }
 
-llvm::StringRef NodeContext::text(llvm::StringRef name,
-                                  llvm::StringRef otherwise) {
+llvm::StringRef NodeContext::text(llvm::StringRef name, llvm::StringRef otherwise) {
   AttributeAttr found = attribute(name);
   if (!found || found.getKind() != AttributeKind::String)
     return otherwise;
@@ -80,8 +74,7 @@ llvm::StringRef NodeContext::text(llvm::StringRef name,
   return value ? value.getValue() : "";
 }
 
-std::optional<SmallVector<int64_t>>
-NodeContext::integers(llvm::StringRef name) {
+std::optional<SmallVector<int64_t>> NodeContext::integers(llvm::StringRef name) {
   AttributeAttr found = attribute(name);
   if (!found || found.getKind() != AttributeKind::Ints)
     return std::nullopt;
@@ -99,8 +92,7 @@ std::optional<SmallVector<double>> NodeContext::reals(llvm::StringRef name) {
   return values;
 }
 
-std::optional<SmallVector<llvm::StringRef>>
-NodeContext::texts(llvm::StringRef name) {
+std::optional<SmallVector<llvm::StringRef>> NodeContext::texts(llvm::StringRef name) {
   AttributeAttr found = attribute(name);
   if (!found || found.getKind() != AttributeKind::Strings)
     return std::nullopt;
@@ -152,8 +144,7 @@ std::optional<SmallVector<int64_t>> NodeContext::knownIntegers(unsigned index) {
   return numbers;
 }
 
-std::optional<SmallVector<int64_t>> NodeContext::placesOf(llvm::StringRef name,
-                                                          unsigned index) {
+std::optional<SmallVector<int64_t>> NodeContext::placesOf(llvm::StringRef name, unsigned index) {
   auto numbers = integers(name);
   if (!numbers && has(index))
     numbers = rawIntegers(index);
@@ -163,15 +154,13 @@ std::optional<SmallVector<int64_t>> NodeContext::placesOf(llvm::StringRef name,
   return numbers;
 }
 
-std::optional<SmallVector<int64_t>>
-NodeContext::integersOf(llvm::StringRef name, unsigned index) {
+std::optional<SmallVector<int64_t>> NodeContext::integersOf(llvm::StringRef name, unsigned index) {
   if (auto values = integers(name))
     return values;
   return has(index) ? knownIntegers(index) : std::nullopt;
 }
 
-std::optional<double> NodeContext::knownScalar(unsigned index,
-                                               double otherwise) {
+std::optional<double> NodeContext::knownScalar(unsigned index, double otherwise) {
   if (!has(index))
     return otherwise;
   std::optional<HostTensor> tensor = known(index);
@@ -181,12 +170,10 @@ std::optional<double> NodeContext::knownScalar(unsigned index,
     fail(describe(node, index) + " must have one element");
     return std::nullopt;
   }
-  return tensor->isFloat() ? tensor->reals[0]
-                           : static_cast<double>(tensor->integers[0]);
+  return tensor->isFloat() ? tensor->reals[0] : static_cast<double>(tensor->integers[0]);
 }
 
-std::optional<int64_t> NodeContext::knownInteger(unsigned index,
-                                                 int64_t otherwise) {
+std::optional<int64_t> NodeContext::knownInteger(unsigned index, int64_t otherwise) {
   std::optional<double> number = knownScalar(index, otherwise);
   if (!number)
     return std::nullopt;
@@ -199,17 +186,15 @@ std::optional<int64_t> NodeContext::knownInteger(unsigned index,
   return static_cast<int64_t>(*number);
 }
 
-std::optional<int64_t> NodeContext::normalize(int64_t axis, int64_t rank,
-                                              bool pastEnd) {
+std::optional<int64_t> NodeContext::normalize(int64_t axis, int64_t rank, bool pastEnd) {
   if (axis >= -rank && axis < rank + pastEnd)
     return axis < 0 ? axis + rank : axis;
-  fail("axis " + llvm::Twine(axis) + " is out of range for tensor rank " +
-       llvm::Twine(rank));
+  fail("axis " + llvm::Twine(axis) + " is out of range for tensor rank " + llvm::Twine(rank));
   return std::nullopt;
 }
 
-std::optional<SmallVector<int64_t>>
-NodeContext::normalize(llvm::ArrayRef<int64_t> axes, int64_t rank) {
+std::optional<SmallVector<int64_t>> NodeContext::normalize(llvm::ArrayRef<int64_t> axes,
+                                                           int64_t rank) {
   SmallVector<int64_t> result;
   for (int64_t axis : axes) {
     std::optional<int64_t> normal = normalize(axis, rank);

@@ -30,8 +30,8 @@ using Results = llvm::SmallVector<mlir::Value>;
 /// conversion fail, unless Schemas.def marks it.
 class NodeContext {
 public:
-  NodeContext(NnBuilder &b, NodeOp node, int64_t opset,
-              const AttributeScope *scope, llvm::ArrayRef<mlir::Value> inputs)
+  NodeContext(NnBuilder &b, NodeOp node, int64_t opset, const AttributeScope *scope,
+              llvm::ArrayRef<mlir::Value> inputs)
       : b(b), node(node), opset(opset), scope(scope), inputs(inputs) {}
 
   NnBuilder &b;
@@ -41,9 +41,7 @@ public:
 
   unsigned numInputs() const { return inputs.size(); }
   unsigned numOutputs() { return node.getNumResults(); }
-  bool has(unsigned index) const {
-    return index < inputs.size() && inputs[index];
-  }
+  bool has(unsigned index) const { return index < inputs.size() && inputs[index]; }
   /// Null, with the failure noted, if the input is absent.
   mlir::Value in(unsigned index);
   /// True if anyone reads that output.
@@ -56,8 +54,7 @@ public:
   llvm::StringRef text(llvm::StringRef name, llvm::StringRef otherwise);
   std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name);
   std::optional<llvm::SmallVector<double>> reals(llvm::StringRef name);
-  std::optional<llvm::SmallVector<llvm::StringRef>>
-  texts(llvm::StringRef name);
+  std::optional<llvm::SmallVector<llvm::StringRef>> texts(llvm::StringRef name);
   TensorAttr tensor(llvm::StringRef name);
 
   /// The value of an input that must be known at compile time.
@@ -66,27 +63,21 @@ public:
   /// sums of a few do not overflow.
   std::optional<llvm::SmallVector<int64_t>> knownIntegers(unsigned index);
   /// The attribute, or before it became an input, the input.
-  std::optional<llvm::SmallVector<int64_t>> integersOf(llvm::StringRef name,
-                                                       unsigned index);
+  std::optional<llvm::SmallVector<int64_t>> integersOf(llvm::StringRef name, unsigned index);
   /// A one-element input or its default.
   std::optional<double> knownScalar(unsigned index, double otherwise);
   /// The same where the number speaks of a shape.
   std::optional<int64_t> knownInteger(unsigned index, int64_t otherwise);
   /// Places along a dim, from attribute or input: any number, as those past the
   /// ends mean the ends.
-  std::optional<llvm::SmallVector<int64_t>> placesOf(llvm::StringRef name,
-                                                     unsigned index);
+  std::optional<llvm::SmallVector<int64_t>> placesOf(llvm::StringRef name, unsigned index);
 
   /// `axis` in [0, rank); fails otherwise. With `pastEnd`, rank itself is
   /// valid.
-  std::optional<int64_t> normalize(int64_t axis, int64_t rank,
-                                   bool pastEnd = false);
-  std::optional<llvm::SmallVector<int64_t>>
-  normalize(llvm::ArrayRef<int64_t> axes, int64_t rank);
+  std::optional<int64_t> normalize(int64_t axis, int64_t rank, bool pastEnd = false);
+  std::optional<llvm::SmallVector<int64_t>> normalize(llvm::ArrayRef<int64_t> axes, int64_t rank);
   /// The attribute `axis` of input 0, or of a value of another tensor rank.
-  std::optional<int64_t> axis(int64_t otherwise) {
-    return axisOf(otherwise, b.rankOf(inputs[0]));
-  }
+  std::optional<int64_t> axis(int64_t otherwise) { return axisOf(otherwise, b.rankOf(inputs[0])); }
   std::optional<int64_t> axisOf(int64_t otherwise, int64_t rank) {
     return normalize(integer("axis", otherwise), rank);
   }
@@ -94,9 +85,7 @@ public:
   mlir::Value fail(const llvm::Twine &text) { return b.fail(text); }
 
   const llvm::StringSet<> &readAttributes() const { return read; }
-  AttributeAttr resolved(AttributeAttr given) const {
-    return resolve(given, scope);
-  }
+  AttributeAttr resolved(AttributeAttr given) const { return resolve(given, scope); }
 
 private:
   std::optional<llvm::SmallVector<int64_t>> rawIntegers(unsigned index);

@@ -20,15 +20,13 @@ struct Bindings {
 
 /// Parses `batch=8,seq=128,INPUT=@FILE.npy`; names split at the first `=`,
 /// commas in names are escaped by `\`. Reports all that is wrong.
-mlir::FailureOr<Bindings>
-parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
-              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+mlir::FailureOr<Bindings> parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
+                                        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// The name of the forward pass of a training step.
 inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";
 /// Of the operators Gradient, Adam, Adagrad and Momentum.
-inline constexpr llvm::StringLiteral kTrainingDomain =
-    "ai.onnx.preview.training";
+inline constexpr llvm::StringLiteral kTrainingDomain = "ai.onnx.preview.training";
 /// The state that counts training steps, from 0.
 inline constexpr llvm::StringLiteral kStepState = "weft.step";
 
@@ -40,12 +38,9 @@ inline constexpr llvm::StringLiteral kStepState = "weft.step";
 /// describes: private functions nn::kOwnStep and nn::kOwnEvaluation. In a
 /// training step each of `batchParts` equal parts of the batch has statistics of
 /// its own.
-mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module,
-                                    const Bindings &bindings,
-                                    bool training = false, uint64_t seed = 0,
-                                    bool ownStep = false,
-                                    int64_t batchParts = 1,
-                                    bool keepWeights = false);
+mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module, const Bindings &bindings,
+                                    bool training = false, uint64_t seed = 0, bool ownStep = false,
+                                    int64_t batchParts = 1, bool keepWeights = false);
 
 /// Whether the model has a training step of its own.
 bool hasOwnStep(mlir::ModuleOp module);

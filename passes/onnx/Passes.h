@@ -13,10 +13,8 @@ namespace weft::onnx {
 #include "passes/onnx/Passes.h.inc"
 
 /// `convert-onnx-to-nn` with bindings that are not files.
-std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings,
-                                                  bool training = false,
-                                                  bool ownStep = false,
-                                                  int64_t batchParts = 1);
+std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings, bool training = false,
+                                                  bool ownStep = false, int64_t batchParts = 1);
 
 #define GEN_PASS_REGISTRATION
 #include "passes/onnx/Passes.h.inc"

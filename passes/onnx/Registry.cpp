@@ -8,29 +8,22 @@ const Registry &Registry::get() {
   static const Registry registry = [] {
     Registry made;
     for (auto family :
-         {registerElementwise,     registerActivations, registerShapes,
-          registerLayout,          registerRandom,      registerRecurrent,
-          registerReductions,      registerProducts,    registerEinsum,
-          registerConvolutions,    registerPools,       registerNormalizations,
-          registerIndexing,        registerGridSample,  registerResize,
-          registerAttention,       registerLosses,      registerQuantization,
-          registerSearch,          registerOptimizers,  registerContrib,
-          registerContribAttention})
+         {registerElementwise, registerActivations,     registerShapes,     registerLayout,
+          registerRandom,      registerRecurrent,       registerReductions, registerProducts,
+          registerEinsum,      registerConvolutions,    registerPools,      registerNormalizations,
+          registerIndexing,    registerGridSample,      registerResize,     registerAttention,
+          registerLosses,      registerQuantization,    registerSearch,     registerOptimizers,
+          registerContrib,     registerContribAttention})
       family(made);
-    constexpr const char *shapes =
-        "its result has a shape that depends on data";
+    constexpr const char *shapes = "its result has a shape that depends on data";
     for (const char *op : {"NonMaxSuppression", "StringSplit"})
       made.refuse(op, shapes);
     for (const char *op :
-         {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase",
-          "SequenceInsert", "SequenceLength", "SequenceMap", "SplitToSequence",
-          "ConcatFromSequence", "Optional", "OptionalGetElement",
-          "OptionalHasElement"})
-      made.refuse(
-          op,
-          "sequences and optional values are not compiled; only tensors are");
-    for (const char *op : {"StringNormalizer", "TfIdfVectorizer",
-                           "StringConcat", "RegexFullMatch"})
+         {"SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+          "SequenceLength", "SequenceMap", "SplitToSequence", "ConcatFromSequence", "Optional",
+          "OptionalGetElement", "OptionalHasElement"})
+      made.refuse(op, "sequences and optional values are not compiled; only tensors are");
+    for (const char *op : {"StringNormalizer", "TfIdfVectorizer", "StringConcat", "RegexFullMatch"})
       made.refuse(op, "strings are not compiled");
     for (const char *op : {"Multinomial", "Bernoulli"})
       made.refuse(op, "random numbers are not compiled into inference "
@@ -44,8 +37,8 @@ const Registry &Registry::get() {
   return registry;
 }
 
-void Registry::add(llvm::StringRef op, int64_t from, int64_t to,
-                   Handler handler, llvm::StringRef domain) {
+void Registry::add(llvm::StringRef op, int64_t from, int64_t to, Handler handler,
+                   llvm::StringRef domain) {
   entries[{domain.str(), op.str()}].push_back({from, to, std::move(handler)});
 }
 
@@ -57,12 +50,11 @@ void Registry::refuseDomain(llvm::StringRef domain, llvm::StringRef reason) {
   refusedDomains[domain.str()] = reason.str();
 }
 
-const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op,
-                              int64_t version, std::string &problem) const {
+const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op, int64_t version,
+                              std::string &problem) const {
   auto name = [&] {
     return "operator '" + op.str() + "' of " +
-           (domain.empty() ? std::string("opset ")
-                           : "domain '" + domain.str() + "', version ") +
+           (domain.empty() ? std::string("opset ") : "domain '" + domain.str() + "', version ") +
            std::to_string(version);
   };
   auto found = entries.find({domain.str(), op.str()});
@@ -71,8 +63,7 @@ const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op,
     auto reason = refused.find(op.str());
     if (domain.empty() && reason != refused.end())
       problem += ": " + reason->second;
-    if (auto whole = refusedDomains.find(domain.str());
-        whole != refusedDomains.end())
+    if (auto whole = refusedDomains.find(domain.str()); whole != refusedDomains.end())
       problem += ": " + whole->second;
     return nullptr;
   }
@@ -88,7 +79,6 @@ const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op,
               ", the newest whose definition is supported; export the model "
               "with that opset";
   else
-    problem = name() + " is not supported; its definition is from opset " +
-              std::to_string(oldest);
+    problem = name() + " is not supported; its definition is from opset " + std::to_string(oldest);
   return nullptr;
 }

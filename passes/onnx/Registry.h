@@ -26,9 +26,7 @@ public:
   /// `from` to `to` of the domain.
   void add(llvm::StringRef op, int64_t from, int64_t to, Handler handler,
            llvm::StringRef domain = "");
-  void add(llvm::StringRef op, Handler handler) {
-    add(op, 1, kNewestOpset, std::move(handler));
-  }
+  void add(llvm::StringRef op, Handler handler) { add(op, 1, kNewestOpset, std::move(handler)); }
   /// For an operator with definitions newer than the one implemented.
   void addUntil(llvm::StringRef op, int64_t to, Handler handler) {
     add(op, 1, to, std::move(handler));
@@ -42,16 +40,15 @@ public:
   void refuseDomain(llvm::StringRef domain, llvm::StringRef reason);
 
   /// The handler, or null with the reason in `problem`.
-  const Handler *find(llvm::StringRef domain, llvm::StringRef op,
-                      int64_t version, std::string &problem) const;
+  const Handler *find(llvm::StringRef domain, llvm::StringRef op, int64_t version,
+                      std::string &problem) const;
 
 private:
   struct Entry {
     int64_t from, to;
     Handler handler;
   };
-  std::map<std::pair<std::string, std::string>, llvm::SmallVector<Entry, 1>>
-      entries;
+  std::map<std::pair<std::string, std::string>, llvm::SmallVector<Entry, 1>> entries;
   std::map<std::string, std::string> refused, refusedDomains;
 };
 

@@ -71,16 +71,14 @@ static llvm::StringMap<Versions> readTable() {
         schema.attributes.push_back(parseAttribute(attribute));
     table[(domain + ":" + op).str()][since] = std::move(schema);
   };
-#define OPERATOR(domain, op, since, leastIn, mostIn, leastOut, mostOut,        \
-                 attributes)                                                   \
+#define OPERATOR(domain, op, since, leastIn, mostIn, leastOut, mostOut, attributes)                \
   add(domain, op, since, {leastIn, mostIn, leastOut, mostOut, {}}, attributes);
 #include "passes/onnx/Schemas.def"
 #undef OPERATOR
   return table;
 }
 
-const Schema *weft::onnx::findSchema(StringRef domain, StringRef op,
-                                     int64_t version) {
+const Schema *weft::onnx::findSchema(StringRef domain, StringRef op, int64_t version) {
   static const llvm::StringMap<Versions> table = readTable();
   auto found = table.find((domain + ":" + op).str());
   if (found == table.end())
@@ -106,12 +104,10 @@ static StringRef nameOf(AttributeAttr attribute) {
 
 static auto attributesOf(NodeOp node) {
   ArrayAttr list = node.getOnnxAttributesAttr();
-  return list ? llvm::to_vector(list.getAsRange<AttributeAttr>())
-              : SmallVector<AttributeAttr>();
+  return list ? llvm::to_vector(list.getAsRange<AttributeAttr>()) : SmallVector<AttributeAttr>();
 }
 
-static std::string checkCount(StringRef what, size_t found, unsigned least,
-                              unsigned most) {
+static std::string checkCount(StringRef what, size_t found, unsigned least, unsigned most) {
   if (found >= least && found <= most)
     return "";
   std::string wanted = std::to_string(least);
@@ -119,22 +115,18 @@ static std::string checkCount(StringRef what, size_t found, unsigned least,
     wanted = "at least " + wanted;
   else if (most != least)
     wanted += " to " + std::to_string(most);
-  return ("it has " + Twine(found) + " " + what + (found == 1 ? "" : "s") +
-          ", expected " + wanted)
+  return ("it has " + Twine(found) + " " + what + (found == 1 ? "" : "s") + ", expected " + wanted)
       .str();
 }
 
-static std::string unknownAttribute(StringRef name,
-                                    ArrayRef<StringRef> known) {
-  std::string text =
-      ("attribute '" + name + "' is unknown").str();
+static std::string unknownAttribute(StringRef name, ArrayRef<StringRef> known) {
+  std::string text = ("attribute '" + name + "' is unknown").str();
   if (known.empty())
     return text + "; there are none";
   StringRef nearest;
   unsigned distance = std::max<size_t>(2, name.size() / 3) + 1;
   for (StringRef candidate : known)
-    if (unsigned own = name.edit_distance(candidate, true, distance);
-        own < distance) {
+    if (unsigned own = name.edit_distance(candidate, true, distance); own < distance) {
       distance = own;
       nearest = candidate;
     }
@@ -156,8 +148,7 @@ static std::string checkNumbers(AttributeAttr attribute) {
   SmallVector<int64_t> numbers;
   if (auto one = dyn_cast_or_null<IntegerAttr>(attribute.getValue()))
     numbers.push_back(one.getInt());
-  else if (auto list =
-               dyn_cast_or_null<DenseI64ArrayAttr>(attribute.getValue()))
+  else if (auto list = dyn_cast_or_null<DenseI64ArrayAttr>(attribute.getValue()))
     llvm::append_range(numbers, list.asArrayRef());
   for (int64_t number : numbers)
     if (!isShapeNumber(number))
@@ -167,23 +158,19 @@ static std::string checkNumbers(AttributeAttr attribute) {
   return "";
 }
 
-static std::string checkAttribute(AttributeAttr attribute,
-                                  const AttributeSchema &schema) {
+static std::string checkAttribute(AttributeAttr attribute, const AttributeSchema &schema) {
   if (attribute.getKind() != schema.kind)
-    return ("attribute '" + schema.name + "' is of kind " +
-            stringify(attribute.getKind()) +
+    return ("attribute '" + schema.name + "' is of kind " + stringify(attribute.getKind()) +
             ", expected " + stringify(schema.kind))
         .str();
   return schema.anyNumber ? "" : checkNumbers(attribute);
 }
 
-std::string weft::onnx::checkForm(NodeOp node, const Schema &schema,
-                                  AttributeValue value) {
-  std::string problem = checkCount("input", node.getInputs().size(),
-                                   schema.leastInputs, schema.mostInputs);
+std::string weft::onnx::checkForm(NodeOp node, const Schema &schema, AttributeValue value) {
+  std::string problem =
+      checkCount("input", node.getInputs().size(), schema.leastInputs, schema.mostInputs);
   if (problem.empty())
-    problem = checkCount("output", node.getNumResults(), schema.leastOutputs,
-                         schema.mostOutputs);
+    problem = checkCount("output", node.getNumResults(), schema.leastOutputs, schema.mostOutputs);
   if (problem.empty())
     problem = duplicateAttribute(node);
   llvm::StringSet<> given;
@@ -194,8 +181,7 @@ std::string weft::onnx::checkForm(NodeOp node, const Schema &schema,
     if (!found)
       return unknownAttribute(
           nameOf(attribute),
-          llvm::map_to_vector(schema.attributes,
-                              [](auto &known) { return known.name; }));
+          llvm::map_to_vector(schema.attributes, [](auto &known) { return known.name; }));
     problem = checkAttribute(attribute, *found);
     AttributeAttr here = value(attribute);
     if (here && problem.empty())
@@ -204,19 +190,16 @@ std::string weft::onnx::checkForm(NodeOp node, const Schema &schema,
       given.insert(found->name);
   }
   for (const AttributeSchema &attribute : schema.attributes)
-    if (problem.empty() && attribute.required &&
-        !given.contains(attribute.name))
+    if (problem.empty() && attribute.required && !given.contains(attribute.name))
       problem = ("attribute '" + attribute.name + "' is missing").str();
   return problem;
 }
 
 std::string weft::onnx::checkCall(NodeOp node, FunctionOp callee) {
   Block &body = callee.getBody().front();
-  std::string problem = checkCount("input", node.getInputs().size(), 0,
-                                   body.getNumArguments());
+  std::string problem = checkCount("input", node.getInputs().size(), 0, body.getNumArguments());
   if (problem.empty())
-    problem = checkCount("output", node.getNumResults(), 0,
-                         body.getTerminator()->getNumOperands());
+    problem = checkCount("output", node.getNumResults(), 0, body.getTerminator()->getNumOperands());
   if (problem.empty())
     problem = duplicateAttribute(node);
   if (!problem.empty())
@@ -266,8 +249,7 @@ static bool isDefault(AttributeAttr attribute, StringRef otherwise) {
   return textOf(attribute) == otherwise;
 }
 
-std::string weft::onnx::checkRead(NodeOp node, const Schema &schema,
-                                  AttributeValue value,
+std::string weft::onnx::checkRead(NodeOp node, const Schema &schema, AttributeValue value,
                                   const llvm::StringSet<> &read) {
   for (AttributeAttr attribute : attributesOf(node)) {
     AttributeAttr here = value(attribute);
@@ -276,10 +258,9 @@ std::string weft::onnx::checkRead(NodeOp node, const Schema &schema,
         isDefault(here, known->otherwise))
       continue;
     std::string text = textOf(here);
-    std::string problem =
-        ("attribute '" + known->name + "'" + (text.empty() ? "" : " = ") +
-         text + " is not supported")
-            .str();
+    std::string problem = ("attribute '" + known->name + "'" + (text.empty() ? "" : " = ") + text +
+                           " is not supported")
+                              .str();
     if (!known->otherwise.empty())
       problem += ("; only " + known->otherwise + " is").str();
     return problem;

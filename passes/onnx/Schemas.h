@@ -35,8 +35,7 @@ struct Schema {
 };
 
 /// The form in force in that version of the domain; null if it has none.
-const Schema *findSchema(llvm::StringRef domain, llvm::StringRef op,
-                         int64_t version);
+const Schema *findSchema(llvm::StringRef domain, llvm::StringRef op, int64_t version);
 
 /// The value of an attribute of a node where it stands: of the call, for an
 /// attribute that refers to one of the function around it.

@@ -16,8 +16,7 @@ static Block *blockOf(TrainingInfoOp info, GraphAttr graph) {
   if (!graph || !graph.getRegion())
     return nullptr;
   uint64_t index = graph.getRegion().getValue().getZExtValue();
-  return index < info.getGraphs().size() ? &info.getGraphs()[index].front()
-                                         : nullptr;
+  return index < info.getGraphs().size() ? &info.getGraphs()[index].front() : nullptr;
 }
 
 Block *weft::onnx::algorithmOf(TrainingInfoOp info) {
@@ -26,17 +25,13 @@ Block *weft::onnx::algorithmOf(TrainingInfoOp info) {
 
 bool weft::onnx::hasOwnStep(ModuleOp module) {
   GraphOp graph = getMainGraph(module);
-  return graph && llvm::any_of(graph.getBody().getOps<TrainingInfoOp>(),
-                               algorithmOf);
+  return graph && llvm::any_of(graph.getBody().getOps<TrainingInfoOp>(), algorithmOf);
 }
 
 static auto entriesOf(ArrayAttr list) {
-  return list ? llvm::to_vector(list.getAsRange<EntryAttr>())
-              : SmallVector<EntryAttr>();
+  return list ? llvm::to_vector(list.getAsRange<EntryAttr>()) : SmallVector<EntryAttr>();
 }
-static StringRef textOf(StringAttr text) {
-  return text ? text.getValue() : StringRef();
-}
+static StringRef textOf(StringAttr text) { return text ? text.getValue() : StringRef(); }
 
 void GraphConverter::collectNames(Block &block, GraphAttr info) {
   if (info.getInputs())
@@ -73,27 +68,23 @@ void GraphConverter::findBound(GraphOp graph) {
     auto find = [&](EntryAttr entry, StringRef list) {
       InitializerOp target = boundInitializer(entry);
       if (target && textOf(entry.getKey()) == kStepState)
-        error(info.getLoc()) << list << " of the training information sets '"
-                             << kStepState
+        error(info.getLoc()) << list << " of the training information sets '" << kStepState
                              << "', the name under which every training step "
                                 "counts; rename that initializer";
       else if (target)
         bound.insert({target, Value()});
       else
-        error(info.getLoc())
-            << list << " of the training information sets '"
-            << textOf(entry.getKey())
-            << "', but neither the main graph nor the training graph has an "
-               "initializer of that name";
+        error(info.getLoc()) << list << " of the training information sets '"
+                             << textOf(entry.getKey())
+                             << "', but neither the main graph nor the training graph has an "
+                                "initializer of that name";
       return target;
     };
     for (EntryAttr entry : entriesOf(info.getUpdateBindingAttr()))
-      if (find(entry, "update_binding") &&
-          !keys.insert(textOf(entry.getKey())).second)
+      if (find(entry, "update_binding") && !keys.insert(textOf(entry.getKey())).second)
         error(info.getLoc()) << "update_binding of the training information "
                                 "sets '"
-                             << textOf(entry.getKey())
-                             << "' twice; a state has one new value";
+                             << textOf(entry.getKey()) << "' twice; a state has one new value";
     bool sound = true;
     for (EntryAttr entry : entriesOf(info.getInitializationBindingAttr()))
       sound &= bool(find(entry, "initialization_binding"));
@@ -105,13 +96,11 @@ void GraphConverter::findBound(GraphOp graph) {
 /// The start is the same for every program, so it is computed now.
 void GraphConverter::runInitialization(TrainingInfoOp info) {
   Block *block = blockOf(info, info.getInitializationAttr());
-  SmallVector<EntryAttr> entries =
-      entriesOf(info.getInitializationBindingAttr());
+  SmallVector<EntryAttr> entries = entriesOf(info.getInitializationBindingAttr());
   if (!block || entries.empty())
     return;
   if (block->getNumArguments() > 0) {
-    error(info.getLoc()) << "the initialization graph has "
-                         << block->getNumArguments()
+    error(info.getLoc()) << "the initialization graph has " << block->getNumArguments()
                          << " inputs, but nothing to feed them";
     return;
   }
@@ -119,9 +108,8 @@ void GraphConverter::runInitialization(TrainingInfoOp info) {
   convertBlock(*block, Scope());
   b.initializes = false;
   llvm::StringMap<Value> outputs;
-  for (auto [value, entry] :
-       llvm::zip(block->getTerminator()->getOperands(),
-                 info.getInitializationAttr().getOutputs().getValue()))
+  for (auto [value, entry] : llvm::zip(block->getTerminator()->getOperands(),
+                                       info.getInitializationAttr().getOutputs().getValue()))
     outputs[nameOfInfo(entry)] = value;
   for (EntryAttr entry : entries) {
     StringRef key = textOf(entry.getKey()), name = textOf(entry.getValue());
@@ -131,21 +119,18 @@ void GraphConverter::runInitialization(TrainingInfoOp info) {
     std::optional<HostTensor> known = value ? b.known(value) : std::nullopt;
     RankedTensorType wanted = target.getValue().getType();
     if (!output) {
-      error(info.getLoc()) << "initialization_binding sets '" << key
-                           << "' to '" << name
+      error(info.getLoc()) << "initialization_binding sets '" << key << "' to '" << name
                            << "', which is no output of the initialization "
                               "graph";
     } else if (!value) {
       continue; // told where it failed
     } else if (!known) {
-      error(info.getLoc()) << "initialization_binding sets '" << key
-                           << "' to '" << name
+      error(info.getLoc()) << "initialization_binding sets '" << key << "' to '" << name
                            << "', which is not known at compile time";
     } else if (ArrayRef<int64_t>(known->shape) != wanted.getShape() ||
                known->elementType != wanted.getElementType()) {
-      error(info.getLoc()) << "initialization_binding sets '" << key
-                           << "' of type " << wanted << " to '" << name
-                           << "' of type " << value.getType();
+      error(info.getLoc()) << "initialization_binding sets '" << key << "' of type " << wanted
+                           << " to '" << name << "' of type " << value.getType();
     } else {
       initialValues[target] = std::move(*known);
     }
@@ -158,8 +143,7 @@ void GraphConverter::runInitialization(TrainingInfoOp info) {
 
 /// Whether a value is computed from another. `holes` tells what arguments that
 /// stand for gradients come from.
-static bool dependsOn(Value value, Value on,
-                      llvm::function_ref<Value(Value)> holes) {
+static bool dependsOn(Value value, Value on, llvm::function_ref<Value(Value)> holes) {
   SmallVector<Value> work{value};
   llvm::DenseSet<Value> seen;
   while (!work.empty()) {
@@ -209,17 +193,16 @@ void GraphConverter::convertGradient(NodeOp node, const Scope &scope) {
   if (zs)
     llvm::append_range(independent, *zs);
   if (independent.size() != node.getInputs().size()) {
-    error(loc) << "'Gradient' has " << node.getInputs().size()
-               << " inputs, but xs and zs name " << independent.size()
-               << " tensors; it has one input for each";
+    error(loc) << "'Gradient' has " << node.getInputs().size() << " inputs, but xs and zs name "
+               << independent.size() << " tensors; it has one input for each";
     return;
   }
   SmallVector<Value> named;
   for (auto [i, name] : llvm::enumerate(independent)) {
     named.push_back(find(name, i < xs->size() ? "xs" : "zs"));
     if (named.back() && named.back() != node.getInputs()[i])
-      error(loc) << "input " << i << " of 'Gradient' is another tensor than '"
-                 << name << "', which " << (i < xs->size() ? "xs" : "zs")
+      error(loc) << "input " << i << " of 'Gradient' is another tensor than '" << name
+                 << "', which " << (i < xs->size() ? "xs" : "zs")
                  << " names; gradients at other values than those that the "
                     "graph computes are not supported";
   }
@@ -228,8 +211,7 @@ void GraphConverter::convertGradient(NodeOp node, const Scope &scope) {
     return;
   Value number = values.lookup(y);
   if (!number) {
-    error(loc) << "'y' names '" << *target
-               << "', which is computed behind this node";
+    error(loc) << "'y' names '" << *target << "', which is computed behind this node";
     return;
   }
   if (!isOneFloat(number)) {
@@ -253,15 +235,13 @@ void GraphConverter::convertGradient(NodeOp node, const Scope &scope) {
     if (!x)
       continue; // what makes it has failed already
     if (!NnBuilder::isFloat(x) || !dependsOn(number, x, hole)) {
-      error(loc) << "'" << *target << "' does not depend on '" << (*xs)[i]
-                 << "' of type " << x.getType()
-                 << "; take it out of xs, or name what it depends on";
+      error(loc) << "'" << *target << "' does not depend on '" << (*xs)[i] << "' of type "
+                 << x.getType() << "; take it out of xs, or name what it depends on";
       continue;
     }
     Value argument = function.front().addArgument(x.getType(), loc);
-    argumentAttrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kNameAttr,
-        builder.getStringAttr("gradient of " + (*xs)[i]))));
+    argumentAttrs.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr("gradient of " + (*xs)[i]))));
     values[output] = argument;
     gradient.argumentsAndXs.push_back({argument, x});
   }
@@ -288,9 +268,8 @@ void GraphConverter::convertAlgorithms(GraphOp graph) {
     assignUpdates(graph, info);
   }
   if (!failed && gradients.empty())
-    error(graph.getLoc())
-        << "the model's training information has no node 'Gradient', so "
-           "nothing says what its loss is; give --loss and --optimizer";
+    error(graph.getLoc()) << "the model's training information has no node 'Gradient', so "
+                             "nothing says what its loss is; give --loss and --optimizer";
 }
 
 void GraphConverter::assignUpdates(GraphOp graph, TrainingInfoOp info) {
@@ -298,8 +277,7 @@ void GraphConverter::assignUpdates(GraphOp graph, TrainingInfoOp info) {
   auto addOutputs = [&](Block &block, GraphAttr attr) {
     if (attr.getOutputs())
       for (auto [value, entry] :
-           llvm::zip(block.getTerminator()->getOperands(),
-                     attr.getOutputs().getValue()))
+           llvm::zip(block.getTerminator()->getOperands(), attr.getOutputs().getValue()))
         outputs[nameOfInfo(entry)] = value;
   };
   addOutputs(graph.getBody().front(), graph.getInfo());
@@ -319,9 +297,8 @@ void GraphConverter::assignUpdates(GraphOp graph, TrainingInfoOp info) {
       error(info.getLoc()) << "update_binding sets '" << key << "' to '" << name
                            << "', which no node computes";
     else if (next.getType() != old.getType())
-      error(info.getLoc()) << "update_binding sets '" << key << "' of type "
-                           << old.getType() << " to '" << name << "' of type "
-                           << next.getType();
+      error(info.getLoc()) << "update_binding sets '" << key << "' of type " << old.getType()
+                           << " to '" << name << "' of type " << next.getType();
     else
       assigned.push_back({target, next});
   }
@@ -338,8 +315,7 @@ void GraphConverter::addOwnResults(SmallVectorImpl<Value> &results,
                                    SmallVectorImpl<DictionaryAttr> &attrs) {
   auto add = [&](Value value, StringRef attribute, StringRef name, bool inner) {
     if (!value) {
-      error(function.getLoc()) << name << " of the training step: "
-                               << b.takeMessage();
+      error(function.getLoc()) << name << " of the training step: " << b.takeMessage();
       return;
     }
     results.push_back(value);
@@ -363,22 +339,19 @@ void GraphConverter::addHoles(SmallVectorImpl<Value> &results,
                               SmallVectorImpl<DictionaryAttr> &attrs) {
   auto add = [&](Value value) -> int64_t {
     results.push_back(value);
-    attrs.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(nn::kInnerAttr, builder.getUnitAttr())));
+    attrs.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr(nn::kInnerAttr, builder.getUnitAttr())));
     return results.size() - 1;
   };
   for (const Gradient &gradient : gradients) {
     int64_t y = add(gradient.y);
     for (auto [argument, x] : gradient.argumentsAndXs)
-      setArgument(argument, nn::kGradientAttr,
-                  builder.getDenseI64ArrayAttr({y, add(x)}));
+      setArgument(argument, nn::kGradientAttr, builder.getDenseI64ArrayAttr({y, add(x)}));
   }
 }
 
-void GraphConverter::setArgument(Value argument, StringRef name,
-                                 Attribute value) {
-  DictionaryAttr &attributes =
-      argumentAttrs[cast<BlockArgument>(argument).getArgNumber()];
+void GraphConverter::setArgument(Value argument, StringRef name, Attribute value) {
+  DictionaryAttr &attributes = argumentAttrs[cast<BlockArgument>(argument).getArgNumber()];
   NamedAttrList list(attributes);
   list.set(name, value);
   attributes = list.getDictionary(builder.getContext());
@@ -401,8 +374,7 @@ void GraphConverter::classifyStates() {
     Value of = owner.lookup(state);
     if (!states.contains(of))
       of = Value();
-    bool isParameter = NnBuilder::isFloat(state) &&
-                       isa<GraphOp>(target->getParentOp()) && !of;
+    bool isParameter = NnBuilder::isFloat(state) && isa<GraphOp>(target->getParentOp()) && !of;
     if (isParameter)
       continue;
     setArgument(state, nn::kClassAttr, builder.getStringAttr("optimizer"));

@@ -32,10 +32,9 @@ void weft::buildRaiseIdioms(OpPassManager &passes, bool exact) {
   addSimplification(passes);
 }
 
-void weft::buildImportToGraphPipeline(OpPassManager &passes,
-                                      const GraphOptions &options) {
+void weft::buildImportToGraphPipeline(OpPassManager &passes, const GraphOptions &options) {
   passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training, options.ownStep,
-                                                  options.batchParts));
+                                             options.batchParts));
   if (options.raise)
     buildRaiseIdioms(passes);
 }
@@ -48,13 +47,11 @@ LogicalResult weft::lowerToGraph(ModuleOp module, const GraphOptions &options) {
 
 namespace {
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
-  Option<std::string> bind{
-      *this, "bind",
-      llvm::cl::desc("Extents of symbolic dims and inputs made constant, "
-                     "batch=8,INPUT=@FILE.npy")};
-  Option<bool> raise{
-      *this, "raise", llvm::cl::init(true),
-      llvm::cl::desc("Raise exporters' idioms to single ops (default true)")};
+  Option<std::string> bind{*this, "bind",
+                           llvm::cl::desc("Extents of symbolic dims and inputs made constant, "
+                                          "batch=8,INPUT=@FILE.npy")};
+  Option<bool> raise{*this, "raise", llvm::cl::init(true),
+                     llvm::cl::desc("Raise exporters' idioms to single ops (default true)")};
 };
 } // namespace
 

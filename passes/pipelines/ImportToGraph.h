@@ -22,8 +22,7 @@ struct GraphOptions {
 };
 
 /// Appends the passes that lead from `import` to `graph`.
-void buildImportToGraphPipeline(mlir::OpPassManager &passes,
-                                const GraphOptions &options);
+void buildImportToGraphPipeline(mlir::OpPassManager &passes, const GraphOptions &options);
 
 /// The part of it after the conversion: simplifies, and raises idioms. `exact`:
 /// only those that are what they are taken for in f64 too.
@@ -31,8 +30,7 @@ void buildRaiseIdioms(mlir::OpPassManager &passes, bool exact = false);
 
 /// Runs them. A module without a model passes through. What is wrong with the
 /// model is reported through the context's diagnostics.
-mlir::LogicalResult lowerToGraph(mlir::ModuleOp module,
-                                 const GraphOptions &options);
+mlir::LogicalResult lowerToGraph(mlir::ModuleOp module, const GraphOptions &options);
 
 /// Registers `--weft-import-to-graph-pipeline`.
 void registerImportToGraphPipeline();

@@ -61,8 +61,9 @@ private:
     Phase before = Phase(unsigned(next) - 1);
     if (*at == before || (before == Phase::Staged && *at == Phase::Sharded))
       return success();
-    return getOperation().emitError() << "the program is at phase '" << phaseName(*at) << "', but what leads to '" << phase
-                                      << "' begins at '" << phaseName(before) << "'";
+    return getOperation().emitError()
+           << "the program is at phase '" << phaseName(*at) << "', but what leads to '" << phase
+           << "' begins at '" << phaseName(before) << "'";
   }
 
   LogicalResult checkMesh() {
@@ -73,8 +74,8 @@ private:
     llvm::erase_if(space.axes, [](const Mesh::Axis &axis) { return axis.temporal; });
     if (std::optional<Mesh> given = Mesh::parse(mesh); given && *given == space)
       return success();
-    return getOperation().emitError() << "the program is placed on mesh '" << toString(space) << "', not on '" << mesh
-                                      << "'; leave the mesh out";
+    return getOperation().emitError() << "the program is placed on mesh '" << toString(space)
+                                      << "', not on '" << mesh << "'; leave the mesh out";
   }
 
   /// Up to `sharded` the program does not show yet what it is meant for.
@@ -111,8 +112,9 @@ struct OnMesh : weft::impl::WeftOnMeshBase<OnMesh> {
     pipeline = text;
   }
 
-  LogicalResult initializeOptions(StringRef options,
-                                  function_ref<LogicalResult(const Twine &)> errorHandler) override {
+  LogicalResult
+  initializeOptions(StringRef options,
+                    function_ref<LogicalResult(const Twine &)> errorHandler) override {
     if (failed(WeftOnMeshBase::initializeOptions(options, errorHandler)))
       return failure();
     FailureOr<OpPassManager> parsed = parsePassPipeline(pipeline);
@@ -122,7 +124,9 @@ struct OnMesh : weft::impl::WeftOnMeshBase<OnMesh> {
     return success();
   }
 
-  void getDependentDialects(DialectRegistry &registry) const override { passes.getDependentDialects(registry); }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    passes.getDependentDialects(registry);
+  }
 
   void runOnOperation() override {
     if (!getOperation()->hasAttr(dist::kMeshAttr))

@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace weft;
 
-static constexpr llvm::StringLiteral kNames[kNumPhases] = {"import", "graph",  "step",      "sharded",
-                                                           "staged", "local", "scheduled", "executable"};
+static constexpr llvm::StringLiteral kNames[kNumPhases] = {
+    "import", "graph", "step", "sharded", "staged", "local", "scheduled", "executable"};
 
 llvm::StringRef weft::phaseName(Phase phase) { return kNames[unsigned(phase)]; }
 
@@ -34,10 +34,11 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   if (!options.mesh.empty())
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
   bool ownStep = options.loss.empty() && options.optimizer.empty();
-  int64_t batchParts =
-      options.train && options.batchStats.getValue() == kPerMicrobatch ? options.microbatches.getValue() : 1;
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed, ownStep, batchParts,
-                                            options.keepWeights}));
+  int64_t batchParts = options.train && options.batchStats.getValue() == kPerMicrobatch
+                           ? options.microbatches.getValue()
+                           : 1;
+  pm.addPass(onnx::createConvertOnnxToNn(
+      {options.bind, options.train, options.seed, ownStep, batchParts, options.keepWeights}));
   buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());
@@ -52,14 +53,15 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
   if (!options.train)
     return;
   // Of the program in its precision, so that gradients have it, too.
-  pm.addPass(step::createStepMakeTraining({options.loss, options.optimizer, options.paramGroups, options.freeze,
-                                           options.gradDtype, options.seed}));
+  pm.addPass(step::createStepMakeTraining({options.loss, options.optimizer, options.paramGroups,
+                                           options.freeze, options.gradDtype, options.seed}));
   pm.addNestedPass<func::FuncOp>(step::createStepWidenGradients());
   // Outputs that the loss does not need, and scalars that parameters share.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // Of what is left. The driver has chosen a mode if it was to.
-  pm.addNestedPass<func::FuncOp>(step::createStepMarkRecompute({options.recompute, options.recomputeShare}));
+  pm.addNestedPass<func::FuncOp>(
+      step::createStepMarkRecompute({options.recompute, options.recomputeShare}));
 }
 
 void weft::buildRecomputation(OpPassManager &pm) {
@@ -125,7 +127,8 @@ void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &option
 
 void weft::registerPipelines() {
   registerPhasePasses();
-  for (Phase phase : {Phase::Graph, Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled}) {
+  for (Phase phase :
+       {Phase::Graph, Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled}) {
     std::string flag = ("weft-" + phaseName(phase) + "-pipeline").str();
     std::string summary = ("Lead from the phase before to '" + phaseName(phase) + "'").str();
     auto build = [phase](OpPassManager &pm, StringRef text,
@@ -136,8 +139,9 @@ void weft::registerPipelines() {
       buildPhase(pm, phase, options);
       return success();
     };
-    registerPassPipeline(flag, summary, build, [](llvm::function_ref<void(const mlir::detail::PassOptions &)> visit) {
-      visit(PhaseOptions());
-    });
+    registerPassPipeline(flag, summary, build,
+                         [](llvm::function_ref<void(const mlir::detail::PassOptions &)> visit) {
+                           visit(PhaseOptions());
+                         });
   }
 }

@@ -44,7 +44,8 @@ static dist::DistPlaceStateOptions placeStateOptions(llvm::StringRef zero) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh({options.mesh, options.train ? options.microbatches.getValue() : 1}));
+  pm.addPass(dist::createDistAttachMesh(
+      {options.mesh, options.train ? options.microbatches.getValue() : 1}));
   std::optional<Mesh> mesh = Mesh::parse(options.mesh);
   dist::DistPlaceOptions place;
   place.rules = options.place;

@@ -44,7 +44,8 @@ Cuts intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
 }
 
 /// Factors of a tensor's leading dims, as long as they are parallel.
-SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &tensor, unsigned dims) {
+SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &tensor,
+                                unsigned dims) {
   SmallVector<int> result;
   for (const DimFactors &dim : ArrayRef<DimFactors>(tensor).take_front(dims))
     for (int factor : dim) {
@@ -116,11 +117,13 @@ bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   return true;
 }
 
-std::optional<ValueLayout> weft::rt::layoutOf(Value value, llvm::function_ref<bool(Operation *)> isRoot) {
+std::optional<ValueLayout> weft::rt::layoutOf(Value value,
+                                              llvm::function_ref<bool(Operation *)> isRoot) {
   Operation *op = value.getDefiningOp();
   if (!op || isRoot(op) || op->hasTrait<OpTrait::ConstantLike>()) {
     ValueLayout layout{value, {}, 0};
-    llvm::append_range(layout.strides, rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape()));
+    llvm::append_range(layout.strides,
+                       rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape()));
     return layout;
   }
   if (op->getNumOperands() == 0)
@@ -183,8 +186,9 @@ void Clustering::absorbPermutation(Operation *op) {
   SmallVector<SmallVector<int64_t, 4>> operands;
   for (Value operand : op->getOperands()) {
     auto layout = layoutOf(operand, [&](Operation *def) { return isRoot(def); });
-    operands.push_back(layout ? layout->strides
-                              : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
+    operands.push_back(layout
+                           ? layout->strides
+                           : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
   }
   if (planLibrary(op, operands, {*strides})) {
     roles[view] = Role::Absorbed;
@@ -302,7 +306,8 @@ bool Clustering::joinsGradients(Operation *producer, Operation *consumer) const 
     return llvm::any_of(op->getOperands(), [](Value operand) { return elementsOf(operand) > 1; });
   };
   return isOptimizer(consumer) && elementsOf(consumer->getResult(0)) == 1 &&
-         elementsOf(producer->getResult(0)) == 1 && llvm::any_of(clusters[clusterOf.lookup(producer)].ops, readsMany);
+         elementsOf(producer->getResult(0)) == 1 &&
+         llvm::any_of(clusters[clusterOf.lookup(producer)].ops, readsMany);
 }
 
 void Clustering::tryMerge(Operation *consumer, unsigned operand) {
@@ -321,13 +326,15 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
     clusters[into].cuts = intersect(clusters[into].cuts, edge);
     return;
   }
-  if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) || joinsGradients(producer, consumer))
+  if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) ||
+      joinsGradients(producer, consumer))
     return;
   Cluster &a = clusters[from], &b = clusters[into];
   if (a.size + b.size > kMostOps)
     return;
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
-  int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements), bytes = a.bytes + b.bytes;
+  int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements),
+          bytes = a.bytes + b.bytes;
   if (bytes / pieces > kMaxPieceBytes || (pieces < kFewPieces && elements > kSmallElements))
     return;
   if (wouldCycle(from, into))
@@ -336,7 +343,8 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
   for (Operation *op : b.ops)
     clusterOf[op] = from;
   llvm::append_range(a.ops, b.ops);
-  llvm::sort(a.ops, [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
+  llvm::sort(a.ops,
+             [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
   a.cuts = cuts;
   a.bytes = bytes;
   a.elements = elements;
@@ -424,7 +432,9 @@ void Clustering::sortNodes(Block &block) {
         }
       }
   }
-  std::priority_queue<std::pair<unsigned, unsigned>, std::vector<std::pair<unsigned, unsigned>>, std::greater<>> ready;
+  std::priority_queue<std::pair<unsigned, unsigned>, std::vector<std::pair<unsigned, unsigned>>,
+                      std::greater<>>
+      ready;
   auto enqueue = [&](unsigned n) { ready.push({position.lookup(nodes[n].ops.back()), n}); };
   for (unsigned n = 0; n < nodes.size(); ++n)
     if (waits[n] == 0)

@@ -38,7 +38,8 @@ struct ValueLayout {
 /// The layout that `value` has as a view, or nothing if some step on the way to
 /// its root cannot be said by sizes and strides. Views stop at ops for which
 /// `isRoot` holds.
-std::optional<ValueLayout> layoutOf(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> isRoot);
+std::optional<ValueLayout> layoutOf(mlir::Value value,
+                                    llvm::function_ref<bool(mlir::Operation *)> isRoot);
 
 /// True if the strides are row-major for the shape (dims of size 1 aside).
 bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);

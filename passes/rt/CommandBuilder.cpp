@@ -49,7 +49,8 @@ public:
     if (auto call = dyn_cast<CallOp>(op))
       return launch(call);
     if (auto copy = dyn_cast<DenseOp>(op))
-      return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()), bufferOf(copy.getResult()), 0);
+      return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()),
+                            bufferOf(copy.getResult()), 0);
     if (auto cluster = dyn_cast<ClusterOp>(op))
       return library(cluster);
     if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
@@ -83,8 +84,8 @@ private:
 
   Value view(Value value) {
     ValueLayout layout = specLayout(value);
-    return window(bufferOf(layout.root), cast<RankedTensorType>(value.getType()).getShape(), layout.strides,
-                  layout.offset);
+    return window(bufferOf(layout.root), cast<RankedTensorType>(value.getType()).getShape(),
+                  layout.strides, layout.offset);
   }
 
   Operation *launch(CallOp call) {
@@ -95,7 +96,8 @@ private:
       writes.push_back(bufferOf(output));
     Operation *kernel = symbols.lookup(call.getCalleeAttr().getAttr());
     auto pieces = kernel ? kernel->getAttrOfType<IntegerAttr>(kPiecesAttr) : IntegerAttr();
-    return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, pieces ? pieces.getInt() : 1, 0);
+    return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes,
+                            pieces ? pieces.getInt() : 1, 0);
   }
 
   /// The bits of the neutral element that fills new padding.
@@ -145,7 +147,8 @@ private:
     switch (geometry.kind) {
     case StepKind::Slice:
       return SliceOp::create(builder, op->getLoc(), sources[0], targets[0], axes,
-                             ArrayRef<int64_t>{geometry.outer, geometry.extent, geometry.inner}, padding, 0);
+                             ArrayRef<int64_t>{geometry.outer, geometry.extent, geometry.inner},
+                             padding, 0);
     case StepKind::AllGather:
       kind = CollectiveKind::AllGather;
       break;
@@ -164,9 +167,10 @@ private:
       return nullptr;
     }
     Type accumulate = step.getAccumulateType();
-    auto command = CollectiveOp::create(builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum),
-                                        sources, targets, axes, shapes,
-                                        accumulate ? accumulate : type.getElementType(), geometry.gatherFirst, padding, 0);
+    auto command = CollectiveOp::create(
+        builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum), sources, targets,
+        axes, shapes, accumulate ? accumulate : type.getElementType(), geometry.gatherFirst,
+        padding, 0);
     if (ArrayAttr reasons = reasonsOf(steps))
       command->setAttr(dist::kReasonsAttr, reasons);
     return command;
@@ -198,27 +202,31 @@ private:
     SmallVector<Value> results;
     for (auto [output, part] : llvm::zip_equal(cluster.getOutputs(), plan->results))
       results.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
-    return std::visit([&](const auto &call) { return create(call, operands, results); }, plan->call);
+    return std::visit([&](const auto &call) { return create(call, operands, results); },
+                      plan->call);
   }
 
   Operation *create(const GemmCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(), Value(), call.accumulate,
-                          Activation::None, 0);
+    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(),
+                          Value(), call.accumulate, Activation::None, 0);
   }
   Operation *create(const ConvCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(), call.strides, call.padLow,
-                          call.filterDilation, call.inputDilation, call.groups, Activation::None, 0);
+    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(),
+                          call.strides, call.padLow, call.filterDilation, call.inputDilation,
+                          call.groups, Activation::None, 0);
   }
   Operation *create(const AttentionCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], results[0],
-                               operands.size() > 3 ? operands[3] : Value(), llvm::APFloat(call.scale),
-                               llvm::APFloat(call.softcap), call.causal, 0);
+    return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2],
+                               results[0], operands.size() > 3 ? operands[3] : Value(),
+                               llvm::APFloat(call.scale), llvm::APFloat(call.softcap), call.causal,
+                               0);
   }
-  Operation *create(const AttentionGradCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return AttentionGradOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2], operands[3],
-                                   operands[4], results[0], results[1], results[2],
-                                   operands.size() > 5 ? operands[5] : Value(), llvm::APFloat(call.scale),
-                                   llvm::APFloat(call.softcap), call.causal, 0);
+  Operation *create(const AttentionGradCall &call, ArrayRef<Value> operands,
+                    ArrayRef<Value> results) {
+    return AttentionGradOp::create(
+        builder, op->getLoc(), operands[0], operands[1], operands[2], operands[3], operands[4],
+        results[0], results[1], results[2], operands.size() > 5 ? operands[5] : Value(),
+        llvm::APFloat(call.scale), llvm::APFloat(call.softcap), call.causal, 0);
   }
 
   OpBuilder &builder;

@@ -35,7 +35,8 @@ mlir::MemRefType bufferType(mlir::Type tensor);
 /// the buffer of an argument, constant or command's result, `symbols` the
 /// kernels. The verifier of commands compares programs with what this makes. Emits an error and returns
 /// nothing for an op that no command does.
-mlir::Operation *buildCommand(mlir::OpBuilder &builder, mlir::Operation *op, const mlir::SymbolTable &symbols,
+mlir::Operation *buildCommand(mlir::OpBuilder &builder, mlir::Operation *op,
+                              const mlir::SymbolTable &symbols,
                               llvm::function_ref<mlir::Value(mlir::Value)> bufferOf);
 
 } // namespace weft::rt

@@ -20,7 +20,8 @@ namespace {
 
 class Elision {
 public:
-  Elision(func::FuncOp function, KernelVariants &variants) : function(function), variants(variants) {
+  Elision(func::FuncOp function, KernelVariants &variants)
+      : function(function), variants(variants) {
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       position[&op] = i;
     for (BlockArgument arg : function.getArguments())
@@ -47,7 +48,8 @@ private:
     auto made = dyn_cast<OpResult>(value);
     // What else the return takes has a buffer of its own.
     if (!made || specKind(made.getOwner()) != SpecKind::Command ||
-        llvm::any_of(value.getUsers(), [](Operation *user) { return specKind(user) == SpecKind::End; }))
+        llvm::any_of(value.getUsers(),
+                     [](Operation *user) { return specKind(user) == SpecKind::End; }))
       return;
     Operation *maker = made.getOwner();
     int64_t argument = -1;

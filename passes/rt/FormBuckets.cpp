@@ -27,7 +27,9 @@ constexpr int64_t kLeastGathers = 32;
 constexpr int64_t kSmallPart = 16;
 
 /// The whole tensor, which is operand or result.
-int64_t wholeBytes(StepOpInterface step) { return std::max(bytesOf(step->getOperand(0)), bytesOf(step->getResult(0))); }
+int64_t wholeBytes(StepOpInterface step) {
+  return std::max(bytesOf(step->getOperand(0)), bytesOf(step->getResult(0)));
+}
 
 /// Steps of one kind, and the bucket of them that is open.
 struct Line {
@@ -45,7 +47,8 @@ struct Line {
 class Former {
 public:
   Former(func::FuncOp function, const SymbolTable &symbols, int64_t most, int64_t least)
-      : function(function), symbols(symbols), block(function.getBody().front()), most(most), least(least) {
+      : function(function), symbols(symbols), block(function.getBody().front()), most(most),
+        least(least) {
     for (Operation &op : block) {
       position[&op] = ops.size();
       ops.push_back(&op);
@@ -65,11 +68,15 @@ private:
 
   static StepOpInterface asBucketable(Operation *op) {
     auto step = dyn_cast<StepOpInterface>(op);
-    return step && step.isCommunication() && step.getStepKind() != StepKind::AllToAll ? step : StepOpInterface();
+    return step && step.isCommunication() && step.getStepKind() != StepKind::AllToAll
+               ? step
+               : StepOpInterface();
   }
 
   /// Views and steps may stand later without keeping anyone waiting but their readers.
-  static bool canWait(Operation *op) { return specKind(op) == SpecKind::View || isa<StepOpInterface>(op); }
+  static bool canWait(Operation *op) {
+    return specKind(op) == SpecKind::View || isa<StepOpInterface>(op);
+  }
 
   /// All that reads the step's result, through what can wait, is an update or the end.
   bool isReadLate(Operation *step) {
@@ -88,7 +95,8 @@ private:
   int64_t firstReader(Operation *step) const {
     int64_t first = ops.size();
     for (const Reader &reader : readersOf(step->getResult(0)))
-      first = std::min(first, canWait(reader.op) ? firstReader(reader.op) : position.lookup(reader.op));
+      first =
+          std::min(first, canWait(reader.op) ? firstReader(reader.op) : position.lookup(reader.op));
     return first;
   }
 
@@ -136,7 +144,8 @@ private:
       line->largest = std::max(line->largest, wholeBytes(step));
     }
     for (Line &line : lines) {
-      int64_t share = line.level < 0 ? line.total / kLeastBuckets : std::max(line.total / kLeastGathers, line.largest);
+      int64_t share = line.level < 0 ? line.total / kLeastBuckets
+                                     : std::max(line.total / kLeastGathers, line.largest);
       line.limit = std::min(most, std::max(share, least));
     }
   }
@@ -272,7 +281,8 @@ private:
       locations.push_back(op->getLoc());
     }
     auto bucket = BucketOp::create(builder, locations[0], types, inputs);
-    Block *body = builder.createBlock(&bucket.getBody(), {}, ValueRange(inputs).getTypes(), locations);
+    Block *body =
+        builder.createBlock(&bucket.getBody(), {}, ValueRange(inputs).getTypes(), locations);
     SmallVector<Value> results;
     for (auto [i, op] : llvm::enumerate(members)) {
       op->getResult(0).replaceAllUsesWith(bucket.getResult(i));

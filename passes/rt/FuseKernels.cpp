@@ -146,7 +146,8 @@ private:
           outputs.push_back(result);
           yielded.push_back(map.lookup(result));
         }
-    finish(ClusterKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces, std::move(body));
+    finish(ClusterKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces,
+           std::move(body));
   }
 
   /// What each output is computed for, if any of them is not forward.
@@ -218,8 +219,8 @@ private:
     finish(ClusterKind::Library, op->getLoc(), inputs, outputs, yielded, 1, std::move(body));
   }
 
-  void finish(ClusterKind kind, Location loc, ValueRange inputs, ValueRange outputs, ValueRange yielded,
-              int64_t pieces, std::unique_ptr<Block> body) {
+  void finish(ClusterKind kind, Location loc, ValueRange inputs, ValueRange outputs,
+              ValueRange yielded, int64_t pieces, std::unique_ptr<Block> body) {
     OpBuilder inner(builder.getContext());
     inner.setInsertionPointToEnd(body.get());
     YieldOp::create(inner, loc, yielded);
@@ -253,8 +254,12 @@ private:
     auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
     return role && role.getValue() == nn::kRoleOptimizer;
   }
-  static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
-  static int64_t elements(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+  static ArrayRef<int64_t> shapeOf(Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
+  static int64_t elements(Value value) {
+    return cast<RankedTensorType>(value.getType()).getNumElements();
+  }
   static int64_t elements(Operation *op) { return elements(op->getResult(0)); }
 
   static bool sumsUp(Operation *op) {
@@ -266,15 +271,16 @@ private:
     SmallVector<int64_t> strides;
     int64_t offset = 0;
     return op->getNumOperands() == 1 && elements(op->getOperand(0)) == elements(op) &&
-           cast<KernelOpInterface>(op).getView(rowMajorStrides(shapeOf(op->getOperand(0))), strides, offset);
+           cast<KernelOpInterface>(op).getView(rowMajorStrides(shapeOf(op->getOperand(0))), strides,
+                                               offset);
   }
 
   /// Gives `reader` operands of its own, and those theirs.
   void separate(Operation *reader) {
     for (OpOperand &operand : reader->getOpOperands()) {
       Operation *op = operand.get().getDefiningOp();
-      if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 || elements(op) == 1 ||
-          !(isPointwise(op) || isReshaped(op)))
+      if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
+          elements(op) == 1 || !(isPointwise(op) || isReshaped(op)))
         continue;
       // A square reads its operand twice: both are the same copy.
       if (llvm::any_of(op->getUsers(), [&](Operation *user) { return user != reader; })) {

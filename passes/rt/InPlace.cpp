@@ -12,19 +12,23 @@ using namespace weft;
 using namespace weft::rt;
 
 SmallVector<func::FuncOp> weft::rt::programsOf(ModuleOp module) {
-  return llvm::filter_to_vector(module.getOps<func::FuncOp>(),
-                                [](func::FuncOp function) { return function.isPublic() && !function.isExternal(); });
+  return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return function.isPublic() && !function.isExternal();
+  });
 }
 
 bool weft::rt::isState(func::FuncOp function, unsigned argument) {
-  return function.getArgAttr(argument, nn::kSourceAttr) || function.getArgAttr(argument, nn::kInitialAttr);
+  return function.getArgAttr(argument, nn::kSourceAttr) ||
+         function.getArgAttr(argument, nn::kInitialAttr);
 }
 
 StringAttr weft::rt::updatedState(func::FuncOp function, unsigned number) {
   return function.getResultAttrOfType<StringAttr>(number, nn::kUpdatesAttr);
 }
 
-static bool isOneElement(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements() == 1; }
+static bool isOneElement(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
+}
 
 bool weft::rt::isPointwise(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
@@ -36,7 +40,8 @@ bool weft::rt::isPointwise(Operation *op) {
   if (rule.results.size() != op->getNumResults() || rule.operands.size() != op->getNumOperands())
     return false;
   // Pieces of a parallel factor are independent down to single indices.
-  if (!llvm::all_of(rule.factors, [](const Factor &factor) { return factor.kind == Factor::Kind::Parallel; }))
+  if (!llvm::all_of(rule.factors,
+                    [](const Factor &factor) { return factor.kind == Factor::Kind::Parallel; }))
     return false;
   // Factors of size 1 index nothing.
   auto indices = [&](const TensorFactors &tensor) {
@@ -55,10 +60,12 @@ bool weft::rt::isPointwise(Operation *op) {
 }
 
 bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned result) {
-  if (kernel.isExternal() || argument >= kernel.getNumArguments() || result >= kernel.getNumResults() ||
+  if (kernel.isExternal() || argument >= kernel.getNumArguments() ||
+      result >= kernel.getNumResults() ||
       kernel.getArgumentTypes()[argument] != kernel.getResultTypes()[result] ||
-      !llvm::all_equal(llvm::map_range(kernel.getResultTypes(),
-                                       [](Type type) { return cast<RankedTensorType>(type).getShape(); })))
+      !llvm::all_equal(llvm::map_range(kernel.getResultTypes(), [](Type type) {
+        return cast<RankedTensorType>(type).getShape();
+      })))
     return false;
   for (Operation &op : kernel.getBody().front().without_terminator())
     if (op.getNumRegions() != 0 || !isPointwise(&op))
@@ -81,10 +88,12 @@ bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
   if (!roles)
     return false;
   auto all = [&](StringRef wanted) {
-    return llvm::all_of(roles.getAsRange<StringAttr>(), [&](StringAttr role) { return role.getValue() == wanted; });
+    return llvm::all_of(roles.getAsRange<StringAttr>(),
+                        [&](StringAttr role) { return role.getValue() == wanted; });
   };
   auto call = dyn_cast<CallOp>(op);
-  return all(nn::kRoleOptimizer) || (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call, symbols), 0, 0));
+  return all(nn::kRoleOptimizer) ||
+         (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call, symbols), 0, 0));
 }
 
 StringAttr KernelVariants::get(func::FuncOp kernel, ArrayRef<int64_t> shared) {

@@ -69,7 +69,8 @@ std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorT
   auto keepOne = [&](Loops &loops) -> Loop {
     if (loops.empty())
       return {1, {0, 0, 0}};
-    auto best = llvm::max_element(loops, [](const Loop &a, const Loop &b) { return a.size < b.size; });
+    auto best =
+        llvm::max_element(loops, [](const Loop &a, const Loop &b) { return a.size < b.size; });
     Loop kept = *best;
     loops.erase(best);
     llvm::append_range(batch, loops);
@@ -102,7 +103,9 @@ std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorT
   return plan;
 }
 
-bool isLibraryFloat(Type type) { return type.isF64() || type.isF32() || type.isBF16() || type.isF16(); }
+bool isLibraryFloat(Type type) {
+  return type.isF64() || type.isF32() || type.isBF16() || type.isF16();
+}
 
 /// What the runtime's commands accept.
 bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
@@ -116,24 +119,25 @@ bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
       Type sum = first.isF64() ? first : Type(Float32Type::get(first.getContext()));
       return gemm->accumulate == sum && (result == first || (!first.isF64() && result == sum));
     }
-    return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) && gemm->accumulate == result &&
-           first.getIntOrFloatBitWidth() >= 8;
+    return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) &&
+           gemm->accumulate == result && first.getIntOrFloatBitWidth() >= 8;
   }
   for (RankedTensorType type : ArrayRef<RankedTensorType>(types))
     if (type.getElementType() != first || !isLibraryFloat(first))
       return false;
   if (auto *conv = std::get_if<ConvCall>(&call)) {
     size_t rank = types[0].getRank();
-    return rank >= 3 && rank <= 5 && llvm::all_of(llvm::zip(conv->strides, conv->inputDilation), [](auto dim) {
-             return std::get<0>(dim) == 1 || std::get<1>(dim) == 1;
-           });
+    return rank >= 3 && rank <= 5 &&
+           llvm::all_of(llvm::zip(conv->strides, conv->inputDilation),
+                        [](auto dim) { return std::get<0>(dim) == 1 || std::get<1>(dim) == 1; });
   }
   return true;
 }
 
 } // namespace
 
-std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, ArrayRef<SmallVector<int64_t, 4>> operandStrides,
+std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op,
+                                                 ArrayRef<SmallVector<int64_t, 4>> operandStrides,
                                                  ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
@@ -175,10 +179,12 @@ std::optional<LibraryPlan> weft::rt::planLibraryDense(Operation *op) {
       return std::nullopt;
     strides.push_back(denseStrides(operand));
   }
-  return isa<KernelOpInterface>(op) ? planLibrary(op, strides, denseStrides(op->getResults())) : std::nullopt;
+  return isa<KernelOpInterface>(op) ? planLibrary(op, strides, denseStrides(op->getResults()))
+                                    : std::nullopt;
 }
 
-std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op, llvm::function_ref<bool(Operation *)> isRoot) {
+std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op,
+                                                 llvm::function_ref<bool(Operation *)> isRoot) {
   SmallVector<SmallVector<int64_t, 4>> strides;
   for (Value operand : op->getOperands()) {
     std::optional<ValueLayout> layout = layoutOf(operand, isRoot);
@@ -193,7 +199,8 @@ std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operat
     return std::nullopt;
   auto from = cast<RankedTensorType>(view->getOperand(0).getType());
   auto to = cast<RankedTensorType>(view->getResult(0).getType());
-  SmallVector<int64_t, 4> source = rowMajorStrides(from.getShape()), target = rowMajorStrides(to.getShape());
+  SmallVector<int64_t, 4> source = rowMajorStrides(from.getShape()),
+                          target = rowMajorStrides(to.getShape());
   SmallVector<int64_t> strides;
   int64_t offset = 0;
   if (from.getRank() != to.getRank() || from.getNumElements() != to.getNumElements() ||

@@ -39,7 +39,8 @@ std::optional<LibraryPlan> planLibrary(mlir::Operation *op,
 std::optional<LibraryPlan> planLibraryDense(mlir::Operation *op);
 
 /// The same for operands that are views as `layoutOf` tells, and dense results.
-std::optional<LibraryPlan> planLibrary(mlir::Operation *op, llvm::function_ref<bool(mlir::Operation *)> isRoot);
+std::optional<LibraryPlan> planLibrary(mlir::Operation *op,
+                                       llvm::function_ref<bool(mlir::Operation *)> isRoot);
 
 /// If `view` only permutes its operand's elements: the strides that the operand
 /// has in a dense buffer of the view's result.

@@ -30,7 +30,8 @@ Lifetimes::Lifetimes(ProgramOp program) {
     if (auto record = dyn_cast<RecordOp>(*commands[i]))
       eventFloor[record.getEvent()] = streamFloor.lookup(stream);
     if (auto wait = dyn_cast<WaitOp>(*commands[i]); wait && stream != 0)
-      streamFloor[stream] = std::max(streamFloor.lookup(stream), eventFloor.lookup(wait.getEvent()));
+      streamFloor[stream] =
+          std::max(streamFloor.lookup(stream), eventFloor.lookup(wait.getEvent()));
     span[i].first = stream == 0 ? i : streamFloor.lookup(stream);
   }
   // End: backwards, the first wait of stream 0 that covers the command.
@@ -44,11 +45,12 @@ Lifetimes::Lifetimes(ProgramOp program) {
     if (stream == 0)
       streamCeiling[0] = i;
     if (auto wait = dyn_cast<WaitOp>(*commands[i]))
-      eventCeiling[wait.getEvent()] =
-          std::min(ceiling(eventCeiling, wait.getEvent()), stream == 0 ? i : ceiling(streamCeiling, stream));
+      eventCeiling[wait.getEvent()] = std::min(ceiling(eventCeiling, wait.getEvent()),
+                                               stream == 0 ? i : ceiling(streamCeiling, stream));
     if (auto record = dyn_cast<RecordOp>(*commands[i])) {
       if (stream != 0)
-        streamCeiling[stream] = std::min(ceiling(streamCeiling, stream), ceiling(eventCeiling, record.getEvent()));
+        streamCeiling[stream] =
+            std::min(ceiling(streamCeiling, stream), ceiling(eventCeiling, record.getEvent()));
       eventCeiling.erase(record.getEvent());
     }
     span[i].second = stream == 0 ? i : ceiling(streamCeiling, stream);
@@ -59,7 +61,8 @@ Lifetimes::Lifetimes(ProgramOp program) {
     for (Value view : views) {
       auto [it, isNew] = ranges.try_emplace(bufferOfView(view), span[i]);
       if (!isNew)
-        it->second = {std::min(it->second.first, span[i].first), std::max(it->second.second, span[i].second)};
+        it->second = {std::min(it->second.first, span[i].first),
+                      std::max(it->second.second, span[i].second)};
     }
   }
 }

@@ -24,7 +24,8 @@ namespace {
 
 class Lowering {
 public:
-  explicit Lowering(ModuleOp module) : module(module), kernels(module), builder(module.getContext()) {
+  explicit Lowering(ModuleOp module)
+      : module(module), kernels(module), builder(module.getContext()) {
     for (Operation &op : module.getOps())
       if (auto name = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
         taken.insert(name.getValue());
@@ -60,9 +61,10 @@ public:
         return failure();
     for (auto [i, operand] : llvm::enumerate(end->getOperands()))
       if (!updatedState(function, i))
-        OutputOp::create(builder, operand.getLoc(),
-                         portName(function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr), "output", i),
-                         buffers.lookup(operand), globalType(operand.getType()), placement(operand.getType()));
+        OutputOp::create(
+            builder, operand.getLoc(),
+            portName(function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr), "output", i),
+            buffers.lookup(operand), globalType(operand.getType()), placement(operand.getType()));
     return success();
   }
 
@@ -99,18 +101,21 @@ private:
 
   LogicalResult lowerArgument(func::FuncOp function, BlockArgument arg) {
     unsigned number = arg.getArgNumber();
-    StringAttr name = portName(function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr), "input", number);
+    StringAttr name =
+        portName(function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr), "input", number);
     if (isState(function, number)) {
       auto kind = function.getArgAttrOfType<StringAttr>(number, nn::kClassAttr);
       bool isOptimizer = kind && kind.getValue() == "optimizer";
-      buffers[arg] = stateBuffer(arg.getLoc(), name.getValue(), arg.getType(), piecesOf(function, arg),
-                                 isOptimizer ? BufferClass::OptimizerState : BufferClass::Parameter);
+      buffers[arg] =
+          stateBuffer(arg.getLoc(), name.getValue(), arg.getType(), piecesOf(function, arg),
+                      isOptimizer ? BufferClass::OptimizerState : BufferClass::Parameter);
       stateOfProgram[name.getValue()] = buffers.lookup(arg);
       return success(buffers[arg] != nullptr);
     }
-    Value buffer = BufferOp::create(builder, arg.getLoc(), bufferType(arg.getType()), name, BufferClass::Input,
-                                    IntegerAttr(), DenseI64ArrayAttr());
-    InputOp::create(builder, arg.getLoc(), name, buffer, globalType(arg.getType()), placement(arg.getType()));
+    Value buffer = BufferOp::create(builder, arg.getLoc(), bufferType(arg.getType()), name,
+                                    BufferClass::Input, IntegerAttr(), DenseI64ArrayAttr());
+    InputOp::create(builder, arg.getLoc(), name, buffer, globalType(arg.getType()),
+                    placement(arg.getType()));
     buffers[arg] = buffer;
     return success();
   }
@@ -124,36 +129,39 @@ private:
       auto initial = function.getArgAttrOfType<TypedAttr>(number, nn::kInitialAttr);
       // One number for all elements, or the elements; the loader converts from their type.
       RankedTensorType held = type.clone(getElementTypeOrSelf(initial.getType()));
-      if (matchPattern(Attribute(initial), m_Zero()) || matchPattern(Attribute(initial), m_PosZeroFloat()))
+      if (matchPattern(Attribute(initial), m_Zero()) ||
+          matchPattern(Attribute(initial), m_PosZeroFloat()))
         return builder.getArrayAttr({});
       auto elements = dyn_cast<ElementsAttr>(Attribute(initial));
       ElementsAttr data = elements ? elements : DenseElementsAttr::get(held, Attribute(initial));
-      return builder.getArrayAttr(PieceAttr::get(builder.getContext(), held, StringAttr(), 0, 0, data, DenseI64ArrayAttr()));
+      return builder.getArrayAttr(PieceAttr::get(builder.getContext(), held, StringAttr(), 0, 0,
+                                                 data, DenseI64ArrayAttr()));
     }
     // The source's own element type, where the program stores another.
     auto sourceType = function.getArgAttrOfType<TypeAttr>(number, nn::kSourceTypeAttr);
-    return builder.getArrayAttr(PieceAttr::get(builder.getContext(), sourceType ? type.clone(sourceType.getValue()) : type,
-                                               builder.getStringAttr(source.getFile()), source.getOffset(),
-                                               source.getHash(), ElementsAttr(), DenseI64ArrayAttr()));
+    return builder.getArrayAttr(
+        PieceAttr::get(builder.getContext(), sourceType ? type.clone(sourceType.getValue()) : type,
+                       builder.getStringAttr(source.getFile()), source.getOffset(),
+                       source.getHash(), ElementsAttr(), DenseI64ArrayAttr()));
   }
 
   /// A state of that name is shared by all programs; null and an error if they
   /// do not agree on it.
-  Value stateBuffer(Location loc, StringRef name, Type type, ArrayAttr pieces,
-                    BufferClass kind) {
+  Value stateBuffer(Location loc, StringRef name, Type type, ArrayAttr pieces, BufferClass kind) {
     StateOp &state = states[name];
     if (!state) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(program);
       taken.insert(name);
-      state = StateOp::create(builder, loc, name, globalType(type), bufferType(type), placement(type), pieces,
-                              IntegerAttr(), kind);
+      state = StateOp::create(builder, loc, name, globalType(type), bufferType(type),
+                              placement(type), pieces, IntegerAttr(), kind);
     } else if (state.getGlobal() != globalType(type) || state.getPlacement() != placement(type) ||
                state.getPieces() != pieces || state.getKind() != kind) {
-      auto diagnostic = program.emitError() << "has another type, placement or source of state \"" << name
-                                            << "\" than a program before";
-      diagnostic.attachNote(state.getLoc()) << "the state is " << state.getGlobal() << ' ' << state.getPlacement()
-                                            << ", here " << globalType(type) << ' ' << placement(type);
+      auto diagnostic = program.emitError() << "has another type, placement or source of state \""
+                                            << name << "\" than a program before";
+      diagnostic.attachNote(state.getLoc())
+          << "the state is " << state.getGlobal() << ' ' << state.getPlacement() << ", here "
+          << globalType(type) << ' ' << placement(type);
       return nullptr;
     }
     return StateBufferOp::create(builder, loc, state.getLocal(), name);
@@ -186,13 +194,14 @@ private:
         kind = BufferClass::Output;
         name = output->second ? output->second : name;
       }
-      auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name, kind, IntegerAttr(),
-                                     DenseI64ArrayAttr());
+      auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name,
+                                     kind, IntegerAttr(), DenseI64ArrayAttr());
       buffers[result] = buffer;
       if (kind == BufferClass::Communication && stepsOf(op).empty())
         scattered.insert(buffer);
     }
-    Operation *command = buildCommand(builder, op, kernels, [&](Value root) { return buffers.lookup(root); });
+    Operation *command =
+        buildCommand(builder, op, kernels, [&](Value root) { return buffers.lookup(root); });
     if (!command)
       return failure();
     command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
@@ -209,9 +218,12 @@ private:
   Value reusedOperand(OpResult result) const {
     Operation *op = result.getOwner();
     if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
-      return steps[result.getResultNumber()]->hasAttr(kReusesAttr) ? op->getOperand(result.getResultNumber()) : Value();
+      return steps[result.getResultNumber()]->hasAttr(kReusesAttr)
+                 ? op->getOperand(result.getResultNumber())
+                 : Value();
     auto call = dyn_cast<CallOp>(op);
-    int64_t argument = call ? sharedArguments(kernelOf(call, kernels))[result.getResultNumber()] : -1;
+    int64_t argument =
+        call ? sharedArguments(kernelOf(call, kernels))[result.getResultNumber()] : -1;
     return argument >= 0 ? call.getInputs()[argument] : Value();
   }
 
@@ -252,8 +264,10 @@ private:
     bool isStep = !stepsOf(op).empty();
     if (!isStep && !isa<DenseOp>(op))
       return BufferClass::Activation;
-    auto from = buffers.lookup(specLayout(op->getOperand(result.getResultNumber())).root).getDefiningOp<BufferOp>();
-    if (from && (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
+    auto from = buffers.lookup(specLayout(op->getOperand(result.getResultNumber())).root)
+                    .getDefiningOp<BufferOp>();
+    if (from &&
+        (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
       return from.getKind();
     // What only the network reads is communication; the part that comes back is a gradient again.
     if (from && scattered.contains(from))
@@ -274,9 +288,10 @@ private:
       known->second = unique("constant." + std::to_string(constants.size() - 1));
     // The same on all devices, whatever it is a shard of: others may share it.
     RankedTensorType type = plainType(op->getResult(0).getType());
-    auto piece = PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0, value, DenseI64ArrayAttr());
-    buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type, builder.getArrayAttr(piece),
-                                            BufferClass::Workspace);
+    auto piece =
+        PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0, value, DenseI64ArrayAttr());
+    buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type,
+                                            builder.getArrayAttr(piece), BufferClass::Workspace);
     return success();
   }
 
@@ -294,9 +309,11 @@ private:
       auto type = RankedTensorType::get({size}, builder.getI64Type());
       SmallVector<int64_t> values(llvm::to_vector(llvm::seq<int64_t>(0, size)));
       auto piece = PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0,
-                                  DenseElementsAttr::get(type, ArrayRef<int64_t>(values)), DenseI64ArrayAttr());
-      auto placed = PlacementAttr::get(builder.getContext(),
-                                       PlacementDim{{PlacementPart{size, {builder.getStringAttr(op.getAxis())}}}});
+                                  DenseElementsAttr::get(type, ArrayRef<int64_t>(values)),
+                                  DenseI64ArrayAttr());
+      auto placed = PlacementAttr::get(
+          builder.getContext(),
+          PlacementDim{{PlacementPart{size, {builder.getStringAttr(op.getAxis())}}}});
       state = StateOp::create(builder, op.getLoc(), name, type, bufferType(op.getType()), placed,
                               builder.getArrayAttr(piece), IntegerAttr(), BufferClass::Workspace);
     }

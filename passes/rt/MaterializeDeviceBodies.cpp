@@ -38,7 +38,8 @@ void sinkInto(linalg::LinalgOp op, ArrayRef<Operation *> coordinateOps) {
     Operation *copy = builder.clone(*source, map);
     for (auto [from, to] : llvm::zip(source->getResults(), copy->getResults()))
       from.replaceUsesWithIf(to, [&](OpOperand &use) {
-        return op->isProperAncestor(use.getOwner()) && !llvm::is_contained(copy->getOperands(), use.get());
+        return op->isProperAncestor(use.getOwner()) &&
+               !llvm::is_contained(copy->getOperands(), use.get());
       });
   }
 }
@@ -76,7 +77,8 @@ void materialize(DeviceBodyOpInterface op, const Mesh &mesh) {
   op->erase();
 }
 
-struct MaterializeDeviceBodies : weft::rt::impl::RtMaterializeDeviceBodiesBase<MaterializeDeviceBodies> {
+struct MaterializeDeviceBodies
+    : weft::rt::impl::RtMaterializeDeviceBodiesBase<MaterializeDeviceBodies> {
   void runOnOperation() override {
     dist::MeshAttr mesh = dist::getMesh(getOperation());
     SmallVector<DeviceBodyOpInterface> ops;

@@ -38,8 +38,8 @@ LogicalResult materialize(func::FuncOp function) {
     if (!state)
       return function.emitError() << "updates " << name << ", which is no state of it";
     if (state.getType() != result.get().getType())
-      return function.emitError() << "updates " << name << " of type " << state.getType() << " with a value of type "
-                                  << result.get().getType();
+      return function.emitError() << "updates " << name << " of type " << state.getType()
+                                  << " with a value of type " << result.get().getType();
     if (!updated.insert(name).second)
       return function.emitError() << "updates " << name << " twice";
     auto copy = result.get().getDefiningOp<DenseOp>();
@@ -55,9 +55,11 @@ LogicalResult materialize(func::FuncOp function) {
   }
   for (auto &[result, isOldState] : updates)
     if (isOldState)
-      result->set(DenseOp::create(builder, result->get().getLoc(), result->get().getType(), result->get()));
+      result->set(
+          DenseOp::create(builder, result->get().getLoc(), result->get().getType(), result->get()));
   for (auto &[result, isOldState] : updates)
-    result->set(DenseOp::create(builder, result->get().getLoc(), result->get().getType(), result->get()));
+    result->set(
+        DenseOp::create(builder, result->get().getLoc(), result->get().getType(), result->get()));
   return success();
 }
 

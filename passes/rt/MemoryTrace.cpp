@@ -62,7 +62,9 @@ LogicalResult MemoryTrace::verifyLifetimes() {
   llvm::DenseMap<Value, std::pair<int64_t, int64_t>> declared;
   int64_t statesEnd = 0;
   for (auto &entry : states)
-    statesEnd = std::max<int64_t>(statesEnd, entry.second.getOffset().value_or(0) + bytesOf(cast<MemRefType>(entry.second.getLocal())));
+    statesEnd =
+        std::max<int64_t>(statesEnd, entry.second.getOffset().value_or(0) +
+                                         bytesOf(cast<MemRefType>(entry.second.getLocal())));
   Lifetimes computed(program);
   for (auto buffer : program.getOps<BufferOp>()) {
     if (!buffer.getOffset() || !buffer.getLives()) {
@@ -75,18 +77,21 @@ LogicalResult MemoryTrace::verifyLifetimes() {
     ArrayRef<int64_t> told = *buffer.getLives();
     if (told[0] > first || told[1] < last) {
       valid = false;
-      buffer.emitError() << "lives from command " << told[0] << " to " << told[1] << ", but is in use from " << first
-                         << " to " << last;
+      buffer.emitError() << "lives from command " << told[0] << " to " << told[1]
+                         << ", but is in use from " << first << " to " << last;
     }
     if (end > int64_t(program.getArena().value_or(0)) || (begin < statesEnd && begin != end)) {
       valid = false;
-      buffer.emitError() << "occupies bytes " << begin << " to " << end << ", outside of the arena or inside of states";
+      buffer.emitError() << "occupies bytes " << begin << " to " << end
+                         << ", outside of the arena or inside of states";
     }
     if (begin != end)
       lives.push_back({told[0], told[1], begin, end, buffer});
   }
   // Sweep over time; buffers alive now, by their first byte.
-  llvm::sort(lives, [](const Life &a, const Life &b) { return std::tie(a.first, a.begin) < std::tie(b.first, b.begin); });
+  llvm::sort(lives, [](const Life &a, const Life &b) {
+    return std::tie(a.first, a.begin) < std::tie(b.first, b.begin);
+  });
   std::multimap<int64_t, const Life *> ends;
   std::map<int64_t, const Life *> alive;
   for (const Life &life : lives) {
@@ -105,7 +110,8 @@ LogicalResult MemoryTrace::verifyLifetimes() {
     if (clash) {
       valid = false;
       BufferOp buffer = life.buffer, other = clash->buffer;
-      auto diagnostic = buffer.emitError() << "shares bytes with a buffer that is alive at the same time";
+      auto diagnostic = buffer.emitError()
+                        << "shares bytes with a buffer that is alive at the same time";
       diagnostic.attachNote(other.getLoc()) << "the other buffer is \"" << other.getName() << "\"";
       continue;
     }
@@ -115,8 +121,9 @@ LogicalResult MemoryTrace::verifyLifetimes() {
   return success(valid);
 }
 
-LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command,
-                                           const llvm::DenseSet<std::pair<Value, Value>> &allowed) const {
+LogicalResult
+MemoryTrace::verifyNoOverlap(CommandInterface command,
+                             const llvm::DenseSet<std::pair<Value, Value>> &allowed) const {
   SmallVector<Value> writes = command.getWrites();
   auto overlap = [&](Value x, Value y) {
     auto [a, b] = range(bufferOfView(x));
@@ -125,8 +132,8 @@ LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command,
   };
   for (auto [i, written] : llvm::enumerate(writes)) {
     for (Value read : command.getReads())
-      if (overlap(written, read) &&
-          !(allowed.contains({read, written}) && range(bufferOfView(read)) == range(bufferOfView(written))))
+      if (overlap(written, read) && !(allowed.contains({read, written}) &&
+                                      range(bufferOfView(read)) == range(bufferOfView(written))))
         return command->emitError("writes bytes that it reads");
     for (Value other : ArrayRef<Value>(writes).take_front(i))
       if (overlap(written, other))
@@ -152,7 +159,7 @@ struct Access {
 struct Point {
   CommandInterface command;
   unsigned stream;
-  Clock before; // done before the command starts
+  Clock before;  // done before the command starts
   int64_t index; // in its stream
   SmallVector<Access, 4> accesses;
 };
@@ -193,7 +200,8 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program) {
       auto event = events.find(wait.getEvent());
       if (event == events.end()) {
         valid = false;
-        command->emitError() << "waits for event " << wait.getEvent() << ", which is not recorded before";
+        command->emitError() << "waits for event " << wait.getEvent()
+                             << ", which is not recorded before";
       } else {
         now[stream] = join(now[stream], event->second);
       }
@@ -223,8 +231,8 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program) {
           break;
         if (conflict(point, peer)) {
           valid = false;
-          auto diagnostic = point.command->emitError() << "is not ordered with a command of stream " << other
-                                                       << " that uses the same bytes";
+          auto diagnostic = point.command->emitError() << "is not ordered with a command of stream "
+                                                       << other << " that uses the same bytes";
           CommandInterface command = peer.command;
           diagnostic.attachNote(command->getLoc()) << "this command: " << command->getName();
         }
@@ -232,7 +240,8 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program) {
     CommandInterface command = point.command;
     if (!command.isCommunication())
       continue;
-    if (lastCommunication && !(lastCommunication->stream == point.stream || isBefore(*lastCommunication, point))) {
+    if (lastCommunication &&
+        !(lastCommunication->stream == point.stream || isBefore(*lastCommunication, point))) {
       valid = false;
       command->emitError("is not ordered with the communication before it");
     }

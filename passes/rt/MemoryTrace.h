@@ -27,8 +27,9 @@ public:
   /// No view that the command writes shares bytes with one it reads, unless
   /// the two are the same bytes and in `allowed` as (read, written); no two
   /// views that it writes share bytes.
-  mlir::LogicalResult verifyNoOverlap(CommandInterface command,
-                                      const llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> &allowed) const;
+  mlir::LogicalResult
+  verifyNoOverlap(CommandInterface command,
+                  const llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> &allowed) const;
 
   /// [first, last) bytes of a buffer or state in the arena.
   std::pair<int64_t, int64_t> range(mlir::Value buffer) const;

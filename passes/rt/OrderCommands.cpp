@@ -23,7 +23,9 @@ namespace {
 /// Where an op goes: beside the op that stood at `anchor`, which has rank kOwn.
 struct Key {
   int64_t anchor, rank;
-  bool operator<(const Key &other) const { return std::tie(anchor, rank) < std::tie(other.anchor, other.rank); }
+  bool operator<(const Key &other) const {
+    return std::tie(anchor, rank) < std::tie(other.anchor, other.rank);
+  }
 };
 enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpdate = 2 };
 
@@ -188,8 +190,9 @@ private:
     std::vector<bool> prepares(ops.size());
     for (size_t i = ops.size(); i-- > 0;) {
       SmallVector<size_t> users = readers(i);
-      bool readsStates = llvm::all_of(
-          producers[i], [&](size_t producer) { return specKind(ops[producer]) == SpecKind::Constant; });
+      bool readsStates = llvm::all_of(producers[i], [&](size_t producer) {
+        return specKind(ops[producer]) == SpecKind::Constant;
+      });
       prepares[i] = specKind(ops[i]) == SpecKind::Command && readsStates && !users.empty() &&
                     llvm::all_of(users, [&](size_t user) { return updates[user]; });
     }
@@ -201,7 +204,8 @@ private:
         if (prepares[producer])
           continue;
         int64_t anchor = keys[producer].anchor;
-        if (auto next = arrivals.upper_bound(anchor); combines(ops[producer]) && next != arrivals.end())
+        if (auto next = arrivals.upper_bound(anchor);
+            combines(ops[producer]) && next != arrivals.end())
           anchor = *next;
         key = std::max(key, Key{anchor, kUpdate});
       }
@@ -241,7 +245,8 @@ private:
     llvm::DenseSet<Operation *> placed;
     std::function<void(Operation *)> place = [&](Operation *op) {
       for (Value operand : op->getOperands())
-        if (Operation *def = operand.getDefiningOp(); def && !position.count(def) && placed.insert(def).second)
+        if (Operation *def = operand.getDefiningOp();
+            def && !position.count(def) && placed.insert(def).second)
           place(def);
       if (op != end)
         op->moveBefore(end);

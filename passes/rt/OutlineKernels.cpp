@@ -28,8 +28,9 @@ public:
 
   void outline(ClusterOp cluster) {
     builder.setInsertionPointToEnd(module.getBody());
-    auto type = builder.getFunctionType(cluster.getBody().getArgumentTypes(),
-                                        cluster.getBody().front().getTerminator()->getOperandTypes());
+    auto type =
+        builder.getFunctionType(cluster.getBody().getArgumentTypes(),
+                                cluster.getBody().front().getTerminator()->getOperandTypes());
     auto kernel = func::FuncOp::create(builder, cluster.getLoc(), "kernel", type);
     kernel.setPrivate();
     kernel->setAttr(kPiecesAttr, builder.getI64IntegerAttr(cluster.getPieces()));
@@ -51,7 +52,8 @@ public:
       kernel.erase();
     }
     builder.setInsertionPoint(cluster);
-    auto call = CallOp::create(builder, cluster.getLoc(), cluster.getResultTypes(), found->second, cluster.getInputs());
+    auto call = CallOp::create(builder, cluster.getLoc(), cluster.getResultTypes(), found->second,
+                               cluster.getInputs());
     if (Attribute roles = cluster->getAttr(kRolesAttr))
       call->setAttr(kRolesAttr, roles);
     cluster.replaceAllUsesWith(call.getOutputs());

@@ -62,7 +62,8 @@ private:
 
 void planProgram(ProgramOp program, int64_t base) {
   Builder builder(program.getContext());
-  std::vector<BufferOp> buffers(program.getOps<BufferOp>().begin(), program.getOps<BufferOp>().end());
+  std::vector<BufferOp> buffers(program.getOps<BufferOp>().begin(),
+                                program.getOps<BufferOp>().end());
   Lifetimes lifetimes(program);
   // Ports live as long as the program, so they simply stand first.
   auto isPort = [](BufferOp buffer) {

@@ -42,8 +42,8 @@ private:
       if (argument >= 0 || isReturned(result))
         continue;
       for (auto [i, operand] : llvm::enumerate(call.getInputs()))
-        if (!llvm::is_contained(shared, int64_t(i)) && mayOverwrite(kernel, i, result.getResultNumber()) &&
-            isReadLastBy(operand, call)) {
+        if (!llvm::is_contained(shared, int64_t(i)) &&
+            mayOverwrite(kernel, i, result.getResultNumber()) && isReadLastBy(operand, call)) {
           argument = i;
           changed = true;
           break;
@@ -54,7 +54,8 @@ private:
   }
 
   static bool isReturned(Value value) {
-    return llvm::any_of(value.getUsers(), [](Operation *user) { return specKind(user) == SpecKind::End; });
+    return llvm::any_of(value.getUsers(),
+                        [](Operation *user) { return specKind(user) == SpecKind::End; });
   }
 
   /// The operand is made by a command, and nothing reads it after `reader`,
@@ -70,7 +71,8 @@ private:
         continue;
       }
       SmallVector<StepOpInterface> steps = stepsOf(other.op);
-      if (position.lookup(other.op) >= position.lookup(reader) || (!steps.empty() && steps[0].isCommunication()))
+      if (position.lookup(other.op) >= position.lookup(reader) ||
+          (!steps.empty() && steps[0].isCommunication()))
         return false;
     }
     return own == 1;

@@ -28,13 +28,15 @@ TypedAttr neutralAttr(std::optional<ReduceKind> kind, Type element) {
   Scalar neutral = kind ? neutralElement(*kind, element) : Scalar();
   if (isa<FloatType>(element))
     return FloatAttr::get(element, neutral.real);
-  return IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), neutral.integer, false, true));
+  return IntegerAttr::get(element,
+                          APInt(element.getIntOrFloatBitWidth(), neutral.integer, false, true));
 }
 
 class Unrolling {
 public:
   explicit Unrolling(dist::RepeatOp loop)
-      : loop(loop), builder(loop), axis(loop.getAxis()), mesh(dist::getMesh(loop->getParentOfType<ModuleOp>()).getValue()) {}
+      : loop(loop), builder(loop), axis(loop.getAxis()),
+        mesh(dist::getMesh(loop->getParentOfType<ModuleOp>()).getValue()) {}
 
   LogicalResult run() {
     auto end = cast<dist::AccumulateOp>(loop.getBody().front().getTerminator());
@@ -80,8 +82,10 @@ private:
 
   LogicalResult copy(Operation &op, int64_t i, IRMapping &map) {
     if (auto coordinate = dyn_cast<CoordinateOp>(op); coordinate && coordinate.getAxis() == axis) {
-      auto value = DenseElementsAttr::get(cast<RankedTensorType>(coordinate.getType()), ArrayRef<int64_t>(i));
-      map.map(coordinate.getResult(), nn::ConstantOp::create(builder, op.getLoc(), coordinate.getType(), value));
+      auto value = DenseElementsAttr::get(cast<RankedTensorType>(coordinate.getType()),
+                                          ArrayRef<int64_t>(i));
+      map.map(coordinate.getResult(),
+              nn::ConstantOp::create(builder, op.getLoc(), coordinate.getType(), value));
       return success();
     }
     if (auto step = dyn_cast<StepOpInterface>(op); step && isOverAxis(step)) {
@@ -106,16 +110,17 @@ private:
     int64_t start = std::min(i * geometry.shard, geometry.extent);
     int64_t valid = std::min(geometry.shard, geometry.extent - start);
     if (valid == 0)
-      return nn::ConstantOp::create(builder, loc, type,
-                                    DenseElementsAttr::get(type, Attribute(neutralAttr(geometry.padding, element))));
+      return nn::ConstantOp::create(
+          builder, loc, type,
+          DenseElementsAttr::get(type, Attribute(neutralAttr(geometry.padding, element))));
     Value rows = nn::ReshapeOp::create(builder, loc, tensor(geometry.extent), input);
     if (valid < geometry.extent)
       rows = nn::SliceOp::create(builder, loc, tensor(valid), rows, ArrayRef<int64_t>{0, start, 0},
                                  ArrayRef<int64_t>{1, 1, 1});
     if (valid < geometry.shard)
-      rows = nn::PadOp::create(builder, loc, tensor(geometry.shard), rows, ArrayRef<int64_t>{0, 0, 0},
-                               ArrayRef<int64_t>{0, geometry.shard - valid, 0},
-                               neutralAttr(geometry.padding, element));
+      rows = nn::PadOp::create(
+          builder, loc, tensor(geometry.shard), rows, ArrayRef<int64_t>{0, 0, 0},
+          ArrayRef<int64_t>{0, geometry.shard - valid, 0}, neutralAttr(geometry.padding, element));
     return nn::ReshapeOp::create(builder, loc, type, rows);
   }
 

@@ -43,7 +43,8 @@ public:
     for (auto [i, op] : llvm::enumerate(ops))
       if (specKind(op) == SpecKind::Command && !done.contains(i)) {
         valid = false;
-        auto diagnostic = program.emitError() << "no command does op " << i << " of @" << spec.getSymName();
+        auto diagnostic = program.emitError()
+                          << "no command does op " << i << " of @" << spec.getSymName();
         diagnostic.attachNote(op->getLoc()) << "this op: " << op->getName();
       }
     valid &= succeeded(verifyOutputs());
@@ -80,7 +81,8 @@ private:
         stateOf[reader] = key;
       // Numbers of devices and weights may happen to have a constant's value, too.
       bool isConstant = state.getKind() == BufferClass::Workspace &&
-                        cast<MemRefType>(state.getLocal()).getShape() == cast<RankedTensorType>(state.getGlobal()).getShape();
+                        cast<MemRefType>(state.getLocal()).getShape() ==
+                            cast<RankedTensorType>(state.getGlobal()).getShape();
       if (isConstant && state.getPieces().size() == 1)
         if (Attribute data = cast<PieceAttr>(state.getPieces()[0]).getData())
           for (Value constant : constants.lookup(data))
@@ -97,7 +99,8 @@ private:
       auto name = spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
       if (next == inputs.size() || (name && inputs[next].getNameAttr() != name) ||
           inputs[next].getBuffer().getType() != bufferType(arg.getType()))
-        return program.emitError() << "has no input for argument " << arg.getArgNumber() << " of @" << spec.getSymName();
+        return program.emitError() << "has no input for argument " << arg.getArgNumber() << " of @"
+                                   << spec.getSymName();
       memory.write(inputs[next++].getBuffer(), content(arg));
     }
     return success(next == inputs.size());
@@ -110,12 +113,13 @@ private:
       if (!updatedState(spec, i))
         returned.push_back(value);
     if (outputs.size() != returned.size())
-      return program.emitError() << "has " << outputs.size() << " outputs, but @" << spec.getSymName() << " returns "
-                                 << returned.size();
+      return program.emitError() << "has " << outputs.size() << " outputs, but @"
+                                 << spec.getSymName() << " returns " << returned.size();
     bool valid = true;
     for (auto [output, value] : llvm::zip(outputs, returned))
       if (!memory.holds(output.getBuffer(), content(value))) {
-        output.emitError() << "output \"" << output.getName() << "\" is not written, or overwritten, when the program ends";
+        output.emitError() << "output \"" << output.getName()
+                           << "\" is not written, or overwritten, when the program ends";
         valid = false;
       }
     return success(valid);
@@ -136,8 +140,8 @@ private:
       if (memory.holds(state.getOffset().value_or(0), cast<MemRefType>(state.getLocal()), wanted))
         continue;
       valid = false;
-      auto diagnostic = program.emitError() << "does not leave the " << (isUpdated ? "new" : "old") << " value in state \""
-                                            << state.getSymName() << "\"";
+      auto diagnostic = program.emitError() << "does not leave the " << (isUpdated ? "new" : "old")
+                                            << " value in state \"" << state.getSymName() << "\"";
       diagnostic.attachNote(state.getLoc()) << "the state is here";
     }
     return success(valid);
@@ -152,13 +156,15 @@ private:
       for (auto [result, argument] : llvm::enumerate(sharedArguments(kernel))) {
         if (argument < 0)
           continue;
-        if (argument >= int64_t(launch.getInputs().size()) || !mayOverwrite(kernel, argument, result))
-          return launch.emitError() << "runs a kernel that may not overwrite argument " << argument << " with result "
-                                    << result;
+        if (argument >= int64_t(launch.getInputs().size()) ||
+            !mayOverwrite(kernel, argument, result))
+          return launch.emitError() << "runs a kernel that may not overwrite argument " << argument
+                                    << " with result " << result;
         Value read = launch.getInputs()[argument], written = launch.getOutputs()[result];
-        if (read.getType() != written.getType() || memory.range(bufferOfView(read)) != memory.range(bufferOfView(written)))
-          return launch.emitError() << "does not overwrite argument " << argument << " with result " << result
-                                    << ", as its kernel does";
+        if (read.getType() != written.getType() ||
+            memory.range(bufferOfView(read)) != memory.range(bufferOfView(written)))
+          return launch.emitError() << "does not overwrite argument " << argument << " with result "
+                                    << result << ", as its kernel does";
         shared.insert({read, written});
       }
     } else if (auto collective = dyn_cast<CollectiveOp>(*command);
@@ -175,7 +181,8 @@ private:
         specKind(ops[origin.getInt()]) != SpecKind::Command)
       return command->emitError() << "belongs to no op of @" << spec.getSymName();
     if (!done.insert(origin.getInt()).second)
-      return command->emitError() << "does op " << origin.getInt() << " of @" << spec.getSymName() << " a second time";
+      return command->emitError() << "does op " << origin.getInt() << " of @" << spec.getSymName()
+                                  << " a second time";
     Operation *op = ops[origin.getInt()];
 
     // The command that the op asks for, on placeholders for its buffers.
@@ -186,8 +193,9 @@ private:
     auto placeholder = [&](Value root) {
       Value &buffer = placeholders[root];
       if (!buffer) {
-        buffer = BufferOp::create(builder, op->getLoc(), bufferType(root.getType()), builder.getStringAttr(""),
-                                  BufferClass::Workspace, IntegerAttr(), DenseI64ArrayAttr());
+        buffer = BufferOp::create(builder, op->getLoc(), bufferType(root.getType()),
+                                  builder.getStringAttr(""), BufferClass::Workspace, IntegerAttr(),
+                                  DenseI64ArrayAttr());
         roots[buffer] = root;
       }
       return buffer;
@@ -199,7 +207,8 @@ private:
     // Whatever was wrong is reported once: from here on the result is right.
     for (Value view : cast<CommandInterface>(expected).getWrites())
       if (unsigned number = operandNumber(expected, view); number < command->getNumOperands())
-        memory.write(bufferOfView(command->getOperand(number)), content(roots.lookup(bufferOfView(view))));
+        memory.write(bufferOfView(command->getOperand(number)),
+                     content(roots.lookup(bufferOfView(view))));
     scratch.clear();
     return result;
   }
@@ -212,7 +221,8 @@ private:
   }
 
   /// Same kind, same parameters, same views; and what is read holds the value.
-  LogicalResult compare(CommandInterface actual, CommandInterface expected, const llvm::DenseMap<Value, Value> &roots) {
+  LogicalResult compare(CommandInterface actual, CommandInterface expected,
+                        const llvm::DenseMap<Value, Value> &roots) {
     auto parameters = [](Operation *op) {
       NamedAttrList attrs(op->getAttrDictionary());
       attrs.erase(kOriginAttr);
@@ -230,13 +240,15 @@ private:
       Value got = actual->getOperand(i), want = expected->getOperand(i);
       Value gotBuffer = bufferOfView(got), wantBuffer = bufferOfView(want);
       if (got.getType() != want.getType() || gotBuffer.getType() != wantBuffer.getType())
-        return actual->emitError() << "has view " << got.getType() << " of " << gotBuffer.getType() << " as operand " << i
-                                   << ", expected " << want.getType() << " of " << wantBuffer.getType();
+        return actual->emitError()
+               << "has view " << got.getType() << " of " << gotBuffer.getType() << " as operand "
+               << i << ", expected " << want.getType() << " of " << wantBuffer.getType();
       if (llvm::is_contained(writes, want))
         continue;
       if (!memory.holds(gotBuffer, content(roots.lookup(wantBuffer))))
-        return actual->emitError() << "reads operand " << i
-                                   << ", whose buffer does not hold the value: never written, or overwritten since";
+        return actual->emitError()
+               << "reads operand " << i
+               << ", whose buffer does not hold the value: never written, or overwritten since";
     }
     return verifySharing(actual);
   }

@@ -52,7 +52,8 @@ DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
   // From the new value backward over values of its shape.
   DenseMap<Value, BlockArgument> found;
   for (OpOperand &result : function.front().getTerminator()->getOpOperands()) {
-    auto name = function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), nn::kUpdatesAttr);
+    auto name =
+        function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), nn::kUpdatesAttr);
     auto state = name ? states.find(name.getValue()) : states.end();
     auto type = dyn_cast<RankedTensorType>(result.get().getType());
     if (state == states.end() || !type || type.getRank() == 0)
@@ -167,7 +168,8 @@ void Placements::write(func::FuncOp function) const {
     if (!isClosed(argument) && isa<RankedTensorType>(argument.getType()))
       function.setArgAttr(argument.getArgNumber(),
                           function.getArgAttr(argument.getArgNumber(), dist::kUsedAttr)
-                              ? dist::kUsedAttr : dist::kPlacementAttr,
+                              ? dist::kUsedAttr
+                              : dist::kPlacementAttr,
                           dist::PlacementAttr::get(context, mesh, of(argument)));
   for (Operation &op : function.front()) {
     if (op.getNumResults() == 0 || op.hasAttr(dist::kClosedAttr) ||
@@ -331,9 +333,11 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
 
   void report(func::FuncOp function, const Mesh &mesh, AxisId id, StringRef part,
               const AxisSearchResult &result) {
-    remark::analysis(function.getLoc(), remark::RemarkOpts::name("axis").category("dist-assign-axis"))
-        << "axis \"" << mesh.axes[id].name << "\": " << remark::metric("collectives", result.numCollectives)
-        << " collectives move " << remark::metric("bytes", static_cast<int64_t>(result.bytesMoved))
+    remark::analysis(function.getLoc(),
+                     remark::RemarkOpts::name("axis").category("dist-assign-axis"))
+        << "axis \"" << mesh.axes[id].name
+        << "\": " << remark::metric("collectives", result.numCollectives) << " collectives move "
+        << remark::metric("bytes", static_cast<int64_t>(result.bytesMoved))
         << " bytes a device and run" << part
         << (result.numStatesPruned ? " (search cut short: may not be the least)" : "");
   }

@@ -64,12 +64,10 @@ private:
           function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr))
         weights.insert(arg);
     for (Operation &op : function.getBody().front().without_terminator()) {
-      bool isActive = llvm::any_of(op.getOperands(), [&](Value value) {
-        return active.contains(value);
-      });
-      bool isWeight = llvm::all_of(op.getOperands(), [&](Value value) {
-        return weights.contains(value);
-      });
+      bool isActive =
+          llvm::any_of(op.getOperands(), [&](Value value) { return active.contains(value); });
+      bool isWeight =
+          llvm::all_of(op.getOperands(), [&](Value value) { return weights.contains(value); });
       for (Value result : op.getResults()) {
         if (isActive && isFloatTensor(result))
           active.insert(result);
@@ -85,31 +83,23 @@ private:
   void accumulate(Value value, Value gradient) {
     if (!gradient || !active.contains(value))
       return;
-    assert(value.getType() == gradient.getType() &&
-           "a gradient has the type of its value");
+    assert(value.getType() == gradient.getType() && "a gradient has the type of its value");
     Value &sum = gradients[value];
-    sum = sum ? nn::AddOp::create(builder, gradient.getLoc(), sum, gradient)
-                    .getResult()
-              : gradient;
+    sum = sum ? nn::AddOp::create(builder, gradient.getLoc(), sum, gradient).getResult() : gradient;
   }
 
   LogicalResult visit(Operation *op) {
-    SmallVector<Value> resultGradients =
-        llvm::map_to_vector(op->getResults(), [&](Value result) {
-          return gradients.lookup(result);
-        });
+    SmallVector<Value> resultGradients = llvm::map_to_vector(
+        op->getResults(), [&](Value result) { return gradients.lookup(result); });
     if (llvm::all_of(resultGradients, [](Value gradient) { return !gradient; }))
       return success();
-    SmallVector<bool> wanted =
-        llvm::map_to_vector(op->getOperands(), [&](Value operand) {
-          return active.contains(operand);
-        });
+    SmallVector<bool> wanted = llvm::map_to_vector(
+        op->getOperands(), [&](Value operand) { return active.contains(operand); });
     SmallVector<Value> operandGradients(op->getNumOperands());
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
     LogicalResult result = failure();
     if (differentiable)
-      result = differentiable.buildGradient(builder, resultGradients, wanted,
-                                            operandGradients);
+      result = differentiable.buildGradient(builder, resultGradients, wanted, operandGradients);
     if (failed(result)) {
       op->emitError("has no gradient, and values with respect to which the "
                     "loss is differentiated pass through it")
@@ -117,12 +107,10 @@ private:
           << "take the op out of the loss, or freeze the parameters in front "
              "of it";
       // Go on, to name every such op at once.
-      for (auto [operand, gradient] :
-           llvm::zip_equal(op->getOperands(), operandGradients))
+      for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), operandGradients))
         gradient = active.contains(operand) ? zeros(operand) : Value();
     }
-    for (auto [operand, gradient] :
-         llvm::zip_equal(op->getOperands(), operandGradients)) {
+    for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), operandGradients)) {
       accumulate(operand, gradient);
       if (gradient && !weights.contains(operand))
         ofActivations.push_back(gradients.lookup(operand));
@@ -133,9 +121,8 @@ private:
   Value zeros(Value like) {
     auto type = cast<RankedTensorType>(like.getType());
     auto zero = FloatAttr::get(cast<FloatType>(type.getElementType()), 0.0);
-    return nn::ConstantOp::create(
-        builder, like.getLoc(),
-        cast<ElementsAttr>(SplatElementsAttr::get(type, zero)));
+    return nn::ConstantOp::create(builder, like.getLoc(),
+                                  cast<ElementsAttr>(SplatElementsAttr::get(type, zero)));
   }
 
   void assignRoles() {
@@ -166,8 +153,7 @@ private:
 
 } // namespace
 
-FailureOr<SmallVector<Value>> differentiate(func::FuncOp function,
-                                            ArrayRef<Seed> seeds,
+FailureOr<SmallVector<Value>> differentiate(func::FuncOp function, ArrayRef<Seed> seeds,
                                             ArrayRef<Value> withRespectTo) {
   return Differentiator(function, withRespectTo).run(seeds);
 }

@@ -75,7 +75,8 @@ private:
         !llvm::all_of(op->getOperands(), llvm::IsaPred<BlockArgument>))
       return value;
     for (Operation *twin : op->getOperand(0).getUsers())
-      if (backward.contains(twin) && twin->getName() == op->getName() && twin->getOperands() == op->getOperands() &&
+      if (backward.contains(twin) && twin->getName() == op->getName() &&
+          twin->getOperands() == op->getOperands() &&
           twin->getResultTypes() == op->getResultTypes() &&
           twin->getPropertiesAsAttribute() == op->getPropertiesAsAttribute()) {
         if (before->isBeforeInBlock(twin))

@@ -23,8 +23,7 @@ struct Differentiate : step::impl::StepDifferentiateBase<Differentiate> {
       return;
     if (result >= function.getNumResults()) {
       function.emitError() << "has " << function.getNumResults()
-                           << " results, so there is no result "
-                           << result.getValue();
+                           << " results, so there is no result " << result.getValue();
       return signalPassFailure();
     }
     Operation *end = function.getBody().front().getTerminator();
@@ -32,20 +31,17 @@ struct Differentiate : step::impl::StepDifferentiateBase<Differentiate> {
     auto type = cast<RankedTensorType>(loss.getType());
     auto element = dyn_cast<FloatType>(type.getElementType());
     if (!element) {
-      function.emitError() << "result " << result.getValue()
-                           << " has element type " << type.getElementType()
-                           << ", but only floats have a gradient";
+      function.emitError() << "result " << result.getValue() << " has element type "
+                           << type.getElementType() << ", but only floats have a gradient";
       return signalPassFailure();
     }
     OpBuilder builder(end);
-    auto ones =
-        nn::ConstantOp::create(builder, loss.getLoc(),
-                               cast<ElementsAttr>(SplatElementsAttr::get(
-                                   type, builder.getFloatAttr(element, 1.0))));
+    auto ones = nn::ConstantOp::create(
+        builder, loss.getLoc(),
+        cast<ElementsAttr>(SplatElementsAttr::get(type, builder.getFloatAttr(element, 1.0))));
     SmallVector<unsigned> states = floatStates(function);
-    auto values = llvm::map_to_vector(states, [&](unsigned index) -> Value {
-      return function.getArgument(index);
-    });
+    auto values = llvm::map_to_vector(
+        states, [&](unsigned index) -> Value { return function.getArgument(index); });
     auto gradients = step::differentiate(function, {{loss, ones}}, values);
     if (failed(gradients)) {
       ones->erase();
@@ -54,8 +50,7 @@ struct Differentiate : step::impl::StepDifferentiateBase<Differentiate> {
     for (auto [state, gradient] : llvm::zip_equal(states, *gradients)) {
       auto name = function.getArgAttr(state, nn::kNameAttr);
       unsigned last = function.getNumResults();
-      auto attributes = name ? builder.getDictionaryAttr(
-                                   builder.getNamedAttr(nn::kNameAttr, name))
+      auto attributes = name ? builder.getDictionaryAttr(builder.getNamedAttr(nn::kNameAttr, name))
                              : DictionaryAttr();
       (void)function.insertResult(last, gradient.getType(), attributes);
       end->insertOperands(last, gradient);

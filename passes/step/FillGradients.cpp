@@ -30,7 +30,8 @@ struct Request {
 SmallVector<Request> requestsOf(func::FuncOp function) {
   SmallVector<Request> requests;
   for (BlockArgument arg : function.getArguments()) {
-    auto marked = function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr);
+    auto marked =
+        function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr);
     if (!marked)
       continue;
     if (requests.empty() || requests.back().y != marked[0])
@@ -46,8 +47,9 @@ LogicalResult verify(func::FuncOp function) {
     for (auto [arg, x] : request.xs)
       if (request.y < 0 || request.y >= count || x < 0 || x >= count ||
           function.getResultTypes()[x] != arg.getType())
-        return function.emitError() << nn::kGradientAttr << " of argument " << arg.getArgNumber()
-                                    << " names results " << request.y << " and " << x << " of " << count;
+        return function.emitError()
+               << nn::kGradientAttr << " of argument " << arg.getArgNumber() << " names results "
+               << request.y << " and " << x << " of " << count;
   return success();
 }
 
@@ -68,7 +70,8 @@ void dropMarked(func::FuncOp function) {
   }
   end->setOperands(values);
   function.removeResAttrsAttr();
-  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(), TypeRange(ValueRange(values))));
+  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                                     TypeRange(ValueRange(values))));
   function.setAllResultAttrs(attrs);
 }
 
@@ -78,7 +81,8 @@ struct FillGradients : step::impl::StepFillGradientsBase<FillGradients> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     // Whoever finishes that one wants to know what was filled in.
-    if (!function.isExternal() && function.getName() != nn::kOwnStep && failed(fillGradients(function)))
+    if (!function.isExternal() && function.getName() != nn::kOwnStep &&
+        failed(fillGradients(function)))
       signalPassFailure();
   }
 };
@@ -100,7 +104,8 @@ FailureOr<SmallVector<OwnGradient>> weft::step::fillGradients(func::FuncOp funct
     for (auto [arg, x] : request.xs)
       one.xs.push_back(body.getTerminator()->getOperand(x));
     nn::Term number(builder, request.xs.front().first.getLoc(), one.y);
-    FailureOr<SmallVector<Value>> gradients = differentiate(function, {{one.y, number.splat(1).value}}, one.xs);
+    FailureOr<SmallVector<Value>> gradients =
+        differentiate(function, {{one.y, number.splat(1).value}}, one.xs);
     if (failed(gradients))
       return failure();
     one.gradients = *gradients;
@@ -109,7 +114,8 @@ FailureOr<SmallVector<OwnGradient>> weft::step::fillGradients(func::FuncOp funct
       // been joined, and then there is no such value any more.
       if (matchPattern(gradient, m_AnyZeroFloat()) && !isa<BlockArgument>(x))
         return emitError(hole.first.getLoc())
-               << "the tensor that it differentiates by became part of a larger operation; differentiate by inputs and "
+               << "the tensor that it differentiates by became part of a larger operation; "
+                  "differentiate by inputs and "
                   "initializers";
       Value(hole.first).replaceAllUsesWith(gradient);
     }

@@ -25,8 +25,10 @@ ForwardPass::ForwardPass(func::FuncOp function) {
 }
 
 void ForwardPass::add(Operation *op) {
-  bool state = llvm::any_of(op->getOperands(), [&](Value value) { return ofState.contains(value); });
-  bool input = llvm::any_of(op->getOperands(), [&](Value value) { return ofInput.contains(value); });
+  bool state =
+      llvm::any_of(op->getOperands(), [&](Value value) { return ofState.contains(value); });
+  bool input =
+      llvm::any_of(op->getOperands(), [&](Value value) { return ofInput.contains(value); });
   for (Value result : op->getResults()) {
     if (state)
       ofState.insert(result);
@@ -39,7 +41,8 @@ void ForwardPass::add(Operation *op) {
 
 bool ForwardPass::isWorthKeeping(Value value) const {
   Operation *op = value.getDefiningOp();
-  return op && (isExpensive(op) || llvm::count_if(op->getOperands(), [&](Value v) { return isActivation(v); }) > 1);
+  return op && (isExpensive(op) ||
+                llvm::count_if(op->getOperands(), [&](Value v) { return isActivation(v); }) > 1);
 }
 
 void ForwardPass::findCuts() {
@@ -89,7 +92,8 @@ llvm::DenseSet<Value> ForwardPass::blockBorders() const {
   for (size_t period = 1; period <= count / 2; ++period)
     for (size_t from = 0; from + period < count;) {
       size_t length = 0;
-      while (from + length + period < count && texts[from + length] == texts[from + length + period])
+      while (from + length + period < count &&
+             texts[from + length] == texts[from + length + period])
         ++length;
       if (length >= period && length + period > bestLength) {
         bestPeriod = period;

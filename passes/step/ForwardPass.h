@@ -17,7 +17,9 @@ public:
 
   llvm::ArrayRef<mlir::Operation *> ops() const { return line; }
   /// Values that depend on weights and on inputs; all else is there anyway.
-  bool isActivation(mlir::Value value) const { return ofState.contains(value) && ofInput.contains(value); }
+  bool isActivation(mlir::Value value) const {
+    return ofState.contains(value) && ofInput.contains(value);
+  }
 
   struct Cut {
     mlir::Value value;

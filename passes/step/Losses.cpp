@@ -18,7 +18,8 @@ static StringRef nameOf(func::FuncOp function, unsigned argument) {
 }
 
 bool weft::step::isState(func::FuncOp function, unsigned argument) {
-  return function.getArgAttr(argument, nn::kSourceAttr) || function.getArgAttr(argument, nn::kInitialAttr);
+  return function.getArgAttr(argument, nn::kSourceAttr) ||
+         function.getArgAttr(argument, nn::kInitialAttr);
 }
 
 BlockArgument weft::step::findArgument(func::FuncOp function, StringRef name) {
@@ -44,14 +45,16 @@ public:
     declared = typeOf(loss.output);
     loss.output = beforeRounding(loss.output);
     if (!isa<FloatType>(declared.getElementType()))
-      return function.emitError() << "--loss: output '" << spec.value << "' has type " << loss.output.getType()
+      return function.emitError() << "--loss: output '" << spec.value << "' has type "
+                                  << loss.output.getType()
                                   << ", but a loss is computed from floats";
     switch (spec.kind) {
     case LossSpec::Kind::Output:
       if (typeOf(loss.output).getNumElements() != 1)
-        return function.emitError() << "--loss: output '" << spec.value << "' has type " << loss.output.getType()
-                                    << ", but a loss is one number; write mse:" << spec.value
-                                    << ",TARGET or softmax_cross_entropy:" << spec.value << ",LABELS to compare it";
+        return function.emitError()
+               << "--loss: output '" << spec.value << "' has type " << loss.output.getType()
+               << ", but a loss is one number; write mse:" << spec.value
+               << ",TARGET or softmax_cross_entropy:" << spec.value << ",LABELS to compare it";
       loss.value = output().reshape({}).value;
       return loss;
     case LossSpec::Kind::MeanSquare:
@@ -73,13 +76,15 @@ public:
       gradient = factor;
       break;
     case LossSpec::Kind::MeanSquare:
-      gradient = term(loss.difference) * repeated(factor * (2.0 / double(typeOf(loss.output).getNumElements())));
+      gradient = term(loss.difference) *
+                 repeated(factor * (2.0 / double(typeOf(loss.output).getNumElements())));
       break;
     case LossSpec::Kind::SoftmaxCrossEntropy:
       gradient = crossEntropyGradient(factor);
       break;
     }
-    gradient = gradient.reshape(typeOf(loss.output).getShape()).cast(typeOf(loss.output).getElementType());
+    gradient =
+        gradient.reshape(typeOf(loss.output).getShape()).cast(typeOf(loss.output).getElementType());
     return {loss.output, gradient.value};
   }
 
@@ -95,7 +100,8 @@ private:
   /// what they were before.
   static Value beforeRounding(Value output) {
     auto cast = output.getDefiningOp<nn::CastOp>();
-    auto from = cast ? dyn_cast<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())) : FloatType();
+    auto from =
+        cast ? dyn_cast<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())) : FloatType();
     auto to = dyn_cast<FloatType>(getElementTypeOrSelf(output.getType()));
     return from && to && from.getWidth() > to.getWidth() ? cast.getOperand() : output;
   }
@@ -111,8 +117,8 @@ private:
         return value;
       known += (known.empty() ? "'" : ", '") + name.getValue().str() + "'";
     }
-    auto error = function.emitError()
-                 << "--loss: the model has no output '" << spec.value << "'; its outputs are " << known;
+    auto error = function.emitError() << "--loss: the model has no output '" << spec.value
+                                      << "'; its outputs are " << known;
     if (spec.kind == LossSpec::Kind::Output)
       error << ", and the losses softmax_cross_entropy:LOGITS,LABELS and mse:PRED,TARGET";
     return {};
@@ -123,7 +129,8 @@ private:
     if (BlockArgument found = findArgument(function, spec.target)) {
       if (!isState(function, found.getArgNumber()))
         return found;
-      function.emitError() << "--loss: '" << spec.target << "' is a weight of the model, not an input";
+      function.emitError() << "--loss: '" << spec.target
+                           << "' is a weight of the model, not an input";
       return {};
     }
     unsigned at = 0;
@@ -144,7 +151,8 @@ private:
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       auto names = function.getArgAttrOfType<ArrayAttr>(i, "nn.dims");
       auto other = typeOf(function.getArgument(i));
-      if (!names || type.getRank() == 0 || other.getRank() == 0 || other.getDimSize(0) != type.getDimSize(0))
+      if (!names || type.getRank() == 0 || other.getRank() == 0 ||
+          other.getDimSize(0) != type.getDimSize(0))
         continue;
       SmallVector<Attribute> own;
       for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -164,7 +172,8 @@ private:
       return failure();
     if (auto type = typeOf(loss.target);
         type.getShape() != declared.getShape() || !isa<FloatType>(type.getElementType()))
-      return function.emitError() << "--loss: '" << spec.value << "' has type " << declared << ", but '" << spec.target << "' has " << loss.target.getType();
+      return function.emitError() << "--loss: '" << spec.value << "' has type " << declared
+                                  << ", but '" << spec.target << "' has " << loss.target.getType();
     Term x = output();
     Term error = x - term(loss.target).cast(x.element());
     loss.difference = error.value;
@@ -193,7 +202,8 @@ private:
     auto logits = typeOf(loss.output);
     if (logits.getRank() < 1)
       return function.emitError() << "--loss: logits '" << spec.value << "' have no dim of classes";
-    loss.target = findTarget(RankedTensorType::get(without(logits.getRank() - 1), builder.getI64Type()));
+    loss.target =
+        findTarget(RankedTensorType::get(without(logits.getRank() - 1), builder.getI64Type()));
     if (!loss.target)
       return failure();
     RankedTensorType labels = typeOf(loss.target);
@@ -218,7 +228,8 @@ private:
   Term labels() { return term(loss.target).cast(builder.getI64Type()); }
   /// A value of the labels' shape, repeated over classes.
   Term overClasses(Term x) {
-    return x.broadcast(typeOf(loss.output).getShape(), nn::otherDims(typeOf(loss.output).getRank(), {dim()}));
+    return x.broadcast(typeOf(loss.output).getShape(),
+                       nn::otherDims(typeOf(loss.output).getRank(), {dim()}));
   }
   Term counted() {
     Term result = labels().is(nn::CompareKind::Ne, double(kIgnored));
@@ -242,7 +253,8 @@ private:
     Term x = output();
     Term probability = (x - overClasses(term(loss.logSum))).unary<nn::ExpOp>();
     Term share = factor / term(loss.count);
-    Term weight = term(loss.counted).choose(share.broadcast(typeOf(loss.target).getShape(), {}), 0.0);
+    Term weight =
+        term(loss.counted).choose(share.broadcast(typeOf(loss.target).getShape(), {}), 0.0);
     return (probability - isLabel(x).cast(x.element())) * overClasses(weight);
   }
 
@@ -260,12 +272,14 @@ FailureOr<Loss> weft::step::buildLoss(func::FuncOp function, const LossSpec &spe
   return LossBuilder(function, spec).build();
 }
 
-Seed weft::step::buildSeed(func::FuncOp function, const LossSpec &spec, const Loss &loss, Value scale) {
+Seed weft::step::buildSeed(func::FuncOp function, const LossSpec &spec, const Loss &loss,
+                           Value scale) {
   Block &body = function.getBody().front();
   Operation *last = body.getTerminator()->getPrevNode();
   Seed seed = LossBuilder(function, spec).buildSeed(loss, scale);
   auto role = StringAttr::get(function.getContext(), nn::kRoleInputGradient);
-  for (Operation *op = last ? last->getNextNode() : &body.front(); op != body.getTerminator(); op = op->getNextNode())
+  for (Operation *op = last ? last->getNextNode() : &body.front(); op != body.getTerminator();
+       op = op->getNextNode())
     op->setAttr(nn::kRoleAttr, role);
   return seed;
 }

@@ -33,7 +33,8 @@ llvm::FailureOr<Loss> buildLoss(mlir::func::FuncOp function, const LossSpec &spe
 /// Of the cross-entropy of logits x with label t, where counted, that is
 /// (exp(x - lse) - [index = t]) / count: elementwise, so fusion never
 /// materialises probabilities, and on a split vocabulary only lse is reduced.
-Seed buildSeed(mlir::func::FuncOp function, const LossSpec &spec, const Loss &loss, mlir::Value scale);
+Seed buildSeed(mlir::func::FuncOp function, const LossSpec &spec, const Loss &loss,
+               mlir::Value scale);
 
 /// Whether the argument is state: it has bytes or a value to start at.
 bool isState(mlir::func::FuncOp function, unsigned argument);

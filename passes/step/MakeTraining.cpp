@@ -37,7 +37,8 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
       return;
     }
     std::string error;
-    std::optional<TrainingSpec> spec = parseTraining({loss, optimizer, paramGroups, freeze, gradDtype}, error);
+    std::optional<TrainingSpec> spec =
+        parseTraining({loss, optimizer, paramGroups, freeze, gradDtype}, error);
     if (!spec) {
       module.emitError() << error;
       return signalPassFailure();
@@ -78,12 +79,15 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
     NamedAttrList entries;
     if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
       entries.append(old.getValue());
-    auto set = [&](StringRef key, const Twine &value) { entries.set(key, builder.getStringAttr(value)); };
+    auto set = [&](StringRef key, const Twine &value) {
+      entries.set(key, builder.getStringAttr(value));
+    };
     set("train.loss", "of the model (TrainingInfo)");
     set("train.optimizer", "of the model (TrainingInfo)");
     set("train.seed", Twine(seed.getValue()));
     for (BlockArgument arg : step.getArguments())
-      if (auto type = cast<RankedTensorType>(arg.getType()); !isState(step, arg.getArgNumber()) && type.getRank() > 0) {
+      if (auto type = cast<RankedTensorType>(arg.getType());
+          !isState(step, arg.getArgNumber()) && type.getRank() > 0) {
         set("train.batch", Twine(type.getDimSize(0)));
         break;
       }
@@ -109,7 +113,8 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
       labels = arg;
     }
     for (BlockArgument arg : forward.getArguments())
-      if (!tokens && labels && !isState(forward, arg.getArgNumber()) && arg.getType() == labels.getType())
+      if (!tokens && labels && !isState(forward, arg.getArgNumber()) &&
+          arg.getType() == labels.getType())
         tokens = arg;
     if (!tokens)
       return;
@@ -131,13 +136,15 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
   }
 
   /// What the runtime needs to know to feed and to name things.
-  DictionaryAttr describe(ModuleOp module, func::FuncOp step, func::FuncOp forward, const TrainingSpec &spec,
-                          const Loss &built) {
+  DictionaryAttr describe(ModuleOp module, func::FuncOp step, func::FuncOp forward,
+                          const TrainingSpec &spec, const Loss &built) {
     OpBuilder builder(module.getContext());
     NamedAttrList entries;
     if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
       entries.append(old.getValue());
-    auto set = [&](StringRef key, const Twine &value) { entries.set(key, builder.getStringAttr(value)); };
+    auto set = [&](StringRef key, const Twine &value) {
+      entries.set(key, builder.getStringAttr(value));
+    };
     set("train.loss", loss.getValue());
     set("train.optimizer", optimizer.getValue());
     set("train.seed", Twine(seed.getValue()));
@@ -158,13 +165,14 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
 
   /// The first input of integers whose dims are those of the labels.
   static StringAttr findTokens(func::FuncOp step, const Loss &built) {
-    auto labels = built.target ? cast<RankedTensorType>(built.target.getType()) : RankedTensorType();
+    auto labels =
+        built.target ? cast<RankedTensorType>(built.target.getType()) : RankedTensorType();
     if (!labels || labels.getRank() != 2 || !labels.getElementType().isInteger())
       return {};
     for (BlockArgument arg : step.getArguments()) {
       auto type = cast<RankedTensorType>(arg.getType());
-      if (arg != built.target && !isState(step, arg.getArgNumber()) && type.getElementType().isInteger() &&
-          type.getShape() == labels.getShape())
+      if (arg != built.target && !isState(step, arg.getArgNumber()) &&
+          type.getElementType().isInteger() && type.getShape() == labels.getShape())
         return step.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
     }
     return {};

@@ -28,16 +28,19 @@ struct MarkRecompute : step::impl::StepMarkRecomputeBase<MarkRecompute> {
       return;
     ForwardPass forward(function);
     // Without a backward pass there is nothing to save, behind the last cut not yet.
-    bool hasBackward = llvm::any_of(function.getBody().front(), [](Operation &op) { return op.hasAttr(nn::kRoleAttr); });
+    bool hasBackward = llvm::any_of(function.getBody().front(),
+                                    [](Operation &op) { return op.hasAttr(nn::kRoleAttr); });
     if (!hasBackward || forward.cuts().empty())
       return;
     RecomputeChoice choice(function, forward);
-    llvm::DenseSet<Operation *> marked = mode == "best" ? choice.best(share) : choice.all(mode == "full");
+    llvm::DenseSet<Operation *> marked =
+        mode == "best" ? choice.best(share) : choice.all(mode == "full");
     for (Operation *op : marked)
       op->setAttr(nn::kRecomputeAttr, UnitAttr::get(&getContext()));
     RecomputeChoice::Price before = choice.price({}), after = choice.price(marked);
-    function.emitRemark() << "recomputes " << int64_t(after.flops) << " flops in the backward pass, which reads "
-                          << int64_t(after.bytes) << " bytes of activations instead of " << int64_t(before.bytes);
+    function.emitRemark() << "recomputes " << int64_t(after.flops)
+                          << " flops in the backward pass, which reads " << int64_t(after.bytes)
+                          << " bytes of activations instead of " << int64_t(before.bytes);
   }
 };
 

@@ -42,8 +42,9 @@ StepScalars::StepScalars(OpBuilder &builder, Location loc, Value step, const Opt
   if (schedule.kind != ScheduleSpec::Kind::Constant) {
     Term progress = (done - double(schedule.warmup)) / double(schedule.total - schedule.warmup);
     progress = progress.binary<nn::MinOp>(progress.splat(1)).binary<nn::MaxOp>(progress.splat(0));
-    now = schedule.kind == ScheduleSpec::Kind::Linear ? 1.0 - progress
-                                                      : ((progress * M_PI).unary<nn::CosOp>() + 1.0) * 0.5;
+    now = schedule.kind == ScheduleSpec::Kind::Linear
+              ? 1.0 - progress
+              : ((progress * M_PI).unary<nn::CosOp>() + 1.0) * 0.5;
     if (double least = spec.hyper.lr > 0 ? schedule.minLr / spec.hyper.lr : 0; least > 0)
       now = now * (1 - least) + least;
   }
@@ -69,9 +70,10 @@ namespace {
 /// Formulas of one parameter; `p` is its value, `g` its gradient.
 class Updater {
 public:
-  Updater(OpBuilder &builder, Location loc, const HyperParameters &hyper, StepScalars &scalars, Value parameter,
-          Value gradient, ArrayRef<Value> slots)
-      : hyper(hyper), scalars(scalars), p(builder, loc, parameter), g(builder, loc, gradient), slots(slots) {}
+  Updater(OpBuilder &builder, Location loc, const HyperParameters &hyper, StepScalars &scalars,
+          Value parameter, Value gradient, ArrayRef<Value> slots)
+      : hyper(hyper), scalars(scalars), p(builder, loc, parameter), g(builder, loc, gradient),
+        slots(slots) {}
 
   Update build(OptimizerKind kind) {
     switch (kind) {
@@ -152,7 +154,8 @@ private:
 
 } // namespace
 
-Update weft::step::buildUpdate(OpBuilder &builder, Location loc, OptimizerKind kind, const HyperParameters &hyper,
-                               StepScalars &scalars, Value parameter, Value gradient, ArrayRef<Value> slots) {
+Update weft::step::buildUpdate(OpBuilder &builder, Location loc, OptimizerKind kind,
+                               const HyperParameters &hyper, StepScalars &scalars, Value parameter,
+                               Value gradient, ArrayRef<Value> slots) {
   return Updater(builder, loc, hyper, scalars, parameter, gradient, slots).build(kind);
 }

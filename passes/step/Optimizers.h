@@ -18,7 +18,8 @@ llvm::SmallVector<llvm::StringRef> slotNames(OptimizerKind kind);
 class StepScalars {
 public:
   /// `step` is the number of updates before this one.
-  StepScalars(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value step, const OptimizerSpec &spec);
+  StepScalars(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value step,
+              const OptimizerSpec &spec);
 
   /// The schedule's factor on learning rates.
   mlir::Value rateFactor() const { return factor; }
@@ -39,9 +40,9 @@ struct Update {
 
 /// The new value of `parameter` and of its slots. All tensors have one floating
 /// point type, in which is computed.
-Update buildUpdate(mlir::OpBuilder &builder, mlir::Location loc, OptimizerKind kind, const HyperParameters &hyper,
-                   StepScalars &scalars, mlir::Value parameter, mlir::Value gradient,
-                   llvm::ArrayRef<mlir::Value> slots);
+Update buildUpdate(mlir::OpBuilder &builder, mlir::Location loc, OptimizerKind kind,
+                   const HyperParameters &hyper, StepScalars &scalars, mlir::Value parameter,
+                   mlir::Value gradient, llvm::ArrayRef<mlir::Value> slots);
 
 } // namespace weft::step
 

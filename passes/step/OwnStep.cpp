@@ -18,7 +18,8 @@ namespace {
 
 class OwnStepMaker {
 public:
-  explicit OwnStepMaker(func::FuncOp function) : function(function), builder(function.getContext()) {}
+  explicit OwnStepMaker(func::FuncOp function)
+      : function(function), builder(function.getContext()) {}
 
   LogicalResult make() {
     if (failed(checkPrecision()))
@@ -32,8 +33,8 @@ public:
     markOptimizer();
     Operation *before = end->getPrevNode();
     buildResults(end);
-    for (Operation *op = before ? before->getNextNode() : &function.getBody().front().front(); op != end;
-         op = op->getNextNode())
+    for (Operation *op = before ? before->getNextNode() : &function.getBody().front().front();
+         op != end; op = op->getNextNode())
       op->setAttr(nn::kRoleAttr, builder.getStringAttr(nn::kRoleOptimizer));
     return success();
   }
@@ -45,20 +46,24 @@ private:
     for (BlockArgument arg : function.getArguments()) {
       auto type = dyn_cast<FloatType>(getElementTypeOrSelf(arg.getType()));
       if (type && type.getWidth() < 32 && isUpdated(arg))
-        return emitError(arg.getLoc()) << "the model's own training step keeps this state in " << type
-                                       << ", which is too narrow to be updated; store it in f32, or give --loss and "
-                                          "--optimizer, which keep a copy in f32";
+        return emitError(arg.getLoc())
+               << "the model's own training step keeps this state in " << type
+               << ", which is too narrow to be updated; store it in f32, or give --loss and "
+                  "--optimizer, which keep a copy in f32";
     }
-    bool isHalf = function
-                      .walk([](Operation *op) {
-                        return llvm::any_of(op->getResultTypes(), [](Type type) { return getElementTypeOrSelf(type).isF16(); })
-                                   ? WalkResult::interrupt()
-                                   : WalkResult::advance();
-                      })
-                      .wasInterrupted();
+    bool isHalf =
+        function
+            .walk([](Operation *op) {
+              return llvm::any_of(op->getResultTypes(),
+                                  [](Type type) { return getElementTypeOrSelf(type).isF16(); })
+                         ? WalkResult::interrupt()
+                         : WalkResult::advance();
+            })
+            .wasInterrupted();
     if (isHalf)
-      return function.emitError() << "the model's own training step does not scale its loss, so gradients in fp16 would "
-                                     "vanish; compile it with --precision fp32 or bf16, or give --loss and --optimizer";
+      return function.emitError()
+             << "the model's own training step does not scale its loss, so gradients in fp16 would "
+                "vanish; compile it with --precision fp32 or bf16, or give --loss and --optimizer";
     return success();
   }
 
@@ -73,7 +78,8 @@ private:
   /// All that gradients or optimizer states lead to, but for what the loss needs.
   void markOptimizer() {
     llvm::DenseSet<Operation *> loss;
-    SmallVector<Value> work = llvm::map_to_vector(gradients, [](const OwnGradient &one) { return one.y; });
+    SmallVector<Value> work =
+        llvm::map_to_vector(gradients, [](const OwnGradient &one) { return one.y; });
     while (!work.empty())
       if (Operation *op = work.pop_back_val().getDefiningOp(); op && loss.insert(op).second)
         llvm::append_range(work, op->getOperands());
@@ -84,7 +90,8 @@ private:
     auto role = builder.getStringAttr(nn::kRoleOptimizer);
     for (Operation &op : function.getBody().front().without_terminator()) {
       bool isGradient = op.hasAttr(nn::kRoleAttr);
-      bool follows = llvm::any_of(op.getOperands(), [&](Value value) { return behind.contains(value); });
+      bool follows =
+          llvm::any_of(op.getOperands(), [&](Value value) { return behind.contains(value); });
       if (!isGradient && (!follows || loss.contains(&op)))
         continue;
       behind.insert(op.result_begin(), op.result_end());
@@ -112,7 +119,8 @@ private:
   }
 
   void buildResults(Operation *end) {
-    Term loss(builder, NameLoc::get(builder.getStringAttr("loss"), function.getLoc()), gradients.front().y);
+    Term loss(builder, NameLoc::get(builder.getStringAttr("loss"), function.getLoc()),
+              gradients.front().y);
     loss = loss.reshape({}).wide();
     Type scalar = loss.element();
     SmallVector<Value> values{loss.value, loss.with(buildNorm()).cast(scalar).value};
@@ -136,12 +144,14 @@ private:
       values.push_back(value);
       describe(nn::kUpdatesAttr, name);
     }
-    Term count(builder, NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()), stepCounter());
+    Term count(builder, NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()),
+               stepCounter());
     values.push_back((count + 1.0).value);
     describe(nn::kUpdatesAttr, builder.getStringAttr(kStepState));
     end->setOperands(values);
     function.removeResAttrsAttr();
-    function.setType(builder.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(values))));
+    function.setType(
+        builder.getFunctionType(function.getArgumentTypes(), TypeRange(ValueRange(values))));
     function.setAllResultAttrs(attrs);
   }
 
@@ -154,9 +164,10 @@ private:
     attributes.set(nn::kNameAttr, builder.getStringAttr(kStepState));
     attributes.set(nn::kInitialAttr, builder.getI64IntegerAttr(0));
     attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
-    (void)function.insertArgument(at, RankedTensorType::get({}, builder.getI64Type()),
-                                  attributes.getDictionary(builder.getContext()),
-                                  NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
+    (void)function.insertArgument(
+        at, RankedTensorType::get({}, builder.getI64Type()),
+        attributes.getDictionary(builder.getContext()),
+        NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
     return function.getArgument(at);
   }
 
@@ -167,13 +178,15 @@ private:
 
 } // namespace
 
-LogicalResult weft::step::finishOwnStep(func::FuncOp function) { return OwnStepMaker(function).make(); }
+LogicalResult weft::step::finishOwnStep(func::FuncOp function) {
+  return OwnStepMaker(function).make();
+}
 
 void weft::step::finishOwnEvaluation(func::FuncOp function) {
   Operation *end = function.getBody().front().getTerminator();
   OpBuilder builder(end);
   end->setOperand(0, Term(builder, end->getLoc(), end->getOperand(0)).wide().value);
   function.setType(builder.getFunctionType(function.getArgumentTypes(), end->getOperandTypes()));
-  function.setAllResultAttrs(ArrayRef{
-      builder.getDictionaryAttr(builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr("loss")))});
+  function.setAllResultAttrs(ArrayRef{builder.getDictionaryAttr(
+      builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr("loss")))});
 }

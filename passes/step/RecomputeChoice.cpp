@@ -44,7 +44,8 @@ void RecomputeChoice::findParts() {
   size_t segment = 0;
   for (size_t i = 0; i <= forward.cuts().back().position; ++i) {
     Operation *op = forward.ops()[i];
-    bool isActivation = llvm::any_of(op->getResults(), [&](Value value) { return forward.isActivation(value); });
+    bool isActivation =
+        llvm::any_of(op->getResults(), [&](Value value) { return forward.isActivation(value); });
     auto isIn = [&](const llvm::DenseSet<Value> &set) {
       return llvm::any_of(op->getResults(), [&](Value value) { return set.contains(value); });
     };
@@ -75,7 +76,8 @@ RecomputeChoice::Price RecomputeChoice::price(const llvm::DenseSet<Operation *> 
   while (!work.empty()) {
     Value value = work.pop_back_val();
     Operation *op = value.getDefiningOp();
-    if (!op || op->hasAttr(nn::kRoleAttr) || !forward.isActivation(value) || !seen.insert(value).second)
+    if (!op || op->hasAttr(nn::kRoleAttr) || !forward.isActivation(value) ||
+        !seen.insert(value).second)
       continue;
     double read = 0;
     for (Value operand : op->getOperands())

@@ -30,7 +30,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
                       .Case("f64", Float64Type::get(context))
                       .Default(Type());
     if (!target) {
-      getOperation().emitError() << "unknown precision '" << type << "'; choose f32, bf16, f16 or f64";
+      getOperation().emitError() << "unknown precision '" << type
+                                 << "'; choose f32, bf16, f16 or f64";
       return signalPassFailure();
     }
     func::FuncOp function = getOperation();
@@ -56,37 +57,42 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     Operation *end = function.getBody().front().getTerminator();
     SmallVector<Value> work;
     for (auto [i, value] : llvm::enumerate(end->getOperands()))
-      if (function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr) == StringAttr::get(&getContext(), "loss"))
+      if (function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr) ==
+          StringAttr::get(&getContext(), "loss"))
         work.push_back(value);
     for (BlockArgument arg : function.getArguments())
-      if (auto y = function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
+      if (auto y =
+              function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
         work.push_back(end->getOperand(y[0]));
     while (!work.empty())
       if (Operation *op = work.pop_back_val().getDefiningOp(); op && needed.insert(op).second)
         llvm::append_range(work, op->getOperands());
     for (auto [i, value] : llvm::enumerate(end->getOperands()))
       if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
-          name && value.getDefiningOp() && needed.contains(value.getDefiningOp()) && isF32(value.getType()))
-        return emitError(value.getLoc())
-               << "the new value of '" << name.getValue()
-               << "' is needed for a loss, so it would be computed in a small type and lose what is added to it; compile "
-                  "the model's own training step with --precision fp32";
+          name && value.getDefiningOp() && needed.contains(value.getDefiningOp()) &&
+          isF32(value.getType()))
+        return emitError(value.getLoc()) << "the new value of '" << name.getValue()
+                                         << "' is needed for a loss, so it would be computed in a "
+                                            "small type and lose what is added to it; compile "
+                                            "the model's own training step with --precision fp32";
     // What leads to products is computed in the small type; losses behind the last ones are not, as with
     // losses that flags name.
     llvm::DenseSet<Operation *> narrow;
     for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
-      if (needed.contains(&op) && (isProduct(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
-            return narrow.contains(user) && needed.contains(user);
-          })))
+      if (needed.contains(&op) &&
+          (isProduct(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
+             return narrow.contains(user) && needed.contains(user);
+           })))
         narrow.insert(&op);
-    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+    for (Operation &op :
+         llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
       if (!narrow.contains(&op)) {
         exact.insert(&op);
       } else if (op.hasTrait<OpTrait::ConstantLike>()) {
         // Rounded for the one, not for the others.
         Operation *copy = OpBuilder(&op).clone(op);
-        op.getResult(0).replaceUsesWithIf(copy->getResult(0),
-                                          [&](OpOperand &use) { return !narrow.contains(use.getOwner()); });
+        op.getResult(0).replaceUsesWithIf(
+            copy->getResult(0), [&](OpOperand &use) { return !narrow.contains(use.getOwner()); });
         exact.insert(copy);
       }
     }
@@ -100,7 +106,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       for (OpOperand &operand : op->getOpOperands())
         if (narrowed.contains(operand.get()))
           operand.set(nn::CastOp::create(
-              builder, op->getLoc(), inTarget(operand.get().getType(), Float32Type::get(&getContext())), operand.get()));
+              builder, op->getLoc(),
+              inTarget(operand.get().getType(), Float32Type::get(&getContext())), operand.get()));
     }
   }
 
@@ -108,7 +115,9 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getElementType().isF32();
   }
-  static Type inTarget(Type type, Type target) { return cast<RankedTensorType>(type).clone(target); }
+  static Type inTarget(Type type, Type target) {
+    return cast<RankedTensorType>(type).clone(target);
+  }
 
   /// A constant of the model. A finite one stays finite: exporters hide positions
   /// by adding the lowest f32 times zero or one, which infinity would make NaN.
@@ -129,7 +138,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     bool isOutOfRange = false;
     Attribute result = convertNumbers(attr, target, isOutOfRange);
     if (isOutOfRange)
-      emitRemark(loc) << "constants out of the range of " << target << " become its largest number or zero";
+      emitRemark(loc) << "constants out of the range of " << target
+                      << " become its largest number or zero";
     return result;
   }
   static Attribute convertNumbers(Attribute attr, Type target, bool &isOutOfRange) {
@@ -139,7 +149,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       return dense.mapValues(target, [&](const APFloat &element) {
         return inTarget(element, target, isOutOfRange).bitcastToAPInt();
       });
-    if (auto typeAttr = dyn_cast<TypeAttr>(attr); typeAttr && typeAttr.getValue().isF32() && target.isF64())
+    if (auto typeAttr = dyn_cast<TypeAttr>(attr);
+        typeAttr && typeAttr.getValue().isF32() && target.isF64())
       return TypeAttr::get(target);
     return attr;
   }
@@ -187,7 +198,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (isState && !isKept) {
         // The loader converts from the type of the source or of the initial value.
         if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr))
-          function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr, TypeAttr::get(Float32Type::get(&getContext())));
+          function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr,
+                              TypeAttr::get(Float32Type::get(&getContext())));
         arg.setType(inTarget(old, target));
         narrowed.insert(arg);
         continue;
@@ -203,7 +215,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     // A gradient has the type of what it is of.
     Operation *end = body.getTerminator();
     for (BlockArgument arg : body.getArguments())
-      if (auto of = function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
+      if (auto of =
+              function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
         if (Type type = end->getOperand(of[1]).getType(); type != arg.getType()) {
           arg.setType(type);
           narrowed.erase(arg);

@@ -55,7 +55,8 @@ public:
   void add(Value value, StringRef attribute, StringRef name) {
     values.push_back(value);
     Builder builder(value.getContext());
-    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(attribute, builder.getStringAttr(name))));
+    attrs.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr(attribute, builder.getStringAttr(name))));
   }
   void returnFrom(func::FuncOp function) {
     function.getBody().front().getTerminator()->setOperands(values);
@@ -133,10 +134,11 @@ private:
     }
     for (auto [k, found] : llvm::enumerate(used))
       if (!found)
-        return function.emitError() << (k < spec.groups.size() ? "--param-group '" : "--freeze '")
-                                    << (k < spec.groups.size() ? spec.groups[k].pattern
-                                                               : spec.freeze[k - spec.groups.size()])
-                                    << "' matches no weight; weights have names as " << exampleNames();
+        return function.emitError()
+               << (k < spec.groups.size() ? "--param-group '" : "--freeze '")
+               << (k < spec.groups.size() ? spec.groups[k].pattern
+                                          : spec.freeze[k - spec.groups.size()])
+               << "' matches no weight; weights have names as " << exampleNames();
     if (parameters.empty())
       return function.emitError() << "no weight is left to train";
     return success();
@@ -156,7 +158,9 @@ private:
   //===--- States ---------------------------------------------------------===//
 
   /// The place of ops that no node of the model stands for.
-  Location named(const Twine &name) { return NameLoc::get(builder.getStringAttr(name), function.getLoc()); }
+  Location named(const Twine &name) {
+    return NameLoc::get(builder.getStringAttr(name), function.getLoc());
+  }
 
   BlockArgument addState(const Twine &name, Type type, NamedAttrList attributes) {
     std::string text = name.str();
@@ -207,7 +211,8 @@ private:
         parameter.master = addMaster(parameter, type);
       for (StringRef slot : slotNames(spec.optimizer.kind))
         parameter.slots.push_back(addState(parameter.name + "#" + slot, type,
-                                           FloatAttr::get(type.getElementType(), 0.0), parameter.name));
+                                           FloatAttr::get(type.getElementType(), 0.0),
+                                           parameter.name));
     }
   }
 
@@ -239,8 +244,8 @@ private:
   }
 
   LogicalResult differentiateParameters(const Seed &seed) {
-    SmallVector<Value> values =
-        llvm::map_to_vector(parameters, [](const Parameter &parameter) -> Value { return parameter.value; });
+    SmallVector<Value> values = llvm::map_to_vector(
+        parameters, [](const Parameter &parameter) -> Value { return parameter.value; });
     FailureOr<SmallVector<Value>> gradients = differentiate(function, seed, values);
     if (failed(gradients))
       return failure();
@@ -249,16 +254,18 @@ private:
     for (auto [parameter, gradient] : llvm::zip_equal(parameters, *gradients)) {
       // As in PyTorch, what the loss does not see is not updated.
       if (matchPattern(gradient, m_AnyZeroFloat())) {
-        emitRemark(parameter.value.getLoc()) << "weight '" << parameter.name
-                                             << "' is not trained: the loss does not depend on it";
+        emitRemark(parameter.value.getLoc())
+            << "weight '" << parameter.name << "' is not trained: the loss does not depend on it";
         continue;
       }
-      parameter.gradient = Term(builder, parameter.value.getLoc(), gradient).cast(gradientType(parameter)).value;
+      parameter.gradient =
+          Term(builder, parameter.value.getLoc(), gradient).cast(gradientType(parameter)).value;
       trained.push_back(parameter);
     }
     parameters = std::move(trained);
     if (parameters.empty())
-      return function.emitError() << "--loss: '" << spec.loss.value << "' depends on no weight that is trained";
+      return function.emitError() << "--loss: '" << spec.loss.value
+                                  << "' depends on no weight that is trained";
     return success();
   }
 
@@ -301,7 +308,8 @@ private:
   Value unlessSkipped(Value next, Value old) {
     if (!finite)
       return next;
-    Term fine = Term(builder, old.getLoc(), finite).broadcast(cast<RankedTensorType>(old.getType()).getShape(), {});
+    Term fine = Term(builder, old.getLoc(), finite)
+                    .broadcast(cast<RankedTensorType>(old.getType()).getShape(), {});
     return fine.choose(fine.with(next), fine.with(old)).value;
   }
 
@@ -314,7 +322,8 @@ private:
     Type scalarType = cast<RankedTensorType>(loss.value.getType()).getElementType();
     results.add(loss.value, nn::kNameAttr, "loss");
     results.add(norms.cast(scalarType).value, nn::kNameAttr, "grad_norm");
-    results.add(norms.with(scalars.rate(spec.optimizer.hyper.lr)).cast(scalarType).value, nn::kNameAttr, "lr");
+    results.add(norms.with(scalars.rate(spec.optimizer.hyper.lr)).cast(scalarType).value,
+                nn::kNameAttr, "lr");
     if (scale)
       results.add(scale, nn::kNameAttr, "loss_scale");
     for (const Parameter &parameter : parameters)
@@ -328,27 +337,33 @@ private:
     results.returnFrom(function);
   }
 
-  void updateParameter(const Parameter &parameter, StepScalars &scalars, Value factor, Results &results) {
+  void updateParameter(const Parameter &parameter, StepScalars &scalars, Value factor,
+                       Results &results) {
     Location loc = named(spec.optimizer.name() + " of " + parameter.name);
     Term gradient(builder, loc, gradientOf(parameter).value);
     if (factor)
-      gradient = gradient * gradient.with(factor).cast(gradient.element()).broadcast(gradient.shape(), {});
+      gradient =
+          gradient * gradient.with(factor).cast(gradient.element()).broadcast(gradient.shape(), {});
     BlockArgument old = parameter.master ? parameter.master : parameter.value;
     SmallVector<Value> slots(parameter.slots.begin(), parameter.slots.end());
-    Update update = buildUpdate(builder, loc, spec.optimizer.kind, parameter.hyper, scalars, old, gradient.value, slots);
+    Update update = buildUpdate(builder, loc, spec.optimizer.kind, parameter.hyper, scalars, old,
+                                gradient.value, slots);
     Value next = unlessSkipped(update.parameter, old);
     Value stored = Term(builder, loc, next).cast(parameter.type().getElementType()).value;
     results.add(stored, nn::kUpdatesAttr, parameter.name);
     if (parameter.master)
       results.add(next, nn::kUpdatesAttr, parameter.name + "#master");
-    for (auto [slot, value, name] : llvm::zip_equal(parameter.slots, update.slots, slotNames(spec.optimizer.kind)))
-      results.add(unlessSkipped(value, slot), nn::kUpdatesAttr, (parameter.name + "#" + name).str());
+    for (auto [slot, value, name] :
+         llvm::zip_equal(parameter.slots, update.slots, slotNames(spec.optimizer.kind)))
+      results.add(unlessSkipped(value, slot), nn::kUpdatesAttr,
+                  (parameter.name + "#" + name).str());
   }
 
   /// What the forward pass makes of running statistics.
   SmallVector<std::pair<Value, std::string>> statisticUpdates() {
     SmallVector<std::pair<Value, std::string>> found;
-    for (auto [i, value] : llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
+    for (auto [i, value] :
+         llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
       if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr))
         found.emplace_back(value, name.getValue().str());
     return found;

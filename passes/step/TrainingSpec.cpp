@@ -50,8 +50,8 @@ bool weft::step::isRegex(StringRef pattern, std::string &error) {
 // Losses
 //===----------------------------------------------------------------------===//
 
-static constexpr char kLosses[] =
-    "write softmax_cross_entropy:LOGITS,LABELS[,ignore=K], mse:PRED,TARGET, or the name of a scalar output";
+static constexpr char kLosses[] = "write softmax_cross_entropy:LOGITS,LABELS[,ignore=K], "
+                                  "mse:PRED,TARGET, or the name of a scalar output";
 
 std::optional<LossSpec> weft::step::parseLoss(StringRef text, std::string &error) {
   auto fail = [&](const llvm::Twine &why) {
@@ -106,8 +106,14 @@ static const SmallVector<KindEntry> &kinds() {
       {"sgd", OptimizerKind::Sgd, {1e-3, 0, 0, 0, 0, 0, false}, {}},
       {"momentum", OptimizerKind::Momentum, {1e-3, 0, 0, 0, 0.9, 0, false}, {"momentum"}},
       {"nesterov", OptimizerKind::Nesterov, {1e-3, 0, 0, 0, 0.9, 0, false}, {"momentum"}},
-      {"adam", OptimizerKind::Adam, {1e-3, 0.9, 0.999, 1e-8, 0, 0, false}, {"beta1", "beta2", "eps"}},
-      {"adamw", OptimizerKind::AdamW, {1e-3, 0.9, 0.999, 1e-8, 0, 1e-2, false}, {"beta1", "beta2", "eps"}},
+      {"adam",
+       OptimizerKind::Adam,
+       {1e-3, 0.9, 0.999, 1e-8, 0, 0, false},
+       {"beta1", "beta2", "eps"}},
+      {"adamw",
+       OptimizerKind::AdamW,
+       {1e-3, 0.9, 0.999, 1e-8, 0, 1e-2, false},
+       {"beta1", "beta2", "eps"}},
       {"adagrad", OptimizerKind::Adagrad, {1e-2, 0, 0, 1e-10, 0, 0, false}, {"eps"}},
       {"lion", OptimizerKind::Lion, {1e-4, 0.9, 0.99, 0, 0, 0, false}, {"beta1", "beta2"}},
   };
@@ -144,8 +150,11 @@ static SmallVector<StringRef> hyperKeys(const KindEntry &entry) {
 static bool readHyper(StringRef key, StringRef value, double &target, std::string &error) {
   double number;
   bool isFraction = key.starts_with("beta") || key == "momentum";
-  if (value.getAsDouble(number) || !std::isfinite(number) || number < 0 || (isFraction && number >= 1)) {
-    error = (key + " is a number " + (isFraction ? "in [0, 1)" : "not below 0") + ", not '" + value + "'").str();
+  if (value.getAsDouble(number) || !std::isfinite(number) || number < 0 ||
+      (isFraction && number >= 1)) {
+    error = (key + " is a number " + (isFraction ? "in [0, 1)" : "not below 0") + ", not '" +
+             value + "'")
+                .str();
     return false;
   }
   target = number;
@@ -180,13 +189,15 @@ static bool readOption(StringRef key, StringRef value, const KindEntry &entry, O
     spec.hyper.decayAll = value == "all";
     if (value == "all" || value == "auto")
       return true;
-    error = ("decay is auto (not of vectors: biases and scales of norms) or all, not '" + value + "'").str();
+    error =
+        ("decay is auto (not of vectors: biases and scales of norms) or all, not '" + value + "'")
+            .str();
     return false;
   }
   if (key == "schedule") {
     using Kind = ScheduleSpec::Kind;
-    for (auto [name, kind] : {std::pair("constant", Kind::Constant), std::pair("linear", Kind::Linear),
-                              std::pair("cosine", Kind::Cosine)})
+    for (auto [name, kind] : {std::pair("constant", Kind::Constant),
+                              std::pair("linear", Kind::Linear), std::pair("cosine", Kind::Cosine)})
       if (value == name) {
         spec.schedule.kind = kind;
         return true;
@@ -202,10 +213,12 @@ static bool readOption(StringRef key, StringRef value, const KindEntry &entry, O
 
 std::optional<OptimizerSpec> weft::step::parseOptimizer(StringRef text, std::string &error) {
   auto [name, rest] = text.split(':');
-  auto entry = llvm::find_if(kinds(), [name = name](const KindEntry &entry) { return entry.name == name; });
+  auto entry =
+      llvm::find_if(kinds(), [name = name](const KindEntry &entry) { return entry.name == name; });
   if (entry == kinds().end()) {
     error = ("'" + name + "' is no optimizer; choose " +
-             llvm::join(llvm::map_range(kinds(), [](const KindEntry &entry) { return entry.name; }), ", "))
+             llvm::join(llvm::map_range(kinds(), [](const KindEntry &entry) { return entry.name; }),
+                        ", "))
                 .str();
     return std::nullopt;
   }
@@ -283,7 +296,8 @@ HyperParameters weft::step::refine(const HyperParameters &hyper, const Parameter
 // All of it
 //===----------------------------------------------------------------------===//
 
-std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts, std::string &error) {
+std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts,
+                                                      std::string &error) {
   auto fail = [&](StringRef flag) {
     error = (flag + " " + error).str();
     return std::nullopt;
@@ -306,7 +320,8 @@ std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts
       return fail("--freeze");
     spec.freeze.push_back(pattern);
   }
-  if (!texts.gradDtype.empty() && !llvm::is_contained({"fp32", "bf16", "fp16", "fp64"}, StringRef(texts.gradDtype))) {
+  if (!texts.gradDtype.empty() &&
+      !llvm::is_contained({"fp32", "bf16", "fp16", "fp64"}, StringRef(texts.gradDtype))) {
     error = "'" + texts.gradDtype + "' is none of fp32, bf16, fp16, fp64";
     return fail("--grad-dtype");
   }

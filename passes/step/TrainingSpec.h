@@ -34,7 +34,8 @@ struct HyperParameters {
   bool decayAll = false;
   bool operator==(const HyperParameters &other) const {
     return lr == other.lr && beta1 == other.beta1 && beta2 == other.beta2 && eps == other.eps &&
-           momentum == other.momentum && weightDecay == other.weightDecay && decayAll == other.decayAll;
+           momentum == other.momentum && weightDecay == other.weightDecay &&
+           decayAll == other.decayAll;
   }
 };
 
@@ -72,7 +73,8 @@ struct ParameterGroup {
 std::optional<LossSpec> parseLoss(llvm::StringRef text, std::string &error);
 std::optional<OptimizerSpec> parseOptimizer(llvm::StringRef text, std::string &error);
 /// Keys are those hyper-parameters that `optimizer` has.
-std::optional<ParameterGroup> parseGroup(llvm::StringRef text, const OptimizerSpec &optimizer, std::string &error);
+std::optional<ParameterGroup> parseGroup(llvm::StringRef text, const OptimizerSpec &optimizer,
+                                         std::string &error);
 
 /// All of it.
 struct TrainingSpec {

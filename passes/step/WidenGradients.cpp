@@ -30,20 +30,23 @@ struct WideningPattern : OpRewritePattern<nn::CastOp> {
 
   LogicalResult matchAndRewrite(nn::CastOp cast, PatternRewriter &rewriter) const final {
     Operation *source = cast.getOperand().getDefiningOp();
-    auto from = dyn_cast<FloatType>(elementOf(cast.getOperand())), to = dyn_cast<FloatType>(elementOf(cast));
-    if (!isWeightGradient(cast) || !isWeightGradient(source) || !source->hasOneUse() || source->getNumResults() != 1 ||
-        !from || !to || from.getWidth() >= to.getWidth())
+    auto from = dyn_cast<FloatType>(elementOf(cast.getOperand())),
+         to = dyn_cast<FloatType>(elementOf(cast));
+    if (!isWeightGradient(cast) || !isWeightGradient(source) || !source->hasOneUse() ||
+        source->getNumResults() != 1 || !from || !to || from.getWidth() >= to.getWidth())
       return failure();
     return widen(source, to, cast, rewriter);
   }
-  virtual LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const = 0;
+  virtual LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
+                              PatternRewriter &rewriter) const = 0;
 };
 
 /// Ops that may have a wide result of narrow operands, as products and casts
 /// may: their verifier tells.
 struct WidenResult : WideningPattern {
   using WideningPattern::WideningPattern;
-  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const override {
+  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
+                      PatternRewriter &rewriter) const override {
     Operation *wide = source->clone();
     wide->getResult(0).setType(cast.getType());
     if (!isValid(wide)) {
@@ -66,14 +69,16 @@ private:
 /// Ops that are linear, as sums and moves of data are, on wide operands.
 struct WidenLinear : WideningPattern {
   using WideningPattern::WideningPattern;
-  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast, PatternRewriter &rewriter) const override {
+  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
+                      PatternRewriter &rewriter) const override {
     auto shardable = dyn_cast<ShardableOpInterface>(source);
     Type from = elementOf(source->getResult(0));
     if (!shardable || shardable.getPartialRules(ReduceKind::Sum).empty())
       return failure();
     // A number among the attributes has the op's type, too.
     for (NamedAttribute attr : source->getAttrs())
-      if (auto typed = dyn_cast<TypedAttr>(attr.getValue()); typed && getElementTypeOrSelf(typed.getType()) == from)
+      if (auto typed = dyn_cast<TypedAttr>(attr.getValue());
+          typed && getElementTypeOrSelf(typed.getType()) == from)
         return failure();
     rewriter.setInsertionPoint(source);
     Operation *wide = rewriter.clone(*source);

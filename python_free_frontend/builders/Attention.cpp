@@ -32,9 +32,8 @@ double lowest(DType type) {
 /// [batch, seq, heads * head] -> [batch, heads, seq, head].
 Value splitHeads(GraphBuilder &g, const Value &x, int64_t heads) {
   int64_t head = g.spec().headDim();
-  Value split = g.exporter()
-                    ? g.reshape(x, {g.dimOf(x, 0), g.dimOf(x, 1), heads, head})
-                    : g.reshape(x, {0, 0, heads, head});
+  Value split = g.exporter() ? g.reshape(x, {g.dimOf(x, 0), g.dimOf(x, 1), heads, head})
+                             : g.reshape(x, {0, 0, heads, head});
   return g.transpose(split, {0, 2, 1, 3});
 }
 
@@ -85,15 +84,14 @@ Value repeatHeads(GraphBuilder &g, const Value &x) {
   Value grouped = g.unsqueeze(x, {2});
   Value target = g.shapeOf({batch, spec.kvHeads, repeat, seq, head});
   // expand() treats -1 as "keep"; exporters guard it for every extent.
-  Value ones =
-      g.op("ConstantOfShape", {g.op("Shape", {target})}, {Attr("value", [&] {
-             onnx::Tensor one;
-             one.add_dims(1);
-             one.set_data_type(onnx::Tensor::INT64);
-             int64_t value = 1;
-             one.set_raw_data(&value, sizeof(value));
-             return one;
-           }())});
+  Value ones = g.op("ConstantOfShape", {g.op("Shape", {target})}, {Attr("value", [&] {
+                      onnx::Tensor one;
+                      one.add_dims(1);
+                      one.set_data_type(onnx::Tensor::INT64);
+                      int64_t value = 1;
+                      one.set_raw_data(&value, sizeof(value));
+                      return one;
+                    }())});
   Value minus = g.op("Mul", {ones, g.scalarInt(-1)});
   Value keeps = g.op("Equal", {target, minus});
   Value wide = g.op("Expand", {grouped, g.op("Where", {keeps, ones, target})});
@@ -108,8 +106,7 @@ Value softmaxOf(GraphBuilder &g, Value scores) {
   return widen ? g.cast(weights, g.dataType()) : weights;
 }
 
-Value withMask(GraphBuilder &g, Value scores, const Value &q, const Value &k,
-               const Mask &mask) {
+Value withMask(GraphBuilder &g, Value scores, const Value &q, const Value &k, const Mask &mask) {
   if (!mask.triangle.empty()) {
     // table[:, :, keys - queries : keys, :keys]
     Value keys = g.dimOf(k, 2), queries = g.dimOf(q, 2);
@@ -131,13 +128,12 @@ Value keepMask(GraphBuilder &g, const Value &padding) {
   return g.op("Expand", {keep, g.shapeOf({1, 1, g.dimOf(padding, 1), 1})});
 }
 
-Value attentionOp(GraphBuilder &g, Value q, Value k, const Value &v,
-                  const Mask &mask, const Rotary *rotary) {
+Value attentionOp(GraphBuilder &g, Value q, Value k, const Value &v, const Mask &mask,
+                  const Rotary *rotary) {
   const ModelSpec &spec = g.spec();
   if (rotary) {
     auto turn = [&](const Value &x, int64_t heads) {
-      return g.op("RotaryEmbedding",
-                  {x, rotary->cos, rotary->sin, rotary->positions},
+      return g.op("RotaryEmbedding", {x, rotary->cos, rotary->sin, rotary->positions},
                   {Attr("num_heads", heads)});
     };
     q = turn(q, spec.heads);
@@ -147,16 +143,13 @@ Value attentionOp(GraphBuilder &g, Value q, Value k, const Value &v,
   if (!mask.keep.empty())
     inputs.push_back(mask.keep);
   return g.op("Attention", inputs,
-              {Attr("is_causal", int(mask.causal)),
-               Attr("kv_num_heads", spec.kvHeads),
+              {Attr("is_causal", int(mask.causal)), Attr("kv_num_heads", spec.kvHeads),
                Attr("q_num_heads", spec.heads)});
 }
 
 } // namespace
 
-bool usesAttentionOp(const GraphBuilder &g) {
-  return !g.exporter() && g.opset() >= 23;
-}
+bool usesAttentionOp(const GraphBuilder &g) { return !g.exporter() && g.opset() >= 23; }
 
 Value positionsOf(GraphBuilder &g, const Value &ids) {
   Value seq = g.dimOf(ids, 1);
@@ -172,8 +165,7 @@ Mask causalMask(GraphBuilder &g, const Value &ids, const Value &padding) {
       mask.keep = keepMask(g, padding);
     return mask;
   }
-  bool table =
-      g.exporter() && spec.kind == Kind::Gpt2 && spec.seq <= kLargestTable;
+  bool table = g.exporter() && spec.kind == Kind::Gpt2 && spec.seq <= kLargestTable;
   if (table) {
     onnx::Tensor triangle;
     for (int64_t dim : {int64_t(1), int64_t(1), spec.seq, spec.seq})
@@ -189,15 +181,13 @@ Mask causalMask(GraphBuilder &g, const Value &ids, const Value &padding) {
     return mask;
   }
   Value positions = positionsOf(g, ids);
-  Value hidden = g.op(
-      "Greater", {g.unsqueeze(positions, {0}), g.unsqueeze(positions, {1})});
+  Value hidden = g.op("Greater", {g.unsqueeze(positions, {0}), g.unsqueeze(positions, {1})});
   hidden = g.unsqueeze(hidden, {0, 1});
   if (!padding.empty()) {
     Value padded = g.op("Equal", {padding, g.scalarInt(0)});
     hidden = g.op("Or", {hidden, g.unsqueeze(padded, {1, 2})});
   }
-  mask.additive =
-      g.op("Where", {hidden, g.real(lowest(spec.dtype)), g.real(0)});
+  mask.additive = g.op("Where", {hidden, g.real(lowest(spec.dtype)), g.real(0)});
   return mask;
 }
 
@@ -207,8 +197,8 @@ Mask paddingMask(GraphBuilder &g, const Value &padding) {
     mask.keep = keepMask(g, padding);
     return mask;
   }
-  Value wide = g.exporter() ? g.unsqueeze(g.unsqueeze(padding, {1}), {2})
-                            : g.unsqueeze(padding, {1, 2});
+  Value wide =
+      g.exporter() ? g.unsqueeze(g.unsqueeze(padding, {1}), {2}) : g.unsqueeze(padding, {1, 2});
   Value hidden = g.op("Sub", {g.real(1), g.cast(wide, g.dataType())});
   mask.additive = g.op("Mul", {hidden, g.real(lowest(g.spec().dtype))});
   return mask;
@@ -237,8 +227,7 @@ Rotary rotaryTables(GraphBuilder &g, const Value &ids) {
   }
   GraphBuilder::Scope scope(g, "rotary_emb");
   int32_t wide = wideType(g);
-  Value inverse =
-      g.buffer("inv_freq", g.realTensor({1, half, 1}, frequencies, wide));
+  Value inverse = g.buffer("inv_freq", g.realTensor({1, half, 1}, frequencies, wide));
   Value row = g.unsqueeze(positionsOf(g, ids), {0, 1}); // [1, 1, seq]
   Value angles = g.op("MatMul", {inverse, g.cast(row, wide)});
   angles = g.transpose(angles, {0, 2, 1});
@@ -254,8 +243,7 @@ Rotary rotaryTables(GraphBuilder &g, const Value &ids) {
   return rotary;
 }
 
-Value attend(GraphBuilder &g, Value q, Value k, Value v, const Mask &mask,
-             const Rotary *rotary) {
+Value attend(GraphBuilder &g, Value q, Value k, Value v, const Mask &mask, const Rotary *rotary) {
   const ModelSpec &spec = g.spec();
   if (usesAttentionOp(g))
     return attentionOp(g, q, k, v, mask, rotary);
@@ -274,14 +262,12 @@ Value attend(GraphBuilder &g, Value q, Value k, Value v, const Mask &mask,
     // torch's symbolic for scaled_dot_product_attention scales both factors by
     // the root of the scale, which it computes from the shape of q.
     auto rootScale = [&] {
-      Value head =
-          g.slice(g.op("Shape", {q}), g.ints({-1}), g.ints({INT64_MAX}), 0);
+      Value head = g.slice(g.op("Shape", {q}), g.ints({-1}), g.ints({INT64_MAX}), 0);
       Value root = g.op("Sqrt", {g.cast(head, g.dataType())});
       return g.op("Sqrt", {g.op("Div", {g.real(1), root})});
     };
     Value turned = g.transpose(k, {0, 1, 3, 2});
-    scores = g.op("MatMul", {g.op("Mul", {q, rootScale()}),
-                             g.op("Mul", {turned, rootScale()})});
+    scores = g.op("MatMul", {g.op("Mul", {q, rootScale()}), g.op("Mul", {turned, rootScale()})});
   } else {
     Value product = g.op("MatMul", {q, g.transpose(k, {0, 1, 3, 2})});
     scores = g.exporter() ? g.op("Div", {product, g.real(1 / scale)})

@@ -31,8 +31,7 @@ Rotary rotaryTables(GraphBuilder &g, const Value &ids);
 
 /// Multi-head attention of projected q, k and v ([batch, seq, heads * head]);
 /// the result has q's shape. `rotary` may be null.
-Value attend(GraphBuilder &g, Value q, Value k, Value v, const Mask &mask,
-             const Rotary *rotary);
+Value attend(GraphBuilder &g, Value q, Value k, Value v, const Mask &mask, const Rotary *rotary);
 
 /// True where attention is the single op of opset 23.
 bool usesAttentionOp(const GraphBuilder &g);

@@ -9,8 +9,7 @@ using namespace llvm;
 namespace weft::builders {
 namespace {
 
-Value dense(GraphBuilder &g, StringRef name, const Value &x, int64_t in,
-            int64_t out) {
+Value dense(GraphBuilder &g, StringRef name, const Value &x, int64_t in, int64_t out) {
   GraphBuilder::Scope scope(g, name);
   return linear(g, x, in, out, true, Init::normal(g.spec().std));
 }
@@ -22,8 +21,7 @@ Value norm(GraphBuilder &g, const Value &x) {
 
 Value lookUp(GraphBuilder &g, StringRef name, int64_t rows, const Value &ids) {
   GraphBuilder::Scope scope(g, name);
-  Value table =
-      g.weight("weight", {rows, g.spec().hidden}, Init::normal(g.spec().std));
+  Value table = g.weight("weight", {rows, g.spec().hidden}, Init::normal(g.spec().std));
   return g.op("Gather", {table, ids});
 }
 
@@ -129,9 +127,7 @@ Value maskedHead(GraphBuilder &g, const Value &x, const Value &table) {
 
 void buildBert(GraphBuilder &g) {
   const ModelSpec &spec = g.spec();
-  auto ints = [&](StringRef name) {
-    return g.input(name, onnx::Tensor::INT64, {"batch", "seq"});
-  };
+  auto ints = [&](StringRef name) { return g.input(name, onnx::Tensor::INT64, {"batch", "seq"}); };
   Value ids = ints("input_ids");
   Value padding = ints("attention_mask");
   Value types = ints("token_type_ids");
@@ -156,15 +152,13 @@ void buildBert(GraphBuilder &g) {
     GraphBuilder::Scope scope(g, "pooler");
     first = g.op("Gather", {x, g.scalarInt(0)}, {Attr("axis", 1)});
     GraphBuilder::Scope inner(g, "dense");
-    first = g.op("Tanh", {gemmLinear(g, first, spec.hidden, spec.hidden,
-                                     Init::normal(spec.std))});
+    first = g.op("Tanh", {gemmLinear(g, first, spec.hidden, spec.hidden, Init::normal(spec.std))});
   }
   g.output(x, "last_hidden_state", g.dataType(), {"batch", "seq", spec.hidden});
   if (!first.empty())
     g.output(first, "pooler_output", g.dataType(), {"batch", spec.hidden});
   if (!pooled.empty())
-    g.output(pooled, "sentence_embedding", g.dataType(),
-             {"batch", spec.hidden});
+    g.output(pooled, "sentence_embedding", g.dataType(), {"batch", spec.hidden});
   if (!logits.empty())
     g.output(logits, "logits", g.dataType(), {"batch", "seq", spec.vocab});
 }

@@ -9,8 +9,7 @@ using namespace llvm;
 namespace weft::builders {
 
 int32_t wideType(const GraphBuilder &g) {
-  return g.spec().dtype == DType::F64 ? onnx::Tensor::DOUBLE
-                                      : onnx::Tensor::FLOAT;
+  return g.spec().dtype == DType::F64 ? onnx::Tensor::DOUBLE : onnx::Tensor::FLOAT;
 }
 
 Init residualInit(const ModelSpec &spec) {
@@ -37,8 +36,7 @@ Value rmsNorm(GraphBuilder &g, const Value &x) {
   const ModelSpec &spec = g.spec();
   Value weight = g.weight("weight", {spec.hidden}, Init::ones());
   if (!g.exporter() && g.opset() >= 23)
-    return g.op("RMSNormalization", {x, weight},
-                {Attr("axis", -1), Attr("epsilon", spec.eps)});
+    return g.op("RMSNormalization", {x, weight}, {Attr("axis", -1), Attr("epsilon", spec.eps)});
   int32_t wide = wideType(g);
   // The exporter keeps the cast to fp32 even where it changes nothing.
   bool casts = g.exporter() ? spec.dtype != DType::F64 : g.dataType() != wide;
@@ -53,8 +51,7 @@ Value rmsNorm(GraphBuilder &g, const Value &x) {
   return g.op("Mul", {weight, normal});
 }
 
-Value linear(GraphBuilder &g, const Value &x, int64_t in, int64_t out,
-             bool bias, Init init) {
+Value linear(GraphBuilder &g, const Value &x, int64_t in, int64_t out, bool bias, Init init) {
   Value product;
   if (g.spec().linear == "transpose") {
     Value weight = g.weight("weight", {out, in}, init);
@@ -67,8 +64,7 @@ Value linear(GraphBuilder &g, const Value &x, int64_t in, int64_t out,
   return g.op("Add", {g.weight("bias", {out}, Init::zeros()), product});
 }
 
-Value gemmLinear(GraphBuilder &g, const Value &x, int64_t in, int64_t out,
-                 Init init) {
+Value gemmLinear(GraphBuilder &g, const Value &x, int64_t in, int64_t out, Init init) {
   Value weight = g.weight("weight", {out, in}, init);
   Value bias = g.weight("bias", {out}, Init::zeros());
   return g.op("Gemm", {x, weight, bias},
@@ -104,8 +100,7 @@ Value silu(GraphBuilder &g, const Value &x) {
 Value swiGlu(GraphBuilder &g, const Value &x) {
   const ModelSpec &spec = g.spec();
   Init init = Init::normal(spec.std);
-  auto project = [&](StringRef name, const Value &y, int64_t in, int64_t out,
-                     Init how) {
+  auto project = [&](StringRef name, const Value &y, int64_t in, int64_t out, Init how) {
     GraphBuilder::Scope scope(g, name);
     return linear(g, y, in, out, false, how);
   };
@@ -115,8 +110,7 @@ Value swiGlu(GraphBuilder &g, const Value &x) {
     gate = silu(g, gate);
   }
   Value up = project("up_proj", x, spec.hidden, spec.ffn, init);
-  return project("down_proj", g.op("Mul", {gate, up}), spec.ffn, spec.hidden,
-                 residualInit(spec));
+  return project("down_proj", g.op("Mul", {gate, up}), spec.ffn, spec.hidden, residualInit(spec));
 }
 
 } // namespace weft::builders

@@ -16,12 +16,10 @@ Value layerNorm(GraphBuilder &g, const Value &x);
 Value rmsNorm(GraphBuilder &g, const Value &x);
 
 /// x * W + b on the last axis of a tensor of rank 3. `init` is of the matrix.
-Value linear(GraphBuilder &g, const Value &x, int64_t in, int64_t out,
-             bool bias, Init init);
+Value linear(GraphBuilder &g, const Value &x, int64_t in, int64_t out, bool bias, Init init);
 
 /// x * W^T + b on a matrix, one Gemm.
-Value gemmLinear(GraphBuilder &g, const Value &x, int64_t in, int64_t out,
-                 Init init);
+Value gemmLinear(GraphBuilder &g, const Value &x, int64_t in, int64_t out, Init init);
 
 /// GELU with the error function.
 Value geluErf(GraphBuilder &g, const Value &x);

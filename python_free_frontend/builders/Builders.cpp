@@ -46,8 +46,7 @@ Expected<WriteSummary> build(StringRef text, const BuildOptions &options) {
   Expected<SafeTensors> file = SafeTensors::open(spec->weights);
   if (!file)
     return file.takeError();
-  Expected<CheckpointWeights> checkpoint =
-      CheckpointWeights::match(std::move(*file), g.weights());
+  Expected<CheckpointWeights> checkpoint = CheckpointWeights::match(std::move(*file), g.weights());
   if (!checkpoint)
     return checkpoint.takeError();
   Expected<WriteSummary> summary = writeModel(g, &*checkpoint, options.output);

@@ -13,8 +13,7 @@ struct BuildOptions {
 };
 
 /// Builds the model that `spec` ("KIND:key=value,...") asks for and writes it.
-llvm::Expected<WriteSummary> build(llvm::StringRef spec,
-                                   const BuildOptions &options);
+llvm::Expected<WriteSummary> build(llvm::StringRef spec, const BuildOptions &options);
 
 /// The graph alone: nodes and declared parameters, nothing on disk.
 void buildGraph(GraphBuilder &g);

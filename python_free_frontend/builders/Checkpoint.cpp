@@ -13,8 +13,7 @@ namespace {
 
 // Checkpoints of a bare model lack the prefix that the model has inside a task
 // model, and the other way round.
-constexpr StringLiteral kPrefixes[] = {"bert.", "transformer.", "model.",
-                                       "vit."};
+constexpr StringLiteral kPrefixes[] = {"bert.", "transformer.", "model.", "vit."};
 
 std::string shapeText(ArrayRef<int64_t> dims) {
   std::string text;
@@ -27,8 +26,7 @@ std::string shapeText(ArrayRef<int64_t> dims) {
 
 } // namespace
 
-Expected<CheckpointWeights> CheckpointWeights::match(SafeTensors file,
-                                                     ArrayRef<Weight> weights) {
+Expected<CheckpointWeights> CheckpointWeights::match(SafeTensors file, ArrayRef<Weight> weights) {
   CheckpointWeights source(std::move(file));
   const auto &table = source.file.tensors();
   StringSet<> used;
@@ -47,17 +45,15 @@ Expected<CheckpointWeights> CheckpointWeights::match(SafeTensors file,
       if (found == table.end())
         found = table.find(name);
     if (found == table.end()) {
-      fault("parameter '" + weight.name + "' " + shapeText(weight.dims) +
-            " is missing");
+      fault("parameter '" + weight.name + "' " + shapeText(weight.dims) + " is missing");
       continue;
     }
     std::vector<int64_t> wanted = weight.dims;
     if (weight.transposed)
       std::reverse(wanted.begin(), wanted.end());
     if (found->second.dims != wanted)
-      fault("tensor '" + found->first + "' has shape " +
-            shapeText(found->second.dims) + ", the model needs " +
-            shapeText(wanted));
+      fault("tensor '" + found->first + "' has shape " + shapeText(found->second.dims) +
+            ", the model needs " + shapeText(wanted));
     else if (!isFloat(found->second))
       fault("tensor '" + found->first + "' has type " + found->second.dtype +
             ", not a floating-point type");
@@ -65,19 +61,17 @@ Expected<CheckpointWeights> CheckpointWeights::match(SafeTensors file,
     source.pairs[weight.name] = &found->second;
   }
   if (!faults.empty())
-    return createStringError(
-        inconvertibleErrorCode(),
-        "'%s' does not fit the model:%s\n  choose layers, hidden, vocab, ... "
-        "as in the checkpoint's config.json",
-        source.file.path().c_str(), faults.c_str());
+    return createStringError(inconvertibleErrorCode(),
+                             "'%s' does not fit the model:%s\n  choose layers, hidden, vocab, ... "
+                             "as in the checkpoint's config.json",
+                             source.file.path().c_str(), faults.c_str());
   for (const auto &item : table)
     if (!used.contains(item.first))
       source.leftOver.push_back(item.first);
   return source;
 }
 
-Error CheckpointWeights::read(const Weight &weight, int64_t begin,
-                              MutableArrayRef<double> values) {
+Error CheckpointWeights::read(const Weight &weight, int64_t begin, MutableArrayRef<double> values) {
   const StoredTensor &tensor = *pairs.lookup(weight.name);
   if (!weight.transposed) {
     for (size_t i = 0; i < values.size(); ++i)

@@ -16,8 +16,7 @@ class CheckpointWeights : public WeightSource {
 public:
   /// Pairs each of `weights` with a tensor of `file`; the error lists every
   /// parameter that is missing or has another shape.
-  static llvm::Expected<CheckpointWeights>
-  match(SafeTensors file, llvm::ArrayRef<Weight> weights);
+  static llvm::Expected<CheckpointWeights> match(SafeTensors file, llvm::ArrayRef<Weight> weights);
 
   /// Tensors of the file that the model does not use.
   const std::vector<std::string> &unused() const { return leftOver; }

@@ -55,9 +55,8 @@ std::optional<int> runBuildCommand(int argc, const char *const *argv) {
     errs() << "error: " << toString(summary.takeError()) << "\n";
     return 1;
   }
-  errs() << options.output << ": " << summary->nodes << " nodes, "
-         << summary->parameters << " parameters ("
-         << format("%.1f", double(summary->weightBytes) / 1e6) << " MB "
+  errs() << options.output << ": " << summary->nodes << " nodes, " << summary->parameters
+         << " parameters (" << format("%.1f", double(summary->weightBytes) / 1e6) << " MB "
          << (!options.withWeights ? "declared, not written"
              : summary->external  ? "in " + options.output + ".data"
                                   : "in the file")

@@ -10,8 +10,7 @@ namespace weft::builders {
 namespace {
 
 /// GPT-2's "Conv1D": a Gemm over flattened rows with the weight as [in, out].
-Value conv1d(GraphBuilder &g, StringRef name, const Value &x, int64_t in,
-             int64_t out, Init init) {
+Value conv1d(GraphBuilder &g, StringRef name, const Value &x, int64_t in, int64_t out, Init init) {
   GraphBuilder::Scope scope(g, name);
   Value weight = g.weight("weight", {in, out}, init);
   Value bias = g.weight("bias", {out}, Init::zeros());
@@ -19,8 +18,7 @@ Value conv1d(GraphBuilder &g, StringRef name, const Value &x, int64_t in,
     return g.op("Add", {g.op("MatMul", {x, weight}), bias});
   Value batch = g.dimOf(x, 0), seq = g.dimOf(x, 1);
   Value rows = g.reshape(x, {-1, in});
-  Value product = g.op("Gemm", {rows, weight, bias},
-                       {Attr("alpha", 1.0), Attr("beta", 1.0)});
+  Value product = g.op("Gemm", {rows, weight, bias}, {Attr("alpha", 1.0), Attr("beta", 1.0)});
   return g.reshape(product, {batch, seq, out});
 }
 
@@ -28,10 +26,9 @@ Value attention(GraphBuilder &g, const Value &x, const Mask &mask) {
   const ModelSpec &spec = g.spec();
   int64_t width = spec.hidden;
   GraphBuilder::Scope scope(g, "attn");
-  Value fused =
-      conv1d(g, "c_attn", x, width, 3 * width, Init::normal(spec.std));
-  std::vector<Value> qkv = g.ops(
-      "Split", {fused, g.ints({width, width, width})}, 3, {Attr("axis", 2)});
+  Value fused = conv1d(g, "c_attn", x, width, 3 * width, Init::normal(spec.std));
+  std::vector<Value> qkv =
+      g.ops("Split", {fused, g.ints({width, width, width})}, 3, {Attr("axis", 2)});
   Value mixed = attend(g, qkv[0], qkv[1], qkv[2], mask, nullptr);
   return conv1d(g, "c_proj", mixed, width, width, residualInit(spec));
 }
@@ -39,8 +36,7 @@ Value attention(GraphBuilder &g, const Value &x, const Mask &mask) {
 Value feedForward(GraphBuilder &g, const Value &x) {
   const ModelSpec &spec = g.spec();
   GraphBuilder::Scope scope(g, "mlp");
-  Value inner =
-      conv1d(g, "c_fc", x, spec.hidden, spec.ffn, Init::normal(spec.std));
+  Value inner = conv1d(g, "c_fc", x, spec.hidden, spec.ffn, Init::normal(spec.std));
   {
     GraphBuilder::Scope act(g, "act");
     inner = geluTanh(g, inner);
@@ -71,14 +67,12 @@ void buildGpt2(GraphBuilder &g) {
     Value positions = g.unsqueeze(positionsOf(g, ids), {0});
     {
       GraphBuilder::Scope wte(g, "wte");
-      table =
-          g.weight("weight", {spec.vocab, spec.hidden}, Init::normal(spec.std));
+      table = g.weight("weight", {spec.vocab, spec.hidden}, Init::normal(spec.std));
       x = g.op("Gather", {table, ids});
     }
     {
       GraphBuilder::Scope wpe(g, "wpe");
-      Value rows = g.weight("weight", {spec.seq, spec.hidden},
-                            Init::normal(spec.std / 2));
+      Value rows = g.weight("weight", {spec.seq, spec.hidden}, Init::normal(spec.std / 2));
       x = g.op("Add", {x, g.op("Gather", {rows, positions})});
     }
     for (int64_t layer = 0; layer < spec.layers; ++layer) {

@@ -60,8 +60,7 @@ onnx::Tensor intTensor(ArrayRef<int64_t> dims, ArrayRef<int64_t> values) {
 
 } // namespace
 
-void setValueInfo(onnx::ValueInfo &info, StringRef name, int32_t type,
-                  ArrayRef<Dim> dims) {
+void setValueInfo(onnx::ValueInfo &info, StringRef name, int32_t type, ArrayRef<Dim> dims) {
   info.set_name(name.str());
   auto *tensor = info.mutable_type()->mutable_tensor_type();
   tensor->set_elem_type(type);
@@ -86,8 +85,7 @@ GraphBuilder::GraphBuilder(const ModelSpec &spec)
   proto.mutable_graph()->set_name(StringRef(spec.text).split(':').first.str());
 }
 
-GraphBuilder::Scope::Scope(GraphBuilder &g, StringRef name)
-    : g(g), depth(g.scopes.size()) {
+GraphBuilder::Scope::Scope(GraphBuilder &g, StringRef name) : g(g), depth(g.scopes.size()) {
   g.scopes.push_back(name.str());
 }
 
@@ -98,17 +96,14 @@ std::string GraphBuilder::path(StringRef separator, StringRef last) const {
   return text + last.str();
 }
 
-std::string GraphBuilder::parameterName(StringRef name) const {
-  return path(".", name);
-}
+std::string GraphBuilder::parameterName(StringRef name) const { return path(".", name); }
 
 Value GraphBuilder::input(StringRef name, int32_t type, ArrayRef<Dim> dims) {
   setValueInfo(*proto.mutable_graph()->add_input(), name, type, dims);
   return name.str();
 }
 
-void GraphBuilder::output(const Value &value, StringRef name, int32_t type,
-                          ArrayRef<Dim> dims) {
+void GraphBuilder::output(const Value &value, StringRef name, int32_t type, ArrayRef<Dim> dims) {
   onnx::Graph &graph = *proto.mutable_graph();
   setValueInfo(*graph.add_output(), name, type, dims);
   for (onnx::Node &node : *graph.mutable_node()) {
@@ -130,8 +125,7 @@ Value GraphBuilder::uniqueNode(StringRef type, onnx::Node &node) {
   return name;
 }
 
-std::vector<Value> GraphBuilder::ops(StringRef type, ArrayRef<Value> inputs,
-                                     unsigned results,
+std::vector<Value> GraphBuilder::ops(StringRef type, ArrayRef<Value> inputs, unsigned results,
                                      std::initializer_list<Attr> attrs) {
   onnx::Node &node = *proto.mutable_graph()->add_node();
   std::string name = uniqueNode(type, node);
@@ -150,18 +144,15 @@ std::vector<Value> GraphBuilder::ops(StringRef type, ArrayRef<Value> inputs,
   return values;
 }
 
-Value GraphBuilder::op(StringRef type, ArrayRef<Value> inputs,
-                       std::initializer_list<Attr> attrs) {
+Value GraphBuilder::op(StringRef type, ArrayRef<Value> inputs, std::initializer_list<Attr> attrs) {
   return ops(type, inputs, 1, attrs).front();
 }
 
-Value GraphBuilder::weight(StringRef name, ArrayRef<int64_t> dims, Init init,
-                           bool transposed) {
+Value GraphBuilder::weight(StringRef name, ArrayRef<int64_t> dims, Init init, bool transposed) {
   std::string full = parameterName(name);
   [[maybe_unused]] bool fresh = weightNames.try_emplace(full, 0).second;
   assert(fresh && "a parameter is declared once");
-  parameters.push_back(
-      {full, std::vector<int64_t>(dims.begin(), dims.end()), init, transposed});
+  parameters.push_back({full, std::vector<int64_t>(dims.begin(), dims.end()), init, transposed});
   return full;
 }
 
@@ -193,12 +184,10 @@ Value GraphBuilder::ints(ArrayRef<int64_t> values) {
   return constant(intTensor({int64_t(values.size())}, values));
 }
 
-Value GraphBuilder::scalarInt(int64_t value) {
-  return constant(intTensor({}, {value}));
-}
+Value GraphBuilder::scalarInt(int64_t value) { return constant(intTensor({}, {value})); }
 
-onnx::Tensor GraphBuilder::realTensor(ArrayRef<int64_t> dims,
-                                      ArrayRef<double> values, int32_t type) {
+onnx::Tensor GraphBuilder::realTensor(ArrayRef<int64_t> dims, ArrayRef<double> values,
+                                      int32_t type) {
   onnx::Tensor tensor;
   for (int64_t dim : dims)
     tensor.add_dims(dim);
@@ -227,8 +216,7 @@ Value GraphBuilder::shapeOf(ArrayRef<Extent> extents) {
   }
   std::vector<Value> parts;
   for (const Extent &extent : extents)
-    parts.push_back(extent.value.empty() ? ints({extent.fixed})
-                                         : unsqueeze(extent.value, {0}));
+    parts.push_back(extent.value.empty() ? ints({extent.fixed}) : unsqueeze(extent.value, {0}));
   return op("Concat", parts, {Attr("axis", 0)});
 }
 
@@ -241,26 +229,22 @@ Value GraphBuilder::unsqueeze(const Value &value, ArrayRef<int64_t> axes) {
 }
 
 Value GraphBuilder::transpose(const Value &value, ArrayRef<int64_t> perm) {
-  return op("Transpose", {value},
-            {Attr("perm", Attr::Ints(perm.begin(), perm.end()))});
+  return op("Transpose", {value}, {Attr("perm", Attr::Ints(perm.begin(), perm.end()))});
 }
 
 Value GraphBuilder::cast(const Value &value, int32_t type) {
   return op("Cast", {value}, {Attr("to", int64_t(type))});
 }
 
-Value GraphBuilder::slice(const Value &value, const Value &start,
-                          const Value &end, int64_t axis) {
+Value GraphBuilder::slice(const Value &value, const Value &start, const Value &end, int64_t axis) {
   return op("Slice", {value, start, end, ints({axis}), ints({1})});
 }
 
-Value GraphBuilder::reduce(StringRef type, const Value &value, int64_t axis,
-                           bool keepDims) {
+Value GraphBuilder::reduce(StringRef type, const Value &value, int64_t axis, bool keepDims) {
   bool asInput = opset() >= (type == "ReduceSum" ? 13 : 18);
   if (asInput)
     return op(type, {value, ints({axis})}, {Attr("keepdims", int(keepDims))});
-  return op(type, {value},
-            {Attr("axes", Attr::Ints{axis}), Attr("keepdims", int(keepDims))});
+  return op(type, {value}, {Attr("axes", Attr::Ints{axis}), Attr("keepdims", int(keepDims))});
 }
 
 } // namespace weft::builders

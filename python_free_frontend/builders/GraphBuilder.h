@@ -23,11 +23,9 @@ struct Attr {
   Attr(llvm::StringRef name, int64_t i) : name(name), value(i) {}
   Attr(llvm::StringRef name, int i) : name(name), value(int64_t(i)) {}
   Attr(llvm::StringRef name, double f) : name(name), value(float(f)) {}
-  Attr(llvm::StringRef name, const char *s)
-      : name(name), value(std::string(s)) {}
+  Attr(llvm::StringRef name, const char *s) : name(name), value(std::string(s)) {}
   Attr(llvm::StringRef name, Ints ints) : name(name), value(std::move(ints)) {}
-  Attr(llvm::StringRef name, onnx::Tensor t)
-      : name(name), value(std::move(t)) {}
+  Attr(llvm::StringRef name, onnx::Tensor t) : name(name), value(std::move(t)) {}
 
   std::string name;
   std::variant<int64_t, float, std::string, Ints, onnx::Tensor> value;
@@ -71,13 +69,11 @@ public:
 
   Value input(llvm::StringRef name, int32_t type, llvm::ArrayRef<Dim> dims);
   /// Makes `value` the graph output `name`.
-  void output(const Value &value, llvm::StringRef name, int32_t type,
-              llvm::ArrayRef<Dim> dims);
+  void output(const Value &value, llvm::StringRef name, int32_t type, llvm::ArrayRef<Dim> dims);
 
   Value op(llvm::StringRef type, llvm::ArrayRef<Value> inputs,
            std::initializer_list<Attr> attrs = {});
-  std::vector<Value> ops(llvm::StringRef type, llvm::ArrayRef<Value> inputs,
-                         unsigned results,
+  std::vector<Value> ops(llvm::StringRef type, llvm::ArrayRef<Value> inputs, unsigned results,
                          std::initializer_list<Attr> attrs = {});
 
   /// A parameter "scope.name". `transposed` tells that checkpoints hold the
@@ -85,9 +81,7 @@ public:
   Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, Init init,
                bool transposed = false);
   /// A parameter that already exists, by its full name.
-  bool hasWeight(llvm::StringRef fullName) const {
-    return weightNames.contains(fullName);
-  }
+  bool hasWeight(llvm::StringRef fullName) const { return weightNames.contains(fullName); }
   std::string parameterName(llvm::StringRef name) const;
 
   /// Constants: nodes in exporter style, shared initializers in compact style.
@@ -101,8 +95,8 @@ public:
   /// initializers are what training changes.
   Value buffer(llvm::StringRef name, onnx::Tensor tensor);
 
-  onnx::Tensor realTensor(llvm::ArrayRef<int64_t> dims,
-                          llvm::ArrayRef<double> values, int32_t type = 0);
+  onnx::Tensor realTensor(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<double> values,
+                          int32_t type = 0);
 
   /// The rank-0 extent of dimension `axis`, as Shape and Gather.
   Value dimOf(const Value &value, int64_t axis);
@@ -114,12 +108,10 @@ public:
   Value unsqueeze(const Value &value, llvm::ArrayRef<int64_t> axes);
   Value transpose(const Value &value, llvm::ArrayRef<int64_t> perm);
   Value cast(const Value &value, int32_t type);
-  Value slice(const Value &value, const Value &start, const Value &end,
-              int64_t axis);
+  Value slice(const Value &value, const Value &start, const Value &end, int64_t axis);
   /// ReduceMean, ReduceSum, ReduceL2, ...: axes as attribute or as input, as
   /// the opset wants.
-  Value reduce(llvm::StringRef type, const Value &value, int64_t axis,
-               bool keepDims);
+  Value reduce(llvm::StringRef type, const Value &value, int64_t axis, bool keepDims);
 
   onnx::Model &model() { return proto; }
   llvm::ArrayRef<Weight> weights() const { return parameters; }

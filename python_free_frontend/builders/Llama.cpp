@@ -9,8 +9,8 @@ using namespace llvm;
 namespace weft::builders {
 namespace {
 
-Value project(GraphBuilder &g, StringRef name, const Value &x, int64_t in,
-              int64_t out, bool bias, Init init) {
+Value project(GraphBuilder &g, StringRef name, const Value &x, int64_t in, int64_t out, bool bias,
+              Init init) {
   GraphBuilder::Scope scope(g, name);
   return linear(g, x, in, out, bias, init);
 }
@@ -20,8 +20,7 @@ Value norm(GraphBuilder &g, StringRef name, const Value &x) {
   return rmsNorm(g, x);
 }
 
-Value attention(GraphBuilder &g, const Value &x, const Mask &mask,
-                const Rotary &rotary) {
+Value attention(GraphBuilder &g, const Value &x, const Mask &mask, const Rotary &rotary) {
   const ModelSpec &spec = g.spec();
   GraphBuilder::Scope scope(g, "self_attn");
   Init init = Init::normal(spec.std);
@@ -30,8 +29,7 @@ Value attention(GraphBuilder &g, const Value &x, const Mask &mask,
   Value k = project(g, "k_proj", x, spec.hidden, narrow, spec.bias, init);
   Value v = project(g, "v_proj", x, spec.hidden, narrow, spec.bias, init);
   Value mixed = attend(g, q, k, v, mask, &rotary);
-  return project(g, "o_proj", mixed, spec.hidden, spec.hidden, false,
-                 residualInit(spec));
+  return project(g, "o_proj", mixed, spec.hidden, spec.hidden, false, residualInit(spec));
 }
 
 Value feedForward(GraphBuilder &g, const Value &x) {
@@ -57,8 +55,7 @@ void buildLlama(GraphBuilder &g) {
     GraphBuilder::Scope scope(g, "model");
     {
       GraphBuilder::Scope embed(g, "embed_tokens");
-      table =
-          g.weight("weight", {spec.vocab, spec.hidden}, Init::normal(spec.std));
+      table = g.weight("weight", {spec.vocab, spec.hidden}, Init::normal(spec.std));
       x = g.op("Gather", {table, ids});
     }
     Mask mask = causalMask(g, ids, padding);
@@ -74,8 +71,7 @@ void buildLlama(GraphBuilder &g) {
   }
   GraphBuilder::Scope head(g, "lm_head");
   Value logits = spec.tied ? g.op("MatMul", {x, g.transpose(table, {1, 0})})
-                           : linear(g, x, spec.hidden, spec.vocab, false,
-                                    Init::normal(spec.std));
+                           : linear(g, x, spec.hidden, spec.vocab, false, Init::normal(spec.std));
   g.output(logits, "logits", g.dataType(), {"batch", "seq", spec.vocab});
 }
 

@@ -15,8 +15,8 @@ namespace weft::builders {
 namespace {
 
 /// The field of a ModelSpec that a key sets.
-using Field = std::variant<int64_t ModelSpec::*, bool ModelSpec::*,
-                           double ModelSpec::*, std::string ModelSpec::*>;
+using Field = std::variant<int64_t ModelSpec::*, bool ModelSpec::*, double ModelSpec::*,
+                           std::string ModelSpec::*>;
 
 struct Key {
   StringRef name;
@@ -34,7 +34,8 @@ constexpr int64_t kWide = int64_t(1) << 24;
 
 const Key kKeys[] = {
     {"layers", "number of blocks (resnet: of layers with weights)", &ModelSpec::layers, 1, 1 << 16},
-    {"hidden", "width of the residual stream (resnet: of the first stage)", &ModelSpec::hidden, 1, kWide},
+    {"hidden", "width of the residual stream (resnet: of the first stage)", &ModelSpec::hidden, 1,
+     kWide},
     {"heads", "attention heads", &ModelSpec::heads, 1, 1 << 16},
     {"kv_heads", "key/value heads", &ModelSpec::kvHeads, 1, 1 << 16},
     {"ffn", "inner width of the feed-forward layer", &ModelSpec::ffn, 1, kWide},
@@ -44,8 +45,7 @@ const Key kKeys[] = {
     {"experts", "experts per layer", &ModelSpec::experts, 1, 1 << 12},
     {"top_k", "experts per token", &ModelSpec::topK, 1, 1 << 12},
     {"group", "tokens of one routing group", &ModelSpec::group, 1, 1 << 20},
-    {"capacity", "slots of one expert in one group", &ModelSpec::capacity, 1,
-     1 << 20},
+    {"capacity", "slots of one expert in one group", &ModelSpec::capacity, 1, 1 << 20},
     {"image", "height and width of the picture", &ModelSpec::image, 1, 1 << 16},
     {"patch", "height and width of a patch", &ModelSpec::patch, 1, 1 << 16},
     {"channels", "channels of the picture", &ModelSpec::channels, 1, 1 << 16},
@@ -55,11 +55,9 @@ const Key kKeys[] = {
     {"seed", "seed of the random weights", &ModelSpec::seed, 0, INT64_MAX},
     {"tied", "output layer shares the token embedding", &ModelSpec::tied},
     {"bias", "query, key and value have a bias", &ModelSpec::bias},
-    {"mask_input", "padding mask as input attention_mask",
-     &ModelSpec::maskInput},
+    {"mask_input", "padding mask as input attention_mask", &ModelSpec::maskInput},
     {"pooler", "tanh layer on the first token", &ModelSpec::pooler},
-    {"normalize", "scale the pooled embedding to length 1",
-     &ModelSpec::normalize},
+    {"normalize", "scale the pooled embedding to length 1", &ModelSpec::normalize},
     {"std", "standard deviation of the weights", &ModelSpec::std},
     {"eps", "epsilon of the normalisations", &ModelSpec::eps},
     {"rope_theta", "base of the rotary frequencies", &ModelSpec::ropeTheta},
@@ -71,27 +69,22 @@ const Key kKeys[] = {
      "matmul: weights stored [in,out]; transpose: [out,in] with a "
      "Transpose node",
      &ModelSpec::linear, 0, 0, "matmul|transpose"},
-    {"init", "model: as training starts; varied: biases and norms random too",
-     &ModelSpec::init, 0, 0, "model|varied"},
-    {"pooling", "sentence embedding", &ModelSpec::pooling, 0, 0,
-     "none|mean|cls"},
-    {"head", "mlm adds the masked-language-model logits", &ModelSpec::head, 0,
-     0, "none|mlm"},
-    {"activation", "between layers", &ModelSpec::activation, 0, 0,
-     "relu|gelu|tanh"},
+    {"init", "model: as training starts; varied: biases and norms random too", &ModelSpec::init, 0,
+     0, "model|varied"},
+    {"pooling", "sentence embedding", &ModelSpec::pooling, 0, 0, "none|mean|cls"},
+    {"head", "mlm adds the masked-language-model logits", &ModelSpec::head, 0, 0, "none|mlm"},
+    {"activation", "between layers", &ModelSpec::activation, 0, 0, "relu|gelu|tanh"},
     {"stem",
      "imagenet: a window of 7 x 7 and a pooling, a quarter of the size; cifar: "
      "3 x 3, the size stays",
      &ModelSpec::stem, 0, 0, "imagenet|cifar"},
-    {"external", "weights in FILE.onnx.data; auto: above 1.5 GB",
-     &ModelSpec::external, 0, 0, "auto|0|1"},
-    {"weights", "take weights from this .safetensors file",
-     &ModelSpec::weights},
+    {"external", "weights in FILE.onnx.data; auto: above 1.5 GB", &ModelSpec::external, 0, 0,
+     "auto|0|1"},
+    {"weights", "take weights from this .safetensors file", &ModelSpec::weights},
     // The next two set enums and are handled by name.
-    {"style", "exporter: as torch writes graphs; compact: single standard ops",
-     &ModelSpec::text, 0, 0, "exporter|compact"},
-    {"dtype", "element type of the weights", &ModelSpec::text, 0, 0,
-     "fp32|fp64|fp16|bf16"},
+    {"style", "exporter: as torch writes graphs; compact: single standard ops", &ModelSpec::text, 0,
+     0, "exporter|compact"},
+    {"dtype", "element type of the weights", &ModelSpec::text, 0, 0, "fp32|fp64|fp16|bf16"},
 };
 
 struct Preset {
@@ -109,13 +102,12 @@ struct KindInfo {
 constexpr StringRef kCommonDefaults =
     "seed=0,opset,style=exporter,dtype=fp32,init=model,external=auto";
 
-const Preset kGpt2Presets[] = {
-    {"small", "layers=12,hidden=768,heads=12"},
-    {"medium", "layers=24,hidden=1024,heads=16"},
-    {"large", "layers=36,hidden=1280,heads=20"},
-    {"xl", "layers=48,hidden=1600,heads=25"},
-    {"175b", "layers=96,hidden=12288,heads=96,seq=2048"},
-    {"tiny", "layers=2,hidden=64,heads=4,vocab=256,seq=64"}};
+const Preset kGpt2Presets[] = {{"small", "layers=12,hidden=768,heads=12"},
+                               {"medium", "layers=24,hidden=1024,heads=16"},
+                               {"large", "layers=36,hidden=1280,heads=20"},
+                               {"xl", "layers=48,hidden=1600,heads=25"},
+                               {"175b", "layers=96,hidden=12288,heads=96,seq=2048"},
+                               {"tiny", "layers=2,hidden=64,heads=4,vocab=256,seq=64"}};
 const Preset kLlamaPresets[] = {
     {"tiny", "layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64"},
     {"1b", "layers=16,hidden=2048,heads=32,kv_heads=8,ffn=8192,vocab=128256,"
@@ -126,21 +118,18 @@ const Preset kLlamaPresets[] = {
            "seq=8192,rope_theta=500000"},
     {"70b", "layers=80,hidden=8192,heads=64,kv_heads=8,ffn=28672,vocab=128256,"
             "seq=8192,rope_theta=500000"}};
-const Preset kBertPresets[] = {
-    {"tiny", "layers=2,hidden=64,heads=4,vocab=256,seq=64"},
-    {"minilm", "layers=6,hidden=384,heads=12,ffn=1536,pooling=mean,"
-               "normalize=1"},
-    {"base", "layers=12,hidden=768,heads=12,ffn=3072"},
-    {"large", "layers=24,hidden=1024,heads=16,ffn=4096"}};
-const Preset kVitPresets[] = {
-    {"tiny", "layers=2,hidden=64,heads=4,image=32,patch=8,classes=10"},
-    {"base", "layers=12,hidden=768,heads=12,image=224,patch=16"},
-    {"large", "layers=24,hidden=1024,heads=16,image=224,patch=16"}};
-const Preset kResnetPresets[] = {
-    {"tiny", "layers=10,hidden=8,image=32,classes=10"},
-    {"18", "layers=18"},
-    {"50", "layers=50"},
-    {"cifar", "layers=18,image=32,classes=10,stem=cifar"}};
+const Preset kBertPresets[] = {{"tiny", "layers=2,hidden=64,heads=4,vocab=256,seq=64"},
+                               {"minilm", "layers=6,hidden=384,heads=12,ffn=1536,pooling=mean,"
+                                          "normalize=1"},
+                               {"base", "layers=12,hidden=768,heads=12,ffn=3072"},
+                               {"large", "layers=24,hidden=1024,heads=16,ffn=4096"}};
+const Preset kVitPresets[] = {{"tiny", "layers=2,hidden=64,heads=4,image=32,patch=8,classes=10"},
+                              {"base", "layers=12,hidden=768,heads=12,image=224,patch=16"},
+                              {"large", "layers=24,hidden=1024,heads=16,image=224,patch=16"}};
+const Preset kResnetPresets[] = {{"tiny", "layers=10,hidden=8,image=32,classes=10"},
+                                 {"18", "layers=18"},
+                                 {"50", "layers=50"},
+                                 {"cifar", "layers=18,image=32,classes=10,stem=cifar"}};
 const Preset kMoePresets[] = {
     {"tiny", "layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64,"
              "experts=4,top_k=2,group=16"},
@@ -210,8 +199,7 @@ public:
   }
   bool any() const { return !text.empty(); }
   Error take() {
-    return any() ? createStringError(inconvertibleErrorCode(), text)
-                 : Error::success();
+    return any() ? createStringError(inconvertibleErrorCode(), text) : Error::success();
   }
 
 private:
@@ -229,8 +217,8 @@ struct SetValue {
     if (value.getAsInteger(10, number))
       faults.add(key.name + "=" + value + " is not a whole number in 64 bits");
     else if (number < key.low || number > key.high)
-      faults.add(key.name + "=" + value + " is outside [" + Twine(key.low) +
-                 ", " + Twine(key.high) + "]");
+      faults.add(key.name + "=" + value + " is outside [" + Twine(key.low) + ", " +
+                 Twine(key.high) + "]");
     else
       spec.*field = number;
   }
@@ -292,14 +280,13 @@ std::string divisorsNear(int64_t whole, int64_t part) {
   return text;
 }
 
-void requireDivides(Faults &faults, StringRef partName, int64_t part,
-                    StringRef wholeName, int64_t whole) {
+void requireDivides(Faults &faults, StringRef partName, int64_t part, StringRef wholeName,
+                    int64_t whole) {
   if (whole % part == 0)
     return;
-  faults.add(partName + "=" + Twine(part) + " does not divide " + wholeName +
-             "=" + Twine(whole) + " (remainder " + Twine(whole % part) +
-             "); choose " + partName + "=" + divisorsNear(whole, part) +
-             ", or another " + wholeName);
+  faults.add(partName + "=" + Twine(part) + " does not divide " + wholeName + "=" + Twine(whole) +
+             " (remainder " + Twine(whole % part) + "); choose " + partName + "=" +
+             divisorsNear(whole, part) + ", or another " + wholeName);
 }
 
 /// Fills what the user left to us from what they gave.
@@ -335,8 +322,8 @@ void check(const ModelSpec &spec, Faults &faults) {
   }
   bool rotary = spec.kind == Kind::Llama || spec.kind == Kind::Moe;
   if (rotary && spec.hidden % spec.heads == 0 && spec.headDim() % 2)
-    faults.add("rotary positions need an even head size, hidden/heads = " +
-               Twine(spec.headDim()) + "; choose heads so that it is even");
+    faults.add("rotary positions need an even head size, hidden/heads = " + Twine(spec.headDim()) +
+               "; choose heads so that it is even");
   if (spec.kind == Kind::Vit)
     requireDivides(faults, "patch", spec.patch, "image", spec.image);
   if (spec.kind == Kind::Resnet && !resnetShape(spec.layers))
@@ -345,8 +332,8 @@ void check(const ModelSpec &spec, Faults &faults) {
                "50, 101 or 152");
   if (spec.kind == Kind::Moe) {
     if (spec.topK > spec.experts)
-      faults.add("top_k=" + Twine(spec.topK) + " exceeds experts=" +
-                 Twine(spec.experts) + "; choose top_k <= experts");
+      faults.add("top_k=" + Twine(spec.topK) + " exceeds experts=" + Twine(spec.experts) +
+                 "; choose top_k <= experts");
     requireDivides(faults, "group", spec.group, "seq", spec.seq);
   }
   if (spec.normalize && spec.pooling == "none")
@@ -384,11 +371,10 @@ Expected<ModelSpec> parseModelSpec(StringRef text) {
     if (info.name == kindName)
       kind = &info;
   if (!kind)
-    return createStringError(
-        inconvertibleErrorCode(),
-        "--build: unknown kind '%s'; kinds are gpt2 llama bert vit resnet moe "
-        "mlp, as in --build gpt2:layers=2,hidden=64,heads=4",
-        kindName.str().c_str());
+    return createStringError(inconvertibleErrorCode(),
+                             "--build: unknown kind '%s'; kinds are gpt2 llama bert vit resnet moe "
+                             "mlp, as in --build gpt2:layers=2,hidden=64,heads=4",
+                             kindName.str().c_str());
 
   ModelSpec spec;
   spec.kind = kind->kind;
@@ -432,8 +418,7 @@ Expected<ModelSpec> parseModelSpec(StringRef text) {
   }
   for (StringRef name : order)
     if (name != "preset")
-      std::visit(SetValue{spec, *findKey(name), given[name], faults},
-                 findKey(name)->field);
+      std::visit(SetValue{spec, *findKey(name), given[name], faults}, findKey(name)->field);
   if (faults.any())
     return faults.take();
   derive(spec);

@@ -19,9 +19,7 @@ constexpr int64_t kInlineLimit = 1'500'000'000;
 constexpr int64_t kAlignment = 4096;
 constexpr int64_t kChunk = 1 << 16; // elements
 
-int64_t alignUp(int64_t offset) {
-  return (offset + kAlignment - 1) / kAlignment * kAlignment;
-}
+int64_t alignUp(int64_t offset) { return (offset + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::string varint(uint64_t value) {
   std::string bytes;
@@ -51,8 +49,7 @@ Expected<std::vector<Slot>> layOut(ArrayRef<Weight> weights, int32_t type) {
     bool overflow = false;
     for (int64_t dim : weight.dims)
       overflow |= __builtin_mul_overflow(slot.elements, dim, &slot.elements);
-    overflow |=
-        __builtin_mul_overflow(slot.elements, elementSize(type), &slot.bytes);
+    overflow |= __builtin_mul_overflow(slot.elements, elementSize(type), &slot.bytes);
     overflow |= __builtin_add_overflow(slot.offset, slot.bytes, &end);
     if (overflow || end > INT64_MAX / 2)
       return createStringError(inconvertibleErrorCode(),
@@ -107,8 +104,7 @@ Error failure(const std::string &why) {
   return createStringError(inconvertibleErrorCode(), "%s", why.c_str());
 }
 
-Error stream(const Slot &slot, int32_t type, WeightSource &source,
-             raw_ostream &os) {
+Error stream(const Slot &slot, int32_t type, WeightSource &source, raw_ostream &os) {
   std::vector<double> values;
   std::string bytes;
   for (int64_t begin = 0; begin < slot.elements; begin += kChunk) {
@@ -122,8 +118,7 @@ Error stream(const Slot &slot, int32_t type, WeightSource &source,
   return Error::success();
 }
 
-Error writeData(ArrayRef<Slot> slots, int32_t type, WeightSource &source,
-                OutputFile &file) {
+Error writeData(ArrayRef<Slot> slots, int32_t type, WeightSource &source, OutputFile &file) {
   int64_t position = 0;
   for (const Slot &slot : slots) {
     file.os().write_zeros(slot.offset - position);
@@ -136,8 +131,7 @@ Error writeData(ArrayRef<Slot> slots, int32_t type, WeightSource &source,
 
 } // namespace
 
-Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source,
-                                  StringRef path) {
+Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringRef path) {
   const onnx::Model &model = g.model();
   int32_t type = g.dataType();
   Expected<std::vector<Slot>> slots = layOut(g.weights(), type);
@@ -151,8 +145,7 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source,
     summary.weightBytes += slot.bytes;
   }
   const std::string &policy = g.spec().external;
-  bool outside =
-      policy == "1" || (policy == "auto" && summary.weightBytes > kInlineLimit);
+  bool outside = policy == "1" || (policy == "auto" && summary.weightBytes > kInlineLimit);
   summary.external = outside || !source;
   if (summary.external && path == "-")
     return createStringError(inconvertibleErrorCode(),
@@ -172,42 +165,33 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source,
       addEntry(tensor, "length", std::to_string(slot.bytes));
       tensor.set_data_location(onnx::Tensor::EXTERNAL);
       std::string body = tensor.SerializeAsString();
-      header =
-          fieldHeader(onnx::Graph::kInitializerFieldNumber, body.size()) + body;
+      header = fieldHeader(onnx::Graph::kInitializerFieldNumber, body.size()) + body;
     } else {
       std::string body =
-          tensor.SerializeAsString() +
-          fieldHeader(onnx::Tensor::kRawDataFieldNumber, slot.bytes);
-      header = fieldHeader(onnx::Graph::kInitializerFieldNumber,
-                           body.size() + slot.bytes) +
-               body;
+          tensor.SerializeAsString() + fieldHeader(onnx::Tensor::kRawDataFieldNumber, slot.bytes);
+      header = fieldHeader(onnx::Graph::kInitializerFieldNumber, body.size() + slot.bytes) + body;
       graphSize += slot.bytes;
     }
     graphSize += header.size();
     headers.push_back(std::move(header));
   }
-  if (graphSize + int64_t(frame.modelHead.size() + frame.modelTail.size()) +
-          16 >
-      kMessageLimit)
+  if (graphSize + int64_t(frame.modelHead.size() + frame.modelTail.size()) + 16 > kMessageLimit)
     return createStringError(
         inconvertibleErrorCode(),
         "--build %s: the file would have %lld bytes, above protobuf's limit of "
         "2 GiB; %s",
         g.spec().text.c_str(), (long long)graphSize,
-        summary.external ? "choose fewer layers or a smaller seq"
-                         : "add the key external=1");
+        summary.external ? "choose fewer layers or a smaller seq" : "add the key external=1");
 
   std::string why;
   OutputFile data, file;
   bool hasData = summary.external && source;
-  if (!file.open(path, why) ||
-      (hasData && !data.open(path.str() + ".data", why)))
+  if (!file.open(path, why) || (hasData && !data.open(path.str() + ".data", why)))
     return failure(why);
   if (hasData)
     if (Error error = writeData(*slots, type, *source, data))
       return std::move(error);
-  file.os() << frame.modelHead
-            << fieldHeader(onnx::Model::kGraphFieldNumber, graphSize)
+  file.os() << frame.modelHead << fieldHeader(onnx::Model::kGraphFieldNumber, graphSize)
             << frame.graphHead;
   for (auto [slot, header] : zip(*slots, headers)) {
     file.os() << header;

@@ -11,27 +11,23 @@ namespace weft::builders {
 namespace {
 
 /// A square window without bias: "weight" of the scope `name`.
-Value conv(GraphBuilder &g, StringRef name, const Value &x, int64_t in,
-           int64_t out, int64_t kernel, int64_t stride) {
+Value conv(GraphBuilder &g, StringRef name, const Value &x, int64_t in, int64_t out, int64_t kernel,
+           int64_t stride) {
   GraphBuilder::Scope scope(g, name);
   // He's initialisation over what leaves the layer keeps gradients' variance.
-  double std = g.spec().std > 0
-                   ? g.spec().std
-                   : std::sqrt(2.0 / double(kernel * kernel * out));
-  Value weight =
-      g.weight("weight", {out, in, kernel, kernel}, Init::normal(std));
+  double std = g.spec().std > 0 ? g.spec().std : std::sqrt(2.0 / double(kernel * kernel * out));
+  Value weight = g.weight("weight", {out, in, kernel, kernel}, Init::normal(std));
   int64_t pad = kernel / 2;
   return g.op("Conv", {x, weight},
               {Attr("kernel_shape", Attr::Ints{kernel, kernel}),
                Attr("strides", Attr::Ints{stride, stride}),
-               Attr("pads", Attr::Ints{pad, pad, pad, pad}),
-               Attr("dilations", Attr::Ints{1, 1}), Attr("group", 1)});
+               Attr("pads", Attr::Ints{pad, pad, pad, pad}), Attr("dilations", Attr::Ints{1, 1}),
+               Attr("group", 1)});
 }
 
 /// As torch writes it in evaluation; a training step takes the batch's
 /// statistics all the same and moves the running ones.
-Value batchNorm(GraphBuilder &g, StringRef name, const Value &x,
-                int64_t channels) {
+Value batchNorm(GraphBuilder &g, StringRef name, const Value &x, int64_t channels) {
   GraphBuilder::Scope scope(g, name);
   Value scale = g.weight("weight", {channels}, Init::ones());
   Value shift = g.weight("bias", {channels}, Init::zeros());
@@ -40,8 +36,7 @@ Value batchNorm(GraphBuilder &g, StringRef name, const Value &x,
   std::vector<Value> inputs = {x, scale, shift, mean, variance};
   Attr epsilon("epsilon", g.spec().eps), momentum("momentum", 0.9);
   if (g.exporter() && g.opset() >= 14)
-    return g.op("BatchNormalization", inputs,
-                {epsilon, momentum, Attr("training_mode", 0)});
+    return g.op("BatchNormalization", inputs, {epsilon, momentum, Attr("training_mode", 0)});
   return g.op("BatchNormalization", inputs, {epsilon, momentum});
 }
 
@@ -56,10 +51,8 @@ struct Stage {
 
 /// Two windows of 3 x 3, or one between two of 1 x 1 that narrow to `inner`
 /// and widen again; the second form puts the stride on the 3 x 3.
-Value block(GraphBuilder &g, const Value &x, Stage stage, int64_t inner,
-            bool bottleneck) {
-  Value y = conv(g, "conv1", x, stage.in, inner, bottleneck ? 1 : 3,
-                 bottleneck ? 1 : stage.stride);
+Value block(GraphBuilder &g, const Value &x, Stage stage, int64_t inner, bool bottleneck) {
+  Value y = conv(g, "conv1", x, stage.in, inner, bottleneck ? 1 : 3, bottleneck ? 1 : stage.stride);
   y = relu(g, "relu", batchNorm(g, "bn1", y, inner));
   y = conv(g, "conv2", y, inner, inner, 3, bottleneck ? stage.stride : 1);
   y = batchNorm(g, "bn2", y, inner);
@@ -79,15 +72,13 @@ Value block(GraphBuilder &g, const Value &x, Stage stage, int64_t inner,
 Value stem(GraphBuilder &g, const Value &pixels) {
   const ModelSpec &spec = g.spec();
   bool small = spec.stem == "cifar";
-  Value x = conv(g, "conv1", pixels, spec.channels, spec.hidden, small ? 3 : 7,
-                 small ? 1 : 2);
+  Value x = conv(g, "conv1", pixels, spec.channels, spec.hidden, small ? 3 : 7, small ? 1 : 2);
   x = relu(g, "relu", batchNorm(g, "bn1", x, spec.hidden));
   if (small)
     return x;
   GraphBuilder::Scope scope(g, "maxpool");
   return g.op("MaxPool", {x},
-              {Attr("kernel_shape", Attr::Ints{3, 3}),
-               Attr("strides", Attr::Ints{2, 2}),
+              {Attr("kernel_shape", Attr::Ints{3, 3}), Attr("strides", Attr::Ints{2, 2}),
                Attr("pads", Attr::Ints{1, 1, 1, 1}), Attr("ceil_mode", 0)});
 }
 
@@ -96,8 +87,8 @@ Value stem(GraphBuilder &g, const Value &pixels) {
 void buildResnet(GraphBuilder &g) {
   const ModelSpec &spec = g.spec();
   std::optional<ResnetShape> shape = resnetShape(spec.layers);
-  Value x = stem(g, g.input("pixel_values", g.dataType(),
-                            {"batch", spec.channels, spec.image, spec.image}));
+  Value x = stem(
+      g, g.input("pixel_values", g.dataType(), {"batch", spec.channels, spec.image, spec.image}));
   int64_t width = spec.hidden;
   for (int64_t stage = 0; stage < 4; ++stage) {
     GraphBuilder::Scope scope(g, "layer" + std::to_string(stage + 1));

@@ -49,13 +49,9 @@ public:
 
   bool null() override { return refuse("null"); }
   bool boolean(bool) override { return refuse("true or false"); }
-  bool number_float(double, const std::string &) override {
-    return refuse("a fraction");
-  }
+  bool number_float(double, const std::string &) override { return refuse("a fraction"); }
   bool binary(binary_t &) override { return refuse("binary data"); }
-  bool number_integer(number_integer_t) override {
-    return refuse("a negative number");
-  }
+  bool number_integer(number_integer_t) override { return refuse("a negative number"); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value > uint64_t(INT64_MAX))
       return refuse("a number above 2^63");
@@ -66,9 +62,8 @@ public:
     else
       return refuse("a number");
     // Real tensors have a handful of dimensions.
-    return entry->dims.size() <= 64 && entry->range.size() <= 2
-               ? true
-               : refuse("a list that is too long");
+    return entry->dims.size() <= 64 && entry->range.size() <= 2 ? true
+                                                                : refuse("a list that is too long");
   }
   bool string(std::string &value) override {
     if (state == State::Metadata)
@@ -161,8 +156,7 @@ int64_t byteSize(const Entry &entry) {
   return bytes;
 }
 
-std::string faultOf(const std::string &name, const Entry &entry,
-                    int64_t dataSize) {
+std::string faultOf(const std::string &name, const Entry &entry, int64_t dataSize) {
   std::string who = "tensor '" + name + "' ";
   if (!entry.hasDtype || !entry.hasDims || entry.range.size() != 2)
     return who + "lacks dtype, shape or two data_offsets";
@@ -170,9 +164,8 @@ std::string faultOf(const std::string &name, const Entry &entry,
     return who + "has the unknown type '" + entry.dtype + "'";
   int64_t begin = entry.range[0], end = entry.range[1];
   if (begin > end || end > dataSize)
-    return who + "claims bytes " + std::to_string(begin) + " to " +
-           std::to_string(end) + " of " + std::to_string(dataSize) +
-           "; the file may be truncated";
+    return who + "claims bytes " + std::to_string(begin) + " to " + std::to_string(end) + " of " +
+           std::to_string(dataSize) + "; the file may be truncated";
   if (byteSize(entry) != end - begin)
     return who + "claims " + std::to_string(end - begin) +
            " bytes, which is not what its type and shape take";
@@ -185,17 +178,14 @@ Expected<SafeTensors> SafeTensors::open(StringRef path) {
   auto file = MemoryBuffer::getFile(path, /*IsText=*/false,
                                     /*RequiresNullTerminator=*/false);
   if (!file)
-    return createStringError(file.getError(), "cannot read '%s': %s",
-                             path.str().c_str(),
+    return createStringError(file.getError(), "cannot read '%s': %s", path.str().c_str(),
                              file.getError().message().c_str());
   return read(std::move(*file), path);
 }
 
-Expected<SafeTensors> SafeTensors::read(std::unique_ptr<MemoryBuffer> buffer,
-                                        StringRef name) {
+Expected<SafeTensors> SafeTensors::read(std::unique_ptr<MemoryBuffer> buffer, StringRef name) {
   auto refuse = [&](const std::string &what) -> Error {
-    return createStringError(inconvertibleErrorCode(),
-                             "'%s' is not a sound .safetensors file: %s",
+    return createStringError(inconvertibleErrorCode(), "'%s' is not a sound .safetensors file: %s",
                              name.str().c_str(), what.c_str());
   };
   StringRef bytes = buffer->getBuffer();
@@ -203,18 +193,15 @@ Expected<SafeTensors> SafeTensors::read(std::unique_ptr<MemoryBuffer> buffer,
     return refuse("it is shorter than the 8 bytes of the header length");
   uint64_t headerSize = load<uint64_t>(bytes.data());
   if (headerSize > kHeaderLimit || headerSize > bytes.size() - 8)
-    return refuse(
-        "it claims a header of " + std::to_string(headerSize) +
-        " bytes, the limit is " +
-        std::to_string(std::min<uint64_t>(kHeaderLimit, bytes.size() - 8)));
+    return refuse("it claims a header of " + std::to_string(headerSize) + " bytes, the limit is " +
+                  std::to_string(std::min<uint64_t>(kHeaderLimit, bytes.size() - 8)));
   StringRef header = bytes.substr(8, headerSize);
   StringRef data = bytes.substr(8 + headerSize);
 
   HeaderReader reader;
   bool sound = nlohmann::json::sax_parse(header.begin(), header.end(), &reader);
   if (!sound)
-    return refuse(reader.fault.empty() ? "its header is malformed"
-                                       : reader.fault);
+    return refuse(reader.fault.empty() ? "its header is malformed" : reader.fault);
 
   SafeTensors file;
   file.name = name.str();
@@ -224,30 +211,28 @@ Expected<SafeTensors> SafeTensors::read(std::unique_ptr<MemoryBuffer> buffer,
     if (!fault.empty())
       return refuse(fault);
     ranges.emplace_back(entry.range[0], entry.range[1]);
-    file.table[tensor] = {
-        entry.dtype, entry.dims,
-        data.substr(entry.range[0], entry.range[1] - entry.range[0])};
+    file.table[tensor] = {entry.dtype, entry.dims,
+                          data.substr(entry.range[0], entry.range[1] - entry.range[0])};
   }
   std::sort(ranges.begin(), ranges.end());
   int64_t end = 0;
   for (auto [first, last] : ranges) {
     if (first != end)
-      return refuse(first < end
-                        ? "two tensors overlap at byte " + std::to_string(first)
-                        : "bytes " + std::to_string(end) + " to " +
-                              std::to_string(first) + " belong to no tensor");
+      return refuse(first < end ? "two tensors overlap at byte " + std::to_string(first)
+                                : "bytes " + std::to_string(end) + " to " + std::to_string(first) +
+                                      " belong to no tensor");
     end = last;
   }
   if (end != int64_t(data.size()))
-    return refuse("bytes from " + std::to_string(end) + " to " +
-                  std::to_string(data.size()) + " belong to no tensor");
+    return refuse("bytes from " + std::to_string(end) + " to " + std::to_string(data.size()) +
+                  " belong to no tensor");
   file.buffer = std::move(buffer);
   return file;
 }
 
 bool isFloat(const StoredTensor &tensor) {
-  return tensor.dtype == "F32" || tensor.dtype == "F64" ||
-         tensor.dtype == "F16" || tensor.dtype == "BF16";
+  return tensor.dtype == "F32" || tensor.dtype == "F64" || tensor.dtype == "F16" ||
+         tensor.dtype == "BF16";
 }
 
 double elementOf(const StoredTensor &tensor, int64_t index) {

@@ -27,8 +27,8 @@ class SafeTensors {
 public:
   static llvm::Expected<SafeTensors> open(llvm::StringRef path);
   /// The same for bytes in memory; `name` is used in errors.
-  static llvm::Expected<SafeTensors>
-  read(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::StringRef name);
+  static llvm::Expected<SafeTensors> read(std::unique_ptr<llvm::MemoryBuffer> buffer,
+                                          llvm::StringRef name);
 
   const std::map<std::string, StoredTensor> &tensors() const { return table; }
   const std::string &path() const { return name; }

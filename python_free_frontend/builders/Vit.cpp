@@ -9,8 +9,7 @@ using namespace llvm;
 namespace weft::builders {
 namespace {
 
-Value dense(GraphBuilder &g, StringRef name, const Value &x, int64_t in,
-            int64_t out, Init init) {
+Value dense(GraphBuilder &g, StringRef name, const Value &x, int64_t in, int64_t out, Init init) {
   GraphBuilder::Scope scope(g, name);
   return linear(g, x, in, out, true, init);
 }
@@ -30,14 +29,13 @@ Value embed(GraphBuilder &g, const Value &pixels) {
   {
     GraphBuilder::Scope patches(g, "patch_embeddings");
     GraphBuilder::Scope projection(g, "projection");
-    Value weight =
-        g.weight("weight", {h, spec.channels, spec.patch, spec.patch}, init);
+    Value weight = g.weight("weight", {h, spec.channels, spec.patch, spec.patch}, init);
     Value bias = g.weight("bias", {h}, Init::zeros());
     Attr::Ints window = {spec.patch, spec.patch};
     x = g.op("Conv", {pixels, weight, bias},
              {Attr("kernel_shape", window), Attr("strides", window),
-              Attr("pads", Attr::Ints{0, 0, 0, 0}),
-              Attr("dilations", Attr::Ints{1, 1}), Attr("group", 1)});
+              Attr("pads", Attr::Ints{0, 0, 0, 0}), Attr("dilations", Attr::Ints{1, 1}),
+              Attr("group", 1)});
   }
   if (g.exporter()) {
     // flatten(2): the leading extents are cut from the shape, -1 appended.
@@ -52,8 +50,7 @@ Value embed(GraphBuilder &g, const Value &pixels) {
   Value target = g.shapeOf({g.dimOf(x, 0), 1, h});
   token = g.op("Expand", {token, target});
   x = g.op("Concat", {token, x}, {Attr("axis", 1)});
-  Value positions =
-      g.weight("position_embeddings", {1, side * side + 1, h}, init);
+  Value positions = g.weight("position_embeddings", {1, side * side + 1, h}, init);
   return g.op("Add", {x, positions});
 }
 
@@ -81,12 +78,10 @@ Value block(GraphBuilder &g, Value x) {
   Value inner = norm(g, "layernorm_after", x);
   {
     GraphBuilder::Scope scope(g, "intermediate");
-    inner = geluErf(g, dense(g, "dense", inner, spec.hidden, spec.ffn,
-                             Init::normal(spec.std)));
+    inner = geluErf(g, dense(g, "dense", inner, spec.hidden, spec.ffn, Init::normal(spec.std)));
   }
   GraphBuilder::Scope output(g, "output");
-  Value fed =
-      dense(g, "dense", inner, spec.ffn, spec.hidden, residualInit(spec));
+  Value fed = dense(g, "dense", inner, spec.ffn, spec.hidden, residualInit(spec));
   return g.op("Add", {fed, x});
 }
 
@@ -94,8 +89,8 @@ Value block(GraphBuilder &g, Value x) {
 
 void buildVit(GraphBuilder &g) {
   const ModelSpec &spec = g.spec();
-  Value pixels = g.input("pixel_values", g.dataType(),
-                         {"batch", spec.channels, spec.image, spec.image});
+  Value pixels =
+      g.input("pixel_values", g.dataType(), {"batch", spec.channels, spec.image, spec.image});
   Value x;
   {
     GraphBuilder::Scope scope(g, "vit");
@@ -111,8 +106,7 @@ void buildVit(GraphBuilder &g) {
   }
   Value first = g.op("Gather", {x, g.scalarInt(0)}, {Attr("axis", 1)});
   GraphBuilder::Scope head(g, "classifier");
-  Value logits =
-      gemmLinear(g, first, spec.hidden, spec.classes, Init::normal(spec.std));
+  Value logits = gemmLinear(g, first, spec.hidden, spec.classes, Init::normal(spec.std));
   g.output(logits, "logits", g.dataType(), {"batch", spec.classes});
 }
 

@@ -71,15 +71,12 @@ uint16_t roundTo16(double value, int exponentBits) {
 
 } // namespace
 
-Error RandomWeights::read(const Weight &weight, int64_t begin,
-                          MutableArrayRef<double> values) {
+Error RandomWeights::read(const Weight &weight, int64_t begin, MutableArrayRef<double> values) {
   uint64_t stream = streamOf(seed, weight.name);
-  double spread =
-      varied && weight.init.std == 0 ? weight.init.varied : weight.init.std;
+  double spread = varied && weight.init.std == 0 ? weight.init.varied : weight.init.std;
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = spread == 0 ? weight.init.center
-                            : weight.init.center +
-                                  spread * nearlyNormal(stream, begin + i);
+                            : weight.init.center + spread * nearlyNormal(stream, begin + i);
   return Error::success();
 }
 
@@ -108,8 +105,7 @@ int64_t elementSize(int32_t onnxType) {
   }
 }
 
-void appendEncoded(ArrayRef<double> values, int32_t onnxType,
-                   std::string &bytes) {
+void appendEncoded(ArrayRef<double> values, int32_t onnxType, std::string &bytes) {
   bytes.reserve(bytes.size() + values.size() * elementSize(onnxType));
   for (double value : values)
     switch (onnxType) {

@@ -59,8 +59,7 @@ private:
 int32_t onnxType(DType type);
 int64_t elementSize(int32_t onnxType);
 /// Appends `values` rounded to nearest even, little-endian.
-void appendEncoded(llvm::ArrayRef<double> values, int32_t onnxType,
-                   std::string &bytes);
+void appendEncoded(llvm::ArrayRef<double> values, int32_t onnxType, std::string &bytes);
 
 } // namespace weft::builders
 

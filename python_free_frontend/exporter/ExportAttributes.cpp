@@ -17,11 +17,11 @@ using mlir::StringAttr;
 using mlir::success;
 
 // Sets an optional field if the attribute is there.
-#define EXPORT_TEXT(value, message, field)                                     \
-  if (StringAttr present = (value))                                            \
+#define EXPORT_TEXT(value, message, field)                                                         \
+  if (StringAttr present = (value))                                                                \
   (message).set_##field(present.str())
-#define EXPORT_NUMBER(value, message, field)                                   \
-  if (mlir::IntegerAttr present = (value))                                     \
+#define EXPORT_NUMBER(value, message, field)                                                       \
+  if (mlir::IntegerAttr present = (value))                                                         \
   (message).set_##field(present.getInt())
 
 /// The entries of an array of one kind of attribute; others are skipped, which
@@ -35,14 +35,12 @@ template <typename T> static llvm::SmallVector<T> entriesOf(ArrayAttr array) {
   return result;
 }
 
-void weft::onnx::exportTexts(ArrayAttr texts,
-                             RepeatedPtrField<std::string> &values) {
+void weft::onnx::exportTexts(ArrayAttr texts, RepeatedPtrField<std::string> &values) {
   for (StringAttr text : entriesOf<StringAttr>(texts))
     *values.Add() = text.str();
 }
 
-void weft::onnx::exportEntries(ArrayAttr entries,
-                               RepeatedPtrField<StringStringEntry> &messages) {
+void weft::onnx::exportEntries(ArrayAttr entries, RepeatedPtrField<StringStringEntry> &messages) {
   for (EntryAttr entry : entriesOf<EntryAttr>(entries)) {
     StringStringEntry &message = *messages.Add();
     EXPORT_TEXT(entry.getKey(), message, key);
@@ -50,8 +48,7 @@ void weft::onnx::exportEntries(ArrayAttr entries,
   }
 }
 
-void weft::onnx::exportOpsets(ArrayAttr opsets,
-                              RepeatedPtrField<OperatorSetId> &messages) {
+void weft::onnx::exportOpsets(ArrayAttr opsets, RepeatedPtrField<OperatorSetId> &messages) {
   for (OpsetAttr opset : entriesOf<OpsetAttr>(opsets)) {
     OperatorSetId &message = *messages.Add();
     EXPORT_TEXT(opset.getDomain(), message, domain);
@@ -59,25 +56,23 @@ void weft::onnx::exportOpsets(ArrayAttr opsets,
   }
 }
 
-void weft::onnx::exportQuantization(
-    ArrayAttr annotations, RepeatedPtrField<TensorAnnotation> &messages) {
+void weft::onnx::exportQuantization(ArrayAttr annotations,
+                                    RepeatedPtrField<TensorAnnotation> &messages) {
   for (QuantizationAttr annotation : entriesOf<QuantizationAttr>(annotations)) {
     TensorAnnotation &message = *messages.Add();
     EXPORT_TEXT(annotation.getTensorName(), message, tensor_name);
-    exportEntries(annotation.getParameters(),
-                  *message.mutable_quant_parameter_tensor_names());
+    exportEntries(annotation.getParameters(), *message.mutable_quant_parameter_tensor_names());
   }
 }
 
-LogicalResult weft::onnx::exportValueInfos(
-    ArrayAttr infos, RepeatedPtrField<ValueInfo> &messages, Location loc) {
+LogicalResult weft::onnx::exportValueInfos(ArrayAttr infos, RepeatedPtrField<ValueInfo> &messages,
+                                           Location loc) {
   for (ValueInfoAttr info : entriesOf<ValueInfoAttr>(infos)) {
     ValueInfo &message = *messages.Add();
     EXPORT_TEXT(info.getName(), message, name);
     if (info.getType() && !encodeType(info.getType(), *message.mutable_type()))
-      return mlir::emitError(loc)
-             << "value '" << message.name() << "' has type " << info.getType()
-             << ", which the file format cannot say";
+      return mlir::emitError(loc) << "value '" << message.name() << "' has type " << info.getType()
+                                  << ", which the file format cannot say";
     EXPORT_TEXT(info.getDocString(), message, doc_string);
     exportEntries(info.getMetadata(), *message.mutable_metadata_props());
   }
@@ -89,24 +84,19 @@ LogicalResult weft::onnx::exportValueInfos(
 //===----------------------------------------------------------------------===//
 
 template <typename Element>
-static void copyEntries(llvm::ArrayRef<char> bytes,
-                        RepeatedField<Element> &values) {
+static void copyEntries(llvm::ArrayRef<char> bytes, RepeatedField<Element> &values) {
   values.Resize(bytes.size() / sizeof(Element), Element());
-  std::memcpy(values.mutable_data(), bytes.data(),
-              values.size() * sizeof(Element));
+  std::memcpy(values.mutable_data(), bytes.data(), values.size() * sizeof(Element));
 }
 
-static LogicalResult exportPayload(TensorAttr tensor, Tensor &message,
-                                   Location loc) {
+static LogicalResult exportPayload(TensorAttr tensor, Tensor &message, Location loc) {
   if (!tensor.getData() || message.data_location() == Tensor::EXTERNAL)
     return success();
   if (auto strings = mlir::dyn_cast<ArrayAttr>(tensor.getData())) {
     exportTexts(strings, *message.mutable_string_data());
     return success();
   }
-  auto emitError = [&]() {
-    return mlir::emitError(loc) << "tensor '" << message.name() << "' ";
-  };
+  auto emitError = [&]() { return mlir::emitError(loc) << "tensor '" << message.name() << "' "; };
   mlir::FailureOr<Payload> payload = readPayload(tensor, emitError);
   if (failed(payload))
     return failure();
@@ -133,23 +123,20 @@ static LogicalResult exportPayload(TensorAttr tensor, Tensor &message,
   return success();
 }
 
-LogicalResult weft::onnx::exportTensor(TensorAttr tensor, Tensor &message,
-                                       Location loc) {
+LogicalResult weft::onnx::exportTensor(TensorAttr tensor, Tensor &message, Location loc) {
   EXPORT_TEXT(tensor.getName(), message, name);
-  Tensor::DataType element =
-      encodeElementType(tensor.getType().getElementType());
+  Tensor::DataType element = encodeElementType(tensor.getType().getElementType());
   if (element == Tensor::UNDEFINED || !tensor.getType().hasStaticShape())
-    return mlir::emitError(loc)
-           << "tensor '" << message.name() << "' has type " << tensor.getType()
-           << ", which the file format cannot say";
+    return mlir::emitError(loc) << "tensor '" << message.name() << "' has type " << tensor.getType()
+                                << ", which the file format cannot say";
   for (int64_t extent : tensor.getType().getShape())
     message.add_dims(extent);
   message.set_data_type(element);
   if (StringAttr location = tensor.getLocation()) {
     Tensor::DataLocation value;
     if (!Tensor::DataLocation_Parse(location.str(), &value))
-      return mlir::emitError(loc) << "tensor '" << message.name()
-                                  << "' has the unknown location " << location;
+      return mlir::emitError(loc) << "tensor '" << message.name() << "' has the unknown location "
+                                  << location;
     message.set_data_location(value);
   }
   EXPORT_TEXT(tensor.getDocString(), message, doc_string);
@@ -158,8 +145,7 @@ LogicalResult weft::onnx::exportTensor(TensorAttr tensor, Tensor &message,
   return exportPayload(tensor, message, loc);
 }
 
-LogicalResult weft::onnx::exportSparseTensor(SparseTensorAttr tensor,
-                                             SparseTensor &message,
+LogicalResult weft::onnx::exportSparseTensor(SparseTensorAttr tensor, SparseTensor &message,
                                              Location loc) {
   auto values = mlir::dyn_cast_or_null<TensorAttr>(tensor.getValues());
   auto indices = mlir::dyn_cast_or_null<TensorAttr>(tensor.getIndices());
@@ -177,8 +163,8 @@ LogicalResult weft::onnx::exportSparseTensor(SparseTensorAttr tensor,
 // Values of attributes
 //===----------------------------------------------------------------------===//
 
-LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute,
-                                           Attribute &message, Location loc) {
+LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute, Attribute &message,
+                                           Location loc) {
   mlir::Attribute value = attribute.getValue();
   auto mismatch = [&]() {
     return mlir::emitError(loc) << "attribute '" << message.name()
@@ -187,15 +173,12 @@ LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute,
   };
   auto exportType = [&](mlir::Attribute type, weft::onnx::Type &out) {
     auto typed = mlir::dyn_cast<mlir::TypeAttr>(type);
-    return typed && encodeType(typed.getValue(), out)
-               ? success()
-               : LogicalResult(mismatch());
+    return typed && encodeType(typed.getValue(), out) ? success() : LogicalResult(mismatch());
   };
   auto list = mlir::dyn_cast<ArrayAttr>(value);
   switch (attribute.getKind()) {
   case AttributeKind::Float:
-    if (auto number = mlir::dyn_cast<mlir::FloatAttr>(value);
-        number && number.getType().isF32())
+    if (auto number = mlir::dyn_cast<mlir::FloatAttr>(value); number && number.getType().isF32())
       return message.set_f(number.getValue().convertToFloat()), success();
     break;
   case AttributeKind::Int:
@@ -208,15 +191,13 @@ LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute,
     break;
   case AttributeKind::Floats:
     if (auto numbers = mlir::dyn_cast<mlir::DenseF32ArrayAttr>(value)) {
-      message.mutable_floats()->Add(numbers.asArrayRef().begin(),
-                                    numbers.asArrayRef().end());
+      message.mutable_floats()->Add(numbers.asArrayRef().begin(), numbers.asArrayRef().end());
       return success();
     }
     break;
   case AttributeKind::Ints:
     if (auto numbers = mlir::dyn_cast<mlir::DenseI64ArrayAttr>(value)) {
-      message.mutable_ints()->Add(numbers.asArrayRef().begin(),
-                                  numbers.asArrayRef().end());
+      message.mutable_ints()->Add(numbers.asArrayRef().begin(), numbers.asArrayRef().end());
       return success();
     }
     break;
@@ -239,8 +220,7 @@ LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute,
     return success();
   case AttributeKind::SparseTensors:
     for (SparseTensorAttr tensor : entriesOf<SparseTensorAttr>(list))
-      if (failed(
-              exportSparseTensor(tensor, *message.add_sparse_tensors(), loc)))
+      if (failed(exportSparseTensor(tensor, *message.add_sparse_tensors(), loc)))
         return failure();
     return success();
   case AttributeKind::TypeProto:
@@ -262,10 +242,9 @@ LogicalResult weft::onnx::exportPlainValue(AttributeAttr attribute,
 // Device configurations (IR 11)
 //===----------------------------------------------------------------------===//
 
-void weft::onnx::exportConfigurations(
-    ArrayAttr configurations, RepeatedPtrField<DeviceConfiguration> &messages) {
-  for (DeviceConfigurationAttr configuration :
-       entriesOf<DeviceConfigurationAttr>(configurations)) {
+void weft::onnx::exportConfigurations(ArrayAttr configurations,
+                                      RepeatedPtrField<DeviceConfiguration> &messages) {
+  for (DeviceConfigurationAttr configuration : entriesOf<DeviceConfigurationAttr>(configurations)) {
     DeviceConfiguration &message = *messages.Add();
     EXPORT_TEXT(configuration.getName(), message, name);
     EXPORT_NUMBER(configuration.getNumDevices(), message, num_devices);
@@ -273,21 +252,17 @@ void weft::onnx::exportConfigurations(
   }
 }
 
-static void exportNumbers(mlir::DenseI64ArrayAttr numbers,
-                          RepeatedField<int64_t> &values) {
+static void exportNumbers(mlir::DenseI64ArrayAttr numbers, RepeatedField<int64_t> &values) {
   if (numbers)
     values.Add(numbers.asArrayRef().begin(), numbers.asArrayRef().end());
 }
 
 static void exportShardedDim(ShardedDimAttr dim, ShardedDim &message) {
   EXPORT_NUMBER(dim.getAxis(), message, axis);
-  for (ShardedFactorAttr factor :
-       entriesOf<ShardedFactorAttr>(dim.getFactors())) {
+  for (ShardedFactorAttr factor : entriesOf<ShardedFactorAttr>(dim.getFactors())) {
     SimpleShardedDim &simple = *message.add_simple_sharding();
-    EXPORT_TEXT(mlir::dyn_cast_or_null<StringAttr>(factor.getDim()), simple,
-                dim_param);
-    EXPORT_NUMBER(mlir::dyn_cast_or_null<mlir::IntegerAttr>(factor.getDim()),
-                  simple, dim_value);
+    EXPORT_TEXT(mlir::dyn_cast_or_null<StringAttr>(factor.getDim()), simple, dim_param);
+    EXPORT_NUMBER(mlir::dyn_cast_or_null<mlir::IntegerAttr>(factor.getDim()), simple, dim_value);
     EXPORT_NUMBER(factor.getNumShards(), simple, num_shards);
   }
 }
@@ -295,8 +270,7 @@ static void exportShardedDim(ShardedDimAttr dim, ShardedDim &message) {
 static void exportSharding(ShardingSpecAttr spec, ShardingSpec &message) {
   EXPORT_TEXT(spec.getTensorName(), message, tensor_name);
   exportNumbers(spec.getDevice(), *message.mutable_device());
-  for (DeviceGroupAttr group :
-       entriesOf<DeviceGroupAttr>(spec.getDeviceGroups())) {
+  for (DeviceGroupAttr group : entriesOf<DeviceGroupAttr>(spec.getDeviceGroups())) {
     IntIntListEntry &entry = *message.add_index_to_device_group_map();
     EXPORT_NUMBER(group.getKey(), entry, key);
     exportNumbers(group.getDevices(), *entry.mutable_value());
@@ -305,14 +279,13 @@ static void exportSharding(ShardingSpecAttr spec, ShardingSpec &message) {
     exportShardedDim(dim, *message.add_sharded_dim());
 }
 
-void weft::onnx::exportNodeDevices(
-    ArrayAttr devices, RepeatedPtrField<NodeDeviceConfiguration> &messages) {
+void weft::onnx::exportNodeDevices(ArrayAttr devices,
+                                   RepeatedPtrField<NodeDeviceConfiguration> &messages) {
   for (NodeDeviceConfigurationAttr configuration :
        entriesOf<NodeDeviceConfigurationAttr>(devices)) {
     NodeDeviceConfiguration &message = *messages.Add();
     EXPORT_TEXT(configuration.getConfigurationId(), message, configuration_id);
-    for (ShardingSpecAttr spec :
-         entriesOf<ShardingSpecAttr>(configuration.getShardingSpec()))
+    for (ShardingSpecAttr spec : entriesOf<ShardingSpecAttr>(configuration.getShardingSpec()))
       exportSharding(spec, *message.add_sharding_spec());
     EXPORT_NUMBER(configuration.getPipelineStage(), message, pipeline_stage);
   }

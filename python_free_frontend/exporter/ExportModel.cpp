@@ -16,8 +16,8 @@ using mlir::StringAttr;
 using mlir::success;
 using mlir::Value;
 
-#define EXPORT_TEXT(value, message, field)                                     \
-  if (StringAttr present = (value))                                            \
+#define EXPORT_TEXT(value, message, field)                                                         \
+  if (StringAttr present = (value))                                                                \
   (message).set_##field(present.str())
 
 namespace {
@@ -28,13 +28,10 @@ public:
 
 private:
   LogicalResult exportNode(NodeOp op, Node &message);
-  LogicalResult exportAttributes(ArrayAttr attributes,
-                                 llvm::MutableArrayRef<mlir::Region> regions,
-                                 RepeatedPtrField<Attribute> &messages,
-                                 mlir::Location loc);
-  LogicalResult exportGraph(GraphAttr info, mlir::Region &region,
-                            Graph &message, mlir::Location loc,
-                            Model *model = nullptr);
+  LogicalResult exportAttributes(ArrayAttr attributes, llvm::MutableArrayRef<mlir::Region> regions,
+                                 RepeatedPtrField<Attribute> &messages, mlir::Location loc);
+  LogicalResult exportGraph(GraphAttr info, mlir::Region &region, Graph &message,
+                            mlir::Location loc, Model *model = nullptr);
   LogicalResult exportFunction(FunctionOp op, Function &message);
   LogicalResult exportTraining(TrainingInfoOp op, TrainingInfo &message);
 
@@ -48,9 +45,10 @@ static llvm::StringRef textOf(StringAttr text) {
   return text ? text.getValue() : llvm::StringRef();
 }
 
-LogicalResult ModelExporter::exportAttributes(
-    ArrayAttr attributes, llvm::MutableArrayRef<mlir::Region> regions,
-    RepeatedPtrField<Attribute> &messages, mlir::Location loc) {
+LogicalResult ModelExporter::exportAttributes(ArrayAttr attributes,
+                                              llvm::MutableArrayRef<mlir::Region> regions,
+                                              RepeatedPtrField<Attribute> &messages,
+                                              mlir::Location loc) {
   if (!attributes)
     return success();
   auto exportRegion = [&](mlir::Attribute value, Graph &graph) {
@@ -94,45 +92,36 @@ LogicalResult ModelExporter::exportNode(NodeOp op, Node &message) {
   EXPORT_TEXT(op.getNodeNameAttr(), message, name);
   EXPORT_TEXT(op.getDocStringAttr(), message, doc_string);
   exportEntries(op.getMetadataAttr(), *message.mutable_metadata_props());
-  exportNodeDevices(op.getDeviceConfigurationsAttr(),
-                    *message.mutable_device_configurations());
-  return exportAttributes(op.getOnnxAttributesAttr(), op.getGraphs(),
-                          *message.mutable_attribute(), op.getLoc());
+  exportNodeDevices(op.getDeviceConfigurationsAttr(), *message.mutable_device_configurations());
+  return exportAttributes(op.getOnnxAttributesAttr(), op.getGraphs(), *message.mutable_attribute(),
+                          op.getLoc());
 }
 
-LogicalResult ModelExporter::exportGraph(GraphAttr info, mlir::Region &region,
-                                         Graph &message, mlir::Location loc,
-                                         Model *model) {
+LogicalResult ModelExporter::exportGraph(GraphAttr info, mlir::Region &region, Graph &message,
+                                         mlir::Location loc, Model *model) {
   EXPORT_TEXT(info.getName(), message, name);
   EXPORT_TEXT(info.getDocString(), message, doc_string);
-  if (failed(
-          exportValueInfos(info.getInputs(), *message.mutable_input(), loc)) ||
-      failed(exportValueInfos(info.getOutputs(), *message.mutable_output(),
-                              loc)) ||
-      failed(exportValueInfos(info.getValueInfo(),
-                              *message.mutable_value_info(), loc)))
+  if (failed(exportValueInfos(info.getInputs(), *message.mutable_input(), loc)) ||
+      failed(exportValueInfos(info.getOutputs(), *message.mutable_output(), loc)) ||
+      failed(exportValueInfos(info.getValueInfo(), *message.mutable_value_info(), loc)))
     return failure();
-  exportQuantization(info.getQuantizationAnnotation(),
-                     *message.mutable_quantization_annotation());
+  exportQuantization(info.getQuantizationAnnotation(), *message.mutable_quantization_annotation());
   exportEntries(info.getMetadata(), *message.mutable_metadata_props());
   for (mlir::BlockArgument argument : region.getArguments())
-    names[argument] = textOf(
-        mlir::cast<ValueInfoAttr>(info.getInputs()[argument.getArgNumber()])
-            .getName());
+    names[argument] =
+        textOf(mlir::cast<ValueInfoAttr>(info.getInputs()[argument.getArgNumber()]).getName());
   for (mlir::Operation &op : region.front()) {
     LogicalResult result = success();
     if (auto node = mlir::dyn_cast<NodeOp>(op)) {
       result = exportNode(node, *message.add_node());
     } else if (auto tensor = mlir::dyn_cast<InitializerOp>(op)) {
       names[tensor] = textOf(tensor.getValue().getName());
-      result = exportTensor(tensor.getValue(), *message.add_initializer(),
-                            op.getLoc());
+      result = exportTensor(tensor.getValue(), *message.add_initializer(), op.getLoc());
     } else if (auto sparse = mlir::dyn_cast<SparseInitializerOp>(op)) {
-      if (auto values =
-              mlir::dyn_cast_or_null<TensorAttr>(sparse.getValue().getValues()))
+      if (auto values = mlir::dyn_cast_or_null<TensorAttr>(sparse.getValue().getValues()))
         names[sparse] = textOf(values.getName());
-      result = exportSparseTensor(
-          sparse.getValue(), *message.add_sparse_initializer(), op.getLoc());
+      result =
+          exportSparseTensor(sparse.getValue(), *message.add_sparse_initializer(), op.getLoc());
     } else if (auto training = mlir::dyn_cast<TrainingInfoOp>(op)) {
       if (!model)
         return op.emitOpError() << "belongs into the main graph";
@@ -146,11 +135,9 @@ LogicalResult ModelExporter::exportGraph(GraphAttr info, mlir::Region &region,
   return success();
 }
 
-LogicalResult ModelExporter::exportTraining(TrainingInfoOp op,
-                                            TrainingInfo &message) {
+LogicalResult ModelExporter::exportTraining(TrainingInfoOp op, TrainingInfo &message) {
   auto add = [&](GraphAttr info, Graph &graph) {
-    return exportGraph(info, op.getGraphs()[info.getRegion().getInt()], graph,
-                       op.getLoc());
+    return exportGraph(info, op.getGraphs()[info.getRegion().getInt()], graph, op.getLoc());
   };
   if (GraphAttr info = op.getInitializationAttr())
     if (failed(add(info, *message.mutable_initialization())))
@@ -158,8 +145,7 @@ LogicalResult ModelExporter::exportTraining(TrainingInfoOp op,
   if (GraphAttr info = op.getAlgorithmAttr())
     if (failed(add(info, *message.mutable_algorithm())))
       return failure();
-  exportEntries(op.getInitializationBindingAttr(),
-                *message.mutable_initialization_binding());
+  exportEntries(op.getInitializationBindingAttr(), *message.mutable_initialization_binding());
   exportEntries(op.getUpdateBindingAttr(), *message.mutable_update_binding());
   return success();
 }
@@ -174,14 +160,12 @@ LogicalResult ModelExporter::exportFunction(FunctionOp op, Function &message) {
   exportTexts(op.getPlainAttributesAttr(), *message.mutable_attribute());
   exportOpsets(op.getOpsetImportAttr(), *message.mutable_opset_import());
   exportEntries(op.getMetadataAttr(), *message.mutable_metadata_props());
-  if (failed(exportValueInfos(op.getValueInfoAttr(),
-                              *message.mutable_value_info(), op.getLoc())) ||
+  if (failed(exportValueInfos(op.getValueInfoAttr(), *message.mutable_value_info(), op.getLoc())) ||
       failed(exportAttributes(op.getOnnxAttributesAttr(), op.getGraphs(),
                               *message.mutable_attribute_proto(), op.getLoc())))
     return failure();
   for (auto [argument, name] :
-       llvm::zip_equal(op.getBody().getArguments(),
-                       op.getInputNames().getAsRange<StringAttr>()))
+       llvm::zip_equal(op.getBody().getArguments(), op.getInputNames().getAsRange<StringAttr>()))
     names[argument] = name.getValue();
   for (mlir::Operation &nested : op.getBody().front()) {
     if (auto node = mlir::dyn_cast<NodeOp>(nested)) {
@@ -198,9 +182,8 @@ LogicalResult ModelExporter::exportModel(mlir::ModuleOp module, Model &model) {
   ModelAttr info = getModel(module);
   GraphOp graph = getMainGraph(module);
   if (!info || !graph)
-    return module.emitError()
-           << "is not a model: it needs '" << OnnxDialect::kModelAttrName
-           << "' and an 'onnx.graph'";
+    return module.emitError() << "is not a model: it needs '" << OnnxDialect::kModelAttrName
+                              << "' and an 'onnx.graph'";
   if (info.getIrVersion())
     model.set_ir_version(info.getIrVersion().getInt());
   if (info.getModelVersion())
@@ -212,8 +195,8 @@ LogicalResult ModelExporter::exportModel(mlir::ModuleOp module, Model &model) {
   exportOpsets(info.getOpsetImport(), *model.mutable_opset_import());
   exportEntries(info.getMetadata(), *model.mutable_metadata_props());
   exportConfigurations(info.getConfiguration(), *model.mutable_configuration());
-  if (failed(exportGraph(graph.getInfo(), graph.getBody(),
-                         *model.mutable_graph(), graph.getLoc(), &model)))
+  if (failed(exportGraph(graph.getInfo(), graph.getBody(), *model.mutable_graph(), graph.getLoc(),
+                         &model)))
     return failure();
   for (FunctionOp function : module.getOps<FunctionOp>())
     if (failed(exportFunction(function, *model.add_functions())))
@@ -251,13 +234,11 @@ static uint64_t countPayload(mlir::ModuleOp module) {
   return bytes;
 }
 
-LogicalResult weft::onnx::exportModel(mlir::ModuleOp module,
-                                      llvm::raw_ostream &out) {
+LogicalResult weft::onnx::exportModel(mlir::ModuleOp module, llvm::raw_ostream &out) {
   auto tooLarge = [&](uint64_t bytes) {
-    return module.emitError()
-           << "needs " << bytes
-           << " bytes, but a model file holds less than 2 GiB; store the "
-              "weights as external data";
+    return module.emitError() << "needs " << bytes
+                              << " bytes, but a model file holds less than 2 GiB; store the "
+                                 "weights as external data";
   };
   // Before they are read: they may not fit into memory either.
   if (uint64_t payload = countPayload(module); payload > INT32_MAX)

@@ -17,31 +17,26 @@ namespace weft::onnx {
 class AttributeImporter {
 public:
   AttributeImporter(mlir::MLIRContext *context, llvm::StringRef path,
-                    llvm::ArrayRef<PayloadPlace> places,
-                    const ImportOptions &options)
-      : context(context), builder(context), types(context), path(path),
-        places(places), options(options) {}
+                    llvm::ArrayRef<PayloadPlace> places, const ImportOptions &options)
+      : context(context), builder(context), types(context), path(path), places(places),
+        options(options) {}
 
-  mlir::FailureOr<TensorAttr> importTensor(const Tensor &message,
-                                           mlir::Location loc);
-  mlir::FailureOr<SparseTensorAttr>
-  importSparseTensor(const SparseTensor &message, mlir::Location loc);
-  mlir::FailureOr<ValueInfoAttr> importValueInfo(const ValueInfo &message,
-                                                 mlir::Location loc);
-  mlir::FailureOr<mlir::ArrayAttr> importValueInfos(
-      const google::protobuf::RepeatedPtrField<ValueInfo> &messages,
-      mlir::Location loc);
-  mlir::ArrayAttr importEntries(
-      const google::protobuf::RepeatedPtrField<StringStringEntry> &messages);
-  mlir::ArrayAttr importOpsets(
-      const google::protobuf::RepeatedPtrField<OperatorSetId> &messages);
-  mlir::ArrayAttr importQuantization(
-      const google::protobuf::RepeatedPtrField<TensorAnnotation> &messages);
-  mlir::ArrayAttr importConfigurations(
-      const google::protobuf::RepeatedPtrField<DeviceConfiguration> &messages);
-  mlir::ArrayAttr importNodeDevices(
-      const google::protobuf::RepeatedPtrField<NodeDeviceConfiguration>
-          &messages);
+  mlir::FailureOr<TensorAttr> importTensor(const Tensor &message, mlir::Location loc);
+  mlir::FailureOr<SparseTensorAttr> importSparseTensor(const SparseTensor &message,
+                                                       mlir::Location loc);
+  mlir::FailureOr<ValueInfoAttr> importValueInfo(const ValueInfo &message, mlir::Location loc);
+  mlir::FailureOr<mlir::ArrayAttr>
+  importValueInfos(const google::protobuf::RepeatedPtrField<ValueInfo> &messages,
+                   mlir::Location loc);
+  mlir::ArrayAttr
+  importEntries(const google::protobuf::RepeatedPtrField<StringStringEntry> &messages);
+  mlir::ArrayAttr importOpsets(const google::protobuf::RepeatedPtrField<OperatorSetId> &messages);
+  mlir::ArrayAttr
+  importQuantization(const google::protobuf::RepeatedPtrField<TensorAnnotation> &messages);
+  mlir::ArrayAttr
+  importConfigurations(const google::protobuf::RepeatedPtrField<DeviceConfiguration> &messages);
+  mlir::ArrayAttr
+  importNodeDevices(const google::protobuf::RepeatedPtrField<NodeDeviceConfiguration> &messages);
 
   /// The kind that `message` declares, else the one its value shows.
   static AttributeKind kindOf(const Attribute &message);
@@ -49,15 +44,11 @@ public:
   mlir::LogicalResult checkValue(const Attribute &message, mlir::Location loc);
   /// Imports a checked value of any kind but GRAPH and GRAPHS; null if there
   /// is none.
-  mlir::FailureOr<mlir::Attribute> importPlainValue(const Attribute &message,
-                                                    mlir::Location loc);
+  mlir::FailureOr<mlir::Attribute> importPlainValue(const Attribute &message, mlir::Location loc);
 
-  mlir::StringAttr text(llvm::StringRef value) {
-    return builder.getStringAttr(value);
-  }
+  mlir::StringAttr text(llvm::StringRef value) { return builder.getStringAttr(value); }
   /// An array of strings, or null for none.
-  mlir::ArrayAttr
-  texts(const google::protobuf::RepeatedPtrField<std::string> &values);
+  mlir::ArrayAttr texts(const google::protobuf::RepeatedPtrField<std::string> &values);
   /// An array, or null for none.
   mlir::ArrayAttr array(llvm::ArrayRef<mlir::Attribute> values) {
     return values.empty() ? mlir::ArrayAttr() : builder.getArrayAttr(values);
@@ -66,15 +57,12 @@ public:
   unsigned getNumMissing() const { return numMissing; }
 
 private:
-  mlir::FailureOr<mlir::Type> importType(const weft::onnx::Type &message,
-                                         llvm::StringRef name,
+  mlir::FailureOr<mlir::Type> importType(const weft::onnx::Type &message, llvm::StringRef name,
                                          mlir::Location loc);
-  mlir::FailureOr<mlir::Attribute> importPayload(const Tensor &message,
-                                                 mlir::RankedTensorType type,
+  mlir::FailureOr<mlir::Attribute> importPayload(const Tensor &message, mlir::RankedTensorType type,
                                                  mlir::Location loc);
   mlir::FailureOr<mlir::Attribute>
-  importExternalData(const Tensor &message, mlir::RankedTensorType type,
-                     mlir::Location loc);
+  importExternalData(const Tensor &message, mlir::RankedTensorType type, mlir::Location loc);
 
   mlir::MLIRContext *context;
   mlir::Builder builder;

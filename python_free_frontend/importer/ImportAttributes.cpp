@@ -14,70 +14,63 @@ using mlir::Location;
 using mlir::StringAttr;
 
 // The attribute of an optional field, null if the field is absent.
-#define OPTIONAL_TEXT(message, field)                                          \
+#define OPTIONAL_TEXT(message, field)                                                              \
   ((message).has_##field() ? text((message).field()) : StringAttr())
-#define OPTIONAL_I64(message, field)                                           \
-  ((message).has_##field() ? builder.getI64IntegerAttr((message).field())      \
-                           : mlir::IntegerAttr())
-#define OPTIONAL_I32(message, field)                                           \
-  ((message).has_##field() ? builder.getI32IntegerAttr((message).field())      \
-                           : mlir::IntegerAttr())
+#define OPTIONAL_I64(message, field)                                                               \
+  ((message).has_##field() ? builder.getI64IntegerAttr((message).field()) : mlir::IntegerAttr())
+#define OPTIONAL_I32(message, field)                                                               \
+  ((message).has_##field() ? builder.getI32IntegerAttr((message).field()) : mlir::IntegerAttr())
 
 //===----------------------------------------------------------------------===//
 // Strings, types, values
 //===----------------------------------------------------------------------===//
 
-ArrayAttr
-AttributeImporter::texts(const RepeatedPtrField<std::string> &values) {
+ArrayAttr AttributeImporter::texts(const RepeatedPtrField<std::string> &values) {
   llvm::SmallVector<mlir::Attribute> result;
   for (const std::string &value : values)
     result.push_back(text(value));
   return array(result);
 }
 
-ArrayAttr AttributeImporter::importEntries(
-    const RepeatedPtrField<StringStringEntry> &messages) {
+ArrayAttr AttributeImporter::importEntries(const RepeatedPtrField<StringStringEntry> &messages) {
   llvm::SmallVector<mlir::Attribute> result;
   for (const StringStringEntry &entry : messages)
-    result.push_back(EntryAttr::get(context, OPTIONAL_TEXT(entry, key),
-                                    OPTIONAL_TEXT(entry, value)));
+    result.push_back(
+        EntryAttr::get(context, OPTIONAL_TEXT(entry, key), OPTIONAL_TEXT(entry, value)));
   return array(result);
 }
 
-ArrayAttr AttributeImporter::importOpsets(
-    const RepeatedPtrField<OperatorSetId> &messages) {
+ArrayAttr AttributeImporter::importOpsets(const RepeatedPtrField<OperatorSetId> &messages) {
   llvm::SmallVector<mlir::Attribute> result;
   for (const OperatorSetId &opset : messages)
-    result.push_back(OpsetAttr::get(context, OPTIONAL_TEXT(opset, domain),
-                                    OPTIONAL_I64(opset, version)));
+    result.push_back(
+        OpsetAttr::get(context, OPTIONAL_TEXT(opset, domain), OPTIONAL_I64(opset, version)));
   return array(result);
 }
 
-ArrayAttr AttributeImporter::importQuantization(
-    const RepeatedPtrField<TensorAnnotation> &messages) {
+ArrayAttr
+AttributeImporter::importQuantization(const RepeatedPtrField<TensorAnnotation> &messages) {
   llvm::SmallVector<mlir::Attribute> result;
   for (const TensorAnnotation &annotation : messages)
-    result.push_back(QuantizationAttr::get(
-        context, OPTIONAL_TEXT(annotation, tensor_name),
-        importEntries(annotation.quant_parameter_tensor_names())));
+    result.push_back(
+        QuantizationAttr::get(context, OPTIONAL_TEXT(annotation, tensor_name),
+                              importEntries(annotation.quant_parameter_tensor_names())));
   return array(result);
 }
 
-FailureOr<mlir::Type>
-AttributeImporter::importType(const weft::onnx::Type &message,
-                              llvm::StringRef name, Location loc) {
+FailureOr<mlir::Type> AttributeImporter::importType(const weft::onnx::Type &message,
+                                                    llvm::StringRef name, Location loc) {
   mlir::Type type = types.decode(message);
   if (!weft::hasBoundedSize(type)) {
     mlir::emitError(loc) << "value '" << name << "' "
-                         << weft::describeExcess(
-                                mlir::cast<mlir::ShapedType>(type).getShape());
+                         << weft::describeExcess(mlir::cast<mlir::ShapedType>(type).getShape());
     return failure();
   }
   return type;
 }
 
-FailureOr<ValueInfoAttr>
-AttributeImporter::importValueInfo(const ValueInfo &message, Location loc) {
+FailureOr<ValueInfoAttr> AttributeImporter::importValueInfo(const ValueInfo &message,
+                                                            Location loc) {
   FailureOr<mlir::Type> type = mlir::Type();
   if (message.has_type())
     type = importType(message.type(), message.name(), loc);
@@ -89,8 +82,7 @@ AttributeImporter::importValueInfo(const ValueInfo &message, Location loc) {
 }
 
 FailureOr<ArrayAttr>
-AttributeImporter::importValueInfos(const RepeatedPtrField<ValueInfo> &messages,
-                                    Location loc) {
+AttributeImporter::importValueInfos(const RepeatedPtrField<ValueInfo> &messages, Location loc) {
   llvm::SmallVector<mlir::Attribute> result;
   for (const ValueInfo &message : messages) {
     FailureOr<ValueInfoAttr> info = importValueInfo(message, loc);
@@ -105,13 +97,13 @@ AttributeImporter::importValueInfos(const RepeatedPtrField<ValueInfo> &messages,
 // Device configurations (IR 11)
 //===----------------------------------------------------------------------===//
 
-ArrayAttr AttributeImporter::importConfigurations(
-    const RepeatedPtrField<DeviceConfiguration> &messages) {
+ArrayAttr
+AttributeImporter::importConfigurations(const RepeatedPtrField<DeviceConfiguration> &messages) {
   llvm::SmallVector<mlir::Attribute> result;
   for (const DeviceConfiguration &message : messages)
-    result.push_back(DeviceConfigurationAttr::get(
-        context, OPTIONAL_TEXT(message, name),
-        OPTIONAL_I32(message, num_devices), texts(message.device())));
+    result.push_back(DeviceConfigurationAttr::get(context, OPTIONAL_TEXT(message, name),
+                                                  OPTIONAL_I32(message, num_devices),
+                                                  texts(message.device())));
   return array(result);
 }
 
@@ -119,12 +111,11 @@ static mlir::DenseI64ArrayAttr numbers(mlir::Builder &builder,
                                        const RepeatedField<int64_t> &values) {
   if (values.empty())
     return mlir::DenseI64ArrayAttr();
-  return builder.getDenseI64ArrayAttr(
-      llvm::ArrayRef<int64_t>(values.data(), values.size()));
+  return builder.getDenseI64ArrayAttr(llvm::ArrayRef<int64_t>(values.data(), values.size()));
 }
 
-ArrayAttr AttributeImporter::importNodeDevices(
-    const RepeatedPtrField<NodeDeviceConfiguration> &messages) {
+ArrayAttr
+AttributeImporter::importNodeDevices(const RepeatedPtrField<NodeDeviceConfiguration> &messages) {
   auto importDim = [&](const ShardedDim &dim) -> mlir::Attribute {
     llvm::SmallVector<mlir::Attribute> factors;
     for (const SimpleShardedDim &factor : dim.simple_sharding()) {
@@ -133,31 +124,28 @@ ArrayAttr AttributeImporter::importNodeDevices(
         extent = builder.getI64IntegerAttr(factor.dim_value());
       else if (factor.has_dim_param())
         extent = text(factor.dim_param());
-      factors.push_back(ShardedFactorAttr::get(
-          context, extent, OPTIONAL_I64(factor, num_shards)));
+      factors.push_back(ShardedFactorAttr::get(context, extent, OPTIONAL_I64(factor, num_shards)));
     }
-    return ShardedDimAttr::get(context, OPTIONAL_I64(dim, axis),
-                               array(factors));
+    return ShardedDimAttr::get(context, OPTIONAL_I64(dim, axis), array(factors));
   };
   auto importSpec = [&](const ShardingSpec &spec) -> mlir::Attribute {
     llvm::SmallVector<mlir::Attribute> groups, dims;
     for (const IntIntListEntry &group : spec.index_to_device_group_map())
-      groups.push_back(DeviceGroupAttr::get(context, OPTIONAL_I64(group, key),
-                                            numbers(builder, group.value())));
+      groups.push_back(
+          DeviceGroupAttr::get(context, OPTIONAL_I64(group, key), numbers(builder, group.value())));
     for (const ShardedDim &dim : spec.sharded_dim())
       dims.push_back(importDim(dim));
     return ShardingSpecAttr::get(context, OPTIONAL_TEXT(spec, tensor_name),
-                                 numbers(builder, spec.device()), array(groups),
-                                 array(dims));
+                                 numbers(builder, spec.device()), array(groups), array(dims));
   };
   llvm::SmallVector<mlir::Attribute> result;
   for (const NodeDeviceConfiguration &message : messages) {
     llvm::SmallVector<mlir::Attribute> specs;
     for (const ShardingSpec &spec : message.sharding_spec())
       specs.push_back(importSpec(spec));
-    result.push_back(NodeDeviceConfigurationAttr::get(
-        context, OPTIONAL_TEXT(message, configuration_id), array(specs),
-        OPTIONAL_I32(message, pipeline_stage)));
+    result.push_back(
+        NodeDeviceConfigurationAttr::get(context, OPTIONAL_TEXT(message, configuration_id),
+                                         array(specs), OPTIONAL_I32(message, pipeline_stage)));
   }
   return array(result);
 }
@@ -200,42 +188,36 @@ static AttributeKind shownKind(const Attribute &message) {
 }
 
 AttributeKind AttributeImporter::kindOf(const Attribute &message) {
-  return message.has_type() ? static_cast<AttributeKind>(message.type())
-                            : shownKind(message);
+  return message.has_type() ? static_cast<AttributeKind>(message.type()) : shownKind(message);
 }
 
 /// How many of the fields that hold values are used.
 static unsigned countValues(const Attribute &message) {
-  return message.has_f() + message.has_i() + message.has_s() + message.has_t() +
-         message.has_g() + message.has_sparse_tensor() + message.has_tp() +
-         (message.floats_size() > 0) + (message.ints_size() > 0) +
-         (message.strings_size() > 0) + (message.tensors_size() > 0) +
+  return message.has_f() + message.has_i() + message.has_s() + message.has_t() + message.has_g() +
+         message.has_sparse_tensor() + message.has_tp() + (message.floats_size() > 0) +
+         (message.ints_size() > 0) + (message.strings_size() > 0) + (message.tensors_size() > 0) +
          (message.graphs_size() > 0) + (message.sparse_tensors_size() > 0) +
          (message.type_protos_size() > 0);
 }
 
-mlir::LogicalResult AttributeImporter::checkValue(const Attribute &message,
-                                                  Location loc) {
+mlir::LogicalResult AttributeImporter::checkValue(const Attribute &message, Location loc) {
   AttributeKind kind = kindOf(message);
   unsigned values = countValues(message);
   // One value, of the declared kind; or none, where the kind's default holds.
   if (values > 1 || (values == 1 && shownKind(message) != kind))
     return mlir::emitError(loc)
-           << "attribute '" << message.name() << "' has kind "
-           << stringify(kind) << ", but "
+           << "attribute '" << message.name() << "' has kind " << stringify(kind) << ", but "
            << (values > 1 ? std::string("several values")
-                          : ("a value of kind " + stringify(shownKind(message)))
-                                .str());
+                          : ("a value of kind " + stringify(shownKind(message))).str());
   if (message.has_ref_attr_name() && values != 0)
-    return mlir::emitError(loc)
-           << "attribute '" << message.name()
-           << "' has a value and also refers to attribute '"
-           << message.ref_attr_name() << "'";
+    return mlir::emitError(loc) << "attribute '" << message.name()
+                                << "' has a value and also refers to attribute '"
+                                << message.ref_attr_name() << "'";
   return mlir::success();
 }
 
-FailureOr<mlir::Attribute>
-AttributeImporter::importPlainValue(const Attribute &message, Location loc) {
+FailureOr<mlir::Attribute> AttributeImporter::importPlainValue(const Attribute &message,
+                                                               Location loc) {
   if (countValues(message) == 0)
     return mlir::Attribute();
   llvm::SmallVector<mlir::Attribute> list;
@@ -256,8 +238,7 @@ AttributeImporter::importPlainValue(const Attribute &message, Location loc) {
   case AttributeKind::Tensor:
     return FailureOr<mlir::Attribute>(importTensor(message.t(), loc));
   case AttributeKind::SparseTensor:
-    return FailureOr<mlir::Attribute>(
-        importSparseTensor(message.sparse_tensor(), loc));
+    return FailureOr<mlir::Attribute>(importSparseTensor(message.sparse_tensor(), loc));
   case AttributeKind::Tensors:
     for (const Tensor &tensor : message.tensors()) {
       FailureOr<TensorAttr> value = importTensor(tensor, loc);

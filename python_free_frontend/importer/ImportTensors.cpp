@@ -16,8 +16,7 @@ using mlir::RankedTensorType;
 
 /// The number of entries that `field` needs for all elements of `type`; none
 /// if it cannot hold such elements.
-static std::optional<int64_t> entriesFor(DataField field,
-                                         RankedTensorType type) {
+static std::optional<int64_t> entriesFor(DataField field, RankedTensorType type) {
   std::optional<int64_t> bytes = getStoredBytes(type);
   if (!bytes)
     return std::nullopt;
@@ -43,8 +42,7 @@ static std::optional<int64_t> entriesFor(DataField field,
                : std::nullopt;
   case DataField::Int32:
     // Small types come one to an entry, or a byte full of them.
-    if (element.isUnsignedInteger(32) || bits > 32 || element.isF32() ||
-        part != element)
+    if (element.isUnsignedInteger(32) || bits > 32 || element.isF32() || part != element)
       return std::nullopt;
     return bits < 8 ? *bytes : *bytes / (bits / 8);
   }
@@ -69,66 +67,54 @@ static DataField fieldOf(int number) {
 }
 
 template <typename Element>
-static llvm::StringRef
-bytesOf(const google::protobuf::RepeatedField<Element> &values) {
+static llvm::StringRef bytesOf(const google::protobuf::RepeatedField<Element> &values) {
   return llvm::StringRef(reinterpret_cast<const char *>(values.data()),
                          values.size() * sizeof(Element));
 }
 
-FailureOr<mlir::Attribute>
-AttributeImporter::importPayload(const Tensor &message, RankedTensorType type,
-                                 Location loc) {
-  auto error = [&]() {
-    return mlir::emitError(loc) << "tensor '" << message.name() << "' ";
-  };
+FailureOr<mlir::Attribute> AttributeImporter::importPayload(const Tensor &message,
+                                                            RankedTensorType type, Location loc) {
+  auto error = [&]() { return mlir::emitError(loc) << "tensor '" << message.name() << "' "; };
   mlir::Attribute data;
   unsigned numPayloads = 0;
   // Checks the number of entries of a field that is held in the message.
-  auto hold = [&](DataField field, llvm::StringRef bytes,
-                  int64_t entries) -> mlir::LogicalResult {
+  auto hold = [&](DataField field, llvm::StringRef bytes, int64_t entries) -> mlir::LogicalResult {
     ++numPayloads;
     std::optional<int64_t> expected = entriesFor(field, type);
     if (!expected)
       return error() << "has elements of type " << type.getElementType()
                      << ", which do not go into "
-                     << (field == DataField::Raw ? "raw" : stringify(field))
-                     << "_data";
+                     << (field == DataField::Raw ? "raw" : stringify(field)) << "_data";
     if (entries != *expected)
       return error() << "has type " << type << ", which needs " << *expected
-                     << (field == DataField::Raw ? " bytes" : " entries")
-                     << ", but holds " << entries;
+                     << (field == DataField::Raw ? " bytes" : " entries") << ", but holds "
+                     << entries;
     data = BytesAttr::get(context, field, text(bytes));
     return mlir::success();
   };
-  if (message.has_raw_data() && failed(hold(DataField::Raw, message.raw_data(),
-                                            message.raw_data().size())))
+  if (message.has_raw_data() &&
+      failed(hold(DataField::Raw, message.raw_data(), message.raw_data().size())))
     return failure();
   if (message.float_data_size() &&
-      failed(hold(DataField::Float, bytesOf(message.float_data()),
-                  message.float_data_size())))
+      failed(hold(DataField::Float, bytesOf(message.float_data()), message.float_data_size())))
     return failure();
   if (message.int32_data_size() &&
-      failed(hold(DataField::Int32, bytesOf(message.int32_data()),
-                  message.int32_data_size())))
+      failed(hold(DataField::Int32, bytesOf(message.int32_data()), message.int32_data_size())))
     return failure();
   if (message.int64_data_size() &&
-      failed(hold(DataField::Int64, bytesOf(message.int64_data()),
-                  message.int64_data_size())))
+      failed(hold(DataField::Int64, bytesOf(message.int64_data()), message.int64_data_size())))
     return failure();
   if (message.double_data_size() &&
-      failed(hold(DataField::Double, bytesOf(message.double_data()),
-                  message.double_data_size())))
+      failed(hold(DataField::Double, bytesOf(message.double_data()), message.double_data_size())))
     return failure();
   if (message.uint64_data_size() &&
-      failed(hold(DataField::Uint64, bytesOf(message.uint64_data()),
-                  message.uint64_data_size())))
+      failed(hold(DataField::Uint64, bytesOf(message.uint64_data()), message.uint64_data_size())))
     return failure();
   if (message.string_data_size()) {
     ++numPayloads;
     if (!mlir::isa<StringType>(type.getElementType()) ||
         type.getNumElements() != message.string_data_size()) {
-      error() << "has type " << type << ", but holds "
-              << message.string_data_size() << " strings";
+      error() << "has type " << type << ", but holds " << message.string_data_size() << " strings";
       return failure();
     }
     data = texts(message.string_data());
@@ -150,14 +136,11 @@ AttributeImporter::importPayload(const Tensor &message, RankedTensorType type,
       high = 10;
     if (!expected || place.length / low < static_cast<uint64_t>(*expected) ||
         place.length > high * static_cast<uint64_t>(*expected)) {
-      error() << "has type " << type << ", which does not fit its "
-              << place.length << " bytes of "
-              << (field == DataField::Raw ? "raw" : stringify(field))
-              << "_data";
+      error() << "has type " << type << ", which does not fit its " << place.length << " bytes of "
+              << (field == DataField::Raw ? "raw" : stringify(field)) << "_data";
       return failure();
     }
-    data =
-        DataAttr::get(context, field, text(path), place.offset, place.length);
+    data = DataAttr::get(context, field, text(path), place.offset, place.length);
   }
   if (numPayloads > 1) {
     error() << "holds its elements in more than one field";
@@ -167,11 +150,9 @@ AttributeImporter::importPayload(const Tensor &message, RankedTensorType type,
 }
 
 FailureOr<mlir::Attribute>
-AttributeImporter::importExternalData(const Tensor &message,
-                                      RankedTensorType type, Location loc) {
+AttributeImporter::importExternalData(const Tensor &message, RankedTensorType type, Location loc) {
   auto error = [&]() {
-    return mlir::emitError(loc)
-           << "external data of tensor '" << message.name() << "': ";
+    return mlir::emitError(loc) << "external data of tensor '" << message.name() << "': ";
   };
   std::optional<std::string> location;
   std::optional<uint64_t> offset, length;
@@ -182,8 +163,7 @@ AttributeImporter::importExternalData(const Tensor &message,
       if (out)
         return error() << "key '" << entry.key() << "' is given twice";
       if (!llvm::all_of(entry.value(), llvm::isDigit) ||
-          llvm::StringRef(entry.value()).getAsInteger(10, value) ||
-          value > INT64_MAX)
+          llvm::StringRef(entry.value()).getAsInteger(10, value) || value > INT64_MAX)
         return error() << entry.key() << " '" << entry.value()
                        << "' is not a decimal number from 0 to 2^63-1";
       out = value;
@@ -213,51 +193,42 @@ AttributeImporter::importExternalData(const Tensor &message,
     return error() << "key 'location' is missing", failure();
   std::optional<int64_t> needed = getStoredBytes(type);
   if (!needed)
-    return error() << "elements of type " << type.getElementType()
-                   << " have no fixed size",
+    return error() << "elements of type " << type.getElementType() << " have no fixed size",
            failure();
   if (length && *length != static_cast<uint64_t>(*needed))
-    return error() << "type " << type << " needs " << *needed
-                   << " bytes, but length is " << *length,
+    return error() << "type " << type << " needs " << *needed << " bytes, but length is "
+                   << *length,
            failure();
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
   BeneathFile file;
   std::string reason;
   BeneathFile::Failure result = file.open(folder, *location, reason);
-  bool missing =
-      result == BeneathFile::Failure::Missing && options.allowMissingData;
+  bool missing = result == BeneathFile::Failure::Missing && options.allowMissingData;
   if (result != BeneathFile::Failure::None && !missing)
     return error() << "location '" << *location << "': " << reason, failure();
   numMissing += missing;
   uint64_t begin = offset.value_or(0);
-  if (!missing && (begin > file.getSize() ||
-                   static_cast<uint64_t>(*needed) > file.getSize() - begin))
-    return error() << "needs " << *needed << " bytes at offset " << begin
-                   << ", but '" << *location << "' has only " << file.getSize()
-                   << " bytes",
+  if (!missing &&
+      (begin > file.getSize() || static_cast<uint64_t>(*needed) > file.getSize() - begin))
+    return error() << "needs " << *needed << " bytes at offset " << begin << ", but '" << *location
+                   << "' has only " << file.getSize() << " bytes",
            failure();
   llvm::SmallString<128> whole(folder);
   llvm::sys::path::append(whole, *location);
-  return mlir::Attribute(
-      DataAttr::get(context, DataField::Raw, text(whole), begin, *needed));
+  return mlir::Attribute(DataAttr::get(context, DataField::Raw, text(whole), begin, *needed));
 }
 
-FailureOr<TensorAttr> AttributeImporter::importTensor(const Tensor &message,
-                                                      Location loc) {
-  auto error = [&]() {
-    return mlir::emitError(loc) << "tensor '" << message.name() << "' ";
-  };
+FailureOr<TensorAttr> AttributeImporter::importTensor(const Tensor &message, Location loc) {
+  auto error = [&]() { return mlir::emitError(loc) << "tensor '" << message.name() << "' "; };
   mlir::Type element = decodeElementType(context, message.data_type());
   if (!element) {
-    error() << "has data type " << message.data_type()
-            << ", which is not known; known are 1 to " << Tensor::DataType_MAX;
+    error() << "has data type " << message.data_type() << ", which is not known; known are 1 to "
+            << Tensor::DataType_MAX;
     return failure();
   }
   if (message.has_segment())
-    return error() << "is a segment of a tensor, which is not supported",
-           failure();
-  llvm::SmallVector<int64_t> shape(message.dims().begin(),
-                                   message.dims().end());
+    return error() << "is a segment of a tensor, which is not supported", failure();
+  llvm::SmallVector<int64_t> shape(message.dims().begin(), message.dims().end());
   for (int64_t extent : shape)
     if (extent < 0)
       return error() << "has the negative extent " << extent, failure();
@@ -276,20 +247,16 @@ FailureOr<TensorAttr> AttributeImporter::importTensor(const Tensor &message,
       return failure();
   }
   return TensorAttr::get(
-      context, type,
-      message.has_name() ? text(message.name()) : mlir::StringAttr(), *data,
+      context, type, message.has_name() ? text(message.name()) : mlir::StringAttr(), *data,
       importEntries(message.external_data()),
-      message.has_data_location()
-          ? text(Tensor::DataLocation_Name(message.data_location()))
-          : mlir::StringAttr(),
-      message.has_doc_string() ? text(message.doc_string())
-                               : mlir::StringAttr(),
+      message.has_data_location() ? text(Tensor::DataLocation_Name(message.data_location()))
+                                  : mlir::StringAttr(),
+      message.has_doc_string() ? text(message.doc_string()) : mlir::StringAttr(),
       importEntries(message.metadata_props()));
 }
 
-FailureOr<SparseTensorAttr>
-AttributeImporter::importSparseTensor(const SparseTensor &message,
-                                      Location loc) {
+FailureOr<SparseTensorAttr> AttributeImporter::importSparseTensor(const SparseTensor &message,
+                                                                  Location loc) {
   FailureOr<TensorAttr> values = TensorAttr(), indices = TensorAttr();
   if (message.has_values())
     values = importTensor(message.values(), loc);
@@ -297,10 +264,9 @@ AttributeImporter::importSparseTensor(const SparseTensor &message,
     indices = importTensor(message.indices(), loc);
   if (failed(values) || failed(indices))
     return failure();
-  return SparseTensorAttr::get(
-      context, *values, *indices,
-      message.dims_size()
-          ? builder.getDenseI64ArrayAttr(llvm::ArrayRef<int64_t>(
-                message.dims().data(), message.dims_size()))
-          : mlir::DenseI64ArrayAttr());
+  return SparseTensorAttr::get(context, *values, *indices,
+                               message.dims_size()
+                                   ? builder.getDenseI64ArrayAttr(llvm::ArrayRef<int64_t>(
+                                         message.dims().data(), message.dims_size()))
+                                   : mlir::DenseI64ArrayAttr());
 }

@@ -25,15 +25,14 @@ struct ImportOptions {
 /// with it is reported through the context's diagnostics, naming what and
 /// where, and null is returned. Payloads of more than 1 KiB are referred to in
 /// their files, so a model's weights cost neither time nor memory.
-mlir::OwningOpRef<mlir::ModuleOp>
-importModel(llvm::StringRef path, mlir::MLIRContext *context,
-            const ImportOptions &options = {});
+mlir::OwningOpRef<mlir::ModuleOp> importModel(llvm::StringRef path, mlir::MLIRContext *context,
+                                              const ImportOptions &options = {});
 
 /// Imports a model that was made in memory. `path` names it in locations;
 /// external data is looked for beside it.
-mlir::OwningOpRef<mlir::ModuleOp>
-importModel(const Model &model, llvm::StringRef path,
-            mlir::MLIRContext *context, const ImportOptions &options = {});
+mlir::OwningOpRef<mlir::ModuleOp> importModel(const Model &model, llvm::StringRef path,
+                                              mlir::MLIRContext *context,
+                                              const ImportOptions &options = {});
 
 } // namespace weft::onnx
 

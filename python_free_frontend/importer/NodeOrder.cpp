@@ -41,8 +41,7 @@ private:
     auto enter = [&](unsigned node) {
       states[node] = State::Open;
       open.push_back({node, readsOf(nodes[node])});
-      if (llvm::any_of(open.back().reads,
-                       [&](unsigned read) { return read >= node; }))
+      if (llvm::any_of(open.back().reads, [&](unsigned read) { return read >= node; }))
         order.firstMoved = std::min(order.firstMoved.value_or(node), node);
     };
     enter(root);
@@ -58,8 +57,7 @@ private:
       if (states[read] == State::New) {
         enter(read);
       } else if (states[read] == State::Open) {
-        auto first = llvm::find_if(
-            open, [&](const Visit &visit) { return visit.node == read; });
+        auto first = llvm::find_if(open, [&](const Visit &visit) { return visit.node == read; });
         for (const Visit &visit : llvm::make_range(first, open.end()))
           order.cycle.push_back(visit.node);
         return;
@@ -118,7 +116,6 @@ private:
 
 } // namespace
 
-NodeOrder
-weft::onnx::orderNodes(const google::protobuf::RepeatedPtrField<Node> &nodes) {
+NodeOrder weft::onnx::orderNodes(const google::protobuf::RepeatedPtrField<Node> &nodes) {
   return Sorter(nodes).run();
 }

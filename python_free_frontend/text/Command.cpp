@@ -24,8 +24,8 @@ Error toText(MemoryBuffer &input, raw_ostream &os) {
   std::string fault;
   onnx::Model model;
   if (!onnx::prescanModel(input.getBuffer(), limits, scanned, fault))
-    return createStringError(inconvertibleErrorCode(), "%s: error: %s",
-                             name.c_str(), fault.c_str());
+    return createStringError(inconvertibleErrorCode(), "%s: error: %s", name.c_str(),
+                             fault.c_str());
   if (!model.ParseFromString(scanned.bytes))
     return createStringError(inconvertibleErrorCode(),
                              "%s: error: protobuf cannot read the model; files "
@@ -33,8 +33,8 @@ Error toText(MemoryBuffer &input, raw_ostream &os) {
                              name.c_str());
   if (scanned.numUnknownFields)
     errs() << name << ": warning: " << scanned.numUnknownFields
-           << " fields are newer than our schema, left out; first "
-           << scanned.firstUnknownField << "\n";
+           << " fields are newer than our schema, left out; first " << scanned.firstUnknownField
+           << "\n";
   for (const std::string &loss : findLosses(model))
     errs() << input.getBufferIdentifier() << ": warning: " << loss << "\n";
   if (Error error = writeText(model, os))
@@ -45,8 +45,7 @@ Error toText(MemoryBuffer &input, raw_ostream &os) {
 }
 
 Error toModel(MemoryBuffer &input, raw_ostream &os) {
-  Expected<onnx::Model> model =
-      readText(input.getBuffer(), input.getBufferIdentifier());
+  Expected<onnx::Model> model = readText(input.getBuffer(), input.getBufferIdentifier());
   if (!model)
     return model.takeError();
   std::string bytes;
@@ -91,8 +90,7 @@ std::optional<int> runTextCommand(int argc, const char *const *argv) {
                                              /*IsText=*/false,
                                              /*RequiresNullTerminator=*/false);
   if (!buffer) {
-    errs() << "error: cannot read '" << input
-           << "': " << buffer.getError().message() << "\n";
+    errs() << "error: cannot read '" << input << "': " << buffer.getError().message() << "\n";
     return 1;
   }
   std::string why;

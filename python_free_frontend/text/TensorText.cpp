@@ -59,11 +59,9 @@ public:
   void write(int64_t i, raw_ostream &os) const {
     switch (form.kind) {
     case ElementForm::Kind::Float:
-      return writeFloat(
-          raw ? load<float>(tensor.raw_data(), i) : tensor.float_data(i), os);
+      return writeFloat(raw ? load<float>(tensor.raw_data(), i) : tensor.float_data(i), os);
     case ElementForm::Kind::Double:
-      return writeDouble(
-          raw ? load<double>(tensor.raw_data(), i) : tensor.double_data(i), os);
+      return writeDouble(raw ? load<double>(tensor.raw_data(), i) : tensor.double_data(i), os);
     case ElementForm::Kind::String:
       return writeQuoted(tensor.string_data(i), os);
     case ElementForm::Kind::Unsigned:
@@ -125,15 +123,14 @@ void writeQuoted(StringRef text, raw_ostream &os) {
 std::string writeTensorData(const Tensor &tensor, raw_ostream &os) {
   auto form = elementForm(tensor.data_type());
   if (!form)
-    return "tensor '" + tensor.name() + "' has data type " +
-           std::to_string(tensor.data_type()) + ", which has no text form";
+    return "tensor '" + tensor.name() + "' has data type " + std::to_string(tensor.data_type()) +
+           ", which has no text form";
   Elements elements(tensor, *form);
   int64_t wanted = literalCount(tensor.data_type(), elementCount(tensor));
   int64_t found = elements.count();
   if (wanted < 0 || found != wanted)
     return "tensor '" + tensor.name() + "' has " +
-           (found < 0 ? "raw_data of " +
-                            std::to_string(tensor.raw_data().size()) + " bytes"
+           (found < 0 ? "raw_data of " + std::to_string(tensor.raw_data().size()) + " bytes"
                       : std::to_string(found) + " stored numbers") +
            ", which does not fit its dimensions (" + std::to_string(wanted) +
            " are needed); the model is damaged";

@@ -25,11 +25,8 @@ bool TextCursor::fail(const Twine &what, size_t where) {
   StringRef before = text.take_front(where);
   size_t line = before.count('\n') + 1;
   size_t lineStart = before.rfind('\n');
-  size_t column =
-      where - (lineStart == StringRef::npos ? 0 : lineStart + 1) + 1;
-  problem =
-      (fileName + ":" + Twine(line) + ":" + Twine(column) + ": error: " + what)
-          .str();
+  size_t column = where - (lineStart == StringRef::npos ? 0 : lineStart + 1) + 1;
+  problem = (fileName + ":" + Twine(line) + ":" + Twine(column) + ": error: " + what).str();
   return false;
 }
 
@@ -66,8 +63,7 @@ bool TextCursor::take(char c) {
 }
 
 bool TextCursor::expect(char c, const Twine &purpose) {
-  return take(c) ||
-         fail("expected '" + Twine(c) + "' " + purpose + ", found " + next());
+  return take(c) || fail("expected '" + Twine(c) + "' " + purpose + ", found " + next());
 }
 
 bool TextCursor::expectArrow() {
@@ -116,8 +112,7 @@ bool TextCursor::quoted(std::string &result, const Twine &purpose) {
   return true;
 }
 
-bool TextCursor::number(StringRef &digits, bool &isFloat,
-                        const Twine &purpose) {
+bool TextCursor::number(StringRef &digits, bool &isFloat, const Twine &purpose) {
   size_t start = place(), end = start;
   auto is = [&](auto test) { return end < text.size() && test(text[end]); };
   auto skipDigits = [&] {
@@ -163,8 +158,7 @@ bool TextCursor::integer(int64_t &value, const Twine &purpose) {
   if (!number(digits, isFloat, purpose))
     return false;
   if (isFloat)
-    return fail("expected " + purpose + ", found the fraction " + digits,
-                start);
+    return fail("expected " + purpose + ", found the fraction " + digits, start);
   return !digits.getAsInteger(10, value) ||
          fail(digits + " does not fit in a signed 64-bit integer", start);
 }
@@ -176,8 +170,7 @@ bool TextCursor::unsignedInteger(uint64_t &value, const Twine &purpose) {
   if (!number(digits, isFloat, purpose))
     return false;
   if (isFloat)
-    return fail("expected " + purpose + ", found the fraction " + digits,
-                start);
+    return fail("expected " + purpose + ", found the fraction " + digits, start);
   return !digits.getAsInteger(10, value) ||
          fail(digits + " does not fit in an unsigned 64-bit integer", start);
 }
@@ -190,8 +183,7 @@ template <typename T> bool TextCursor::realOf(T &value, const Twine &purpose) {
     return false;
   auto end = std::from_chars(digits.begin(), digits.end(), value);
   if (end.ec == std::errc::result_out_of_range)
-    return fail(digits + " is out of the range of " +
-                    Twine(sizeof(T) == 4 ? "float" : "double"),
+    return fail(digits + " is out of the range of " + Twine(sizeof(T) == 4 ? "float" : "double"),
                 start);
   if (end.ec != std::errc() || end.ptr != digits.end())
     return fail("'" + digits + "' is not a number", start);
@@ -201,12 +193,8 @@ template <typename T> bool TextCursor::realOf(T &value, const Twine &purpose) {
   return true;
 }
 
-bool TextCursor::real(float &value, const Twine &purpose) {
-  return realOf(value, purpose);
-}
+bool TextCursor::real(float &value, const Twine &purpose) { return realOf(value, purpose); }
 
-bool TextCursor::real(double &value, const Twine &purpose) {
-  return realOf(value, purpose);
-}
+bool TextCursor::real(double &value, const Twine &purpose) { return realOf(value, purpose); }
 
 } // namespace weft::text

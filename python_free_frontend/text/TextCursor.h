@@ -13,8 +13,7 @@ namespace weft::text {
 /// once, with its place; every caller passes the false on.
 class TextCursor {
 public:
-  TextCursor(llvm::StringRef text, llvm::StringRef fileName)
-      : text(text), fileName(fileName) {}
+  TextCursor(llvm::StringRef text, llvm::StringRef fileName) : text(text), fileName(fileName) {}
 
   /// Records a fault at the next word, or at `where` if given.
   bool fail(const llvm::Twine &what, size_t where = llvm::StringRef::npos);
@@ -47,8 +46,7 @@ public:
 
   /// Takes the characters of a number (or inf, nan), without judging them;
   /// `isFloat` tells whether it is spelled as a fraction.
-  bool number(llvm::StringRef &digits, bool &isFloat,
-              const llvm::Twine &purpose);
+  bool number(llvm::StringRef &digits, bool &isFloat, const llvm::Twine &purpose);
   bool integer(int64_t &value, const llvm::Twine &purpose);
   bool unsignedInteger(uint64_t &value, const llvm::Twine &purpose);
   bool real(float &value, const llvm::Twine &purpose);

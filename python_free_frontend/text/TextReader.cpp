@@ -24,11 +24,9 @@ private:
   bool keys(function_ref<bool(StringRef key, size_t where)> read);
   bool opsets(Repeated<onnx::OperatorSetId> &imports);
   bool valueInfo(onnx::ValueInfo &info, onnx::Type &type, size_t &where);
-  bool valueList(Repeated<onnx::ValueInfo> &values, onnx::Graph *graph,
-                 char close);
+  bool valueList(Repeated<onnx::ValueInfo> &values, onnx::Graph *graph, char close);
   bool names(Repeated<std::string> &names, char close);
-  bool functionNames(Repeated<std::string> &names,
-                     Repeated<onnx::ValueInfo> &infos);
+  bool functionNames(Repeated<std::string> &names, Repeated<onnx::ValueInfo> &infos);
   bool graph(onnx::Graph &graph, unsigned depth);
   bool nodes(Repeated<onnx::Node> &nodes, unsigned depth);
   bool node(onnx::Node &node, unsigned depth);
@@ -47,8 +45,7 @@ bool Reader::keys(function_ref<bool(StringRef, size_t)> read) {
   do {
     size_t where = cursor.place();
     std::string key;
-    if (!cursor.word(key, "a key") || !cursor.expect(':', "after the key") ||
-        !read(key, where))
+    if (!cursor.word(key, "a key") || !cursor.expect(':', "after the key") || !read(key, where))
       return false;
   } while (cursor.take(','));
   return cursor.expect('>', "after the keys");
@@ -63,8 +60,7 @@ bool Reader::opsets(Repeated<onnx::OperatorSetId> &imports) {
     onnx::OperatorSetId &import = *imports.Add();
     int64_t version;
     if (!cursor.quoted(*import.mutable_domain(), "a domain") ||
-        !cursor.expect(':', "after the domain") ||
-        !cursor.integer(version, "a version"))
+        !cursor.expect(':', "after the domain") || !cursor.integer(version, "a version"))
       return false;
     import.set_version(version);
   } while (cursor.take(','));
@@ -84,8 +80,7 @@ bool Reader::valueInfo(onnx::ValueInfo &info, onnx::Type &type, size_t &where) {
 
 /// Values up to `close`. With a graph, a value may have data: in the list of
 /// inputs it is an input with a default, in that of values an initializer.
-bool Reader::valueList(Repeated<onnx::ValueInfo> &values, onnx::Graph *graph,
-                       char close) {
+bool Reader::valueList(Repeated<onnx::ValueInfo> &values, onnx::Graph *graph, char close) {
   if (cursor.take(close))
     return true;
   do {
@@ -120,8 +115,7 @@ bool Reader::names(Repeated<std::string> &names, char close) {
   return true;
 }
 
-bool Reader::functionNames(Repeated<std::string> &names,
-                           Repeated<onnx::ValueInfo> &infos) {
+bool Reader::functionNames(Repeated<std::string> &names, Repeated<onnx::ValueInfo> &infos) {
   if (!cursor.expect('(', "before the parameters of a function"))
     return false;
   if (cursor.take(')'))
@@ -141,15 +135,12 @@ bool Reader::functionNames(Repeated<std::string> &names,
 
 bool Reader::graph(onnx::Graph &graph, unsigned depth) {
   if (depth > kDeepest)
-    return cursor.fail("graphs nest deeper than " + Twine(kDeepest) +
-                       " levels");
+    return cursor.fail("graphs nest deeper than " + Twine(kDeepest) + " levels");
   if (!cursor.name(*graph.mutable_name(), "the name of a graph") ||
       !cursor.expect('(', "before the inputs of graph '" + graph.name() + "'"))
     return false;
-  if (!valueList(*graph.mutable_input(), &graph, ')') ||
-      !cursor.expectArrow() ||
-      !cursor.expect('(',
-                     "before the outputs of graph '" + graph.name() + "'") ||
+  if (!valueList(*graph.mutable_input(), &graph, ')') || !cursor.expectArrow() ||
+      !cursor.expect('(', "before the outputs of graph '" + graph.name() + "'") ||
       !valueList(*graph.mutable_output(), nullptr, ')'))
     return false;
   if (cursor.take('<') && !valueList(*graph.mutable_value_info(), &graph, '>'))
@@ -171,12 +162,10 @@ bool Reader::nodes(Repeated<onnx::Node> &nodes, unsigned depth) {
 }
 
 bool Reader::node(onnx::Node &node, unsigned depth) {
-  if (cursor.take('[') &&
-      (!cursor.name(*node.mutable_name(), "the name of a node") ||
-       !cursor.expect(']', "after the name of a node")))
+  if (cursor.take('[') && (!cursor.name(*node.mutable_name(), "the name of a node") ||
+                           !cursor.expect(']', "after the name of a node")))
     return false;
-  if (!names(*node.mutable_output(), '=') ||
-      !cursor.expect('=', "after the results of a node"))
+  if (!names(*node.mutable_output(), '=') || !cursor.expect('=', "after the results of a node"))
     return false;
   std::string part, domain;
   if (!cursor.name(part, "an operator"))
@@ -189,8 +178,7 @@ bool Reader::node(onnx::Node &node, unsigned depth) {
   if (!domain.empty())
     node.set_domain(domain);
   node.set_op_type(part);
-  if (cursor.take(':') &&
-      !cursor.name(*node.mutable_overload(), "an overload after ':'"))
+  if (cursor.take(':') && !cursor.name(*node.mutable_overload(), "an overload after ':'"))
     return false;
   if (!attributes(*node.mutable_attribute(), depth) ||
       !cursor.expect('(', "before the operands of '" + part + "'") ||
@@ -255,9 +243,8 @@ bool Reader::attribute(Attribute &attr, unsigned depth) {
       return false;
     auto kind = attributeKindOf(word);
     if (!kind)
-      return cursor.fail("'" + word + "' is not an attribute type; types are " +
-                             attributeKindNames(),
-                         where);
+      return cursor.fail(
+          "'" + word + "' is not an attribute type; types are " + attributeKindNames(), where);
     declared = *kind;
     attr.set_type(declared);
   }
@@ -268,18 +255,18 @@ bool Reader::attribute(Attribute &attr, unsigned depth) {
   size_t where = cursor.place();
   if (!cursor.take('[')) {
     if (declared != Attribute::UNDEFINED && isListKind(declared))
-      return cursor.fail("attribute '" + attr.name() + "' of type " +
-                         attributeKindName(declared) + " needs a list, [...]");
+      return cursor.fail("attribute '" + attr.name() + "' of type " + attributeKindName(declared) +
+                         " needs a list, [...]");
     return attributeValue(attr, declared, depth);
   }
   if (declared != Attribute::UNDEFINED && !isListKind(declared))
-    return cursor.fail("attribute '" + attr.name() + "' of type " +
-                           attributeKindName(declared) + " is not a list",
+    return cursor.fail("attribute '" + attr.name() + "' of type " + attributeKindName(declared) +
+                           " is not a list",
                        where);
   if (cursor.take(']'))
     return declared != Attribute::UNDEFINED ||
-           cursor.fail("an empty list needs the type of its attribute, as in " +
-                           attr.name() + ": ints = []",
+           cursor.fail("an empty list needs the type of its attribute, as in " + attr.name() +
+                           ": ints = []",
                        where);
   auto wanted = elementKind(declared);
   do {
@@ -290,13 +277,11 @@ bool Reader::attribute(Attribute &attr, unsigned depth) {
     wanted = element.type();
     appendElement(attr, element);
   } while (cursor.take(','));
-  return cursor.expect(']',
-                       "after the list of attribute '" + attr.name() + "'");
+  return cursor.expect(']', "after the list of attribute '" + attr.name() + "'");
 }
 
 /// One value of kind `wanted`, or of the kind it looks like.
-bool Reader::attributeValue(Attribute &attr, Attribute::Kind wanted,
-                            unsigned depth) {
+bool Reader::attributeValue(Attribute &attr, Attribute::Kind wanted, unsigned depth) {
   size_t where = cursor.place();
   auto settle = [&](Attribute::Kind found) {
     attr.set_type(found);
@@ -317,8 +302,8 @@ bool Reader::attributeValue(Attribute &attr, Attribute::Kind wanted,
     if (!readType(cursor, type, 0))
       return false;
     char next = cursor.peek();
-    bool hasData = next == '{' || next == '=' || next == '"' || next == '[' ||
-                   !cursor.peekWord().empty();
+    bool hasData =
+        next == '{' || next == '=' || next == '"' || next == '[' || !cursor.peekWord().empty();
     if (!hasData) {
       *attr.mutable_tp() = std::move(type);
       return settle(Attribute::TYPE_PROTO);
@@ -328,12 +313,10 @@ bool Reader::attributeValue(Attribute &attr, Attribute::Kind wanted,
         !cursor.name(*tensor.mutable_name(), "the name of a tensor"))
       return false;
     cursor.take('=');
-    return settle(Attribute::TENSOR) &&
-           readTensorData(cursor, type, where, tensor);
+    return settle(Attribute::TENSOR) && readTensorData(cursor, type, where, tensor);
   }
   if (cursor.peek() == '"')
-    return cursor.quoted(*attr.mutable_s(), "a string") &&
-           settle(Attribute::STRING);
+    return cursor.quoted(*attr.mutable_s(), "a string") && settle(Attribute::STRING);
   StringRef digits;
   bool isFloat;
   if (!cursor.number(digits, isFloat, "the value of an attribute"))
@@ -389,8 +372,7 @@ bool Reader::function(onnx::Function &function) {
       return false;
   }
   auto &infos = *function.mutable_value_info();
-  if (!functionNames(*function.mutable_input(), infos) ||
-      !cursor.expectArrow() ||
+  if (!functionNames(*function.mutable_input(), infos) || !cursor.expectArrow() ||
       !functionNames(*function.mutable_output(), infos))
     return false;
   if (cursor.take('<') && !valueList(infos, nullptr, '>'))
@@ -410,9 +392,8 @@ bool Reader::training(onnx::TrainingInfo &training) {
                              "initialization_binding, update_binding",
                          where);
     return cursor.expect('[', "before the bindings") &&
-           readEntries(cursor,
-                       initializes ? *training.mutable_initialization_binding()
-                                   : *training.mutable_update_binding());
+           readEntries(cursor, initializes ? *training.mutable_initialization_binding()
+                                           : *training.mutable_update_binding());
   });
   while (read && cursor.peek() == '@') {
     size_t where = cursor.place();
@@ -420,8 +401,7 @@ bool Reader::training(onnx::TrainingInfo &training) {
     std::string part;
     if (!cursor.word(part, "a part of @training_info"))
       return false;
-    if (part == "initialization" && !training.has_initialization() &&
-        !training.has_algorithm()) {
+    if (part == "initialization" && !training.has_initialization() && !training.has_algorithm()) {
       read = graph(*training.mutable_initialization(), 0);
     } else if (part == "algorithm" && !training.has_algorithm()) {
       read = graph(*training.mutable_algorithm(), 0);
@@ -459,12 +439,11 @@ bool Reader::model(onnx::Model &model) {
     if (key == "metadata_props")
       return cursor.expect('[', "before the metadata") &&
              readEntries(cursor, *model.mutable_metadata_props());
-    return cursor.fail(
-        "unknown key '" + key +
-            "' of a model; keys are ir_version, opset_import, producer_name, "
-            "producer_version, domain, model_version, doc_string, "
-            "metadata_props",
-        where);
+    return cursor.fail("unknown key '" + key +
+                           "' of a model; keys are ir_version, opset_import, producer_name, "
+                           "producer_version, domain, model_version, doc_string, "
+                           "metadata_props",
+                       where);
   });
   if (!read || !graph(*model.mutable_graph(), 0))
     return false;

@@ -12,8 +12,7 @@ namespace weft::text {
 /// Reads a model. The error is "fileName:line:column: error: ..." with what was
 /// expected. Text may come from anyone: time is linear in its length, nesting
 /// is limited, and every number is checked against its type.
-llvm::Expected<onnx::Model> readText(llvm::StringRef text,
-                                     llvm::StringRef fileName);
+llvm::Expected<onnx::Model> readText(llvm::StringRef text, llvm::StringRef fileName);
 
 } // namespace weft::text
 

@@ -49,14 +49,12 @@ private:
       writeQuoted(name, os);
   }
   template <typename Range, typename Each>
-  void list(const char *open, const Range &range, const char *close,
-            Each each) {
+  void list(const char *open, const Range &range, const char *close, Each each) {
     os << open;
     interleave(range, os, each, ", ");
     os << close;
   }
-  template <typename Range>
-  void ids(const char *open, const Range &names, const char *close) {
+  template <typename Range> void ids(const char *open, const Range &names, const char *close) {
     list(open, names, close, [&](const std::string &name) { id(name); });
   }
   void entries(const EntryList &pairs);
@@ -131,8 +129,7 @@ void Writer::model(const onnx::Model &model) {
     opsets(model.opset_import());
   }
   text("producer_name", model.has_producer_name(), model.producer_name());
-  text("producer_version", model.has_producer_version(),
-       model.producer_version());
+  text("producer_version", model.has_producer_version(), model.producer_version());
   text("domain", model.has_domain(), model.domain());
   if (model.has_model_version()) {
     key("model_version");
@@ -152,8 +149,7 @@ void Writer::model(const onnx::Model &model) {
     training(one);
 }
 
-void Writer::tensorType(int32_t type, bool ranked,
-                        const onnx::TensorShape &shape) {
+void Writer::tensorType(int32_t type, bool ranked, const onnx::TensorShape &shape) {
   dataType(type);
   if (!ranked) {
     os << "[]";
@@ -204,8 +200,8 @@ void Writer::type(const onnx::Type &message) {
     if (!isQualified(opaque.domain()) || !isQualified(opaque.name()))
       refuse("opaque type '" + opaque.domain() + "', '" + opaque.name() +
              "' is not made of identifiers");
-    os << "opaque(" << opaque.domain() << (opaque.domain().empty() ? "" : ", ")
-       << opaque.name() << ")";
+    os << "opaque(" << opaque.domain() << (opaque.domain().empty() ? "" : ", ") << opaque.name()
+       << ")";
   } else {
     refuse("a type says neither tensor nor sequence nor anything else");
   }
@@ -258,17 +254,13 @@ void Writer::attributeValue(const Attribute &attr, Attribute::Kind kind) {
   case Attribute::INTS:
     return list("[", attr.ints(), "]", [&](int64_t i) { os << i; });
   case Attribute::STRINGS:
-    return list("[", attr.strings(), "]",
-                [&](const std::string &s) { writeQuoted(s, os); });
+    return list("[", attr.strings(), "]", [&](const std::string &s) { writeQuoted(s, os); });
   case Attribute::TENSORS:
-    return list("[", attr.tensors(), "]",
-                [&](const onnx::Tensor &t) { tensor(t, false); });
+    return list("[", attr.tensors(), "]", [&](const onnx::Tensor &t) { tensor(t, false); });
   case Attribute::GRAPHS:
-    return list("[", attr.graphs(), "]",
-                [&](const onnx::Graph &g) { graph(g); });
+    return list("[", attr.graphs(), "]", [&](const onnx::Graph &g) { graph(g); });
   case Attribute::TYPE_PROTOS:
-    return list("[", attr.type_protos(), "]",
-                [&](const onnx::Type &t) { type(t); });
+    return list("[", attr.type_protos(), "]", [&](const onnx::Type &t) { type(t); });
   case Attribute::SPARSE_TENSOR:
   case Attribute::SPARSE_TENSORS:
   case Attribute::UNDEFINED:
@@ -402,8 +394,7 @@ void Writer::function(const onnx::Function &function) {
   names(function.output());
   os << " ";
   if (function.value_info_size())
-    list("<", function.value_info(), "> ",
-         [&](const onnx::ValueInfo &info) { valueInfo(info); });
+    list("<", function.value_info(), "> ", [&](const onnx::ValueInfo &info) { valueInfo(info); });
   nodes(function.node());
   os << "\n";
 }
@@ -426,8 +417,7 @@ void Writer::training(const onnx::TrainingInfo &training) {
     graph(one);
     os << "\n";
   };
-  part("initialization", training.has_initialization(),
-       training.initialization());
+  part("initialization", training.has_initialization(), training.initialization());
   part("algorithm", training.has_algorithm(), training.algorithm());
 }
 

@@ -28,8 +28,7 @@ bool readShape(TextCursor &cursor, onnx::TensorShape &shape) {
 }
 
 /// A data type and its shape: none is a scalar, [] any rank.
-template <typename TensorType>
-bool readTensorType(TextCursor &cursor, TensorType &type) {
+template <typename TensorType> bool readTensorType(TextCursor &cursor, TensorType &type) {
   size_t where = cursor.place();
   std::string word;
   if (!cursor.word(word, "a data type"))
@@ -77,9 +76,8 @@ bool readOpaque(TextCursor &cursor, onnx::Type::OpaqueType &type) {
 bool readLiteral(TextCursor &cursor, ElementForm form, onnx::Tensor &tensor) {
   size_t where = cursor.place();
   auto outside = [&](const Twine &value, const Twine &low, const Twine &high) {
-    return cursor.fail(value + " does not fit in " +
-                           dataTypeName(tensor.data_type()) + ", [" + low +
-                           ", " + high + "]",
+    return cursor.fail(value + " does not fit in " + dataTypeName(tensor.data_type()) + ", [" +
+                           low + ", " + high + "]",
                        where);
   };
   switch (form.kind) {
@@ -103,8 +101,7 @@ bool readLiteral(TextCursor &cursor, ElementForm form, onnx::Tensor &tensor) {
     uint64_t value;
     if (!cursor.unsignedInteger(value, "a whole number that is not negative"))
       return false;
-    uint64_t high =
-        form.bits == 64 ? UINT64_MAX : (uint64_t(1) << form.bits) - 1;
+    uint64_t high = form.bits == 64 ? UINT64_MAX : (uint64_t(1) << form.bits) - 1;
     if (value > high)
       return outside(Twine(value), "0", Twine(high));
     if (form.wide)
@@ -154,8 +151,7 @@ bool readType(TextCursor &cursor, onnx::Type &type, unsigned depth) {
   if (word == "opaque")
     return open() && readOpaque(cursor, *type.mutable_opaque_type());
   if (word == "sparse_tensor")
-    return open() &&
-           readTensorType(cursor, *type.mutable_sparse_tensor_type()) &&
+    return open() && readTensorType(cursor, *type.mutable_sparse_tensor_type()) &&
            cursor.expect(')', "after the type in 'sparse_tensor'");
   if (word == "map") {
     std::string key;
@@ -169,21 +165,18 @@ bool readType(TextCursor &cursor, onnx::Type &type, unsigned depth) {
     if (!number)
       return cursor.fail("'" + key + "' is not a data type", place);
     map.set_key_type(*number);
-    return cursor.expect(',', "after the key type of a map") &&
-           inner(*map.mutable_value_type());
+    return cursor.expect(',', "after the key type of a map") && inner(*map.mutable_value_type());
   }
   return readTensorType(cursor, *type.mutable_tensor_type());
 }
 
-bool readEntries(
-    TextCursor &cursor,
-    google::protobuf::RepeatedPtrField<onnx::StringStringEntry> &pairs) {
+bool readEntries(TextCursor &cursor,
+                 google::protobuf::RepeatedPtrField<onnx::StringStringEntry> &pairs) {
   if (cursor.take(']'))
     return true;
   do {
     auto &pair = *pairs.Add();
-    if (!cursor.quoted(*pair.mutable_key(), "a key") ||
-        !cursor.expect(':', "after the key") ||
+    if (!cursor.quoted(*pair.mutable_key(), "a key") || !cursor.expect(':', "after the key") ||
         !cursor.quoted(*pair.mutable_value(), "a value"))
       return false;
   } while (cursor.take(','));
@@ -201,8 +194,7 @@ bool readTensorData(TextCursor &cursor, const onnx::Type &type, size_t where,
                        where);
   for (const auto &dim : shape.dim()) {
     if (!dim.has_dim_value() || dim.dim_value() < 0)
-      return cursor.fail("a value needs dimensions that are numbers from 0 on",
-                         where);
+      return cursor.fail("a value needs dimensions that are numbers from 0 on", where);
     tensor.add_dims(dim.dim_value());
   }
   tensor.set_data_type(type.tensor_type().elem_type());
@@ -227,8 +219,7 @@ bool readTensorData(TextCursor &cursor, const onnx::Type &type, size_t where,
   }
   int64_t wanted = literalCount(tensor.data_type(), elementCount(tensor));
   return count == wanted ||
-         cursor.fail("the dimensions ask for " + Twine(wanted) +
-                         " values, found " + Twine(count),
+         cursor.fail("the dimensions ask for " + Twine(wanted) + " values, found " + Twine(count),
                      where);
 }
 

@@ -18,13 +18,11 @@ bool readType(TextCursor &cursor, onnx::Type &type, unsigned depth);
 
 /// Reads "{...}" or external data "[...]" into `tensor`, whose type `type` was
 /// read before and begins at `where`.
-bool readTensorData(TextCursor &cursor, const onnx::Type &type, size_t where,
-                    onnx::Tensor &tensor);
+bool readTensorData(TextCursor &cursor, const onnx::Type &type, size_t where, onnx::Tensor &tensor);
 
 /// Reads `"key": "value"` pairs up to ']'.
-bool readEntries(
-    TextCursor &cursor,
-    google::protobuf::RepeatedPtrField<onnx::StringStringEntry> &pairs);
+bool readEntries(TextCursor &cursor,
+                 google::protobuf::RepeatedPtrField<onnx::StringStringEntry> &pairs);
 
 } // namespace weft::text
 

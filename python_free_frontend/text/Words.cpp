@@ -113,8 +113,7 @@ std::optional<Attribute::Kind> attributeKindOf(StringRef name) {
 }
 
 std::string attributeKindNames() {
-  return join(map_range(kKinds, [](const KindRow &row) { return row.name; }),
-              ", ");
+  return join(map_range(kKinds, [](const KindRow &row) { return row.name; }), ", ");
 }
 
 Attribute::Kind elementKind(Attribute::Kind kind) {
@@ -133,8 +132,8 @@ bool isIdentifier(StringRef text) {
 }
 
 bool isTypeWord(StringRef word) {
-  return dataTypeOf(word) || word == "seq" || word == "map" ||
-         word == "optional" || word == "sparse_tensor" || word == "opaque";
+  return dataTypeOf(word) || word == "seq" || word == "map" || word == "optional" ||
+         word == "sparse_tensor" || word == "opaque";
 }
 
 bool isFloatWord(StringRef word) {

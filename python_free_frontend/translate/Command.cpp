@@ -22,8 +22,7 @@ struct Options {
 } // namespace
 
 /// Null if the command line makes no sense, with the reason in `error`.
-static std::optional<Options> parseOptions(int argc, const char *const *argv,
-                                           std::string &error) {
+static std::optional<Options> parseOptions(int argc, const char *const *argv, std::string &error) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef arg = argv[i];
@@ -57,19 +56,15 @@ static std::optional<Options> parseOptions(int argc, const char *const *argv,
 
 static mlir::OwningOpRef<mlir::ModuleOp> readInput(const Options &options,
                                                    mlir::MLIRContext &context) {
-  return options.toText
-             ? importModel(options.input, &context, options.import)
-             : mlir::parseSourceFile<mlir::ModuleOp>(options.input, &context);
+  return options.toText ? importModel(options.input, &context, options.import)
+                        : mlir::parseSourceFile<mlir::ModuleOp>(options.input, &context);
 }
 
-std::optional<int> weft::onnx::runTranslateCommand(int argc,
-                                                   const char *const *argv) {
+std::optional<int> weft::onnx::runTranslateCommand(int argc, const char *const *argv) {
   auto asks = [&](llvm::StringRef flag) {
-    return std::any_of(argv + 1, argv + argc,
-                       [&](const char *arg) { return flag == arg; });
+    return std::any_of(argv + 1, argv + argc, [&](const char *arg) { return flag == arg; });
   };
-  if (!asks("--onnx-to-mlir") && !asks("--mlir-to-onnx") &&
-      !asks("--export-onnx"))
+  if (!asks("--onnx-to-mlir") && !asks("--mlir-to-onnx") && !asks("--export-onnx"))
     return std::nullopt;
   std::string error;
   std::optional<Options> options = parseOptions(argc, argv, error);

@@ -14,9 +14,7 @@ using mlir::StringAttr;
 
 mlir::Type weft::onnx::decodeElementType(MLIRContext *context, int dataType) {
   mlir::Builder builder(context);
-  auto integer = [&](unsigned width) -> mlir::Type {
-    return IntegerType::get(context, width);
-  };
+  auto integer = [&](unsigned width) -> mlir::Type { return IntegerType::get(context, width); };
   auto natural = [&](unsigned width) -> mlir::Type {
     return IntegerType::get(context, width, IntegerType::Unsigned);
   };
@@ -79,8 +77,7 @@ mlir::Type weft::onnx::decodeElementType(MLIRContext *context, int dataType) {
 }
 
 Tensor::DataType weft::onnx::encodeElementType(mlir::Type type) {
-  for (int number = Tensor::DataType_MIN; number <= Tensor::DataType_MAX;
-       ++number)
+  for (int number = Tensor::DataType_MIN; number <= Tensor::DataType_MAX; ++number)
     if (decodeElementType(type.getContext(), number) == type)
       return static_cast<Tensor::DataType>(number);
   return Tensor::UNDEFINED;
@@ -110,46 +107,38 @@ static mlir::Type decodeTensor(MLIRContext *context, const Message &message,
     if (dim.has_dim_param())
       names.push_back(StringAttr::get(context, dim.dim_param()));
     else if (dim.has_dim_value() && !fixed)
-      names.push_back(
-          mlir::Builder(context).getI64IntegerAttr(dim.dim_value()));
+      names.push_back(mlir::Builder(context).getI64IntegerAttr(dim.dim_value()));
     else
       names.push_back(unit);
     named |= names.back() != unit;
     denotations.push_back(
-        dim.has_denotation()
-            ? mlir::Attribute(StringAttr::get(context, dim.denotation()))
-            : unit);
+        dim.has_denotation() ? mlir::Attribute(StringAttr::get(context, dim.denotation())) : unit);
     denoted |= dim.has_denotation();
   }
   mlir::Attribute encoding;
   if (named || denoted || denotation)
-    encoding = DimsAttr::get(context, ArrayAttr::get(context, names),
-                             denoted ? ArrayAttr::get(context, denotations)
-                                     : ArrayAttr(),
-                             denotation);
+    encoding =
+        DimsAttr::get(context, ArrayAttr::get(context, names),
+                      denoted ? ArrayAttr::get(context, denotations) : ArrayAttr(), denotation);
   return mlir::RankedTensorType::get(shape, element, encoding);
 }
 
 static mlir::Type decodeStructure(TypeDecoder &decoder, MLIRContext *context,
                                   const proto::Type &message) {
-  StringAttr denotation = message.has_denotation()
-                              ? StringAttr::get(context, message.denotation())
-                              : StringAttr();
+  StringAttr denotation =
+      message.has_denotation() ? StringAttr::get(context, message.denotation()) : StringAttr();
   if (message.has_tensor_type())
     return decodeTensor(context, message.tensor_type(), denotation);
   if (message.has_sparse_tensor_type()) {
-    mlir::Type dense =
-        decodeTensor(context, message.sparse_tensor_type(), denotation);
+    mlir::Type dense = decodeTensor(context, message.sparse_tensor_type(), denotation);
     return dense ? SparseType::get(context, dense) : mlir::Type();
   }
   if (denotation)
     return mlir::Type();
   if (message.has_sequence_type() && message.sequence_type().has_elem_type())
-    return SequenceType::get(
-        context, decoder.decode(message.sequence_type().elem_type()));
+    return SequenceType::get(context, decoder.decode(message.sequence_type().elem_type()));
   if (message.has_optional_type() && message.optional_type().has_elem_type())
-    return OptionalType::get(
-        context, decoder.decode(message.optional_type().elem_type()));
+    return OptionalType::get(context, decoder.decode(message.optional_type().elem_type()));
   if (message.has_map_type() && message.map_type().has_value_type()) {
     mlir::Type key = decodeElementType(context, message.map_type().key_type());
     mlir::Type value = decoder.decode(message.map_type().value_type());
@@ -176,8 +165,7 @@ mlir::Type TypeDecoder::decode(const proto::Type &message) {
 //===----------------------------------------------------------------------===//
 
 template <typename Message>
-static bool encodeTensor(mlir::Type type, proto::Type &whole,
-                         Message &message) {
+static bool encodeTensor(mlir::Type type, proto::Type &whole, Message &message) {
   auto tensor = mlir::dyn_cast<mlir::TensorType>(type);
   if (!tensor)
     return false;
@@ -192,8 +180,7 @@ static bool encodeTensor(mlir::Type type, proto::Type &whole,
   if (ranked.getEncoding() && !dims)
     return false;
   auto entry = [&](ArrayAttr array, int64_t i) {
-    return array && i < static_cast<int64_t>(array.size()) ? array[i]
-                                                           : mlir::Attribute();
+    return array && i < static_cast<int64_t>(array.size()) ? array[i] : mlir::Attribute();
   };
   if (dims && dims.getDenotation())
     whole.set_denotation(dims.getDenotation().str());
@@ -207,8 +194,8 @@ static bool encodeTensor(mlir::Type type, proto::Type &whole,
       dim->set_dim_value(odd.getInt());
     else if (!mlir::ShapedType::isDynamic(extent))
       dim->set_dim_value(extent);
-    if (auto text = mlir::dyn_cast_or_null<StringAttr>(
-            dims ? entry(dims.getDenotations(), i) : mlir::Attribute()))
+    if (auto text = mlir::dyn_cast_or_null<StringAttr>(dims ? entry(dims.getDenotations(), i)
+                                                            : mlir::Attribute()))
       dim->set_denotation(text.str());
   }
   return true;
@@ -216,31 +203,24 @@ static bool encodeTensor(mlir::Type type, proto::Type &whole,
 
 bool weft::onnx::encodeType(mlir::Type type, proto::Type &message) {
   return llvm::TypeSwitch<mlir::Type, bool>(type)
-      .Case([&](WireType wire) {
-        return message.ParseFromString(wire.getBytes().str());
-      })
+      .Case([&](WireType wire) { return message.ParseFromString(wire.getBytes().str()); })
       .Case([&](mlir::TensorType tensor) {
         return encodeTensor(tensor, message, *message.mutable_tensor_type());
       })
       .Case([&](SparseType sparse) {
-        return encodeTensor(sparse.getDense(), message,
-                            *message.mutable_sparse_tensor_type());
+        return encodeTensor(sparse.getDense(), message, *message.mutable_sparse_tensor_type());
       })
       .Case([&](SequenceType sequence) {
-        return encodeType(
-            sequence.getElement(),
-            *message.mutable_sequence_type()->mutable_elem_type());
+        return encodeType(sequence.getElement(),
+                          *message.mutable_sequence_type()->mutable_elem_type());
       })
       .Case([&](OptionalType optional) {
-        return encodeType(
-            optional.getElement(),
-            *message.mutable_optional_type()->mutable_elem_type());
+        return encodeType(optional.getElement(),
+                          *message.mutable_optional_type()->mutable_elem_type());
       })
       .Case([&](MapType map) {
-        message.mutable_map_type()->set_key_type(
-            encodeElementType(map.getKey()));
-        return encodeType(map.getValue(),
-                          *message.mutable_map_type()->mutable_value_type());
+        message.mutable_map_type()->set_key_type(encodeElementType(map.getKey()));
+        return encodeType(map.getValue(), *message.mutable_map_type()->mutable_value_type());
       })
       .Default([](mlir::Type) { return false; });
 }

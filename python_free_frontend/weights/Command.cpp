@@ -36,8 +36,7 @@ struct CommandLine {
 };
 
 Error usage(const Twine &what) {
-  return createStringError(inconvertibleErrorCode(),
-                           "weft-translate " + what + "\n" + kUsage);
+  return createStringError(inconvertibleErrorCode(), "weft-translate " + what + "\n" + kUsage);
 }
 
 Expected<CommandLine> parse(ArrayRef<const char *> arguments) {
@@ -51,9 +50,8 @@ Expected<CommandLine> parse(ArrayRef<const char *> arguments) {
       return std::string(arguments[++i]);
     };
     bool wants =
-        is_contained({StringRef("--weights"), StringRef("--import-weights"),
-                      StringRef("--step"), StringRef("--map"),
-                      StringRef("--transpose"), StringRef("-o")},
+        is_contained({StringRef("--weights"), StringRef("--import-weights"), StringRef("--step"),
+                      StringRef("--map"), StringRef("--transpose"), StringRef("-o")},
                      arg);
     std::string text;
     if (wants) {
@@ -100,8 +98,8 @@ Expected<CommandLine> parse(ArrayRef<const char *> arguments) {
   return line;
 }
 
-Expected<std::unique_ptr<TensorStore>>
-openStore(const CommandLine &line, OpenCheckpoint openCheckpoint) {
+Expected<std::unique_ptr<TensorStore>> openStore(const CommandLine &line,
+                                                 OpenCheckpoint openCheckpoint) {
   if (line.weights.size() == 1) {
     auto store = openCheckpoint(line.weights[0], line.step);
     if (!store || *store)
@@ -127,9 +125,8 @@ void list(const char *what, const std::vector<std::string> &names) {
 std::optional<int> runWeightsCommand(int argc, const char *const *argv,
                                      OpenCheckpoint openCheckpoint) {
   ArrayRef<const char *> arguments(argv + 1, argv + argc);
-  if (none_of(arguments, [](StringRef arg) {
-        return arg == "--weights" || arg == "--import-weights";
-      }))
+  if (none_of(arguments,
+              [](StringRef arg) { return arg == "--weights" || arg == "--import-weights"; }))
     return std::nullopt;
   Expected<CommandLine> line = parse(arguments);
   if (!line) {
@@ -138,8 +135,7 @@ std::optional<int> runWeightsCommand(int argc, const char *const *argv,
   }
   auto store = openStore(*line, openCheckpoint);
   Expected<ReplaceSummary> summary =
-      store ? replaceWeights(**store, line->options)
-            : Expected<ReplaceSummary>(store.takeError());
+      store ? replaceWeights(**store, line->options) : Expected<ReplaceSummary>(store.takeError());
   if (!summary) {
     errs() << "error: " << toString(summary.takeError()) << '\n';
     return 1;
@@ -149,8 +145,7 @@ std::optional<int> runWeightsCommand(int argc, const char *const *argv,
            << " fields of the model that the standard does not know\n";
   list(" initializers keep the model's values", summary->kept);
   list(" tensors are left out", summary->unused);
-  errs() << line->options.output << ": " << summary->replaced
-         << " initializers replaced ("
+  errs() << line->options.output << ": " << summary->replaced << " initializers replaced ("
          << format("%.1f", double(summary->bytes) / 1e6) << " MB "
          << (summary->external ? "in " + line->options.output + ".data"
                                : std::string("in the file"))

@@ -11,9 +11,8 @@ namespace weft::weights {
 
 /// Opens `path` as a checkpoint, that of `step` unless it is negative; null if
 /// it is none.
-using OpenCheckpoint =
-    llvm::function_ref<llvm::Expected<std::unique_ptr<TensorStore>>(
-        const std::string &path, int64_t step)>;
+using OpenCheckpoint = llvm::function_ref<llvm::Expected<std::unique_ptr<TensorStore>>(
+    const std::string &path, int64_t step)>;
 
 /// Runs `--export-onnx MODEL --weights CHECKPOINT` and
 /// `--import-weights FILE MODEL`; nothing if neither is asked for, else the

@@ -38,8 +38,7 @@ Error ModelFile::open(const std::string &path) {
   onnx::ScanLimits limits;
   limits.inlineBytes = UINT64_MAX; // a message is below 2 GiB
   if (file.getBytes().size() > kMessageLimit)
-    return fail("'%s' has more than 2 GiB, which no protobuf message has",
-                path.c_str());
+    return fail("'%s' has more than 2 GiB, which no protobuf message has", path.c_str());
   if (!onnx::prescanModel(file.getBytes(), limits, skeleton, error))
     return fail("'%s' is not a model file: %s", path.c_str(), error.c_str());
   numUnknown = skeleton.numUnknownFields;
@@ -73,8 +72,7 @@ std::vector<onnx::Tensor *> ModelFile::mutableInitializers() {
   return found;
 }
 
-Error ModelFile::readExternal(const onnx::Tensor &tensor,
-                              std::string &bytes) const {
+Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) const {
   std::string location, error;
   uint64_t offset = 0, length = bytesOf(tensor);
   for (const auto &entry : tensor.external_data()) {
@@ -87,20 +85,19 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor,
     else if (entry.key() == "length" && number && value != length)
       return fail("tensor '%s' declares %llu bytes of external data, its shape "
                   "takes %llu",
-                  tensor.name().c_str(), (unsigned long long)value,
-                  (unsigned long long)length);
+                  tensor.name().c_str(), (unsigned long long)value, (unsigned long long)length);
   }
   BeneathFile file;
   if (file.open(folder, location, error) != BeneathFile::Failure::None)
-    return fail("external data '%s' of tensor '%s': %s", location.c_str(),
-                tensor.name().c_str(), error.c_str());
+    return fail("external data '%s' of tensor '%s': %s", location.c_str(), tensor.name().c_str(),
+                error.c_str());
   if (length > file.getSize() || offset > file.getSize() - length)
-    return fail("external data '%s' ends before tensor '%s' does",
-                location.c_str(), tensor.name().c_str());
+    return fail("external data '%s' ends before tensor '%s' does", location.c_str(),
+                tensor.name().c_str());
   bytes.resize(length);
   if (!file.read(offset, length, bytes.data(), error))
-    return fail("external data '%s' of tensor '%s': %s", location.c_str(),
-                tensor.name().c_str(), error.c_str());
+    return fail("external data '%s' of tensor '%s': %s", location.c_str(), tensor.name().c_str(),
+                error.c_str());
   return Error::success();
 }
 
@@ -108,16 +105,13 @@ Error ModelWriter::open() {
   if (!external)
     return Error::success();
   std::string why;
-  return data.open(path + ".data", why) ? Error::success()
-                                        : fail("%s", why.c_str());
+  return data.open(path + ".data", why) ? Error::success() : fail("%s", why.c_str());
 }
 
-Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes,
-                         bool outside) {
+Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes, bool outside) {
   if (bytes.size() != bytesOf(tensor))
-    return fail("tensor '%s' has %zu bytes, its shape takes %llu",
-                tensor.name().c_str(), bytes.size(),
-                (unsigned long long)bytesOf(tensor));
+    return fail("tensor '%s' has %zu bytes, its shape takes %llu", tensor.name().c_str(),
+                bytes.size(), (unsigned long long)bytesOf(tensor));
   tensor.clear_float_data();
   tensor.clear_int32_data();
   tensor.clear_int64_data();

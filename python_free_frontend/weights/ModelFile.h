@@ -23,8 +23,7 @@ public:
   /// All of the model.
   std::vector<onnx::Tensor *> mutableInitializers();
   /// Reads the bytes of a tensor that the model holds outside.
-  llvm::Error readExternal(const onnx::Tensor &tensor,
-                           std::string &bytes) const;
+  llvm::Error readExternal(const onnx::Tensor &tensor, std::string &bytes) const;
 
   const onnx::Model &message() const { return model; }
   uint64_t unknownFields() const { return numUnknown; }
@@ -39,8 +38,7 @@ private:
 /// their own when all is written, so the model read may be the one replaced.
 class ModelWriter {
 public:
-  ModelWriter(std::string path, bool external)
-      : path(std::move(path)), external(external) {}
+  ModelWriter(std::string path, bool external) : path(std::move(path)), external(external) {}
 
   llvm::Error open();
   /// Makes `bytes` the tensor's elements, in the message or `outside`.

@@ -61,11 +61,10 @@ public:
     std::string text = "the tensors do not fit '" + options.model + "':";
     for (const std::string &fault : faults)
       text += "\n  " + fault;
-    return createStringError(
-        inconvertibleErrorCode(),
-        "%s\nmap names with --map 'REGEX=REPLACEMENT' (an empty replacement "
-        "leaves tensors out), or add --allow-missing, --allow-extra",
-        text.c_str());
+    return createStringError(inconvertibleErrorCode(),
+                             "%s\nmap names with --map 'REGEX=REPLACEMENT' (an empty replacement "
+                             "leaves tensors out), or add --allow-missing, --allow-extra",
+                             text.c_str());
   }
 
 private:
@@ -83,10 +82,9 @@ private:
       transposed.emplace_back(pattern);
       std::string error;
       if (!transposed.back().isValid(error))
-        return createStringError(
-            inconvertibleErrorCode(),
-            "--transpose: '%s' is not a regular expression: %s",
-            pattern.c_str(), error.c_str());
+        return createStringError(inconvertibleErrorCode(),
+                                 "--transpose: '%s' is not a regular expression: %s",
+                                 pattern.c_str(), error.c_str());
     }
     for (const auto &[name, entry] : store.entries()) {
       if (entry.optimizer)
@@ -97,8 +95,7 @@ private:
           std::string error;
           target = pattern.sub(rule.replacement, name, &error);
           if (!error.empty())
-            return createStringError(inconvertibleErrorCode(),
-                                     "--map: replacement '%s': %s",
+            return createStringError(inconvertibleErrorCode(), "--map: replacement '%s': %s",
                                      rule.replacement.c_str(), error.c_str());
           break;
         }
@@ -106,16 +103,15 @@ private:
         continue;
       auto [found, fresh] = byTarget.try_emplace(target, name);
       if (!fresh)
-        faults.push_back("tensors '" + found->second + "' and '" + name +
-                         "' both go to '" + target + "'");
+        faults.push_back("tensors '" + found->second + "' and '" + name + "' both go to '" +
+                         target + "'");
     }
     return Error::success();
   }
 
   void match(const onnx::Tensor &initializer) {
     const std::string &name = initializer.name();
-    std::vector<int64_t> dims(initializer.dims().begin(),
-                              initializer.dims().end());
+    std::vector<int64_t> dims(initializer.dims().begin(), initializer.dims().end());
     StringRef type = storedTypeOf(initializer.data_type());
     auto found = byTarget.find(name);
     if (found == byTarget.end()) {
@@ -126,8 +122,8 @@ private:
       if (options.allowMissing)
         summary.kept.push_back(name);
       else
-        faults.push_back("initializer '" + name + "' (" + shapeText(dims) +
-                         " " + type.str() + ") gets no tensor");
+        faults.push_back("initializer '" + name + "' (" + shapeText(dims) + " " + type.str() +
+                         ") gets no tensor");
       return;
     }
     Pair pair{found->second, false};
@@ -148,22 +144,20 @@ private:
     if (pair.transposed && dims.size() != 2)
       fault = "--transpose is for matrices";
     else if (entry->dims != expected)
-      fault = dims.size() == 2 && entry->dims.size() == 2 &&
-                      entry->dims[0] == dims[1] && entry->dims[1] == dims[0]
+      fault = dims.size() == 2 && entry->dims.size() == 2 && entry->dims[0] == dims[1] &&
+                      entry->dims[1] == dims[0]
                   ? "it is the transpose; add --transpose '^" + name + "$'"
                   : "shapes differ";
-    else if (entry->dtype != type &&
-             !(isFloatType(entry->dtype) && isFloatType(type)))
+    else if (entry->dtype != type && !(isFloatType(entry->dtype) && isFloatType(type)))
       fault = "types differ";
     if (fault.empty()) {
       pairs[name] = std::move(pair);
       return;
     }
     refused.try_emplace(name, true);
-    faults.push_back("initializer '" + name + "' is " + shapeText(dims) + " " +
-                     type.str() + ", tensor '" + pair.tensor + "' is " +
-                     shapeText(entry->dims) + " " + entry->dtype + ": " +
-                     fault);
+    faults.push_back("initializer '" + name + "' is " + shapeText(dims) + " " + type.str() +
+                     ", tensor '" + pair.tensor + "' is " + shapeText(entry->dims) + " " +
+                     entry->dtype + ": " + fault);
   }
 
   /// What an optimizer keeps has the name that the training graph gives it; a
@@ -173,19 +167,15 @@ private:
     auto entry = store.entries().find(name);
     if (entry == store.entries().end() || !entry->second.optimizer)
       return;
-    std::vector<int64_t> dims(initializer.dims().begin(),
-                              initializer.dims().end());
+    std::vector<int64_t> dims(initializer.dims().begin(), initializer.dims().end());
     StringRef type = storedTypeOf(initializer.data_type());
     if (entry->second.dims == dims &&
-        (entry->second.dtype == type ||
-         (isFloatType(entry->second.dtype) && isFloatType(type))))
+        (entry->second.dtype == type || (isFloatType(entry->second.dtype) && isFloatType(type))))
       pairs[name] = {name, false};
     else
-      faults.push_back("initializer '" + name + "' of the training graph is " +
-                       shapeText(dims) + " " + type.str() +
-                       ", the optimizer state of that name is " +
-                       shapeText(entry->second.dims) + " " +
-                       entry->second.dtype);
+      faults.push_back("initializer '" + name + "' of the training graph is " + shapeText(dims) +
+                       " " + type.str() + ", the optimizer state of that name is " +
+                       shapeText(entry->second.dims) + " " + entry->second.dtype);
   }
 
   const TensorStore &store;
@@ -197,8 +187,8 @@ private:
 };
 
 /// The new bytes of an initializer.
-Error fetch(TensorStore &store, const Matching::Pair &pair,
-            const onnx::Tensor &initializer, std::string &bytes) {
+Error fetch(TensorStore &store, const Matching::Pair &pair, const onnx::Tensor &initializer,
+            std::string &bytes) {
   const TensorStore::Entry &entry = store.entries().at(pair.tensor);
   if (Error error = store.read(pair.tensor, bytes))
     return error;
@@ -212,8 +202,7 @@ Error fetch(TensorStore &store, const Matching::Pair &pair,
 
 } // namespace
 
-Expected<ReplaceSummary> replaceWeights(TensorStore &store,
-                                        const ReplaceOptions &options) {
+Expected<ReplaceSummary> replaceWeights(TensorStore &store, const ReplaceOptions &options) {
   ModelFile model;
   if (Error error = model.open(options.model))
     return std::move(error);

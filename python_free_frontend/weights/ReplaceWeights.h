@@ -19,9 +19,9 @@ struct ReplaceOptions {
   std::vector<NameRule> rules; // the first that matches counts
   /// Names of initializers whose tensors are stored transposed.
   std::vector<std::string> transposed; // regular expressions
-  bool allowMissing = false; // initializers without a tensor keep their values
-  bool allowExtra = false;   // tensors without an initializer are left out
-  bool external = false;     // weights go beside the model whatever their size
+  bool allowMissing = false;           // initializers without a tensor keep their values
+  bool allowExtra = false;             // tensors without an initializer are left out
+  bool external = false;               // weights go beside the model whatever their size
 };
 
 struct ReplaceSummary {
@@ -39,8 +39,7 @@ struct ReplaceSummary {
 /// converted to that of the initializer, from the `#master` copy of a tensor
 /// whose own type differs. Everything that does not fit is listed in one error,
 /// and then nothing is written. Weights above 1.5 GB go to `output`.data.
-llvm::Expected<ReplaceSummary> replaceWeights(TensorStore &store,
-                                              const ReplaceOptions &options);
+llvm::Expected<ReplaceSummary> replaceWeights(TensorStore &store, const ReplaceOptions &options);
 
 } // namespace weft::weights
 

@@ -20,42 +20,29 @@ struct TypeInfo {
 };
 
 constexpr TypeInfo kTypes[] = {
-    {onnx::Tensor::FLOAT, "F32", 32},
-    {onnx::Tensor::UINT8, "U8", 8},
-    {onnx::Tensor::INT8, "I8", 8},
-    {onnx::Tensor::UINT16, "U16", 16},
-    {onnx::Tensor::INT16, "I16", 16},
-    {onnx::Tensor::INT32, "I32", 32},
-    {onnx::Tensor::INT64, "I64", 64},
-    {onnx::Tensor::BOOL, "BOOL", 8},
-    {onnx::Tensor::FLOAT16, "F16", 16},
-    {onnx::Tensor::DOUBLE, "F64", 64},
-    {onnx::Tensor::UINT32, "U32", 32},
-    {onnx::Tensor::UINT64, "U64", 64},
-    {onnx::Tensor::COMPLEX64, "", 64},
-    {onnx::Tensor::COMPLEX128, "", 128},
-    {onnx::Tensor::BFLOAT16, "BF16", 16},
-    {onnx::Tensor::FLOAT8E4M3FN, "F8_E4M3", 8},
-    {onnx::Tensor::FLOAT8E4M3FNUZ, "", 8},
-    {onnx::Tensor::FLOAT8E5M2, "F8_E5M2", 8},
-    {onnx::Tensor::FLOAT8E5M2FNUZ, "", 8},
-    {onnx::Tensor::UINT4, "", 4},
-    {onnx::Tensor::INT4, "", 4},
-    {onnx::Tensor::FLOAT4E2M1, "", 4},
-    {onnx::Tensor::FLOAT8E8M0, "", 8},
-    {onnx::Tensor::UINT2, "", 2},
+    {onnx::Tensor::FLOAT, "F32", 32},      {onnx::Tensor::UINT8, "U8", 8},
+    {onnx::Tensor::INT8, "I8", 8},         {onnx::Tensor::UINT16, "U16", 16},
+    {onnx::Tensor::INT16, "I16", 16},      {onnx::Tensor::INT32, "I32", 32},
+    {onnx::Tensor::INT64, "I64", 64},      {onnx::Tensor::BOOL, "BOOL", 8},
+    {onnx::Tensor::FLOAT16, "F16", 16},    {onnx::Tensor::DOUBLE, "F64", 64},
+    {onnx::Tensor::UINT32, "U32", 32},     {onnx::Tensor::UINT64, "U64", 64},
+    {onnx::Tensor::COMPLEX64, "", 64},     {onnx::Tensor::COMPLEX128, "", 128},
+    {onnx::Tensor::BFLOAT16, "BF16", 16},  {onnx::Tensor::FLOAT8E4M3FN, "F8_E4M3", 8},
+    {onnx::Tensor::FLOAT8E4M3FNUZ, "", 8}, {onnx::Tensor::FLOAT8E5M2, "F8_E5M2", 8},
+    {onnx::Tensor::FLOAT8E5M2FNUZ, "", 8}, {onnx::Tensor::UINT4, "", 4},
+    {onnx::Tensor::INT4, "", 4},           {onnx::Tensor::FLOAT4E2M1, "", 4},
+    {onnx::Tensor::FLOAT8E8M0, "", 8},     {onnx::Tensor::UINT2, "", 2},
     {onnx::Tensor::INT2, "", 2},
 };
 
 const TypeInfo *infoOf(int32_t type) {
-  const TypeInfo *found =
-      find_if(kTypes, [&](const TypeInfo &info) { return info.onnx == type; });
+  const TypeInfo *found = find_if(kTypes, [&](const TypeInfo &info) { return info.onnx == type; });
   return found == std::end(kTypes) ? nullptr : found;
 }
 
 const TypeInfo *infoOf(StringRef stored) {
-  const TypeInfo *found = find_if(
-      kTypes, [&](const TypeInfo &info) { return info.stored == stored; });
+  const TypeInfo *found =
+      find_if(kTypes, [&](const TypeInfo &info) { return info.stored == stored; });
   return found == std::end(kTypes) ? nullptr : found;
 }
 
@@ -78,8 +65,7 @@ uint64_t bytesOf(const onnx::Tensor &tensor) {
   for (int64_t dim : tensor.dims())
     if (dim < 0 || __builtin_mul_overflow(elements, uint64_t(dim), &elements))
       return UINT64_MAX / 64;
-  return elements > UINT64_MAX / 256 ? UINT64_MAX / 64
-                                     : (elements * info->bits + 7) / 8;
+  return elements > UINT64_MAX / 256 ? UINT64_MAX / 64 : (elements * info->bits + 7) / 8;
 }
 
 std::string convertFloats(StringRef bytes, StringRef from, StringRef to) {

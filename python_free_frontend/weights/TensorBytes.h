@@ -17,11 +17,9 @@ bool isFloatType(llvm::StringRef storedType);
 uint64_t bytesOf(const onnx::Tensor &tensor);
 
 /// Converts between floating-point types, to nearest even.
-std::string convertFloats(llvm::StringRef bytes, llvm::StringRef from,
-                          llvm::StringRef to);
+std::string convertFloats(llvm::StringRef bytes, llvm::StringRef from, llvm::StringRef to);
 
-std::string transposeMatrix(llvm::StringRef bytes, int64_t rows,
-                            int64_t columns);
+std::string transposeMatrix(llvm::StringRef bytes, int64_t rows, int64_t columns);
 
 } // namespace weft::weights
 

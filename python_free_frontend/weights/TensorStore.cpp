@@ -39,13 +39,12 @@ private:
 Error listFolder(const std::string &path, std::vector<std::string> &files) {
   std::error_code code;
   size_t before = files.size();
-  for (sys::fs::directory_iterator entry(path, code), end;
-       !code && entry != end; entry.increment(code))
+  for (sys::fs::directory_iterator entry(path, code), end; !code && entry != end;
+       entry.increment(code))
     if (sys::path::extension(entry->path()) == ".safetensors")
       files.push_back(entry->path());
   if (code)
-    return createStringError(code, "cannot read '%s': %s", path.c_str(),
-                             code.message().c_str());
+    return createStringError(code, "cannot read '%s': %s", path.c_str(), code.message().c_str());
   if (files.size() == before)
     return createStringError(inconvertibleErrorCode(),
                              "there is neither a checkpoint nor a .safetensors "
@@ -57,8 +56,7 @@ Error listFolder(const std::string &path, std::vector<std::string> &files) {
 
 } // namespace
 
-Expected<std::unique_ptr<TensorStore>>
-openSafetensors(const std::vector<std::string> &paths) {
+Expected<std::unique_ptr<TensorStore>> openSafetensors(const std::vector<std::string> &paths) {
   std::vector<std::string> files;
   for (const std::string &path : paths) {
     if (!sys::fs::is_directory(path))

@@ -32,8 +32,7 @@ protected:
 
 /// The tensors of one or more .safetensors files, or of all in a folder.
 /// Nothing in the files is trusted; a name that two files hold is an error.
-llvm::Expected<std::unique_ptr<TensorStore>>
-openSafetensors(const std::vector<std::string> &paths);
+llvm::Expected<std::unique_ptr<TensorStore>> openSafetensors(const std::vector<std::string> &paths);
 
 } // namespace weft::weights
 

@@ -34,13 +34,11 @@ struct Step {
 
 class Scanner {
 public:
-  Scanner(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton,
-          std::string &error)
+  Scanner(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton, std::string &error)
       : file(file), limits(limits), skeleton(skeleton), error(error),
         memoryLimit(std::max<uint64_t>(limits.memoryBytes, 4 * file.size())) {}
 
-  bool scanMessage(const Descriptor *type, size_t begin, size_t end,
-                   unsigned depth);
+  bool scanMessage(const Descriptor *type, size_t begin, size_t end, unsigned depth);
 
 private:
   struct Field {
@@ -55,19 +53,15 @@ private:
   const MessageInfo &infoOf(const Descriptor *type);
   bool readVarint(size_t &at, size_t end, uint64_t &value);
   bool readField(size_t at, size_t end, Field &field);
-  bool scanField(const FieldDescriptor *known, const Field &field,
-                 unsigned depth);
-  bool countPayloadFields(size_t begin, size_t end,
-                          std::array<unsigned, kMaxField> &counts);
+  bool scanField(const FieldDescriptor *known, const Field &field, unsigned depth);
+  bool countPayloadFields(size_t begin, size_t end, std::array<unsigned, kMaxField> &counts);
   bool charge(uint64_t bytes, size_t at);
   void copy(const Field &field) {
     skeleton.bytes.append(file.data() + field.begin, field.end - field.begin);
   }
   std::string describePath() const;
   bool fail(size_t at, const llvm::Twine &what) {
-    error =
-        (describePath() + ": " + what + " (at byte " + llvm::Twine(at) + ")")
-            .str();
+    error = (describePath() + ": " + what + " (at byte " + llvm::Twine(at) + ")").str();
     return false;
   }
 
@@ -95,8 +89,7 @@ static constexpr size_t kLengthBytes = 5;
 static void patchLength(std::string &out, size_t at) {
   uint64_t length = out.size() - at - kLengthBytes;
   for (size_t i = 0; i < kLengthBytes; ++i, length >>= 7)
-    out[at + i] =
-        static_cast<char>((length & 0x7f) | (i + 1 < kLengthBytes ? 0x80 : 0));
+    out[at + i] = static_cast<char>((length & 0x7f) | (i + 1 < kLengthBytes ? 0x80 : 0));
 }
 
 static bool holdsPayload(int field) {
@@ -160,10 +153,9 @@ bool Scanner::charge(uint64_t bytes, size_t at) {
   memory += bytes;
   if (memory <= memoryLimit)
     return true;
-  return fail(at, "the model has more parts than " +
-                      llvm::Twine(memoryLimit >> 20) +
-                      " MiB of memory can hold; the file has " +
-                      llvm::Twine(file.size()) + " bytes");
+  return fail(at, "the model has more parts than " + llvm::Twine(memoryLimit >> 20) +
+                      " MiB of memory can hold; the file has " + llvm::Twine(file.size()) +
+                      " bytes");
 }
 
 bool Scanner::readVarint(size_t &at, size_t end, uint64_t &value) {
@@ -188,8 +180,7 @@ bool Scanner::readField(size_t at, size_t end, Field &field) {
   field.wireType = tag & 7;
   field.value = at;
   if (field.number == 0 || field.number >= (1u << 29))
-    return fail(field.begin,
-                "invalid field number " + llvm::Twine(field.number));
+    return fail(field.begin, "invalid field number " + llvm::Twine(field.number));
   switch (field.wireType) {
   case Varint:
     if (!readVarint(at, end, field.varint))
@@ -207,16 +198,14 @@ bool Scanner::readField(size_t at, size_t end, Field &field) {
     if (!readVarint(at, end, length))
       return false;
     if (length > end - at)
-      return fail(field.begin, "field " + llvm::Twine(field.number) +
-                                   " claims " + llvm::Twine(length) +
-                                   " bytes, but only " + llvm::Twine(end - at) +
-                                   " are left");
+      return fail(field.begin, "field " + llvm::Twine(field.number) + " claims " +
+                                   llvm::Twine(length) + " bytes, but only " +
+                                   llvm::Twine(end - at) + " are left");
     field.value = at;
     at += length;
     break;
   default:
-    return fail(field.begin,
-                "invalid wire type " + llvm::Twine(field.wireType));
+    return fail(field.begin, "invalid wire type " + llvm::Twine(field.wireType));
   }
   field.end = at;
   return true;
@@ -234,13 +223,12 @@ bool Scanner::countPayloadFields(size_t begin, size_t end,
   return true;
 }
 
-bool Scanner::scanField(const FieldDescriptor *known, const Field &field,
-                        unsigned depth) {
+bool Scanner::scanField(const FieldDescriptor *known, const Field &field, unsigned depth) {
   WireType expected = wireTypeOf(known);
   bool packed = field.wireType == Bytes && expected != Bytes;
   if (packed ? !known->is_repeated() : field.wireType != expected)
-    return fail(field.begin, "field '" + known->name() + "' has wire type " +
-                                 llvm::Twine(field.wireType));
+    return fail(field.begin,
+                "field '" + known->name() + "' has wire type " + llvm::Twine(field.wireType));
   if (known->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
     appendVarint(skeleton.bytes, field.number << 3 | Bytes);
     size_t lengthAt = skeleton.bytes.size();
@@ -253,9 +241,8 @@ bool Scanner::scanField(const FieldDescriptor *known, const Field &field,
   if (known->cpp_type() == FieldDescriptor::CPPTYPE_ENUM &&
       (field.varint > INT32_MAX ||
        !known->enum_type()->FindValueByNumber(static_cast<int>(field.varint))))
-    return fail(field.begin, "field '" + known->name() +
-                                 "' has the unknown value " +
-                                 llvm::Twine(field.varint));
+    return fail(field.begin,
+                "field '" + known->name() + "' has the unknown value " + llvm::Twine(field.varint));
   // A packed number may take one byte here and eight, twice over while the
   // array grows, once parsed; a string at least its own object.
   uint64_t size = field.end - field.value;
@@ -266,11 +253,9 @@ bool Scanner::scanField(const FieldDescriptor *known, const Field &field,
   return true;
 }
 
-bool Scanner::scanMessage(const Descriptor *type, size_t begin, size_t end,
-                          unsigned depth) {
+bool Scanner::scanMessage(const Descriptor *type, size_t begin, size_t end, unsigned depth) {
   if (depth > limits.maxDepth)
-    return fail(begin, "messages are nested more than " +
-                           llvm::Twine(limits.maxDepth) + " deep");
+    return fail(begin, "messages are nested more than " + llvm::Twine(limits.maxDepth) + " deep");
   const MessageInfo info = infoOf(type);
   if (!charge(info.memory, begin))
     return false;
@@ -284,23 +269,20 @@ bool Scanner::scanMessage(const Descriptor *type, size_t begin, size_t end,
   for (size_t at = begin; at < end; at = field.end) {
     if (!readField(at, end, field))
       return false;
-    const FieldDescriptor *known =
-        field.number < kMaxField ? info.fields[field.number] : nullptr;
+    const FieldDescriptor *known = field.number < kMaxField ? info.fields[field.number] : nullptr;
     if (!known) {
       if (skeleton.numUnknownFields++ == 0)
-        skeleton.firstUnknownField =
-            describePath() + ", field " + std::to_string(field.number);
+        skeleton.firstUnknownField = describePath() + ", field " + std::to_string(field.number);
       continue;
     }
     if (info.isNode && field.number == Node::kOpTypeFieldNumber)
       hasOperator = field.end > field.value;
-    if (info.isTensor && field.wireType == Bytes &&
-        payloads[field.number] == 1 &&
+    if (info.isTensor && field.wireType == Bytes && payloads[field.number] == 1 &&
         field.end - field.value > limits.inlineBytes) {
       appendVarint(skeleton.bytes, Skeleton::kPlaceField << 3 | Varint);
       appendVarint(skeleton.bytes, skeleton.places.size());
-      skeleton.places.push_back({field.value, field.end - field.value,
-                                 static_cast<int>(field.number)});
+      skeleton.places.push_back(
+          {field.value, field.end - field.value, static_cast<int>(field.number)});
       continue;
     }
     path.push_back({known, indices[field.number]++});
@@ -315,8 +297,7 @@ bool Scanner::scanMessage(const Descriptor *type, size_t begin, size_t end,
   return true;
 }
 
-bool weft::onnx::prescanModel(llvm::StringRef file, const ScanLimits &limits,
-                              Skeleton &skeleton, std::string &error) {
-  return Scanner(file, limits, skeleton, error)
-      .scanMessage(Model::descriptor(), 0, file.size(), 0);
+bool weft::onnx::prescanModel(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton,
+                              std::string &error) {
+  return Scanner(file, limits, skeleton, error).scanMessage(Model::descriptor(), 0, file.size(), 0);
 }

@@ -49,8 +49,8 @@ struct Skeleton {
 /// the wrong kind, no node without an operator, no more parts than the limits
 /// allow. Takes time linear in what is not payload. On failure says what and
 /// where in `error`.
-bool prescanModel(llvm::StringRef file, const ScanLimits &limits,
-                  Skeleton &skeleton, std::string &error);
+bool prescanModel(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton,
+                  std::string &error);
 
 } // namespace weft::onnx
 

@@ -13,8 +13,7 @@ namespace weft::runtime {
 Status agreeOn(weft_session &session, const std::string &lines);
 
 /// The difference of two such texts in words; empty = none.
-std::string differenceOf(const std::string &first, const std::string &other,
-                         int64_t otherRank);
+std::string differenceOf(const std::string &first, const std::string &other, int64_t otherRank);
 
 } // namespace weft::runtime
 

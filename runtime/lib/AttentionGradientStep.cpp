@@ -11,10 +11,9 @@ namespace {
 
 class AttentionGradientStep : public Step {
 public:
-  AttentionGradientStep(const PrepareContext &context, const Command &command,
-                        Status &status)
-      : params(context.program.Attentions()[command.params]),
-        dense(context.libraries.dense()), threads(context.threads) {
+  AttentionGradientStep(const PrepareContext &context, const Command &command, Status &status)
+      : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
+        threads(context.threads) {
     Table<View> all = context.program.Views().slice(command.views);
     for (unsigned i = 0; i < kMask + (params.hasMask != 0); ++i) {
       status = ResolvedView::make(context, all[i], views[i]);
@@ -22,10 +21,10 @@ public:
         return;
     }
     const ResolvedView &k = views[kKey];
-    slot = (dense.attentionGradientScratch(k.sizes[2], k.sizes[3],
-                                           views[kValue].sizes[3], k.dtype) +
-            63) /
-           64 * 64;
+    slot =
+        (dense.attentionGradientScratch(k.sizes[2], k.sizes[3], views[kValue].sizes[3], k.dtype) +
+         63) /
+        64 * 64;
   }
 
   uint64_t scratchBytes() const override { return slot * threads; }
@@ -47,9 +46,8 @@ public:
         auto matrix = [&](unsigned which, int64_t head) {
           const ResolvedView &view = views[which];
           int64_t offset = entry * view.strides[0] + head * view.strides[1];
-          return MatrixRef{bases[which] +
-                               offset * int64_t(dtypeBytes(view.dtype)),
-                           view.dtype, view.strides[2], view.strides[3]};
+          return MatrixRef{bases[which] + offset * int64_t(dtypeBytes(view.dtype)), view.dtype,
+                           view.strides[2], view.strides[3]};
         };
         for (int64_t i = 0; i < sharing; ++i) {
           int64_t head = keyHead * sharing + i;
@@ -102,10 +100,8 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeAttentionGradient(const PrepareContext &context,
-                                             const Command &command,
+StepPtr weft::runtime::makeAttentionGradient(const PrepareContext &context, const Command &command,
                                              Status &status) {
-  StepPtr step =
-      std::make_unique<AttentionGradientStep>(context, command, status);
+  StepPtr step = std::make_unique<AttentionGradientStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }

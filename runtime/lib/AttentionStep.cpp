@@ -11,16 +11,14 @@ namespace {
 
 class AttentionStep : public Step {
 public:
-  AttentionStep(const PrepareContext &context, const Command &command,
-                Status &status)
-      : params(context.program.Attentions()[command.params]),
-        dense(context.libraries.dense()), threads(context.threads) {
+  AttentionStep(const PrepareContext &context, const Command &command, Status &status)
+      : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
+        threads(context.threads) {
     const ProgramView &p = context.program;
     Table<View> views = p.Views().slice(command.views);
     unsigned next = 0;
     for (ResolvedView *v : {&q, &k, &v_, &out, &mask, &sum}) {
-      if ((v == &mask && !params.hasMask) ||
-          (v == &sum && !params.hasLogSumExp))
+      if ((v == &mask && !params.hasMask) || (v == &sum && !params.hasLogSumExp))
         continue;
       status = ResolvedView::make(context, views[next++], *v);
       if (!status.ok())
@@ -29,8 +27,7 @@ public:
     keyLength.addend = k.sizes[2];
     if (params.keyLength != kNone)
       keyLength = ResolvedValue(context, p.ScalarValues()[params.keyLength]);
-    slot = (dense.attentionScratch(q.sizes[3], v_.sizes[3], q.dtype) + 63) /
-           64 * 64;
+    slot = (dense.attentionScratch(q.sizes[3], v_.sizes[3], q.dtype) + 63) / 64 * 64;
   }
 
   uint64_t scratchBytes() const override { return slot * threads; }
@@ -47,9 +44,8 @@ public:
     }
     int64_t keys = keyLength.get(stream.scalars);
     if (keys < 0 || keys > k.sizes[2])
-      return Status::user("the key length " + std::to_string(keys) +
-                          " is outside of [0, " + std::to_string(k.sizes[2]) +
-                          "]");
+      return Status::user("the key length " + std::to_string(keys) + " is outside of [0, " +
+                          std::to_string(k.sizes[2]) + "]");
     int64_t heads = q.sizes[1], rows = q.sizes[2];
     int64_t sharing = heads / std::max<int64_t>(1, k.sizes[1]);
     // With one query each (a decode step) the heads that share keys are the
@@ -83,9 +79,8 @@ public:
         if (params.hasMask)
           problem.mask = matrix(mask, bases[4], entry, first, folded);
         if (params.hasLogSumExp) {
-          problem.logSumExp =
-              bases[5] + (entry * sum.strides[0] + first * sum.strides[1]) *
-                             int64_t(dtypeBytes(sum.dtype));
+          problem.logSumExp = bases[5] + (entry * sum.strides[0] + first * sum.strides[1]) *
+                                             int64_t(dtypeBytes(sum.dtype));
           problem.logSumExpStride = sum.strides[folded ? 1 : 2];
         }
         problem.scale = params.scale;
@@ -99,8 +94,8 @@ public:
   }
 
 private:
-  static MatrixRef matrix(const ResolvedView &view, const char *base,
-                          int64_t entry, int64_t head, bool folded = false) {
+  static MatrixRef matrix(const ResolvedView &view, const char *base, int64_t entry, int64_t head,
+                          bool folded = false) {
     return {base + (entry * view.strides[0] + head * view.strides[1]) *
                        int64_t(dtypeBytes(view.dtype)),
             view.dtype, view.strides[folded ? 1 : 2], view.strides[3]};
@@ -116,8 +111,8 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeAttention(const PrepareContext &context,
-                                     const Command &command, Status &status) {
+StepPtr weft::runtime::makeAttention(const PrepareContext &context, const Command &command,
+                                     Status &status) {
   StepPtr step = std::make_unique<AttentionStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }

@@ -14,8 +14,7 @@ constexpr int64_t kCopyGrainBytes = 64 * 1024;
 
 class LaunchStep : public Step {
 public:
-  LaunchStep(const PrepareContext &context, const Command &command,
-             Status &status) {
+  LaunchStep(const PrepareContext &context, const Command &command, Status &status) {
     const ProgramView &p = context.program;
     const Launch &launch = p.Launches()[command.params];
     function = context.kernels[launch.kernel]->function;
@@ -60,8 +59,7 @@ private:
 /// Moves elements of one size between strided windows.
 class CopyStep : public Step {
 public:
-  CopyStep(const PrepareContext &context, const Command &command,
-           Status &status) {
+  CopyStep(const PrepareContext &context, const Command &command, Status &status) {
     Table<View> list = context.program.Views().slice(command.views);
     status = ResolvedView::make(context, list[0], source);
     if (status.ok())
@@ -101,22 +99,18 @@ public:
     if (dims.size() == 2 && dims[0].size == 1) {
       const Dim &inner = dims[1];
       auto body = [&](int64_t begin, int64_t end, unsigned) {
-        row(from + begin * inner.from * int64_t(bytes),
-            to + begin * inner.to * int64_t(bytes),
+        row(from + begin * inner.from * int64_t(bytes), to + begin * inner.to * int64_t(bytes),
             {end - begin, inner.from, inner.to});
       };
-      stream.pool->forEach(inner.size,
-                           std::max<int64_t>(1, kCopyGrainBytes / bytes), body);
+      stream.pool->forEach(inner.size, std::max<int64_t>(1, kCopyGrainBytes / bytes), body);
       return {};
     }
     int64_t each = std::max<int64_t>(1, total / dims[0].size * bytes);
     auto body = [&](int64_t begin, int64_t end, unsigned) {
       for (int64_t i = begin; i < end; ++i)
-        walk(1, from + i * dims[0].from * int64_t(bytes),
-             to + i * dims[0].to * int64_t(bytes));
+        walk(1, from + i * dims[0].from * int64_t(bytes), to + i * dims[0].to * int64_t(bytes));
     };
-    stream.pool->forEach(dims[0].size,
-                         std::max<int64_t>(1, kCopyGrainBytes / each), body);
+    stream.pool->forEach(dims[0].size, std::max<int64_t>(1, kCopyGrainBytes / each), body);
     return {};
   }
 
@@ -129,11 +123,9 @@ private:
     if (d + 1 == dims.size())
       return row(from, to, dims[d]);
     for (int64_t i = 0; i < dims[d].size; ++i)
-      walk(d + 1, from + i * dims[d].from * int64_t(bytes),
-           to + i * dims[d].to * int64_t(bytes));
+      walk(d + 1, from + i * dims[d].from * int64_t(bytes), to + i * dims[d].to * int64_t(bytes));
   }
-  template <typename T>
-  static void strided(const char *from, char *to, const Dim &dim) {
+  template <typename T> static void strided(const char *from, char *to, const Dim &dim) {
     const T *in = reinterpret_cast<const T *>(from);
     T *out = reinterpret_cast<T *>(to);
     for (int64_t i = 0; i < dim.size; ++i)
@@ -174,11 +166,9 @@ void fillRun(char *to, int64_t count, uint64_t bits, unsigned bytes) {
 
 class FillStep : public Step {
 public:
-  FillStep(const PrepareContext &context, const Command &command,
-           Status &status)
+  FillStep(const PrepareContext &context, const Command &command, Status &status)
       : bits(context.program.Fills()[command.params].bits) {
-    status = ResolvedView::make(
-        context, context.program.Views()[command.views.begin], view);
+    status = ResolvedView::make(context, context.program.Views()[command.views.begin], view);
   }
 
   Status run(StreamContext &stream) override {
@@ -193,8 +183,7 @@ public:
       auto body = [&](int64_t begin, int64_t end, unsigned) {
         fillRun(to + begin * bytes, end - begin, bits, bytes);
       };
-      stream.pool->forEach(count, std::max<int64_t>(1, kCopyGrainBytes / bytes),
-                           body);
+      stream.pool->forEach(count, std::max<int64_t>(1, kCopyGrainBytes / bytes), body);
       return {};
     }
     int64_t index[kMaxTensorRank] = {};
@@ -218,8 +207,7 @@ private:
 
 class SliceStep : public Step {
 public:
-  SliceStep(const PrepareContext &context, const Command &command,
-            Status &status)
+  SliceStep(const PrepareContext &context, const Command &command, Status &status)
       : params(context.program.Slices()[command.params]) {
     const ProgramView &p = context.program;
     std::vector<int64_t> sizes, positions;
@@ -227,11 +215,11 @@ public:
       sizes.push_back(p.MeshAxes()[axis].size);
       positions.push_back(context.coordinates[axis]);
     }
-    shard = shardOf(params.extent, {sizes.data(), sizes.size()},
-                    {positions.data(), positions.size()});
+    shard =
+        shardOf(params.extent, {sizes.data(), sizes.size()}, {positions.data(), positions.size()});
     Table<View> views = p.Views().slice(command.views);
-    status = ResolvedView::make(context, views[0], source,
-                                params.outer * params.extent * params.inner);
+    status =
+        ResolvedView::make(context, views[0], source, params.outer * params.extent * params.inner);
     if (status.ok())
       status = ResolvedView::make(context, views[1], destination,
                                   params.outer * shard.extent * params.inner);
@@ -249,14 +237,12 @@ public:
         char *target = to + o * shard.extent * row;
         std::memcpy(target, from + (o * params.extent + shard.start) * row,
                     size_t(shard.valid * row));
-        fillRun(target + shard.valid * row,
-                (shard.extent - shard.valid) * params.inner, params.padBits,
-                bytes);
+        fillRun(target + shard.valid * row, (shard.extent - shard.valid) * params.inner,
+                params.padBits, bytes);
       }
     };
     int64_t each = std::max<int64_t>(1, shard.extent * row);
-    stream.pool->forEach(params.outer,
-                         std::max<int64_t>(1, kCopyGrainBytes / each), body);
+    stream.pool->forEach(params.outer, std::max<int64_t>(1, kCopyGrainBytes / each), body);
     return {};
   }
 
@@ -267,27 +253,26 @@ private:
 };
 
 template <typename T>
-StepPtr make(const PrepareContext &context, const Command &command,
-             Status &status) {
+StepPtr make(const PrepareContext &context, const Command &command, Status &status) {
   StepPtr step = std::make_unique<T>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }
 
 } // namespace
 
-StepPtr weft::runtime::makeLaunch(const PrepareContext &context,
-                                  const Command &command, Status &status) {
+StepPtr weft::runtime::makeLaunch(const PrepareContext &context, const Command &command,
+                                  Status &status) {
   return make<LaunchStep>(context, command, status);
 }
-StepPtr weft::runtime::makeCopy(const PrepareContext &context,
-                                const Command &command, Status &status) {
+StepPtr weft::runtime::makeCopy(const PrepareContext &context, const Command &command,
+                                Status &status) {
   return make<CopyStep>(context, command, status);
 }
-StepPtr weft::runtime::makeFill(const PrepareContext &context,
-                                const Command &command, Status &status) {
+StepPtr weft::runtime::makeFill(const PrepareContext &context, const Command &command,
+                                Status &status) {
   return make<FillStep>(context, command, status);
 }
-StepPtr weft::runtime::makeSlice(const PrepareContext &context,
-                                 const Command &command, Status &status) {
+StepPtr weft::runtime::makeSlice(const PrepareContext &context, const Command &command,
+                                 Status &status) {
   return make<SliceStep>(context, command, status);
 }

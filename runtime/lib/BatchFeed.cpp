@@ -21,14 +21,11 @@ constexpr int64_t kSmallFile = 64 << 20;
 
 bool isInteger(DType type) { return !isFloat(type) && type != DType::Bool; }
 bool isSigned(DType type) {
-  return type == DType::I8 || type == DType::I16 || type == DType::I32 ||
-         type == DType::I64;
+  return type == DType::I8 || type == DType::I16 || type == DType::I32 || type == DType::I64;
 }
 
 int64_t leastOf(DType type) {
-  return isSigned(type)
-             ? -1 - int64_t((uint64_t(1) << (8 * dtypeBytes(type) - 1)) - 1)
-             : 0;
+  return isSigned(type) ? -1 - int64_t((uint64_t(1) << (8 * dtypeBytes(type) - 1)) - 1) : 0;
 }
 uint64_t greatestOf(DType type) {
   return ~uint64_t(0) >> (64 - 8 * dtypeBytes(type) + isSigned(type));
@@ -44,8 +41,7 @@ int64_t elementsOf(const ProgramView &p, const Port &port) {
 } // namespace
 
 BatchFeed::BatchFeed(weft_session &session, const char *name, Roles roles)
-    : session(session), p(session.view()), programName(name),
-      roles(std::move(roles)) {
+    : session(session), p(session.view()), programName(name), roles(std::move(roles)) {
   for (const Program &entry : p.Programs())
     if (p.string(entry.name) == name)
       program = &entry;
@@ -63,11 +59,9 @@ Status BatchFeed::findInput(const std::string &name, const Port *&port) const {
       port = &entry;
       return {};
     }
-    known +=
-        (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
+    known += (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
   }
-  return {StatusCode::Usage, "program '" + programName + "' has no input '" +
-                                 name + "'; it has " +
+  return {StatusCode::Usage, "program '" + programName + "' has no input '" + name + "'; it has " +
                                  (known.empty() ? "none" : known)};
 }
 
@@ -88,9 +82,8 @@ Status BatchFeed::addArray(const std::string &name, const std::string &path) {
     std::string samples = "N";
     for (size_t d = 1; d < wanted.size(); ++d)
       samples += "x" + std::to_string(wanted[d]);
-    return Status::user(where + " is " + shapeText(wanted) +
-                        ", so its data must be " + samples + ", but '" + path +
-                        "' is " + shapeText(found));
+    return Status::user(where + " is " + shapeText(wanted) + ", so its data must be " + samples +
+                        ", but '" + path + "' is " + shapeText(found));
   }
   int64_t inner = file->numElements() / found[0];
   files.push_back(std::move(file));
@@ -99,9 +92,8 @@ Status BatchFeed::addArray(const std::string &name, const std::string &path) {
 
 Status BatchFeed::addTokens(const std::string &spec) {
   if (roles.tokens.empty() || roles.labels.empty())
-    return {StatusCode::Usage,
-            "the executable names no token input with labels of the same "
-            "shape; feed its inputs with --data NAME=FILE.npy"};
+    return {StatusCode::Usage, "the executable names no token input with labels of the same "
+                               "shape; feed its inputs with --data NAME=FILE.npy"};
   const Port *tokens = nullptr, *labels = nullptr;
   WEFT_TRY(findInput(roles.tokens, tokens));
   WEFT_TRY(findInput(roles.labels, labels));
@@ -109,47 +101,41 @@ Status BatchFeed::addTokens(const std::string &spec) {
   WEFT_TRY(DataFile::openTokens(spec, file));
   std::vector<int64_t> shape = shapeOf(p, *tokens);
   if (shape.size() != 2 || shape != shapeOf(p, *labels))
-    return Status::user("token files feed inputs of batch x sequence, but '" +
-                        roles.tokens + "' is " + shapeText(shape) + " and '" +
-                        roles.labels + "' is " +
+    return Status::user("token files feed inputs of batch x sequence, but '" + roles.tokens +
+                        "' is " + shapeText(shape) + " and '" + roles.labels + "' is " +
                         shapeText(shapeOf(p, *labels)));
   int64_t sequence = shape[1];
   if (sequence < 1 || file->numElements() <= sequence)
     return Status::user("token file '" + file->path() + "' has " +
                         std::to_string(file->numElements()) +
-                        " tokens; one sample of sequence length " +
-                        std::to_string(sequence) + " needs " +
-                        std::to_string(sequence + 1));
+                        " tokens; one sample of sequence length " + std::to_string(sequence) +
+                        " needs " + std::to_string(sequence + 1));
   int64_t samples = (file->numElements() - 1) / sequence;
   files.push_back(std::move(file));
   WEFT_TRY(bind(*tokens, *files.back(), samples, sequence, 0));
   return bind(*labels, *files.back(), samples, sequence, 1);
 }
 
-Status BatchFeed::bind(const Port &port, const DataFile &file, int64_t samples,
-                       int64_t stride, int64_t offset) {
+Status BatchFeed::bind(const Port &port, const DataFile &file, int64_t samples, int64_t stride,
+                       int64_t offset) {
   std::string name(p.string(port.name));
   for (const Binding &other : bindings)
     if (other.port == &port)
-      return {StatusCode::Usage, "input '" + name + "' is fed twice, from '" +
-                                     other.file->path() + "' and '" +
-                                     file.path() + "'"};
+      return {StatusCode::Usage, "input '" + name + "' is fed twice, from '" + other.file->path() +
+                                     "' and '" + file.path() + "'"};
   int64_t batch = p.ints(port.shape)[0];
   if (bindings.empty()) {
     batchSize = batch;
     numSamples = samples;
   }
-  std::string first =
-      bindings.empty() ? "" : std::string(p.string(bindings[0].port->name));
+  std::string first = bindings.empty() ? "" : std::string(p.string(bindings[0].port->name));
   if (batch != batchSize || batch < 1)
     return Status::user("input '" + name + "' takes " + std::to_string(batch) +
-                        " samples a step, input '" + first + "' " +
-                        std::to_string(batchSize) +
+                        " samples a step, input '" + first + "' " + std::to_string(batchSize) +
                         "; give one of them with --input");
   if (samples != numSamples)
-    return Status::user("'" + file.path() + "' has " + std::to_string(samples) +
-                        " samples, '" + bindings[0].file->path() + "' " +
-                        std::to_string(numSamples) +
+    return Status::user("'" + file.path() + "' has " + std::to_string(samples) + " samples, '" +
+                        bindings[0].file->path() + "' " + std::to_string(numSamples) +
                         "; data files are read side by side");
   Binding binding{&port,
                   &file,
@@ -175,10 +161,9 @@ Status BatchFeed::checkTypes(Binding &b) const {
   DType from = b.fileType;
   bool integers = isInteger(from) && isInteger(to);
   if (from != to && !integers && !(isFloat(from) && isFloat(to)))
-    return Status::user("input '" + std::string(p.string(b.port->name)) +
-                        "' of program '" + programName + "' is " +
-                        dtypeName(to) + ", but '" + b.file->path() + "' is " +
-                        dtypeName(from) + "; convert the file");
+    return Status::user("input '" + std::string(p.string(b.port->name)) + "' of program '" +
+                        programName + "' is " + dtypeName(to) + ", but '" + b.file->path() +
+                        "' is " + dtypeName(from) + "; convert the file");
   if (!integers)
     return {};
   b.low = leastOf(to);
@@ -207,19 +192,17 @@ Status BatchFeed::finish() {
   std::string missing;
   for (const Port &port : p.Ports().slice(program->inputs)) {
     std::string name(p.string(port.name));
-    bool fed =
-        std::find(constants.begin(), constants.end(), name) != constants.end();
+    bool fed = std::find(constants.begin(), constants.end(), name) != constants.end();
     for (const Binding &binding : bindings)
       fed |= binding.port == &port;
     if (!fed)
       missing += (missing.empty() ? "'" : ", '") + name + "'";
   }
   if (!missing.empty())
-    return {StatusCode::Usage,
-            "nothing feeds " + missing + " of program '" + programName +
-                "'; add --data NAME=FILE.npy" +
-                (roles.tokens.empty() ? "" : ", --data-tokens FILE") +
-                ", or --input NAME=FILE.npy for a value that stays"};
+    return {StatusCode::Usage, "nothing feeds " + missing + " of program '" + programName +
+                                   "'; add --data NAME=FILE.npy" +
+                                   (roles.tokens.empty() ? "" : ", --data-tokens FILE") +
+                                   ", or --input NAME=FILE.npy for a value that stays"};
   if (bindings.empty())
     return {};
   WEFT_TRY(checkSmallFiles());
@@ -231,22 +214,19 @@ Status BatchFeed::finish() {
       if (!rank->holds(port.stage))
         continue;
       const ShardMap &map = rank->map(port.placement);
-      parts.push_back(
-          {rank.get(), i, &map,
-           std::vector<char>(size_t(map.numLocal()) * dtypeBytes(port.dtype))});
+      parts.push_back({rank.get(), i, &map,
+                       std::vector<char>(size_t(map.numLocal()) * dtypeBytes(port.dtype))});
     }
   return {};
 }
 
 /// Whether two files give a batch the same numbers.
-bool BatchFeed::isSame(const Binding &a, const Binding &b,
-                       int64_t samples) const {
+bool BatchFeed::isSame(const Binding &a, const Binding &b, int64_t samples) const {
   if (a.inner != b.inner || !isInteger(a.fileType) || !isInteger(b.fileType))
     return false;
   auto value = [](const Binding &binding, int64_t element) {
     int64_t result = 0;
-    convertElements(binding.fileType, binding.file->at(element), DType::I64,
-                    &result, 1);
+    convertElements(binding.fileType, binding.file->at(element), DType::I64, &result, 1);
     return result;
   };
   bool differs = false;
@@ -265,19 +245,17 @@ bool BatchFeed::isSame(const Binding &a, const Binding &b,
 std::vector<std::string> BatchFeed::doubts() const {
   std::vector<std::string> found;
   if (numSamples > 0 && numSamples < batchSize)
-    found.push_back("the data has " + std::to_string(numSamples) +
-                    " samples for a batch of " + std::to_string(batchSize) +
-                    ": every batch holds some of them more than once");
+    found.push_back("the data has " + std::to_string(numSamples) + " samples for a batch of " +
+                    std::to_string(batchSize) + ": every batch holds some of them more than once");
   for (const Binding &labels : bindings)
     for (const Binding &other : bindings)
       if (labels.isLabels && !other.isLabels &&
           isSame(labels, other, std::min(numSamples, batchSize)))
-        found.push_back(
-            "the labels in '" + labels.file->path() + "' are the input '" +
-            std::string(p.string(other.port->name)) +
-            "' itself, position by position: a model that copies its input has "
-            "loss 0; to learn the next token give the tokens that come after, "
-            "or use --data-tokens");
+        found.push_back("the labels in '" + labels.file->path() + "' are the input '" +
+                        std::string(p.string(other.port->name)) +
+                        "' itself, position by position: a model that copies its input has "
+                        "loss 0; to learn the next token give the tokens that come after, "
+                        "or use --data-tokens");
   return found;
 }
 
@@ -312,16 +290,14 @@ bool BatchFeed::canFillUp() const {
 void BatchFeed::start(int64_t first, int64_t last) {
   position = first;
   end = last;
-  worker.post([](void *self) { static_cast<BatchFeed *>(self)->prepare(); },
-              this);
+  worker.post([](void *self) { static_cast<BatchFeed *>(self)->prepare(); }, this);
 }
 
 void BatchFeed::prepare() {
   status = {};
   counting = 0;
   for (int64_t row = 0; row < batchSize; ++row)
-    rows[size_t(row)] =
-        position + row < end ? int64_t(order(uint64_t(position + row))) : -1;
+    rows[size_t(row)] = position + row < end ? int64_t(order(uint64_t(position + row))) : -1;
   for (Part &part : parts)
     part.map->forEachRun([&](const ShardMap::Run &run) { fill(part, run); });
 }
@@ -352,8 +328,7 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
   }
 }
 
-Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset,
-                        int64_t count) const {
+Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset, int64_t count) const {
   Status result;
   const char *from = b.file->at(sample * b.stride + b.offset + offset);
   withType(b.fileType, [&](auto type) {
@@ -362,26 +337,22 @@ Status BatchFeed::check(const Binding &b, int64_t sample, int64_t offset,
       auto *values = reinterpret_cast<const T *>(from);
       for (int64_t i = 0; i < count; ++i) {
         bool below = std::is_signed_v<T> && int64_t(values[i]) < b.low;
-        bool above = (std::is_unsigned_v<T> || int64_t(values[i]) > 0) &&
-                     uint64_t(values[i]) > b.high;
+        bool above =
+            (std::is_unsigned_v<T> || int64_t(values[i]) > 0) && uint64_t(values[i]) > b.high;
         if (!below && !above)
           continue;
-        if (b.holdsClasses && (int64_t(values[i]) == -100 ||
-                               int64_t(values[i]) == roles.ignored))
+        if (b.holdsClasses && (int64_t(values[i]) == -100 || int64_t(values[i]) == roles.ignored))
           continue;
         std::string limit =
-            b.limit ? std::string("not ") + b.limit + ": these are 0 to " +
-                          std::to_string(b.high)
+            b.limit ? std::string("not ") + b.limit + ": these are 0 to " + std::to_string(b.high)
                     : std::string("out of range for ") + dtypeName(b.port->dtype);
         result = Status::user(
-            "'" + b.file->path() + "', sample " + std::to_string(sample) +
-            ", element " + std::to_string(offset + b.offset + i) + ": " +
-            std::to_string(values[i]) + " is " + limit + " (input '" +
-            std::string(p.string(b.port->name)) + "')" +
+            "'" + b.file->path() + "', sample " + std::to_string(sample) + ", element " +
+            std::to_string(offset + b.offset + i) + ": " + std::to_string(values[i]) + " is " +
+            limit + " (input '" + std::string(p.string(b.port->name)) + "')" +
             // A file of another width has any numbers.
             (b.holdsIds && b.file->shape().empty() && !b.file->holdsBytes()
-                 ? "; is it a file of bytes? Then say '" + b.file->path() +
-                       ":byte'"
+                 ? "; is it a file of bytes? Then say '" + b.file->path() + ":byte'"
                  : ""));
         return;
       }
@@ -411,18 +382,16 @@ void BatchFeed::released(int64_t bytes) {
     file->release();
 }
 
-void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset,
-                     int64_t count, char *to) {
+void BatchFeed::read(const Binding &b, int64_t sample, int64_t offset, int64_t count, char *to) {
   if (b.checked)
     status = check(b, sample, offset, count);
   if (status.ok())
-    convertElements(b.fileType, b.file->at(sample * b.stride + b.offset + offset),
-                    b.port->dtype, to, count);
+    convertElements(b.fileType, b.file->at(sample * b.stride + b.offset + offset), b.port->dtype,
+                    to, count);
   released(count * dtypeBytes(b.fileType) + kFaultAround);
 }
 
-void BatchFeed::countLabels(const Part &part, const char *labels,
-                            int64_t count) {
+void BatchFeed::countLabels(const Part &part, const char *labels, int64_t count) {
   DType type = bindings[part.binding].port->dtype;
   if (!isSigned(type) || roles.allCount) {
     counting += double(count);

@@ -54,8 +54,7 @@ public:
 
   /// Begins to read the batch at positions [position, position + batch()), of
   /// which those from `end` on are filled up with samples that do not count.
-  void start(int64_t position,
-             int64_t end = std::numeric_limits<int64_t>::max());
+  void start(int64_t position, int64_t end = std::numeric_limits<int64_t>::max());
   /// Waits for the batch and puts it into the inputs.
   Status take();
   /// Whether batches can be filled up.
@@ -89,20 +88,18 @@ private:
   };
 
   Status findInput(const std::string &name, const Port *&port) const;
-  Status bind(const Port &port, const DataFile &file, int64_t samples,
-              int64_t stride, int64_t offset);
+  Status bind(const Port &port, const DataFile &file, int64_t samples, int64_t stride,
+              int64_t offset);
   Status checkTypes(Binding &binding) const;
   bool isSame(const Binding &a, const Binding &b, int64_t samples) const;
   /// Whether the values are allowed.
-  Status check(const Binding &binding, int64_t sample, int64_t offset,
-               int64_t count) const;
+  Status check(const Binding &binding, int64_t sample, int64_t offset, int64_t count) const;
   /// All values of files that are read in no time, before training begins.
   Status checkSmallFiles();
   void released(int64_t bytes);
   void prepare();
   void fill(Part &part, const ShardMap::Run &run);
-  void read(const Binding &binding, int64_t sample, int64_t offset,
-            int64_t count, char *to);
+  void read(const Binding &binding, int64_t sample, int64_t offset, int64_t count, char *to);
   void countLabels(const Part &part, const char *labels, int64_t count);
 
   weft_session &session;

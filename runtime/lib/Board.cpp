@@ -14,8 +14,7 @@
 
 using namespace weft::runtime;
 
-static_assert(std::atomic<int64_t>::is_always_lock_free,
-              "processes share atomics, but no locks");
+static_assert(std::atomic<int64_t>::is_always_lock_free, "processes share atomics, but no locks");
 static_assert(sizeof(BoardHeader) <= 256, "slots begin behind the header");
 
 namespace {
@@ -70,11 +69,10 @@ Status Board::make(int64_t ranks, Board &result) {
   Board board;
   board.bytes = bytesFor(ranks);
   board.descriptor = memfd_create("weft-board", MFD_CLOEXEC);
-  bool good = board.descriptor >= 0 &&
-              ftruncate(board.descriptor, off_t(board.bytes)) == 0;
-  void *memory = good ? mmap(nullptr, board.bytes, PROT_READ | PROT_WRITE,
-                             MAP_SHARED, board.descriptor, 0)
-                      : MAP_FAILED;
+  bool good = board.descriptor >= 0 && ftruncate(board.descriptor, off_t(board.bytes)) == 0;
+  void *memory =
+      good ? mmap(nullptr, board.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board.descriptor, 0)
+           : MAP_FAILED;
   if (memory == MAP_FAILED)
     return Status::user(std::string("memory that the ranks share cannot be "
                                     "made: ") +
@@ -89,8 +87,8 @@ Status Board::make(int64_t ranks, Board &result) {
 }
 
 std::string Board::address() const {
-  return std::string(header().host) + ":/proc/" + std::to_string(getpid()) +
-         "/fd/" + std::to_string(descriptor);
+  return std::string(header().host) + ":/proc/" + std::to_string(getpid()) + "/fd/" +
+         std::to_string(descriptor);
 }
 
 bool Board::open(const std::string &address, int64_t ranks, Board &result) {
@@ -100,14 +98,14 @@ bool Board::open(const std::string &address, int64_t ranks, Board &result) {
   Board board;
   board.bytes = bytesFor(ranks);
   // What lies there in another process may be anything.
-  board.descriptor = ::open(address.c_str() + colon + 1,
-                            O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat info {};
-  if (board.descriptor < 0 || fstat(board.descriptor, &info) != 0 ||
-      !S_ISREG(info.st_mode) || size_t(info.st_size) != board.bytes)
+  board.descriptor =
+      ::open(address.c_str() + colon + 1, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat info{};
+  if (board.descriptor < 0 || fstat(board.descriptor, &info) != 0 || !S_ISREG(info.st_mode) ||
+      size_t(info.st_size) != board.bytes)
     return false;
-  void *memory = mmap(nullptr, board.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                      board.descriptor, 0);
+  void *memory =
+      mmap(nullptr, board.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board.descriptor, 0);
   if (memory == MAP_FAILED)
     return false;
   board.memory = memory;
@@ -117,8 +115,7 @@ bool Board::open(const std::string &address, int64_t ranks, Board &result) {
   return true;
 }
 
-void Board::put(int64_t rank, int32_t code, const std::string &text,
-                bool consequence) const {
+void Board::put(int64_t rank, int32_t code, const std::string &text, bool consequence) const {
   BoardSlot &mine = slot(rank);
   if (mine.code.load() != 0)
     return;

@@ -48,8 +48,8 @@ struct BoardSlot {
 struct BoardHeader {
   uint64_t magic;
   int64_t ranks;
-  int32_t supervisor; // process id of weft-run, 0 = none: it tells failures
-  char host[64];      // name of the machine
+  int32_t supervisor;          // process id of weft-run, 0 = none: it tells failures
+  char host[64];               // name of the machine
   std::atomic<int32_t> stop;   // signal that asks training to end; 0 = none
   std::atomic<int32_t> failed; // some rank has, so nobody need go on
   std::atomic<int32_t> teller; // rank + 1 of who tells the failure
@@ -84,19 +84,15 @@ public:
   BoardHeader &header() const { return *static_cast<BoardHeader *>(memory); }
   int64_t ranks() const { return header().ranks; }
   BoardSlot &slot(int64_t rank) const {
-    return reinterpret_cast<BoardSlot *>(static_cast<char *>(memory) +
-                                         kSlots)[rank];
+    return reinterpret_cast<BoardSlot *>(static_cast<char *>(memory) + kSlots)[rank];
   }
 
   /// Leaves a rank's failure for others to read.
-  void put(int64_t rank, int32_t code, const std::string &text,
-           bool consequence) const;
+  void put(int64_t rank, int32_t code, const std::string &text, bool consequence) const;
 
 private:
   static constexpr size_t kSlots = 256;
-  static size_t bytesFor(int64_t ranks) {
-    return kSlots + size_t(ranks) * sizeof(BoardSlot);
-  }
+  static size_t bytesFor(int64_t ranks) { return kSlots + size_t(ranks) * sizeof(BoardSlot); }
 
   void *memory = nullptr;
   size_t bytes = 0;

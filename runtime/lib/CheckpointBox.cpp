@@ -72,10 +72,9 @@ CheckpointBox::Place CheckpointBox::locate(int64_t global) const {
   size_t row = dims;
   while (row > 0 && start[row - 1] == 0 && size[row - 1] == view[row - 1])
     block *= view[--row];
-  int64_t left =
-      row == 0 ? total - global
-               : (start[row - 1] + size[row - 1] - index[row - 1]) * block -
-                     global % block;
+  int64_t left = row == 0
+                     ? total - global
+                     : (start[row - 1] + size[row - 1] - index[row - 1]) * block - global % block;
   return {true, local, left};
 }
 
@@ -87,8 +86,7 @@ bool weft::runtime::isSaved(const ProgramView &p, const State &state) {
 CheckpointBox weft::runtime::boxOf(const ProgramView &p, Id placement,
                                    const std::vector<int64_t> &coordinates) {
   CheckpointBox box;
-  for (const PlacementDim &dim :
-       p.PlacementDims().slice(p.Placements()[placement].dims)) {
+  for (const PlacementDim &dim : p.PlacementDims().slice(p.Placements()[placement].dims)) {
     Table<PlacementPart> parts = p.PlacementParts().slice(dim.parts);
     bool split = false;
     int64_t extent = 1;
@@ -108,8 +106,8 @@ CheckpointBox weft::runtime::boxOf(const ProgramView &p, Id placement,
         sizes.push_back(p.MeshAxes()[axis].size);
         positions.push_back(coordinates[axis]);
       }
-      Shard shard = shardOf(part.size, {sizes.data(), sizes.size()},
-                            {positions.data(), positions.size()});
+      Shard shard =
+          shardOf(part.size, {sizes.data(), sizes.size()}, {positions.data(), positions.size()});
       box.view.push_back(part.size);
       box.start.push_back(shard.start);
       box.size.push_back(shard.valid);
@@ -142,8 +140,8 @@ std::vector<CheckpointBox> cut(const CheckpointBox &box, int64_t most) {
 
 } // namespace
 
-std::vector<std::vector<CheckpointPiece>>
-weft::runtime::planCheckpoint(const ProgramView &p, int64_t rank) {
+std::vector<std::vector<CheckpointPiece>> weft::runtime::planCheckpoint(const ProgramView &p,
+                                                                        int64_t rank) {
   int64_t ranks = p.numRanks();
   std::vector<std::vector<CheckpointPiece>> plan(size_t{uint64_t(ranks)});
   std::vector<uint64_t> load(size_t{uint64_t(ranks)}, 0);
@@ -170,12 +168,10 @@ weft::runtime::planCheckpoint(const ProgramView &p, int64_t rank) {
       }
     uint64_t bytes = dtypeBytes(state.dtype);
     for (const auto &[start, ranksOfShard] : holders) {
-      CheckpointBox shard =
-          boxOf(p, state.placement, coordinates[ranksOfShard[0]]);
+      CheckpointBox shard = boxOf(p, state.placement, coordinates[ranksOfShard[0]]);
       int64_t most = std::min<int64_t>(
           int64_t(ranksOfShard.size()),
-          int64_t((uint64_t(shard.count()) * bytes + kLeastPiece - 1) /
-                  kLeastPiece));
+          int64_t((uint64_t(shard.count()) * bytes + kLeastPiece - 1) / kLeastPiece));
       for (CheckpointBox &piece : cut(shard, most)) {
         int64_t writer = ranksOfShard[0];
         for (int64_t r : ranksOfShard)
@@ -196,8 +192,7 @@ weft::runtime::planCheckpoint(const ProgramView &p, int64_t rank) {
                 unsigned bBytes = dtypeBytes(p.States()[b.state].dtype);
                 if (aBytes != bBytes)
                   return aBytes > bBytes;
-                return a.state != b.state ? a.state < b.state
-                                          : a.box.start < b.box.start;
+                return a.state != b.state ? a.state < b.state : a.box.start < b.box.start;
               });
     uint64_t offset = 0;
     for (CheckpointPiece &piece : pieces) {

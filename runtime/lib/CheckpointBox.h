@@ -59,8 +59,8 @@ constexpr uint64_t kLeastPiece = 4 << 20;
 /// the same shard share it so that all write about the same number of bytes.
 /// The result is the same on all processes; only `rank`'s pieces are kept
 /// unless that is -1.
-std::vector<std::vector<CheckpointPiece>>
-planCheckpoint(const ProgramView &program, int64_t rank = -1);
+std::vector<std::vector<CheckpointPiece>> planCheckpoint(const ProgramView &program,
+                                                         int64_t rank = -1);
 
 } // namespace weft::runtime
 

@@ -22,8 +22,7 @@ public:
     for (uint32_t i = 0; i < manifest.files.size(); ++i)
       WEFT_TRY(reader.check(i));
     for (const CheckpointManifest::Tensor &tensor : manifest.tensors)
-      tensors.push_back(
-          {tensor.name, tensor.dtype, tensor.shape, tensor.optimizer});
+      tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.optimizer});
     return {};
   }
 
@@ -58,8 +57,7 @@ Status CheckpointFile::open(const std::string &path, int64_t step,
       file.reset(new CheckpointFile(std::move(made)));
       return {};
     }
-    std::string text =
-        "checkpoint '" + candidate.path + "' is damaged: " + status.text();
+    std::string text = "checkpoint '" + candidate.path + "' is damaged: " + status.text();
     worst = Status::user(worst.ok() ? text : worst.text() + "; " + text);
     warnings.push_back(text + "; it is passed over");
   }
@@ -68,9 +66,7 @@ Status CheckpointFile::open(const std::string &path, int64_t step,
 }
 
 const std::string &CheckpointFile::path() const { return implementation->path; }
-const CheckpointInfo &CheckpointFile::info() const {
-  return implementation->manifest.info;
-}
+const CheckpointInfo &CheckpointFile::info() const { return implementation->manifest.info; }
 const std::vector<CheckpointFile::Tensor> &CheckpointFile::tensors() const {
   return implementation->tensors;
 }

@@ -16,8 +16,7 @@
 using namespace weft::runtime;
 
 static Status failure(const std::string &path, const char *what, int error) {
-  return Status::user("'" + path + "' cannot be " + what + ": " +
-                      std::strerror(error));
+  return Status::user("'" + path + "' cannot be " + what + ": " + std::strerror(error));
 }
 
 Status CheckpointFiles::makeDirectory(const std::string &path) const {
@@ -27,13 +26,11 @@ Status CheckpointFiles::makeDirectory(const std::string &path) const {
   return error == 0 ? Status() : failure(path, "made", error);
 }
 
-Status CheckpointFiles::writeFile(const std::string &path, const char *data,
-                                  uint64_t bytes, uint64_t blockBytes,
-                                  uint64_t *hashes) const {
+Status CheckpointFiles::writeFile(const std::string &path, const char *data, uint64_t bytes,
+                                  uint64_t blockBytes, uint64_t *hashes) const {
   if (int error = ask("create", path))
     return failure(path, "created", error);
-  int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor < 0)
     return failure(path, "created", errno);
   int error = 0;
@@ -62,8 +59,7 @@ Status CheckpointFiles::writeFile(const std::string &path, const char *data,
   return error == 0 ? Status() : failure(path, "written", error);
 }
 
-Status CheckpointFiles::rename(const std::string &from,
-                               const std::string &to) const {
+Status CheckpointFiles::rename(const std::string &from, const std::string &to) const {
   int error = ask("rename", from);
   if (error == 0 && ::rename(from.c_str(), to.c_str()) != 0)
     error = errno;
@@ -105,8 +101,7 @@ Status CheckpointFiles::removeTree(const std::string &path) const {
   return error == 0 ? Status() : failure(path, "removed", error);
 }
 
-Status weft::runtime::listDirectory(const std::string &path,
-                                    std::vector<std::string> &names) {
+Status weft::runtime::listDirectory(const std::string &path, std::vector<std::string> &names) {
   DIR *directory = ::opendir(path.c_str());
   if (!directory)
     return failure(path, "opened", errno);
@@ -125,8 +120,7 @@ bool weft::runtime::isDirectory(const std::string &path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-Status weft::runtime::readFile(const std::string &path, uint64_t limit,
-                               std::string &text) {
+Status weft::runtime::readFile(const std::string &path, uint64_t limit, std::string &text) {
   // Not to wait for ever should this be a pipe.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0)

@@ -19,8 +19,8 @@ public:
   /// Creates `path`, writes `bytes` in blocks, and waits until they are on
   /// disk. `hashes`, if not null, gets the XXH3 of each block; it must have
   /// the room.
-  Status writeFile(const std::string &path, const char *data, uint64_t bytes,
-                   uint64_t blockBytes, uint64_t *hashes) const;
+  Status writeFile(const std::string &path, const char *data, uint64_t bytes, uint64_t blockBytes,
+                   uint64_t *hashes) const;
   Status rename(const std::string &from, const std::string &to) const;
   Status syncDirectory(const std::string &path) const;
   Status unlink(const std::string &path) const;

@@ -59,16 +59,14 @@ CheckpointCandidate weft::runtime::inspectCheckpoint(const std::string &path) {
     if (::stat((path + "/" + name).c_str(), &info) != 0)
       result.status = Status::user("file '" + name + "' is missing");
     else if (!S_ISREG(info.st_mode) || uint64_t(info.st_size) != expected)
-      result.status = Status::user("file '" + name + "' has " +
-                                   std::to_string(info.st_size) +
+      result.status = Status::user("file '" + name + "' has " + std::to_string(info.st_size) +
                                    " bytes, not " + std::to_string(expected));
   }
   return result;
 }
 
-Status
-weft::runtime::findCheckpoints(const std::string &directory,
-                               std::vector<CheckpointCandidate> &candidates) {
+Status weft::runtime::findCheckpoints(const std::string &directory,
+                                      std::vector<CheckpointCandidate> &candidates) {
   std::vector<std::string> names;
   WEFT_TRY(listDirectory(directory, names));
   for (const std::string &name : names)
@@ -87,16 +85,15 @@ weft::runtime::findCheckpoints(const std::string &directory,
   return {};
 }
 
-Status
-weft::runtime::chooseCheckpoints(const std::string &path, int64_t step,
-                                 std::vector<CheckpointCandidate> &candidates) {
+Status weft::runtime::chooseCheckpoints(const std::string &path, int64_t step,
+                                        std::vector<CheckpointCandidate> &candidates) {
   if (!isDirectory(path))
     return Status::user("there is no checkpoint folder '" + path +
                         "'; --resume wants the folder that was given to "
                         "--save, or one step-... folder in it");
   struct stat info;
-  bool single = ::stat((path + "/" + kManifestName).c_str(), &info) == 0 ||
-                stepOf(baseName(path)) >= 0;
+  bool single =
+      ::stat((path + "/" + kManifestName).c_str(), &info) == 0 || stepOf(baseName(path)) >= 0;
   if (single && step < 0) {
     candidates.push_back(inspectCheckpoint(path));
     return {};
@@ -106,8 +103,8 @@ weft::runtime::chooseCheckpoints(const std::string &path, int64_t step,
     if (!isDirectory(wanted) && isDirectory(wanted + ".old"))
       wanted += ".old";
     if (!isDirectory(wanted))
-      return Status::user("there is no checkpoint of step " +
-                          std::to_string(step) + " in '" + path + "'");
+      return Status::user("there is no checkpoint of step " + std::to_string(step) + " in '" +
+                          path + "'");
     candidates.push_back(inspectCheckpoint(wanted));
     return {};
   }

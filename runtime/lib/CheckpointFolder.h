@@ -30,8 +30,7 @@ CheckpointCandidate inspectCheckpoint(const std::string &path);
 
 /// All in `directory`, sound or not, the newest save first and the unreadable
 /// ones before those, by step. Without the texts of the manifests.
-Status findCheckpoints(const std::string &directory,
-                       std::vector<CheckpointCandidate> &candidates);
+Status findCheckpoints(const std::string &directory, std::vector<CheckpointCandidate> &candidates);
 
 /// Those to try for `path` (see loadCheckpoint), the best first.
 Status chooseCheckpoints(const std::string &path, int64_t step,

@@ -45,8 +45,7 @@ Status weft::runtime::agree(weft_session &session, const Status &own) {
   return {};
 }
 
-Status weft::runtime::gatherTexts(weft_session &session,
-                                  const std::string &text,
+Status weft::runtime::gatherTexts(weft_session &session, const std::string &text,
                                   std::vector<std::string> &all) {
   int64_t processes = numProcesses(session);
   bool first = session.firstRank == 0;
@@ -55,8 +54,7 @@ Status weft::runtime::gatherTexts(weft_session &session,
     return {};
   uint64_t bytes = text.size();
   std::vector<std::string> sizes(size_t(processes), std::string(8, '\0'));
-  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8),
-                    sizes));
+  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8), sizes));
   std::vector<weft_block> sends(sizes.size()), staging(sizes.size());
   std::vector<const void *> received(sizes.size());
   sends[0] = {text.data(), text.size()};
@@ -68,14 +66,13 @@ Status weft::runtime::gatherTexts(weft_session &session,
   std::vector<weft_message> given = messagesOf(sends), wanted = messagesOf(staging);
   const weft_comm_vtable &vtable = *session.shared.comm.vtable;
   WEFT_TRY(session.waiting([&](weft_status *s) {
-    return vtable.exchange_begin(session.processGroup, given.data(),
-                                 wanted.data(), received.data(), s);
+    return vtable.exchange_begin(session.processGroup, given.data(), wanted.data(), received.data(),
+                                 s);
   }));
   if (first)
     all[0] = text;
-  return session.waiting([&](weft_status *s) {
-    return vtable.exchange_end(session.processGroup, s);
-  });
+  return session.waiting(
+      [&](weft_status *s) { return vtable.exchange_end(session.processGroup, s); });
 }
 
 Status weft::runtime::broadcast(weft_session &session, std::string &text) {
@@ -84,8 +81,7 @@ Status weft::runtime::broadcast(weft_session &session, std::string &text) {
     return {};
   uint64_t bytes = text.size();
   std::vector<std::string> sizes(size_t(processes), std::string(8, '\0'));
-  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8),
-                    sizes));
+  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8), sizes));
   std::memcpy(&bytes, sizes[0].data(), 8);
   std::vector<std::string> all(static_cast<size_t>(processes));
   all[0].resize(bytes);

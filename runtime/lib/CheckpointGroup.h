@@ -13,8 +13,7 @@ Status agree(weft_session &session, const Status &own);
 
 /// Gives every process's text to the first one; `all` is empty on the others.
 /// Collective.
-Status gatherTexts(weft_session &session, const std::string &text,
-                   std::vector<std::string> &all);
+Status gatherTexts(weft_session &session, const std::string &text, std::vector<std::string> &all);
 
 /// Gives the first process's text to all. Collective.
 Status broadcast(weft_session &session, std::string &text);

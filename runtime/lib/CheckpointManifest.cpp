@@ -19,15 +19,13 @@ constexpr size_t kMostViewDims = 48; // factors of all dimensions of a tensor
 
 std::string hex(uint64_t value) {
   char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(value));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
   return text;
 }
 
 /// The first line; it holds the checksum of all that follows.
 std::string firstLine(std::string_view rest) {
-  return "{\"weft_checkpoint\":1,\"hash\":\"" +
-         hex(hashBytes(rest.data(), rest.size())) + "\",\n";
+  return "{\"weft_checkpoint\":1,\"hash\":\"" + hex(hashBytes(rest.data(), rest.size())) + "\",\n";
 }
 
 std::string list(const std::vector<int64_t> &values) {
@@ -74,8 +72,7 @@ bool isShallow(std::string_view text) {
 /// Reads typed fields of one object; the first fault is kept.
 class Reader {
 public:
-  Reader(const Json &object, std::string where)
-      : object(object), where(std::move(where)) {
+  Reader(const Json &object, std::string where) : object(object), where(std::move(where)) {
     if (!object.is_object())
       fail("is not an object");
   }
@@ -133,12 +130,10 @@ public:
 
 private:
   int64_t integerOf(const Json &item, const char *key, int64_t least) {
-    if (item.is_number_unsigned() &&
-        item.get<uint64_t>() <= uint64_t(INT64_MAX) &&
+    if (item.is_number_unsigned() && item.get<uint64_t>() <= uint64_t(INT64_MAX) &&
         item.get<int64_t>() >= least)
       return item.get<int64_t>();
-    fail("has a '" + std::string(key) + "' that is no number of at least " +
-         std::to_string(least));
+    fail("has a '" + std::string(key) + "' that is no number of at least " + std::to_string(least));
     return least;
   }
   const Json *find(const char *key) {
@@ -161,8 +156,7 @@ Status parseFile(const Json &json, uint64_t blockBytes, size_t index,
   file.bytes = uint64_t(reader.integer("bytes"));
   std::string hashes = reader.string("hashes");
   uint64_t blocks = file.bytes / blockBytes + (file.bytes % blockBytes != 0);
-  if (reader.status.ok() &&
-      (hashes.size() % 16 != 0 || hashes.size() / 16 != blocks))
+  if (reader.status.ok() && (hashes.size() % 16 != 0 || hashes.size() / 16 != blocks))
     reader.fail("has another number of checksums than blocks");
   if (!reader.status.ok())
     return reader.status;
@@ -191,11 +185,9 @@ bool productOf(const std::vector<int64_t> &sizes, int64_t &result) {
   return true;
 }
 
-Status parseBox(const Json &json, const std::string &where,
-                const CheckpointManifest &manifest,
+Status parseBox(const Json &json, const std::string &where, const CheckpointManifest &manifest,
                 CheckpointManifest::Tensor &tensor) {
-  Reader reader(json,
-                "box " + std::to_string(tensor.boxes.size()) + " of " + where);
+  Reader reader(json, "box " + std::to_string(tensor.boxes.size()) + " of " + where);
   CheckpointManifest::Box box;
   uint64_t file = uint64_t(reader.integer("file"));
   box.offset = uint64_t(reader.integer("offset"));
@@ -238,8 +230,7 @@ Status parseTensor(const Json &json, CheckpointManifest &manifest) {
   if (reader.status.ok() && !tensor.optimizer && kind != "parameter")
     reader.fail("has the unknown class " + quoteJson(kind));
   int64_t elements = 0;
-  if (reader.status.ok() &&
-      (!productOf(tensor.shape, elements) || elements > INT64_MAX / 8))
+  if (reader.status.ok() && (!productOf(tensor.shape, elements) || elements > INT64_MAX / 8))
     reader.fail("is too large");
   if (!reader.status.ok())
     return reader.status;
@@ -252,9 +243,8 @@ Status parseTensor(const Json &json, CheckpointManifest &manifest) {
     if (__builtin_add_overflow(covered, box.count(), &covered))
       covered = -1;
   if (reader.status.ok() && covered != elements)
-    reader.fail("(" + quoteJson(tensor.name) + ") has " +
-                std::to_string(elements) + " elements, its boxes " +
-                std::to_string(covered));
+    reader.fail("(" + quoteJson(tensor.name) + ") has " + std::to_string(elements) +
+                " elements, its boxes " + std::to_string(covered));
   manifest.tensors.push_back(std::move(tensor));
   return reader.status;
 }
@@ -290,8 +280,8 @@ Status parseTop(const Json &json, CheckpointManifest &manifest) {
   }
   for (const Json &file : reader.array("files")) {
     manifest.files.emplace_back();
-    WEFT_TRY(parseFile(file, manifest.blockBytes, manifest.files.size() - 1,
-                       manifest.files.back()));
+    WEFT_TRY(
+        parseFile(file, manifest.blockBytes, manifest.files.size() - 1, manifest.files.back()));
   }
   for (const Json &tensor : reader.array("tensors"))
     WEFT_TRY(parseTensor(tensor, manifest));
@@ -315,21 +305,17 @@ std::string weft::runtime::checkpointFileName(uint64_t rank) {
 }
 
 std::string weft::runtime::writeManifest(const CheckpointManifest &m) {
-  std::string text = "\"step\":" + std::to_string(m.info.step) +
-                     ",\"samples\":" + std::to_string(m.info.samples) +
-                     ",\"seed\":" + std::to_string(m.info.seed) +
-                     ",\"ordinal\":" + std::to_string(m.ordinal) +
-                     ",\n\"model\":" + quoteJson(m.model) +
-                     ",\"executable\":" + quoteJson(m.executable) +
-                     ",\"block_bytes\":" + std::to_string(m.blockBytes) +
-                     ",\n\"mesh\":[";
+  std::string text =
+      "\"step\":" + std::to_string(m.info.step) + ",\"samples\":" + std::to_string(m.info.samples) +
+      ",\"seed\":" + std::to_string(m.info.seed) + ",\"ordinal\":" + std::to_string(m.ordinal) +
+      ",\n\"model\":" + quoteJson(m.model) + ",\"executable\":" + quoteJson(m.executable) +
+      ",\"block_bytes\":" + std::to_string(m.blockBytes) + ",\n\"mesh\":[";
   for (const auto &[axis, size] : m.mesh)
-    text += (text.back() == '[' ? "" : ",") + std::string("{\"axis\":") +
-            quoteJson(axis) + ",\"size\":" + std::to_string(size) + "}";
+    text += (text.back() == '[' ? "" : ",") + std::string("{\"axis\":") + quoteJson(axis) +
+            ",\"size\":" + std::to_string(size) + "}";
   text += "],\n\"notes\":{";
   for (const auto &[key, value] : m.info.notes)
-    text += (text.back() == '{' ? "" : ",") + quoteJson(key) + ":" +
-            quoteJson(value);
+    text += (text.back() == '{' ? "" : ",") + quoteJson(key) + ":" + quoteJson(value);
   text += "},\n\"files\":[";
   for (const CheckpointManifest::File &file : m.files) {
     text += (text.back() == '[' ? "\n" : ",\n") + std::string("{\"bytes\":") +
@@ -341,14 +327,12 @@ std::string weft::runtime::writeManifest(const CheckpointManifest &m) {
   text += "],\n\"tensors\":[";
   for (const CheckpointManifest::Tensor &tensor : m.tensors) {
     text += (text.back() == '[' ? "\n" : ",\n") + std::string("{\"name\":") +
-            quoteJson(tensor.name) + ",\"dtype\":\"" +
-            safetensorsName(tensor.dtype) + "\",\"class\":\"" +
-            (tensor.optimizer ? "optimizer" : "parameter") +
+            quoteJson(tensor.name) + ",\"dtype\":\"" + safetensorsName(tensor.dtype) +
+            "\",\"class\":\"" + (tensor.optimizer ? "optimizer" : "parameter") +
             "\",\"shape\":" + list(tensor.shape) + ",\"boxes\":[";
     for (const CheckpointManifest::Box &box : tensor.boxes)
       text += (text.back() == '[' ? "" : ",") + std::string("{\"file\":") +
-              std::to_string(box.file) +
-              ",\"offset\":" + std::to_string(box.offset) +
+              std::to_string(box.file) + ",\"offset\":" + std::to_string(box.offset) +
               ",\"view\":" + list(box.view) + ",\"start\":" + list(box.start) +
               ",\"size\":" + list(box.size) + "}";
     text += "]}";
@@ -357,8 +341,7 @@ std::string weft::runtime::writeManifest(const CheckpointManifest &m) {
   return firstLine(text) + text;
 }
 
-Status weft::runtime::parseManifest(const std::string &text,
-                                    CheckpointManifest &manifest) {
+Status weft::runtime::parseManifest(const std::string &text, CheckpointManifest &manifest) {
   size_t line = text.find('\n');
   if (line == std::string::npos)
     return Status::user("the manifest is cut off");

@@ -38,7 +38,7 @@ struct CheckpointManifest {
   /// Counts the saves in a folder: steps may repeat when training goes back.
   uint64_t ordinal = 0;
   std::vector<std::pair<std::string, int64_t>> mesh; // that wrote it
-  std::string model, executable; // name; checksum of the program
+  std::string model, executable;                     // name; checksum of the program
   uint64_t blockBytes = 0;
   std::vector<File> files; // by rank
   std::vector<Tensor> tensors;

@@ -37,17 +37,16 @@ private:
 /// Elements of a tensor that are wanted, and where they go.
 class WantedElements {
 public:
-  WantedElements(const CheckpointManifest::Tensor &tensor, DType dtype,
-                 char *target, int64_t numLocal)
-      : tensor(tensor), dtype(dtype), target(target),
-        seen(size_t(numLocal + 63) / 64) {}
+  WantedElements(const CheckpointManifest::Tensor &tensor, DType dtype, char *target,
+                 int64_t numLocal)
+      : tensor(tensor), dtype(dtype), target(target), seen(size_t(numLocal + 63) / 64) {}
 
   const CheckpointManifest::Tensor &source() const { return tensor; }
   /// Takes what `box` has of `count` elements from `global` on, which belong at
   /// `local` of the target, converted to its dtype. An element that another
   /// box gave already is an error.
-  Status take(CheckpointReader &reader, const CheckpointManifest::Box &box,
-              int64_t global, int64_t local, int64_t count);
+  Status take(CheckpointReader &reader, const CheckpointManifest::Box &box, int64_t global,
+              int64_t local, int64_t count);
   int64_t taken() const { return count; }
 
 private:

@@ -47,8 +47,8 @@ struct LocalFile {
           CheckpointBox::Place place = piece.box.locate(run.global + done);
           int64_t count = std::min(place.count, run.count - done);
           if (place.inside)
-            std::memcpy(to + place.local * size,
-                        from + (run.local + done) * size, size_t(count * size));
+            std::memcpy(to + place.local * size, from + (run.local + done) * size,
+                        size_t(count * size));
           done += count;
         }
       });
@@ -65,13 +65,11 @@ std::string entryName(const ProgramView &p, const CheckpointPiece &piece) {
   return name;
 }
 
-std::string headerOf(const ProgramView &p,
-                     const std::vector<CheckpointPiece> &pieces) {
+std::string headerOf(const ProgramView &p, const std::vector<CheckpointPiece> &pieces) {
   std::vector<SafetensorsEntry> entries;
   for (const CheckpointPiece &piece : pieces)
-    entries.push_back({entryName(p, piece), p.States()[piece.state].dtype,
-                       piece.box.size, piece.offset,
-                       piece.offset + piece.bytes});
+    entries.push_back({entryName(p, piece), p.States()[piece.state].dtype, piece.box.size,
+                       piece.offset, piece.offset + piece.bytes});
   return safetensorsHeader(entries, {{"format", "weft checkpoint"}});
 }
 
@@ -91,8 +89,7 @@ bool parsePart(const std::string &text, CheckpointManifest::File &file) {
   if (words.size() < 3 || words.size() * 8 != text.size())
     return false;
   std::memcpy(words.data(), text.data(), text.size());
-  if (words[1] != words.size() - 3 ||
-      words.back() != hashBytes(words.data(), text.size() - 8))
+  if (words[1] != words.size() - 3 || words.back() != hashBytes(words.data(), text.size() - 8))
     return false;
   file.bytes = words[0];
   file.hashes.assign(words.begin() + 2, words.end() - 1);
@@ -123,10 +120,9 @@ std::string partName(int64_t rank) {
 
 class CheckpointWriter::Implementation {
 public:
-  Implementation(weft_session &session, std::string directory,
-                 const CheckpointOptions &options)
-      : session(session), p(session.view()), directory(std::move(directory)),
-        options(options), files(options.hook), first(session.firstRank == 0) {}
+  Implementation(weft_session &session, std::string directory, const CheckpointOptions &options)
+      : session(session), p(session.view()), directory(std::move(directory)), options(options),
+        files(options.hook), first(session.firstRank == 0) {}
   ~Implementation() {
     cancelled.store(true);
     background.wait();
@@ -193,8 +189,7 @@ Status CheckpointWriter::Implementation::prepareDirectory() {
   lock = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0)
     return Status::user("checkpoints cannot be saved in '" + directory +
-                        "': " + std::strerror(errno) +
-                        "; give another folder with --save");
+                        "': " + std::strerror(errno) + "; give another folder with --save");
   // Some file systems have no locks; then nothing is promised about two jobs.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Status::user("another job saves its checkpoints in '" + directory +
@@ -249,10 +244,9 @@ Status CheckpointWriter::Implementation::prepareMemory() {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
       if (memory == MAP_FAILED) {
         file->bytes = 0;
-        return {StatusCode::DoesNotFit,
-                "there is no memory for a snapshot of the state: " +
-                    std::string(std::strerror(errno)) +
-                    "; use more ranks, or do not save"};
+        return {StatusCode::DoesNotFit, "there is no memory for a snapshot of the state: " +
+                                            std::string(std::strerror(errno)) +
+                                            "; use more ranks, or do not save"};
       }
       file->image = static_cast<char *>(memory);
       std::memcpy(file->image, header.data(), header.size());
@@ -261,8 +255,7 @@ Status CheckpointWriter::Implementation::prepareMemory() {
     own.push_back(std::move(file));
   }
   for (std::unique_ptr<LocalFile> &file : own)
-    file->hashes.resize((file->bytes + manifest.blockBytes - 1) /
-                        manifest.blockBytes);
+    file->hashes.resize((file->bytes + manifest.blockBytes - 1) / manifest.blockBytes);
   size_t threads = std::min<size_t>(kMostWriters, own.size());
   for (size_t i = 1; i < threads; ++i)
     writers.push_back(std::make_unique<Worker>());
@@ -274,15 +267,13 @@ void CheckpointWriter::Implementation::prepareManifest(
   // Tensors without elements are in no file, but they exist.
   std::map<std::string_view, size_t> tensors;
   for (const State &state : p.States()) {
-    if (!isSaved(p, state) ||
-        !tensors.emplace(p.string(state.name), tensors.size()).second)
+    if (!isSaved(p, state) || !tensors.emplace(p.string(state.name), tensors.size()).second)
       continue;
     manifest.tensors.emplace_back();
     CheckpointManifest::Tensor &tensor = manifest.tensors.back();
     tensor.name = std::string(p.string(state.name));
     tensor.dtype = state.dtype;
-    tensor.optimizer =
-        p.Buffers()[state.buffer].kind == BufferClass::OptimizerState;
+    tensor.optimizer = p.Buffers()[state.buffer].kind == BufferClass::OptimizerState;
     tensor.shape.assign(p.ints(state.shape).begin(), p.ints(state.shape).end());
   }
   manifest.files.resize(plan.size());
@@ -317,9 +308,7 @@ Status CheckpointWriter::Implementation::save(const CheckpointInfo &info) {
   snapshot();
   partsDone = false;
   writing = true;
-  background.post(
-      [](void *self) { static_cast<Implementation *>(self)->writeAll(); },
-      this);
+  background.post([](void *self) { static_cast<Implementation *>(self)->writeAll(); }, this);
   if (options.asynchronous)
     return previous;
   Status own = settle();
@@ -329,8 +318,7 @@ Status CheckpointWriter::Implementation::save(const CheckpointInfo &info) {
 Status CheckpointWriter::Implementation::beginSave(const CheckpointInfo &info) {
   bool notesFit = info.notes.size() <= 256;
   for (const auto &[key, value] : info.notes)
-    notesFit &=
-        key.size() + value.size() <= (64 << 10) && isUtf8(key) && isUtf8(value);
+    notesFit &= key.size() + value.size() <= (64 << 10) && isUtf8(key) && isUtf8(value);
   if (info.step < 0 || info.samples < 0 || !notesFit)
     return Status::internal("the numbers or notes to save are out of range");
   if (!isDirectory(directory))
@@ -343,9 +331,8 @@ Status CheckpointWriter::Implementation::beginSave(const CheckpointInfo &info) {
 
 void CheckpointWriter::Implementation::snapshot() {
   for (std::unique_ptr<LocalFile> &file : own)
-    file->rank->thread().post(
-        [](void *argument) { static_cast<LocalFile *>(argument)->take(); },
-        file.get());
+    file->rank->thread().post([](void *argument) { static_cast<LocalFile *>(argument)->take(); },
+                              file.get());
   for (std::unique_ptr<LocalFile> &file : own)
     file->rank->thread().wait();
 }
@@ -353,9 +340,7 @@ void CheckpointWriter::Implementation::snapshot() {
 /// Runs on the background thread: everything between snapshot and commit.
 void CheckpointWriter::Implementation::writeAll() {
   nextFile.store(0);
-  auto job = [](void *self) {
-    static_cast<Implementation *>(self)->writeOwnFiles();
-  };
+  auto job = [](void *self) { static_cast<Implementation *>(self)->writeOwnFiles(); };
   for (std::unique_ptr<Worker> &writer : writers)
     writer->post(job, this);
   writeOwnFiles();
@@ -378,8 +363,7 @@ void CheckpointWriter::Implementation::writeAll() {
     commitStatus = status.ok() ? commit() : Status();
     // Leave no half-written files where space may have run out.
     bool failed = !status.ok() || !commitStatus.ok();
-    if (failed && session.shared.comm.everyRankIsLocal &&
-        !files.removeTree(temporary).ok())
+    if (failed && session.shared.comm.everyRankIsLocal && !files.removeTree(temporary).ok())
       return; // its status would hide the reason; the next save tries again
   }
 }
@@ -389,9 +373,9 @@ void CheckpointWriter::Implementation::writeOwnFiles() {
     LocalFile &file = *own[i];
     file.status = {};
     if (file.bytes != 0)
-      file.status = files.writeFile(
-          temporary + "/" + checkpointFileName(uint64_t(file.rank->rank())),
-          file.image, file.bytes, manifest.blockBytes, file.hashes.data());
+      file.status =
+          files.writeFile(temporary + "/" + checkpointFileName(uint64_t(file.rank->rank())),
+                          file.image, file.bytes, manifest.blockBytes, file.hashes.data());
   }
 }
 
@@ -399,8 +383,7 @@ Status CheckpointWriter::Implementation::writePart(const LocalFile &file) {
   WEFT_TRY(files.syncDirectory(temporary));
   std::string text = partText(file);
   std::string path = temporary + "/" + partName(file.rank->rank());
-  WEFT_TRY(files.writeFile(path + ".tmp", text.data(), text.size(),
-                           manifest.blockBytes, nullptr));
+  WEFT_TRY(files.writeFile(path + ".tmp", text.data(), text.size(), manifest.blockBytes, nullptr));
   return files.rename(path + ".tmp", path);
 }
 
@@ -433,8 +416,8 @@ Status CheckpointWriter::Implementation::commit() {
   WEFT_TRY(collectParts());
   manifest.ordinal = nextOrdinal;
   std::string text = writeManifest(manifest);
-  WEFT_TRY(files.writeFile(temporary + "/" + kManifestName, text.data(),
-                           text.size(), manifest.blockBytes, nullptr));
+  WEFT_TRY(files.writeFile(temporary + "/" + kManifestName, text.data(), text.size(),
+                           manifest.blockBytes, nullptr));
   WEFT_TRY(files.syncDirectory(temporary));
   std::string name = checkpointName(manifest.info.step);
   std::string path = directory + "/" + name, old = path + ".old";
@@ -461,8 +444,7 @@ Status CheckpointWriter::Implementation::commit() {
 Status CheckpointWriter::Implementation::publish(const std::string &name) {
   std::string path = directory + "/latest", text = name + "\n";
   WEFT_TRY(files.unlink(path + ".tmp"));
-  WEFT_TRY(files.writeFile(path + ".tmp", text.data(), text.size(),
-                           manifest.blockBytes, nullptr));
+  WEFT_TRY(files.writeFile(path + ".tmp", text.data(), text.size(), manifest.blockBytes, nullptr));
   WEFT_TRY(files.rename(path + ".tmp", path));
   return files.syncDirectory(directory);
 }
@@ -500,25 +482,19 @@ Status CheckpointWriter::Implementation::settle() {
     committed = directory + "/" + checkpointName(manifest.info.step);
   if (status.ok())
     return {};
-  if (first && !session.shared.comm.everyRankIsLocal &&
-      !files.removeTree(temporary).ok())
-    status = Status(status.code(),
-                    status.text() + "; '" + temporary + "' is left behind");
+  if (first && !session.shared.comm.everyRankIsLocal && !files.removeTree(temporary).ok())
+    status = Status(status.code(), status.text() + "; '" + temporary + "' is left behind");
   status.prefix("checkpoint of step " + std::to_string(manifest.info.step));
-  return {status.code(),
-          status.text() + "; " +
-              (committed.empty()
-                   ? "there is no complete checkpoint yet"
-                   : "the last complete one is '" + committed + "'")};
+  return {status.code(), status.text() + "; " +
+                             (committed.empty() ? "there is no complete checkpoint yet"
+                                                : "the last complete one is '" + committed + "'")};
 }
 
-CheckpointWriter::CheckpointWriter(
-    std::unique_ptr<Implementation> implementation)
+CheckpointWriter::CheckpointWriter(std::unique_ptr<Implementation> implementation)
     : implementation(std::move(implementation)) {}
 CheckpointWriter::~CheckpointWriter() = default;
 
-Status CheckpointWriter::open(weft_session *session,
-                              const std::string &directory,
+Status CheckpointWriter::open(weft_session *session, const std::string &directory,
                               const CheckpointOptions &options,
                               std::unique_ptr<CheckpointWriter> &writer) {
   auto made = std::make_unique<Implementation>(*session, directory, options);
@@ -527,13 +503,7 @@ Status CheckpointWriter::open(weft_session *session,
   return {};
 }
 
-Status CheckpointWriter::save(const CheckpointInfo &info) {
-  return implementation->save(info);
-}
+Status CheckpointWriter::save(const CheckpointInfo &info) { return implementation->save(info); }
 Status CheckpointWriter::finish() { return implementation->settle(); }
-uint64_t CheckpointWriter::snapshotBytes() const {
-  return implementation->snapshotBytes;
-}
-const std::string &CheckpointWriter::lastCommitted() const {
-  return implementation->committed;
-}
+uint64_t CheckpointWriter::snapshotBytes() const { return implementation->snapshotBytes; }
+const std::string &CheckpointWriter::lastCommitted() const { return implementation->committed; }

@@ -53,13 +53,10 @@ public:
   }
   void add(int64_t member, const void *data, int64_t bytes) {
     weft_message &message = messages[size_t(member)];
-    blocks[size_t(member) * capacity + message.count++] = {data,
-                                                           uint64_t(bytes)};
+    blocks[size_t(member) * capacity + message.count++] = {data, uint64_t(bytes)};
   }
   const weft_message *data() const { return messages.data(); }
-  const weft_message &operator[](int64_t member) const {
-    return messages[size_t(member)];
-  }
+  const weft_message &operator[](int64_t member) const { return messages[size_t(member)]; }
 
 private:
   std::vector<weft_block> blocks;
@@ -69,12 +66,10 @@ private:
 
 class CollectiveStep : public Step {
 public:
-  CollectiveStep(const PrepareContext &context, const Command &command,
-                 Status &status)
+  CollectiveStep(const PrepareContext &context, const Command &command, Status &status)
       : params(context.program.Collectives()[command.params]) {
     const ProgramView &p = context.program;
-    status = context.groups.get(p, params.communicator, context.stream,
-                                context.coordinates, group);
+    status = context.groups.get(p, params.communicator, context.stream, context.coordinates, group);
     if (!status.ok())
       return;
     members = group->members();
@@ -89,8 +84,7 @@ public:
       auto [first, second] = viewElements(part);
       status = ResolvedView::make(context, views[2 * i], part.source, first);
       if (status.ok() && views.size() > 1)
-        status = ResolvedView::make(context, views[2 * i + 1], part.destination,
-                                    second);
+        status = ResolvedView::make(context, views[2 * i + 1], part.destination, second);
       total += part.whole;
     }
     sends.reserve(size_t(members), parts.size());
@@ -105,8 +99,7 @@ public:
   uint64_t scratchBytes() const override { return packBytes + stageBytes; }
 
   Status run(StreamContext &stream) override {
-    bool single = params.kind == CollectiveKind::Send ||
-                  params.kind == CollectiveKind::Recv;
+    bool single = params.kind == CollectiveKind::Send || params.kind == CollectiveKind::Recv;
     for (Part &part : parts) {
       if (!(part.from = part.source.address(stream)))
         return part.source.leaves(stream);
@@ -127,13 +120,13 @@ public:
       return shift(parts[0]);
     case CollectiveKind::Send:
       return commCall([&](weft_status *status) {
-        return group->vtable->send(group->handle, peer(), parts[0].from,
-                                   uint64_t(total * bytes), status);
+        return group->vtable->send(group->handle, peer(), parts[0].from, uint64_t(total * bytes),
+                                   status);
       });
     case CollectiveKind::Recv:
       return commCall([&](weft_status *status) {
-        return group->vtable->recv(group->handle, peer(), parts[0].from,
-                                   uint64_t(total * bytes), status);
+        return group->vtable->recv(group->handle, peer(), parts[0].from, uint64_t(total * bytes),
+                                   status);
       });
     }
     return {};
@@ -151,8 +144,7 @@ private:
       int64_t rest = m;
       for (size_t i = sizes.size(); i-- > 0; rest /= sizes[i])
         position[i] = rest % sizes[i];
-      Table<int64_t> size(sizes.data(), sizes.size()),
-          at(position.data(), position.size());
+      Table<int64_t> size(sizes.data(), sizes.size()), at(position.data(), position.size());
       part.shards.push_back(shardOf(part.params.extent, size, at));
       part.others.push_back(shardOf(part.params.otherExtent, size, at));
     }
@@ -180,19 +172,14 @@ private:
       return params.peer;
     return modulo(group->me + params.peer % members);
   }
-  int64_t modulo(int64_t value) const {
-    return ((value % members) + members) % members;
-  }
-  const Shard &mine(const Part &part) const {
-    return part.shards[size_t(group->me)];
-  }
+  int64_t modulo(int64_t value) const { return ((value % members) + members) % members; }
+  const Shard &mine(const Part &part) const { return part.shards[size_t(group->me)]; }
 
   bool small() const { return total * bytes <= kSmallBytes; }
 
   /// What a member keeps of part `p` while it exchanges; 0: received in place.
   int64_t stagedBytes(const Part &p) const {
-    bool inPlace =
-        params.kind == CollectiveKind::AllGather && p.params.outer == 1;
+    bool inPlace = params.kind == CollectiveKind::AllGather && p.params.outer == 1;
     return inPlace ? 0 : int64_t(alignUp(uint64_t(p.part * bytes)));
   }
 
@@ -206,8 +193,7 @@ private:
     case CollectiveKind::AllReduce:
       if (small())
         packBytes = alignUp(uint64_t(total * bytes));
-      slotBytes = int64_t(alignUp(
-          small() ? total * bytes : std::min(chunk * bytes, kRoundBytes)));
+      slotBytes = int64_t(alignUp(small() ? total * bytes : std::min(chunk * bytes, kRoundBytes)));
       break;
     case CollectiveKind::ReduceScatter:
       for (const Part &part : parts) {
@@ -218,8 +204,7 @@ private:
       }
       break;
     case CollectiveKind::AllToAll:
-      slotBytes = int64_t(alignUp(
-          uint64_t(boxBytes(parts[0].part, parts[0].others[0].extent))));
+      slotBytes = int64_t(alignUp(uint64_t(boxBytes(parts[0].part, parts[0].others[0].extent))));
       packBytes = uint64_t(members * slotBytes);
       break;
     default:
@@ -238,8 +223,7 @@ private:
 
   Status exchange(bool begin) {
     return commCall([&](weft_status *status) {
-      return begin ? group->vtable->exchange_begin(group->handle, sends.data(),
-                                                   staging.data(),
+      return begin ? group->vtable->exchange_begin(group->handle, sends.data(), staging.data(),
                                                    received.data(), status)
                    : group->vtable->exchange_end(group->handle, status);
     });
@@ -250,23 +234,21 @@ private:
   }
 
   /// Copies boxes [outer][count][inner] between arrays of different extents.
-  static void copyRows(const Part &part, const char *from, int64_t fromExtent,
-                       int64_t fromStart, char *to, int64_t toExtent,
-                       int64_t toStart, int64_t count) {
+  static void copyRows(const Part &part, const char *from, int64_t fromExtent, int64_t fromStart,
+                       char *to, int64_t toExtent, int64_t toStart, int64_t count) {
     if (count == 0 || part.row == 0)
       return;
     for (int64_t o = 0; o < part.params.outer; ++o)
       std::memcpy(to + (o * toExtent + toStart) * part.row,
-                  from + (o * fromExtent + fromStart) * part.row,
-                  size_t(count * part.row));
+                  from + (o * fromExtent + fromStart) * part.row, size_t(count * part.row));
   }
 
   void pad(const Part &part, int64_t valid, int64_t extent) const {
     int64_t inner = part.params.inner;
     for (int64_t o = 0; o < part.params.outer; ++o)
       for (int64_t i = valid * inner; i < extent * inner; ++i)
-        std::memcpy(part.to + (o * extent * inner + i) * bytes,
-                    &part.params.padBits, size_t(bytes));
+        std::memcpy(part.to + (o * extent * inner + i) * bytes, &part.params.padBits,
+                    size_t(bytes));
   }
 
   /// Copies what was received to where `staging` wanted it.
@@ -276,8 +258,7 @@ private:
       for (uint64_t b = 0; b < staging[m].count; ++b, ++next) {
         const weft_block &block = staging[m].blocks[b];
         if (received[next] != block.data && block.bytes != 0)
-          std::memcpy(const_cast<void *>(block.data), received[next],
-                      block.bytes);
+          std::memcpy(const_cast<void *>(block.data), received[next], block.bytes);
       }
   }
 
@@ -307,8 +288,8 @@ private:
         const Shard &shard = part.shards[m];
         char *to = part.to + shard.start * part.row;
         if (part.params.outer != 1)
-          copyRows(part, data, shard.extent, 0, part.to, part.params.extent,
-                   shard.start, shard.valid);
+          copyRows(part, data, shard.extent, 0, part.to, part.params.extent, shard.start,
+                   shard.valid);
         else if (data != to && shard.valid * part.row != 0)
           std::memcpy(to, data, size_t(shard.valid * part.row));
       }
@@ -343,8 +324,7 @@ private:
   }
 
   /// result = the sum over members of block `block` of `blocks` received.
-  void reduceBlock(size_t block, size_t blocks, int64_t elements,
-                   void *result) {
+  void reduceBlock(size_t block, size_t blocks, int64_t elements, void *result) {
     for (size_t m = 0; m < size_t(members); ++m)
       sources[m] = received[m * blocks + block];
     reduce(params.reduction, sources.data(), members, 0, elements, result);
@@ -352,8 +332,7 @@ private:
 
   /// Calls `visit` with the pieces of parts that are elements [begin, end) of
   /// all parts behind each other.
-  template <typename Visit>
-  void pieces(int64_t begin, int64_t end, Visit visit) const {
+  template <typename Visit> void pieces(int64_t begin, int64_t end, Visit visit) const {
     int64_t at = 0;
     for (size_t i = 0; i < parts.size() && at < end; ++i) {
       int64_t first = std::max<int64_t>(0, begin - at);
@@ -363,9 +342,7 @@ private:
       at += parts[i].whole;
     }
   }
-  int64_t startOf(int64_t member) const {
-    return std::min(total, member * chunk);
-  }
+  int64_t startOf(int64_t member) const { return std::min(total, member * chunk); }
 
   // Member m reduces chunk m of all parts behind each other, then all gather
   // the chunks. In place this is safe: nobody but member m reads chunk m while
@@ -377,8 +354,7 @@ private:
     clearMessages();
     for (int64_t m = 0; m < members; ++m) {
       pieces(startOf(group->me), startOf(group->me + 1), [&](Piece piece) {
-        sends.add(m, parts[piece.part].to + piece.begin * bytes,
-                  (piece.end - piece.begin) * bytes);
+        sends.add(m, parts[piece.part].to + piece.begin * bytes, (piece.end - piece.begin) * bytes);
       });
       pieces(startOf(m), startOf(m + 1), [&](Piece piece) {
         staging.add(m, parts[piece.part].to + piece.begin * bytes,
@@ -393,12 +369,8 @@ private:
   /// Elements [done, done + round) of every member's chunk.
   Status reduceRound(int64_t done, int64_t round, char *stage) {
     clearMessages();
-    auto begin = [&](int64_t m) {
-      return std::min(startOf(m + 1), startOf(m) + done);
-    };
-    auto end = [&](int64_t m) {
-      return std::min(startOf(m + 1), startOf(m) + done + round);
-    };
+    auto begin = [&](int64_t m) { return std::min(startOf(m + 1), startOf(m) + done); };
+    auto end = [&](int64_t m) { return std::min(startOf(m + 1), startOf(m) + done + round); };
     for (int64_t m = 0; m < members; ++m) {
       char *room = slot(stage, m);
       pieces(begin(m), end(m), [&](Piece piece) {
@@ -407,11 +379,7 @@ private:
       });
       pieces(begin(group->me), end(group->me), [&](Piece piece) {
         int64_t size = (piece.end - piece.begin) * bytes;
-        staging.add(m,
-                    m == group->me
-                        ? parts[piece.part].from + piece.begin * bytes
-                        : room,
-                    size);
+        staging.add(m, m == group->me ? parts[piece.part].from + piece.begin * bytes : room, size);
         room += size;
       });
     }
@@ -438,8 +406,7 @@ private:
           sends.add(m, part.from + shard.start * part.row, size);
           continue;
         }
-        copyRows(part, part.from, part.params.extent, shard.start, at,
-                 shard.valid, 0, shard.valid);
+        copyRows(part, part.from, part.params.extent, shard.start, at, shard.valid, 0, shard.valid);
         sends.add(m, at, size);
         at += size;
       }
@@ -450,8 +417,7 @@ private:
       char *room = slot(stage, m);
       for (size_t i = 0; i < parts.size(); ++i) {
         staging.add(m, m == group->me ? sends[m].blocks[i].data : room,
-                    parts[i].params.outer * mine(parts[i]).valid *
-                        parts[i].row);
+                    parts[i].params.outer * mine(parts[i]).valid * parts[i].row);
         room += stagedBytes(parts[i]);
       }
     }
@@ -460,8 +426,7 @@ private:
     char *reduced = pack;
     for (size_t i = 0; i < parts.size(); ++i) {
       const Part &part = parts[i];
-      reduceBlock(i, parts.size(),
-                  part.params.outer * mine(part).valid * part.params.inner,
+      reduceBlock(i, parts.size(), part.params.outer * mine(part).valid * part.params.inner,
                   reduced);
       reduced += alignUp(uint64_t(part.part * bytes));
     }
@@ -478,17 +443,14 @@ private:
 
   /// Copies a box of the dimensions scattered (a) and gathered (b) between
   /// arrays [outer][A][middle][B][inner] (order by gatherFirst).
-  void copyBox(const char *from, int64_t fromA, int64_t fromAStart,
-               int64_t fromB, int64_t fromBStart, char *to, int64_t toA,
-               int64_t toAStart, int64_t toB, int64_t toBStart, int64_t countA,
-               int64_t countB) const {
+  void copyBox(const char *from, int64_t fromA, int64_t fromAStart, int64_t fromB,
+               int64_t fromBStart, char *to, int64_t toA, int64_t toAStart, int64_t toB,
+               int64_t toBStart, int64_t countA, int64_t countB) const {
     int64_t row = params.inner * bytes;
     bool swap = params.gatherFirst != 0;
     // Exterior dimension x, interior dimension y.
-    int64_t fromX = swap ? fromB : fromA,
-            fromXStart = swap ? fromBStart : fromAStart;
-    int64_t fromY = swap ? fromA : fromB,
-            fromYStart = swap ? fromAStart : fromBStart;
+    int64_t fromX = swap ? fromB : fromA, fromXStart = swap ? fromBStart : fromAStart;
+    int64_t fromY = swap ? fromA : fromB, fromYStart = swap ? fromAStart : fromBStart;
     int64_t toX = swap ? toB : toA, toXStart = swap ? toBStart : toAStart;
     int64_t toY = swap ? toA : toB, toYStart = swap ? toAStart : toBStart;
     int64_t countX = swap ? countB : countA, countY = swap ? countA : countB;
@@ -498,13 +460,9 @@ private:
       for (int64_t x = 0; x < countX; ++x)
         for (int64_t m = 0; m < params.middle; ++m)
           std::memcpy(
-              to + (((o * toX + toXStart + x) * params.middle + m) * toY +
-                    toYStart) *
-                       row,
+              to + (((o * toX + toXStart + x) * params.middle + m) * toY + toYStart) * row,
               from +
-                  (((o * fromX + fromXStart + x) * params.middle + m) * fromY +
-                   fromYStart) *
-                      row,
+                  (((o * fromX + fromXStart + x) * params.middle + m) * fromY + fromYStart) * row,
               size_t(countY * row));
   }
 
@@ -514,22 +472,20 @@ private:
     clearMessages();
     for (int64_t m = 0; m < members; ++m) {
       char *packed = pack + m * slotBytes;
-      copyBox(p.from, params.extent, p.shards[m].start, p.others[0].extent, 0,
-              packed, p.shards[m].valid, 0, myOther.valid, 0, p.shards[m].valid,
-              myOther.valid);
+      copyBox(p.from, params.extent, p.shards[m].start, p.others[0].extent, 0, packed,
+              p.shards[m].valid, 0, myOther.valid, 0, p.shards[m].valid, myOther.valid);
       sends.add(m, packed, each * p.shards[m].valid * myOther.valid);
       staging.add(m, m == group->me ? packed : slot(stage, m),
                   each * myPart.valid * p.others[m].valid);
     }
     WEFT_TRY(exchange(true));
     if (myPart.valid != myPart.extent)
-      for (int64_t i = 0, n = p.part * params.middle * params.otherExtent;
-           i < n; ++i)
+      for (int64_t i = 0, n = p.part * params.middle * params.otherExtent; i < n; ++i)
         std::memcpy(p.to + i * bytes, &params.padBits, size_t(bytes));
     for (int64_t m = 0; m < members; ++m)
-      copyBox(static_cast<const char *>(received[m]), myPart.valid, 0,
-              p.others[m].valid, 0, p.to, myPart.extent, 0, params.otherExtent,
-              p.others[m].start, myPart.valid, p.others[m].valid);
+      copyBox(static_cast<const char *>(received[m]), myPart.valid, 0, p.others[m].valid, 0, p.to,
+              myPart.extent, 0, params.otherExtent, p.others[m].start, myPart.valid,
+              p.others[m].valid);
     return exchange(false);
   }
 
@@ -561,8 +517,8 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeCollective(const PrepareContext &context,
-                                      const Command &command, Status &status) {
+StepPtr weft::runtime::makeCollective(const PrepareContext &context, const Command &command,
+                                      Status &status) {
   StepPtr step = std::make_unique<CollectiveStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }

@@ -23,8 +23,7 @@ struct Mailbox {
 /// What the members of a group share.
 struct SharedGroup {
   explicit SharedGroup(std::vector<int64_t> ranks)
-      : ranks(std::move(ranks)), arrived(this->ranks.size()),
-        sends(this->ranks.size()),
+      : ranks(std::move(ranks)), arrived(this->ranks.size()), sends(this->ranks.size()),
         mailboxes(new Mailbox[this->ranks.size() * this->ranks.size()]) {}
 
   std::vector<int64_t> ranks;
@@ -43,9 +42,7 @@ struct Backend {
   int64_t ranks;
   std::mutex mutex;
   // By (id, first member): groups over the same axes differ in their members.
-  std::map<std::pair<uint32_t, std::vector<int64_t>>,
-           std::weak_ptr<SharedGroup>>
-      groups;
+  std::map<std::pair<uint32_t, std::vector<int64_t>>, std::weak_ptr<SharedGroup>> groups;
 };
 
 struct MemberGroup {
@@ -55,8 +52,7 @@ struct MemberGroup {
 };
 
 int32_t fail(weft_status *status, const Status &failure) {
-  std::snprintf(status->text, sizeof status->text, "%s",
-                failure.text().c_str());
+  std::snprintf(status->text, sizeof status->text, "%s", failure.text().c_str());
   status->code = int32_t(failure.code());
   return status->code;
 }
@@ -81,9 +77,7 @@ int32_t barrier(MemberGroup &group, weft_status *status) {
     shared.changed.notify_all();
     return 0;
   }
-  auto complete = [&] {
-    return shared.generation.load(std::memory_order_acquire) != mine;
-  };
+  auto complete = [&] { return shared.generation.load(std::memory_order_acquire) != mine; };
   lock.unlock();
   if (spinUntil(group.backend->world.spins(), complete))
     return 0;
@@ -95,22 +89,18 @@ int32_t barrier(MemberGroup &group, weft_status *status) {
     return fail(status, World::stopped());
   std::vector<std::string> here, missing;
   for (size_t i = 0; i < shared.ranks.size(); ++i)
-    (shared.arrived[i] ? here : missing)
-        .push_back("rank " + std::to_string(shared.ranks[i]));
+    (shared.arrived[i] ? here : missing).push_back("rank " + std::to_string(shared.ranks[i]));
   char patience[32];
-  std::snprintf(patience, sizeof patience, "%g",
-                group.backend->world.timeoutSeconds());
+  std::snprintf(patience, sizeof patience, "%g", group.backend->world.timeoutSeconds());
   return fail(status,
               {StatusCode::Hang, std::string("no progress for ") + patience +
-                                     " s; arrived: " + list(here) +
-                                     "; missing: " + list(missing)});
+                                     " s; arrived: " + list(here) + "; missing: " + list(missing)});
 }
 
 void destroy(void *backend) { delete static_cast<Backend *>(backend); }
 
-int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks,
-                    int64_t members, int64_t me, void **group,
-                    weft_status *status) {
+int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks, int64_t members, int64_t me,
+                    void **group, weft_status *status) {
   auto &backend = *static_cast<Backend *>(opaque);
   std::vector<int64_t> list(ranks, ranks + members);
   std::lock_guard<std::mutex> lock(backend.mutex);
@@ -124,9 +114,8 @@ int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks,
 
 void destroyGroup(void *group) { delete static_cast<MemberGroup *>(group); }
 
-int32_t exchangeBegin(void *opaque, const weft_message *sends,
-                      const weft_message *staging, const void **received,
-                      weft_status *status) {
+int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_message *staging,
+                      const void **received, weft_status *status) {
   auto &group = *static_cast<MemberGroup *>(opaque);
   SharedGroup &shared = *group.shared;
   {
@@ -145,11 +134,10 @@ int32_t exchangeBegin(void *opaque, const weft_message *sends,
     for (uint64_t b = 0; b < blocks; ++b)
       if (bytes(given, b) != bytes(staging[j], b))
         return fail(status,
-                    Status::internal(
-                        "rank " + std::to_string(shared.ranks[j]) + " gives " +
-                        std::to_string(bytes(given, b)) + " bytes where rank " +
-                        std::to_string(shared.ranks[group.me]) + " expects " +
-                        std::to_string(bytes(staging[j], b))));
+                    Status::internal("rank " + std::to_string(shared.ranks[j]) + " gives " +
+                                     std::to_string(bytes(given, b)) + " bytes where rank " +
+                                     std::to_string(shared.ranks[group.me]) + " expects " +
+                                     std::to_string(bytes(staging[j], b))));
     for (uint64_t b = 0; b < staging[j].count; ++b)
       *received++ = b < given.count ? given.blocks[b].data : nullptr;
   }
@@ -160,26 +148,21 @@ int32_t exchangeEnd(void *group, weft_status *status) {
   return barrier(*static_cast<MemberGroup *>(group), status);
 }
 
-int32_t waitMailbox(MemberGroup &group, Mailbox &box,
-                    std::unique_lock<std::mutex> &lock, bool full, int64_t peer,
-                    weft_status *status) {
-  Wait wait = waitFor(group.backend->world, lock, box.changed,
-                      [&] { return box.full == full; });
+int32_t waitMailbox(MemberGroup &group, Mailbox &box, std::unique_lock<std::mutex> &lock, bool full,
+                    int64_t peer, weft_status *status) {
+  Wait wait = waitFor(group.backend->world, lock, box.changed, [&] { return box.full == full; });
   if (wait == Wait::Done)
     return 0;
   if (wait == Wait::Aborted)
     return fail(status, World::stopped());
   const std::vector<int64_t> &ranks = group.shared->ranks;
-  return fail(status,
-              {StatusCode::Hang,
-               "no progress for " +
-                   std::to_string(group.backend->world.timeoutSeconds()) +
-                   " s; arrived: rank " + std::to_string(ranks[group.me]) +
-                   "; missing: rank " + std::to_string(ranks[peer])});
+  return fail(status, {StatusCode::Hang,
+                       "no progress for " + std::to_string(group.backend->world.timeoutSeconds()) +
+                           " s; arrived: rank " + std::to_string(ranks[group.me]) +
+                           "; missing: rank " + std::to_string(ranks[peer])});
 }
 
-int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes,
-             weft_status *status) {
+int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_status *status) {
   auto &group = *static_cast<MemberGroup *>(opaque);
   size_t members = group.shared->ranks.size();
   Mailbox &box = group.shared->mailboxes[group.me * members + to];
@@ -191,8 +174,7 @@ int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes,
   return waitMailbox(group, box, lock, false, to, status);
 }
 
-int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes,
-             weft_status *status) {
+int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes, weft_status *status) {
   auto &group = *static_cast<MemberGroup *>(opaque);
   const std::vector<int64_t> &ranks = group.shared->ranks;
   Mailbox &box = group.shared->mailboxes[from * ranks.size() + group.me];
@@ -201,11 +183,10 @@ int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes,
   if (code != 0)
     return code;
   if (box.bytes != bytes)
-    return fail(status, Status::internal("rank " + std::to_string(ranks[from]) +
-                                         " sends " + std::to_string(box.bytes) +
-                                         " bytes where rank " +
-                                         std::to_string(ranks[group.me]) +
-                                         " expects " + std::to_string(bytes)));
+    return fail(status, Status::internal("rank " + std::to_string(ranks[from]) + " sends " +
+                                         std::to_string(box.bytes) + " bytes where rank " +
+                                         std::to_string(ranks[group.me]) + " expects " +
+                                         std::to_string(bytes)));
   if (bytes != 0)
     std::memcpy(data, box.data, bytes);
   box.full = false;

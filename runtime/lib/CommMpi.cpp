@@ -48,26 +48,24 @@ int32_t check(int result, const char *call, int line, weft_status *status) {
   int length = 0;
   MPI_Error_string(result, text, &length);
   return fail(status, StatusCode::RankFailed,
-              std::string(call) + " at CommMpi.cpp:" + std::to_string(line) +
-                  ": " + std::string(text, size_t(length)));
+              std::string(call) + " at CommMpi.cpp:" + std::to_string(line) + ": " +
+                  std::string(text, size_t(length)));
 }
-#define CHECK_MPI(call)                                                        \
-  do {                                                                         \
-    int32_t code_ = check(call, #call, __LINE__, status);                      \
-    if (code_ != 0)                                                            \
-      return code_;                                                            \
+#define CHECK_MPI(call)                                                                            \
+  do {                                                                                             \
+    int32_t code_ = check(call, #call, __LINE__, status);                                          \
+    if (code_ != 0)                                                                                \
+      return code_;                                                                                \
   } while (false)
 
 /// MPI counts are int; larger blocks travel as chunks of bytes.
 constexpr uint64_t kChunk = uint64_t(1) << 30;
 
-std::string rankList(const Group &group, const std::vector<bool> &arrived,
-                     bool wanted) {
+std::string rankList(const Group &group, const std::vector<bool> &arrived, bool wanted) {
   std::string text;
   for (size_t i = 0; i < group.ranks.size(); ++i)
     if (arrived[i] == wanted)
-      text +=
-          (text.empty() ? "rank " : ", rank ") + std::to_string(group.ranks[i]);
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(group.ranks[i]);
   return text.empty() ? "none" : text;
 }
 
@@ -77,8 +75,7 @@ int32_t waitAll(Group &group, weft_status *status) {
   Clock::time_point start = Clock::now();
   for (unsigned spins = 0;; ++spins) {
     int done = 0;
-    CHECK_MPI(MPI_Testall(int(requests.size()), requests.data(), &done,
-                          MPI_STATUSES_IGNORE));
+    CHECK_MPI(MPI_Testall(int(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
     if (done)
       return 0;
     if (spins < 2000)
@@ -91,23 +88,21 @@ int32_t waitAll(Group &group, weft_status *status) {
     if ((spins & 63) != 0)
       continue;
     if (group.backend->host.aborted(group.backend->host.context))
-      return fail(status, StatusCode::RankFailed,
-                  "stopped because another rank failed");
+      return fail(status, StatusCode::RankFailed, "stopped because another rank failed");
     double waited = std::chrono::duration<double>(Clock::now() - start).count();
     if (waited <= group.backend->host.timeout_seconds)
       continue;
     // Testall leaves those that are done alone unless all are; this does not.
     int some = 0;
     std::vector<int> indices(requests.size());
-    CHECK_MPI(MPI_Testsome(int(requests.size()), requests.data(), &some,
-                           indices.data(), MPI_STATUSES_IGNORE));
+    CHECK_MPI(MPI_Testsome(int(requests.size()), requests.data(), &some, indices.data(),
+                           MPI_STATUSES_IGNORE));
     std::vector<bool> arrived(group.ranks.size(), true);
     for (size_t i = 0; i < requests.size(); ++i)
       if (requests[i] != MPI_REQUEST_NULL)
         arrived[size_t(group.peers[i])] = false;
     char patience[32];
-    std::snprintf(patience, sizeof patience, "%g",
-                  group.backend->host.timeout_seconds);
+    std::snprintf(patience, sizeof patience, "%g", group.backend->host.timeout_seconds);
     return fail(status, StatusCode::Hang,
                 std::string("no progress for ") + patience +
                     " s; arrived: " + rankList(group, arrived, true) +
@@ -123,15 +118,13 @@ void destroy(void *opaque) {
     MPI_Finalize();
 }
 
-int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks,
-                    int64_t members, int64_t me, void **result,
-                    weft_status *status) {
+int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks, int64_t members, int64_t me,
+                    void **result, weft_status *status) {
   auto &backend = *static_cast<Backend *>(opaque);
   // Every process makes the groups of the same axes at the same time, so their
   // number is known to all members without a word; a communicator of MPI's own
   // would be made by a call that waits for all processes, under no clock.
-  auto *group = new Group{
-      &backend, backend.groups, {ranks, ranks + members}, me, {}, {}};
+  auto *group = new Group{&backend, backend.groups, {ranks, ranks + members}, me, {}, {}};
   *result = group;
   if (backend.groups == backend.mostGroups)
     return fail(status, StatusCode::UserError,
@@ -153,18 +146,15 @@ int32_t post(Group &group, bool sends, void *data, uint64_t bytes, int64_t peer,
     group.peers.push_back(peer);
     MPI_Request *request = &group.requests.back();
     if (sends)
-      CHECK_MPI(
-          MPI_Isend(from, count, MPI_BYTE, rank, group.tag, MPI_COMM_WORLD, request));
+      CHECK_MPI(MPI_Isend(from, count, MPI_BYTE, rank, group.tag, MPI_COMM_WORLD, request));
     else
-      CHECK_MPI(
-          MPI_Irecv(from, count, MPI_BYTE, rank, group.tag, MPI_COMM_WORLD, request));
+      CHECK_MPI(MPI_Irecv(from, count, MPI_BYTE, rank, group.tag, MPI_COMM_WORLD, request));
   }
   return 0;
 }
 
-int32_t exchangeBegin(void *opaque, const weft_message *sends,
-                      const weft_message *staging, const void **received,
-                      weft_status *status) {
+int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_message *staging,
+                      const void **received, weft_status *status) {
   auto &group = *static_cast<Group *>(opaque);
   int64_t members = int64_t(group.ranks.size());
   group.requests.clear();
@@ -196,8 +186,7 @@ int32_t exchangeEnd(void *, weft_status *) {
   return 0; // what was received is this process's own copy
 }
 
-int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes,
-             weft_status *status) {
+int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_status *status) {
   auto &group = *static_cast<Group *>(opaque);
   group.requests.clear();
   group.peers.clear();
@@ -205,8 +194,7 @@ int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes,
   return code != 0 ? code : waitAll(group, status);
 }
 
-int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes,
-             weft_status *status) {
+int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes, weft_status *status) {
   auto &group = *static_cast<Group *>(opaque);
   group.requests.clear();
   group.peers.clear();
@@ -215,12 +203,8 @@ int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes,
 }
 
 void abortJob(void *, int32_t code) { MPI_Abort(MPI_COMM_WORLD, code); }
-int64_t numProcesses(void *backend) {
-  return static_cast<Backend *>(backend)->processes;
-}
-int64_t process(void *backend) {
-  return static_cast<Backend *>(backend)->process;
-}
+int64_t numProcesses(void *backend) { return static_cast<Backend *>(backend)->processes; }
+int64_t process(void *backend) { return static_cast<Backend *>(backend)->process; }
 
 constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
                                       "mpi",
@@ -238,8 +222,8 @@ constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
 } // namespace
 
 extern "C" int32_t weft_communicator_open(const weft_comm_host *host,
-                                          const weft_comm_vtable **vtable,
-                                          void **backend, weft_status *status) {
+                                          const weft_comm_vtable **vtable, void **backend,
+                                          weft_status *status) {
   // A launcher that dies takes its ranks with it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int provided = 0;

@@ -29,19 +29,16 @@ struct Flow {
   size_t next(iovec *parts, size_t most) {
     size_t used = 0;
     if (done < sizeof header)
-      parts[used++] = {reinterpret_cast<char *>(&header) + done,
-                       sizeof header - done};
+      parts[used++] = {reinterpret_cast<char *>(&header) + done, sizeof header - done};
     uint64_t from = at;
     for (uint64_t b = block; b < count && used < most; ++b, from = 0)
       if (blocks[b].bytes > from)
-        parts[used++] = {
-            static_cast<char *>(const_cast<void *>(blocks[b].data)) + from,
-            blocks[b].bytes - from};
+        parts[used++] = {static_cast<char *>(const_cast<void *>(blocks[b].data)) + from,
+                         blocks[b].bytes - from};
     return used;
   }
   void advance(uint64_t moved) {
-    uint64_t ofHeader =
-        std::min(moved, done < sizeof header ? sizeof header - done : 0);
+    uint64_t ofHeader = std::min(moved, done < sizeof header ? sizeof header - done : 0);
     done += moved;
     for (moved -= ofHeader; block < count;) {
       uint64_t step = std::min(moved, blocks[block].bytes - at);
@@ -76,8 +73,7 @@ struct Group {
 
 int32_t tell(const Status &result, weft_status *status) {
   if (!result.ok()) {
-    std::snprintf(status->text, sizeof status->text, "%s",
-                  result.text().c_str());
+    std::snprintf(status->text, sizeof status->text, "%s", result.text().c_str());
     status->code = int32_t(result.code());
   }
   return int32_t(result.code());
@@ -94,9 +90,8 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = flow.next(parts, kParts);
-    ssize_t count =
-        sends ? sendmsg(member.link, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
-              : recvmsg(member.link, &message, MSG_DONTWAIT);
+    ssize_t count = sends ? sendmsg(member.link, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
+                          : recvmsg(member.link, &message, MSG_DONTWAIT);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -108,10 +103,9 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
     flow.advance(uint64_t(count));
     moved = true;
     if (!sends && flow.done >= kHeader && flow.header != flow.bytes)
-      return Status::internal("rank " + std::to_string(group.ranks[m]) +
-                              " gives " + std::to_string(flow.header) +
-                              " bytes where " + std::to_string(flow.bytes) +
-                              " are expected");
+      return Status::internal("rank " + std::to_string(group.ranks[m]) + " gives " +
+                              std::to_string(flow.header) + " bytes where " +
+                              std::to_string(flow.bytes) + " are expected");
   }
   return {};
 }
@@ -144,8 +138,8 @@ Status waitAll(Group &group) {
         continue;
       WEFT_TRY(advance(group, m, true, moved));
       WEFT_TRY(advance(group, m, false, moved));
-      short events = short((member.out.finished() ? 0 : POLLOUT) |
-                           (member.in.finished() ? 0 : POLLIN));
+      short events =
+          short((member.out.finished() ? 0 : POLLOUT) | (member.in.finished() ? 0 : POLLIN));
       finished &= events == 0;
       if (events)
         group.waits.push_back({member.link, events, 0});
@@ -165,9 +159,8 @@ Status waitAll(Group &group) {
 
 void destroy(void *backend) { delete static_cast<TcpLinks *>(backend); }
 
-int32_t createGroup(void *backend, uint32_t id, const int64_t *ranks,
-                    int64_t members, int64_t me, void **result,
-                    weft_status *status) {
+int32_t createGroup(void *backend, uint32_t id, const int64_t *ranks, int64_t members, int64_t me,
+                    void **result, weft_status *status) {
   auto *links = static_cast<TcpLinks *>(backend);
   auto *group = new Group{links, {ranks, ranks + members}, me, {}, {}};
   *result = group;
@@ -185,9 +178,8 @@ int32_t createGroup(void *backend, uint32_t id, const int64_t *ranks,
 
 void destroyGroup(void *group) { delete static_cast<Group *>(group); }
 
-int32_t exchangeBegin(void *opaque, const weft_message *sends,
-                      const weft_message *staging, const void **received,
-                      weft_status *status) {
+int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_message *staging,
+                      const void **received, weft_status *status) {
   auto &group = *static_cast<Group *>(opaque);
   for (size_t m = 0; m < group.members.size(); ++m) {
     bool own = int64_t(m) == group.me;
@@ -206,8 +198,8 @@ int32_t exchangeEnd(void *, weft_status *) {
   return 0; // what was received is this process's own copy
 }
 
-int32_t transfer(Group &group, int64_t peer, bool sends, const void *data,
-                 uint64_t bytes, weft_status *status) {
+int32_t transfer(Group &group, int64_t peer, bool sends, const void *data, uint64_t bytes,
+                 weft_status *status) {
   for (Member &member : group.members) {
     skip(member.in);
     skip(member.out);
@@ -218,26 +210,17 @@ int32_t transfer(Group &group, int64_t peer, bool sends, const void *data,
   return tell(waitAll(group), status);
 }
 
-int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes,
-             weft_status *status) {
+int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_status *status) {
   return transfer(*static_cast<Group *>(opaque), to, true, data, bytes, status);
 }
 
-int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes,
-             weft_status *status) {
-  return transfer(*static_cast<Group *>(opaque), from, false, data, bytes,
-                  status);
+int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes, weft_status *status) {
+  return transfer(*static_cast<Group *>(opaque), from, false, data, bytes, status);
 }
 
-void abortJob(void *backend, int32_t code) {
-  static_cast<TcpLinks *>(backend)->abort(code);
-}
-int64_t numProcesses(void *backend) {
-  return static_cast<TcpLinks *>(backend)->processes();
-}
-int64_t process(void *backend) {
-  return static_cast<TcpLinks *>(backend)->rank();
-}
+void abortJob(void *backend, int32_t code) { static_cast<TcpLinks *>(backend)->abort(code); }
+int64_t numProcesses(void *backend) { return static_cast<TcpLinks *>(backend)->processes(); }
+int64_t process(void *backend) { return static_cast<TcpLinks *>(backend)->rank(); }
 
 constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
                                       "tcp",

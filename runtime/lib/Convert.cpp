@@ -51,8 +51,8 @@ template <typename To, typename From> To convertOne(From value) {
 
 } // namespace
 
-void weft::runtime::convertElements(DType from, const void *source, DType to,
-                                    void *destination, int64_t count) {
+void weft::runtime::convertElements(DType from, const void *source, DType to, void *destination,
+                                    int64_t count) {
   if (from == to && from != DType::Bool) {
     std::memcpy(destination, source, size_t(count) * dtypeBytes(from));
     return;
@@ -71,8 +71,7 @@ void weft::runtime::convertElements(DType from, const void *source, DType to,
 
 namespace {
 template <typename T>
-void gather(const void *source, int64_t stride, void *destination,
-            int64_t count) {
+void gather(const void *source, int64_t stride, void *destination, int64_t count) {
   // Sources in files need not be aligned.
   const char *in = static_cast<const char *>(source);
   T *out = static_cast<T *>(destination);
@@ -81,9 +80,8 @@ void gather(const void *source, int64_t stride, void *destination,
 }
 } // namespace
 
-void weft::runtime::gatherElements(const void *source, int64_t stride,
-                                   void *destination, int64_t count,
-                                   unsigned bytes) {
+void weft::runtime::gatherElements(const void *source, int64_t stride, void *destination,
+                                   int64_t count, unsigned bytes) {
   if (stride == 1) {
     std::memcpy(destination, source, size_t(count) * bytes);
     return;

@@ -100,8 +100,7 @@ struct Boolean {
 };
 
 inline bool isFloat(DType type) {
-  return type == DType::F64 || type == DType::F32 || type == DType::BF16 ||
-         type == DType::F16;
+  return type == DType::F64 || type == DType::F32 || type == DType::BF16 || type == DType::F16;
 }
 
 /// Calls `visit(T())` with the C++ type of `type`.
@@ -139,13 +138,12 @@ template <typename Visit> auto withType(DType type, Visit visit) {
 
 /// Converts `count` consecutive elements. To a smaller float: nearest even.
 /// Float to integer: toward zero, saturating, NaN to 0. To Bool: value != 0.
-void convertElements(DType from, const void *source, DType to,
-                     void *destination, int64_t count);
+void convertElements(DType from, const void *source, DType to, void *destination, int64_t count);
 
 /// Copies `count` elements of `bytes` each from a strided source (stride in
 /// elements) to consecutive ones.
-void gatherElements(const void *source, int64_t stride, void *destination,
-                    int64_t count, unsigned bytes);
+void gatherElements(const void *source, int64_t stride, void *destination, int64_t count,
+                    unsigned bytes);
 
 } // namespace weft::runtime
 

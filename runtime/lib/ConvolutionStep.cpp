@@ -29,8 +29,7 @@ std::vector<Residue> residuesOf(int64_t outputs, int64_t taps, int64_t dilation,
                 0, dilation / divisor,
                 0};
     auto place = [&](int64_t tap) { return r + tap * dilation - pad; };
-    while (one.tap < std::min(taps, one.tapStep) &&
-           place(one.tap) % inputDilation != 0)
+    while (one.tap < std::min(taps, one.tapStep) && place(one.tap) % inputDilation != 0)
       ++one.tap;
     if (one.tap < std::min(taps, one.tapStep)) {
       one.taps = (taps - one.tap + one.tapStep - 1) / one.tapStep;
@@ -45,10 +44,9 @@ std::vector<Residue> residuesOf(int64_t outputs, int64_t taps, int64_t dilation,
 
 class ConvolutionStep : public Step {
 public:
-  ConvolutionStep(const PrepareContext &context, const Command &command,
-                  Status &status)
-      : params(context.program.Convolutions()[command.params]),
-        dense(context.libraries.dense()), threads(context.threads) {
+  ConvolutionStep(const PrepareContext &context, const Command &command, Status &status)
+      : params(context.program.Convolutions()[command.params]), dense(context.libraries.dense()),
+        threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
     ResolvedView *list[] = {&input, &weight, &output, &bias};
     for (unsigned i = 0; i < views.size(); ++i) {
@@ -112,10 +110,9 @@ private:
       unsigned from = d - unused;
       common.in[d] = input.sizes[2 + from];
       common.stride[d] = p.ints(params.strides)[from];
-      residues[d] = residuesOf(output.sizes[2 + from], weight.sizes[2 + from],
-                               p.ints(params.dilations)[from],
-                               p.ints(params.inputDilations)[from],
-                               p.ints(params.padsBegin)[from]);
+      residues[d] =
+          residuesOf(output.sizes[2 + from], weight.sizes[2 + from], p.ints(params.dilations)[from],
+                     p.ints(params.inputDilations)[from], p.ints(params.padsBegin)[from]);
     }
     for (const Residue &a : residues[0])
       for (const Residue &b : residues[1])
@@ -157,17 +154,14 @@ private:
     // Each part of the rows gathers the columns anew.
     int64_t most = std::max<int64_t>(1, outputs / (4 * dense.tileRows));
     int64_t wanted = 1;
-    while (wanted < most && boxes * wanted < 4 * int64_t(threads) &&
-           boxes * wanted % threads != 0)
+    while (wanted < most && boxes * wanted < 4 * int64_t(threads) && boxes * wanted % threads != 0)
       ++wanted;
     rowsEach = (outputs + wanted - 1) / wanted;
-    rowsEach =
-        (rowsEach + dense.tileRows - 1) / dense.tileRows * dense.tileRows;
+    rowsEach = (rowsEach + dense.tileRows - 1) / dense.tileRows * dense.tileRows;
     rowParts = std::max<int64_t>(1, (outputs + rowsEach - 1) / rowsEach);
     tasks = boxes * rowParts;
     for (const Piece &piece : pieces)
-      slot = std::max(slot, dense.convolutionScratch(
-                                piece.problem, std::min(outputs, rowsEach)));
+      slot = std::max(slot, dense.convolutionScratch(piece.problem, std::min(outputs, rowsEach)));
   }
 
   void one(char *const *bases, int64_t task, char *scratch) const {
@@ -176,9 +170,7 @@ private:
     int64_t group = task % params.groups;
     task /= params.groups;
     const Piece *piece = pieces.data();
-    auto boxesOf = [](const Piece &p) {
-      return p.boxes[0] * p.boxes[1] * p.boxes[2] * p.boxes[3];
-    };
+    auto boxesOf = [](const Piece &p) { return p.boxes[0] * p.boxes[1] * p.boxes[2] * p.boxes[3]; };
     for (; task >= boxesOf(*piece); ++piece)
       task -= boxesOf(*piece);
     ConvolutionPart part;
@@ -191,11 +183,9 @@ private:
     int64_t channel = group * problem.channels, row = group * problem.outputs;
     problem.input.data = bases[0] + channel * problem.input.strides[1] * bytes;
     problem.weight.data =
-        bases[1] +
-        (row * problem.weight.strides[0] + piece->weightOffset) * bytes;
+        bases[1] + (row * problem.weight.strides[0] + piece->weightOffset) * bytes;
     problem.output.data =
-        bases[2] +
-        (row * problem.output.strides[1] + piece->outputOffset) * bytes;
+        bases[2] + (row * problem.output.strides[1] + piece->outputOffset) * bytes;
     if (params.hasBias) {
       problem.bias = bases[3] + row * bias.strides[0] * bytes;
       problem.biasStride = bias.strides[0];
@@ -214,8 +204,8 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeConvolution(const PrepareContext &context,
-                                       const Command &command, Status &status) {
+StepPtr weft::runtime::makeConvolution(const PrepareContext &context, const Command &command,
+                                       Status &status) {
   StepPtr step = std::make_unique<ConvolutionStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }

@@ -51,8 +51,7 @@ CoreReport weft::runtime::reportCores() {
   return report;
 }
 
-CoreShare weft::runtime::shareCores(const std::vector<CoreReport> &reports,
-                                    int64_t rank) {
+CoreShare weft::runtime::shareCores(const std::vector<CoreReport> &reports, int64_t rank) {
   const CoreReport &mine = reports[size_t(rank)];
   CoreShare share;
   share.localRanks = share.sharers = 0;

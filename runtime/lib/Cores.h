@@ -26,9 +26,7 @@ struct CoreShare {
   int64_t sharers = 1;    // of these, ranks that may use some of the same cores
   unsigned cores = 1;     // that the process may use
   /// What is left for each sharer, at least one.
-  unsigned each() const {
-    return unsigned(cores > sharers ? cores / sharers : 1);
-  }
+  unsigned each() const { return unsigned(cores > sharers ? cores / sharers : 1); }
   /// The rank's own run; empty where no rank has cores to itself: it has all
   /// of its process, or there are more ranks than cores, or masks overlap.
   std::vector<int> own;

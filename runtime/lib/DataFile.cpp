@@ -16,8 +16,7 @@ DataFile::~DataFile() {
     munmap(mapping, mappedBytes);
 }
 
-Status DataFile::openArray(const std::string &path,
-                           std::unique_ptr<DataFile> &file) {
+Status DataFile::openArray(const std::string &path, std::unique_ptr<DataFile> &file) {
   file = std::make_unique<DataFile>();
   WEFT_TRY(NpyFile::open(path, file->array));
   file->name = path;
@@ -32,8 +31,7 @@ Status DataFile::openArray(const std::string &path,
   return {};
 }
 
-Status DataFile::openTokens(const std::string &spec,
-                            std::unique_ptr<DataFile> &file) {
+Status DataFile::openTokens(const std::string &spec, std::unique_ptr<DataFile> &file) {
   file = std::make_unique<DataFile>();
   file->type = DType::U16;
   file->name = spec;
@@ -51,29 +49,24 @@ Status DataFile::openTokens(const std::string &spec,
   const std::string &path = file->name;
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
-    return Status::user("token file '" + path +
-                        "' cannot be read: " + std::strerror(errno) +
+    return Status::user("token file '" + path + "' cannot be read: " + std::strerror(errno) +
                         (colon == std::string::npos || path != spec
                              ? ""
                              : "; token types are :u16, :u32 and :byte"));
   struct stat info;
-  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
-      info.st_size > 0) {
+  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
     file->mappedBytes = size_t(info.st_size);
-    void *memory =
-        mmap(nullptr, file->mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    void *memory = mmap(nullptr, file->mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
     file->mapping = memory == MAP_FAILED ? nullptr : memory;
   }
   close(descriptor);
   if (!file->mapping)
-    return Status::user("token file '" + path +
-                        "' is empty or not a regular file");
+    return Status::user("token file '" + path + "' is empty or not a regular file");
   unsigned bytes = dtypeBytes(file->type);
   if (file->mappedBytes % bytes != 0)
-    return Status::user(
-        "token file '" + path + "' has " + std::to_string(file->mappedBytes) +
-        " bytes, which is no multiple of the " + std::to_string(bytes) +
-        " of a token; say :u16, :u32 or :byte behind its name");
+    return Status::user("token file '" + path + "' has " + std::to_string(file->mappedBytes) +
+                        " bytes, which is no multiple of the " + std::to_string(bytes) +
+                        " of a token; say :u16, :u32 or :byte behind its name");
   file->data = static_cast<const char *>(file->mapping);
   file->elements = int64_t(file->mappedBytes / bytes);
   file->avoidHugePages();

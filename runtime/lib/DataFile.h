@@ -18,12 +18,10 @@ public:
   ~DataFile();
 
   /// An array whose first dimension counts samples.
-  static Status openArray(const std::string &path,
-                          std::unique_ptr<DataFile> &file);
+  static Status openArray(const std::string &path, std::unique_ptr<DataFile> &file);
   /// A file of plain token ids. `spec` is FILE, FILE:u16, FILE:u32 or
   /// FILE:byte; without a word tokens are u16.
-  static Status openTokens(const std::string &spec,
-                           std::unique_ptr<DataFile> &file);
+  static Status openTokens(const std::string &spec, std::unique_ptr<DataFile> &file);
 
   const std::string &path() const { return name; }
   DType dtype() const { return type; }
@@ -32,9 +30,7 @@ public:
   int64_t numElements() const { return elements; }
   bool holdsBytes() const { return type == DType::U8; }
 
-  const char *at(int64_t element) const {
-    return data + element * int64_t(dtypeBytes(type));
-  }
+  const char *at(int64_t element) const { return data + element * int64_t(dtypeBytes(type)); }
   /// Gives the pages read so far back to the page cache, so that data does not
   /// count as memory that this process holds.
   void release() const;

@@ -31,8 +31,7 @@ Door::~Door() {
 }
 
 Status Door::open(uint32_t address, uint16_t wanted, int adopted) {
-  listener = adopted >= 0 ? adopted
-                          : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  listener = adopted >= 0 ? adopted : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   int on = 1;
   sockaddr_in name{};
   name.sin_family = AF_INET;
@@ -43,12 +42,10 @@ Status Door::open(uint32_t address, uint16_t wanted, int adopted) {
   bool good = listener >= 0;
   if (good && adopted < 0) {
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    good = bind(listener, asName, length) == 0 &&
-           listen(listener, SOMAXCONN) == 0;
+    good = bind(listener, asName, length) == 0 && listen(listener, SOMAXCONN) == 0;
   }
   good = good && getsockname(listener, asName, &length) == 0 &&
-         fcntl(listener, F_SETFL, O_NONBLOCK) == 0 &&
-         fcntl(listener, F_SETFD, FD_CLOEXEC) == 0;
+         fcntl(listener, F_SETFL, O_NONBLOCK) == 0 && fcntl(listener, F_SETFD, FD_CLOEXEC) == 0;
   if (!good)
     return Status::user(std::strerror(errno));
   ownPort = ntohs(name.sin_port);
@@ -67,8 +64,7 @@ void Door::acceptAll() {
 bool Door::listenTo(Guest &guest) {
   while (guest.bytes < sizeof guest.greeting) {
     char *to = reinterpret_cast<char *>(&guest.greeting) + guest.bytes;
-    ssize_t got = recv(guest.connection, to,
-                       sizeof guest.greeting - guest.bytes, MSG_DONTWAIT);
+    ssize_t got = recv(guest.connection, to, sizeof guest.greeting - guest.bytes, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0 && errno == EAGAIN)
@@ -97,8 +93,7 @@ int Door::take(const std::array<uint64_t, 2> &token, Greeting &greeting) {
     }
     Guest gone = guest;
     guests.erase(guests.begin() + long(i));
-    if (complete && gone.greeting.magic == Greeting::kMagic &&
-        gone.greeting.token == token) {
+    if (complete && gone.greeting.magic == Greeting::kMagic && gone.greeting.token == token) {
       greeting = gone.greeting;
       return gone.connection;
     }

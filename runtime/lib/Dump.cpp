@@ -16,8 +16,8 @@ public:
 
   std::string run() {
     const ModuleInfo &info = p.info();
-    text += "program of model '" + str(info.modelName) + "' by weft " +
-            str(info.weftVersion) + " for target " + str(info.target) + "\n";
+    text += "program of model '" + str(info.modelName) + "' by weft " + str(info.weftVersion) +
+            " for target " + str(info.target) + "\n";
     for (const MetadataEntry &entry : p.Metadata())
       text += "metadata " + str(entry.key) + " = " + str(entry.value) + "\n";
     text += "mesh";
@@ -25,11 +25,9 @@ public:
       text += " " + str(axis.name) + "=" + num(axis.size);
     text += " (" + num(p.numRanks()) + " ranks)\n";
     for (size_t i = 0; i < p.Communicators().size(); ++i)
-      text += "communicator " + num(i) + " over " +
-              axes(p.Communicators()[i].axes) + "\n";
+      text += "communicator " + num(i) + " over " + axes(p.Communicators()[i].axes) + "\n";
     for (size_t i = 0; i < p.Stages().size(); ++i) {
-      text += "stage " + num(i) + ": arena " + num(p.Stages()[i].arenaBytes) +
-              " bytes; peak";
+      text += "stage " + num(i) + ": arena " + num(p.Stages()[i].arenaBytes) + " bytes; peak";
       for (unsigned c = 0; c < kNumBufferClasses; ++c)
         text += std::string(" ") + bufferClassName(BufferClass(c)) + "=" +
                 num(p.Stages()[i].peakBytes[c]);
@@ -37,9 +35,8 @@ public:
     }
     for (size_t i = 0; i < p.Buffers().size(); ++i) {
       const Buffer &b = p.Buffers()[i];
-      text += "buffer " + num(i) + " '" + str(b.name) + "' " +
-              bufferClassName(b.kind) + " [" + num(b.offset) + ", " +
-              num(b.offset + b.bytes) + ") " + list(b.shape) + " " +
+      text += "buffer " + num(i) + " '" + str(b.name) + "' " + bufferClassName(b.kind) + " [" +
+              num(b.offset) + ", " + num(b.offset + b.bytes) + ") " + list(b.shape) + " " +
               dtypeName(b.dtype) + "\n";
     }
     for (size_t i = 0; i < p.Scalars().size(); ++i)
@@ -56,9 +53,7 @@ public:
 
 private:
   std::string str(StringId id) const { return std::string(p.string(id)); }
-  template <typename T> static std::string num(T value) {
-    return std::to_string(value);
-  }
+  template <typename T> static std::string num(T value) { return std::to_string(value); }
   static std::string bits(ScalarKind kind, uint64_t value) {
     if (kind == ScalarKind::I64)
       return num(int64_t(value));
@@ -86,8 +81,7 @@ private:
   /// [2304 = 3 x 768{tp}, 768]
   std::string placed(Range shape, Id placement) const {
     std::string result = "[";
-    Table<PlacementDim> dims =
-        p.PlacementDims().slice(p.Placements()[placement].dims);
+    Table<PlacementDim> dims = p.PlacementDims().slice(p.Placements()[placement].dims);
     for (size_t d = 0; d < dims.size(); ++d) {
       Table<PlacementPart> parts = p.PlacementParts().slice(dims[d].parts);
       result += (d ? ", " : "");
@@ -105,26 +99,23 @@ private:
   }
 
   void state(const State &s) {
-    text += "state '" + str(s.name) + "' " + placed(s.shape, s.placement) +
-            " " + dtypeName(s.dtype) + " in buffer " + num(s.buffer);
+    text += "state '" + str(s.name) + "' " + placed(s.shape, s.placement) + " " +
+            dtypeName(s.dtype) + " in buffer " + num(s.buffer);
     if (s.stage != kNone)
       text += " of stage " + num(s.stage);
     text += "\n";
     for (const StatePiece &piece : p.StatePieces().slice(s.pieces)) {
-      text += "  piece " + list(piece.sourceShape) + " " +
-              dtypeName(piece.dtype) + " from ";
-      text += piece.kind == SourceKind::File ? "'" + str(piece.path) + "'"
-                                             : "embedded data";
+      text += "  piece " + list(piece.sourceShape) + " " + dtypeName(piece.dtype) + " from ";
+      text += piece.kind == SourceKind::File ? "'" + str(piece.path) + "'" : "embedded data";
       text += " at " + num(piece.byteOffset);
       if (piece.hashes.count)
         text += ", " + num(piece.hashes.count) + " blocks hashed";
       for (const Transform &t : p.Transforms().slice(piece.transforms)) {
-        static constexpr const char *names[] = {"cast", "transpose", "reshape",
-                                                "broadcast", "slice"};
+        static constexpr const char *names[] = {"cast", "transpose", "reshape", "broadcast",
+                                                "slice"};
         text += std::string(" ") + names[unsigned(t.kind)];
-        text += t.kind == TransformKind::Cast
-                    ? std::string(" ") + dtypeName(t.dtype)
-                    : list(t.ints);
+        text +=
+            t.kind == TransformKind::Cast ? std::string(" ") + dtypeName(t.dtype) : list(t.ints);
       }
       if (piece.start.count)
         text += " to " + list(piece.start);
@@ -134,16 +125,15 @@ private:
 
   void print(const Program &program) {
     text += "program '" + str(program.name) + "'\n";
-    for (auto [word, range] :
-         {std::pair("input", program.inputs), {"output", program.outputs}})
+    for (auto [word, range] : {std::pair("input", program.inputs), {"output", program.outputs}})
       for (const Port &port : p.Ports().slice(range))
         text += std::string("  ") + word + " '" + str(port.name) + "' " +
-                placed(port.shape, port.placement) + " " +
-                dtypeName(port.dtype) + " in buffer " + num(port.buffer) + "\n";
+                placed(port.shape, port.placement) + " " + dtypeName(port.dtype) + " in buffer " +
+                num(port.buffer) + "\n";
     for (uint32_t i = 0; i < program.bodies.count; ++i) {
       const Body &body = p.Bodies()[program.bodies.begin + i];
-      text += "  body of stage " + num(i) + ": " + num(body.streams) +
-              " streams, " + num(body.events) + " events\n";
+      text += "  body of stage " + num(i) + ": " + num(body.streams) + " streams, " +
+              num(body.events) + " events\n";
       unsigned depth = 2;
       for (const Command &command : p.Commands().slice(body.commands)) {
         if (command.opcode == Opcode::RepeatEnd)
@@ -158,9 +148,8 @@ private:
   std::string value(const ScalarValue &v) const {
     if (v.base == ValueBase::Constant)
       return num(v.addend);
-    std::string base = v.base == ValueBase::Scalar
-                           ? str(p.Scalars()[v.scalar].name)
-                           : "coordinate" + axes(v.axes);
+    std::string base =
+        v.base == ValueBase::Scalar ? str(p.Scalars()[v.scalar].name) : "coordinate" + axes(v.axes);
     if (v.scale != 1)
       base += "*" + num(v.scale);
     return v.addend ? base + "+" + num(v.addend) : base;
@@ -208,8 +197,7 @@ private:
   }
 
   static const char *activation(Activation value) {
-    static constexpr const char *names[] = {"", " relu", " gelu_erf",
-                                            " gelu_tanh", " silu"};
+    static constexpr const char *names[] = {"", " relu", " gelu_erf", " gelu_tanh", " silu"};
     return names[unsigned(value)];
   }
 
@@ -217,48 +205,42 @@ private:
     switch (c.opcode) {
     case Opcode::Launch: {
       const Launch &l = p.Launches()[c.params];
-      std::string result = " " + str(p.Kernels()[l.kernel].symbol) + " over " +
-                           num(l.extent) + " grain " + num(l.grain);
+      std::string result = " " + str(p.Kernels()[l.kernel].symbol) + " over " + num(l.extent) +
+                           " grain " + num(l.grain);
       for (const ScalarValue &v : p.ScalarValues().slice(l.scalars))
         result += " " + value(v);
       return result;
     }
     case Opcode::Gemm: {
       const Gemm &g = p.Gemms()[c.params];
-      return std::string(" in ") + dtypeName(g.accumulator) +
-             activation(g.activation) + (g.hasBias ? " bias" : "") +
-             (g.hasResidual ? " residual" : "") +
+      return std::string(" in ") + dtypeName(g.accumulator) + activation(g.activation) +
+             (g.hasBias ? " bias" : "") + (g.hasResidual ? " residual" : "") +
              (g.accumulate ? " accumulate" : "") +
              (g.alpha != 1.0 ? " alpha " + real64(g.alpha) : "");
     }
     case Opcode::Convolution: {
       const Convolution &v = p.Convolutions()[c.params];
-      return " groups " + num(v.groups) + " strides " + list(v.strides) +
-             " dilations " + list(v.dilations) + " input dilations " +
-             list(v.inputDilations) + " pads " + list(v.padsBegin) +
-             (v.hasBias ? " bias" : "") + activation(v.activation);
+      return " groups " + num(v.groups) + " strides " + list(v.strides) + " dilations " +
+             list(v.dilations) + " input dilations " + list(v.inputDilations) + " pads " +
+             list(v.padsBegin) + (v.hasBias ? " bias" : "") + activation(v.activation);
     }
     case Opcode::AttentionGradient:
     case Opcode::Attention: {
       const Attention &a = p.Attentions()[c.params];
       return " scale " + real64(a.scale) + (a.causal ? " causal" : "") +
-             (a.softcap != 0 ? " softcap " + real64(a.softcap) : "") +
-             (a.hasMask ? " mask" : "") +
+             (a.softcap != 0 ? " softcap " + real64(a.softcap) : "") + (a.hasMask ? " mask" : "") +
              (a.hasLogSumExp ? " log_sum_exp" : "") +
-             (a.keyLength != kNone
-                  ? " keys " + value(p.ScalarValues()[a.keyLength])
-                  : "");
+             (a.keyLength != kNone ? " keys " + value(p.ScalarValues()[a.keyLength]) : "");
     }
     case Opcode::Fill: {
       char buffer[24];
-      std::snprintf(buffer, sizeof buffer, " 0x%" PRIx64,
-                    p.Fills()[c.params].bits);
+      std::snprintf(buffer, sizeof buffer, " 0x%" PRIx64, p.Fills()[c.params].bits);
       return buffer;
     }
     case Opcode::Slice: {
       const Slice &s = p.Slices()[c.params];
-      return " " + axes(s.axes) + " of [" + num(s.outer) + "," + num(s.extent) +
-             "," + num(s.inner) + "]";
+      return " " + axes(s.axes) + " of [" + num(s.outer) + "," + num(s.extent) + "," +
+             num(s.inner) + "]";
     }
     case Opcode::Collective:
       return bucket(c);
@@ -268,9 +250,7 @@ private:
     case Opcode::RepeatBegin: {
       const Repeat &r = p.Repeats()[c.params];
       return " " + value(p.ScalarValues()[r.count]) +
-             (r.counter != kNone
-                  ? " counter " + str(p.Scalars()[r.counter].name)
-                  : "");
+             (r.counter != kNone ? " counter " + str(p.Scalars()[r.counter].name) : "");
     }
     case Opcode::ScalarUpdate: {
       const ScalarUpdate &u = p.ScalarUpdates()[c.params];
@@ -304,23 +284,20 @@ private:
   }
 
   std::string collective(const Collective &c) const {
-    static constexpr const char *reductions[] = {"sum", "product", "max",
-                                                 "min", "and",     "or"};
+    static constexpr const char *reductions[] = {"sum", "product", "max", "min", "and", "or"};
     std::string result = std::string(" ") + collectiveKindName(c.kind);
-    if (c.kind == CollectiveKind::AllReduce ||
-        c.kind == CollectiveKind::ReduceScatter)
-      result += std::string(" ") + reductions[unsigned(c.reduction)] + " in " +
-                dtypeName(c.accumulator);
-    result += " over " + axes(p.Communicators()[c.communicator].axes) + " of " +
-              box(c) + " " + dtypeName(c.dtype);
+    if (c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::ReduceScatter)
+      result +=
+          std::string(" ") + reductions[unsigned(c.reduction)] + " in " + dtypeName(c.accumulator);
+    result += " over " + axes(p.Communicators()[c.communicator].axes) + " of " + box(c) + " " +
+              dtypeName(c.dtype);
     if (c.kind == CollectiveKind::AllToAll && c.gatherFirst)
       result += " gather first";
     if (c.kind == CollectiveKind::Send || c.kind == CollectiveKind::Recv ||
         c.kind == CollectiveKind::Shift)
-      result += std::string(c.peerRelative || c.kind == CollectiveKind::Shift
-                                ? " peer me+"
-                                : " peer ") +
-                num(c.peer);
+      result +=
+          std::string(c.peerRelative || c.kind == CollectiveKind::Shift ? " peer me+" : " peer ") +
+          num(c.peer);
     return result;
   }
 
@@ -330,6 +307,4 @@ private:
 
 } // namespace
 
-std::string weft::runtime::dump(const ProgramView &program) {
-  return Printer(program).run();
-}
+std::string weft::runtime::dump(const ProgramView &program) { return Printer(program).run(); }

@@ -16,21 +16,19 @@ static double threadSeconds() {
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
-ResolvedValue::ResolvedValue(const PrepareContext &context,
-                             const ScalarValue &value)
+ResolvedValue::ResolvedValue(const PrepareContext &context, const ScalarValue &value)
     : addend(value.addend) {
   if (value.base == ValueBase::Scalar) {
     scalar = value.scalar;
     scale = value.scale;
   } else if (value.base == ValueBase::Coordinate) {
-    addend += value.scale * indexAlong(context.program,
-                                       context.program.axes(value.axes),
-                                       context.coordinates);
+    addend += value.scale *
+              indexAlong(context.program, context.program.axes(value.axes), context.coordinates);
   }
 }
 
-Status ResolvedView::make(const PrepareContext &context, const View &view,
-                          ResolvedView &result, int64_t contiguous) {
+Status ResolvedView::make(const PrepareContext &context, const View &view, ResolvedView &result,
+                          int64_t contiguous) {
   const ProgramView &p = context.program;
   const Buffer &buffer = p.Buffers()[view.buffer];
   int64_t bytes = dtypeBytes(view.dtype);
@@ -68,8 +66,7 @@ Status ResolvedView::make(const PrepareContext &context, const View &view,
   if (result.dynamic.empty() && !empty &&
       (result.offset + result.low < result.bufferBegin ||
        result.offset + result.high > result.bufferEnd))
-    return Status::internal("a view leaves its buffer '" +
-                            std::string(p.string(buffer.name)) +
+    return Status::internal("a view leaves its buffer '" + std::string(p.string(buffer.name)) +
                             "' on this rank");
   return {};
 }
@@ -102,17 +99,15 @@ char *ResolvedView::address(const StreamContext &stream) const {
 
 Status ResolvedView::leaves(const StreamContext &stream) const {
   int64_t first = firstByte(stream.scalars) - bufferBegin;
-  return Status::user("a runtime scalar moves a view to bytes " +
-                      std::to_string(first + low) + " to " +
-                      std::to_string(first + high) + " of a buffer of " +
+  return Status::user("a runtime scalar moves a view to bytes " + std::to_string(first + low) +
+                      " to " + std::to_string(first + high) + " of a buffer of " +
                       std::to_string(bufferEnd - bufferBegin) +
                       " bytes; a position beyond the compiled length?");
 }
 
 namespace {
 
-StepPtr makeStep(const PrepareContext &context, const Command &command,
-                 Status &status) {
+StepPtr makeStep(const PrepareContext &context, const Command &command, Status &status) {
   switch (command.opcode) {
   case Opcode::Launch:
     return makeLaunch(context, command, status);
@@ -146,23 +141,19 @@ constexpr unsigned kMaxRepeatDepth = 8; // as the verifier allows
 
 } // namespace
 
-std::string weft::runtime::describeCommand(const ProgramView &p,
-                                           const Command &command,
+std::string weft::runtime::describeCommand(const ProgramView &p, const Command &command,
                                            uint64_t index) {
-  std::string text =
-      "command " + std::to_string(index) + " (" + opcodeName(command.opcode);
+  std::string text = "command " + std::to_string(index) + " (" + opcodeName(command.opcode);
   if (command.opcode == Opcode::Collective)
-    text += std::string(" ") +
-            collectiveKindName(p.Collectives()[command.params].kind);
+    text += std::string(" ") + collectiveKindName(p.Collectives()[command.params].kind);
   std::string_view node = p.string(command.node);
   if (!node.empty())
     text += " of node '" + std::string(node) + "'";
   return text + ")";
 }
 
-Status PreparedBody::make(const ProgramView &program, uint32_t programIndex,
-                          const Body &body, const PrepareContext &base,
-                          PreparedBody &result) {
+Status PreparedBody::make(const ProgramView &program, uint32_t programIndex, const Body &body,
+                          const PrepareContext &base, PreparedBody &result) {
   result = {};
   result.program = &program;
   result.programIndex = programIndex;
@@ -187,9 +178,8 @@ Status PreparedBody::make(const ProgramView &program, uint32_t programIndex,
           std::max(result.scratch[command.stream], item.step->scratchBytes());
     switch (command.opcode) {
     case Opcode::RepeatBegin:
-      item.count = ResolvedValue(
-          context,
-          program.ScalarValues()[program.Repeats()[command.params].count]);
+      item.count =
+          ResolvedValue(context, program.ScalarValues()[program.Repeats()[command.params].count]);
       open.push_back(i);
       break;
     case Opcode::RepeatEnd:
@@ -199,8 +189,7 @@ Status PreparedBody::make(const ProgramView &program, uint32_t programIndex,
       break;
     case Opcode::EventRecord:
       // A wait counts records; two recorders could overtake each other.
-      if (recorder[command.params] != kNone &&
-          recorder[command.params] != command.stream)
+      if (recorder[command.params] != kNone && recorder[command.params] != command.stream)
         return Status::internal("event " + std::to_string(command.params) +
                                 " is recorded on two streams");
       recorder[command.params] = command.stream;
@@ -219,15 +208,13 @@ std::string PreparedBody::describe(uint64_t command) const {
   return describeCommand(*program, *items[command].command, command);
 }
 
-bool PreparedBody::holds(const Command &command,
-                         const uint64_t *scalars) const {
+bool PreparedBody::holds(const Command &command, const uint64_t *scalars) const {
   return command.predicate == kNone ||
          (scalars[command.predicate] != 0) != (command.predicateInverted != 0);
 }
 
 void PreparedBody::update(const ScalarUpdate &update, uint64_t *scalars) const {
-  uint64_t operand =
-      update.operand == kNone ? update.immediate : scalars[update.operand];
+  uint64_t operand = update.operand == kNone ? update.immediate : scalars[update.operand];
   if (program->Scalars()[update.target].kind == ScalarKind::F64) {
     double value, by;
     std::memcpy(&value, &scalars[update.target], sizeof value);
@@ -266,9 +253,8 @@ void PreparedBody::update(const ScalarUpdate &update, uint64_t *scalars) const {
     value *= operand;
     break;
   case ScalarOp::Remainder:
-    value = operand == 0 || operand == ~uint64_t(0)
-                ? 0
-                : uint64_t(int64_t(value) % int64_t(operand));
+    value =
+        operand == 0 || operand == ~uint64_t(0) ? 0 : uint64_t(int64_t(value) % int64_t(operand));
     break;
   case ScalarOp::Equal:
     value = value == operand;
@@ -280,10 +266,8 @@ void PreparedBody::update(const ScalarUpdate &update, uint64_t *scalars) const {
   scalars[update.target] = value;
 }
 
-Status PreparedBody::run(unsigned stream, StreamContext &context,
-                         EventTable &table,
-                         Clock::time_point epoch,
-                         const Injection &injection) const {
+Status PreparedBody::run(unsigned stream, StreamContext &context, EventTable &table,
+                         Clock::time_point epoch, const Injection &injection) const {
   struct Loop {
     uint32_t begin;
     int64_t index, count;
@@ -352,8 +336,7 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
     mark.command.store(i, std::memory_order_relaxed);
     if (injection.command == int64_t(i)) {
       if (!injection.stall)
-        return Status(StatusCode::RankFailed,
-                      describe(i) + ": failure injected by --inject");
+        return Status(StatusCode::RankFailed, describe(i) + ": failure injected by --inject");
       while (!context.world->aborted())
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return World::stopped();
@@ -363,8 +346,7 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
     bool communicates = !waits && item.step->communicates();
     if (waits || communicates)
       mark.doing.store(Doing::Waiting, std::memory_order_relaxed);
-    bool timed =
-        context.traceCapacity != 0 || waits || communicates;
+    bool timed = context.traceCapacity != 0 || waits || communicates;
     bool traced = context.trace.size() < context.traceCapacity;
     Clock::time_point begin;
     double cpu = traced ? threadSeconds() : 0;
@@ -377,16 +359,12 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
         return World::stopped();
       if (wait == Wait::TimedOut)
         return Status(StatusCode::Hang,
-                      describe(i) + ": waited " +
-                          std::to_string(context.world->timeoutSeconds()) +
-                          " s for event " + std::to_string(command.params) +
-                          " of another stream");
+                      describe(i) + ": waited " + std::to_string(context.world->timeoutSeconds()) +
+                          " s for event " + std::to_string(command.params) + " of another stream");
     } else {
       Status status = item.step->run(context);
       if (!status.ok())
-        return status.text() == World::stopped().text()
-                   ? status
-                   : status.prefix(describe(i));
+        return status.text() == World::stopped().text() ? status : status.prefix(describe(i));
     }
     if (timed) {
       Span span{since(begin), since(Clock::now())};
@@ -399,8 +377,7 @@ Status PreparedBody::run(unsigned stream, StreamContext &context,
       if (communicates)
         context.communication.add(span);
       if (traced)
-        context.trace.push_back(
-            {programIndex, i, span.begin, span.end, threadSeconds() - cpu});
+        context.trace.push_back({programIndex, i, span.begin, span.end, threadSeconds() - cpu});
     }
   }
   context.ran.end = since(Clock::now());

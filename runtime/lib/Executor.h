@@ -52,8 +52,8 @@ struct ResolvedView {
 
   /// Adds up constant and coordinate terms; fails if the view then leaves its
   /// buffer. `contiguous` >= 0: it stands for that many consecutive elements.
-  static Status make(const PrepareContext &context, const View &view,
-                     ResolvedView &result, int64_t contiguous = -1);
+  static Status make(const PrepareContext &context, const View &view, ResolvedView &result,
+                     int64_t contiguous = -1);
 
   int64_t numElements() const {
     int64_t count = 1;
@@ -93,8 +93,7 @@ StepPtr makeLaunch(const PrepareContext &, const Command &, Status &);
 StepPtr makeGemm(const PrepareContext &, const Command &, Status &);
 StepPtr makeConvolution(const PrepareContext &, const Command &, Status &);
 StepPtr makeAttention(const PrepareContext &, const Command &, Status &);
-StepPtr makeAttentionGradient(const PrepareContext &, const Command &,
-                              Status &);
+StepPtr makeAttentionGradient(const PrepareContext &, const Command &, Status &);
 StepPtr makeCopy(const PrepareContext &, const Command &, Status &);
 StepPtr makeFill(const PrepareContext &, const Command &, Status &);
 StepPtr makeSlice(const PrepareContext &, const Command &, Status &);
@@ -116,9 +115,9 @@ struct StreamContext {
   World *world = nullptr;
   std::vector<uint64_t> scalarStorage;
   std::vector<uint64_t> recordsSeen; // by event, in program order
-  double communicationSeconds = 0; // waits for events included
-  SpanList communication;          // commands that communicate
-  SpanList idle;                   // stream 0: what is not computation
+  double communicationSeconds = 0;   // waits for events included
+  SpanList communication;            // commands that communicate
+  SpanList idle;                     // stream 0: what is not computation
   Span ran{0, 0};
   std::vector<TraceEvent> trace;
   size_t traceCapacity = 0;
@@ -129,9 +128,7 @@ struct StreamContext {
 /// Counts of records per event, shared by a rank's streams.
 class EventTable {
 public:
-  void resize(size_t events) {
-    counts = std::vector<std::atomic<uint64_t>>(events);
-  }
+  void resize(size_t events) { counts = std::vector<std::atomic<uint64_t>>(events); }
   void clear() {
     for (std::atomic<uint64_t> &count : counts)
       count.store(0, std::memory_order_relaxed);
@@ -144,9 +141,7 @@ public:
     changed.notify_all();
   }
   Wait wait(World &world, uint32_t event, uint64_t count) {
-    auto recorded = [&] {
-      return counts[event].load(std::memory_order_acquire) >= count;
-    };
+    auto recorded = [&] { return counts[event].load(std::memory_order_acquire) >= count; };
     if (spinUntil(world.spins(), recorded))
       return Wait::Done;
     std::unique_lock<std::mutex> lock(mutex);
@@ -161,15 +156,13 @@ private:
 };
 
 /// "command 7 (gemm of node 'x')", for messages.
-std::string describeCommand(const ProgramView &program, const Command &command,
-                            uint64_t index);
+std::string describeCommand(const ProgramView &program, const Command &command, uint64_t index);
 
 /// One body, prepared for one rank.
 class PreparedBody {
 public:
-  static Status make(const ProgramView &program, uint32_t programIndex,
-                     const Body &body, const PrepareContext &context,
-                     PreparedBody &result);
+  static Status make(const ProgramView &program, uint32_t programIndex, const Body &body,
+                     const PrepareContext &context, PreparedBody &result);
 
   uint32_t numStreams() const { return streams; }
   uint32_t numEvents() const { return events; }
@@ -181,8 +174,7 @@ public:
     bool stall = false;
   };
   /// Runs the commands of one stream; all streams run at the same time.
-  Status run(unsigned stream, StreamContext &context, EventTable &events,
-             Clock::time_point epoch,
+  Status run(unsigned stream, StreamContext &context, EventTable &events, Clock::time_point epoch,
              const Injection &injection) const;
 
   /// "command 7 (gemm of node 'x')", for messages.

@@ -48,8 +48,7 @@ int openBeneath(int folder, const std::string &path, int flags) {
       return -1;
     }
     int next = openat(current.value, part.c_str(),
-                      isLast ? flags | O_NOFOLLOW
-                             : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+                      isLast ? flags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (isLast)
       return next;
     close(current.value);
@@ -59,8 +58,7 @@ int openBeneath(int folder, const std::string &path, int flags) {
   return -1;
 }
 
-int openSource(const std::string &directory, const std::string &path,
-               bool confined, int flags) {
+int openSource(const std::string &directory, const std::string &path, bool confined, int flags) {
   if (!confined)
     return open(FileCache::join(directory, path).c_str(), flags);
   const char *root = directory.empty() ? "." : directory.c_str();
@@ -70,8 +68,8 @@ int openSource(const std::string &directory, const std::string &path,
 
 /// Opens a regular file. The probe opens nothing, so that no pipe or device is
 /// touched to see what it is.
-Status openRegular(const std::string &directory, const std::string &path,
-                   bool confined, Descriptor &opened, struct stat &info) {
+Status openRegular(const std::string &directory, const std::string &path, bool confined,
+                   Descriptor &opened, struct stat &info) {
   std::string full = FileCache::join(directory, path);
   Descriptor probe{openSource(directory, path, confined, O_PATH | O_CLOEXEC)};
   if (probe.value < 0 && (errno == EXDEV || errno == ELOOP) && confined)
@@ -81,8 +79,7 @@ Status openRegular(const std::string &directory, const std::string &path,
     return cannotRead(full, std::strerror(errno));
   if (!S_ISREG(info.st_mode))
     return cannotRead(full, "it is not a regular file");
-  opened.value = openSource(directory, path, confined,
-                            O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  opened.value = openSource(directory, path, confined, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   struct stat now{};
   if (opened.value < 0 || fstat(opened.value, &now) != 0)
     return cannotRead(full, std::strerror(errno));
@@ -99,15 +96,14 @@ FileCache::~FileCache() {
     munmap(entry.second.data, entry.second.bytes);
 }
 
-std::string FileCache::join(const std::string &directory,
-                            const std::string &path) {
+std::string FileCache::join(const std::string &directory, const std::string &path) {
   if (directory.empty() || (!path.empty() && path[0] == '/'))
     return path;
   return directory + "/" + path;
 }
 
-Status FileCache::get(const std::string &directory, const std::string &path,
-                      bool confined, const uint8_t *&data, uint64_t &bytes) {
+Status FileCache::get(const std::string &directory, const std::string &path, bool confined,
+                      const uint8_t *&data, uint64_t &bytes) {
   std::lock_guard<std::mutex> lock(mutex);
   std::string full = join(directory, path);
   auto found = files.find(full);
@@ -119,11 +115,9 @@ Status FileCache::get(const std::string &directory, const std::string &path,
     mapping.bytes = uint64_t(info.st_size);
     mapping.data = mapping.bytes == 0
                        ? MAP_FAILED
-                       : mmap(nullptr, mapping.bytes, PROT_READ, MAP_PRIVATE,
-                              opened.value, 0);
+                       : mmap(nullptr, mapping.bytes, PROT_READ, MAP_PRIVATE, opened.value, 0);
     if (mapping.data == MAP_FAILED)
-      return Status::user("weights '" + full +
-                          "' are empty or cannot be mapped");
+      return Status::user("weights '" + full + "' are empty or cannot be mapped");
     found = files.emplace(full, mapping).first;
   }
   data = static_cast<const uint8_t *>(found->second.data);

@@ -21,8 +21,8 @@ public:
   ~FileCache();
   /// Maps a regular file; nothing else is opened. `confined`: it must lie
   /// beneath `directory`, whatever links the path goes through.
-  Status get(const std::string &directory, const std::string &path,
-             bool confined, const uint8_t *&data, uint64_t &bytes);
+  Status get(const std::string &directory, const std::string &path, bool confined,
+             const uint8_t *&data, uint64_t &bytes);
   /// One for each of a source's blocks.
   Claim *claims(const StatePiece *piece, uint64_t blocks);
   /// Sources are compared anew; no rank must be reading.
@@ -32,8 +32,7 @@ public:
   void release();
 
   /// `path`, from `directory` unless it is absolute.
-  static std::string join(const std::string &directory,
-                          const std::string &path);
+  static std::string join(const std::string &directory, const std::string &path);
 
 private:
   struct Mapping {

@@ -58,65 +58,58 @@ void FlagTable::topic(std::string key, std::string title, std::string text) {
   topics.push_back({std::move(key), std::move(title), std::move(text)});
 }
 
-void FlagTable::add(const std::string &names, std::string placeholder,
-                    std::string help, Kind kind, Take take) {
+void FlagTable::add(const std::string &names, std::string placeholder, std::string help, Kind kind,
+                    Take take) {
   if (topics.empty())
     topic("", "");
-  flags.push_back({split(names, '|'), std::move(placeholder), std::move(help),
-                   kind, std::move(take), topics.size() - 1});
+  flags.push_back({split(names, '|'), std::move(placeholder), std::move(help), kind,
+                   std::move(take), topics.size() - 1});
 }
 
-void FlagTable::value(const std::string &names, std::string placeholder,
-                      std::string help, Take take) {
-  add(names, std::move(placeholder), std::move(help), Kind::Value,
-      std::move(take));
+void FlagTable::value(const std::string &names, std::string placeholder, std::string help,
+                      Take take) {
+  add(names, std::move(placeholder), std::move(help), Kind::Value, std::move(take));
 }
 
-void FlagTable::optional(const std::string &names, std::string placeholder,
-                         std::string help, Take take) {
-  add(names, std::move(placeholder), std::move(help), Kind::Optional,
-      std::move(take));
+void FlagTable::optional(const std::string &names, std::string placeholder, std::string help,
+                         Take take) {
+  add(names, std::move(placeholder), std::move(help), Kind::Optional, std::move(take));
 }
 
-void FlagTable::alone(const std::string &names, std::string help,
-                      std::function<void()> take) {
+void FlagTable::alone(const std::string &names, std::string help, std::function<void()> take) {
   add(names, "", std::move(help), Kind::Alone, [take](const std::string &) {
     take();
     return std::string();
   });
 }
 
-void FlagTable::text(const std::string &names, std::string placeholder,
-                     std::string help, std::string &target) {
-  value(names, std::move(placeholder), std::move(help),
-        [&target](const std::string &text) {
-          target = text;
-          return std::string();
-        });
+void FlagTable::text(const std::string &names, std::string placeholder, std::string help,
+                     std::string &target) {
+  value(names, std::move(placeholder), std::move(help), [&target](const std::string &text) {
+    target = text;
+    return std::string();
+  });
 }
 
-void FlagTable::toggle(const std::string &names, std::string help,
-                       bool &target) {
+void FlagTable::toggle(const std::string &names, std::string help, bool &target) {
   alone(names, std::move(help), [&target] { target = true; });
 }
 
-void FlagTable::seed(const std::string &names, std::string placeholder,
-                     std::string help, uint64_t &target) {
+void FlagTable::seed(const std::string &names, std::string placeholder, std::string help,
+                     uint64_t &target) {
   value(names, std::move(placeholder), std::move(help),
         [&target](const std::string &text) { return parseSeed(text, target); });
 }
 
-void FlagTable::number(const std::string &names, std::string placeholder,
-                       std::string help, double &target, double greatest) {
-  value(names, std::move(placeholder), std::move(help),
-        [&target, greatest](const std::string &text) {
-          return parseNumber(text, greatest, target);
-        });
+void FlagTable::number(const std::string &names, std::string placeholder, std::string help,
+                       double &target, double greatest) {
+  value(
+      names, std::move(placeholder), std::move(help),
+      [&target, greatest](const std::string &text) { return parseNumber(text, greatest, target); });
 }
 
-void FlagTable::choice(const std::string &names, std::string placeholder,
-                       std::string help, std::string &target,
-                       std::vector<std::string> choices) {
+void FlagTable::choice(const std::string &names, std::string placeholder, std::string help,
+                       std::string &target, std::vector<std::string> choices) {
   value(names, std::move(placeholder), std::move(help),
         [&target, choices](const std::string &text) -> std::string {
           if (std::find(choices.begin(), choices.end(), text) == choices.end())
@@ -127,34 +120,30 @@ void FlagTable::choice(const std::string &names, std::string placeholder,
 }
 
 void FlagTable::refused(const std::string &name, std::string reason) {
-  add(name, "", "", Kind::Refused,
-      [reason](const std::string &) { return reason; });
+  add(name, "", "", Kind::Refused, [reason](const std::string &) { return reason; });
 }
 
-std::string FlagTable::parseCount(const std::string &text, int64_t least,
-                                  int64_t greatest, int64_t &number) {
+std::string FlagTable::parseCount(const std::string &text, int64_t least, int64_t greatest,
+                                  int64_t &number) {
   char *end = nullptr;
   errno = 0;
   number = std::strtoll(text.c_str(), &end, 10);
   if (text.empty() || *end != 0 || errno != 0 || number < least)
-    return "wants a whole number of at least " + std::to_string(least) +
-           ", not '" + text + "'";
+    return "wants a whole number of at least " + std::to_string(least) + ", not '" + text + "'";
   if (number > greatest)
     return "wants a whole number from " + std::to_string(least) + " to " +
            std::to_string(greatest) + ", not '" + text + "'";
   return {};
 }
 
-std::string FlagTable::parseNumber(const std::string &text, double greatest,
-                                   double &number) {
+std::string FlagTable::parseNumber(const std::string &text, double greatest, double &number) {
   char *end = nullptr;
   double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != 0)
     return "wants a number, not '" + text + "'";
   if (!(value >= 0) || value > greatest)
     return "wants a number that is not negative" +
-           std::string(value > greatest ? " and not as large" : "") + ", not '" +
-           text + "'";
+           std::string(value > greatest ? " and not as large" : "") + ", not '" + text + "'";
   number = value;
   return {};
 }
@@ -168,19 +157,16 @@ std::string FlagTable::parseSeed(const std::string &text, uint64_t &seed) {
   return {};
 }
 
-std::string FlagTable::notAmong(const std::string &text,
-                                const std::vector<std::string> &choices) {
+std::string FlagTable::notAmong(const std::string &text, const std::vector<std::string> &choices) {
   std::string known;
   for (const std::string &choice : choices)
-    known += (known.empty() ? "" : &choice == &choices.back() ? " or " : ", ") +
-             choice;
+    known += (known.empty() ? "" : &choice == &choices.back() ? " or " : ", ") + choice;
   return "is " + known + ", not '" + text + "'" + didYouMean(text, choices);
 }
 
 const FlagTable::Flag *FlagTable::find(const std::string &name) const {
   for (const Flag &flag : flags)
-    if (std::find(flag.names.begin(), flag.names.end(), name) !=
-        flag.names.end())
+    if (std::find(flag.names.begin(), flag.names.end(), name) != flag.names.end())
       return &flag;
   return nullptr;
 }
@@ -202,9 +188,8 @@ std::string FlagTable::parse(const std::vector<std::string> &arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string &argument = arguments[i];
     if (argument.size() < 2 || argument[0] != '-' || resemblesNumber(argument)) {
-      std::string wrong = takePositional
-                              ? takePositional(argument)
-                              : "what is '" + argument + "'?" + kSeeHelp;
+      std::string wrong =
+          takePositional ? takePositional(argument) : "what is '" + argument + "'?" + kSeeHelp;
       if (!wrong.empty())
         return wrong;
       continue;
@@ -235,12 +220,10 @@ std::string FlagTable::parse(const std::vector<std::string> &arguments) {
       given = arguments[++i];
     }
     if (flag->kind == Kind::Optional && attached && given.empty())
-      return name + " has an empty value; write " + name + " or " + name + "=" +
-             flag->placeholder;
+      return name + " has an empty value; write " + name + " or " + name + "=" + flag->placeholder;
     if (std::string wrong = flag->take(given); !wrong.empty())
       return name + " " + wrong;
-    bool alone = flag->kind == Kind::Alone ||
-                 (flag->kind == Kind::Optional && !attached);
+    bool alone = flag->kind == Kind::Alone || (flag->kind == Kind::Optional && !attached);
     written.push_back({flag->names.front(), given, alone});
   }
   return {};
@@ -295,10 +278,14 @@ std::string FlagTable::help() const {
     if (!topics[i].key.empty())
       keys += (keys.empty() ? "" : ", ") + topics[i].key;
   }
-  result += "\nAlso\n" + describe({{"--help"}, keys.empty() ? "FLAG" : "TOPIC",
-                                   "this, or only what is about one flag" +
-                                       (keys.empty() ? "" : " or topic: " + keys),
-                                   Kind::Optional, {}, 0});
+  result +=
+      "\nAlso\n" +
+      describe({{"--help"},
+                keys.empty() ? "FLAG" : "TOPIC",
+                "this, or only what is about one flag" + (keys.empty() ? "" : " or topic: " + keys),
+                Kind::Optional,
+                {},
+                0});
   result += describe({{"--version"}, "", "tell the version", Kind::Alone, {}, 0});
   return result + (ending.empty() ? "" : "\n" + ending);
 }
@@ -310,9 +297,8 @@ std::string FlagTable::answer() const {
     return help();
   const Flag *flag = find(helpTopic);
   if (flag = flag ? flag : find("--" + helpTopic); flag)
-    return flag->kind == Kind::Refused
-               ? flag->names.front() + ": " + flag->take("") + "\n"
-               : describe(*flag);
+    return flag->kind == Kind::Refused ? flag->names.front() + ": " + flag->take("") + "\n"
+                                       : describe(*flag);
   for (size_t i = 0; i < topics.size(); ++i)
     if (topics[i].key == helpTopic)
       return describe(i);

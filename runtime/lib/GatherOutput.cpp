@@ -15,8 +15,7 @@ public:
   Part(const ProgramView &p, const Port &port, int64_t rank)
       : bytes(dtypeBytes(port.dtype)), map(p, port.placement, coordinatesOf(p, rank)) {
     std::vector<int64_t> position = coordinatesOf(p, rank);
-    uint32_t stage = uint32_t(
-        indexAlong(p, p.axes(p.info().stageAxes), position));
+    uint32_t stage = uint32_t(indexAlong(p, p.axes(p.info().stageAxes), position));
     gives = map.isWriter() && (port.stage == kNone || port.stage == stage);
   }
 
@@ -49,8 +48,7 @@ private:
 
 } // namespace
 
-Status weft::runtime::gatherOutput(weft_session &session, const Port &port,
-                                   char *tensor) {
+Status weft::runtime::gatherOutput(weft_session &session, const Port &port, char *tensor) {
   if (!session.processGroup)
     return {};
   const ProgramView &p = session.view();
@@ -70,15 +68,13 @@ Status weft::runtime::gatherOutput(weft_session &session, const Port &port,
   std::vector<weft_message> given = messagesOf(sends), wanted = messagesOf(staging);
   const weft_comm_vtable &vtable = *session.shared.comm.vtable;
   WEFT_TRY(session.waiting([&](weft_status *s) {
-    return vtable.exchange_begin(session.processGroup, given.data(),
-                                 wanted.data(), received.data(), s);
+    return vtable.exchange_begin(session.processGroup, given.data(), wanted.data(), received.data(),
+                                 s);
   }));
   for (int64_t rank = 0; first && rank < ranks; ++rank)
     Part(p, port, rank)
-        .unpack(static_cast<const char *>(rank == 0 ? packed.data()
-                                                    : received[size_t(rank)]),
+        .unpack(static_cast<const char *>(rank == 0 ? packed.data() : received[size_t(rank)]),
                 tensor);
-  return session.waiting([&](weft_status *s) {
-    return vtable.exchange_end(session.processGroup, s);
-  });
+  return session.waiting(
+      [&](weft_status *s) { return vtable.exchange_end(session.processGroup, s); });
 }

@@ -21,8 +21,8 @@ struct BatchedMatrix {
     int64_t offset = 0;
     for (unsigned d = 0; d < batch; ++d)
       offset += index[d] * view.strides[d];
-    return {base + offset * int64_t(dtypeBytes(view.dtype)), view.dtype,
-            view.strides[batch], view.strides[batch + 1]};
+    return {base + offset * int64_t(dtypeBytes(view.dtype)), view.dtype, view.strides[batch],
+            view.strides[batch + 1]};
   }
 };
 
@@ -32,15 +32,13 @@ constexpr int64_t kGrain = 512 * 1024;
 
 class GemmStep : public Step {
 public:
-  GemmStep(const PrepareContext &context, const Command &command,
-           Status &status)
-      : params(context.program.Gemms()[command.params]),
-        dense(context.libraries.dense()), threads(context.threads) {
+  GemmStep(const PrepareContext &context, const Command &command, Status &status)
+      : params(context.program.Gemms()[command.params]), dense(context.libraries.dense()),
+        threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
     unsigned next = 0;
     for (BatchedMatrix *m : {&a, &b, &c, &bias, &residual}) {
-      if ((m == &bias && !params.hasBias) ||
-          (m == &residual && !params.hasResidual))
+      if ((m == &bias && !params.hasBias) || (m == &residual && !params.hasResidual))
         continue;
       m->present = true;
       status = ResolvedView::make(context, views[next++], m->view);
@@ -64,11 +62,8 @@ public:
     struct Base {
       BatchedMatrix *matrix;
       char *address;
-    } bases[] = {{&a, nullptr},
-                 {&b, nullptr},
-                 {&c, nullptr},
-                 {&bias, nullptr},
-                 {&residual, nullptr}};
+    } bases[] = {
+        {&a, nullptr}, {&b, nullptr}, {&c, nullptr}, {&bias, nullptr}, {&residual, nullptr}};
     for (Base &base : bases) {
       if (!base.matrix->present)
         continue;
@@ -100,8 +95,7 @@ public:
 private:
   static void advance(MatrixRef &ref, int64_t rows, int64_t columns) {
     if (ref.data)
-      ref.data += (rows * ref.row + columns * ref.column) *
-                  int64_t(dtypeBytes(ref.dtype));
+      ref.data += (rows * ref.row + columns * ref.column) * int64_t(dtypeBytes(ref.dtype));
   }
 
   /// Cuts each product so that all threads have work; never along k.
@@ -117,16 +111,13 @@ private:
       return std::max<int64_t>(tile, (each + tile - 1) / tile * tile);
     };
     // Cutting the longer side copies less of the other one.
-    rowsEach =
-        m >= n ? cut(m, wanted, dense.tileRows) : std::max<int64_t>(1, m);
-    columnsEach =
-        m >= n ? std::max<int64_t>(1, n) : cut(n, wanted, dense.tileColumns);
+    rowsEach = m >= n ? cut(m, wanted, dense.tileRows) : std::max<int64_t>(1, m);
+    columnsEach = m >= n ? std::max<int64_t>(1, n) : cut(n, wanted, dense.tileColumns);
     rowParts = (m + rowsEach - 1) / rowsEach;
     columnParts = (n + columnsEach - 1) / columnsEach;
-    slot = isInteger
-               ? 0
-               : dense.gemmScratch(std::min(m, rowsEach),
-                                   std::min(n, columnsEach), k, a.view.dtype);
+    slot = isInteger ? 0
+                     : dense.gemmScratch(std::min(m, rowsEach), std::min(n, columnsEach), k,
+                                         a.view.dtype);
   }
 
   void one(MatrixRef *refs, int64_t row, int64_t column, char *scratch) const {
@@ -169,8 +160,7 @@ private:
         for (int64_t p = 0; p < k; ++p)
           sum += readInteger(refs[0], i, p) * readInteger(refs[1], p, j);
         char *to = const_cast<char *>(refs[2].data) +
-                   (i * refs[2].row + j * refs[2].column) *
-                       int64_t(dtypeBytes(refs[2].dtype));
+                   (i * refs[2].row + j * refs[2].column) * int64_t(dtypeBytes(refs[2].dtype));
         std::memcpy(to, &sum, dtypeBytes(refs[2].dtype));
       }
   }
@@ -207,8 +197,8 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeGemm(const PrepareContext &context,
-                                const Command &command, Status &status) {
+StepPtr weft::runtime::makeGemm(const PrepareContext &context, const Command &command,
+                                Status &status) {
   StepPtr step = std::make_unique<GemmStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }

@@ -21,17 +21,14 @@ constexpr const char *kProgram = "forward";
 std::string portsOf(const ProgramView &p, const Program &program) {
   std::string text;
   for (bool isInput : {true, false})
-    for (const Port &port :
-         p.Ports().slice(isInput ? program.inputs : program.outputs))
-      text += (text.empty() ? "" : ", ") +
-              std::string(isInput ? "input " : "output ") +
-              std::string(p.string(port.name)) + ": " +
-              shapeText(shapeOf(p, port.shape)) + " " + dtypeName(port.dtype);
+    for (const Port &port : p.Ports().slice(isInput ? program.inputs : program.outputs))
+      text += (text.empty() ? "" : ", ") + std::string(isInput ? "input " : "output ") +
+              std::string(p.string(port.name)) + ": " + shapeText(shapeOf(p, port.shape)) + " " +
+              dtypeName(port.dtype);
   return text;
 }
 
-const Port *findPort(const ProgramView &p, Range ports,
-                     const std::string &name) {
+const Port *findPort(const ProgramView &p, Range ports, const std::string &name) {
   for (const Port &port : p.Ports().slice(ports))
     if (p.string(port.name) == name)
       return &port;
@@ -55,19 +52,17 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
       findByShape(p, *program);
   }
   if (!tokens || !logits)
-    return {StatusCode::Usage,
-            "--generate: the model is not known to continue texts: it needs an "
-            "input of token ids, batch x sequence, and an output of logits, "
-            "batch x sequence x vocabulary" +
-                (program ? "; it has " + portsOf(p, *program) : std::string())};
+    return {StatusCode::Usage, "--generate: the model is not known to continue texts: it needs an "
+                               "input of token ids, batch x sequence, and an output of logits, "
+                               "batch x sequence x vocabulary" +
+                                   (program ? "; it has " + portsOf(p, *program) : std::string())};
   Table<int64_t> in = p.ints(tokens->shape), out = p.ints(logits->shape);
-  if (in.size() != 2 || out.size() != 3 || out[0] != in[0] || out[1] != in[1] ||
-      in[0] < 1 || in[1] < 1 || out[2] < 1)
-    return Status::user(
-        "--generate: input '" + std::string(p.string(tokens->name)) +
-        "' must be batch x sequence and output '" +
-        std::string(p.string(logits->name)) +
-        "' batch x sequence x vocabulary, but they have other shapes");
+  if (in.size() != 2 || out.size() != 3 || out[0] != in[0] || out[1] != in[1] || in[0] < 1 ||
+      in[1] < 1 || out[2] < 1)
+    return Status::user("--generate: input '" + std::string(p.string(tokens->name)) +
+                        "' must be batch x sequence and output '" +
+                        std::string(p.string(logits->name)) +
+                        "' batch x sequence x vocabulary, but they have other shapes");
   batch = in[0], sequence = in[1], vocabulary = out[2];
   std::string missing;
   for (const Port &port : p.Ports().slice(program->inputs)) {
@@ -79,8 +74,7 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
       missing += " --input " + name + "=FILE.npy";
   }
   if (!missing.empty())
-    return {StatusCode::Usage,
-            "--generate: program 'forward' has other inputs; add" + missing};
+    return {StatusCode::Usage, "--generate: program 'forward' has other inputs; add" + missing};
   bytes = byteTokens || vocabulary == 256;
   if (options.temperature == 0 && options.topK > 0)
     options.temperature = 1;
@@ -132,9 +126,8 @@ Status Generator::parsePrompt(const std::string &prompt) {
   }
   for (int64_t id : context)
     if (id < 0 || id >= vocabulary)
-      return bad("token id " + std::to_string(id) +
-                 " is not in the vocabulary of " + std::to_string(vocabulary) +
-                 " tokens");
+      return bad("token id " + std::to_string(id) + " is not in the vocabulary of " +
+                 std::to_string(vocabulary) + " tokens");
   return {};
 }
 
@@ -154,8 +147,8 @@ Status Generator::readLogits(int64_t last) {
       int64_t stop = std::min(run.global + run.count, end);
       if (begin < stop)
         convertElements(logits->dtype,
-                        from + (run.local + begin - run.global) *
-                                   int64_t(dtypeBytes(logits->dtype)),
+                        from +
+                            (run.local + begin - run.global) * int64_t(dtypeBytes(logits->dtype)),
                         DType::F64, row.data() + (begin - first), stop - begin);
     });
   }
@@ -173,8 +166,7 @@ int64_t Generator::choose(uint64_t position) {
   ranked.clear();
   for (int64_t i = 0; i < vocabulary; ++i)
     ranked.emplace_back(-row[size_t(i)], i);
-  int64_t kept =
-      options.topK > 0 ? std::min(options.topK, vocabulary) : vocabulary;
+  int64_t kept = options.topK > 0 ? std::min(options.topK, vocabulary) : vocabulary;
   if (options.temperature == 0)
     kept = 1;
   // Equal logits: the smaller id first.
@@ -185,9 +177,8 @@ int64_t Generator::choose(uint64_t position) {
     weight = std::exp((-weight - best) / options.temperature);
     total += weight;
   }
-  std::array<uint32_t, 4> random =
-      philox({uint32_t(position), uint32_t(position >> 32), 0, 0},
-             {uint32_t(options.seed), uint32_t(options.seed >> 32)});
+  std::array<uint32_t, 4> random = philox({uint32_t(position), uint32_t(position >> 32), 0, 0},
+                                          {uint32_t(options.seed), uint32_t(options.seed >> 32)});
   double point = (double(random[0]) + 0.5) * 0x1p-32 * total;
   for (int64_t i = 0; i + 1 < kept; ++i) {
     point -= ranked[size_t(i)].first;
@@ -208,16 +199,14 @@ Status Generator::run(std::string &text, bool shows) {
     int64_t length = std::min<int64_t>(sequence, int64_t(context.size()));
     std::fill(window.begin(), window.end(), 0);
     std::copy(context.end() - length, context.end(), window.begin());
-    convertElements(DType::I64, window.data(), tokens->dtype, data.data(),
-                    int64_t(window.size()));
+    convertElements(DType::I64, window.data(), tokens->dtype, data.data(), int64_t(window.size()));
     WEFT_TRY(commCall([&](weft_status *status) {
-      int32_t code = weft_set_input(&session, kProgram, name.c_str(),
-                                    data.data(), data.size(), status);
+      int32_t code =
+          weft_set_input(&session, kProgram, name.c_str(), data.data(), data.size(), status);
       return code ? code : weft_run(&session, kProgram, status);
     }));
     WEFT_TRY(readLogits(length - 1));
-    if (std::any_of(row.begin(), row.end(),
-                    [](double value) { return std::isnan(value); }))
+    if (std::any_of(row.begin(), row.end(), [](double value) { return std::isnan(value); }))
       return Status::user("--generate: the logits are not numbers; the "
                           "parameters are spoiled");
     context.push_back(choose(context.size()));

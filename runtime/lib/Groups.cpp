@@ -17,16 +17,14 @@ GroupTable::~GroupTable() {
       backend.vtable->destroy_group(entry.second.handle);
 }
 
-Status GroupTable::get(const ProgramView &program, Id communicator,
-                       unsigned stream, const std::vector<int64_t> &coordinates,
-                       const Group *&result) {
+Status GroupTable::get(const ProgramView &program, Id communicator, unsigned stream,
+                       const std::vector<int64_t> &coordinates, const Group *&result) {
   auto [it, inserted] = groups.try_emplace({communicator, stream});
   Group &group = it->second;
   result = &group;
   if (!inserted)
     return {};
-  Table<uint32_t> axes =
-      program.axes(program.Communicators()[communicator].axes);
+  Table<uint32_t> axes = program.axes(program.Communicators()[communicator].axes);
   int64_t members = 1;
   for (uint32_t axis : axes)
     members *= program.MeshAxes()[axis].size;
@@ -41,37 +39,32 @@ Status GroupTable::get(const ProgramView &program, Id communicator,
       position[axes[i]] = rest % size;
       rest /= size;
     }
-    group.ranks.push_back(
-        indexAlong(program, {all.data(), all.size()}, position));
+    group.ranks.push_back(indexAlong(program, {all.data(), all.size()}, position));
   }
   group.vtable = backend.vtable;
   group.me = indexAlong(program, axes, coordinates);
   return commCall([&](weft_status *status) {
-    return backend.vtable->create_group(
-        backend.backend, communicator * 64 + stream, group.ranks.data(),
-        members, group.me, &group.handle, status);
+    return backend.vtable->create_group(backend.backend, communicator * 64 + stream,
+                                        group.ranks.data(), members, group.me, &group.handle,
+                                        status);
   });
 }
 
-Status GroupTable::createAll(const ProgramView &program,
-                             const std::vector<int64_t> &coordinates) {
+Status GroupTable::createAll(const ProgramView &program, const std::vector<int64_t> &coordinates) {
   std::map<std::pair<Id, unsigned>, bool> used;
   for (const Program &entry : program.Programs())
     for (const Body &body : program.Bodies().slice(entry.bodies))
       for (const Command &command : program.Commands().slice(body.commands))
         if (command.opcode == Opcode::Collective)
-          used[{program.Collectives()[command.params].communicator,
-                command.stream}] = true;
+          used[{program.Collectives()[command.params].communicator, command.stream}] = true;
   for (const auto &entry : used) {
     const Group *group;
-    WEFT_TRY(get(program, entry.first.first, entry.first.second, coordinates,
-                 group));
+    WEFT_TRY(get(program, entry.first.first, entry.first.second, coordinates, group));
   }
   return {};
 }
 
-Status weft::runtime::openPlugin(const std::string &name,
-                                 const weft_comm_host &host,
+Status weft::runtime::openPlugin(const std::string &name, const weft_comm_host &host,
                                  CommBackend &result) {
   std::string file = "libweft_" + name + ".so";
   std::vector<std::string> places;
@@ -96,18 +89,16 @@ Status weft::runtime::openPlugin(const std::string &name,
       tried += std::string("\n  ") + (why ? why : path.c_str());
       continue;
     }
-    auto open = reinterpret_cast<weft_communicator_open_fn>(
-        dlsym(library, "weft_communicator_open"));
+    auto open =
+        reinterpret_cast<weft_communicator_open_fn>(dlsym(library, "weft_communicator_open"));
     if (!open)
       return Status::user("'" + path + "' is not a communicator plugin");
     result.library = library;
     result.everyRankIsLocal = false;
-    WEFT_TRY(commCall([&](weft_status *status) {
-      return open(&host, &result.vtable, &result.backend, status);
-    }));
+    WEFT_TRY(commCall(
+        [&](weft_status *status) { return open(&host, &result.vtable, &result.backend, status); }));
     if (result.vtable->version != kWeftCommunicatorVersion)
-      return Status::user("'" + path +
-                          "' was built for another version of the runtime");
+      return Status::user("'" + path + "' was built for another version of the runtime");
     return {};
   }
   return Status::user("the communicator '" + name +

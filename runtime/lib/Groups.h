@@ -27,13 +27,11 @@ CommBackend openInproc(World &world, int64_t ranks);
 
 /// Ranks as processes that meet at `job`. On failure `backend` may be set all the
 /// same, and is to be destroyed.
-Status openTcp(const JobAddress &job, const weft_comm_host &host,
-               CommBackend &backend);
+Status openTcp(const JobAddress &job, const weft_comm_host &host, CommBackend &backend);
 
 /// Opens a plugin, `libweft_<name>.so`, from $WEFT_PLUGIN_PATH, the
 /// executable's directory or the place it was built in.
-Status openPlugin(const std::string &name, const weft_comm_host &host,
-                  CommBackend &backend);
+Status openPlugin(const std::string &name, const weft_comm_host &host, CommBackend &backend);
 
 /// Turns a vtable call's code and text into a Status.
 template <typename Call> Status commCall(Call call) {
@@ -47,8 +45,7 @@ template <typename Call> Status commCall(Call call) {
 }
 
 /// Messages of one block each.
-inline std::vector<weft_message>
-messagesOf(const std::vector<weft_block> &blocks) {
+inline std::vector<weft_message> messagesOf(const std::vector<weft_block> &blocks) {
   std::vector<weft_message> messages;
   for (const weft_block &block : blocks)
     messages.push_back({&block, 1});
@@ -80,8 +77,7 @@ public:
 
   /// Makes the groups of every communicator and stream that any body of any
   /// stage uses, in one order on all ranks.
-  Status createAll(const ProgramView &program,
-                   const std::vector<int64_t> &coordinates);
+  Status createAll(const ProgramView &program, const std::vector<int64_t> &coordinates);
 
 private:
   CommBackend backend;

@@ -25,9 +25,8 @@ constexpr double kSameWish = 0.3;
 constexpr useconds_t kHearsay = 60 * 1000;
 
 bool isIgnored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 &&
-         action.sa_handler == SIG_IGN;
+  struct sigaction action{};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 } // namespace
@@ -54,9 +53,7 @@ int Interrupt::requested() const {
   return signal != 0 || !header ? signal : header->stop.load();
 }
 
-void Interrupt::stepTook(double seconds) {
-  longest.store(std::max(seconds, longest.load()));
-}
+void Interrupt::stepTook(double seconds) { longest.store(std::max(seconds, longest.load())); }
 
 void Interrupt::watch() {
   timespec period{0, 50 * 1000 * 1000};
@@ -85,12 +82,10 @@ void Interrupt::watch() {
                    "at once\n",
                    stderr);
     }
-    if (secondsSince(asking) <
-        std::max(kLeastPatience, kLongestSteps * longest.load()))
+    if (secondsSince(asking) < std::max(kLeastPatience, kLongestSteps * longest.load()))
       continue;
     if (speaks)
-      std::fputs("weft: the running step does not end; stopping at once\n",
-                 stderr);
+      std::fputs("weft: the running step does not end; stopping at once\n", stderr);
     end(requested());
   }
 }

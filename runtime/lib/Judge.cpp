@@ -36,8 +36,7 @@ bool isBusy(const BoardSlot &slot) {
   if (slot.host.load() == Doing::Computing)
     return true;
   const StreamMark *mark = tellingStream(slot);
-  return slot.host.load() == Doing::Nothing && mark &&
-         mark->doing.load() == Doing::Computing;
+  return slot.host.load() == Doing::Nothing && mark && mark->doing.load() == Doing::Computing;
 }
 
 std::string nameOf(const Board &board, int64_t rank) {
@@ -45,8 +44,7 @@ std::string nameOf(const Board &board, int64_t rank) {
   std::string text = "rank " + std::to_string(rank);
   if (slot.pid.load() == 0)
     return text;
-  return text + " (pid " + std::to_string(slot.pid.load()) + " on " +
-         board.header().host + ")";
+  return text + " (pid " + std::to_string(slot.pid.load()) + " on " + board.header().host + ")";
 }
 
 std::string stateOf(const BoardSlot &slot) {
@@ -68,12 +66,10 @@ std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
 bool weft::runtime::isLost(const BoardSlot &slot) {
   Phase phase = slot.phase.load();
   return slot.pid.load() != 0 && slot.code.load() == 0 &&
-         (phase == Phase::Meeting || phase == Phase::Working) &&
-         processState(slot.pid.load()) == 0;
+         (phase == Phase::Meeting || phase == Phase::Working) && processState(slot.pid.load()) == 0;
 }
 
-std::string weft::runtime::describePlace(const ProgramView &p,
-                                         const BoardSlot &slot) {
+std::string weft::runtime::describePlace(const ProgramView &p, const BoardSlot &slot) {
   std::string text;
   if (int64_t steps = slot.steps.load())
     text = "step " + std::to_string(steps - 1);
@@ -82,23 +78,20 @@ std::string weft::runtime::describePlace(const ProgramView &p,
   uint32_t program = slot.program.load(), stage = slot.stage.load();
   const StreamMark *mark = tellingStream(slot);
   // Another process wrote it: nothing is taken for granted.
-  if (program == 0 || program > p.Programs().size() || !mark ||
-      stage >= p.Stages().size() || slot.host.load() != Doing::Nothing)
+  if (program == 0 || program > p.Programs().size() || !mark || stage >= p.Stages().size() ||
+      slot.host.load() != Doing::Nothing)
     return text;
   const Program &entry = p.Programs()[program - 1];
-  Table<Command> commands = p.Commands().slice(
-      p.Bodies()[entry.bodies.begin + stage].commands);
+  Table<Command> commands = p.Commands().slice(p.Bodies()[entry.bodies.begin + stage].commands);
   uint32_t command = mark->command.load();
   if (command >= commands.size())
     return text;
-  return text + (text.empty() ? "" : ", ") +
-         describeCommand(p, commands[command], command) + " of program '" +
-         std::string(p.string(entry.name)) + "'";
+  return text + (text.empty() ? "" : ", ") + describeCommand(p, commands[command], command) +
+         " of program '" + std::string(p.string(entry.name)) + "'";
 }
 
-Status weft::runtime::judge(const Board &board, const ProgramView &program,
-                            int64_t witness, const Status &failure,
-                            double timeout) {
+Status weft::runtime::judge(const Board &board, const ProgramView &program, int64_t witness,
+                            const Status &failure, double timeout) {
   bool hang = failure.code() == StatusCode::Hang;
   if (!board || (!hang && failure.code() != StatusCode::RankFailed))
     return failure;
@@ -113,8 +106,7 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program,
       dead.push_back(rank);
     else if (slot.phase.load() == Phase::Gone)
       gone.push_back(rank);
-    else if (slot.phase.load() == Phase::Absent ? meeting
-                                                : isStill(slot, timeout))
+    else if (slot.phase.load() == Phase::Absent ? meeting : isStill(slot, timeout))
       still.push_back(rank);
     else if (slot.phase.load() == Phase::Working && isBusy(slot))
       busy.push_back(rank);
@@ -131,8 +123,7 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program,
   for (size_t i = 0; i < std::min(guilty.size(), kMost); ++i) {
     const BoardSlot &slot = board.slot(guilty[i]);
     text += (i ? "; " : "") + nameOf(board, guilty[i]) + " " +
-            (dead.empty() ? stateOf(slot) : "ended without a word") +
-            placeOf(program, slot);
+            (dead.empty() ? stateOf(slot) : "ended without a word") + placeOf(program, slot);
   }
   if (guilty.size() > kMost)
     text += "; and " + std::to_string(guilty.size() - kMost) + " more";
@@ -140,6 +131,6 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program,
   if (dead.empty())
     std::snprintf(patience, sizeof patience, "no progress for %g s: ", timeout);
   return {dead.empty() ? StatusCode::Hang : StatusCode::RankFailed,
-          patience + text + "; rank " + std::to_string(witness) +
-              " noticed it" + placeOf(program, board.slot(witness))};
+          patience + text + "; rank " + std::to_string(witness) + " noticed it" +
+              placeOf(program, board.slot(witness))};
 }

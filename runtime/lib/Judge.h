@@ -20,8 +20,8 @@ bool isLost(const BoardSlot &slot);
 /// anew from what all ranks show: the dead; else those that are stopped or give
 /// no sign of life; else those that do not wait, or have left. If all wait it
 /// stays as it is.
-Status judge(const Board &board, const ProgramView &program, int64_t witness,
-             const Status &failure, double timeout);
+Status judge(const Board &board, const ProgramView &program, int64_t witness, const Status &failure,
+             double timeout);
 
 } // namespace weft::runtime
 

@@ -23,11 +23,10 @@ Status number(const char *name, int64_t least, int64_t most, int64_t &result) {
     result = value;
     return {};
   }
-  return {StatusCode::Usage,
-          std::string("the launcher's variable ") + name +
-              (text ? std::string(" is '") + text + "'" : " is not set") +
-              ", wanted is a number from " + std::to_string(least) + " to " +
-              std::to_string(most)};
+  return {StatusCode::Usage, std::string("the launcher's variable ") + name +
+                                 (text ? std::string(" is '") + text + "'" : " is not set") +
+                                 ", wanted is a number from " + std::to_string(least) + " to " +
+                                 std::to_string(most)};
 }
 
 Status rankAndSize(const char *rank, const char *size, JobAddress &job) {
@@ -39,16 +38,14 @@ Status rankAndSize(const char *rank, const char *size, JobAddress &job) {
 bool isOneMachine() {
   const char *local = variable("LOCAL_WORLD_SIZE"), *all = variable("WORLD_SIZE");
   const char *nodes = variable("SLURM_STEP_NUM_NODES");
-  return (local && all && std::string(local) == all) ||
-         (nodes && std::string(nodes) == "1");
+  return (local && all && std::string(local) == all) || (nodes && std::string(nodes) == "1");
 }
 
 Status meetingPoint(JobAddress &job) {
   const char *host = variable("MASTER_ADDR");
   if (!host)
-    return {StatusCode::Usage,
-            "RANK and WORLD_SIZE are set, but not MASTER_ADDR: the host of "
-            "rank 0, where the processes meet; torchrun sets it"};
+    return {StatusCode::Usage, "RANK and WORLD_SIZE are set, but not MASTER_ADDR: the host of "
+                               "rank 0, where the processes meet; torchrun sets it"};
   job.host = isOneMachine() ? "127.0.0.1" : host;
   int64_t port = 0;
   Status status = number("MASTER_PORT", 1, 65534, port);
@@ -65,20 +62,17 @@ Status makeToken(std::initializer_list<const char *> names, JobAddress &job) {
   for (const char *name : names)
     if (const char *value = variable(name))
       text += std::string(value) + "/";
-  job.token = {std::hash<std::string>()(text),
-               std::hash<std::string>()("weft/" + text)};
+  job.token = {std::hash<std::string>()(text), std::hash<std::string>()("weft/" + text)};
   const char *secret = variable("WEFT_JOB_SECRET");
   if (!secret)
     return {};
   std::string digits = secret;
   if (digits.size() != 32 ||
       digits.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
-    return {StatusCode::Usage,
-            "WEFT_JOB_SECRET must be 32 hexadecimal digits, the same at all "
-            "ranks"};
+    return {StatusCode::Usage, "WEFT_JOB_SECRET must be 32 hexadecimal digits, the same at all "
+                               "ranks"};
   for (size_t i = 0; i < 2; ++i)
-    job.token[i] =
-        std::strtoull(digits.substr(i * 16, 16).c_str(), nullptr, 16);
+    job.token[i] = std::strtoull(digits.substr(i * 16, 16).c_str(), nullptr, 16);
   return {};
 }
 
@@ -95,8 +89,7 @@ std::string weft::runtime::firstHost(const std::string &list) {
   // What follows the bracket belongs to the name too.
   size_t next = list.find(',', close);
   return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1) +
-         list.substr(close + 1,
-                     next == std::string::npos ? next : next - close - 1);
+         list.substr(close + 1, next == std::string::npos ? next : next - close - 1);
 }
 
 Status weft::runtime::detectLauncher(Launcher &launch) {
@@ -120,9 +113,7 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
     launch.kind = Launcher::Kind::Tcp;
     if (const char *listener = variable("WEFT_JOB_LISTENER"))
       job.listener = job.rank == 0 ? std::atoi(listener) : -1;
-    WEFT_TRY(makeToken({"WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-                        "TORCHELASTIC_RESTART_COUNT"},
-                       job));
+    WEFT_TRY(makeToken({"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}, job));
     return meetingPoint(job);
   }
   // A shell within an allocation has a process id, but no step of many tasks.
@@ -134,10 +125,9 @@ Status weft::runtime::detectLauncher(Launcher &launch) {
   launch.kind = Launcher::Kind::Tcp;
   // A secret must not move the port.
   unsigned long hash = std::hash<std::string>()(
-      std::string(variable("SLURM_JOB_ID") ? variable("SLURM_JOB_ID") : "") +
-      "/" + (variable("SLURM_STEP_ID") ? variable("SLURM_STEP_ID") : ""));
-  WEFT_TRY(makeToken(
-      {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}, job));
+      std::string(variable("SLURM_JOB_ID") ? variable("SLURM_JOB_ID") : "") + "/" +
+      (variable("SLURM_STEP_ID") ? variable("SLURM_STEP_ID") : ""));
+  WEFT_TRY(makeToken({"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"}, job));
   if (variable("MASTER_ADDR") && variable("MASTER_PORT"))
     return meetingPoint(job);
   const char *nodes = variable("SLURM_STEP_NODELIST");

@@ -21,9 +21,7 @@ const Variant kVariants[] = {
 #endif
 };
 
-bool runs(const Variant &variant) {
-  return missingFeatures(variant.needs).empty();
-}
+bool runs(const Variant &variant) { return missingFeatures(variant.needs).empty(); }
 
 } // namespace
 
@@ -50,11 +48,11 @@ Status Libraries::choose(const std::string &name) {
     }
     std::string missing = missingFeatures(variant.needs);
     if (!missing.empty())
-      return Status::user("WEFT_KERNELS: this processor does not execute '" +
-                          name + "': it lacks " + missing);
+      return Status::user("WEFT_KERNELS: this processor does not execute '" + name +
+                          "': it lacks " + missing);
     kernels = variant.kernels;
     return {};
   }
-  return {StatusCode::Usage, "WEFT_KERNELS: there are no kernels '" + name +
-                                 "'; there are " + known};
+  return {StatusCode::Usage,
+          "WEFT_KERNELS: there are no kernels '" + name + "'; there are " + known};
 }

@@ -24,8 +24,7 @@ size_t distance(const std::string &a, const std::string &b) {
   for (size_t i = 1; i <= a.size(); ++i) {
     now[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      now[j] = std::min({last[j] + 1, now[j - 1] + 1,
-                         last[j - 1] + (a[i - 1] != b[j - 1])});
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         now[j] = std::min(now[j], before[j - 2] + 1);
     }
@@ -42,9 +41,9 @@ constexpr size_t kLongestName = 256;
 
 } // namespace
 
-std::vector<std::string>
-weft::runtime::nearest(const std::string &word,
-                       const std::vector<std::string> &known, size_t most) {
+std::vector<std::string> weft::runtime::nearest(const std::string &word,
+                                                const std::vector<std::string> &known,
+                                                size_t most) {
   std::string wanted = plain(word);
   std::vector<std::pair<size_t, size_t>> ranked; // edits, index in `known`
   for (size_t i = 0; i < known.size(); ++i) {
@@ -54,9 +53,8 @@ weft::runtime::nearest(const std::string &word,
     if (longer > kLongestName || shorter == 0)
       continue;
     size_t edits = distance(wanted, candidate);
-    bool isPart = shorter >= kTellingPart &&
-                  (candidate.find(wanted) != std::string::npos ||
-                   wanted.find(candidate) != std::string::npos);
+    bool isPart = shorter >= kTellingPart && (candidate.find(wanted) != std::string::npos ||
+                                              wanted.find(candidate) != std::string::npos);
     if (edits <= std::max<size_t>(1, longer / 3) || isPart)
       ranked.emplace_back(edits, i);
   }
@@ -72,7 +70,6 @@ std::string weft::runtime::didYouMean(const std::string &word,
   std::string text;
   std::vector<std::string> found = nearest(word, known);
   for (size_t i = 0; i < found.size(); ++i)
-    text += (i == 0 ? "; did you mean '"
-             : i + 1 < found.size() ? "', '" : "' or '") + found[i];
+    text += (i == 0 ? "; did you mean '" : i + 1 < found.size() ? "', '" : "' or '") + found[i];
   return text.empty() ? text : text + "'?";
 }

@@ -17,12 +17,11 @@ struct DescrName {
   const char *text; // without the byte order mark
   DType type;
 };
-constexpr DescrName kDescrs[] = {
-    {"f8", DType::F64}, {"f4", DType::F32}, {"V2", DType::BF16},
-    {"f2", DType::F16}, {"i1", DType::I8},  {"i2", DType::I16},
-    {"i4", DType::I32}, {"i8", DType::I64}, {"u1", DType::U8},
-    {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64},
-    {"b1", DType::Bool}};
+constexpr DescrName kDescrs[] = {{"f8", DType::F64}, {"f4", DType::F32}, {"V2", DType::BF16},
+                                 {"f2", DType::F16}, {"i1", DType::I8},  {"i2", DType::I16},
+                                 {"i4", DType::I32}, {"i8", DType::I64}, {"u1", DType::U8},
+                                 {"u2", DType::U16}, {"u4", DType::U32}, {"u8", DType::U64},
+                                 {"b1", DType::Bool}};
 
 /// The text of `key`'s value in the header's dictionary, or empty.
 std::string valueOf(const std::string &header, const std::string &key) {
@@ -43,8 +42,7 @@ std::string valueOf(const std::string &header, const std::string &key) {
     end = header.find(')', at);
   else
     end = header.find_first_of(",}", at) - 1;
-  return end == std::string::npos || end < at ? std::string()
-                                              : header.substr(at, end - at + 1);
+  return end == std::string::npos || end < at ? std::string() : header.substr(at, end - at + 1);
 }
 
 bool parseShape(const std::string &text, std::vector<int64_t> &shape) {
@@ -57,8 +55,7 @@ bool parseShape(const std::string &text, std::vector<int64_t> &shape) {
       return true;
     int64_t value = 0;
     size_t digits = 0;
-    for (; at < text.size() && text[at] >= '0' && text[at] <= '9';
-         ++at, ++digits)
+    for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, ++digits)
       if (__builtin_mul_overflow(value, int64_t(10), &value) ||
           __builtin_add_overflow(value, int64_t(text[at] - '0'), &value))
         return false;
@@ -92,19 +89,15 @@ int64_t NpyFile::numElements() const {
 }
 
 Status NpyFile::open(const std::string &path, NpyFile &file) {
-  auto bad = [&](const std::string &what) {
-    return Status::user("'" + path + "' " + what);
-  };
+  auto bad = [&](const std::string &what) { return Status::user("'" + path + "' " + what); };
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0)
     return bad(std::string("cannot be read: ") + std::strerror(errno));
   struct stat info;
   NpyFile result;
-  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
-      info.st_size > 0) {
+  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
     result.mappedBytes = size_t(info.st_size);
-    void *memory = mmap(nullptr, result.mappedBytes, PROT_READ, MAP_PRIVATE,
-                        descriptor, 0);
+    void *memory = mmap(nullptr, result.mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
     result.mapping = memory == MAP_FAILED ? nullptr : memory;
   }
   close(descriptor);
@@ -139,8 +132,7 @@ Status NpyFile::open(const std::string &path, NpyFile &file) {
     return bad("is big-endian; save it in little-endian order");
   if (!parseShape(valueOf(header, "shape"), result.dims))
     return bad("has a shape that cannot be read");
-  if (valueOf(header, "fortran_order").substr(0, 4) == "True" &&
-      result.dims.size() > 1)
+  if (valueOf(header, "fortran_order").substr(0, 4) == "True" && result.dims.size() > 1)
     return bad("is in Fortran order; save it in C order");
   int64_t count = dtypeBytes(result.type);
   for (int64_t size : result.dims)
@@ -148,20 +140,17 @@ Status NpyFile::open(const std::string &path, NpyFile &file) {
       return bad("has an impossible shape");
   if (uint64_t(count) > result.mappedBytes - start - length)
     return bad("is cut off: its header promises " + std::to_string(count) +
-               " bytes of data, it has " +
-               std::to_string(result.mappedBytes - start - length));
+               " bytes of data, it has " + std::to_string(result.mappedBytes - start - length));
   if (uint64_t(count) < result.mappedBytes - start - length)
     return bad("is too long: its header promises " + std::to_string(count) +
-               " bytes of data, it has " +
-               std::to_string(result.mappedBytes - start - length) +
+               " bytes of data, it has " + std::to_string(result.mappedBytes - start - length) +
                "; save one array a file");
   result.elements = bytes + start + length;
   file = std::move(result);
   return {};
 }
 
-std::string weft::runtime::npyHeader(DType type,
-                                     const std::vector<int64_t> &shape) {
+std::string weft::runtime::npyHeader(DType type, const std::vector<int64_t> &shape) {
   std::string text = "{'descr': '";
   text += type == DType::BF16 || dtypeBytes(type) == 1 ? "|" : "<";
   for (const DescrName &name : kDescrs)
@@ -188,21 +177,17 @@ Status weft::runtime::createNpy(const std::string &path, DType type,
     bytes *= size;
   // What was there is nobody's: others would have it open, or it is a link.
   struct stat info{};
-  if (lstat(path.c_str(), &info) == 0 &&
-      (S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)))
+  if (lstat(path.c_str(), &info) == 0 && (S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)))
     unlink(path.c_str());
-  int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   bool good = descriptor >= 0 &&
-              pwrite(descriptor, header.data(), header.size(), 0) ==
-                  ssize_t(header.size()) &&
+              pwrite(descriptor, header.data(), header.size(), 0) == ssize_t(header.size()) &&
               ftruncate(descriptor, off_t(header.size() + bytes)) == 0;
   int error = errno;
   if (descriptor >= 0)
     close(descriptor);
   if (!good)
-    return Status::user("'" + path +
-                        "' cannot be written: " + std::strerror(error));
+    return Status::user("'" + path + "' cannot be written: " + std::strerror(error));
   return {};
 }
 

@@ -12,8 +12,7 @@
 using namespace weft::runtime;
 
 static Status failure(const std::string &path, int error) {
-  return Status::user("'" + path +
-                      "' cannot be written: " + std::strerror(error));
+  return Status::user("'" + path + "' cannot be written: " + std::strerror(error));
 }
 
 std::string weft::runtime::partialName(const std::string &path) {
@@ -68,8 +67,7 @@ Status OutputFile::write(const void *data, size_t bytes) {
 
 Status OutputFile::commit() {
   bool isNew = partial != path;
-  bool good = std::fflush(file) == 0 && !std::ferror(file) &&
-              (!isNew || fsync(fileno(file)) == 0);
+  bool good = std::fflush(file) == 0 && !std::ferror(file) && (!isNew || fsync(fileno(file)) == 0);
   int error = errno;
   std::fclose(std::exchange(file, nullptr));
   if (good && (!isNew || std::rename(partial.c_str(), path.c_str()) == 0))

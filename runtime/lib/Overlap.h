@@ -48,8 +48,7 @@ struct Overlap {
 
 /// Of one stream that communicates beside the computing one, which ran during
 /// `computing` except for `idle`.
-Overlap overlapOf(const SpanList &communication, Span computing,
-                  const SpanList &idle);
+Overlap overlapOf(const SpanList &communication, Span computing, const SpanList &idle);
 
 } // namespace weft::runtime
 

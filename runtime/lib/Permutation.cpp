@@ -27,9 +27,8 @@ uint64_t Permutation::once(uint64_t value) const {
   // The halves keep their widths and take turns, so odd numbers of bits work.
   for (uint32_t round = 0; round < kRounds; ++round) {
     bool even = round % 2 == 0;
-    uint32_t random = philox(
-        {even ? low : high, round, uint32_t(number), uint32_t(number >> 32)},
-        key)[0];
+    uint32_t random =
+        philox({even ? low : high, round, uint32_t(number), uint32_t(number >> 32)}, key)[0];
     if (even)
       high ^= random & mask(highBits);
     else

@@ -34,8 +34,7 @@ public:
 
   uint64_t operator()(uint64_t position) const {
     uint64_t index = position % samples;
-    return shuffled ? Permutation(samples, seed, position / samples)(index)
-                    : index;
+    return shuffled ? Permutation(samples, seed, position / samples)(index) : index;
   }
 
 private:

@@ -6,8 +6,7 @@
 
 using namespace weft::runtime;
 
-Shard weft::runtime::shardOf(int64_t extent, Table<int64_t> sizes,
-                             Table<int64_t> coordinates) {
+Shard weft::runtime::shardOf(int64_t extent, Table<int64_t> sizes, Table<int64_t> coordinates) {
   Shard shard{0, extent, extent};
   for (size_t i = 0; i < sizes.size(); ++i) {
     shard.extent = shard.extent / sizes[i] + (shard.extent % sizes[i] != 0);
@@ -18,8 +17,7 @@ Shard weft::runtime::shardOf(int64_t extent, Table<int64_t> sizes,
   return shard;
 }
 
-std::vector<int64_t> weft::runtime::coordinatesOf(const ProgramView &program,
-                                                  int64_t rank) {
+std::vector<int64_t> weft::runtime::coordinatesOf(const ProgramView &program, int64_t rank) {
   Table<MeshAxis> axes = program.MeshAxes();
   std::vector<int64_t> result(axes.size());
   for (size_t i = axes.size(); i-- > 0;) {
@@ -29,8 +27,7 @@ std::vector<int64_t> weft::runtime::coordinatesOf(const ProgramView &program,
   return result;
 }
 
-int64_t weft::runtime::indexAlong(const ProgramView &program,
-                                  Table<uint32_t> axes,
+int64_t weft::runtime::indexAlong(const ProgramView &program, Table<uint32_t> axes,
                                   const std::vector<int64_t> &coordinates) {
   int64_t index = 0;
   for (uint32_t axis : axes)
@@ -40,29 +37,26 @@ int64_t weft::runtime::indexAlong(const ProgramView &program,
 
 ShardMap::ShardMap(const ProgramView &program, Id placement,
                    const std::vector<int64_t> &coordinates) {
-  Table<PlacementDim> dims =
-      program.PlacementDims().slice(program.Placements()[placement].dims);
+  Table<PlacementDim> dims = program.PlacementDims().slice(program.Placements()[placement].dims);
   std::vector<bool> used(program.MeshAxes().size());
   for (const PlacementDim &dim : dims) {
     int64_t globalSize = 1, localSize = 1;
     // Runs over the parts seen so far, in units of one index of the next part.
     std::vector<Run> runs{{0, 0, 1}};
-    for (const PlacementPart &part :
-         program.PlacementParts().slice(dim.parts)) {
+    for (const PlacementPart &part : program.PlacementParts().slice(dim.parts)) {
       std::vector<int64_t> sizes, positions;
       for (uint32_t axis : program.axes(part.axes)) {
         sizes.push_back(program.MeshAxes()[axis].size);
         positions.push_back(coordinates[axis]);
         used[axis] = true;
       }
-      Shard shard = shardOf(part.size, {sizes.data(), sizes.size()},
-                            {positions.data(), positions.size()});
+      Shard shard =
+          shardOf(part.size, {sizes.data(), sizes.size()}, {positions.data(), positions.size()});
       bool whole = shard.valid == part.size && shard.extent == part.size;
       std::vector<Run> next;
       for (const Run &run : runs) {
         if (whole) {
-          next.push_back({run.global * part.size, run.local * part.size,
-                          run.count * part.size});
+          next.push_back({run.global * part.size, run.local * part.size, run.count * part.size});
           continue;
         }
         for (int64_t i = 0; i < run.count && shard.valid > 0; ++i)

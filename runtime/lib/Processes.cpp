@@ -33,14 +33,11 @@ Status Processes::exchange(const double *values, size_t size) {
   const weft_comm_vtable *vtable = session->shared.comm.vtable;
   void *group = session->processGroup;
   WEFT_TRY(session->waiting([&](weft_status *status) {
-    return vtable->exchange_begin(group, sendMessages.data(),
-                                  stagingMessages.data(), received.data(),
-                                  status);
+    return vtable->exchange_begin(group, sendMessages.data(), stagingMessages.data(),
+                                  received.data(), status);
   }));
   for (size_t i = 0; i < size_t(number); ++i)
     if (received[i] != staging[i].data && int64_t(i) != self)
-      std::copy_n(static_cast<const double *>(received[i]), size,
-                  storage.data() + i * stride);
-  return session->waiting(
-      [&](weft_status *status) { return vtable->exchange_end(group, status); });
+      std::copy_n(static_cast<const double *>(received[i]), size, storage.data() + i * stride);
+  return session->waiting([&](weft_status *status) { return vtable->exchange_end(group, status); });
 }

@@ -23,9 +23,7 @@ public:
   /// Collective: everyone gives `values`; of(p) is then what process p gave,
   /// until the next exchange.
   Status exchange(const double *values, size_t size);
-  const double *of(int64_t process) const {
-    return storage.data() + size_t(process) * stride;
-  }
+  const double *of(int64_t process) const { return storage.data() + size_t(process) * stride; }
 
 private:
   weft_session *session = nullptr;

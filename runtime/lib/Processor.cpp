@@ -90,8 +90,8 @@ uint64_t keptStates() {
 
 bool has(const Feature &feature) {
   unsigned registers[4];
-  if (!__get_cpuid_count(feature.leaf, feature.subleaf, &registers[Eax],
-                         &registers[Ebx], &registers[Ecx], &registers[Edx]))
+  if (!__get_cpuid_count(feature.leaf, feature.subleaf, &registers[Eax], &registers[Ebx],
+                         &registers[Ecx], &registers[Edx]))
     return false;
   if (feature.leaf == 0x24)
     return processorHas("avx10.1") && (registers[Ebx] & 0xff) >= 2;

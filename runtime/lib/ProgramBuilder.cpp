@@ -38,8 +38,8 @@ StringId ProgramBuilder::string(std::string_view text) {
 Range ProgramBuilder::ints(const Ints &values) {
   if (values.empty())
     return {0, 0};
-  auto [it, inserted] = intLists.try_emplace(
-      values, Range{uint32_t(tables.Ints.size()), uint32_t(values.size())});
+  auto [it, inserted] =
+      intLists.try_emplace(values, Range{uint32_t(tables.Ints.size()), uint32_t(values.size())});
   if (inserted)
     tables.Ints.insert(tables.Ints.end(), values.begin(), values.end());
   return it->second;
@@ -65,8 +65,7 @@ Id ProgramBuilder::addMeshAxis(std::string_view name, int64_t size) {
 }
 
 Id ProgramBuilder::addCommunicator(const Ids &list) {
-  auto [it, inserted] =
-      communicatorIds.try_emplace(list, Id(tables.Communicators.size()));
+  auto [it, inserted] = communicatorIds.try_emplace(list, Id(tables.Communicators.size()));
   if (inserted)
     tables.Communicators.push_back({axes(list)});
   return it->second;
@@ -79,12 +78,10 @@ Id ProgramBuilder::addPlacement(const PlacementDesc &dims) {
     for (const Part &part : dim)
       key.back().push_back({part.size, part.axes});
   }
-  auto [it, inserted] =
-      placementIds.try_emplace(key, Id(tables.Placements.size()));
+  auto [it, inserted] = placementIds.try_emplace(key, Id(tables.Placements.size()));
   if (!inserted)
     return it->second;
-  Placement placement{
-      {uint32_t(tables.PlacementDims.size()), uint32_t(dims.size())}};
+  Placement placement{{uint32_t(tables.PlacementDims.size()), uint32_t(dims.size())}};
   for (const std::vector<Part> &dim : dims) {
     tables.PlacementDims.push_back(
         {{uint32_t(tables.PlacementParts.size()), uint32_t(dim.size())}});
@@ -102,11 +99,9 @@ Id ProgramBuilder::addReplicated(const Ints &shape) {
   return addPlacement(dims);
 }
 
-Id ProgramBuilder::addBuffer(std::string_view name, BufferClass kind,
-                             DType dtype, uint64_t offset, uint64_t bytes,
-                             const Ints &shape) {
-  return appendTo(tables.Buffers, Buffer{string(name), kind, dtype, 0, offset,
-                                         bytes, ints(shape)});
+Id ProgramBuilder::addBuffer(std::string_view name, BufferClass kind, DType dtype, uint64_t offset,
+                             uint64_t bytes, const Ints &shape) {
+  return appendTo(tables.Buffers, Buffer{string(name), kind, dtype, 0, offset, bytes, ints(shape)});
 }
 
 uint64_t ProgramBuilder::addData(const void *bytes, size_t count) {
@@ -118,10 +113,8 @@ uint64_t ProgramBuilder::addData(const void *bytes, size_t count) {
   return offset;
 }
 
-Id ProgramBuilder::addState(std::string_view name, DType dtype,
-                            const Ints &shape, Id placement, Id buffer,
-                            const std::vector<PieceDesc> &pieces,
-                            uint32_t stage) {
+Id ProgramBuilder::addState(std::string_view name, DType dtype, const Ints &shape, Id placement,
+                            Id buffer, const std::vector<PieceDesc> &pieces, uint32_t stage) {
   State state{};
   state.name = string(name);
   state.dtype = dtype;
@@ -140,13 +133,10 @@ Id ProgramBuilder::addState(std::string_view name, DType dtype,
     for (int64_t size : desc.sourceShape)
       piece.byteLength *= uint64_t(size);
     piece.confined = desc.confined;
-    piece.hashes = {uint32_t(tables.SourceHashes.size()),
-                    uint32_t(desc.hashes.size())};
-    tables.SourceHashes.insert(tables.SourceHashes.end(), desc.hashes.begin(),
-                               desc.hashes.end());
+    piece.hashes = {uint32_t(tables.SourceHashes.size()), uint32_t(desc.hashes.size())};
+    tables.SourceHashes.insert(tables.SourceHashes.end(), desc.hashes.begin(), desc.hashes.end());
     piece.sourceShape = ints(desc.sourceShape);
-    piece.transforms = {uint32_t(tables.Transforms.size()),
-                        uint32_t(desc.transforms.size())};
+    piece.transforms = {uint32_t(tables.Transforms.size()), uint32_t(desc.transforms.size())};
     for (const Step &step : desc.transforms)
       tables.Transforms.push_back({step.kind, step.dtype, 0, ints(step.ints)});
     piece.start = ints(desc.start);
@@ -155,9 +145,8 @@ Id ProgramBuilder::addState(std::string_view name, DType dtype,
   return appendTo(tables.States, state);
 }
 
-Id ProgramBuilder::addPort(std::string_view name, DType dtype,
-                           const Ints &shape, Id placement, Id buffer,
-                           uint32_t stage) {
+Id ProgramBuilder::addPort(std::string_view name, DType dtype, const Ints &shape, Id placement,
+                           Id buffer, uint32_t stage) {
   Port port{};
   port.name = string(name);
   port.dtype = dtype;
@@ -169,15 +158,13 @@ Id ProgramBuilder::addPort(std::string_view name, DType dtype,
 }
 
 Id ProgramBuilder::addScalar(std::string_view name, int64_t initial) {
-  return appendTo(tables.Scalars,
-                  Scalar{string(name), ScalarKind::I64, {}, uint64_t(initial)});
+  return appendTo(tables.Scalars, Scalar{string(name), ScalarKind::I64, {}, uint64_t(initial)});
 }
 
 Id ProgramBuilder::addScalar(std::string_view name, double initial) {
   uint64_t bits;
   std::memcpy(&bits, &initial, sizeof bits);
-  return appendTo(tables.Scalars,
-                  Scalar{string(name), ScalarKind::F64, {}, bits});
+  return appendTo(tables.Scalars, Scalar{string(name), ScalarKind::F64, {}, bits});
 }
 
 Id ProgramBuilder::addKernel(std::string_view symbol) {
@@ -194,9 +181,8 @@ View ProgramBuilder::view(Id buffer) {
   return view(buffer, record.dtype, 0, Ints(begin, begin + record.shape.count));
 }
 
-View ProgramBuilder::view(Id buffer, DType dtype, int64_t byteOffset,
-                          const Ints &sizes, const Ints &strides,
-                          const std::vector<ScalarValue> &terms) {
+View ProgramBuilder::view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes,
+                          const Ints &strides, const std::vector<ScalarValue> &terms) {
   View result{};
   result.buffer = buffer;
   result.dtype = dtype;
@@ -218,8 +204,7 @@ ScalarValue ProgramBuilder::constant(int64_t value) {
   return {ValueBase::Constant, {}, kNone, {0, 0}, 0, value};
 }
 
-ScalarValue ProgramBuilder::coordinate(const Ids &list, int64_t scale,
-                                       int64_t addend) {
+ScalarValue ProgramBuilder::coordinate(const Ids &list, int64_t scale, int64_t addend) {
   return {ValueBase::Coordinate, {}, kNone, axes(list), scale, addend};
 }
 
@@ -235,35 +220,28 @@ Range ProgramBuilder::values(const std::vector<ScalarValue> &list) {
   if (list.empty())
     return {0, 0};
   Range range{uint32_t(tables.ScalarValues.size()), uint32_t(list.size())};
-  tables.ScalarValues.insert(tables.ScalarValues.end(), list.begin(),
-                             list.end());
+  tables.ScalarValues.insert(tables.ScalarValues.end(), list.begin(), list.end());
   return range;
 }
 
-void ProgramBuilder::beginProgram(std::string_view name, const Ids &inputs,
-                                  const Ids &outputs) {
+void ProgramBuilder::beginProgram(std::string_view name, const Ids &inputs, const Ids &outputs) {
   auto consecutive = [](const Ids &ids) {
     for (size_t i = 1; i < ids.size(); ++i)
       if (ids[i] != ids[0] + i)
         return false;
     return true;
   };
-  assert(consecutive(inputs) && consecutive(outputs) &&
-         "port ids must be consecutive");
+  assert(consecutive(inputs) && consecutive(outputs) && "port ids must be consecutive");
   (void)consecutive;
   auto range = [](const Ids &ids) {
     return ids.empty() ? Range{0, 0} : Range{ids[0], uint32_t(ids.size())};
   };
-  tables.Programs.push_back({string(name),
-                             0,
-                             range(inputs),
-                             range(outputs),
-                             {uint32_t(tables.Bodies.size()), 0}});
+  tables.Programs.push_back(
+      {string(name), 0, range(inputs), range(outputs), {uint32_t(tables.Bodies.size()), 0}});
 }
 
 void ProgramBuilder::beginBody(uint32_t streams, uint32_t events) {
-  tables.Bodies.push_back(
-      {{uint32_t(tables.Commands.size()), 0}, streams, events});
+  tables.Bodies.push_back({{uint32_t(tables.Commands.size()), 0}, streams, events});
 }
 
 void ProgramBuilder::endBody() {
@@ -290,15 +268,14 @@ void ProgramBuilder::append(const On &on, Opcode opcode, uint32_t params,
   tables.Commands.push_back(command);
 }
 
-void ProgramBuilder::launch(const On &on, Id kernel, int64_t extent,
-                            int64_t grain, const std::vector<View> &pointers,
+void ProgramBuilder::launch(const On &on, Id kernel, int64_t extent, int64_t grain,
+                            const std::vector<View> &pointers,
                             const std::vector<ScalarValue> &scalars) {
   Launch params{kernel, 0, extent, grain, values(scalars)};
   append(on, Opcode::Launch, appendTo(tables.Launches, params), pointers);
 }
 
-void ProgramBuilder::gemm(const On &on, const Gemm &params,
-                          const std::vector<View> &views) {
+void ProgramBuilder::gemm(const On &on, const Gemm &params, const std::vector<View> &views) {
   append(on, Opcode::Gemm, appendTo(tables.Gemms, params), views);
 }
 
@@ -314,24 +291,20 @@ void ProgramBuilder::attention(const On &on, const Attention &params,
 
 void ProgramBuilder::attentionGradient(const On &on, const Attention &params,
                                        const std::vector<View> &views) {
-  append(on, Opcode::AttentionGradient, appendTo(tables.Attentions, params),
-         views);
+  append(on, Opcode::AttentionGradient, appendTo(tables.Attentions, params), views);
 }
 
-void ProgramBuilder::copy(const On &on, const View &source,
-                          const View &destination) {
+void ProgramBuilder::copy(const On &on, const View &source, const View &destination) {
   append(on, Opcode::Copy, kNone, {source, destination});
 }
 
-void ProgramBuilder::fill(const On &on, const View &destination,
-                          uint64_t bits) {
+void ProgramBuilder::fill(const On &on, const View &destination, uint64_t bits) {
   append(on, Opcode::Fill, appendTo(tables.Fills, Fill{bits}), {destination});
 }
 
-void ProgramBuilder::slice(const On &on, const Slice &params,
-                           const View &source, const View &destination) {
-  append(on, Opcode::Slice, appendTo(tables.Slices, params),
-         {source, destination});
+void ProgramBuilder::slice(const On &on, const Slice &params, const View &source,
+                           const View &destination) {
+  append(on, Opcode::Slice, appendTo(tables.Slices, params), {source, destination});
 }
 
 void ProgramBuilder::collective(const On &on, const Collective &params,
@@ -339,8 +312,7 @@ void ProgramBuilder::collective(const On &on, const Collective &params,
   collective(on, std::vector<Collective>{params}, views);
 }
 
-void ProgramBuilder::collective(const On &on,
-                                const std::vector<Collective> &bucket,
+void ProgramBuilder::collective(const On &on, const std::vector<Collective> &bucket,
                                 const std::vector<View> &views) {
   uint32_t first = kNone;
   for (const Collective &params : bucket) {
@@ -365,20 +337,17 @@ void ProgramBuilder::repeatBegin(const ScalarValue &count, Id counter) {
 
 void ProgramBuilder::repeatEnd() { append({}, Opcode::RepeatEnd, kNone, {}); }
 
-void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op,
-                                  Id operand) {
+void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op, Id operand) {
   ScalarUpdate params{target, operand, op, {}, 0};
   append(on, Opcode::ScalarUpdate, appendTo(tables.ScalarUpdates, params), {});
 }
 
-void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op,
-                                  int64_t immediate) {
+void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op, int64_t immediate) {
   ScalarUpdate params{target, kNone, op, {}, uint64_t(immediate)};
   append(on, Opcode::ScalarUpdate, appendTo(tables.ScalarUpdates, params), {});
 }
 
-void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op,
-                                  double immediate) {
+void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op, double immediate) {
   ScalarUpdate params{target, kNone, op, {}, 0};
   std::memcpy(&params.immediate, &immediate, sizeof immediate);
   append(on, Opcode::ScalarUpdate, appendTo(tables.ScalarUpdates, params), {});
@@ -386,25 +355,22 @@ void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op,
 
 std::vector<uint8_t> ProgramBuilder::finish() const {
   SectionRecord records[kNumSections] = {};
-  uint64_t end =
-      alignUp(sizeof(ProgramHeader) + sizeof records, kSectionAlignment);
-#define WEFT_SECTION(NAME, TYPE)                                               \
-  records[uint32_t(Section::NAME)] = {end, tables.NAME.size(),                 \
-                                      uint32_t(sizeof(TYPE)), 0};              \
+  uint64_t end = alignUp(sizeof(ProgramHeader) + sizeof records, kSectionAlignment);
+#define WEFT_SECTION(NAME, TYPE)                                                                   \
+  records[uint32_t(Section::NAME)] = {end, tables.NAME.size(), uint32_t(sizeof(TYPE)), 0};         \
   end = alignUp(end + tables.NAME.size() * sizeof(TYPE), kSectionAlignment);
   WEFT_PROGRAM_SECTIONS(WEFT_SECTION)
 #undef WEFT_SECTION
   std::vector<uint8_t> blob(end, 0);
   std::memcpy(blob.data() + sizeof(ProgramHeader), records, sizeof records);
-#define WEFT_SECTION(NAME, TYPE)                                               \
-  if (!tables.NAME.empty())                                                    \
-    std::memcpy(blob.data() + records[uint32_t(Section::NAME)].offset,         \
-                tables.NAME.data(), tables.NAME.size() * sizeof(TYPE));
+#define WEFT_SECTION(NAME, TYPE)                                                                   \
+  if (!tables.NAME.empty())                                                                        \
+    std::memcpy(blob.data() + records[uint32_t(Section::NAME)].offset, tables.NAME.data(),         \
+                tables.NAME.size() * sizeof(TYPE));
   WEFT_PROGRAM_SECTIONS(WEFT_SECTION)
 #undef WEFT_SECTION
   ProgramHeader header{kProgramMagic, kProgramVersion, kNumSections, end, 0};
-  header.checksum =
-      hashBytes(blob.data() + sizeof header, blob.size() - sizeof header);
+  header.checksum = hashBytes(blob.data() + sizeof header, blob.size() - sizeof header);
   std::memcpy(blob.data(), &header, sizeof header);
   return blob;
 }

@@ -14,8 +14,7 @@ std::optional<int64_t> weft::runtime::checkedProduct(Table<int64_t> factors) {
   bool empty = false;
   for (int64_t factor : factors) {
     empty |= factor == 0;
-    if (factor < 0 ||
-        __builtin_mul_overflow(result, factor ? factor : 1, &result))
+    if (factor < 0 || __builtin_mul_overflow(result, factor ? factor : 1, &result))
       return std::nullopt;
   }
   return empty ? 0 : result;
@@ -42,8 +41,7 @@ public:
   }
 
 private:
-  static Status fail(const std::string &table, size_t index,
-                     const std::string &what) {
+  static Status fail(const std::string &table, size_t index, const std::string &what) {
     return Status::user(table + " " + std::to_string(index) + " " + what);
   }
   bool isString(StringId id) const { return id < p.Strings().size(); }
@@ -66,18 +64,15 @@ private:
   Status strings() {
     for (size_t i = 0; i < p.Strings().size(); ++i) {
       const StringRef &ref = p.Strings()[i];
-      if (ref.offset > p.StringBytes().size() ||
-          ref.bytes > p.StringBytes().size() - ref.offset)
+      if (ref.offset > p.StringBytes().size() || ref.bytes > p.StringBytes().size() - ref.offset)
         return fail("string", i, "lies outside of the text");
     }
     if (p.Info().size() != 1)
       return fail("module info", 0, "is not there exactly once");
     const ModuleInfo &info = p.info();
     if (!isString(info.weftVersion) || !isString(info.modelName) ||
-        !isString(info.modelDirectory) || !isString(info.target) ||
-        !isString(info.processor) || !isString(info.features) ||
-        !isString(info.options) ||
-        !isAxes(info.stageAxes))
+        !isString(info.modelDirectory) || !isString(info.target) || !isString(info.processor) ||
+        !isString(info.features) || !isString(info.options) || !isAxes(info.stageAxes))
       return fail("module info", 0, "refers to something that does not exist");
     if (info.threadsPerRank > 4096)
       return fail("module info", 0, "asks for more than 4096 threads a rank");
@@ -94,8 +89,7 @@ private:
       if (!isString(axis.name))
         return fail("mesh axis", i, "names a string that does not exist");
       if (axis.size < 1 || axis.size > kMaxRanks / ranks)
-        return fail("mesh axis", i,
-                    "has the impossible size " + std::to_string(axis.size));
+        return fail("mesh axis", i, "has the impossible size " + std::to_string(axis.size));
       ranks *= axis.size;
     }
     for (size_t i = 0; i < p.AxisIds().size(); ++i)
@@ -103,8 +97,7 @@ private:
         return fail("axis list entry", i, "names an axis that does not exist");
     for (size_t i = 0; i < p.Communicators().size(); ++i) {
       std::vector<bool> seen(p.MeshAxes().size());
-      if (!isAxes(p.Communicators()[i].axes) ||
-          !distinct(p.axes(p.Communicators()[i].axes), seen))
+      if (!isAxes(p.Communicators()[i].axes) || !distinct(p.axes(p.Communicators()[i].axes), seen))
         return fail("communicator", i, "has no list of distinct axes");
     }
     std::vector<bool> seen(p.MeshAxes().size());
@@ -131,8 +124,7 @@ private:
     }
     for (size_t i = 0; i < p.PlacementDims().size(); ++i) {
       Range parts = p.PlacementDims()[i].parts;
-      if (parts.count > kMaxTensorRank ||
-          !inRange(parts, p.PlacementParts().size()))
+      if (parts.count > kMaxTensorRank || !inRange(parts, p.PlacementParts().size()))
         return fail("placement dimension", i, "has parts that do not exist");
       int64_t product = 1;
       for (const PlacementPart &part : p.PlacementParts().slice(parts))
@@ -141,8 +133,7 @@ private:
     }
     for (size_t i = 0; i < p.Placements().size(); ++i) {
       Range dims = p.Placements()[i].dims;
-      if (dims.count > kMaxTensorRank ||
-          !inRange(dims, p.PlacementDims().size()))
+      if (dims.count > kMaxTensorRank || !inRange(dims, p.PlacementDims().size()))
         return fail("placement", i, "has dimensions that do not exist");
       std::vector<bool> seen(p.MeshAxes().size());
       for (const PlacementDim &dim : p.PlacementDims().slice(dims))
@@ -156,16 +147,13 @@ private:
   Status buffers() {
     for (size_t i = 0; i < p.Buffers().size(); ++i) {
       const Buffer &buffer = p.Buffers()[i];
-      if (!isString(buffer.name) ||
-          unsigned(buffer.kind) >= kNumBufferClasses ||
+      if (!isString(buffer.name) || unsigned(buffer.kind) >= kNumBufferClasses ||
           !isDType(buffer.dtype) || !isShape(buffer.shape))
-        return fail("buffer", i,
-                    "has an impossible name, class, dtype or shape");
+        return fail("buffer", i, "has an impossible name, class, dtype or shape");
       if (buffer.offset % 64 != 0 || buffer.offset > uint64_t(INT64_MAX) / 2 ||
           buffer.bytes > uint64_t(INT64_MAX) / 2)
         return fail("buffer", i, "has an impossible offset or size");
-      auto bytes = checkedProduct(*checkedProduct(p.ints(buffer.shape)),
-                                  dtypeBytes(buffer.dtype));
+      auto bytes = checkedProduct(*checkedProduct(p.ints(buffer.shape)), dtypeBytes(buffer.dtype));
       if (!bytes || uint64_t(*bytes) > buffer.bytes)
         return fail("buffer", i, "is smaller than its shape");
     }
@@ -195,22 +183,19 @@ private:
 
   /// A placed tensor: its placement splits `shape`, and its buffer holds a
   /// shard.
-  Status placed(const char *table, size_t index, DType dtype, Range shape,
-                Id placement, Id buffer, uint32_t stage) {
-    if (!isDType(dtype) || !isShape(shape) ||
-        placement >= p.Placements().size() || buffer >= p.Buffers().size() ||
-        (stage != kNone && stage >= numStages))
+  Status placed(const char *table, size_t index, DType dtype, Range shape, Id placement, Id buffer,
+                uint32_t stage) {
+    if (!isDType(dtype) || !isShape(shape) || placement >= p.Placements().size() ||
+        buffer >= p.Buffers().size() || (stage != kNone && stage >= numStages))
       return fail(table, index, "refers to something that does not exist");
     Table<int64_t> sizes = p.ints(shape);
-    Table<PlacementDim> dims =
-        p.PlacementDims().slice(p.Placements()[placement].dims);
+    Table<PlacementDim> dims = p.PlacementDims().slice(p.Placements()[placement].dims);
     if (dims.size() != sizes.size())
       return fail(table, index, "has a placement of another tensor rank");
     int64_t local = dtypeBytes(dtype);
     for (size_t d = 0; d < dims.size(); ++d) {
       int64_t product = 1;
-      for (const PlacementPart &part :
-           p.PlacementParts().slice(dims[d].parts)) {
+      for (const PlacementPart &part : p.PlacementParts().slice(dims[d].parts)) {
         product *= part.size;
         int64_t extent = part.size;
         for (uint32_t axis : p.axes(part.axes)) {
@@ -229,48 +214,38 @@ private:
     if (target.dtype != dtype || uint64_t(local) > target.bytes)
       return fail(table, index, "does not fit its buffer");
     for (int64_t s = 0; s < numStages; ++s)
-      if ((stage == kNone || stage == s) &&
-          target.offset + target.bytes > p.Stages()[s].arenaBytes)
+      if ((stage == kNone || stage == s) && target.offset + target.bytes > p.Stages()[s].arenaBytes)
         return fail(table, index, "has a buffer outside of the arena");
     return {};
   }
 
   Status piece(size_t index, Table<int64_t> stateShape) {
     const StatePiece &piece = p.StatePieces()[index];
-    if (unsigned(piece.kind) > 1 || !isDType(piece.dtype) ||
-        !isString(piece.path) || !isShape(piece.sourceShape) ||
-        !inRange(piece.transforms, p.Transforms().size()))
-      return fail("state piece", index,
-                  "refers to something that does not exist");
-    auto bytes = checkedProduct(*checkedProduct(p.ints(piece.sourceShape)),
-                                dtypeBytes(piece.dtype));
+    if (unsigned(piece.kind) > 1 || !isDType(piece.dtype) || !isString(piece.path) ||
+        !isShape(piece.sourceShape) || !inRange(piece.transforms, p.Transforms().size()))
+      return fail("state piece", index, "refers to something that does not exist");
+    auto bytes =
+        checkedProduct(*checkedProduct(p.ints(piece.sourceShape)), dtypeBytes(piece.dtype));
     if (!bytes || uint64_t(*bytes) != piece.byteLength)
-      return fail("state piece", index,
-                  "has a length that is not that of its shape");
+      return fail("state piece", index, "has a length that is not that of its shape");
     if (piece.byteOffset > uint64_t(INT64_MAX) - piece.byteLength)
       return fail("state piece", index, "has an impossible offset");
     if (!inRange(piece.hashes, p.SourceHashes().size()) ||
-        (piece.hashes.count != 0 &&
-         piece.hashes.count != numSourceBlocks(piece.byteLength)))
+        (piece.hashes.count != 0 && piece.hashes.count != numSourceBlocks(piece.byteLength)))
       return fail("state piece", index, "has not one hash for each block");
-    if (piece.kind == SourceKind::Embedded &&
-        piece.byteOffset + piece.byteLength > p.Data().size())
+    if (piece.kind == SourceKind::Embedded && piece.byteOffset + piece.byteLength > p.Data().size())
       return fail("state piece", index, "lies outside of the embedded data");
-    std::vector<int64_t> shape(p.ints(piece.sourceShape).begin(),
-                               p.ints(piece.sourceShape).end());
+    std::vector<int64_t> shape(p.ints(piece.sourceShape).begin(), p.ints(piece.sourceShape).end());
     for (const Transform &transform : p.Transforms().slice(piece.transforms))
       if (!apply(transform, shape))
-        return fail("state piece", index,
-                    "has a transform that does not fit its operand");
+        return fail("state piece", index, "has a transform that does not fit its operand");
     if (shape.size() != stateShape.size() ||
         (piece.start.count != 0 && piece.start.count != shape.size()) ||
         !inRange(piece.start, p.Ints().size()))
-      return fail("state piece", index,
-                  "has another tensor rank than its state");
+      return fail("state piece", index, "has another tensor rank than its state");
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t start = piece.start.count ? p.ints(piece.start)[d] : 0;
-      if (start < 0 || start > stateShape[d] ||
-          shape[d] > stateShape[d] - start)
+      if (start < 0 || start > stateShape[d] || shape[d] > stateShape[d] - start)
         return fail("state piece", index, "lies outside of its state");
     }
     return {};
@@ -320,15 +295,13 @@ private:
       if (ints.size() != 3 * rank)
         return false;
       for (size_t i = 0; i < rank; ++i) {
-        int64_t start = ints[i], size = ints[rank + i],
-                step = ints[2 * rank + i];
+        int64_t start = ints[i], size = ints[rank + i], step = ints[2 * rank + i];
         int64_t last;
         if (size < 0 || size > shape[i] || step == 0)
           return false;
-        if (size > 0 &&
-            (__builtin_mul_overflow(size - 1, step, &last) ||
-             __builtin_add_overflow(last, start, &last) || start < 0 ||
-             start >= shape[i] || last < 0 || last >= shape[i]))
+        if (size > 0 && (__builtin_mul_overflow(size - 1, step, &last) ||
+                         __builtin_add_overflow(last, start, &last) || start < 0 ||
+                         start >= shape[i] || last < 0 || last >= shape[i]))
           return false;
         shape[i] = size;
       }
@@ -340,11 +313,10 @@ private:
   Status states() {
     for (size_t i = 0; i < p.States().size(); ++i) {
       const State &state = p.States()[i];
-      if (!isString(state.name) ||
-          !inRange(state.pieces, p.StatePieces().size()))
+      if (!isString(state.name) || !inRange(state.pieces, p.StatePieces().size()))
         return fail("state", i, "refers to something that does not exist");
-      WEFT_TRY(placed("state", i, state.dtype, state.shape, state.placement,
-                      state.buffer, state.stage));
+      WEFT_TRY(
+          placed("state", i, state.dtype, state.shape, state.placement, state.buffer, state.stage));
       for (uint32_t k = 0; k < state.pieces.count; ++k)
         WEFT_TRY(piece(state.pieces.begin + k, p.ints(state.shape)));
     }
@@ -356,8 +328,7 @@ private:
       const Port &port = p.Ports()[i];
       if (!isString(port.name))
         return fail("port", i, "names a string that does not exist");
-      WEFT_TRY(placed("port", i, port.dtype, port.shape, port.placement,
-                      port.buffer, port.stage));
+      WEFT_TRY(placed("port", i, port.dtype, port.shape, port.placement, port.buffer, port.stage));
     }
     return {};
   }
@@ -368,16 +339,14 @@ private:
         return fail("kernel", i, "names a string that does not exist");
     for (size_t i = 0; i < p.Programs().size(); ++i) {
       const Program &program = p.Programs()[i];
-      if (!isString(program.name) ||
-          !inRange(program.inputs, p.Ports().size()) ||
+      if (!isString(program.name) || !inRange(program.inputs, p.Ports().size()) ||
           !inRange(program.outputs, p.Ports().size()) ||
-          !inRange(program.bodies, p.Bodies().size()) ||
-          program.bodies.count != numStages)
+          !inRange(program.bodies, p.Bodies().size()) || program.bodies.count != numStages)
         return fail("program", i, "refers to something that does not exist");
       for (int64_t s = 0; s < numStages; ++s) {
         const Body &body = p.Bodies()[program.bodies.begin + s];
-        WEFT_TRY(verifyBody(p, body, p.Stages()[s].arenaBytes)
-                     .prefix("program " + std::to_string(i)));
+        WEFT_TRY(
+            verifyBody(p, body, p.Stages()[s].arenaBytes).prefix("program " + std::to_string(i)));
       }
     }
     return {};
@@ -389,6 +358,4 @@ private:
 
 } // namespace
 
-Status weft::runtime::verifyProgram(const ProgramView &program) {
-  return Verifier(program).run();
-}
+Status weft::runtime::verifyProgram(const ProgramView &program) { return Verifier(program).run(); }

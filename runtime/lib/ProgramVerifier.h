@@ -14,8 +14,7 @@ namespace weft::runtime {
 Status verifyProgram(const ProgramView &program);
 
 /// The checks of one body's commands; the tables are checked already.
-Status verifyBody(const ProgramView &program, const Body &body,
-                  uint64_t arenaBytes);
+Status verifyBody(const ProgramView &program, const Body &body, uint64_t arenaBytes);
 
 /// The arithmetic of hostile numbers: empty when a result leaves int64_t.
 std::optional<int64_t> checkedProduct(Table<int64_t> factors);

@@ -32,22 +32,18 @@ uint64_t availableMemory() {
 
 std::string gibibytes(uint64_t bytes) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.2f GiB",
-                double(bytes) / (1024.0 * 1024 * 1024));
+  std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / (1024.0 * 1024 * 1024));
   return text;
 }
 
 } // namespace
 
-RankContext::RankContext(SessionShared &shared, int64_t rank,
-                         const std::vector<int> &cores)
+RankContext::RankContext(SessionShared &shared, int64_t rank, const std::vector<int> &cores)
     : shared(shared), processRank(rank), cores(cores),
       position(coordinatesOf(shared.program, rank)), groups(shared.comm),
-      pool(shared.threadsPerRank, shared.spin, cores), serial(1, false),
-      worker(cores) {
-  stageIndex = unsigned(indexAlong(
-      shared.program, shared.program.axes(shared.program.info().stageAxes),
-      position));
+      pool(shared.threadsPerRank, shared.spin, cores), serial(1, false), worker(cores) {
+  stageIndex = unsigned(
+      indexAlong(shared.program, shared.program.axes(shared.program.info().stageAxes), position));
   for (const Scalar &scalar : shared.program.Scalars())
     values.push_back(scalar.initial);
 }
@@ -64,17 +60,15 @@ Status RankContext::allocate(uint64_t bytes) {
   if (available != 0 && wanted > available)
     return {StatusCode::DoesNotFit,
             "the program needs " + gibibytes(bytes) + " for each of " +
-                std::to_string(shared.numLocalRanks) +
-                " ranks on this machine, which has " + gibibytes(available) +
+                std::to_string(shared.numLocalRanks) + " ranks on this machine, which has " +
+                gibibytes(available) +
                 " available; use more machines, more ranks per model copy, or "
                 "a lower precision"};
-  void *memory =
-      mmap(nullptr, std::max<uint64_t>(bytes, 64), PROT_READ | PROT_WRITE,
-           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void *memory = mmap(nullptr, std::max<uint64_t>(bytes, 64), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return {StatusCode::DoesNotFit,
-            "an arena of " + gibibytes(bytes) +
-                " cannot be allocated: " + std::strerror(errno)};
+            "an arena of " + gibibytes(bytes) + " cannot be allocated: " + std::strerror(errno)};
   arena = static_cast<char *>(memory);
   return {};
 }
@@ -90,17 +84,15 @@ void RankContext::touchArena() {
 Status RankContext::prepare() {
   const ProgramView &p = shared.program;
   WEFT_TRY(groups.createAll(p, position));
-  PrepareContext context{
-      p, position,   shared.kernels.data(), *shared.libraries, groups,
-      0, pool.size()};
+  PrepareContext context{p, position,   shared.kernels.data(), *shared.libraries, groups,
+                         0, pool.size()};
   uint32_t numStreams = 1, numEvents = 0;
   size_t numCommands = 0;
   for (uint32_t i = 0; i < p.Programs().size(); ++i) {
     const Body &body = p.Bodies()[p.Programs()[i].bodies.begin + stageIndex];
     bodies.emplace_back();
     WEFT_TRY(PreparedBody::make(p, i, body, context, bodies.back())
-                 .prefix("program '" +
-                         std::string(p.string(p.Programs()[i].name)) + "'"));
+                 .prefix("program '" + std::string(p.string(p.Programs()[i].name)) + "'"));
     numStreams = std::max(numStreams, bodies.back().numStreams());
     numEvents = std::max(numEvents, bodies.back().numEvents());
     numCommands = std::max(numCommands, bodies.back().numCommands());
@@ -128,9 +120,7 @@ Status RankContext::prepare() {
     stream.scratch = arena + offsets[s];
     stream.pool = s == 0 ? &pool : &serial;
     stream.world = shared.world;
-    stream.mark = s < BoardSlot::kStreams
-                      ? &slot().streams[s]
-                      : &farMarks[s - BoardSlot::kStreams];
+    stream.mark = s < BoardSlot::kStreams ? &slot().streams[s] : &farMarks[s - BoardSlot::kStreams];
     stream.scalarStorage = values;
     stream.scalars = stream.scalarStorage.data();
     stream.recordsSeen.assign(numEvents, 0);
@@ -150,9 +140,7 @@ Status RankContext::prepare() {
 const ShardMap &RankContext::map(Id placement) {
   auto found = maps.find(placement);
   if (found == maps.end())
-    found =
-        maps.emplace(placement, ShardMap(shared.program, placement, position))
-            .first;
+    found = maps.emplace(placement, ShardMap(shared.program, placement, position)).first;
   return found->second;
 }
 
@@ -166,8 +154,7 @@ Status RankContext::loadState() {
       continue;
     if (shared.world->aborted())
       return World::stopped();
-    WEFT_TRY(runtime::loadState(p, state, map(state.placement),
-                                shared.modelDirectory, shared.files,
+    WEFT_TRY(runtime::loadState(p, state, map(state.placement), shared.modelDirectory, shared.files,
                                 buffer(state.buffer)));
     unreleased += p.Buffers()[state.buffer].bytes;
     shared.loadedBytes += p.Buffers()[state.buffer].bytes;
@@ -183,9 +170,8 @@ Status RankContext::loadState() {
 void RankContext::runStream(unsigned stream) {
   const PreparedBody &body = bodies[current.load(std::memory_order_relaxed)];
   StreamContext &context = streams[stream];
-  context.status =
-      body.run(stream, context, events, shared.epoch,
-               stream == 0 ? injection : PreparedBody::Injection());
+  context.status = body.run(stream, context, events, shared.epoch,
+                            stream == 0 ? injection : PreparedBody::Injection());
   if (!context.status.ok() && !shared.world->aborted())
     shared.world->abort(judged(context.status));
 }
@@ -193,12 +179,10 @@ void RankContext::runStream(unsigned stream) {
 Status RankContext::judged(const Status &failure) const {
   Status own = failure;
   own.prefix("rank " + std::to_string(processRank));
-  return judge(shared.board, shared.program, processRank, own,
-               shared.world->timeoutSeconds());
+  return judge(shared.board, shared.program, processRank, own, shared.world->timeoutSeconds());
 }
 
-Status RankContext::runProgram(uint32_t program,
-                               const PreparedBody::Injection &inject) {
+Status RankContext::runProgram(uint32_t program, const PreparedBody::Injection &inject) {
   Clock::time_point start = Clock::now();
   injection = inject;
   current.store(program, std::memory_order_relaxed);
@@ -225,12 +209,10 @@ Status RankContext::runProgram(uint32_t program,
   for (uint32_t s = 0; s < used; ++s)
     if (!streams[s].status.ok())
       return streams[s].status;
-  std::copy(streams[0].scalarStorage.begin(), streams[0].scalarStorage.end(),
-            values.begin());
+  std::copy(streams[0].scalarStorage.begin(), streams[0].scalarStorage.end(), values.begin());
   overlap = {};
   for (uint32_t s = 0; s < used; ++s)
-    overlap += overlapOf(streams[s].communication, streams[0].ran,
-                         streams[0].idle);
+    overlap += overlapOf(streams[s].communication, streams[0].ran, streams[0].idle);
   return {};
 }
 

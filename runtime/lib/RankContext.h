@@ -33,8 +33,7 @@ struct SessionShared {
 class RankContext {
 public:
   /// Its threads stay on `cores`; none: on all.
-  RankContext(SessionShared &shared, int64_t rank,
-              const std::vector<int> &cores);
+  RankContext(SessionShared &shared, int64_t rank, const std::vector<int> &cores);
   ~RankContext();
   RankContext(const RankContext &) = delete;
 
@@ -47,12 +46,8 @@ public:
   int64_t rank() const { return processRank; }
   unsigned stage() const { return stageIndex; }
   const std::vector<int64_t> &coordinates() const { return position; }
-  bool holds(uint32_t stage) const {
-    return stage == kNone || stage == stageIndex;
-  }
-  char *buffer(Id id) const {
-    return arena + shared.program.Buffers()[id].offset;
-  }
+  bool holds(uint32_t stage) const { return stage == kNone || stage == stageIndex; }
+  char *buffer(Id id) const { return arena + shared.program.Buffers()[id].offset; }
   const ShardMap &map(Id placement);
   std::vector<uint64_t> &scalars() { return values; }
 
@@ -63,9 +58,7 @@ public:
   uint64_t scratchBytes() const { return totalBytes - planBytes; }
   unsigned numThreads() const;
   double lastSeconds() const { return seconds; }
-  double lastCommunicationSeconds() const {
-    return streams[0].communicationSeconds;
-  }
+  double lastCommunicationSeconds() const { return streams[0].communicationSeconds; }
   Overlap lastOverlap() const { return overlap; }
   const std::vector<StreamContext> &streamContexts() const { return streams; }
   /// What it shows on the board.
@@ -99,7 +92,7 @@ private:
   ThreadPool pool, serial;
   EventTable events;
   std::vector<StreamContext> streams;
-  std::vector<StreamMark> farMarks; // of streams that the board has no room for
+  std::vector<StreamMark> farMarks;                   // of streams that the board has no room for
   std::vector<std::unique_ptr<Worker>> streamWorkers; // of streams 1, 2, ...
   std::vector<StreamJob> jobs;
   // The run in work.

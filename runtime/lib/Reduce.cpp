@@ -27,19 +27,31 @@ template <typename Acc> Acc combine(Reduction reduction, Acc a, Acc b) {
   return a;
 }
 
-template <typename Acc> struct Wrapping { using type = Acc; };
+template <typename Acc> struct Wrapping {
+  using type = Acc;
+};
 // Signed sums wrap like everyone's, without undefined behaviour.
-template <> struct Wrapping<int8_t> { using type = uint8_t; };
-template <> struct Wrapping<int16_t> { using type = uint32_t; };
-template <> struct Wrapping<uint16_t> { using type = uint32_t; };
-template <> struct Wrapping<int32_t> { using type = uint32_t; };
-template <> struct Wrapping<int64_t> { using type = uint64_t; };
+template <> struct Wrapping<int8_t> {
+  using type = uint8_t;
+};
+template <> struct Wrapping<int16_t> {
+  using type = uint32_t;
+};
+template <> struct Wrapping<uint16_t> {
+  using type = uint32_t;
+};
+template <> struct Wrapping<int32_t> {
+  using type = uint32_t;
+};
+template <> struct Wrapping<int64_t> {
+  using type = uint64_t;
+};
 
 /// result[i] = sources[0][i] op sources[1][i] op ...; `result` may be one of
 /// the sources. The switch over reductions stays out of the inner loops.
 template <typename T, typename Acc>
-void reduceSpan(Reduction reduction, const void *const *sources,
-                int64_t members, int64_t begin, int64_t end, void *result) {
+void reduceSpan(Reduction reduction, const void *const *sources, int64_t members, int64_t begin,
+                int64_t end, void *result) {
   constexpr int64_t kBlock = 512;
   Acc sum[kBlock];
   for (int64_t at = begin; at < end; at += kBlock) {
@@ -88,11 +100,9 @@ ReduceSpan weft::runtime::reductionFor(DType type, DType accumulator) {
     using T = decltype(value);
     if constexpr (!std::is_same_v<T, Boolean>) {
       if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>)
-        result = accumulator == DType::F64 ? reduceSpan<T, double>
-                                           : reduceSpan<T, float>;
+        result = accumulator == DType::F64 ? reduceSpan<T, double> : reduceSpan<T, float>;
       else if constexpr (std::is_same_v<T, float>)
-        result = accumulator == DType::F64 ? reduceSpan<T, double>
-                                           : reduceSpan<T, float>;
+        result = accumulator == DType::F64 ? reduceSpan<T, double> : reduceSpan<T, float>;
       else
         result = reduceSpan<T, T>;
     }

@@ -11,9 +11,8 @@ namespace weft::runtime {
 /// [begin, end), in the accumulation dtype, rounded once at the end; `result`
 /// may be one of the sources. So an element's bits do not depend on how ranges
 /// are cut.
-using ReduceSpan = void (*)(Reduction, const void *const *sources,
-                            int64_t members, int64_t begin, int64_t end,
-                            void *result);
+using ReduceSpan = void (*)(Reduction, const void *const *sources, int64_t members, int64_t begin,
+                            int64_t end, void *result);
 
 /// Null if no reduction has these types.
 ReduceSpan reductionFor(DType type, DType accumulator);

@@ -7,13 +7,10 @@
 
 using namespace weft::runtime;
 
-static constexpr const char *kNames[kNumDTypes] = {
-    "F64", "F32", "BF16", "F16", "I8",  "I16", "I32",
-    "I64", "U8",  "U16",  "U32", "U64", "BOOL"};
+static constexpr const char *kNames[kNumDTypes] = {"F64", "F32", "BF16", "F16", "I8",  "I16", "I32",
+                                                   "I64", "U8",  "U16",  "U32", "U64", "BOOL"};
 
-const char *weft::runtime::safetensorsName(DType type) {
-  return kNames[unsigned(type)];
-}
+const char *weft::runtime::safetensorsName(DType type) { return kNames[unsigned(type)]; }
 
 bool weft::runtime::safetensorsType(std::string_view name, DType &type) {
   for (unsigned i = 0; i < kNumDTypes; ++i)
@@ -42,9 +39,7 @@ std::string weft::runtime::quoteJson(std::string_view text) {
 }
 
 bool weft::runtime::isUtf8(std::string_view text) {
-  auto byte = [&](size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
+  auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   for (size_t i = 0; i < text.size();) {
     unsigned first = byte(i);
     if (first < 0x80) {
@@ -67,21 +62,20 @@ bool weft::runtime::isUtf8(std::string_view text) {
   return true;
 }
 
-std::string weft::runtime::safetensorsHeader(
-    const std::vector<SafetensorsEntry> &entries,
-    const std::vector<std::pair<std::string, std::string>> &meta) {
+std::string
+weft::runtime::safetensorsHeader(const std::vector<SafetensorsEntry> &entries,
+                                 const std::vector<std::pair<std::string, std::string>> &meta) {
   std::string text = "{\"__metadata__\":{";
   for (const auto &[key, value] : meta)
-    text += (text.back() == '{' ? "" : ",") + quoteJson(key) + ":" +
-            quoteJson(value);
+    text += (text.back() == '{' ? "" : ",") + quoteJson(key) + ":" + quoteJson(value);
   text += "}";
   for (const SafetensorsEntry &entry : entries) {
-    text += "," + quoteJson(entry.name) + ":{\"dtype\":\"" +
-            safetensorsName(entry.dtype) + "\",\"shape\":[";
+    text += "," + quoteJson(entry.name) + ":{\"dtype\":\"" + safetensorsName(entry.dtype) +
+            "\",\"shape\":[";
     for (size_t i = 0; i < entry.shape.size(); ++i)
       text += (i ? "," : "") + std::to_string(entry.shape[i]);
-    text += "],\"data_offsets\":[" + std::to_string(entry.begin) + "," +
-            std::to_string(entry.end) + "]}";
+    text += "],\"data_offsets\":[" + std::to_string(entry.begin) + "," + std::to_string(entry.end) +
+            "]}";
   }
   text += "}";
   text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');

@@ -23,9 +23,8 @@ bool safetensorsType(std::string_view name, DType &type);
 
 /// Length and header, padded to a multiple of 64 bytes; the data follow. The
 /// entries must lie in the data in their order, without holes.
-std::string
-safetensorsHeader(const std::vector<SafetensorsEntry> &entries,
-                  const std::vector<std::pair<std::string, std::string>> &meta);
+std::string safetensorsHeader(const std::vector<SafetensorsEntry> &entries,
+                              const std::vector<std::pair<std::string, std::string>> &meta);
 
 /// `text` as a JSON string. Bytes above 127 pass as they are.
 std::string quoteJson(std::string_view text);

@@ -41,8 +41,7 @@ void runJob(weft_session &session, RankContext &rank) {
   rank.status = rank.runProgram(session.program, injection);
 }
 
-Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels,
-                   uint64_t count,
+Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels, uint64_t count,
                    std::vector<const weft_kernel_entry *> &result) {
   std::map<std::string_view, const weft_kernel_entry *> byName;
   for (uint64_t i = 0; i < count; ++i)
@@ -59,8 +58,7 @@ Status bindKernels(const ProgramView &p, const weft_kernel_entry *kernels,
 
 /// What `local` is on each process; nothing if there is but this one.
 template <typename T>
-Status gatherFromProcesses(weft_session &session, const T &local,
-                           std::vector<T> &values) {
+Status gatherFromProcesses(weft_session &session, const T &local, std::vector<T> &values) {
   const CommBackend &comm = session.shared.comm;
   if (comm.everyRankIsLocal)
     return {};
@@ -78,9 +76,8 @@ Status openProcessGroup(weft_session &session) {
   std::vector<int64_t> ranks(size_t(comm.vtable->num_processes(comm.backend)));
   std::iota(ranks.begin(), ranks.end(), 0);
   return commCall([&](weft_status *status) {
-    return comm.vtable->create_group(
-        comm.backend, kNone, ranks.data(), int64_t(ranks.size()),
-        session.firstRank, &session.processGroup, status);
+    return comm.vtable->create_group(comm.backend, kNone, ranks.data(), int64_t(ranks.size()),
+                                     session.firstRank, &session.processGroup, status);
   });
 }
 
@@ -90,9 +87,8 @@ Status openLaunchedTcp(const weft_comm_host &host, CommBackend &comm) {
   WEFT_TRY(detectLauncher(launch));
   if (launch.kind == Launcher::Kind::Tcp)
     return openTcp(launch.job, host, comm);
-  return {StatusCode::Usage,
-          "tcp ranks are started by torchrun, srun or weft-run --comm tcp; or "
-          "one by one, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set"};
+  return {StatusCode::Usage, "tcp ranks are started by torchrun, srun or weft-run --comm tcp; or "
+                             "one by one, with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT set"};
 }
 
 /// Puts this process's rank on the board, and watches it there.
@@ -104,8 +100,8 @@ void enter(weft_session &session, Board board, int64_t rank, Phase phase) {
   slot.beat.store(sinceBoot());
   slot.host.store(Doing::Computing);
   slot.phase.store(phase);
-  session.watch = std::make_unique<Watch>(session.shared.board, session.view(),
-                                          session.world, rank);
+  session.watch =
+      std::make_unique<Watch>(session.shared.board, session.view(), session.world, rank);
 }
 
 /// Before the processes meet: on weft-run's board if it started them.
@@ -114,8 +110,7 @@ Status enterBoard(weft_session &session, const Launcher &launch) {
   session.firstRank = launch.job.rank;
   const char *address = std::getenv(kBoardVariable);
   Board board;
-  if (!address || session.firstRank >= ranks ||
-      !Board::open(address, ranks, board))
+  if (!address || session.firstRank >= ranks || !Board::open(address, ranks, board))
     WEFT_TRY(Board::make(std::max(ranks, session.firstRank + 1), board));
   enter(session, std::move(board), session.firstRank, Phase::Meeting);
   return {};
@@ -134,13 +129,11 @@ Status shareBoard(weft_session &session, int64_t processes) {
     WEFT_TRY(Board::make(processes, board));
     enter(session, std::move(board), session.firstRank, Phase::Meeting);
   }
-  std::snprintf(mine.text, sizeof mine.text, "%s",
-                shared.board.address().c_str());
+  std::snprintf(mine.text, sizeof mine.text, "%s", shared.board.address().c_str());
   std::vector<Address> all;
   WEFT_TRY(gatherFromProcesses(session, mine, all));
   Board first;
-  if (alone && session.firstRank != 0 &&
-      Board::open(all[0].text, processes, first))
+  if (alone && session.firstRank != 0 && Board::open(all[0].text, processes, first))
     enter(session, std::move(first), session.firstRank, Phase::Meeting);
   shared.board.slot(session.firstRank).phase.store(Phase::Working);
   return {};
@@ -171,44 +164,38 @@ Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
   return {};
 }
 
-Status openSession(const void *blob, uint64_t bytes,
-                   const weft_kernel_entry *kernels, uint64_t numKernels,
-                   const weft_options &options,
+Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
+                   uint64_t numKernels, const weft_options &options,
                    std::unique_ptr<weft_session> &session) {
   double timeout = options.timeout_seconds > 0 ? options.timeout_seconds : 600;
   session = std::make_unique<weft_session>(timeout);
   SessionShared &shared = session->shared;
   session->options = options;
-  session->options.model_directory = session->options.comm =
-      session->options.agreement = nullptr;
+  session->options.model_directory = session->options.comm = session->options.agreement = nullptr;
   // For tests, and to compare processors: kernels of products below the best.
   if (const char *kernelSet = std::getenv("WEFT_KERNELS"))
     WEFT_TRY(session->libraries.choose(kernelSet));
   WEFT_TRY(ProgramView::open(blob, bytes, shared.program));
   const ProgramView &p = shared.program;
   WEFT_TRY(bindKernels(p, kernels, numKernels, shared.kernels));
-  shared.modelDirectory = options.model_directory
-                              ? options.model_directory
-                              : std::string(p.string(p.info().modelDirectory));
+  shared.modelDirectory = options.model_directory ? options.model_directory
+                                                  : std::string(p.string(p.info().modelDirectory));
   shared.traceCapacity = options.trace_commands;
   std::string comm = options.comm ? options.comm : "inproc";
   int64_t local = p.numRanks();
   if (comm == "inproc" && local > kMaxLocalRanks)
     return Status::user("the program is for " + std::to_string(local) +
-                        " ranks; one process runs at most " +
-                        std::to_string(kMaxLocalRanks) + ", use --comm mpi");
+                        " ranks; one process runs at most " + std::to_string(kMaxLocalRanks) +
+                        ", use --comm mpi");
   if (comm == "inproc") {
     WEFT_TRY(Board::make(p.numRanks(), shared.board));
     for (int64_t rank = 0; rank < p.numRanks(); ++rank)
       shared.board.slot(rank).phase.store(Phase::Working);
     shared.comm = openInproc(session->world, p.numRanks());
   } else {
-    weft_comm_host host{&session->world,
-                        [](void *context) {
-                          return int32_t(
-                              static_cast<World *>(context)->aborted());
-                        },
-                        timeout};
+    weft_comm_host host{
+        &session->world,
+        [](void *context) { return int32_t(static_cast<World *>(context)->aborted()); }, timeout};
     // Before MPI is: it changes the variables.
     Launcher launch;
     WEFT_TRY(detectLauncher(launch));
@@ -221,34 +208,28 @@ Status openSession(const void *blob, uint64_t bytes,
     session->firstRank = shared.comm.vtable->process(shared.comm.backend);
     if (comm == "mpi" && launch.job.processes > 1 && processes == 1) {
       session->silent = launch.job.rank != 0;
-      return {StatusCode::Usage,
-              "the launcher started " + std::to_string(launch.job.processes) +
-                  " ranks, but the MPI that weft was built with sees 1: the "
-                  "launcher is of another MPI; start with the mpirun of the "
-                  "MPI that libweft_mpi.so is linked with, or without MPI: "
-                  "weft-run --comm tcp"};
+      return {StatusCode::Usage, "the launcher started " + std::to_string(launch.job.processes) +
+                                     " ranks, but the MPI that weft was built with sees 1: the "
+                                     "launcher is of another MPI; start with the mpirun of the "
+                                     "MPI that libweft_mpi.so is linked with, or without MPI: "
+                                     "weft-run --comm tcp"};
     }
     WEFT_TRY(openProcessGroup(*session));
     WEFT_TRY(shareBoard(*session, processes));
     // Before anything else is: what differs may be how much is exchanged.
-    WEFT_TRY(agreeOn(*session, describeProgram(p) + (options.agreement
-                                                         ? options.agreement
-                                                         : "")));
+    WEFT_TRY(agreeOn(*session, describeProgram(p) + (options.agreement ? options.agreement : "")));
     if (processes != p.numRanks())
-      return {StatusCode::Usage,
-              "the program is for " + std::to_string(p.numRanks()) +
-                  " ranks, " + std::to_string(processes) +
-                  " were started; start " +
-                  (comm == "mpi" ? "it with mpirun -n " : "") +
-                  std::to_string(p.numRanks())};
+      return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) + " ranks, " +
+                                     std::to_string(processes) + " were started; start " +
+                                     (comm == "mpi" ? "it with mpirun -n " : "") +
+                                     std::to_string(p.numRanks())};
     local = 1;
   }
   std::vector<CoreReport> reports;
   WEFT_TRY(gatherReports(*session, reports));
   CoreShare share = shareCores(reports, session->firstRank);
   shared.numLocalRanks = share.localRanks;
-  unsigned threads = options.threads_per_rank ? options.threads_per_rank
-                                              : p.info().threadsPerRank;
+  unsigned threads = options.threads_per_rank ? options.threads_per_rank : p.info().threadsPerRank;
   if (threads == 0)
     threads = share.each();
   shared.threadsPerRank = threads;
@@ -259,12 +240,11 @@ Status openSession(const void *blob, uint64_t bytes,
   unsigned streams = 1;
   for (const Body &body : p.Bodies())
     streams = std::max(streams, body.streams);
-  session->world.setSpin((threads + streams - 1) * share.sharers <=
-                         share.cores);
+  session->world.setSpin((threads + streams - 1) * share.sharers <= share.cores);
   for (int64_t i = 0; i < local; ++i) {
     share = shareCores(reports, session->firstRank + i);
-    session->ranks.push_back(std::make_unique<RankContext>(
-        shared, session->firstRank + i, pin ? share.own : std::vector<int>()));
+    session->ranks.push_back(std::make_unique<RankContext>(shared, session->firstRank + i,
+                                                           pin ? share.own : std::vector<int>()));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
   session->pairs.resize(session->ranks.size());
@@ -306,17 +286,14 @@ uint64_t weft::runtime::stateBytes(const weft_session &session) {
   return bytes;
 }
 
-Status weft::runtime::findProgram(const ProgramView &p, const char *name,
-                                  uint32_t &index) {
+Status weft::runtime::findProgram(const ProgramView &p, const char *name, uint32_t &index) {
   for (index = 0; index < p.Programs().size(); ++index)
     if (p.string(p.Programs()[index].name) == name)
       return {};
   std::string known; // the common way must not allocate
   for (const Program &entry : p.Programs())
-    known +=
-        (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
-  return Status::user(std::string("there is no program '") + name +
-                      "'; there is " + known);
+    known += (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
+  return Status::user(std::string("there is no program '") + name + "'; there is " + known);
 }
 
 Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
@@ -326,19 +303,16 @@ Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
   std::vector<weft_block> sends(received.size(), sent);
   std::vector<const void *> places(received.size());
   WEFT_TRY(session.waiting([&](weft_status *s) {
-    return vtable.exchange_begin(group, messagesOf(sends).data(),
-                                 messagesOf(received).data(), places.data(), s);
+    return vtable.exchange_begin(group, messagesOf(sends).data(), messagesOf(received).data(),
+                                 places.data(), s);
   }));
   for (size_t i = 0; i < received.size(); ++i)
     if (received[i].bytes > 0)
-      std::memmove(const_cast<void *>(received[i].data), places[i],
-                   received[i].bytes);
-  return session.waiting(
-      [&](weft_status *s) { return vtable.exchange_end(group, s); });
+      std::memmove(const_cast<void *>(received[i].data), places[i], received[i].bytes);
+  return session.waiting([&](weft_status *s) { return vtable.exchange_end(group, s); });
 }
 
-Status weft::runtime::reduceMax(weft_session &session, double local,
-                                double &result) {
+Status weft::runtime::reduceMax(weft_session &session, double local, double &result) {
   result = local;
   std::vector<double> values;
   WEFT_TRY(gatherFromProcesses(session, local, values));
@@ -352,15 +326,14 @@ void weft_options_init(weft_options *options) {
   options->inject_rank = options->inject_command = -1;
 }
 
-int32_t weft_open(const void *blob, uint64_t bytes,
-                  const weft_kernel_entry *kernels, uint64_t num_kernels,
-                  const weft_options *options, weft_session **session,
+int32_t weft_open(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
+                  uint64_t num_kernels, const weft_options *options, weft_session **session,
                   weft_status *status) {
   weft_options defaults;
   weft_options_init(&defaults);
   std::unique_ptr<weft_session> opened;
-  Status result = openSession(blob, bytes, kernels, num_kernels,
-                              options ? *options : defaults, opened);
+  Status result =
+      openSession(blob, bytes, kernels, num_kernels, options ? *options : defaults, opened);
   *session = opened.release();
   return report(result, status);
 }
@@ -390,33 +363,25 @@ void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
   if (session->silent)
     return;
   const weft_options &options = session->options;
-  bool injected = options.inject_rank == session->firstRank &&
-                  options.inject_command >= 0 && options.inject_stall == 0;
+  bool injected = options.inject_rank == session->firstRank && options.inject_command >= 0 &&
+                  options.inject_stall == 0;
   bool consequence = code == int32_t(StatusCode::RankFailed) && !injected;
   if (session->watch)
-    tellFailure(session->shared.board, session->firstRank,
-                {StatusCode(code), text}, consequence);
+    tellFailure(session->shared.board, session->firstRank, {StatusCode(code), text}, consequence);
   else if (*text)
     std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text);
 }
 
-int64_t weft_num_ranks(const weft_session *session) {
-  return session->view().numRanks();
-}
-int64_t weft_num_local_ranks(const weft_session *session) {
-  return int64_t(session->ranks.size());
-}
-int64_t weft_first_local_rank(const weft_session *session) {
-  return session->firstRank;
-}
+int64_t weft_num_ranks(const weft_session *session) { return session->view().numRanks(); }
+int64_t weft_num_local_ranks(const weft_session *session) { return int64_t(session->ranks.size()); }
+int64_t weft_first_local_rank(const weft_session *session) { return session->firstRank; }
 
 int32_t weft_load_state(weft_session *session, weft_status *status) {
   session->shared.files.forgetClaims();
   return report(session->onRanks<loadJob>(), status);
 }
 
-int32_t weft_run(weft_session *session, const char *program,
-                 weft_status *status) {
+int32_t weft_run(weft_session *session, const char *program, weft_status *status) {
   Status found = findProgram(session->view(), program, session->program);
   if (!found.ok())
     return report(found, status);
@@ -439,12 +404,10 @@ int32_t weft_run(weft_session *session, const char *program,
   return report(result, status);
 }
 
-void weft_get_statistics(const weft_session *session,
-                         weft_statistics *statistics) {
+void weft_get_statistics(const weft_session *session, weft_statistics *statistics) {
   *statistics = session->statistics;
 }
 
-int32_t weft_reduce_max(weft_session *session, double local, double *result,
-                        weft_status *status) {
+int32_t weft_reduce_max(weft_session *session, double local, double *result, weft_status *status) {
   return report(reduceMax(*session, local, *result), status);
 }

@@ -30,8 +30,8 @@ struct weft_session {
   /// there is but this one.
   void *processGroup = nullptr;
   std::unique_ptr<weft::runtime::Watch> watch; // of one process among several
-  bool silent = false; // another process tells the same failure
-  bool broken = false; // a rank's thread did not come back
+  bool silent = false;                         // another process tells the same failure
+  bool broken = false;                         // a rank's thread did not come back
   weft_options options{};
   weft_statistics statistics{};
   // The job that all local ranks do; set before it is posted.
@@ -66,10 +66,8 @@ struct weft_session {
           broken = true;
           weft::runtime::Status status = world.failure();
           std::string place = describePlace(view(), rank->slot());
-          return {status.code(),
-                  status.text() + "; rank " + std::to_string(rank->rank()) +
-                      " does not react" +
-                      (place.empty() ? "" : " in " + place)};
+          return {status.code(), status.text() + "; rank " + std::to_string(rank->rank()) +
+                                     " does not react" + (place.empty() ? "" : " in " + place)};
         }
       }
     if (world.aborted())
@@ -91,8 +89,7 @@ struct weft_session {
     slot.host.store(Doing::Waiting);
     Status status = commCall(call);
     if (!status.ok() && !world.aborted())
-      world.abort(judge(shared.board, view(), firstRank, status,
-                        world.timeoutSeconds()));
+      world.abort(judge(shared.board, view(), firstRank, status, world.timeoutSeconds()));
     if (!status.ok())
       return world.failure();
     slot.host.store(Doing::Computing);
@@ -112,8 +109,7 @@ namespace weft::runtime {
 inline int32_t report(const Status &status, weft_status *result) {
   if (result) {
     result->code = int32_t(status.code());
-    std::snprintf(result->text, sizeof result->text, "%s",
-                  status.text().c_str());
+    std::snprintf(result->text, sizeof result->text, "%s", status.text().c_str());
   }
   return int32_t(status.code());
 }
@@ -121,8 +117,7 @@ inline int32_t report(const Status &status, weft_status *result) {
 /// Bytes of all states of this process's ranks.
 uint64_t stateBytes(const weft_session &session);
 
-Status findProgram(const ProgramView &program, const char *name,
-                   uint32_t &index);
+Status findProgram(const ProgramView &program, const char *name, uint32_t &index);
 
 /// Gives the bytes that every process sends to all; `received[i]` has room for
 /// what process i sends. Collective.

@@ -49,20 +49,17 @@ struct IndexView {
 class SourceBytes {
 public:
   static Status find(const ProgramView &p, const StatePiece &piece,
-                     const std::string &modelDirectory, FileCache &files,
-                     SourceBytes &result) {
+                     const std::string &modelDirectory, FileCache &files, SourceBytes &result) {
     if (piece.kind == SourceKind::Embedded) {
       result.data = p.Data().begin() + piece.byteOffset;
       return {}; // the blob's checksum covers them
     }
     std::string path(p.string(piece.path));
     uint64_t bytes = 0;
-    WEFT_TRY(files.get(modelDirectory, path, piece.confined, result.data,
-                       bytes));
+    WEFT_TRY(files.get(modelDirectory, path, piece.confined, result.data, bytes));
     result.path = FileCache::join(modelDirectory, path);
     if (piece.byteOffset + piece.byteLength > bytes)
-      return Status::user("weights '" + result.path + "' have " +
-                          std::to_string(bytes) +
+      return Status::user("weights '" + result.path + "' have " + std::to_string(bytes) +
                           " bytes, expected at least " +
                           std::to_string(piece.byteOffset + piece.byteLength) +
                           "; the file is cut off or not the compiled one");
@@ -84,17 +81,15 @@ public:
   Status check(uint64_t first, uint64_t last) const {
     if (hashes.empty())
       return {};
-    for (uint64_t block = first / kSourceBlockBytes;
-         block <= last / kSourceBlockBytes; ++block) {
+    for (uint64_t block = first / kSourceBlockBytes; block <= last / kSourceBlockBytes; ++block) {
       if (claims[block].load(std::memory_order_relaxed) ||
           claims[block].exchange(1, std::memory_order_relaxed))
         continue;
       if (hashSourceBlock(data, length, block) != hashes[block])
-        return Status::user(
-            "the weights in '" + path + "' from byte " +
-            std::to_string(offset + block * kSourceBlockBytes) +
-            " on changed since the model was compiled; compile it again, or "
-            "give the folder of the files it was compiled with by --model-dir");
+        return Status::user("the weights in '" + path + "' from byte " +
+                            std::to_string(offset + block * kSourceBlockBytes) +
+                            " on changed since the model was compiled; compile it again, or "
+                            "give the folder of the files it was compiled with by --model-dir");
     }
     return {};
   }
@@ -122,17 +117,14 @@ public:
       types.push_back(state.dtype);
     for (uint32_t d = 0; d < state.shape.count; ++d) {
       start.push_back(piece.start.count ? p.ints(piece.start)[d] : 0);
-      whole &=
-          start[d] == 0 && levels.back().sizes[d] == p.ints(state.shape)[d];
+      whole &= start[d] == 0 && levels.back().sizes[d] == p.ints(state.shape)[d];
     }
   }
 
   const std::vector<int64_t> &box() const { return levels.back().sizes; }
   const std::vector<int64_t> &boxStart() const { return start; }
   bool coversState() const { return whole; }
-  bool isContiguous() const {
-    return levels.size() == 1 && levels[0].isRowMajor();
-  }
+  bool isContiguous() const { return levels.size() == 1 && levels[0].isRowMajor(); }
   int64_t contiguousOffset() const { return levels[0].offset; }
 
   /// Source element of the box's row-major index.
@@ -148,8 +140,8 @@ public:
   }
 
   /// Converts `count` source elements from `first` on, `stride` apart.
-  Status read(const SourceBytes &data, int64_t first, int64_t stride,
-              int64_t count, char *target) const {
+  Status read(const SourceBytes &data, int64_t first, int64_t stride, int64_t count,
+              char *target) const {
     int64_t last = first + stride * (count - 1);
     WEFT_TRY(data.check(uint64_t(std::min(first, last)) * bytes,
                         uint64_t(std::max(first, last)) * bytes + bytes - 1));
@@ -163,11 +155,9 @@ public:
     for (int64_t at = 0; at < count; at += kBlock) {
       int64_t n = std::min(kBlock, count - at);
       unsigned current = 0;
-      gatherElements(from + at * stride * int64_t(bytes), stride,
-                     buffers[current], n, bytes);
+      gatherElements(from + at * stride * int64_t(bytes), stride, buffers[current], n, bytes);
       for (size_t i = 1; i < types.size(); ++i, current ^= 1)
-        convertElements(types[i - 1], buffers[current], types[i],
-                        buffers[current ^ 1], n);
+        convertElements(types[i - 1], buffers[current], types[i], buffers[current ^ 1], n);
       unsigned out = dtypeBytes(types.back());
       std::memcpy(target + at * out, buffers[current], size_t(n) * out);
     }
@@ -228,12 +218,11 @@ private:
 };
 
 /// Copies what `piece` gives to one run of the state, row by row.
-Status loadRun(const Source &source, const SourceBytes &data,
-               const std::vector<int64_t> &shape, const ShardMap::Run &run,
-               unsigned outBytes, char *target) {
+Status loadRun(const Source &source, const SourceBytes &data, const std::vector<int64_t> &shape,
+               const ShardMap::Run &run, unsigned outBytes, char *target) {
   if (source.coversState() && source.isContiguous())
-    return source.read(data, source.contiguousOffset() + run.global, 1,
-                       run.count, target + run.local * outBytes);
+    return source.read(data, source.contiguousOffset() + run.global, 1, run.count,
+                       target + run.local * outBytes);
   size_t rank = shape.size();
   int64_t row = rank ? shape[rank - 1] : 1;
   const std::vector<int64_t> &box = source.box(), &start = source.boxStart();
@@ -253,19 +242,16 @@ Status loadRun(const Source &source, const SourceBytes &data,
     }
     int64_t boxRow = rank ? box[rank - 1] : 1;
     int64_t first = rank ? std::max(column, start[rank - 1]) : 0;
-    int64_t last =
-        rank ? std::min(column + count, start[rank - 1] + boxRow) : 1;
+    int64_t last = rank ? std::min(column + count, start[rank - 1] + boxRow) : 1;
     if (inside && first < last) {
       char *to = target + (run.local + done + first - column) * outBytes;
       int64_t at = index * boxRow + first - (rank ? start[rank - 1] : 0);
       int64_t stride;
       if (source.rowStride(stride)) {
-        WEFT_TRY(
-            source.read(data, source.element(at), stride, last - first, to));
+        WEFT_TRY(source.read(data, source.element(at), stride, last - first, to));
       } else {
         for (int64_t i = 0; i < last - first; ++i)
-          WEFT_TRY(source.read(data, source.element(at + i), 1, 1,
-                               to + i * outBytes));
+          WEFT_TRY(source.read(data, source.element(at + i), 1, 1, to + i * outBytes));
       }
     }
     done += count;
@@ -278,10 +264,8 @@ Status loadRun(const Source &source, const SourceBytes &data,
 /// A large tensor's pages are given back while it is read.
 static constexpr uint64_t kReleaseBytes = 8 << 20;
 
-Status weft::runtime::loadState(const ProgramView &p, const State &state,
-                                const ShardMap &map,
-                                const std::string &modelDirectory,
-                                FileCache &files, char *target) {
+Status weft::runtime::loadState(const ProgramView &p, const State &state, const ShardMap &map,
+                                const std::string &modelDirectory, FileCache &files, char *target) {
   unsigned bytes = dtypeBytes(state.dtype);
   Table<StatePiece> pieces = p.StatePieces().slice(state.pieces);
   bool covered = false;
@@ -292,8 +276,7 @@ Status weft::runtime::loadState(const ProgramView &p, const State &state,
   for (const StatePiece &piece : pieces) {
     std::string where = "parameter '" + std::string(p.string(state.name)) + "'";
     SourceBytes data;
-    WEFT_TRY(SourceBytes::find(p, piece, modelDirectory, files, data)
-                 .prefix(where));
+    WEFT_TRY(SourceBytes::find(p, piece, modelDirectory, files, data).prefix(where));
     Source source(p, piece, state);
     // A part is read as soon as its block was hashed, out of the cache.
     int64_t released = 0, most = int64_t(kReleaseBytes / bytes),

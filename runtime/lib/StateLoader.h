@@ -12,9 +12,8 @@ namespace weft::runtime {
 /// Fills `target`, the state's local buffer on the rank of `map`. Only the
 /// blocks of sources that hold this rank's elements are read, and the hash of
 /// each is compared once in this process.
-Status loadState(const ProgramView &program, const State &state,
-                 const ShardMap &map, const std::string &modelDirectory,
-                 FileCache &files, char *target);
+Status loadState(const ProgramView &program, const State &state, const ShardMap &map,
+                 const std::string &modelDirectory, FileCache &files, char *target);
 
 } // namespace weft::runtime
 

@@ -64,19 +64,15 @@ std::string textOf(const sockaddr_in &address) {
   return text;
 }
 
-bool isLoopback(const std::string &address) {
-  return address.compare(0, 4, "127.") == 0;
-}
+bool isLoopback(const std::string &address) { return address.compare(0, 4, "127.") == 0; }
 
 /// Connects without waiting for longer; 0 or an errno value. The machine that is
 /// asked may need longer, and is asked again then.
 int connectWithin(int descriptor, const sockaddr_in &name, int milliseconds) {
   int flags = fcntl(descriptor, F_GETFL);
   fcntl(descriptor, F_SETFL, flags | O_NONBLOCK);
-  int code = connect(descriptor, reinterpret_cast<const sockaddr *>(&name),
-                     sizeof name) == 0
-                 ? 0
-                 : errno;
+  int code =
+      connect(descriptor, reinterpret_cast<const sockaddr *>(&name), sizeof name) == 0 ? 0 : errno;
   if (code == EINPROGRESS) {
     pollfd wait{descriptor, POLLOUT, 0};
     socklen_t size = sizeof code;
@@ -94,9 +90,8 @@ Status resolve(const std::string &name, sockaddr_in &result) {
   hints.ai_socktype = SOCK_STREAM;
   int code = getaddrinfo(name.c_str(), nullptr, &hints, &found);
   if (code != 0)
-    return Status::user("the first process's host '" + name +
-                        "' is not found: " + gai_strerror(code) +
-                        "; set MASTER_ADDR to its name or IPv4 address");
+    return Status::user("the first process's host '" + name + "' is not found: " +
+                        gai_strerror(code) + "; set MASTER_ADDR to its name or IPv4 address");
   std::memcpy(&result, found->ai_addr, sizeof result);
   freeaddrinfo(found);
   return {};
@@ -115,17 +110,15 @@ TcpLinks::~TcpLinks() {
 }
 
 /// On the address itself if it is one that only this machine has.
-Status TcpLinks::listenOn(const std::string &address, uint16_t wanted,
-                          int adopted) {
+Status TcpLinks::listenOn(const std::string &address, uint16_t wanted, int adopted) {
   sockaddr_in name{};
   if (isLoopback(address))
     inet_pton(AF_INET, address.c_str(), &name.sin_addr);
   Status opened = door.open(name.sin_addr.s_addr, wanted, adopted);
   if (opened.ok())
     return {};
-  return Status::user("rank " + std::to_string(job.rank) +
-                      " cannot listen on port " + std::to_string(wanted) +
-                      ": " + opened.text() +
+  return Status::user("rank " + std::to_string(job.rank) + " cannot listen on port " +
+                      std::to_string(wanted) + ": " + opened.text() +
                       "; set MASTER_PORT to a port that is free on the "
                       "first process's machine");
 }
@@ -161,13 +154,12 @@ Status TcpLinks::gather() {
     auto found = std::find(missing.begin(), missing.end(), greeting.rank);
     if (greeting.processes != job.processes || found == missing.end()) {
       close(descriptor);
-      return Status::user(
-          "a process at " + textOf(peer) + " says it is rank " +
-          std::to_string(greeting.rank) + " of " +
-          std::to_string(greeting.processes) + ", but " +
-          (greeting.processes != job.processes
-               ? "there are " + std::to_string(job.processes) + " processes"
-               : "that is none that is waited for"));
+      return Status::user("a process at " + textOf(peer) + " says it is rank " +
+                          std::to_string(greeting.rank) + " of " +
+                          std::to_string(greeting.processes) + ", but " +
+                          (greeting.processes != job.processes
+                               ? "there are " + std::to_string(job.processes) + " processes"
+                               : "that is none that is waited for"));
     }
     missing.erase(found);
     control[size_t(greeting.rank)] = descriptor;
@@ -182,8 +174,8 @@ Status TcpLinks::gather() {
   }
   for (int64_t rank = 1; rank < job.processes; ++rank)
     if (!sendAll(control[size_t(rank)], table.data(), table.size()))
-      return {StatusCode::RankFailed, "rank " + std::to_string(rank) +
-                                          " is lost during start: " + why()};
+      return {StatusCode::RankFailed,
+              "rank " + std::to_string(rank) + " is lost during start: " + why()};
   return {};
 }
 
@@ -198,9 +190,7 @@ Status TcpLinks::join() {
   socklen_t length = sizeof mine;
   getsockname(link, reinterpret_cast<sockaddr *>(&mine), &length);
   WEFT_TRY(listenOn(textOf(mine), 0, -1));
-  WEFT_TRY(greet(link,
-                 {Greeting::kMagic, job.token, 0, job.processes, job.rank,
-                  door.port()},
+  WEFT_TRY(greet(link, {Greeting::kMagic, job.token, 0, job.processes, job.rank, door.port()},
                  "rank 0"));
   std::vector<char> table(size_t(job.processes) * 24);
   // Rank 0 may still wait for others: as long as it does, so does this.
@@ -212,8 +202,7 @@ Status TcpLinks::join() {
       continue;
     }
     if (got == 0 || (errno != EAGAIN && errno != EINTR))
-      return {StatusCode::RankFailed,
-              "rank 0 ended during start; its message says why"};
+      return {StatusCode::RankFailed, "rank 0 ended during start; its message says why"};
     pollfd wait{link, POLLIN, 0};
     if (poll(&wait, 1, 20) > 0)
       continue;
@@ -231,15 +220,14 @@ Status TcpLinks::join() {
   return {};
 }
 
-Status TcpLinks::greet(int descriptor, const Greeting &greeting,
-                       const char *whom) {
+Status TcpLinks::greet(int descriptor, const Greeting &greeting, const char *whom) {
   if (sendAll(descriptor, &greeting, sizeof greeting))
     return {};
   return {StatusCode::RankFailed, std::string(whom) + " is lost: " + why()};
 }
 
-Status TcpLinks::connectTo(const std::string &address, uint16_t wanted,
-                           int64_t peer, int &descriptor) {
+Status TcpLinks::connectTo(const std::string &address, uint16_t wanted, int64_t peer,
+                           int &descriptor) {
   sockaddr_in name = ipv4(0, wanted);
   inet_pton(AF_INET, address.c_str(), &name.sin_addr);
   Clock::time_point start = Clock::now();
@@ -255,19 +243,17 @@ Status TcpLinks::connectTo(const std::string &address, uint16_t wanted,
     // The other process may not be there yet.
     bool patient = code == ECONNREFUSED || code == ETIMEDOUT || code == EAGAIN;
     if (!patient)
-      return Status::user("rank " + std::to_string(peer) + " at " + address +
-                          ":" + std::to_string(wanted) +
-                          " cannot be reached: " + std::strerror(code));
+      return Status::user("rank " + std::to_string(peer) + " at " + address + ":" +
+                          std::to_string(wanted) + " cannot be reached: " + std::strerror(code));
     Status waited = checkWait(secondsSince(start), {peer});
     if (!waited.ok())
-      return waited.prefix("connecting to " + address + ":" +
-                           std::to_string(wanted));
+      return waited.prefix("connecting to " + address + ":" + std::to_string(wanted));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks,
-                              int64_t me, std::vector<int> &links) {
+Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks, int64_t me,
+                              std::vector<int> &links) {
   std::lock_guard<std::mutex> lock(mutex);
   std::string text = std::to_string(id);
   for (int64_t rank : ranks)
@@ -287,12 +273,10 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks,
       missing.push_back(peer);
       continue;
     }
-    WEFT_TRY(connectTo(addresses[size_t(peer)],
-                       peer == 0 ? job.port : ports[size_t(peer)], peer,
+    WEFT_TRY(connectTo(addresses[size_t(peer)], peer == 0 ? job.port : ports[size_t(peer)], peer,
                        links[m]));
     WEFT_TRY(greet(links[m],
-                   {Greeting::kMagic, job.token, key, job.processes, job.rank,
-                    door.port()},
+                   {Greeting::kMagic, job.token, key, job.processes, job.rank, door.port()},
                    ("rank " + std::to_string(peer)).c_str()));
   }
   Clock::time_point start = Clock::now();
@@ -309,8 +293,7 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks,
     int descriptor = door.take(job.token, greeting);
     if (descriptor < 0)
       WEFT_TRY(checkWait(secondsSince(start), missing));
-    else if (!early.try_emplace({greeting.group, greeting.rank}, descriptor)
-                  .second)
+    else if (!early.try_emplace({greeting.group, greeting.rank}, descriptor).second)
       close(descriptor);
   }
   int on = 1;
@@ -337,17 +320,15 @@ Status TcpLinks::checkWait(double waited, const std::vector<int64_t> &missing) {
     std::string who = "rank " + std::to_string(rank);
     return {StatusCode::RankFailed,
             got == 1 && word == kAborted
-                ? "stopped because " +
-                      (rank == 0 ? std::string("another rank") : who) +
-                      " failed"
+                ? "stopped because " + (rank == 0 ? std::string("another rank") : who) + " failed"
                 : who + " ended without a word"};
   }
   if (waited <= host.timeout_seconds)
     return {};
   char patience[32];
   std::snprintf(patience, sizeof patience, "%g", host.timeout_seconds);
-  return {StatusCode::Hang, std::string("no progress for ") + patience +
-                                " s; missing: " + rankList(missing)};
+  return {StatusCode::Hang,
+          std::string("no progress for ") + patience + " s; missing: " + rankList(missing)};
 }
 
 void TcpLinks::abort(int32_t) {

@@ -20,8 +20,7 @@ namespace weft::runtime {
 /// word has failed.
 class TcpLinks {
 public:
-  TcpLinks(const JobAddress &job, const weft_comm_host &host)
-      : job(job), host(host) {}
+  TcpLinks(const JobAddress &job, const weft_comm_host &host) : job(job), host(host) {}
   ~TcpLinks();
   TcpLinks(const TcpLinks &) = delete;
 
@@ -32,8 +31,8 @@ public:
 
   /// Connections to the other members of a group, by member (-1 for `me`). All
   /// members call it in the same order for the same groups.
-  Status connectGroup(uint32_t id, const std::vector<int64_t> &ranks,
-                      int64_t me, std::vector<int> &links);
+  Status connectGroup(uint32_t id, const std::vector<int64_t> &ranks, int64_t me,
+                      std::vector<int> &links);
 
   /// Fails if a process has ended before its time or said that it failed, if a
   /// local rank failed, or if the host's patience since `start` is at its end.
@@ -48,8 +47,7 @@ private:
   Status gather();
   Status join();
   Status greet(int descriptor, const Greeting &greeting, const char *whom);
-  Status connectTo(const std::string &address, uint16_t wanted, int64_t peer,
-                   int &descriptor);
+  Status connectTo(const std::string &address, uint16_t wanted, int64_t peer, int &descriptor);
 
   JobAddress job;
   weft_comm_host host;

@@ -86,8 +86,7 @@ void Progress::watch() {
   bool drawn = drawsOnStderr();
   std::unique_lock<std::mutex> lock(mutex);
   for (double wait = kSilentSeconds, at = 0;;) {
-    if (ended.wait_for(lock, std::chrono::duration<double>(wait),
-                       [this] { return over; }))
+    if (ended.wait_for(lock, std::chrono::duration<double>(wait), [this] { return over; }))
       return;
     at += wait;
     draw(std::chrono::duration<double>(Clock::now() - started).count());
@@ -95,8 +94,8 @@ void Progress::watch() {
   }
 }
 
-void Progress::format(char *line, size_t size, const char *what, uint64_t done,
-                      uint64_t total, Unit unit, double seconds) {
+void Progress::format(char *line, size_t size, const char *what, uint64_t done, uint64_t total,
+                      Unit unit, double seconds) {
   done = std::min(done, total);
   bool isKnown = done > 0 && done < total;
   double left = isKnown ? seconds / double(done) * double(total - done) : seconds;
@@ -106,8 +105,8 @@ void Progress::format(char *line, size_t size, const char *what, uint64_t done,
   if (total > 0)
     std::snprintf(amount, sizeof amount, " %.0f of %.0f%s", double(done) / scale,
                   double(total) / scale, unit == Bytes ? " MiB" : "");
-  std::snprintf(line, size, "%s%s, %lld:%02lld%s", what, amount, whole / 60,
-                whole % 60, isKnown ? " left" : "");
+  std::snprintf(line, size, "%s%s, %lld:%02lld%s", what, amount, whole / 60, whole % 60,
+                isKnown ? " left" : "");
 }
 
 void Progress::draw(double seconds) {

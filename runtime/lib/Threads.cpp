@@ -10,8 +10,7 @@
 
 using namespace weft::runtime;
 
-Worker::Worker(const std::vector<int> &cores)
-    : shared(std::make_shared<Shared>()) {
+Worker::Worker(const std::vector<int> &cores) : shared(std::make_shared<Shared>()) {
   thread = std::thread([shared = shared, cores] {
     keepOn(cores);
     loop(shared);
@@ -74,9 +73,7 @@ unsigned partsOf(uint64_t ticket) { return unsigned(ticket >> 16) & 0xffff; }
 unsigned nextOf(uint64_t ticket) { return unsigned(ticket) & 0xffff; }
 } // namespace
 
-ThreadPool::ThreadPool(unsigned threads, bool spin,
-                       const std::vector<int> &cores)
-    : spin(spin) {
+ThreadPool::ThreadPool(unsigned threads, bool spin, const std::vector<int> &cores) : spin(spin) {
   for (unsigned i = 1; i < threads; ++i)
     workers.emplace_back([this, cores] {
       keepOn(cores);
@@ -107,8 +104,8 @@ bool ThreadPool::takePart(uint32_t job) {
   do {
     if (jobOf(seen) != job || nextOf(seen) >= partsOf(seen))
       return false;
-  } while (!ticket.compare_exchange_weak(
-      seen, seen + 1, std::memory_order_acq_rel, std::memory_order_acquire));
+  } while (!ticket.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel,
+                                         std::memory_order_acquire));
   unsigned part = nextOf(seen);
   int64_t begin = int64_t(__int128(extent) * part / numParts);
   int64_t end = int64_t(__int128(extent) * (part + 1) / numParts);
@@ -120,8 +117,7 @@ bool ThreadPool::takePart(uint32_t job) {
   return true;
 }
 
-void ThreadPool::run(int64_t count, int64_t grain, Body function,
-                     void *argument) {
+void ThreadPool::run(int64_t count, int64_t grain, Body function, void *argument) {
   if (count <= 0)
     return;
   unsigned cut = parts(count, grain);
@@ -153,9 +149,7 @@ void ThreadPool::run(int64_t count, int64_t grain, Body function,
 void ThreadPool::work() {
   uint32_t last = 0;
   while (true) {
-    auto posted = [&] {
-      return jobOf(ticket.load(std::memory_order_acquire)) != last;
-    };
+    auto posted = [&] { return jobOf(ticket.load(std::memory_order_acquire)) != last; };
     spinUntil(spin, posted);
     {
       std::unique_lock<std::mutex> lock(mutex);

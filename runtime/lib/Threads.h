@@ -48,8 +48,7 @@ private:
 /// instead of waiting for them.
 class ThreadPool {
 public:
-  using Body = void (*)(void *context, int64_t begin, int64_t end,
-                        unsigned part);
+  using Body = void (*)(void *context, int64_t begin, int64_t end, unsigned part);
 
   /// `spin`: wait actively for a while, for machines with a core per thread.
   /// Workers stay on `cores`; none: on all.
@@ -63,8 +62,7 @@ public:
   /// Calls body on parts(extent, grain) even pieces of [0, extent).
   void run(int64_t extent, int64_t grain, Body body, void *context);
 
-  template <typename Function>
-  void forEach(int64_t extent, int64_t grain, Function &function) {
+  template <typename Function> void forEach(int64_t extent, int64_t grain, Function &function) {
     run(
         extent, grain,
         [](void *context, int64_t begin, int64_t end, unsigned part) {

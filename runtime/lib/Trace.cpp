@@ -22,18 +22,15 @@ std::string quoted(std::string_view text) {
 }
 
 /// The name of a rank, or of one of its streams.
-std::string nameEvent(const char *what, int64_t rank, size_t stream,
-                      const std::string &name) {
-  return std::string("\n{\"name\":\"") + what + "\",\"ph\":\"M\",\"pid\":" +
-         std::to_string(rank) + ",\"tid\":" + std::to_string(stream) +
-         ",\"args\":{\"name\":\"" + name + "\"}},";
+std::string nameEvent(const char *what, int64_t rank, size_t stream, const std::string &name) {
+  return std::string("\n{\"name\":\"") + what + "\",\"ph\":\"M\",\"pid\":" + std::to_string(rank) +
+         ",\"tid\":" + std::to_string(stream) + ",\"args\":{\"name\":\"" + name + "\"}},";
 }
 
 /// When the session's clock was at zero, in seconds that processes share: to
 /// the microsecond on one machine, as well as their clocks agree on several.
 double epochOf(const weft_session &session) {
-  std::chrono::duration<double> now =
-      std::chrono::system_clock::now().time_since_epoch();
+  std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
   return now.count() - secondsSince(session.shared.epoch);
 }
 
@@ -56,35 +53,27 @@ std::string eventsOf(const weft_session &session, double offset) {
   char numbers[256];
   for (const std::unique_ptr<RankContext> &rank : session.ranks) {
     const auto &streams = rank->streamContexts();
-    text += nameEvent("process_name", rank->rank(), 0,
-                      "rank " + std::to_string(rank->rank()));
+    text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
     for (size_t s = 0; s < streams.size(); ++s) {
-      text += nameEvent("thread_name", rank->rank(), s,
-                        "stream " + std::to_string(s));
+      text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
       for (const TraceEvent &event : streams[s].trace) {
         const Program &program = p.Programs()[event.program];
         const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
-        const Command &command =
-            p.Commands()[body.commands.begin + event.command];
+        const Command &command = p.Commands()[body.commands.begin + event.command];
         std::string name = opcodeName(command.opcode);
         if (command.opcode == Opcode::Launch)
-          name = std::string(p.string(
-              p.Kernels()[p.Launches()[command.params].kernel].symbol));
+          name = std::string(p.string(p.Kernels()[p.Launches()[command.params].kernel].symbol));
         else if (command.opcode == Opcode::Collective)
           name = collectiveKindName(p.Collectives()[command.params].kind) +
-                 (command.views.count > 2
-                      ? " of " + std::to_string(command.views.count / 2)
-                      : std::string());
-        std::snprintf(
-            numbers, sizeof numbers,
-            "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
-            "\"tdur\":%.3f,\"args\":{",
-            static_cast<long long>(rank->rank()), s,
-            (event.begin + offset) * 1e6, (event.end - event.begin) * 1e6,
-            event.cpu * 1e6);
-        text += "\n{\"name\":\"" + quoted(name) + "\",\"cat\":\"" +
-                opcodeName(command.opcode) + "\"," + numbers +
-                "\"node\":\"" + quoted(p.string(command.node)) +
+                 (command.views.count > 2 ? " of " + std::to_string(command.views.count / 2)
+                                          : std::string());
+        std::snprintf(numbers, sizeof numbers,
+                      "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
+                      "\"tdur\":%.3f,\"args\":{",
+                      static_cast<long long>(rank->rank()), s, (event.begin + offset) * 1e6,
+                      (event.end - event.begin) * 1e6, event.cpu * 1e6);
+        text += "\n{\"name\":\"" + quoted(name) + "\",\"cat\":\"" + opcodeName(command.opcode) +
+                "\"," + numbers + "\"node\":\"" + quoted(p.string(command.node)) +
                 "\",\"command\":" + std::to_string(event.command) +
                 ",\"bytes\":" + std::to_string(bytesOf(command)) + "}},";
       }
@@ -117,7 +106,6 @@ Status writeTrace(weft_session &session, const char *path) {
 
 } // namespace
 
-int32_t weft_write_trace(weft_session *session, const char *path,
-                         weft_status *status) {
+int32_t weft_write_trace(weft_session *session, const char *path, weft_status *status) {
   return report(writeTrace(*session, path), status);
 }

@@ -30,8 +30,7 @@ struct ScalarOutput {
     for (std::unique_ptr<RankContext> &rank : session.ranks) {
       if (!port || !rank->holds(port->stage))
         continue;
-      convertElements(port->dtype, rank->buffer(port->buffer), DType::F64,
-                      &value, 1);
+      convertElements(port->dtype, rank->buffer(port->buffer), DType::F64, &value, 1);
       return true;
     }
     return false;
@@ -50,11 +49,9 @@ constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
 class Trainer {
 public:
   Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
-      : session(session), options(options), p(session.view()),
-        roles(findRoles()),
+      : session(session), options(options), p(session.view()), roles(findRoles()),
         log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}),
-        steps(session, "step", roles), evaluation(session, "eval", roles),
-        generator(session) {}
+        steps(session, "step", roles), evaluation(session, "eval", roles), generator(session) {}
 
   Status run() {
     if (options.interrupt)
@@ -108,8 +105,7 @@ private:
     std::string logits = metadataOf(p, "generate.logits");
     for (const Program &program : p.Programs())
       for (const Port &port : p.Ports().slice(program.outputs))
-        if (!logits.empty() && p.string(port.name) == logits &&
-            port.shape.count > 0)
+        if (!logits.empty() && p.string(port.name) == logits && port.shape.count > 0)
           found.vocabulary = p.ints(port.shape)[port.shape.count - 1];
     return found;
   }
@@ -131,24 +127,21 @@ private:
       WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
       WEFT_TRY(findScalar("eval", "loss", evalLoss));
       if (!evaluation.canFillUp() && evaluation.samples() < evaluation.batch())
-        return Status::user(
-            "the data for --eval-every has " +
-            std::to_string(evaluation.samples()) + " samples, but a batch is " +
-            std::to_string(evaluation.batch()) +
-            " and cannot be filled up, as no labels say what does not count");
+        return Status::user("the data for --eval-every has " +
+                            std::to_string(evaluation.samples()) + " samples, but a batch is " +
+                            std::to_string(evaluation.batch()) +
+                            " and cannot be filled up, as no labels say what does not count");
     }
     // Files of other lengths would put other samples into the same step.
     std::string sizes;
     if (trains)
       sizes += "samples of --data\t" + std::to_string(steps.samples()) + "\n";
     if (evaluates)
-      sizes += "samples of --eval-data\t" +
-               std::to_string(evaluation.samples()) + "\n";
+      sizes += "samples of --eval-data\t" + std::to_string(evaluation.samples()) + "\n";
     WEFT_TRY(agreeOn(session, sizes));
     if (options.generation.wanted)
       WEFT_TRY(generator.prepare(options.generation,
-                                 steps.holdsByteTokens() ||
-                                     evaluation.holdsByteTokens(),
+                                 steps.holdsByteTokens() || evaluation.holdsByteTokens(),
                                  options.inputs));
     WEFT_TRY(chooseStart());
     if (!resumes)
@@ -163,8 +156,7 @@ private:
     bool found = false;
     while (const dirent *entry = folder ? readdir(folder) : nullptr)
       // What an interrupted save left behind is none.
-      found |= std::strncmp(entry->d_name, "step-", 5) == 0 &&
-               !std::strstr(entry->d_name, ".tmp");
+      found |= std::strncmp(entry->d_name, "step-", 5) == 0 && !std::strstr(entry->d_name, ".tmp");
     if (folder)
       closedir(folder);
     return found;
@@ -173,16 +165,14 @@ private:
   /// Where a run saves it may resume, before there is anything: so one command
   /// line does for the first start and for all others.
   Status chooseStart() {
-    std::string begins = !options.resume.empty() &&
-                                 options.resume == options.save &&
+    std::string begins = !options.resume.empty() && options.resume == options.save &&
                                  !holdsCheckpoints(options.resume)
                              ? "1"
                              : "";
     WEFT_TRY(broadcast(session, begins));
     resumes = !options.resume.empty() && begins.empty();
     if (!begins.empty())
-      log.note("--resume: '%s' holds no checkpoint yet; starting anew",
-               options.resume.c_str());
+      log.note("--resume: '%s' holds no checkpoint yet; starting anew", options.resume.c_str());
     return {};
   }
 
@@ -198,8 +188,7 @@ private:
   }
 
   /// Constants first, then files.
-  Status feed(BatchFeed &target, const TrainingOptions::Files &arrays,
-              const std::string &tokens) {
+  Status feed(BatchFeed &target, const TrainingOptions::Files &arrays, const std::string &tokens) {
     for (const auto &entry : options.inputs)
       target.addConstant(entry.first);
     if (!tokens.empty())
@@ -209,37 +198,33 @@ private:
     return target.finish();
   }
 
-  Status findScalar(const char *program, const char *name,
-                    ScalarOutput &output) {
+  Status findScalar(const char *program, const char *name, ScalarOutput &output) {
     uint32_t index = 0;
     WEFT_TRY(findProgram(p, program, index));
     for (const Port &port : p.Ports().slice(p.Programs()[index].outputs))
       if (p.string(port.name) == name && port.shape.count == 0)
         output.port = &port;
     if (!output.port)
-      return Status::internal(std::string("program '") + program +
-                              "' has no scalar output '" + name + "'");
+      return Status::internal(std::string("program '") + program + "' has no scalar output '" +
+                              name + "'");
     return {};
   }
 
   bool shows() const { return log.isSpeaking() && !options.quiet; }
 
   Status loadState() {
-    Progress progress(shows(), "loading weights", stateBytes(session),
-                      Progress::Bytes, &session.shared.loadedBytes);
+    Progress progress(shows(), "loading weights", stateBytes(session), Progress::Bytes,
+                      &session.shared.loadedBytes);
     WEFT_TRY(session.onRanks<touch>());
     if (!resumes) {
-      WEFT_TRY(commCall(
-          [&](weft_status *s) { return weft_load_state(&session, s); }));
+      WEFT_TRY(commCall([&](weft_status *s) { return weft_load_state(&session, s); }));
     } else {
       std::vector<std::string> warnings;
-      Status status =
-          loadCheckpoint(&session, options.resume, {}, info, warnings);
+      Status status = loadCheckpoint(&session, options.resume, {}, info, warnings);
       for (const std::string &warning : warnings)
         log.warning(warning);
       WEFT_TRY(status);
-      log.note("resumed after step %lld, %lld samples seen",
-               static_cast<long long>(info.step),
+      log.note("resumed after step %lld, %lld samples seen", static_cast<long long>(info.step),
                static_cast<long long>(info.samples));
     }
     WEFT_TRY(chooseOrder());
@@ -248,9 +233,8 @@ private:
         for (const Port &port : p.Ports().slice(program.inputs))
           if (p.string(port.name) == name)
             WEFT_TRY(commCall([&, name = name, path = path](weft_status *s) {
-              return weft_set_input_file(
-                  &session, std::string(p.string(program.name)).c_str(),
-                  name.c_str(), path.c_str(), s);
+              return weft_set_input_file(&session, std::string(p.string(program.name)).c_str(),
+                                         name.c_str(), path.c_str(), s);
             }));
     if (!options.log.empty())
       WEFT_TRY(log.openFile(options.log, resumes));
@@ -290,8 +274,7 @@ private:
     if (!trains)
       return {};
     if (info.step >= options.steps) {
-      log.note("all %lld steps are done",
-               static_cast<long long>(options.steps));
+      log.note("all %lld steps are done", static_cast<long long>(options.steps));
       return {};
     }
     steps.start(info.samples);
@@ -300,9 +283,8 @@ private:
     while (info.step < options.steps && !stopped) {
       StepRecord record;
       WEFT_TRY(oneStep(record));
-      bool due = evaluates && (options.evalEvery > 0
-                                   ? info.step % options.evalEvery == 0
-                                   : info.step == options.steps);
+      bool due = evaluates && (options.evalEvery > 0 ? info.step % options.evalEvery == 0
+                                                     : info.step == options.steps);
       if (due && !stopped)
         WEFT_TRY(evaluate(record));
       cut = due && !record.evaluated;
@@ -312,19 +294,17 @@ private:
         options.onStep(record.step);
       if (!std::isfinite(record.loss))
         return spoiled(record);
-      if (writer && (last || (options.saveEvery > 0 &&
-                              info.step % options.saveEvery == 0)))
+      if (writer && (last || (options.saveEvery > 0 && info.step % options.saveEvery == 0)))
         WEFT_TRY(save(last));
     }
     // What asked in the last step came too late to stop anything.
-    if (stopped && !cut && !options.generation.wanted &&
-        info.step == options.steps && options.interrupt)
+    if (stopped && !cut && !options.generation.wanted && info.step == options.steps &&
+        options.interrupt)
       options.interrupt->allDone();
     if (stopped && cut)
       log.note("stopped before the evaluation was done");
     if (stopped && info.step < options.steps)
-      log.note("stopped after %lld of %lld steps",
-               static_cast<long long>(info.step),
+      log.note("stopped after %lld of %lld steps", static_cast<long long>(info.step),
                static_cast<long long>(options.steps));
     return {};
   }
@@ -346,16 +326,14 @@ private:
       mine.has[i] = outputs[i].read(session, mine.value[i]);
     mine.stop = interrupted();
     mine.seconds = secondsSince(start);
-    mine.communication =
-        (after.communication_seconds - before.communication_seconds) /
-        std::max(1e-12, after.run_seconds - before.run_seconds);
+    mine.communication = (after.communication_seconds - before.communication_seconds) /
+                         std::max(1e-12, after.run_seconds - before.run_seconds);
     mine.collectives = after.collective_seconds - before.collective_seconds;
     mine.hidden = after.hidden_seconds - before.hidden_seconds;
     mine.memory = memory.peak();
-    mine.memory =
-        mine.memory > options.baseMemory
-            ? (mine.memory - options.baseMemory) / double(session.ranks.size())
-            : 0;
+    mine.memory = mine.memory > options.baseMemory
+                      ? (mine.memory - options.baseMemory) / double(session.ranks.size())
+                      : 0;
     Report all{};
     WEFT_TRY(agree(mine, all));
     heed(int(all.stop), mine.seconds);
@@ -377,9 +355,7 @@ private:
     return {};
   }
 
-  int interrupted() const {
-    return options.interrupt ? options.interrupt->requested() : 0;
-  }
+  int interrupted() const { return options.interrupt ? options.interrupt->requested() : 0; }
 
   /// After every run: what all processes know of signals, and that all goes on.
   void heed(int signal, double seconds) {
@@ -392,16 +368,14 @@ private:
   }
 
   Status runProgram(const char *name) {
-    return commCall(
-        [&](weft_status *s) { return weft_run(&session, name, s); });
+    return commCall([&](weft_status *s) { return weft_run(&session, name, s); });
   }
 
   /// The first process that holds a value tells it; counts add up; of the rest
   /// the largest counts.
   Status agree(const Report &mine, Report &all) {
     static_assert(sizeof(Report) % sizeof(double) == 0, "a table of doubles");
-    WEFT_TRY(processes.exchange(reinterpret_cast<const double *>(&mine),
-                                kReportSize));
+    WEFT_TRY(processes.exchange(reinterpret_cast<const double *>(&mine), kReportSize));
     for (int64_t i = 0; i < processes.count(); ++i) {
       Report other;
       std::memcpy(&other, processes.of(i), sizeof other);
@@ -478,8 +452,7 @@ private:
   /// Of a failed save, after which training goes on; a rank that is lost is
   /// none, and nothing goes on without it.
   Status warnOf(const Status &status) {
-    if (status.code() == StatusCode::RankFailed ||
-        status.code() == StatusCode::Hang)
+    if (status.code() == StatusCode::RankFailed || status.code() == StatusCode::Hang)
       return status;
     if (!status.ok())
       log.warning(status.text());
@@ -489,8 +462,7 @@ private:
   Status spoiled(const StepRecord &record) {
     auto plain = [](double value) { return std::isnan(value) ? NAN : value; };
     char numbers[96];
-    std::snprintf(numbers, sizeof numbers,
-                  "step %lld: the loss is %g (grad_norm %g, lr %g)",
+    std::snprintf(numbers, sizeof numbers, "step %lld: the loss is %g (grad_norm %g, lr %g)",
                   static_cast<long long>(record.step), plain(record.loss),
                   plain(record.gradientNorm), plain(record.rate));
     std::string text = numbers;
@@ -500,11 +472,9 @@ private:
       // What was saved just before this step gave this loss.
       bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
       if (saved && savedStep < record.step)
-        text +=
-            "; --resume " + writer->lastCommitted() + " has the last good ones";
+        text += "; --resume " + writer->lastCommitted() + " has the last good ones";
       else if (saved)
-        text += "; " + writer->lastCommitted() +
-                " has spoiled ones, too: --resume one before it";
+        text += "; " + writer->lastCommitted() + " has spoiled ones, too: --resume one before it";
     }
     return Status::user(text);
   }
@@ -524,15 +494,13 @@ private:
     constexpr double kMebibyte = 1 << 20;
     log.note("memory a rank: peak %.1f MiB measured (VmHWM, less %.1f MiB of "
              "the process before the arena), %.1f MiB predicted",
-             peakBytes / kMebibyte, options.baseMemory / kMebibyte,
-             predictedBytes() / kMebibyte);
+             peakBytes / kMebibyte, options.baseMemory / kMebibyte, predictedBytes() / kMebibyte);
     weft_statistics statistics;
     weft_get_statistics(&session, &statistics);
     double images = writer ? double(writer->snapshotBytes()) : 0;
     log.note("of which %llu bytes are the arena as compiled, %.1f MiB scratch of "
              "library calls, and %.1f MiB what checkpoints are written from",
-             static_cast<unsigned long long>(statistics.arena_bytes -
-                                             statistics.scratch_bytes),
+             static_cast<unsigned long long>(statistics.arena_bytes - statistics.scratch_bytes),
              double(statistics.scratch_bytes) / kMebibyte,
              images / kMebibyte / double(session.ranks.size()));
   }
@@ -549,7 +517,7 @@ private:
   std::unique_ptr<CheckpointWriter> writer;
   CheckpointInfo info;
   ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
-  bool resumes = false; // from a checkpoint that is there
+  bool resumes = false;                            // from a checkpoint that is there
   bool trains = false, evaluates = false, evaluated = false, stopped = false;
   double peakBytes = 0;
   int64_t savedStep = -1;
@@ -560,7 +528,6 @@ private:
 
 double weft::runtime::peakMemory() { return MemoryMeter().peak(); }
 
-Status weft::runtime::train(weft_session *session,
-                            const TrainingOptions &options, bool speaks) {
+Status weft::runtime::train(weft_session *session, const TrainingOptions &options, bool speaks) {
   return Trainer(*session, options, speaks).run();
 }

@@ -20,8 +20,7 @@ constexpr double kMebibyte = 1 << 20;
 constexpr double kSecondsPerLine = 0.25;
 
 /// `"key":value,`; JSON has no word for NaN and infinities but null.
-void putNumber(std::FILE *file, const char *key, double value,
-               const char *format = "%.17g") {
+void putNumber(std::FILE *file, const char *key, double value, const char *format = "%.17g") {
   std::fprintf(file, "\"%s\":", key);
   if (std::isfinite(value))
     std::fprintf(file, format, value);
@@ -37,8 +36,7 @@ double plain(double value) { return std::isnan(value) ? NAN : value; }
 
 TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens, Options options)
     // mpirun gives ranks a terminal for stdout that nobody looks at.
-    : speaks(speaks),
-      terminal(speaks && isatty(STDOUT_FILENO) && drawsOnStderr()),
+    : speaks(speaks), terminal(speaks && isatty(STDOUT_FILENO) && drawsOnStderr()),
       options(options), unit(tokensAreTokens ? "tokens" : "samples") {}
 
 TrainingLog::~TrainingLog() {
@@ -52,8 +50,7 @@ Status TrainingLog::openFile(const std::string &path, bool append) {
   this->path = path;
   file = std::fopen(path.c_str(), append ? "a" : "w");
   if (!file)
-    return Status::user("--log: '" + path +
-                        "' cannot be written: " + std::strerror(errno));
+    return Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno));
   return {};
 }
 
@@ -67,8 +64,8 @@ bool TrainingLog::isPrinted(const StepRecord &r) {
   bool due = options.logEvery > 0 ? (r.step + 1) % options.logEvery == 0
              : terminal           ? secondsSince(printed) >= kSecondsPerLine
                                   : true;
-  bool result = due || r.step == firstStep || r.step + 1 == r.steps ||
-                r.evaluated || !std::isfinite(r.loss);
+  bool result =
+      due || r.step == firstStep || r.step + 1 == r.steps || r.evaluated || !std::isfinite(r.loss);
   if (result)
     printed = Clock::now();
   return result;
@@ -90,9 +87,8 @@ void TrainingLog::print(const StepRecord &r, double rate) {
   Progress::hide();
   std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
               "%8.2f ms  comm %.1f ms, %2.0f %% hidden  mem %.1f MiB",
-              static_cast<long long>(r.step), plain(r.loss),
-              plain(r.gradientNorm), plain(r.rate), rate, unit, r.seconds * 1e3,
-              r.collectiveSeconds * 1e3, r.overlap * 100,
+              static_cast<long long>(r.step), plain(r.loss), plain(r.gradientNorm), plain(r.rate),
+              rate, unit, r.seconds * 1e3, r.collectiveSeconds * 1e3, r.overlap * 100,
               r.memoryBytes / kMebibyte);
   if (r.evaluated)
     std::printf("  eval_loss %.6g", r.evaluationLoss);
@@ -119,9 +115,8 @@ void TrainingLog::write(const StepRecord &r, double rate) {
   std::fprintf(file, "\"epoch\":%lld}\n", static_cast<long long>(r.epoch));
   if ((std::fflush(file) == 0 && !std::ferror(file)) || !lost.ok())
     return;
-  lost = Status::user("--log: '" + path + "' cannot be written: " +
-                      std::strerror(errno) + "; it lacks steps from " +
-                      std::to_string(r.step) + " on");
+  lost = Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno) +
+                      "; it lacks steps from " + std::to_string(r.step) + " on");
   warning(lost.text());
 }
 
@@ -152,8 +147,7 @@ void TrainingLog::text(const std::string &text) {
   std::fflush(stdout);
 }
 
-MemoryMeter::MemoryMeter()
-    : descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)) {}
+MemoryMeter::MemoryMeter() : descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)) {}
 
 MemoryMeter::~MemoryMeter() {
   if (descriptor >= 0)

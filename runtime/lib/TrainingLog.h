@@ -19,7 +19,7 @@ struct StepRecord {
   double seconds = 0;
   double tokens = 0; // of the step: elements of the labels
   double communicationShare = 0;
-  double collectiveSeconds = 0, overlap = 0; // Overlap.h; the hidden part
+  double collectiveSeconds = 0, overlap = 0;  // Overlap.h; the hidden part
   double memoryBytes = 0, predictedBytes = 0; // a rank
   int64_t epoch = 0;
   bool evaluated = false;

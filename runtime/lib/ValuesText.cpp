@@ -14,8 +14,7 @@ static std::string numberText(const char *before, double value) {
   return std::string(before) + text;
 }
 
-std::string weft::runtime::valuesText(DType type, const void *data,
-                                      int64_t count) {
+std::string weft::runtime::valuesText(DType type, const void *data, int64_t count) {
   constexpr int64_t kShown = 8;
   std::vector<double> values(size_t(count), 0.0);
   convertElements(type, data, DType::F64, values.data(), count);

@@ -21,10 +21,9 @@ constexpr double kMeetingSlack = 0.3;
 
 } // namespace
 
-Watch::Watch(const Board &board, const ProgramView &program, World &world,
-             int64_t rank)
-    : board(board), program(program), world(world), rank(rank),
-      since(Clock::now()), thread([this] { run(); }) {}
+Watch::Watch(const Board &board, const ProgramView &program, World &world, int64_t rank)
+    : board(board), program(program), world(world), rank(rank), since(Clock::now()),
+      thread([this] { run(); }) {}
 
 Watch::~Watch() {
   {
@@ -59,17 +58,14 @@ void Watch::look() {
     since = Clock::now();
   }
   // Libraries meet and leave in calls of their own, under no clock but this.
-  if (phase != Phase::Working &&
-      secondsSince(since) > world.timeoutSeconds() + kMeetingSlack)
+  if (phase != Phase::Working && secondsSince(since) > world.timeoutSeconds() + kMeetingSlack)
     giveUp(judge(board, program, rank,
-                 {StatusCode::Hang,
-                  phase == Phase::Meeting ? "the ranks did not meet in time"
-                                          : "the ranks did not part in time"},
+                 {StatusCode::Hang, phase == Phase::Meeting ? "the ranks did not meet in time"
+                                                            : "the ranks did not part in time"},
                  world.timeoutSeconds()));
   int64_t other = neighbour();
   if (other >= 0 && !world.aborted() && isLost(board.slot(other)))
-    world.abort(judge(board, program, rank, World::stopped(),
-                      world.timeoutSeconds()));
+    world.abort(judge(board, program, rank, World::stopped(), world.timeoutSeconds()));
   int32_t supervisor = board.header().supervisor;
   if (supervisor != 0 && processState(supervisor) == 0)
     _exit(int(StatusCode::RankFailed)); // nobody is left to tell
@@ -92,8 +88,8 @@ void Watch::giveUp(const Status &status) {
   _exit(own != 0 ? own : int(status.code()));
 }
 
-void weft::runtime::tellFailure(const Board &board, int64_t rank,
-                                const Status &status, bool consequence) {
+void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &status,
+                                bool consequence) {
   BoardHeader &header = board.header();
   board.put(rank, int32_t(status.code()), status.text(), consequence);
   if (header.supervisor != 0)
@@ -103,14 +99,12 @@ void weft::runtime::tellFailure(const Board &board, int64_t rank,
   constexpr double kPatience = 0.3, kSpeech = 1.0;
   Clock::time_point start = Clock::now();
   auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
-  while (consequence && header.teller.load() == 0 &&
-         secondsSince(start) < kPatience)
+  while (consequence && header.teller.load() == 0 && secondsSince(start) < kPatience)
     pause();
   int32_t nobody = 0;
   if (header.teller.compare_exchange_strong(nobody, int32_t(rank) + 1)) {
     if (!status.text().empty())
-      std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(),
-                   status.text().c_str());
+      std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
     std::fflush(stderr);
     header.told.store(1);
   }

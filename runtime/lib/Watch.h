@@ -19,8 +19,7 @@ namespace weft::runtime {
 /// it does not outlive a failed job, whatever its other threads are stuck in.
 class Watch {
 public:
-  Watch(const Board &board, const ProgramView &program, World &world,
-        int64_t rank);
+  Watch(const Board &board, const ProgramView &program, World &world, int64_t rank);
   ~Watch();
   Watch(const Watch &) = delete;
 
@@ -46,8 +45,7 @@ private:
 /// Tells a failure of `rank`: to weft-run if it started the job, else on stderr,
 /// unless another rank of the machine did. A failure that is the consequence of
 /// another rank's gives that one time to speak.
-void tellFailure(const Board &board, int64_t rank, const Status &status,
-                 bool consequence);
+void tellFailure(const Board &board, int64_t rank, const Status &status, bool consequence);
 
 } // namespace weft::runtime
 

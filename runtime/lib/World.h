@@ -82,8 +82,8 @@ enum class Wait { Done, Aborted, TimedOut };
 /// seconds. Aborts are polled, so that no one must know all the places where
 /// ranks wait.
 template <typename Ready>
-Wait waitFor(World &world, std::unique_lock<std::mutex> &lock,
-             std::condition_variable &condition, Ready ready, double more = 0) {
+Wait waitFor(World &world, std::unique_lock<std::mutex> &lock, std::condition_variable &condition,
+             Ready ready, double more = 0) {
   if (ready())
     return Wait::Done;
   Clock::time_point start = Clock::now();

@@ -12,19 +12,15 @@ namespace {
 
 /// What may differ: each concerns only the process that it is given to. All
 /// others change what is computed or exchanged.
-constexpr const char *kOwn[] = {"-n",      "--comm", "--model-dir", "--log",
-                                "--threads-per-rank", "--pin", "--rtol",
-                                "--atol",  "--timeout", "--inject",
-                                "-q",      "--log-every"};
+constexpr const char *kOwn[] = {
+    "-n",     "--comm",    "--model-dir", "--log", "--threads-per-rank", "--pin", "--rtol",
+    "--atol", "--timeout", "--inject",    "-q",    "--log-every"};
 /// Their value is NAME=FILE, of which the name counts.
-constexpr const char *kFiles[] = {"--input", "--expect", "--data",
-                                  "--eval-data"};
+constexpr const char *kFiles[] = {"--input", "--expect", "--data", "--eval-data"};
 /// A path of which it counts that it is given.
-constexpr const char *kPaths[] = {"--output-dir", "--trace", "--data-tokens",
-                                  "--eval-data-tokens"};
+constexpr const char *kPaths[] = {"--output-dir", "--trace", "--data-tokens", "--eval-data-tokens"};
 
-template <typename List>
-bool contains(const List &list, const std::string &flag) {
+template <typename List> bool contains(const List &list, const std::string &flag) {
   return std::find(std::begin(list), std::end(list), flag) != std::end(list);
 }
 

@@ -23,29 +23,26 @@ double percentile(const std::vector<double> &sorted, double share) {
 
 } // namespace
 
-Status weft::runtime::bench(weft_session *session, const ProgramView &p,
-                            const char *program, const CommandLine &options,
-                            bool speaks) {
+Status weft::runtime::bench(weft_session *session, const ProgramView &p, const char *program,
+                            const CommandLine &options, bool speaks) {
   using Clock = std::chrono::steady_clock;
   auto once = [&](double &seconds) {
     Clock::time_point start = Clock::now();
-    Status status =
-        checked([&](weft_status *s) { return weft_run(session, program, s); });
+    Status status = checked([&](weft_status *s) { return weft_run(session, program, s); });
     seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return status;
   };
   auto everywhere = [&](double &value) {
-    return checked([&](weft_status *status) {
-      return weft_reduce_max(session, value, &value, status);
-    });
+    return checked(
+        [&](weft_status *status) { return weft_reduce_max(session, value, &value, status); });
   };
   double first = 0, warm = 0;
   WEFT_TRY(once(first));
   for (int i = 1; i < kWarmups; ++i)
     WEFT_TRY(once(warm));
   WEFT_TRY(everywhere(warm)); // all processes must run equally often
-  int runs = int(std::clamp(kMeasureSeconds / std::max(warm, 1e-7),
-                            double(kLeastRuns), double(kMostRuns)));
+  int runs = int(
+      std::clamp(kMeasureSeconds / std::max(warm, 1e-7), double(kLeastRuns), double(kMostRuns)));
   say(speaks, "timing %d runs after %d for warm-up", runs, kWarmups);
   weft_statistics before, after;
   weft_get_statistics(session, &before);
@@ -60,17 +57,13 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
   double p50 = percentile(times, 0.5), p90 = percentile(times, 0.9);
   double p99 = percentile(times, 0.99), mean = total / runs;
   // Of one run on the mean rank of a process; the process with the most.
-  double collectives =
-      (after.collective_seconds - before.collective_seconds) / runs;
-  double exposed = collectives -
-                   (after.hidden_seconds - before.hidden_seconds) / runs;
-  for (double *value :
-       {&first, &p50, &p90, &p99, &mean, &collectives, &exposed})
+  double collectives = (after.collective_seconds - before.collective_seconds) / runs;
+  double exposed = collectives - (after.hidden_seconds - before.hidden_seconds) / runs;
+  for (double *value : {&first, &p50, &p90, &p99, &mean, &collectives, &exposed})
     WEFT_TRY(everywhere(*value));
   // All three figures are of the same measurement, so that they agree.
   double share = std::max(0.0, exposed) / std::max(1e-12, mean);
-  double overlap =
-      collectives > 0 ? std::max(0.0, 1 - exposed / collectives) : 0;
+  double overlap = collectives > 0 ? std::max(0.0, 1 - exposed / collectives) : 0;
   double tokens = 0;
   for (const MetadataEntry &entry : p.Metadata())
     if (p.string(entry.key) == "tokens_per_run")
@@ -82,9 +75,8 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
                 "\"runs\":%d,\"first_ms\":%.6g,\"mean_ms\":%.6g,"
                 "\"p50_ms\":%.6g,\"p90_ms\":%.6g,\"p99_ms\":%.6g,"
                 "\"runs_per_s\":%.6g,",
-                program, static_cast<long long>(weft_num_ranks(session)),
-                after.threads_per_rank, runs, first * 1e3, mean * 1e3,
-                p50 * 1e3, p90 * 1e3, p99 * 1e3, 1 / mean);
+                program, static_cast<long long>(weft_num_ranks(session)), after.threads_per_rank,
+                runs, first * 1e3, mean * 1e3, p50 * 1e3, p90 * 1e3, p99 * 1e3, 1 / mean);
     if (tokens > 0)
       std::printf("\"tokens_per_s\":%.6g,", tokens / mean);
     std::printf("\"exposed_communication_share\":%.4g,"
@@ -101,10 +93,10 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p,
     std::printf("%.1f tokens/s, ", tokens / mean);
   std::printf("%.2f runs/s on %lld ranks of %u threads; %.1f %% of the time "
               "waiting for communication\n",
-              1 / mean, static_cast<long long>(weft_num_ranks(session)),
-              after.threads_per_rank, share * 100);
+              1 / mean, static_cast<long long>(weft_num_ranks(session)), after.threads_per_rank,
+              share * 100);
   if (collectives > 0)
-    std::printf("communication %.3f ms a run, %.0f %% of it under computation\n",
-                collectives * 1e3, overlap * 100);
+    std::printf("communication %.3f ms a run, %.0f %% of it under computation\n", collectives * 1e3,
+                overlap * 100);
   return {};
 }

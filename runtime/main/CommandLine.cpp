@@ -35,21 +35,19 @@ constexpr const char *kEnd =
 
 void addWhere(FlagTable &flags, CommandLine &line) {
   flags.topic("where", "Where it runs:");
-  flags.count("-n", "N", "number of ranks; must be the program's", line.ranks, 1,
-              1000000);
+  flags.count("-n", "N", "number of ranks; must be the program's", line.ranks, 1, 1000000);
   flags.choice("--comm", "inproc|mpi|tcp",
                "ranks are threads of this process (default), MPI processes, or "
                "processes that meet over TCP; chosen by itself under mpirun, "
                "and under torchrun and srun",
                line.comm, {"inproc", "mpi", "tcp"});
-  flags.count("--threads-per-rank", "N",
-              "default: cores / ranks on this machine", line.threads, 1, 1000000);
+  flags.count("--threads-per-rank", "N", "default: cores / ranks on this machine", line.threads, 1,
+              1000000);
   flags.choice("--pin", "on|off",
                "keep each rank's threads on cores of its own, where there are "
                "enough (default on)",
                line.pin, {"on", "off"});
-  flags.number("--timeout", "SECONDS",
-               "a rank that waits longer for others reports a hang (600)",
+  flags.number("--timeout", "SECONDS", "a rank that waits longer for others reports a hang (600)",
                line.timeout, 1e9);
   flags.text("--model-dir", "DIR", "where the weights' files are, if they moved",
              line.modelDirectory);
@@ -58,16 +56,12 @@ void addWhere(FlagTable &flags, CommandLine &line) {
 
 void addWhat(FlagTable &flags, CommandLine &line) {
   flags.topic("what", "What it runs:");
-  flags.text("--program", "NAME",
-             "one of the executable's programs; default: the first",
+  flags.text("--program", "NAME", "one of the executable's programs; default: the first",
              line.program);
-  flags.value("--input", "NAME=FILE.npy",
-              "repeat for each input; dtype and shape must match",
+  flags.value("--input", "NAME=FILE.npy", "repeat for each input; dtype and shape must match",
               takeFile(line.inputs));
-  flags.text("--output-dir", "DIR", "write every output to DIR/NAME.npy",
-             line.outputDirectory);
-  flags.value("--expect", "NAME=FILE.npy",
-              "compare an output: |y - e| <= atol + rtol * |e|",
+  flags.text("--output-dir", "DIR", "write every output to DIR/NAME.npy", line.outputDirectory);
+  flags.value("--expect", "NAME=FILE.npy", "compare an output: |y - e| <= atol + rtol * |e|",
               takeFile(line.expected));
   flags.number("--rtol", "R", "default 1e-4", line.rtol, 1e300);
   flags.number("--atol", "A", "default 1e-5", line.atol, 1e300);
@@ -78,9 +72,8 @@ void addWhat(FlagTable &flags, CommandLine &line) {
                  [&line](const std::string &text) -> std::string {
                    line.bench = true;
                    line.benchJson = text == "json";
-                   return text.empty() || line.benchJson
-                              ? ""
-                              : "is alone or =json, not '" + text + "'";
+                   return text.empty() || line.benchJson ? ""
+                                                         : "is alone or =json, not '" + text + "'";
                  });
   flags.text("--trace", "FILE",
              "all ranks' commands of one timed run as Chrome/Perfetto JSON (open in "
@@ -96,8 +89,7 @@ void addWhat(FlagTable &flags, CommandLine &line) {
   flags.toggle("-q|--quiet", "only results, warnings and errors", line.quiet);
 }
 
-FlagTable tableFor(const std::string &name, bool positional,
-                   CommandLine &line) {
+FlagTable tableFor(const std::string &name, bool positional, CommandLine &line) {
   FlagTable flags(positional ? "weft-run" : "weft executable",
                   introOf(name + (positional ? " OUT" : "")));
   addWhere(flags, line);
@@ -126,16 +118,15 @@ FlagTable::Take weft::runtime::takeFile(CommandLine::Files &files) {
     std::string name = text.substr(0, at), file = text.substr(at + 1);
     for (const auto &entry : files)
       if (entry.first == name)
-        return "gives '" + name + "' twice: '" + entry.second + "' and '" +
-               file + "'";
+        return "gives '" + name + "' twice: '" + entry.second + "' and '" + file + "'";
     files.emplace_back(name, file);
     return {};
   };
 }
 
 Status weft::runtime::parseCommandLine(const std::string &name,
-                                       const std::vector<std::string> &arguments,
-                                       bool positional, CommandLine &result) {
+                                       const std::vector<std::string> &arguments, bool positional,
+                                       CommandLine &result) {
   FlagTable flags = tableFor(name, positional, result);
   std::string wrong = flags.parse(arguments);
   if (!wrong.empty())

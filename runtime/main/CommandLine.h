@@ -29,16 +29,15 @@ struct CommandLine {
   bool bench = false, benchJson = false, quiet = false;
   bool info = false, dump = false, countRanks = false;
   std::string showPlacement; // of this state, input or output
-  std::string inject; // RANK:COMMAND[:stall]
-  Files given;        // every flag and its value, in order
+  std::string inject;        // RANK:COMMAND[:stall]
+  Files given;               // every flag and its value, in order
   TrainingOptions training;
   std::string answer; // to --help or --version; then nothing else counts
 };
 
 /// Parses `arguments` (without the program's name). `name` is how the program
 /// was called. `positional`: the first argument without dashes is the executable.
-Status parseCommandLine(const std::string &name,
-                        const std::vector<std::string> &arguments,
+Status parseCommandLine(const std::string &name, const std::vector<std::string> &arguments,
                         bool positional, CommandLine &result);
 
 /// NAME=FILE, once for each name.

@@ -30,9 +30,7 @@ using namespace weft::runtime;
 namespace {
 
 double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 /// Where the weights' files are: as told, or as the executable says, from where
@@ -53,8 +51,7 @@ std::string modelDirectory(const CommandLine &options, const ProgramView &p) {
 Status parseInjection(const std::string &text, weft_options &options) {
   long long rank = -1, command = -1;
   char rest[16] = "";
-  int fields =
-      std::sscanf(text.c_str(), "%lld:%lld:%15s", &rank, &command, rest);
+  int fields = std::sscanf(text.c_str(), "%lld:%lld:%15s", &rank, &command, rest);
   if (fields < 2 || (fields == 3 && std::strcmp(rest, "stall") != 0))
     return {StatusCode::Usage, "--inject wants RANK:COMMAND[:stall]"};
   options.inject_rank = rank;
@@ -77,10 +74,8 @@ std::string fileName(std::string_view name, std::set<std::string> &taken) {
 
 class Application {
 public:
-  Application(const CommandLine &options, const ProgramView &program,
-              bool speaks)
-      : options(options), p(program), speaks(speaks),
-        chats(speaks && !options.quiet) {}
+  Application(const CommandLine &options, const ProgramView &program, bool speaks)
+      : options(options), p(program), speaks(speaks), chats(speaks && !options.quiet) {}
 
   Status run() {
     if (options.training.wanted)
@@ -105,9 +100,7 @@ public:
   weft_session *session = nullptr;
 
 private:
-  template <typename Call> Status call(Call function) {
-    return checked(function);
-  }
+  template <typename Call> Status call(Call function) { return checked(function); }
 
   /// Training, evaluation and generation: the programs that --train makes.
   Status runTraining() {
@@ -117,8 +110,8 @@ private:
       for (const Program &entry : p.Programs())
         known |= find(entry.inputs, name) != nullptr;
       if (!known)
-        return {StatusCode::Usage, "no program has an input '" + name + "'" +
-                                       didYouMean(name, inputNames())};
+        return {StatusCode::Usage,
+                "no program has an input '" + name + "'" + didYouMean(name, inputNames())};
     }
     WEFT_TRY(checkTraining());
     interrupt.emplace(speaks); // before there are other threads
@@ -149,10 +142,8 @@ private:
     if (training.steps > 0 && !trains)
       return Status::user("--steps: the executable has no program 'step'; "
                           "compile the model with --train");
-    if (training.steps > 0 && training.data.empty() &&
-        training.dataTokens.empty())
-      return {StatusCode::Usage,
-              "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE"};
+    if (training.steps > 0 && training.data.empty() && training.dataTokens.empty())
+      return {StatusCode::Usage, "--steps wants data: --data NAME=FILE.npy or --data-tokens FILE"};
     if (speaks && !training.log.empty())
       WEFT_TRY(checkWritable("--log", training.log));
     if (speaks && !options.trace.empty())
@@ -163,9 +154,8 @@ private:
   Status writeTrace() {
     if (options.trace.empty())
       return {};
-    WEFT_TRY(call([&](weft_status *s) {
-      return weft_write_trace(session, options.trace.c_str(), s);
-    }));
+    WEFT_TRY(
+        call([&](weft_status *s) { return weft_write_trace(session, options.trace.c_str(), s); }));
     say(chats, "wrote the trace to %s", options.trace.c_str());
     weft_statistics all;
     weft_get_statistics(session, &all);
@@ -183,22 +173,19 @@ private:
     std::vector<std::string> programs;
     for (const Program &entry : p.Programs()) {
       programs.emplace_back(p.string(entry.name));
-      if (!program &&
-          (options.program.empty() || p.string(entry.name) == options.program))
+      if (!program && (options.program.empty() || p.string(entry.name) == options.program))
         program = &entry;
       known += (known.empty() ? "" : ", ") + std::string(p.string(entry.name));
     }
     if (!program)
-      return {StatusCode::Usage, "there is no program '" + options.program +
-                                     "'; there is " + known +
-                                     didYouMean(options.program, programs)};
+      return {StatusCode::Usage, "there is no program '" + options.program + "'; there is " +
+                                     known + didYouMean(options.program, programs)};
     programName = std::string(p.string(program->name));
     if (options.ranks != 0 && options.ranks != p.numRanks())
-      return {StatusCode::Usage,
-              "the program is for " + std::to_string(p.numRanks()) +
-                  " ranks, not " + std::to_string(options.ranks) +
-                  "; run it with -n " + std::to_string(p.numRanks()) +
-                  ", or compile it with another --mesh"};
+      return {StatusCode::Usage, "the program is for " + std::to_string(p.numRanks()) +
+                                     " ranks, not " + std::to_string(options.ranks) +
+                                     "; run it with -n " + std::to_string(p.numRanks()) +
+                                     ", or compile it with another --mesh"};
     return {};
   }
 
@@ -218,9 +205,8 @@ private:
         known.emplace_back(p.string(port.name));
         list += (list.empty() ? "" : ", ") + known.back();
       }
-      return Status(StatusCode::Usage, std::string("there is no ") + kind + " '" +
-                                           name + "'; there is " +
-                                           (list.empty() ? "none" : list) +
+      return Status(StatusCode::Usage, std::string("there is no ") + kind + " '" + name +
+                                           "'; there is " + (list.empty() ? "none" : list) +
                                            didYouMean(name, known));
     };
     for (const auto &[name, path] : options.inputs)
@@ -238,11 +224,10 @@ private:
         missing += " --input " + name + "=FILE.npy";
     }
     if (!missing.empty())
-      return {StatusCode::Usage,
-              "inputs are missing; add" + missing +
-                  (find(program->outputs, "grad_norm")
-                       ? "; or train: --steps N --data NAME=FILE.npy"
-                       : "")};
+      return {StatusCode::Usage, "inputs are missing; add" + missing +
+                                     (find(program->outputs, "grad_norm")
+                                          ? "; or train: --steps N --data NAME=FILE.npy"
+                                          : "")};
     return {};
   }
 
@@ -258,9 +243,7 @@ private:
         return Status::user("--output-dir: '" + options.outputDirectory +
                             "' cannot be written: " + std::strerror(errno));
     }
-    return speaks && !options.trace.empty()
-               ? checkWritable("--trace", options.trace)
-               : Status();
+    return speaks && !options.trace.empty() ? checkWritable("--trace", options.trace) : Status();
   }
 
   Status makeOutputDirectory() {
@@ -268,8 +251,7 @@ private:
     if (mkdir(options.outputDirectory.c_str(), 0777) != 0 && errno != EEXIST)
       return Status::user("--output-dir: '" + options.outputDirectory +
                           "' cannot be made: " + std::strerror(errno));
-    if (stat(options.outputDirectory.c_str(), &info) == 0 &&
-        !S_ISDIR(info.st_mode))
+    if (stat(options.outputDirectory.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
       return Status::user("--output-dir: '" + options.outputDirectory +
                           "' is a file, not a folder");
     return {};
@@ -299,20 +281,18 @@ private:
     if (!options.trace.empty())
       settings.trace_commands = 1 << 16;
     WEFT_TRY(call([&](weft_status *s) {
-      return weft_open(weft_program_blob, weft_program_blob_size,
-                       weft_kernel_table, weft_kernel_count, &settings,
-                       &session, s);
+      return weft_open(weft_program_blob, weft_program_blob_size, weft_kernel_table,
+                       weft_kernel_count, &settings, &session, s);
     }));
     weft_statistics statistics;
     weft_get_statistics(session, &statistics);
     std::string pinned;
     if (statistics.pinned_cores)
       pinned = " on " + std::to_string(statistics.pinned_cores) + " cores";
-    say(chats,
-        "%lld ranks over %s, %u threads each%s, %.1f MiB a rank (%.2f s)",
+    say(chats, "%lld ranks over %s, %u threads each%s, %.1f MiB a rank (%.2f s)",
         static_cast<long long>(weft_num_ranks(session)), options.comm.c_str(),
-        statistics.threads_per_rank, pinned.c_str(),
-        double(statistics.arena_bytes) / (1 << 20), now() - start);
+        statistics.threads_per_rank, pinned.c_str(), double(statistics.arena_bytes) / (1 << 20),
+        now() - start);
     return {};
   }
 
@@ -320,12 +300,11 @@ private:
     double start = now();
     if (!options.training.resume.empty())
       return loadFrom(options.training.resume);
-    Progress progress(chats, "loading weights", stateBytes(*session),
-                      Progress::Bytes, &session->shared.loadedBytes);
+    Progress progress(chats, "loading weights", stateBytes(*session), Progress::Bytes,
+                      &session->shared.loadedBytes);
     WEFT_TRY(call([&](weft_status *s) { return weft_load_state(session, s); }));
     if (!p.States().empty())
-      say(chats, "loaded %zu tensors of state (%.2f s)", p.States().size(),
-          now() - start);
+      say(chats, "loaded %zu tensors of state (%.2f s)", p.States().size(), now() - start);
     return {};
   }
 
@@ -334,8 +313,8 @@ private:
     double start = now();
     CheckpointInfo info;
     std::vector<std::string> warnings;
-    Progress progress(chats, "loading weights", stateBytes(*session),
-                      Progress::Bytes, &session->shared.loadedBytes);
+    Progress progress(chats, "loading weights", stateBytes(*session), Progress::Bytes,
+                      &session->shared.loadedBytes);
     Status status = loadCheckpoint(session, checkpoint, {}, info, warnings);
     for (const std::string &warning : warnings)
       say(speaks, "%s%s", warningWord().c_str(), warning.c_str());
@@ -348,8 +327,7 @@ private:
   Status bindInputs() {
     for (const auto &[name, path] : options.inputs)
       WEFT_TRY(call([&, name = name, path = path](weft_status *s) {
-        return weft_set_input_file(session, programName.c_str(), name.c_str(),
-                                   path.c_str(), s);
+        return weft_set_input_file(session, programName.c_str(), name.c_str(), path.c_str(), s);
       }));
     for (const Port &port : p.Ports().slice(program->inputs))
       if (!given(std::string(p.string(port.name))))
@@ -360,9 +338,7 @@ private:
 
   Status runOnce() {
     double start = now();
-    WEFT_TRY(call([&](weft_status *s) {
-      return weft_run(session, programName.c_str(), s);
-    }));
+    WEFT_TRY(call([&](weft_status *s) { return weft_run(session, programName.c_str(), s); }));
     say(chats, "ran '%s' (%.3f s)", programName.c_str(), now() - start);
     return {};
   }
@@ -372,25 +348,21 @@ private:
       std::set<std::string> taken;
       for (const Port &port : p.Ports().slice(program->outputs)) {
         std::string name(p.string(port.name));
-        std::string path =
-            options.outputDirectory + "/" + fileName(name, taken) + ".npy";
+        std::string path = options.outputDirectory + "/" + fileName(name, taken) + ".npy";
         WEFT_TRY(call([&](weft_status *s) {
-          return weft_write_output(session, programName.c_str(), name.c_str(),
-                                   path.c_str(), s);
+          return weft_write_output(session, programName.c_str(), name.c_str(), path.c_str(), s);
         }));
         say(chats, "wrote %s", path.c_str());
       }
     }
     Status result;
     for (const auto &[name, path] : options.expected) {
-      Status status =
-          compareOutput(session, p, programName.c_str(),
-                        *find(program->outputs, name), path, options, speaks);
+      Status status = compareOutput(session, p, programName.c_str(), *find(program->outputs, name),
+                                    path, options, speaks);
       if (result.ok())
         result = status;
     }
-    if (options.outputDirectory.empty() && options.expected.empty() &&
-        !options.bench)
+    if (options.outputDirectory.empty() && options.expected.empty() && !options.bench)
       for (const Port &port : p.Ports().slice(program->outputs))
         WEFT_TRY(printOutput(session, p, programName.c_str(), port, speaks));
     return result;
@@ -417,8 +389,7 @@ Status flushOutput() {
 /// each machine, as far as the launcher says who that is.
 bool speaksForMachine(const Launcher &launch) {
   bool known = std::getenv(kBoardVariable) || launch.job.rank == 0;
-  for (const char *name :
-       {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"})
+  for (const char *name : {"LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"})
     if (const char *local = std::getenv(name)) {
       known = true;
       if (std::strcmp(local, "0") == 0)
@@ -429,8 +400,7 @@ bool speaksForMachine(const Launcher &launch) {
 
 int finish(const Status &status, bool speaks) {
   if (!status.ok() && speaks && !status.text().empty()) // else it was told
-    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(),
-                 status.text().c_str());
+    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
   return int(status.code());
 }
 
@@ -446,8 +416,7 @@ int main(int argc, char **argv) {
   Launcher launch;
   Status launched = detectLauncher(launch);
   bool speaks = launch.job.rank == 0, tells = speaksForMachine(launch);
-  Status status =
-      parseCommandLine(argv[0], {argv + 1, argv + argc}, false, options);
+  Status status = parseCommandLine(argv[0], {argv + 1, argv + argc}, false, options);
   if (!status.ok())
     return finish(status, speaks);
   if (!options.answer.empty()) {
@@ -457,16 +426,13 @@ int main(int argc, char **argv) {
   ProgramView program;
   status = ExecutableFile::checkOwn();
   if (status.ok())
-    status =
-        ProgramView::open(weft_program_blob, weft_program_blob_size, program);
+    status = ProgramView::open(weft_program_blob, weft_program_blob_size, program);
   if (!status.ok())
     return finish(status, tells);
   if (options.info || options.dump || options.countRanks) {
-    std::string text = options.info ? infoText(program, modelDirectory(
-                                                            options, program))
-                       : options.dump
-                           ? dump(program)
-                           : std::to_string(program.numRanks()) + "\n";
+    std::string text = options.info   ? infoText(program, modelDirectory(options, program))
+                       : options.dump ? dump(program)
+                                      : std::to_string(program.numRanks()) + "\n";
     std::fputs(text.c_str(), stdout);
     return finish(flushOutput(), true);
   }
@@ -485,12 +451,10 @@ int main(int argc, char **argv) {
     options.comm = launch.kind == Launcher::Kind::Mpi   ? "mpi"
                    : launch.kind == Launcher::Kind::Tcp ? "tcp"
                                                         : "inproc";
-  if (options.comm == "mpi" && launch.kind != Launcher::Kind::Mpi &&
-      program.numRanks() != 1)
-    return finish({StatusCode::Usage,
-                   "MPI ranks are started by mpirun: mpirun -n " +
-                       std::to_string(program.numRanks()) + " " + argv[0] +
-                       " ..., or weft-run --comm mpi " + argv[0] + " ..."},
+  if (options.comm == "mpi" && launch.kind != Launcher::Kind::Mpi && program.numRanks() != 1)
+    return finish({StatusCode::Usage, "MPI ranks are started by mpirun: mpirun -n " +
+                                          std::to_string(program.numRanks()) + " " + argv[0] +
+                                          " ..., or weft-run --comm mpi " + argv[0] + " ..."},
                   speaks);
   // A job of one process needs nobody to meet.
   if (options.comm == "tcp" && program.numRanks() == 1)

@@ -32,8 +32,8 @@ void weft::runtime::say(bool speaks, const char *format, ...) {
 namespace {
 
 std::string portText(const ProgramView &p, const Port &port) {
-  return std::string(p.string(port.name)) + ": " + shapeText(shapeOf(p, port)) +
-         " " + dtypeName(port.dtype);
+  return std::string(p.string(port.name)) + ": " + shapeText(shapeOf(p, port)) + " " +
+         dtypeName(port.dtype);
 }
 
 std::string mebibytes(uint64_t bytes) {
@@ -42,13 +42,11 @@ std::string mebibytes(uint64_t bytes) {
   return text;
 }
 
-Status readOutput(weft_session *session, const ProgramView &p,
-                  const char *program, const Port &port,
-                  std::vector<char> &data) {
+Status readOutput(weft_session *session, const ProgramView &p, const char *program,
+                  const Port &port, std::vector<char> &data) {
   std::string name(p.string(port.name));
   return checked([&](weft_status *status) {
-    return weft_get_output(session, program, name.c_str(), data.data(),
-                           data.size(), status);
+    return weft_get_output(session, program, name.c_str(), data.data(), data.size(), status);
   });
 }
 
@@ -70,8 +68,8 @@ double difference(double found, double expected) {
 /// An expected value may be more precise than the output, never another kind of
 /// number.
 bool mayBeExpectedOf(DType output, DType file) {
-  return file == output || (isFloat(output) && isFloat(file) &&
-                            dtypeBytes(file) > dtypeBytes(output));
+  return file == output ||
+         (isFloat(output) && isFloat(file) && dtypeBytes(file) > dtypeBytes(output));
 }
 
 int64_t numElements(const std::vector<int64_t> &shape) {
@@ -84,8 +82,7 @@ int64_t numElements(const std::vector<int64_t> &shape) {
 } // namespace
 
 /// A line for each file that weights are in.
-static std::string weightsText(const ProgramView &p,
-                               const std::string &modelDirectory) {
+static std::string weightsText(const ProgramView &p, const std::string &modelDirectory) {
   struct File {
     uint64_t sources = 0, bytes = 0, checked = 0;
   };
@@ -103,42 +100,35 @@ static std::string weightsText(const ProgramView &p,
   }
   std::string text;
   for (const auto &[path, file] : files)
-    text +=
-        "weights: " + std::to_string(file.sources) + " tensors, " +
-        mebibytes(file.bytes) + ", from " + path +
-        (file.checked == file.sources ? "" : ", not all checked by hashes") +
-        "\n";
+    text += "weights: " + std::to_string(file.sources) + " tensors, " + mebibytes(file.bytes) +
+            ", from " + path + (file.checked == file.sources ? "" : ", not all checked by hashes") +
+            "\n";
   return text;
 }
 
-std::string weft::runtime::infoText(const ProgramView &p,
-                                    const std::string &modelDirectory) {
+std::string weft::runtime::infoText(const ProgramView &p, const std::string &modelDirectory) {
   const ModuleInfo &info = p.info();
-  std::string text = "model " + std::string(p.string(info.modelName)) +
-                     ", compiled by weft " +
+  std::string text = "model " + std::string(p.string(info.modelName)) + ", compiled by weft " +
                      std::string(p.string(info.weftVersion)) + " for " +
                      std::string(p.string(info.target)) + "\n";
   if (!p.string(info.options).empty())
     text += "flags: " + std::string(p.string(info.options)) + "\n";
   if (!p.string(info.processor).empty())
-    text += "processor: " + std::string(p.string(info.processor)) +
-            (p.string(info.features).empty()
-                 ? ""
-                 : ", needs " + std::string(p.string(info.features))) +
-            "\n";
-  text += "threads per rank: " +
-          (info.threadsPerRank ? std::to_string(info.threadsPerRank)
-                               : "cores / ranks on a machine") +
-          "\nmesh";
+    text +=
+        "processor: " + std::string(p.string(info.processor)) +
+        (p.string(info.features).empty() ? "" : ", needs " + std::string(p.string(info.features))) +
+        "\n";
+  text +=
+      "threads per rank: " +
+      (info.threadsPerRank ? std::to_string(info.threadsPerRank) : "cores / ranks on a machine") +
+      "\nmesh";
   for (const MeshAxis &axis : p.MeshAxes())
-    text += " " + std::string(p.string(axis.name)) + "=" +
-            std::to_string(axis.size);
+    text += " " + std::string(p.string(axis.name)) + "=" + std::to_string(axis.size);
   text += " (" + std::to_string(p.numRanks()) + " ranks)\n";
   for (size_t i = 0; i < p.Stages().size(); ++i) {
     const Stage &stage = p.Stages()[i];
-    text += p.Stages().size() > 1
-                ? "memory per rank of stage " + std::to_string(i) + ": "
-                : "memory per rank: ";
+    text += p.Stages().size() > 1 ? "memory per rank of stage " + std::to_string(i) + ": "
+                                  : "memory per rank: ";
     text += mebibytes(stage.arenaBytes);
     const char *before = " (";
     for (unsigned c = 0; c < kNumBufferClasses; ++c)
@@ -167,8 +157,8 @@ std::string weft::runtime::infoText(const ProgramView &p,
     uint64_t commands = 0;
     for (const Body &body : p.Bodies().slice(program.bodies))
       commands += body.commands.count;
-    text += "program " + std::string(p.string(program.name)) + ": " +
-            std::to_string(commands) + " commands\n";
+    text += "program " + std::string(p.string(program.name)) + ": " + std::to_string(commands) +
+            " commands\n";
     for (const Port &port : p.Ports().slice(program.inputs))
       text += "  input  " + portText(p, port) + "\n";
     for (const Port &port : p.Ports().slice(program.outputs))
@@ -183,28 +173,24 @@ Status weft::runtime::checkInputFile(const ProgramView &p, const Port &input,
   return openInputFile(p, input, path, file);
 }
 
-Status weft::runtime::checkExpectedFile(const ProgramView &p,
-                                        const Port &output,
+Status weft::runtime::checkExpectedFile(const ProgramView &p, const Port &output,
                                         const std::string &path) {
   NpyFile file;
   WEFT_TRY(NpyFile::open(path, file));
   std::vector<int64_t> shape = shapeOf(p, output);
   if (file.shape() == shape && mayBeExpectedOf(output.dtype, file.dtype()))
     return {};
-  return Status::user("output '" + std::string(p.string(output.name)) +
-                      "' is " + shapeText(shape) + " " +
-                      dtypeName(output.dtype) + ", but " + textOf(file, path));
+  return Status::user("output '" + std::string(p.string(output.name)) + "' is " + shapeText(shape) +
+                      " " + dtypeName(output.dtype) + ", but " + textOf(file, path));
 }
 
 Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
   struct stat info{};
   bool isNew = stat(path.c_str(), &info) != 0;
   // Opening a pipe would end it for whoever reads there.
-  if (!isNew && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) &&
-      access(path.c_str(), W_OK) == 0)
+  if (!isNew && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) && access(path.c_str(), W_OK) == 0)
     return {};
-  int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
     return Status::user(std::string(flag) + ": '" + path +
                         "' cannot be written: " + std::strerror(errno));
@@ -214,16 +200,14 @@ Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
   return {};
 }
 
-Status weft::runtime::printOutput(weft_session *session, const ProgramView &p,
-                                  const char *program, const Port &port,
-                                  bool speaks) {
+Status weft::runtime::printOutput(weft_session *session, const ProgramView &p, const char *program,
+                                  const Port &port, bool speaks) {
   std::vector<int64_t> shape = shapeOf(p, port);
   int64_t count = numElements(shape);
   std::vector<char> data(size_t(count) * dtypeBytes(port.dtype));
   std::string name(p.string(port.name));
   WEFT_TRY(checked([&](weft_status *status) {
-    return weft_gather_output(session, program, name.c_str(), data.data(),
-                              data.size(), status);
+    return weft_gather_output(session, program, name.c_str(), data.data(), data.size(), status);
   }));
   if (!speaks)
     return {};
@@ -233,8 +217,7 @@ Status weft::runtime::printOutput(weft_session *session, const ProgramView &p,
 }
 
 Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
-                                    const char *program, const Port &port,
-                                    const std::string &path,
+                                    const char *program, const Port &port, const std::string &path,
                                     const CommandLine &options, bool speaks) {
   WEFT_TRY(checkExpectedFile(p, port, path));
   NpyFile file;
@@ -264,9 +247,8 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
     }
   }
   auto reduced = [&](double value, double &result) {
-    return checked([&](weft_status *status) {
-      return weft_reduce_max(session, value, &result, status);
-    });
+    return checked(
+        [&](weft_status *status) { return weft_reduce_max(session, value, &result, status); });
   };
   double everywhere = 0, anyExcess = 0;
   WEFT_TRY(reduced(worst, everywhere));
@@ -274,13 +256,12 @@ Status weft::runtime::compareOutput(weft_session *session, const ProgramView &p,
   say(speaks || excess > 0,
       "%s: max error %.3g, relative to the largest value %.3g (rtol %g, atol "
       "%g): %s",
-      name.c_str(), everywhere, everywhere / std::fmax(largest, 1e-300),
-      options.rtol, options.atol, anyExcess > 0 ? "DIFFERENT" : "ok");
+      name.c_str(), everywhere, everywhere / std::fmax(largest, 1e-300), options.rtol, options.atol,
+      anyExcess > 0 ? "DIFFERENT" : "ok");
   if (excess > 0)
-    return Status::user("output '" + name + "' differs from '" + path +
-                        "' in " + std::to_string(wrong) + " of " +
-                        std::to_string(count) + " elements, most at element " +
-                        std::to_string(worstAt) + ": found " +
+    return Status::user("output '" + name + "' differs from '" + path + "' in " +
+                        std::to_string(wrong) + " of " + std::to_string(count) +
+                        " elements, most at element " + std::to_string(worstAt) + ": found " +
                         std::to_string(found[size_t(worstAt)]) + ", expected " +
                         std::to_string(expected[size_t(worstAt)]));
   if (anyExcess > 0)

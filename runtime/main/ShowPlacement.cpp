@@ -38,15 +38,12 @@ struct Interval {
   int64_t begin, end;
   Ranks holders;
 
-  std::string text() const {
-    return std::to_string(begin) + ":" + std::to_string(end);
-  }
+  std::string text() const { return std::to_string(begin) + ":" + std::to_string(end); }
 };
 
 Ranks intersection(const Ranks &a, const Ranks &b) {
   Ranks both;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
-                        std::back_inserter(both));
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
   return both;
 }
 
@@ -84,8 +81,7 @@ private:
     for (size_t rank = 0; rank < maps.size(); ++rank)
       for (const ShardMap::Run &run : maps[rank].runsOf(dim))
         for (Interval &interval : intervals)
-          if (run.global <= interval.begin &&
-              interval.end <= run.global + run.count)
+          if (run.global <= interval.begin && interval.end <= run.global + run.count)
             interval.holders.push_back(int64_t(rank));
     return intervals;
   }
@@ -105,8 +101,7 @@ private:
     for (const Interval &column : columns) {
       width = std::max(width, column.text().size());
       for (const Interval &row : rows)
-        width = std::max(
-            width, ranksText(intersection(row.holders, column.holders)).size());
+        width = std::max(width, ranksText(intersection(row.holders, column.holders)).size());
     }
     auto padded = [](std::string text, size_t size) {
       return text + std::string(size - std::min(size, text.size()), ' ');
@@ -126,10 +121,7 @@ private:
     for (const Interval &row : rows) {
       text += padded(split.size() == 2 ? row.text() : "", left) + " ";
       for (const Interval &column : columns)
-        text += "| " +
-                padded(ranksText(intersection(row.holders, column.holders)),
-                       width) +
-                " ";
+        text += "| " + padded(ranksText(intersection(row.holders, column.holders)), width) + " ";
       text += "|\n" + line;
     }
     return text;
@@ -144,8 +136,8 @@ private:
         text += " dim " + std::to_string(dim);
         const char *before = " ";
         for (const ShardMap::Run &run : maps[rank].runsOf(dim)) {
-          text += before + std::to_string(run.global) + ":" +
-                  std::to_string(run.global + run.count);
+          text +=
+              before + std::to_string(run.global) + ":" + std::to_string(run.global + run.count);
           before = ",";
         }
       }
@@ -162,13 +154,11 @@ private:
 
 } // namespace
 
-Status weft::runtime::placementText(const ProgramView &p,
-                                    const std::string &name,
+Status weft::runtime::placementText(const ProgramView &p, const std::string &name,
                                     std::string &text) {
   // Programs share most of what they take and give.
   std::set<std::tuple<std::string, Id>> told;
-  auto add = [&](const std::string &what, StringId found, DType dtype,
-                 Range shape, Id placement) {
+  auto add = [&](const std::string &what, StringId found, DType dtype, Range shape, Id placement) {
     if (p.string(found) != name || !told.emplace(what, placement).second)
       return;
     text += what + " '" + name + "': ";
@@ -178,10 +168,8 @@ Status weft::runtime::placementText(const ProgramView &p,
       text.back() = ' ';
     text += std::string(dtypeName(dtype)) + " on";
     for (const MeshAxis &axis : p.MeshAxes())
-      text += " " + std::string(p.string(axis.name)) + "=" +
-              std::to_string(axis.size);
-    text += (p.MeshAxes().size() == 0 ? " 1 rank; " : "; ") +
-            Drawing(p, placement).text();
+      text += " " + std::string(p.string(axis.name)) + "=" + std::to_string(axis.size);
+    text += (p.MeshAxes().size() == 0 ? " 1 rank; " : "; ") + Drawing(p, placement).text();
   };
   for (const State &state : p.States())
     add("state", state.name, state.dtype, state.shape, state.placement);

@@ -13,30 +13,25 @@ Status usage(const std::string &what) {
 /// Adds flags any of which says that this is not a single run.
 class TrainingTable {
 public:
-  TrainingTable(FlagTable &flags, TrainingOptions &options)
-      : flags(flags), options(options) {}
+  TrainingTable(FlagTable &flags, TrainingOptions &options) : flags(flags), options(options) {}
 
-  void value(const char *name, const char *placeholder, const char *help,
-             FlagTable::Take take) {
-    flags.value(name, placeholder, help,
-                [take, &options = options](const std::string &text) {
-                  options.wanted = true;
-                  return take(text);
-                });
+  void value(const char *name, const char *placeholder, const char *help, FlagTable::Take take) {
+    flags.value(name, placeholder, help, [take, &options = options](const std::string &text) {
+      options.wanted = true;
+      return take(text);
+    });
   }
-  void count(const char *name, const char *placeholder, const char *help,
-             int64_t &target, int64_t least) {
+  void count(const char *name, const char *placeholder, const char *help, int64_t &target,
+             int64_t least) {
     value(name, placeholder, help, [&target, least](const std::string &text) {
       return FlagTable::parseCount(text, least, int64_t(1) << 48, target);
     });
   }
-  void file(const char *name, const char *placeholder, const char *help,
-            std::string &target) {
-    value(name, placeholder, help,
-          [&target](const std::string &text) -> std::string {
-            target = text;
-            return text.empty() ? "wants a file or directory" : "";
-          });
+  void file(const char *name, const char *placeholder, const char *help, std::string &target) {
+    value(name, placeholder, help, [&target](const std::string &text) -> std::string {
+      target = text;
+      return text.empty() ? "wants a file or directory" : "";
+    });
   }
 
 private:
@@ -47,34 +42,28 @@ private:
 std::string takeShuffle(const std::string &text, TrainingOptions &options) {
   options.shuffleGiven = true;
   options.shuffle = text != "none";
-  return options.shuffle ? FlagTable::parseSeed(text, options.shuffleSeed)
-                         : std::string();
+  return options.shuffle ? FlagTable::parseSeed(text, options.shuffleSeed) : std::string();
 }
 
 } // namespace
 
-void weft::runtime::addTrainingFlags(FlagTable &flags,
-                                     TrainingOptions &options) {
+void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options) {
   GenerationOptions &generation = options.generation;
   TrainingTable table(flags, options);
   flags.topic("training", "Training (executables of weft-compile --train):",
               R"(SIGINT, SIGTERM and SIGHUP end training after the running step; it is saved if
 --save says so. A loss that is not finite ends training with exit code 1.
 )");
-  table.count("--steps", "N", "train until step N, counted from the first one ever",
-              options.steps, 0);
-  table.value("--data", "NAME=FILE.npy",
-              "an input's samples, one per row; repeat for each input",
+  table.count("--steps", "N", "train until step N, counted from the first one ever", options.steps,
+              0);
+  table.value("--data", "NAME=FILE.npy", "an input's samples, one per row; repeat for each input",
               takeFile(options.data));
   table.file("--data-tokens", "FILE[:u16|u32|byte]",
              "tokens for inputs and labels; sample i begins at token i * "
              "sequence; default u16",
              options.dataTokens);
-  table.value("--shuffle", "none|SEED",
-              "the order of samples, new in every epoch; default none",
-              [&options](const std::string &text) {
-                return takeShuffle(text, options);
-              });
+  table.value("--shuffle", "none|SEED", "the order of samples, new in every epoch; default none",
+              [&options](const std::string &text) { return takeShuffle(text, options); });
   table.file("--log", "FILE.jsonl",
              "a JSON line a step: step loss grad_norm lr step_ms tokens_per_s "
              "mem_bytes ...; --resume appends to it",
@@ -83,14 +72,13 @@ void weft::runtime::addTrainingFlags(FlagTable &flags,
               "print every K-th step only, the first and the last; --log has all "
               "(1; on a terminal as many as can be read)",
               options.logEvery, 1);
-  table.value("--eval-data", "NAME=FILE.npy",
-              "evaluate on these, at the end or every K steps",
+  table.value("--eval-data", "NAME=FILE.npy", "evaluate on these, at the end or every K steps",
               takeFile(options.evalData));
   table.file("--eval-data-tokens", "FILE[:u16|u32|byte]", "the same, of tokens",
              options.evalDataTokens);
   table.count("--eval-every", "K", "evaluate every K steps", options.evalEvery, 1);
-  table.count("--eval-batches", "N", "on the first N batches of them (all)",
-              options.evalBatches, 1);
+  table.count("--eval-batches", "N", "on the first N batches of them (all)", options.evalBatches,
+              1);
   table.file("--save", "DIR", "save a checkpoint at the end", options.save);
   table.count("--every", "K", "... and every K steps", options.saveEvery, 1);
   // Alone it says which weights a single run takes.
@@ -103,8 +91,7 @@ void weft::runtime::addTrainingFlags(FlagTable &flags,
                 return text.empty() ? "wants a directory" : "";
               });
   flags.topic("generate", "Continuing texts (any executable of a language model):");
-  table.value("--generate", "PROMPT",
-              "continue a text; ids like 12,34 if tokens are not bytes",
+  table.value("--generate", "PROMPT", "continue a text; ids like 12,34 if tokens are not bytes",
               [&generation](const std::string &text) {
                 generation.wanted = true;
                 generation.prompt = text;
@@ -118,22 +105,19 @@ void weft::runtime::addTrainingFlags(FlagTable &flags,
   };
   table.value("--tokens", "N", "... by N tokens (100)",
               tuned([&generation](const std::string &text) {
-                return FlagTable::parseCount(text, 1, int64_t(1) << 48,
-                                             generation.tokens);
+                return FlagTable::parseCount(text, 1, int64_t(1) << 48, generation.tokens);
               }));
   table.value("--top-k", "K",
               "... choosing among the K likeliest by chance; without it and "
               "--temperature always the likeliest",
               tuned([&generation](const std::string &text) {
-                return FlagTable::parseCount(text, 1, int64_t(1) << 48,
-                                             generation.topK);
+                return FlagTable::parseCount(text, 1, int64_t(1) << 48, generation.topK);
               }));
   table.value("--temperature", "T", "... by chance, evened out by T",
               tuned([&generation](const std::string &text) {
                 return FlagTable::parseNumber(text, 1e6, generation.temperature);
               }));
-  table.value("--seed", "S", "... of that chance",
-              tuned([&generation](const std::string &text) {
+  table.value("--seed", "S", "... of that chance", tuned([&generation](const std::string &text) {
                 return FlagTable::parseSeed(text, generation.seed);
               }));
 }
@@ -146,24 +130,22 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
     return usage("--tokens, --top-k, --temperature and --seed say how "
                  "--generate PROMPT goes on; add it");
   bool data = !training.data.empty() || !training.dataTokens.empty();
-  bool evaluation =
-      !training.evalData.empty() || !training.evalDataTokens.empty();
+  bool evaluation = !training.evalData.empty() || !training.evalDataTokens.empty();
   if (data && training.steps == 0)
     return usage("--data wants --steps N");
   if (training.steps == 0 && !evaluation && !training.generation.wanted)
     return usage("there is nothing to do; add --steps N, --eval-data "
                  "NAME=FILE.npy or --generate PROMPT");
   if ((training.evalEvery > 0 || training.evalBatches > 0) && !evaluation)
-    return usage(std::string(training.evalEvery > 0 ? "--eval-every"
-                                                    : "--eval-batches") +
+    return usage(std::string(training.evalEvery > 0 ? "--eval-every" : "--eval-batches") +
                  " wants --eval-data NAME=FILE.npy or "
                  "--eval-data-tokens FILE");
   if (training.saveEvery > 0 && training.save.empty())
     return usage("--every wants --save DIR");
   if (!training.save.empty() && training.steps == 0)
     return usage("--save wants --steps N");
-  if (options.bench || !options.expected.empty() ||
-      !options.outputDirectory.empty() || !options.program.empty())
+  if (options.bench || !options.expected.empty() || !options.outputDirectory.empty() ||
+      !options.program.empty())
     return usage("--bench, --expect, --output-dir and --program are for single "
                  "runs, not for training");
   return {};

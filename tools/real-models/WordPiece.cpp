@@ -21,9 +21,7 @@ std::u32string decode(const std::string &text) {
                 : lead < 0xf0 ? 2
                 : lead < 0xf5 ? 3
                               : -1;
-    char32_t point = extra < 0    ? 0xfffd
-                     : extra == 0 ? lead
-                                  : lead & (63 >> extra);
+    char32_t point = extra < 0 ? 0xfffd : extra == 0 ? lead : lead & (63 >> extra);
     for (; extra > 0; --extra, ++i) {
       if (i >= text.size() || (text[i] & 0xc0) != 0x80) {
         point = 0xfffd;
@@ -85,16 +83,14 @@ bool isSpace(char32_t p) {
 
 /// Control characters are dropped.
 bool isDropped(char32_t p) {
-  return p == 0 || p == 0xfffd || p < 32 || (p >= 0x7f && p < 0xa0) ||
-         p == 0x200b || p == 0xfeff;
+  return p == 0 || p == 0xfffd || p < 32 || (p >= 0x7f && p < 0xa0) || p == 0x200b || p == 0xfeff;
 }
 
 /// Characters that are a word of their own: punctuation and CJK ideographs.
 bool standsAlone(char32_t p) {
   return (p >= 33 && p <= 47) || (p >= 58 && p <= 64) || (p >= 91 && p <= 96) ||
-         (p >= 123 && p <= 126) || p == 0xa1 || p == 0xa7 || p == 0xab ||
-         p == 0xb6 || p == 0xb7 || p == 0xbb || p == 0xbf ||
-         (p >= 0x2010 && p <= 0x2027) || (p >= 0x2030 && p <= 0x205e) ||
+         (p >= 123 && p <= 126) || p == 0xa1 || p == 0xa7 || p == 0xab || p == 0xb6 || p == 0xb7 ||
+         p == 0xbb || p == 0xbf || (p >= 0x2010 && p <= 0x2027) || (p >= 0x2030 && p <= 0x205e) ||
          (p >= 0x3001 && p <= 0x3003) || (p >= 0x3008 && p <= 0x3011) ||
          (p >= 0x3400 && p <= 0x4dbf) || (p >= 0x4e00 && p <= 0x9fff) ||
          (p >= 0xf900 && p <= 0xfaff) || (p >= 0x20000 && p <= 0x2fa1f);
@@ -121,16 +117,14 @@ WordPiece::WordPiece(std::istream &vocabulary) {
   end = special("[SEP]");
 }
 
-void WordPiece::appendWord(const std::u32string &word,
-                           std::vector<int64_t> &ids) const {
+void WordPiece::appendWord(const std::u32string &word, std::vector<int64_t> &ids) const {
   std::vector<int64_t> found;
   size_t begin = 0;
   while (begin < word.size() && word.size() <= kLongestWord) {
     size_t length = word.size() - begin;
     auto it = pieces.end();
     for (; length > 0 && it == pieces.end(); --length)
-      it = pieces.find((begin ? "##" : "") +
-                       encodeUtf8(word.substr(begin, length)));
+      it = pieces.find((begin ? "##" : "") + encodeUtf8(word.substr(begin, length)));
     if (it == pieces.end())
       break;
     found.push_back(it->second);
@@ -142,8 +136,7 @@ void WordPiece::appendWord(const std::u32string &word,
     ids.push_back(unknown);
 }
 
-std::vector<int64_t> WordPiece::encode(const std::string &text,
-                                       size_t limit) const {
+std::vector<int64_t> WordPiece::encode(const std::string &text, size_t limit) const {
   std::vector<int64_t> ids = {start};
   std::u32string word;
   auto flush = [&] {

@@ -49,8 +49,7 @@ bool typeOf(uint8_t code, DType &type) {
 Status readAll(const std::string &path, std::vector<uint8_t> &bytes) {
   File file(path == "-" ? stdin : std::fopen(path.c_str(), "rb"));
   if (!file)
-    return Status::user("'" + path +
-                        "' cannot be read: " + std::strerror(errno));
+    return Status::user("'" + path + "' cannot be read: " + std::strerror(errno));
   uint8_t block[1 << 16];
   while (size_t count = std::fread(block, 1, sizeof block, file.get()))
     bytes.insert(bytes.end(), block, block + count);
@@ -66,8 +65,8 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
     return Status::user("'" + options.input + "' " + what);
   };
   DType type = DType::U8;
-  if (bytes.size() < 8 || bytes[0] != 0 || bytes[1] != 0 ||
-      !typeOf(bytes[2], type) || bytes[3] == 0)
+  if (bytes.size() < 8 || bytes[0] != 0 || bytes[1] != 0 || !typeOf(bytes[2], type) ||
+      bytes[3] == 0)
     return bad("is not an IDX file (is it still compressed?)");
   size_t rank = bytes[3], header = 4 + 4 * rank;
   std::vector<int64_t> shape;
@@ -79,10 +78,8 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
       return bad("has an impossible shape");
   }
   unsigned width = dtypeBytes(type);
-  if (shape.size() != rank ||
-      uint64_t(count) != (bytes.size() - header) / width)
-    return bad("is cut off or too long: it promises " + shapeText(shape) +
-               " elements");
+  if (shape.size() != rank || uint64_t(count) != (bytes.size() - header) / width)
+    return bad("is cut off or too long: it promises " + shapeText(shape) + " elements");
   if (!options.sampleShape.empty()) {
     int64_t wanted = shape[0];
     for (int64_t size : options.sampleShape)
@@ -91,8 +88,7 @@ Status weft::data::idxToNpy(const IdxOptions &options) {
       return bad("is " + shapeText(shape) + ", so samples cannot be " +
                  shapeText(options.sampleShape));
     shape.resize(1);
-    shape.insert(shape.end(), options.sampleShape.begin(),
-                 options.sampleShape.end());
+    shape.insert(shape.end(), options.sampleShape.begin(), options.sampleShape.end());
   }
   for (size_t at = header; width > 1 && at < bytes.size(); at += width)
     std::reverse(bytes.data() + at, bytes.data() + at + width);

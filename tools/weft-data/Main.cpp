@@ -75,8 +75,8 @@ struct Options {
   bool hasShape = false;
 };
 
-Status setFlag(const std::string &command, const std::string &flag,
-               const std::string &value, Options &options) {
+Status setFlag(const std::string &command, const std::string &flag, const std::string &value,
+               Options &options) {
   bool isIdx = command == "--idx-to-npy", isNpy = command == "npy";
   if (flag == "-o" && command != "show") {
     options.idx.output = options.npy.output = options.tokens.output = value;
@@ -111,13 +111,10 @@ Status setFlag(const std::string &command, const std::string &flag,
   } else if (flag == "--tokenizer" && command == "tokens") {
     options.tokens.tokenizer = value;
   } else {
-    return usage("there is no flag '" + flag + "'" +
-                 (isIdx ? "" : " of weft-data " + command) +
-                 runtime::didYouMean(flag, {"--idx-to-npy", "--scale",
-                                            "--sample-shape", "--shape",
-                                            "--dtype", "--fill",
-                                            "--tokenizer", "--help",
-                                            "--version"}));
+    return usage(
+        "there is no flag '" + flag + "'" + (isIdx ? "" : " of weft-data " + command) +
+        runtime::didYouMean(flag, {"--idx-to-npy", "--scale", "--sample-shape", "--shape",
+                                   "--dtype", "--fill", "--tokenizer", "--help", "--version"}));
   }
   return {};
 }
@@ -125,8 +122,8 @@ Status setFlag(const std::string &command, const std::string &flag,
 Status run(const std::vector<std::string> &arguments) {
   bool isCommand = !arguments.empty() && arguments[0][0] != '-';
   std::string command = isCommand ? arguments[0] : "--idx-to-npy", file;
-  if (command != "npy" && command != "tokens" && command != "show" &&
-      command != "plot" && isCommand)
+  if (command != "npy" && command != "tokens" && command != "show" && command != "plot" &&
+      isCommand)
     return usage("there is no command '" + command + "'" +
                  runtime::didYouMean(command, {"npy", "tokens", "show", "plot"}));
   bool takesFile = command == "tokens" || command == "show";
@@ -160,9 +157,8 @@ Status run(const std::vector<std::string> &arguments) {
                ? usage("plot wants LOG.jsonl, one or more, and -o FILE.svg")
                : data::plot(options.plot);
   if (command == "npy")
-    return !options.hasShape || !hasOutput
-               ? usage("npy wants --shape AxBxC and -o FILE.npy")
-               : data::makeNpy(options.npy);
+    return !options.hasShape || !hasOutput ? usage("npy wants --shape AxBxC and -o FILE.npy")
+                                           : data::makeNpy(options.npy);
   if (options.idx.input.empty() || !hasOutput)
     return usage("--idx-to-npy FILE and -o FILE.npy are needed");
   return data::idxToNpy(options.idx);

@@ -60,8 +60,7 @@ bool parseWhole(const std::string &text, uint64_t &value) {
   char *end = nullptr;
   errno = 0;
   value = std::strtoull(text.c_str(), &end, 10);
-  return !text.empty() && text[0] >= '0' && text[0] <= '9' && *end == 0 &&
-         errno == 0;
+  return !text.empty() && text[0] >= '0' && text[0] <= '9' && *end == 0 && errno == 0;
 }
 
 Status parseFill(const std::string &text, int64_t count, Filling &fill) {
@@ -81,11 +80,8 @@ Status parseFill(const std::string &text, int64_t count, Filling &fill) {
              (colon == std::string::npos || parseWhole(first, seed))) {
     fill.value = [=](int64_t at) { return 2 * uniform(seed, at) - 1; };
     fill.onlyFloats = true;
-  } else if (name == "ids" && parseWhole(first, number) && number > 0 &&
-             parseWhole(rest, seed)) {
-    fill.value = [=](int64_t at) {
-      return std::floor(uniform(seed, at) * double(number));
-    };
+  } else if (name == "ids" && parseWhole(first, number) && number > 0 && parseWhole(rest, seed)) {
+    fill.value = [=](int64_t at) { return std::floor(uniform(seed, at) * double(number)); };
     fill.usual = DType::I64;
     fill.largest = double(number - 1);
   } else {
@@ -109,8 +105,7 @@ Status weft::data::makeNpy(const NpyOptions &options) {
   int64_t count = 1;
   for (int64_t size : options.shape)
     if (__builtin_mul_overflow(count, size, &count) || count > (int64_t(1) << 48))
-      return Status::user("an array of " + shapeText(options.shape) +
-                          " is larger than any file");
+      return Status::user("an array of " + shapeText(options.shape) + " is larger than any file");
   Filling fill;
   WEFT_TRY(parseFill(options.fill, count, fill));
   DType type = options.dtype.value_or(fill.usual);
@@ -118,9 +113,8 @@ Status weft::data::makeNpy(const NpyOptions &options) {
     return usage("--fill " + options.fill + " is of numbers between -1 and 1, which " +
                  dtypeName(type) + " has not; write ids:N for whole ones");
   if (fill.largest > largestWhole(type))
-    return usage("--fill " + options.fill + " goes up to " +
-                 std::to_string(int64_t(fill.largest)) + ", which is too much for " +
-                 dtypeName(type));
+    return usage("--fill " + options.fill + " goes up to " + std::to_string(int64_t(fill.largest)) +
+                 ", which is too much for " + dtypeName(type));
   OutputFile output(options.output);
   WEFT_TRY(output.open());
   std::string head = npyHeader(type, options.shape);
@@ -132,8 +126,7 @@ Status weft::data::makeNpy(const NpyOptions &options) {
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = fill.value(at + int64_t(i));
     bytes.resize(values.size() * dtypeBytes(type));
-    convertElements(DType::F64, values.data(), type, bytes.data(),
-                    int64_t(values.size()));
+    convertElements(DType::F64, values.data(), type, bytes.data(), int64_t(values.size()));
     WEFT_TRY(output.write(bytes.data(), bytes.size()));
   }
   return output.commit();
@@ -146,8 +139,7 @@ Status weft::data::makeTokens(const TokenOptions &options) {
   std::unique_ptr<std::FILE, Closer> text(
       options.input == "-" ? stdin : std::fopen(options.input.c_str(), "rb"));
   auto unreadable = [&] {
-    return Status::user("'" + options.input +
-                        "' cannot be read: " + std::strerror(errno));
+    return Status::user("'" + options.input + "' cannot be read: " + std::strerror(errno));
   };
   if (!text)
     return unreadable();

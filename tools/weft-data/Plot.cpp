@@ -35,8 +35,7 @@ struct Curve {
 Status readLog(const std::string &path, const std::string &key, Curve &curve) {
   std::ifstream file(path);
   if (!file)
-    return Status::user("'" + path + "' cannot be read: " +
-                        std::strerror(errno));
+    return Status::user("'" + path + "' cannot be read: " + std::strerror(errno));
   size_t slash = path.find_last_of('/');
   curve.name = slash == std::string::npos ? path : path.substr(slash + 1);
   std::string text;
@@ -44,26 +43,22 @@ Status readLog(const std::string &path, const std::string &key, Curve &curve) {
     if (text.empty())
       continue;
     auto entry = nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
-    if (!entry.is_object() || !entry.contains("step") ||
-        !entry["step"].is_number())
+    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number())
       return Status::user("'" + path + "', line " + std::to_string(line) +
                           ": is no line of weft-run --log: an object with a "
                           "number \"step\"");
     double step = entry["step"].get<double>();
     auto number = [&](const std::string &name) {
-      return entry.contains(name) && entry[name].is_number()
-                 ? entry[name].get<double>()
-                 : NAN;
+      return entry.contains(name) && entry[name].is_number() ? entry[name].get<double>() : NAN;
     };
     if (entry.contains(key))
       curve.raw.push_back({step, number(key)});
     if (double value = number("eval_" + key); std::isfinite(value))
       curve.evaluated.push_back({step, value});
   }
-  bool any = std::any_of(curve.raw.begin(), curve.raw.end(),
-                         [](Point p) { return std::isfinite(p.y); });
-  return any ? Status()
-             : Status::user("'" + path + "' has no number '" + key + "'");
+  bool any =
+      std::any_of(curve.raw.begin(), curve.raw.end(), [](Point p) { return std::isfinite(p.y); });
+  return any ? Status() : Status::user("'" + path + "' has no number '" + key + "'");
 }
 
 /// An exponential mean that counts from the first value on (without the pull
@@ -78,8 +73,7 @@ void smooth(Curve &curve, long steps) {
       sum = keep * sum + (1 - keep) * point.y;
       weight = keep * weight + (1 - keep);
     }
-    curve.smooth.push_back(
-        {point.x, std::isfinite(point.y) ? sum / weight : NAN});
+    curve.smooth.push_back({point.x, std::isfinite(point.y) ? sum / weight : NAN});
   }
 }
 
@@ -112,8 +106,7 @@ std::string escaped(const std::string &text) {
 
 class Picture {
 public:
-  Picture(const std::vector<Curve> &curves, const std::string &key)
-      : curves(curves), key(key) {
+  Picture(const std::vector<Curve> &curves, const std::string &key) : curves(curves), key(key) {
     for (const Curve &curve : curves)
       for (const auto *points : {&curve.raw, &curve.evaluated})
         for (Point point : *points)
@@ -153,16 +146,14 @@ private:
     return number("%.1f", x(point.x)) + "," + number("%.1f", y(point.y));
   }
 
-  void label(double atX, double atY, const char *anchor,
-             const std::string &text) {
-    out += "<text x=\"" + number("%.1f", atX) + "\" y=\"" +
-           number("%.1f", atY) + "\" text-anchor=\"" + anchor + "\">" +
-           escaped(text) + "</text>\n";
+  void label(double atX, double atY, const char *anchor, const std::string &text) {
+    out += "<text x=\"" + number("%.1f", atX) + "\" y=\"" + number("%.1f", atY) +
+           "\" text-anchor=\"" + anchor + "\">" + escaped(text) + "</text>\n";
   }
   void line(double fromX, double fromY, double toX, double toY) {
     out += "<line class=\"line\" x1=\"" + number("%.1f", fromX) + "\" y1=\"" +
-           number("%.1f", fromY) + "\" x2=\"" + number("%.1f", toX) +
-           "\" y2=\"" + number("%.1f", toY) + "\"/>\n";
+           number("%.1f", fromY) + "\" x2=\"" + number("%.1f", toX) + "\" y2=\"" +
+           number("%.1f", toY) + "\"/>\n";
   }
 
   void drawAxes() {
@@ -170,8 +161,7 @@ private:
     for (long i = 0; (base + double(i)) * step <= y1; ++i) {
       double value = (base + double(i)) * step;
       line(kLeft, y(value), kWidth - kRight, y(value));
-      label(kLeft - 6, y(value) + 4, "end",
-            number("%.4g", std::abs(value) < step / 2 ? 0 : value));
+      label(kLeft - 6, y(value) + 4, "end", number("%.4g", std::abs(value) < step / 2 ? 0 : value));
     }
     step = std::max(tickStep(x1 - x0), 1.0);
     base = std::ceil(x0 / step);
@@ -182,13 +172,12 @@ private:
     }
     label((kLeft + kWidth - kRight) / 2, kHeight - 10, "middle", "step");
     out += "<text transform=\"rotate(-90)\" x=\"" +
-           number("%.1f", -(kTop + kHeight - kBottom) / 2) +
-           "\" y=\"16\" text-anchor=\"middle\">" + escaped(key) + "</text>\n";
+           number("%.1f", -(kTop + kHeight - kBottom) / 2) + "\" y=\"16\" text-anchor=\"middle\">" +
+           escaped(key) + "</text>\n";
   }
 
   /// A curve breaks where a value is missing.
-  void path(const std::vector<Point> &points, const char *colour,
-            const char *style) {
+  void path(const std::vector<Point> &points, const char *colour, const char *style) {
     std::string way;
     bool pen = false;
     for (Point point : points) {
@@ -196,8 +185,7 @@ private:
         way += (pen ? "L" : "M") + place(point);
       pen = std::isfinite(point.y);
     }
-    out += "<path d=\"" + way + "\" fill=\"none\" stroke=\"" + colour + "\" " +
-           style + "/>\n";
+    out += "<path d=\"" + way + "\" fill=\"none\" stroke=\"" + colour + "\" " + style + "/>\n";
   }
 
   void drawCurve(const Curve &curve, const char *colour) {
@@ -205,8 +193,7 @@ private:
     path(curve.smooth, colour, "stroke-width=\"2\"");
     for (Point point : curve.evaluated)
       out += "<circle cx=\"" + number("%.1f", x(point.x)) + "\" cy=\"" +
-             number("%.1f", y(point.y)) + "\" r=\"3.5\" fill=\"" + colour +
-             "\"/>\n";
+             number("%.1f", y(point.y)) + "\" r=\"3.5\" fill=\"" + colour + "\"/>\n";
   }
 
   void drawLegend(const Curve &curve, size_t number) {

@@ -12,8 +12,7 @@ using namespace mlir;
 
 namespace {
 struct IdlePasses : PassInstrumentation {
-  void runBeforePipeline(std::optional<OperationName>,
-                         const PipelineParentInfo &parent) override {
+  void runBeforePipeline(std::optional<OperationName>, const PipelineParentInfo &parent) override {
     std::lock_guard<std::mutex> lock(mutex);
     busy.insert(parent.parentPass);
   }

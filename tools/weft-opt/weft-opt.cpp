@@ -18,8 +18,8 @@
 
 /// Reads the input: a model file is imported and handed on as bytecode, which
 /// keeps the locations.
-static std::unique_ptr<llvm::MemoryBuffer>
-openInput(llvm::StringRef path, mlir::DialectRegistry &registry) {
+static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
+                                                     mlir::DialectRegistry &registry) {
   std::string error;
   if (!path.ends_with(".onnx")) {
     auto buffer = mlir::openInputFile(path, &error);
@@ -32,8 +32,7 @@ openInput(llvm::StringRef path, mlir::DialectRegistry &registry) {
   // Nothing is run here: a model may be looked at without its weights.
   weft::onnx::ImportOptions options;
   options.allowMissingData = true;
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      weft::onnx::importModel(path, &context, options);
+  mlir::OwningOpRef<mlir::ModuleOp> module = weft::onnx::importModel(path, &context, options);
   std::string bytes;
   llvm::raw_string_ostream stream(bytes);
   if (!module || failed(mlir::writeBytecodeToFile(*module, stream)))
@@ -44,19 +43,16 @@ openInput(llvm::StringRef path, mlir::DialectRegistry &registry) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   llvm::cl::SetVersionPrinter([](llvm::raw_ostream &out) {
-    out << "weft-opt " << weft::runtime::weftVersion() << " (LLVM "
-        << LLVM_VERSION_STRING << ")\n";
+    out << "weft-opt " << weft::runtime::weftVersion() << " (LLVM " << LLVM_VERSION_STRING << ")\n";
   });
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
-  auto [input, output] = mlir::registerAndParseCLIOptions(
-      argc, argv, "Weft pass driver\n", registry);
-  mlir::MlirOptMainConfig config =
-      mlir::MlirOptMainConfig::createFromCLOptions();
+  auto [input, output] =
+      mlir::registerAndParseCLIOptions(argc, argv, "Weft pass driver\n", registry);
+  mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
-    return mlir::asMainReturnCode(
-        mlir::MlirOptMain(argc, argv, input, output, registry));
+    return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, input, output, registry));
 
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInput(input, registry);
   if (!buffer)
@@ -76,8 +72,7 @@ int main(int argc, char **argv) {
     pm.addInstrumentation(weft::tellOfIdlePasses());
     return pipeline.setupPassPipeline(pm);
   });
-  if (failed(
-          mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+  if (failed(mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
     return 1;
   file->keep();
   return 0;

@@ -59,7 +59,8 @@ bool replaceByZero(Operation *op) {
       continue;
     Attribute zero = builder.getZeroAttr(result.getType());
     Operation *constant =
-        zero ? op->getDialect()->materializeConstant(builder, zero, result.getType(), op->getLoc()) : nullptr;
+        zero ? op->getDialect()->materializeConstant(builder, zero, result.getType(), op->getLoc())
+             : nullptr;
     if (!constant)
       continue;
     result.replaceAllUsesWith(constant->getResult(0));
@@ -128,7 +129,8 @@ private:
   bool test(ModuleOp candidate) {
     ScopedDiagnosticHandler quiet(candidate.getContext(), [](Diagnostic &) { return success(); });
     ++count;
-    return succeeded(verify(candidate)) && tester.isInteresting(candidate).first == Tester::Interestingness::True;
+    return succeeded(verify(candidate)) &&
+           tester.isInteresting(candidate).first == Tester::Interestingness::True;
   }
 
   /// Applies `change` in runs of places: all, halves, quarters, down to one.
@@ -173,7 +175,8 @@ struct ReduceProgram : PassWrapper<ReduceProgram, OperationPass<ModuleOp>> {
 
   StringRef getArgument() const override { return "weft-reduce-program"; }
   StringRef getDescription() const override {
-    return "Make the program small while a test finds it interesting: ops become an operand or zero, what is unused goes";
+    return "Make the program small while a test finds it interesting: ops become an operand or "
+           "zero, what is unused goes";
   }
 
   void runOnOperation() override {
@@ -186,8 +189,9 @@ struct ReduceProgram : PassWrapper<ReduceProgram, OperationPass<ModuleOp>> {
     Tester tester(*script, texts);
     Reducer reducer(getOperation(), tester);
     if (!reducer.isInteresting()) {
-      getOperation().emitError() << "the test '" << test
-                                 << "' does not find the program interesting; it must exit with another code than 0";
+      getOperation().emitError()
+          << "the test '" << test
+          << "' does not find the program interesting; it must exit with another code than 0";
       return signalPassFailure();
     }
     reducer.run();
@@ -196,9 +200,12 @@ struct ReduceProgram : PassWrapper<ReduceProgram, OperationPass<ModuleOp>> {
     llvm::errs() << "weft-reduce: " << reducer.tests() << " tests\n";
   }
 
-  Option<std::string> test{*this, "test", llvm::cl::desc("Program that exits with another code than 0 if FILE, its last "
-                                                         "argument, is interesting")};
-  ListOption<std::string> arguments{*this, "test-arg", llvm::cl::desc("Arguments in front of FILE")};
+  Option<std::string> test{
+      *this, "test",
+      llvm::cl::desc("Program that exits with another code than 0 if FILE, its last "
+                     "argument, is interesting")};
+  ListOption<std::string> arguments{*this, "test-arg",
+                                    llvm::cl::desc("Arguments in front of FILE")};
 };
 
 } // namespace

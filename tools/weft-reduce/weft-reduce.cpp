@@ -12,17 +12,14 @@
 
 /// Writes a model file as text into a temporary file, whose name it returns; ""
 /// if it cannot.
-static std::string textOfModel(llvm::StringRef path,
-                               mlir::MLIRContext &context) {
+static std::string textOfModel(llvm::StringRef path, mlir::MLIRContext &context) {
   weft::DiagnosticHandler diagnostics(&context);
   weft::onnx::ImportOptions options;
   options.allowMissingData = true;
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      weft::onnx::importModel(path, &context, options);
+  mlir::OwningOpRef<mlir::ModuleOp> module = weft::onnx::importModel(path, &context, options);
   llvm::SmallString<128> text;
   int file = -1;
-  if (!module ||
-      llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", file, text))
+  if (!module || llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", file, text))
     return "";
   llvm::raw_fd_ostream out(file, /*shouldClose=*/true);
   module->print(out);

@@ -21,15 +21,13 @@ int fail(const std::string &text, StatusCode code) {
   return int(code);
 }
 
-int supervise(const std::vector<std::string> &command, int64_t ranks,
-              const CommandLine &options) {
+int supervise(const std::vector<std::string> &command, int64_t ranks, const CommandLine &options) {
   Job job;
   job.training = options.training.wanted;
   job.timeout = options.timeout > 0 ? options.timeout : job.timeout;
   Signals signals;
-  Status status = options.comm == "mpi"
-                      ? startMpi(command, ranks, signals, job)
-                      : startTcp(command, ranks, signals, job);
+  Status status = options.comm == "mpi" ? startMpi(command, ranks, signals, job)
+                                        : startTcp(command, ranks, signals, job);
   if (!status.ok())
     return fail(status.text(), status.code());
   return Supervisor(job, signals).run();
@@ -45,8 +43,7 @@ int main(int argc, char **argv) {
     return fail(status.text(), status.code());
   if (!options.answer.empty() || options.executable.empty()) {
     bool asked = !options.answer.empty();
-    std::fputs(asked ? options.answer.c_str()
-                     : helpText("weft-run", true).c_str(),
+    std::fputs(asked ? options.answer.c_str() : helpText("weft-run", true).c_str(),
                asked ? stdout : stderr);
     return asked ? 0 : int(StatusCode::Usage);
   }
@@ -61,8 +58,7 @@ int main(int argc, char **argv) {
   std::vector<std::string> command;
   long ranks = 1;
   bool runs =
-      !options.info && !options.dump && !options.countRanks &&
-      options.showPlacement.empty();
+      !options.info && !options.dump && !options.countRanks && options.showPlacement.empty();
   if (runs && (options.comm == "mpi" || options.comm == "tcp")) {
     ranks = options.ranks ? options.ranks : executable.program().numRanks();
   }
@@ -84,6 +80,5 @@ int main(int argc, char **argv) {
   // What was checked is what is run. Supervised ranks are started by name, by
   // mpirun on other machines too; there each checks its own file first.
   fexecve(executable.descriptor(), pointers.data(), environ);
-  return fail("'" + command[0] + "' cannot be run: " + std::strerror(errno),
-              StatusCode::UserError);
+  return fail("'" + command[0] + "' cannot be run: " + std::strerror(errno), StatusCode::UserError);
 }

@@ -16,9 +16,7 @@ using namespace weft::runtime;
 
 namespace {
 
-Status failure(const std::string &what) {
-  return Status::user(what + ": " + std::strerror(errno));
-}
+Status failure(const std::string &what) { return Status::user(what + ": " + std::strerror(errno)); }
 
 Status makeBoard(int64_t ranks, Job &job) {
   WEFT_TRY(Board::make(ranks, job.board));
@@ -45,8 +43,7 @@ Status listenHere(int &listener, uint16_t &port) {
   name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof name;
   auto *address = reinterpret_cast<sockaddr *>(&name);
-  if (listener < 0 || bind(listener, address, length) != 0 ||
-      listen(listener, SOMAXCONN) != 0 ||
+  if (listener < 0 || bind(listener, address, length) != 0 || listen(listener, SOMAXCONN) != 0 ||
       getsockname(listener, address, &length) != 0)
     return failure("no port can be opened on the loopback address");
   port = ntohs(name.sin_port);
@@ -63,8 +60,7 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
 
 /// Between weft-run and mpirun: whatever becomes of weft-run, mpirun ends. It
 /// gets the time to clean up behind its ranks, but not to hang over it.
-[[noreturn]] void keepLauncher(char *const *command, const Signals &signals,
-                               const Board &board) {
+[[noreturn]] void keepLauncher(char *const *command, const Signals &signals, const Board &board) {
   pid_t weftRun = getppid();
   pid_t launcher = fork();
   if (launcher == 0) {
@@ -82,8 +78,7 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
     alone += alone < 0 ? 1 : kPeriodMs;
     for (int64_t rank = 0; rank < board.ranks(); ++rank) {
       int32_t pid = board.slot(rank).pid.load();
-      if (pid != 0 && board.slot(rank).phase.load() != Phase::Gone &&
-          processState(pid) != 0)
+      if (pid != 0 && board.slot(rank).phase.load() != Phase::Gone && processState(pid) != 0)
         kill(pid, SIGKILL);
     }
     if (alone == 0)
@@ -96,9 +91,8 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
 
 } // namespace
 
-Status weft::runtime::startTcp(const std::vector<std::string> &command,
-                               int64_t ranks, const Signals &signals,
-                               Job &job) {
+Status weft::runtime::startTcp(const std::vector<std::string> &command, int64_t ranks,
+                               const Signals &signals, Job &job) {
   std::vector<std::string> words = command;
   std::vector<char *> pointers = pointersTo(words);
   std::string secret;
@@ -111,8 +105,8 @@ Status weft::runtime::startTcp(const std::vector<std::string> &command,
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
   setenv("WEFT_JOB_SECRET", secret.c_str(), 1);
-  for (const char *other : {"TORCHELASTIC_RUN_ID", "LOCAL_WORLD_SIZE",
-                            "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+  for (const char *other :
+       {"TORCHELASTIC_RUN_ID", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     unsetenv(other);
   for (int64_t rank = 0; rank < ranks; ++rank) {
     pid_t child = fork();
@@ -127,8 +121,7 @@ Status weft::runtime::startTcp(const std::vector<std::string> &command,
       _exit(127);
     }
     if (child < 0) {
-      Status status =
-          failure("rank " + std::to_string(rank) + " cannot be started");
+      Status status = failure("rank " + std::to_string(rank) + " cannot be started");
       for (pid_t started : job.children)
         kill(started, SIGKILL);
       return status;
@@ -139,14 +132,12 @@ Status weft::runtime::startTcp(const std::vector<std::string> &command,
   return {};
 }
 
-Status weft::runtime::startMpi(const std::vector<std::string> &command,
-                               int64_t ranks, const Signals &signals,
-                               Job &job) {
+Status weft::runtime::startMpi(const std::vector<std::string> &command, int64_t ranks,
+                               const Signals &signals, Job &job) {
   // More ranks than cores is a matter of taste on one machine, not an error;
   // root is common in containers, and Open MPI asks for a word. What ended a job
   // is told here, so mpirun need not.
-  std::vector<std::string> words = {"mpirun", "-q", "-n", std::to_string(ranks),
-                                    "--oversubscribe"};
+  std::vector<std::string> words = {"mpirun", "-q", "-n", std::to_string(ranks), "--oversubscribe"};
   if (geteuid() == 0)
     words.push_back("--allow-run-as-root");
   words.insert(words.end(), command.begin(), command.end());

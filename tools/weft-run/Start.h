@@ -9,12 +9,12 @@ namespace weft::runtime {
 
 /// `command`, which runs one rank, for each rank; they meet over TCP, know a
 /// secret that this draws, and find a port open that nobody else can take.
-Status startTcp(const std::vector<std::string> &command, int64_t ranks,
-                const Signals &signals, Job &job);
+Status startTcp(const std::vector<std::string> &command, int64_t ranks, const Signals &signals,
+                Job &job);
 
 /// mpirun, which starts `command` for each rank.
-Status startMpi(const std::vector<std::string> &command, int64_t ranks,
-                const Signals &signals, Job &job);
+Status startMpi(const std::vector<std::string> &command, int64_t ranks, const Signals &signals,
+                Job &job);
 
 } // namespace weft::runtime
 

@@ -24,8 +24,7 @@ constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
 
 double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 std::string signalText(int signal) {
@@ -38,9 +37,8 @@ Signals::Signals() {
   sigemptyset(&watched);
   for (int signal : {SIGINT, SIGTERM})
     sigaddset(&watched, signal);
-  struct sigaction action {};
-  bool ignored = sigaction(SIGHUP, nullptr, &action) == 0 &&
-                 action.sa_handler == SIG_IGN;
+  struct sigaction action{};
+  bool ignored = sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
   if (!ignored) // as nohup wants it
     sigaddset(&watched, SIGHUP);
   sigprocmask(SIG_BLOCK, &watched, &before);
@@ -76,8 +74,7 @@ bool Supervisor::isLeft() const {
   for (int64_t rank = 0; job.underMpirun && rank < job.board.ranks(); ++rank) {
     int32_t pid = job.board.slot(rank).pid.load();
     // A number that a rank gave back may be somebody else's.
-    if (pid != 0 && job.board.slot(rank).phase.load() != Phase::Gone &&
-        processState(pid) != 0)
+    if (pid != 0 && job.board.slot(rank).phase.load() != Phase::Gone && processState(pid) != 0)
       return true;
   }
   return false;
@@ -143,8 +140,8 @@ void Supervisor::lookAtBoard() {
       continue;
     char state = processState(pid);
     Phase phase = slot.phase.load();
-    if (state == 0 && job.underMpirun && slot.code.load() == 0 &&
-        phase != Phase::Leaving && phase != Phase::Gone) {
+    if (state == 0 && job.underMpirun && slot.code.load() == 0 && phase != Phase::Leaving &&
+        phase != Phase::Gone) {
       bool known = false;
       for (const Death &death : deaths)
         known |= death.rank == rank;
@@ -195,8 +192,7 @@ void Supervisor::endAll() {
   fail();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     int32_t pid = job.board.slot(rank).pid.load();
-    if (job.underMpirun && pid != 0 &&
-        job.board.slot(rank).phase.load() != Phase::Gone &&
+    if (job.underMpirun && pid != 0 && job.board.slot(rank).phase.load() != Phase::Gone &&
         processState(pid) != 0)
       kill(pid, SIGKILL);
   }
@@ -225,17 +221,14 @@ const BoardSlot *Supervisor::toldFailure(bool consequence, bool hang) const {
 
 std::string Supervisor::describe(const Death &death) const {
   const BoardSlot &slot = job.board.slot(death.rank);
-  std::string name = "rank " + std::to_string(death.rank) + " (pid " +
-                     std::to_string(death.pid) + " on " +
-                     job.board.header().host + ") ";
+  std::string name = "rank " + std::to_string(death.rank) + " (pid " + std::to_string(death.pid) +
+                     " on " + job.board.header().host + ") ";
   int cause = death.signal;
-  if (job.underMpirun && WIFEXITED(launcherResult) &&
-      WEXITSTATUS(launcherResult) > 128)
+  if (job.underMpirun && WIFEXITED(launcherResult) && WEXITSTATUS(launcherResult) > 128)
     cause = WEXITSTATUS(launcherResult) - 128;
   std::string end = cause != 0        ? "was ended by " + signalText(cause)
                     : job.underMpirun ? std::string("ended without a word")
-                                      : "ended with exit code " +
-                                            std::to_string(death.code) +
+                                      : "ended with exit code " + std::to_string(death.code) +
                                             " and without a word";
   // A rank that was there knows the program, and where this one was in it.
   const std::string seen = name + "ended without a word";
@@ -252,8 +245,7 @@ std::string Supervisor::describe(const Death &death) const {
 /// mpirun ends those that are there when one ends that never was: the first of
 /// these are to blame, or one of them if there are several.
 std::string Supervisor::describeAbsent(const Death &death) const {
-  if (!job.underMpirun ||
-      job.board.slot(death.rank).phase.load() != Phase::Meeting)
+  if (!job.underMpirun || job.board.slot(death.rank).phase.load() != Phase::Meeting)
     return "";
   std::string names;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
@@ -283,9 +275,8 @@ int Supervisor::verdict() const {
   };
   if (const BoardSlot *own = toldFailure(false, false))
     return tell(own->text, own->code.load());
-  bool wished = asked > 0 &&
-                (failing || job.board.header().stop.load() != 0) &&
-                !toldFailure(false, true);
+  bool wished =
+      asked > 0 && (failing || job.board.header().stop.load() != 0) && !toldFailure(false, true);
   for (const Death &death : deaths) // what another signal ended did not stop
     wished &= death.signal == 0 || death.signal == signal;
   if (wished) {
@@ -296,10 +287,8 @@ int Supervisor::verdict() const {
   }
   const BoardSlot *hang = toldFailure(false, true);
   for (const Death &death : deaths)
-    if ((death.signal != 0 || job.underMpirun) &&
-        (!hang || death.when < hang->when))
-      return tell(describeAbsent(death).empty() ? describe(death)
-                                                : describeAbsent(death),
+    if ((death.signal != 0 || job.underMpirun) && (!hang || death.when < hang->when))
+      return tell(describeAbsent(death).empty() ? describe(death) : describeAbsent(death),
                   int(StatusCode::RankFailed));
   if (hang)
     return tell(hang->text, int(StatusCode::Hang));
@@ -307,29 +296,25 @@ int Supervisor::verdict() const {
     return tell(lost->text, int(StatusCode::RankFailed));
   if (!deaths.empty()) {
     const Death &first = deaths.front();
-    bool own = first.code == int(StatusCode::UserError) ||
-               first.code == int(StatusCode::Usage) ||
+    bool own = first.code == int(StatusCode::UserError) || first.code == int(StatusCode::Usage) ||
                first.code == int(StatusCode::Internal);
     // Before they meet, rank 0 tells what is wrong with all of them.
     for (const Death &death : deaths)
       if (own && death.rank == 0 && death.code == first.code)
         return first.code;
-    return tell(describe(first),
-                own ? first.code : int(StatusCode::RankFailed));
+    return tell(describe(first), own ? first.code : int(StatusCode::RankFailed));
   }
   if (failing && ended && launcherResult == 0)
     return tell(stoppedRanks(), int(StatusCode::Hang));
   if (!job.underMpirun || launcherResult == 0)
     return 0;
-  int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult)
-                                       : 128 + WTERMSIG(launcherResult);
+  int code =
+      WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 128 + WTERMSIG(launcherResult);
   if (code == 127)
-    return tell("mpirun is not installed; use --comm tcp or inproc",
-                int(StatusCode::UserError));
+    return tell("mpirun is not installed; use --comm tcp or inproc", int(StatusCode::UserError));
   if (code == int(StatusCode::UserError) || code == int(StatusCode::Usage) ||
       code == int(StatusCode::Internal))
     return code;
-  return tell("mpirun ended with exit code " + std::to_string(code) +
-                  ", and no rank says why",
+  return tell("mpirun ended with exit code " + std::to_string(code) + ", and no rank says why",
               int(StatusCode::RankFailed));
 }

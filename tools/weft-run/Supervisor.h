@@ -71,8 +71,8 @@ private:
   const Signals &signals;
   std::vector<Death> deaths; // in the order they were seen
   int launcherResult = 0;
-  int asked = 0;              // times that a user sent a signal
-  int signal = 0;             // the last one
+  int asked = 0;  // times that a user sent a signal
+  int signal = 0; // the last one
   bool failing = false, ended = false;
   bool heeded = false; // a rank ended because of that
   Clock::time_point failedAt, endedAt, looked;

@@ -15,15 +15,13 @@ namespace weft {
 namespace {
 
 /// As the safetensors format names them, in the order of DType.
-constexpr StringLiteral kTypes[] = {"F64", "F32", "BF16", "F16", "I8",
-                                    "I16", "I32", "I64",  "U8",  "U16",
-                                    "U32", "U64", "BOOL"};
+constexpr StringLiteral kTypes[] = {"F64", "F32", "BF16", "F16", "I8",  "I16", "I32",
+                                    "I64", "U8",  "U16",  "U32", "U64", "BOOL"};
 static_assert(std::size(kTypes) == runtime::kNumDTypes);
 
 class CheckpointStore : public weights::TensorStore {
 public:
-  explicit CheckpointStore(std::unique_ptr<CheckpointFile> opened)
-      : file(std::move(opened)) {
+  explicit CheckpointStore(std::unique_ptr<CheckpointFile> opened) : file(std::move(opened)) {
     for (size_t i = 0; i < file->tensors().size(); ++i) {
       const CheckpointFile::Tensor &tensor = file->tensors()[i];
       bool counter = tensor.name == "weft.step";
@@ -41,8 +39,7 @@ public:
     bytes.resize(size);
     runtime::Status status = file->read(number, bytes.data());
     return status.ok() ? Error::success()
-                       : createStringError(inconvertibleErrorCode(), "%s",
-                                           status.text().c_str());
+                       : createStringError(inconvertibleErrorCode(), "%s", status.text().c_str());
   }
 
 private:
@@ -56,8 +53,8 @@ bool holdsCheckpoint(const std::string &path) {
   if (sys::fs::exists(path + "/manifest.json"))
     return true;
   std::error_code code;
-  for (sys::fs::directory_iterator entry(path, code), end;
-       !code && entry != end; entry.increment(code))
+  for (sys::fs::directory_iterator entry(path, code), end; !code && entry != end;
+       entry.increment(code))
     if (sys::path::filename(entry->path()).starts_with("step-"))
       return true;
   return sys::path::filename(path).starts_with("step-");
@@ -65,21 +62,19 @@ bool holdsCheckpoint(const std::string &path) {
 
 } // namespace
 
-Expected<std::unique_ptr<weights::TensorStore>>
-openCheckpointStore(const std::string &path, int64_t step) {
+Expected<std::unique_ptr<weights::TensorStore>> openCheckpointStore(const std::string &path,
+                                                                    int64_t step) {
   if (!holdsCheckpoint(path))
     return std::unique_ptr<weights::TensorStore>();
   std::unique_ptr<CheckpointFile> file;
   std::vector<std::string> warnings;
   runtime::Status status = CheckpointFile::open(path, step, file, warnings);
   if (!status.ok())
-    return createStringError(inconvertibleErrorCode(), "%s",
-                             status.text().c_str());
+    return createStringError(inconvertibleErrorCode(), "%s", status.text().c_str());
   for (const std::string &warning : warnings)
     errs() << "warning: " << warning << '\n';
   errs() << "reading " << file->path() << '\n';
-  return std::unique_ptr<weights::TensorStore>(
-      std::make_unique<CheckpointStore>(std::move(file)));
+  return std::unique_ptr<weights::TensorStore>(std::make_unique<CheckpointStore>(std::move(file)));
 }
 
 } // namespace weft

@@ -9,8 +9,8 @@ namespace weft {
 
 /// Opens the newest sound checkpoint of `path`, or that of `step` if it is not
 /// negative; null if `path` holds no checkpoint at all.
-llvm::Expected<std::unique_ptr<weights::TensorStore>>
-openCheckpointStore(const std::string &path, int64_t step);
+llvm::Expected<std::unique_ptr<weights::TensorStore>> openCheckpointStore(const std::string &path,
+                                                                          int64_t step);
 
 } // namespace weft
 

@@ -25,9 +25,8 @@ static constexpr const char *kUsage =
 
 /// What says which translation is meant.
 static const std::vector<std::string> kCommands{
-    "--build",        "--build-help",   "--onnx-to-text", "--text-to-onnx",
-    "--onnx-to-mlir", "--mlir-to-onnx", "--export-onnx",  "--import-weights",
-    "--help",         "--version"};
+    "--build",        "--build-help",  "--onnx-to-text",   "--text-to-onnx", "--onnx-to-mlir",
+    "--mlir-to-onnx", "--export-onnx", "--import-weights", "--help",         "--version"};
 
 int main(int argc, char **argv) {
   if (argc == 2 && llvm::StringRef(argv[1]) == "--version") {
@@ -44,20 +43,16 @@ int main(int argc, char **argv) {
     return *code;
   if (auto code = weft::text::runTextCommand(argc, argv))
     return *code;
-  if (auto code = weft::weights::runWeightsCommand(argc, argv,
-                                                   weft::openCheckpointStore))
+  if (auto code = weft::weights::runWeightsCommand(argc, argv, weft::openCheckpointStore))
     return *code;
   if (auto code = weft::onnx::runTranslateCommand(argc, argv))
     return *code;
   std::string error = "nothing to do";
   for (llvm::StringRef word : llvm::ArrayRef(argv + 1, argc - 1))
     if (word.starts_with("-") && !llvm::is_contained(kCommands, word)) {
-      error = ("there is no flag '" + word + "'").str() +
-              weft::didYouMean(word, kCommands);
+      error = ("there is no flag '" + word + "'").str() + weft::didYouMean(word, kCommands);
       break;
     }
-  llvm::errs() << "weft-translate: " << weft::runtime::errorWord() << error
-               << '\n'
-               << kUsage;
+  llvm::errs() << "weft-translate: " << weft::runtime::errorWord() << error << '\n' << kUsage;
   return 2;
 }

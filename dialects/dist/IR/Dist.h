@@ -64,8 +64,7 @@ LocalAttr getLocal(mlir::Type type);
 /// placement, and without encoding.
 mlir::RankedTensorType placedType(mlir::RankedTensorType type, MeshAttr mesh,
                                   const Placement &placement);
-mlir::RankedTensorType localType(mlir::Type elementType, MeshAttr mesh,
-                                 const Placement &placement);
+mlir::RankedTensorType localType(mlir::Type elementType, MeshAttr mesh, const Placement &placement);
 /// The type of global shape without encoding that a placed or local type stands
 /// for; other types stay.
 mlir::Type globalType(mlir::Type type);

@@ -136,9 +136,8 @@ private:
     ReduceKind kind;
     if (keyword == "partial") {
       AxisList axes;
-      if (parseKind(kind) || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-            return parseAxis(axes);
-          }))
+      if (parseKind(kind) || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                                            [&] { return parseAxis(axes); }))
         return failure();
       for (AxisId axis : axes)
         placement.partial.push_back({axis, kind});
@@ -165,8 +164,7 @@ private:
 
 } // namespace
 
-template <typename AttrT>
-static Attribute parsePlacement(AsmParser &parser) {
+template <typename AttrT> static Attribute parsePlacement(AsmParser &parser) {
   MeshAttr mesh;
   Placement placement;
   SMLoc loc = parser.getCurrentLocation();
@@ -213,9 +211,7 @@ LogicalResult PlacementAttr::verify(function_ref<InFlightDiagnostic()> emitError
 }
 
 Attribute LocalAttr::parse(AsmParser &parser, Type) { return parsePlacement<LocalAttr>(parser); }
-void LocalAttr::print(AsmPrinter &printer) const {
-  printPlacement(printer, getMesh(), getValue());
-}
+void LocalAttr::print(AsmPrinter &printer) const { printPlacement(printer, getMesh(), getValue()); }
 LogicalResult LocalAttr::verify(function_ref<InFlightDiagnostic()> emitError, MeshAttr mesh,
                                 Placement value) {
   return verifyParameters(emitError, mesh, value);

@@ -59,8 +59,8 @@ public:
         valid = both(valid, compare(arith::CmpIPredicate::eq, shard, coordinate(axis)));
         position = arith::RemUIOp::create(builder, loc, position, size);
       }
-      local = arith::AddIOp::create(
-          builder, loc, local, arith::MulIOp::create(builder, loc, position, constant(scale)));
+      local = arith::AddIOp::create(builder, loc, local,
+                                    arith::MulIOp::create(builder, loc, position, constant(scale)));
       scale *= extents.back();
       minor *= part.size;
     }
@@ -76,9 +76,7 @@ public:
   }
 
 private:
-  Value coordinate(AxisId axis) {
-    return coordinates[llvm::find(axes, axis) - axes.begin()];
-  }
+  Value coordinate(AxisId axis) { return coordinates[llvm::find(axes, axis) - axes.begin()]; }
   SmallVector<int64_t> levels(const Part &part) {
     SmallVector<int64_t> extents = {part.size};
     for (AxisId axis : part.axes)
@@ -102,12 +100,11 @@ static Value mapElements(OpBuilder &builder, Location loc, Value input,
   AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
   SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
   Value init = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
-  return linalg::GenericOp::create(
-             builder, loc, TypeRange{type}, ValueRange{input}, ValueRange{init},
-             ArrayRef<AffineMap>{map, map}, iterators,
-             [&](OpBuilder &inner, Location bodyLoc, ValueRange values) {
-               linalg::YieldOp::create(inner, bodyLoc, body(inner, values));
-             })
+  return linalg::GenericOp::create(builder, loc, TypeRange{type}, ValueRange{input},
+                                   ValueRange{init}, ArrayRef<AffineMap>{map, map}, iterators,
+                                   [&](OpBuilder &inner, Location bodyLoc, ValueRange values) {
+                                     linalg::YieldOp::create(inner, bodyLoc, body(inner, values));
+                                   })
       .getResult(0);
 }
 
@@ -161,8 +158,7 @@ SmallVector<Value> MaskOp::buildDeviceBody(OpBuilder &builder, Location loc, Val
 HostTensor MaskOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &operand) {
   const Mesh &mesh = getStepMesh();
   const Placement &placement = getLocal(getResult().getType()).getValue();
-  Scalar neutral =
-      neutralElement(*placement.padding, getElementTypeOrSelf(getResult().getType()));
+  Scalar neutral = neutralElement(*placement.padding, getElementTypeOrSelf(getResult().getType()));
   HostTensor result = operand;
   for (int64_t linear = 0, end = result.size(); linear < end; ++linear) {
     int64_t rest = linear;

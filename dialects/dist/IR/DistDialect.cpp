@@ -64,8 +64,9 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                : op->emitError() << "'dist.devices' must be a dictionary on a module";
   if (name == kRecordedAttr) {
     auto entries = dyn_cast<DictionaryAttr>(attribute.getValue());
-    if (!isa<ModuleOp>(op) || !entries ||
-        !llvm::all_of(entries, [](NamedAttribute entry) { return isa<PlacementAttr>(entry.getValue()); }))
+    if (!isa<ModuleOp>(op) || !entries || !llvm::all_of(entries, [](NamedAttribute entry) {
+          return isa<PlacementAttr>(entry.getValue());
+        }))
       return op->emitError() << "'dist.recorded' must be a dictionary of placements on a module";
     return success();
   }

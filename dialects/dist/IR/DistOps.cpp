@@ -53,7 +53,8 @@ static LogicalResult verifyStep(StepOpInterface step, ArrayAttr axisNames = {}) 
                  step.getStepOtherDim(), operandPlacement(op), resultPlacement(op), &why))
     return op->emitOpError() << why;
   if (Type accumulate = step.getAccumulateType())
-    if (isa<FloatType>(accumulate) != isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+    if (isa<FloatType>(accumulate) !=
+        isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
       return op->emitOpError() << "cannot accumulate " << op->getResult(0).getType() << " in "
                                << accumulate;
   return success();
@@ -176,8 +177,8 @@ LogicalResult LocalizeIndexOp::verify() {
   same.localIndices.clear();
   same.padding = from.padding;
   if (same != from || to.padding)
-    return emitOpError() << "result is placed as " << toString(meshOf(*this), to)
-                         << ", operand as " << toString(meshOf(*this), from);
+    return emitOpError() << "result is placed as " << toString(meshOf(*this), to) << ", operand as "
+                         << toString(meshOf(*this), from);
   if (!from.partial.empty())
     return emitOpError() << "partial indices have no positions";
   ArrayRef<int64_t> shape = cast<RankedTensorType>(getInput().getType()).getShape();

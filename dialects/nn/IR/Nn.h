@@ -21,13 +21,11 @@ llvm::LogicalResult verifySameShape(mlir::Operation *op);
 llvm::LogicalResult verifySameElementType(mlir::Operation *op);
 
 /// Shapes of all operands and of the result are equal; encodings may differ.
-template <typename Op>
-struct SameShape : mlir::OpTrait::TraitBase<Op, SameShape> {
+template <typename Op> struct SameShape : mlir::OpTrait::TraitBase<Op, SameShape> {
   static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifySameShape(op); }
 };
 /// Element types of all operands and of the result are equal.
-template <typename Op>
-struct SameElementType : mlir::OpTrait::TraitBase<Op, SameElementType> {
+template <typename Op> struct SameElementType : mlir::OpTrait::TraitBase<Op, SameElementType> {
   static llvm::LogicalResult verifyTrait(mlir::Operation *op) { return verifySameElementType(op); }
 };
 } // namespace weft::nn

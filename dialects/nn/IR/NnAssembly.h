@@ -10,7 +10,8 @@ namespace weft::nn {
 
 /// One type where operands and result have the same, as they mostly do; else that of a
 /// function: placements make types long.
-template <typename... Types> void printOneType(mlir::OpAsmPrinter &printer, mlir::Operation *op, Types... types) {
+template <typename... Types>
+void printOneType(mlir::OpAsmPrinter &printer, mlir::Operation *op, Types... types) {
   bool isOne = llvm::all_equal({mlir::Type(types)...});
   if (isOne)
     printer << op->getResult(0).getType();
@@ -18,7 +19,8 @@ template <typename... Types> void printOneType(mlir::OpAsmPrinter &printer, mlir
     printer.printFunctionalType(op);
 }
 
-inline mlir::ParseResult parseOneTypeInto(mlir::OpAsmParser &parser, llvm::ArrayRef<mlir::Type *> operands,
+inline mlir::ParseResult parseOneTypeInto(mlir::OpAsmParser &parser,
+                                          llvm::ArrayRef<mlir::Type *> operands,
                                           mlir::Type &result) {
   llvm::SMLoc loc = parser.getCurrentLocation();
   if (parser.parseType(result))
@@ -30,14 +32,16 @@ inline mlir::ParseResult parseOneTypeInto(mlir::OpAsmParser &parser, llvm::Array
     return mlir::success();
   }
   if (function.getNumInputs() != operands.size() || function.getNumResults() != 1)
-    return parser.emitError(loc) << "expected " << operands.size() << " operand types and one result type";
+    return parser.emitError(loc) << "expected " << operands.size()
+                                 << " operand types and one result type";
   for (auto [operand, type] : llvm::zip_equal(operands, function.getInputs()))
     *operand = type;
   result = function.getResult(0);
   return mlir::success();
 }
 
-inline mlir::ParseResult parseOneType(mlir::OpAsmParser &parser, mlir::Type &operand, mlir::Type &result) {
+inline mlir::ParseResult parseOneType(mlir::OpAsmParser &parser, mlir::Type &operand,
+                                      mlir::Type &result) {
   return parseOneTypeInto(parser, {&operand}, result);
 }
 inline mlir::ParseResult parseOneType(mlir::OpAsmParser &parser, mlir::Type &lhs, mlir::Type &rhs,

@@ -9,10 +9,8 @@ namespace weft::nn {
 
 using Kind = Factor::Kind;
 
-static SmallVector<PartialRule> whenSum(ReduceKind kind,
-                                        SmallVector<PartialRule> rules) {
-  return kind == ReduceKind::Sum ? std::move(rules)
-                                 : SmallVector<PartialRule>();
+static SmallVector<PartialRule> whenSum(ReduceKind kind, SmallVector<PartialRule> rules) {
+  return kind == ReduceKind::Sum ? std::move(rules) : SmallVector<PartialRule>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -22,15 +20,12 @@ static SmallVector<PartialRule> whenSum(ReduceKind kind,
 LogicalResult SoftmaxOp::verify() {
   auto from = getOperand().getType();
   if (failed(expectRange(*this, "dim", getDim(), 0, from.getRank())) ||
-      failed(expectElementType(*this, "result", getType(), from,
-                               "the operand's element type")))
+      failed(expectElementType(*this, "result", getType(), from, "the operand's element type")))
     return failure();
-  return expectShape(*this, "result", getType(), from.getShape(),
-                     "the operand's shape");
+  return expectShape(*this, "result", getType(), from.getShape(), "the operand's shape");
 }
 
-FactorRule SoftmaxOp::getFactorRule(TypeRange operandTypes,
-                                    TypeRange resultTypes) {
+FactorRule SoftmaxOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule = elementwiseRule(operandTypes, resultTypes);
   rule.factors[rule.results[0][getDim()].front()].kind = Kind::Whole;
   return rule;
@@ -39,29 +34,23 @@ FactorRule SoftmaxOp::getFactorRule(TypeRange operandTypes,
 double SoftmaxOp::getFlopsPerPoint() { return 12; }
 
 /// Dims from `dim` to the last are normalised; the parameters have their shape.
-template <typename Op>
-static LogicalResult verifyNorm(Op op, Value scale, Value bias) {
+template <typename Op> static LogicalResult verifyNorm(Op op, Value scale, Value bias) {
   auto from = op.getOperand().getType();
   int64_t dim = op.getDim();
   if (failed(expectRange(op, "dim", dim, 0, from.getRank())))
     return failure();
-  for (auto [what, value] :
-       {std::pair<StringRef, Value>{"scale", scale}, {"bias", bias}})
-    if (value && (failed(expectElementType(op, what, value.getType(), from,
-                                           "the operand's element type")) ||
-                  failed(expectShape(op, what, value.getType(),
-                                     from.getShape().drop_front(dim),
-                                     "the normalised dimensions"))))
+  for (auto [what, value] : {std::pair<StringRef, Value>{"scale", scale}, {"bias", bias}})
+    if (value &&
+        (failed(expectElementType(op, what, value.getType(), from, "the operand's element type")) ||
+         failed(expectShape(op, what, value.getType(), from.getShape().drop_front(dim),
+                            "the normalised dimensions"))))
       return failure();
-  if (failed(expectElementType(op, "result", op.getType(), from,
-                               "the operand's element type")))
+  if (failed(expectElementType(op, "result", op.getType(), from, "the operand's element type")))
     return failure();
-  return expectShape(op, "result", op.getType(), from.getShape(),
-                     "the operand's shape");
+  return expectShape(op, "result", op.getType(), from.getShape(), "the operand's shape");
 }
 
-static FactorRule normRule(int64_t dim, TypeRange operandTypes,
-                           TypeRange resultTypes) {
+static FactorRule normRule(int64_t dim, TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule = elementwiseRule(operandTypes, resultTypes);
   TensorFactors parameter(llvm::drop_begin(rule.results[0], dim));
   for (const DimFactors &factors : parameter)
@@ -71,12 +60,9 @@ static FactorRule normRule(int64_t dim, TypeRange operandTypes,
   return rule;
 }
 
-LogicalResult LayerNormOp::verify() {
-  return verifyNorm(*this, getScale(), getBias());
-}
+LogicalResult LayerNormOp::verify() { return verifyNorm(*this, getScale(), getBias()); }
 
-FactorRule LayerNormOp::getFactorRule(TypeRange operandTypes,
-                                      TypeRange resultTypes) {
+FactorRule LayerNormOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   return normRule(getDim(), operandTypes, resultTypes);
 }
 
@@ -86,12 +72,9 @@ SmallVector<PartialRule> LayerNormOp::getPartialRules(ReduceKind kind) {
 
 double LayerNormOp::getFlopsPerPoint() { return 8; }
 
-LogicalResult RmsNormOp::verify() {
-  return verifyNorm(*this, getScale(), Value());
-}
+LogicalResult RmsNormOp::verify() { return verifyNorm(*this, getScale(), Value()); }
 
-FactorRule RmsNormOp::getFactorRule(TypeRange operandTypes,
-                                    TypeRange resultTypes) {
+FactorRule RmsNormOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   return normRule(getDim(), operandTypes, resultTypes);
 }
 
@@ -111,37 +94,29 @@ LogicalResult RopeOp::verify() {
     return emitOpError("operand has tensor rank 0, expected at least 1");
   int64_t depth = from.getShape().back();
   if (depth % 2 != 0)
-    return emitOpError() << "innermost dimension has size " << depth
-                         << ", expected an even size";
+    return emitOpError() << "innermost dimension has size " << depth << ", expected an even size";
   SmallVector<int64_t> half(from.getShape());
   half.back() = depth / 2;
-  for (auto [what, type] :
-       {std::pair<StringRef, Type>{"cosine", getCosine().getType()},
-        std::pair<StringRef, Type>{"sine", getSine().getType()}})
-    if (failed(expectElementType(*this, what, type, from,
-                                 "the operand's element type")) ||
-        failed(expectShape(
-            *this, what, type, half,
-            "the operand's shape with half the innermost dimension")))
+  for (auto [what, type] : {std::pair<StringRef, Type>{"cosine", getCosine().getType()},
+                            std::pair<StringRef, Type>{"sine", getSine().getType()}})
+    if (failed(expectElementType(*this, what, type, from, "the operand's element type")) ||
+        failed(expectShape(*this, what, type, half,
+                           "the operand's shape with half the innermost dimension")))
       return failure();
-  if (failed(expectElementType(*this, "result", getType(), from,
-                               "the operand's element type")))
+  if (failed(expectElementType(*this, "result", getType(), from, "the operand's element type")))
     return failure();
-  return expectShape(*this, "result", getType(), from.getShape(),
-                     "the operand's shape");
+  return expectShape(*this, "result", getType(), from.getShape(), "the operand's shape");
 }
 
 /// Pairs stay together: `(2 whole)(D/2)`, or `(D/2)(2 whole)` if interleaved.
-FactorRule RopeOp::getFactorRule(TypeRange operandTypes,
-                                 TypeRange resultTypes) {
+FactorRule RopeOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
   TensorFactors angles;
   for (int64_t size : shapeOf(operandTypes[1]))
     angles.push_back({rule.add(size)});
   int pair = rule.add(2, Kind::Whole), half = angles.back().front();
   TensorFactors dims = angles;
-  dims.back() =
-      getInterleaved() ? DimFactors{half, pair} : DimFactors{pair, half};
+  dims.back() = getInterleaved() ? DimFactors{half, pair} : DimFactors{pair, half};
   rule.operands = {dims, angles, angles};
   rule.results = {dims};
   return rule;
@@ -158,56 +133,46 @@ double RopeOp::getFlopsPerPoint() { return 3; }
 //===----------------------------------------------------------------------===//
 
 /// What nn.attention and its gradient ask of the forward's tensors.
-static LogicalResult verifyAttention(Operation *op, RankedTensorType query,
-                                     RankedTensorType key,
-                                     RankedTensorType value,
-                                     RankedTensorType result, Value mask,
+static LogicalResult verifyAttention(Operation *op, RankedTensorType query, RankedTensorType key,
+                                     RankedTensorType value, RankedTensorType result, Value mask,
                                      const APFloat &softcap) {
   std::pair<StringRef, RankedTensorType> tensors[] = {
       {"query", query}, {"key", key}, {"value", value}, {"result", result}};
   for (auto [what, type] : tensors) {
     if (type.getRank() != 4)
-      return op->emitOpError()
-             << what << " has tensor rank " << type.getRank() << ", expected 4";
-    if (failed(expectElementType(op, what, type, query,
-                                 "the query's element type")))
+      return op->emitOpError() << what << " has tensor rank " << type.getRank() << ", expected 4";
+    if (failed(expectElementType(op, what, type, query, "the query's element type")))
       return failure();
   }
   auto q = query.getShape(), k = key.getShape(), v = value.getShape();
   if (k[1] == 0 || q[1] % k[1] != 0)
-    return op->emitOpError()
-           << "query has " << q[1]
-           << " heads, expected a multiple of the key's " << k[1];
-  if (failed(expectShape(op, "key", key, {q[0], k[1], k[2], q[3]},
-                         "batch and depth of the query")) ||
+    return op->emitOpError() << "query has " << q[1] << " heads, expected a multiple of the key's "
+                             << k[1];
+  if (failed(
+          expectShape(op, "key", key, {q[0], k[1], k[2], q[3]}, "batch and depth of the query")) ||
       failed(expectShape(op, "value", value, {q[0], k[1], k[2], v[3]},
                          "batch, heads and sequence of the key")))
     return failure();
   if (mask)
-    if (failed(expectElementType(op, "mask", mask.getType(), query,
-                                 "the query's element type")) ||
+    if (failed(expectElementType(op, "mask", mask.getType(), query, "the query's element type")) ||
         failed(expectShape(op, "mask", mask.getType(), {q[0], q[1], q[2], k[2]},
                            "batch, heads, query and key sequence")))
       return failure();
   if (softcap.convertToDouble() < 0)
     return op->emitOpError() << "softcap is " << softcap.convertToDouble()
                              << ", expected 0 (none) or more";
-  return expectShape(
-      op, "result", result, {q[0], q[1], q[2], v[3]},
-      "batch, heads and sequence of the query, depth of the value");
+  return expectShape(op, "result", result, {q[0], q[1], q[2], v[3]},
+                     "batch, heads and sequence of the query, depth of the value");
 }
 
 LogicalResult AttentionOp::verify() {
-  return verifyAttention(*this, getQuery().getType(), getKey().getType(),
-                         getValue().getType(), getType(), getMask(),
-                         getSoftcap());
+  return verifyAttention(*this, getQuery().getType(), getKey().getType(), getValue().getType(),
+                         getType(), getMask(), getSoftcap());
 }
 
-FactorRule AttentionOp::getFactorRule(TypeRange operandTypes,
-                                      TypeRange resultTypes) {
+FactorRule AttentionOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
-  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]),
-       v = shapeOf(operandTypes[2]);
+  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]), v = shapeOf(operandTypes[2]);
   int batch = rule.add(q[0]), group = rule.add(k[1]);
   int perGroup = rule.add(k[1] ? q[1] / k[1] : q[1]);
   // A causal row counts its position from the end of the whole sequence.
@@ -237,19 +202,15 @@ double AttentionOp::getFlopsPerPoint() {
 }
 
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyAttention(*this, getQuery().getType(), getKey().getType(),
-                             getValue().getType(), getOutput().getType(),
-                             getMask(), getSoftcap())))
+  if (failed(verifyAttention(*this, getQuery().getType(), getKey().getType(), getValue().getType(),
+                             getOutput().getType(), getMask(), getSoftcap())))
     return failure();
   std::tuple<StringRef, Type, Type, StringRef> pairs[] = {
       {"output_gradient", getOutputGradient().getType(), getOutput().getType(),
        "that of the output"},
-      {"query_gradient", getQueryGradient().getType(), getQuery().getType(),
-       "that of the query"},
-      {"key_gradient", getKeyGradient().getType(), getKey().getType(),
-       "that of the key"},
-      {"value_gradient", getValueGradient().getType(), getValue().getType(),
-       "that of the value"}};
+      {"query_gradient", getQueryGradient().getType(), getQuery().getType(), "that of the query"},
+      {"key_gradient", getKeyGradient().getType(), getKey().getType(), "that of the key"},
+      {"value_gradient", getValueGradient().getType(), getValue().getType(), "that of the value"}};
   for (auto [what, found, expected, because] : pairs)
     if (failed(expectElementType(*this, what, found, expected, because)) ||
         failed(expectShape(*this, what, found, shapeOf(expected), because)))
@@ -257,11 +218,9 @@ LogicalResult AttentionGradOp::verify() {
   return success();
 }
 
-FactorRule AttentionGradOp::getFactorRule(TypeRange operandTypes,
-                                          TypeRange resultTypes) {
+FactorRule AttentionGradOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
-  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]),
-       v = shapeOf(operandTypes[2]);
+  auto q = shapeOf(operandTypes[0]), k = shapeOf(operandTypes[1]), v = shapeOf(operandTypes[2]);
   int batch = rule.add(q[0]), group = rule.add(k[1]);
   // What is independent for the query is a sum for key and value.
   int perGroup = rule.add(k[1] ? q[1] / k[1] : q[1], Kind::Whole);

@@ -21,9 +21,8 @@ static Type accumulatorOf(Type element) {
   return small ? Type(Float32Type::get(element.getContext())) : element;
 }
 
-void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs,
-                       Value rhs, ArrayRef<int64_t> lhsLabels,
-                       ArrayRef<int64_t> rhsLabels,
+void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs, Value rhs,
+                       ArrayRef<int64_t> lhsLabels, ArrayRef<int64_t> rhsLabels,
                        ArrayRef<int64_t> resultLabels) {
   auto lhsType = cast<RankedTensorType>(lhs.getType());
   llvm::DenseMap<int64_t, int64_t> sizes;
@@ -36,10 +35,8 @@ void ContractOp::build(OpBuilder &builder, OperationState &state, Value lhs,
     shape.push_back(sizes.lookup(label));
   Type element = lhsType.getElementType();
   build(builder, state, RankedTensorType::get(shape, element), lhs, rhs,
-        builder.getDenseI64ArrayAttr(lhsLabels),
-        builder.getDenseI64ArrayAttr(rhsLabels),
-        builder.getDenseI64ArrayAttr(resultLabels),
-        TypeAttr::get(accumulatorOf(element)));
+        builder.getDenseI64ArrayAttr(lhsLabels), builder.getDenseI64ArrayAttr(rhsLabels),
+        builder.getDenseI64ArrayAttr(resultLabels), TypeAttr::get(accumulatorOf(element)));
 }
 
 LogicalResult ContractOp::verify() {
@@ -56,20 +53,17 @@ LogicalResult ContractOp::verify() {
     if (failed(expectCount(*this, tensor.name + " labels", tensor.labels.size(),
                            tensor.shape.size(), "one for each dimension")))
       return failure();
-    if (failed(expectAtLeast(*this, tensor.name.str() + " labels",
-                             tensor.labels, 0)))
+    if (failed(expectAtLeast(*this, tensor.name.str() + " labels", tensor.labels, 0)))
       return failure();
     llvm::SmallDenseSet<int64_t> own;
     for (auto [label, size] : llvm::zip_equal(tensor.labels, tensor.shape)) {
       if (!own.insert(label).second)
-        return emitOpError()
-               << tensor.name << " labels name " << label << " twice";
+        return emitOpError() << tensor.name << " labels name " << label << " twice";
       auto [known, isNew] = sizes.try_emplace(label, size, tensor.name);
       if (!isNew && known->second.first != size)
-        return emitOpError()
-               << "label " << label << " has size " << size << " in "
-               << tensor.name << ", expected " << known->second.first
-               << " as in " << known->second.second;
+        return emitOpError() << "label " << label << " has size " << size << " in " << tensor.name
+                             << ", expected " << known->second.first << " as in "
+                             << known->second.second;
       ++uses[label];
     }
   }
@@ -78,23 +72,19 @@ LogicalResult ContractOp::verify() {
       if (uses[label] == 1)
         return emitOpError() << "label " << label << " is in " << tensor.name
                              << " only, expected in a second tensor";
-  if (failed(expectElementType(*this, "rhs", getRhs().getType(),
-                               getLhs().getType(), "the element type of lhs")))
+  if (failed(expectElementType(*this, "rhs", getRhs().getType(), getLhs().getType(),
+                               "the element type of lhs")))
     return failure();
   bool isReal = isa<FloatType>(getLhs().getType().getElementType());
-  for (auto [what, type] :
-       {std::pair<StringRef, Type>{"result", getType().getElementType()},
-        std::pair<StringRef, Type>{"accumulate", getAccumulate()}})
+  for (auto [what, type] : {std::pair<StringRef, Type>{"result", getType().getElementType()},
+                            std::pair<StringRef, Type>{"accumulate", getAccumulate()}})
     if (isReal ? !isa<FloatType>(type) : !isa<IntegerType>(type))
-      return emitOpError() << what << " has element type " << type
-                           << ", expected "
-                           << (isReal ? "a float" : "an integer")
-                           << " as the operands";
+      return emitOpError() << what << " has element type " << type << ", expected "
+                           << (isReal ? "a float" : "an integer") << " as the operands";
   return success();
 }
 
-FactorRule ContractOp::getFactorRule(TypeRange operandTypes,
-                                     TypeRange resultTypes) {
+FactorRule ContractOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
   llvm::DenseMap<int64_t, int> factors;
   auto dimsOf = [&](ArrayRef<int64_t> labels, Type type) {
@@ -102,10 +92,8 @@ FactorRule ContractOp::getFactorRule(TypeRange operandTypes,
     for (auto [label, size] : llvm::zip_equal(labels, shapeOf(type))) {
       auto [entry, isNew] = factors.try_emplace(label, -1);
       if (isNew)
-        entry->second =
-            rule.add(size, llvm::is_contained(getResultLabels(), label)
-                               ? Kind::Parallel
-                               : Kind::Reduction);
+        entry->second = rule.add(
+            size, llvm::is_contained(getResultLabels(), label) ? Kind::Parallel : Kind::Reduction);
       dims.push_back({entry->second});
     }
     return dims;
@@ -137,20 +125,17 @@ LogicalResult ConvOp::verify() {
   auto input = getInput().getType(), filter = getFilter().getType();
   int64_t spatial = input.getRank() - 2;
   if (spatial < 0)
-    return emitOpError() << "input has tensor rank " << input.getRank()
-                         << ", expected at least 2";
+    return emitOpError() << "input has tensor rank " << input.getRank() << ", expected at least 2";
   if (filter.getRank() != input.getRank())
-    return emitOpError() << "filter has tensor rank " << filter.getRank()
-                         << ", expected " << input.getRank() << " as the input";
-  std::pair<StringRef, ArrayRef<int64_t>> lists[] = {
-      {"strides", getStrides()},
-      {"pad_low", getPadLow()},
-      {"pad_high", getPadHigh()},
-      {"input_dilation", getInputDilation()},
-      {"filter_dilation", getFilterDilation()}};
+    return emitOpError() << "filter has tensor rank " << filter.getRank() << ", expected "
+                         << input.getRank() << " as the input";
+  std::pair<StringRef, ArrayRef<int64_t>> lists[] = {{"strides", getStrides()},
+                                                     {"pad_low", getPadLow()},
+                                                     {"pad_high", getPadHigh()},
+                                                     {"input_dilation", getInputDilation()},
+                                                     {"filter_dilation", getFilterDilation()}};
   for (auto [name, values] : lists) {
-    if (failed(expectCount(*this, name, values.size(), spatial,
-                           "one for each spatial dimension")))
+    if (failed(expectCount(*this, name, values.size(), spatial, "one for each spatial dimension")))
       return failure();
     int64_t least = name.starts_with("pad") ? -kGreatestEntry : 1;
     if (failed(expectAtLeast(*this, name, values, least)))
@@ -160,15 +145,12 @@ LogicalResult ConvOp::verify() {
   if (failed(expectRange(*this, "groups", groups, 1, kGreatestEntry)))
     return failure();
   if (input.getDimSize(1) != filter.getDimSize(1) * groups)
-    return emitOpError() << "input has " << input.getDimSize(1)
-                         << " channels, expected "
-                         << filter.getDimSize(1) * groups << ": " << groups
-                         << " groups of " << filter.getDimSize(1)
-                         << " filter channels";
+    return emitOpError() << "input has " << input.getDimSize(1) << " channels, expected "
+                         << filter.getDimSize(1) * groups << ": " << groups << " groups of "
+                         << filter.getDimSize(1) << " filter channels";
   if (filter.getDimSize(0) % groups != 0)
     return emitOpError() << "filter has " << filter.getDimSize(0)
-                         << " output channels, expected a multiple of "
-                         << groups << " groups";
+                         << " output channels, expected a multiple of " << groups << " groups";
   SmallVector<int64_t> expected = {input.getDimSize(0), filter.getDimSize(0)};
   for (int64_t i = 0; i < spatial; ++i) {
     int64_t size = input.getDimSize(i + 2), taps = filter.getDimSize(i + 2);
@@ -176,20 +158,16 @@ LogicalResult ConvOp::verify() {
     int64_t reach = taps == 0 ? 0 : (taps - 1) * getFilterDilation()[i] + 1;
     int64_t room = dilated + getPadLow()[i] + getPadHigh()[i] - reach;
     if (room < 0)
-      return emitOpError() << "filter reaches over " << reach
-                           << " elements of spatial dimension " << i
-                           << ", expected at most " << room + reach
+      return emitOpError() << "filter reaches over " << reach << " elements of spatial dimension "
+                           << i << ", expected at most " << room + reach
                            << ": the input's extent with dilation and padding";
     expected.push_back(room / getStrides()[i] + 1);
   }
-  if (failed(expectElementType(*this, "filter", filter, input,
-                               "the input's element type")) ||
-      failed(expectElementType(*this, "result", getType(), input,
-                               "the input's element type")))
+  if (failed(expectElementType(*this, "filter", filter, input, "the input's element type")) ||
+      failed(expectElementType(*this, "result", getType(), input, "the input's element type")))
     return failure();
-  return expectShape(
-      *this, "result", getType(), expected,
-      "batch, output channels and (dilated + pads - reach) / stride + 1");
+  return expectShape(*this, "result", getType(), expected,
+                     "batch, output channels and (dilated + pads - reach) / stride + 1");
 }
 
 /// A spatial dim that the filter passes over one element at a time.
@@ -205,8 +183,7 @@ static int64_t groupsAt(ConvOp op, Type input, Type filter) {
   return perGroup == 0 ? op.getGroups() : shapeOf(input)[1] / perGroup;
 }
 
-FactorRule ConvOp::getFactorRule(TypeRange operandTypes,
-                                 TypeRange resultTypes) {
+FactorRule ConvOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
   auto input = shapeOf(operandTypes[0]), filter = shapeOf(operandTypes[1]);
   auto result = shapeOf(resultTypes[0]);
@@ -251,8 +228,7 @@ void ConvOp::localizeAttributes(TypeRange, TypeRange) {
 double ConvOp::getFlopsPerPoint() {
   // The rule's points count input and result positions apart from each other;
   // only their filter taps do work.
-  double points = getOwnFactorRule().points(),
-         work = 2.0 * getType().getNumElements();
+  double points = getOwnFactorRule().points(), work = 2.0 * getType().getNumElements();
   for (int64_t size : getFilter().getType().getShape().drop_front())
     work *= size;
   return points == 0 ? 0 : work / points;

@@ -20,8 +20,7 @@ bool isUnsigned(Type type) {
 
 double gelu(double x, bool tanh) {
   if (tanh)
-    return x / 2 *
-           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
 }
 
@@ -30,13 +29,9 @@ Scalar evaluateShift(Type type, ArrayRef<Scalar> x, bool left) {
   bool outside = static_cast<uint64_t>(x[1].integer) >= element.getWidth();
   int64_t value = x[0].integer, amount = x[1].integer;
   if (left)
-    value = outside
-                ? 0
-                : static_cast<int64_t>(static_cast<uint64_t>(value) << amount);
+    value = outside ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value) << amount);
   else if (isUnsigned(type))
-    value = outside
-                ? 0
-                : static_cast<int64_t>(static_cast<uint64_t>(value) >> amount);
+    value = outside ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value) >> amount);
   else
     value = value >> (outside ? 63 : amount);
   return roundToType(integerScalar(value), element);
@@ -76,9 +71,7 @@ static int64_t truncateToInteger(double value, bool isUnsigned) {
     return 0;
   constexpr double kTwo63 = 9223372036854775808.0;
   if (isUnsigned && value >= kTwo63)
-    return value >= 2 * kTwo63
-               ? -1
-               : static_cast<int64_t>(static_cast<uint64_t>(value));
+    return value >= 2 * kTwo63 ? -1 : static_cast<int64_t>(static_cast<uint64_t>(value));
   if (value >= kTwo63)
     return std::numeric_limits<int64_t>::max();
   if (value < -kTwo63)
@@ -94,13 +87,11 @@ Scalar evaluateCast(Type from, Type to, Scalar x) {
       return roundToType(x, target);
     if (toBool)
       return boolScalar(x.real != 0);
-    return roundToType(integerScalar(truncateToInteger(x.real, isUnsigned(to))),
-                       target);
+    return roundToType(integerScalar(truncateToInteger(x.real, isUnsigned(to))), target);
   }
   if (isFloat(to)) {
-    double real = isUnsigned(from)
-                      ? static_cast<double>(static_cast<uint64_t>(x.integer))
-                      : static_cast<double>(x.integer);
+    double real = isUnsigned(from) ? static_cast<double>(static_cast<uint64_t>(x.integer))
+                                   : static_cast<double>(x.integer);
     return roundToType(realScalar(real), target);
   }
   return toBool ? boolScalar(x.integer != 0) : roundToType(x, target);
@@ -126,8 +117,7 @@ PartialRules sumRules(ReduceKind kind, PartialRules rules) {
   return kind == ReduceKind::Sum ? std::move(rules) : PartialRules();
 }
 
-PartialRules productRules(ReduceKind kind, PartialRules sums,
-                          PartialRules products) {
+PartialRules productRules(ReduceKind kind, PartialRules sums, PartialRules products) {
   if (kind == ReduceKind::Prod)
     return products;
   return sumRules(kind, std::move(sums));
@@ -156,10 +146,9 @@ PartialRules castRules(ReduceKind kind, Type from, Type to) {
   } else if (!isFloat(source) && !isFloat(target)) {
     // Truncation is a ring homomorphism; extension keeps order, but not sums
     // that wrap. To bool is a test, which is neither.
-    bool ring = (kind == ReduceKind::Sum || kind == ReduceKind::Prod) &&
-                sourceWidth >= targetWidth;
-    bool monotone = ordered && targetWidth > sourceWidth &&
-                    (isUnsigned(source) || !isUnsigned(target));
+    bool ring = (kind == ReduceKind::Sum || kind == ReduceKind::Prod) && sourceWidth >= targetWidth;
+    bool monotone =
+        ordered && targetWidth > sourceWidth && (isUnsigned(source) || !isUnsigned(target));
     if ((ring && (targetWidth > 1 || sourceWidth == 1)) || monotone)
       return {{0}};
   }
@@ -171,21 +160,20 @@ PartialRules castRules(ReduceKind kind, Type from, Type to) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult CompareOp::verify() {
-  return expectElementType(*this, "operand 1", getRhs().getType(),
-                           getLhs().getType(), "the type of operand 0");
+  return expectElementType(*this, "operand 1", getRhs().getType(), getLhs().getType(),
+                           "the type of operand 0");
 }
 
 LogicalResult SelectOp::verify() {
-  if (failed(expectElementType(*this, "operand 2", getOnFalse().getType(),
-                               getOnTrue().getType(), "the type of operand 1")))
+  if (failed(expectElementType(*this, "operand 2", getOnFalse().getType(), getOnTrue().getType(),
+                               "the type of operand 1")))
     return failure();
   return expectElementType(*this, "result", getType(), getOnTrue().getType(),
                            "the type of operand 1");
 }
 
 OpFoldResult CastOp::fold(FoldAdaptor adaptor) {
-  return getOperand().getType() == getType() ? OpFoldResult(getOperand())
-                                             : OpFoldResult();
+  return getOperand().getType() == getType() ? OpFoldResult(getOperand()) : OpFoldResult();
 }
 
 } // namespace weft::nn

@@ -27,15 +27,9 @@ inline Scalar integerScalar(int64_t value) { return {0, value}; }
 inline Scalar boolScalar(bool value) { return {0, value}; }
 
 /// Integer arithmetic modulo 2^64; the caller wraps to the element's width.
-template <typename T> T wrapAdd(T a, T b) {
-  return T(uint64_t(a) + uint64_t(b));
-}
-template <typename T> T wrapSub(T a, T b) {
-  return T(uint64_t(a) - uint64_t(b));
-}
-template <typename T> T wrapMul(T a, T b) {
-  return T(uint64_t(a) * uint64_t(b));
-}
+template <typename T> T wrapAdd(T a, T b) { return T(uint64_t(a) + uint64_t(b)); }
+template <typename T> T wrapSub(T a, T b) { return T(uint64_t(a) - uint64_t(b)); }
+template <typename T> T wrapMul(T a, T b) { return T(uint64_t(a) * uint64_t(b)); }
 template <typename T> T wrapDiv(T a, T b) {
   if (b == 0)
     return 0;
@@ -49,10 +43,7 @@ template <typename T> T wrapRem(T a, T b) {
 }
 template <typename T> T wrapPow(T base, T exponent) {
   if (std::is_signed_v<T> && exponent < T(0)) // The truncated reciprocal.
-    return base == T(1)        ? T(1)
-           : base != T(-1)     ? T(0)
-           : exponent % 2 == 0 ? T(1)
-                               : T(-1);
+    return base == T(1) ? T(1) : base != T(-1) ? T(0) : exponent % 2 == 0 ? T(1) : T(-1);
   T power = 1;
   for (; exponent != T(0); exponent /= 2, base = wrapMul(base, base))
     if (exponent % 2 != 0)
@@ -60,16 +51,11 @@ template <typename T> T wrapPow(T base, T exponent) {
   return power;
 }
 
-inline double maxNan(double a, double b) {
-  return std::isnan(a) || a > b ? a : b;
-}
-inline double minNan(double a, double b) {
-  return std::isnan(a) || a < b ? a : b;
-}
+inline double maxNan(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+inline double minNan(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double gelu(double x, bool tanh);
 
-template <typename Function>
-Scalar evaluateReal(llvm::ArrayRef<Scalar> x, Function function) {
+template <typename Function> Scalar evaluateReal(llvm::ArrayRef<Scalar> x, Function function) {
   if constexpr (std::is_invocable_v<Function, double, double>)
     return realScalar(function(x[0].real, x[1].real));
   else
@@ -78,8 +64,7 @@ Scalar evaluateReal(llvm::ArrayRef<Scalar> x, Function function) {
 
 /// Calls `function` on int64_t or, for unsigned types, uint64_t, and wraps.
 template <typename Function>
-Scalar evaluateInteger(mlir::Type type, llvm::ArrayRef<Scalar> x,
-                       Function function) {
+Scalar evaluateInteger(mlir::Type type, llvm::ArrayRef<Scalar> x, Function function) {
   auto call = [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_invocable_v<Function, T, T>)
@@ -96,21 +81,17 @@ Scalar evaluateInteger(mlir::Type type, llvm::ArrayRef<Scalar> x,
 }
 
 template <typename Real, typename Integer>
-Scalar evaluateNumber(mlir::Type type, llvm::ArrayRef<Scalar> x, Real real,
-                      Integer integer) {
-  return isFloat(type) ? evaluateReal(x, real)
-                       : evaluateInteger(type, x, integer);
+Scalar evaluateNumber(mlir::Type type, llvm::ArrayRef<Scalar> x, Real real, Integer integer) {
+  return isFloat(type) ? evaluateReal(x, real) : evaluateInteger(type, x, integer);
 }
 
 Scalar evaluateShift(mlir::Type type, llvm::ArrayRef<Scalar> x, bool left);
-Scalar evaluateCompare(CompareKind kind, mlir::Type type,
-                       llvm::ArrayRef<Scalar> x);
+Scalar evaluateCompare(CompareKind kind, mlir::Type type, llvm::ArrayRef<Scalar> x);
 Scalar evaluateCast(mlir::Type from, mlir::Type to, Scalar x);
 
 /// Calls evaluateScalar of `op` at every index.
-llvm::SmallVector<HostTensor>
-evaluateElementwise(ElementwiseOpInterface op,
-                    llvm::ArrayRef<HostTensor> operands);
+llvm::SmallVector<HostTensor> evaluateElementwise(ElementwiseOpInterface op,
+                                                  llvm::ArrayRef<HostTensor> operands);
 
 //===----------------------------------------------------------------------===//
 // Partial sums
@@ -121,8 +102,7 @@ using PartialRules = llvm::SmallVector<PartialRule>;
 /// `rules` if the kind is sum, else none.
 PartialRules sumRules(ReduceKind kind, PartialRules rules);
 /// Rules of an op that distributes over sums and commutes with products.
-PartialRules productRules(ReduceKind kind, PartialRules sums,
-                          PartialRules products);
+PartialRules productRules(ReduceKind kind, PartialRules sums, PartialRules products);
 /// Rules of a lattice operation: it is idempotent with its own kind and
 /// distributes over its dual.
 PartialRules latticeRules(ReduceKind kind, ReduceKind own, ReduceKind dual);

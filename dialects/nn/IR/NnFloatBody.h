@@ -35,10 +35,9 @@ struct FloatBody {
     auto type = llvm::cast<mlir::RankedTensorType>(tensor.getType());
     if (type.getElementType() == compute)
       return tensor;
-    return map(type.getShape(), tensor, {},
-               [&](ScalarBuilder s, mlir::ValueRange arguments) {
-                 return s.roundTo(arguments[0], compute);
-               });
+    return map(type.getShape(), tensor, {}, [&](ScalarBuilder s, mlir::ValueRange arguments) {
+      return s.roundTo(arguments[0], compute);
+    });
   }
 
   mlir::Value narrow(mlir::Value tensor, mlir::Type resultType) const {
@@ -47,13 +46,11 @@ struct FloatBody {
       return tensor;
     return buildParallel(builder, loc, type, tensor, {},
                          [&](ScalarBuilder s, mlir::ValueRange arguments) {
-                           return s.roundTo(arguments[0],
-                                            type.getElementType());
+                           return s.roundTo(arguments[0], type.getElementType());
                          });
   }
 
-  mlir::Value reduce(ReduceKind kind, mlir::Value tensor,
-                     llvm::ArrayRef<int64_t> dims) const {
+  mlir::Value reduce(ReduceKind kind, mlir::Value tensor, llvm::ArrayRef<int64_t> dims) const {
     return buildReduceDims(builder, loc, kind, tensor, dims, compute);
   }
 

@@ -84,8 +84,7 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   if (auto inner = mergeable(*this)) {
     SmallVector<int64_t> starts, strides;
     for (auto [start, stride, innerStart, innerStride] :
-         llvm::zip_equal(getStarts(), getStrides(), inner.getStarts(),
-                         inner.getStrides())) {
+         llvm::zip_equal(getStarts(), getStrides(), inner.getStarts(), inner.getStrides())) {
       starts.push_back(innerStart + start * innerStride);
       strides.push_back(stride * innerStride);
     }
@@ -107,16 +106,14 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
 // Constants
 //===----------------------------------------------------------------------===//
 
-LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants,
-                              int64_t limit,
+LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants, int64_t limit,
                               SmallVectorImpl<Attribute> &results) {
   auto reference = dyn_cast<ReferenceOpInterface>(op);
   if (!reference)
     return failure();
   int64_t elements = 0;
-  for (Type type :
-       llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
-                                SmallVector<Type>(op->getResultTypes()))) {
+  for (Type type : llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                            SmallVector<Type>(op->getResultTypes()))) {
     auto ranked = dyn_cast<RankedTensorType>(type);
     if (!ranked || !ranked.hasStaticShape() || isPlaced(ranked))
       return failure();
@@ -140,8 +137,7 @@ LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants,
 
 /// One number at every index gives one number at every index, however many
 /// there are.
-static DenseElementsAttr foldSplats(ElementwiseOpInterface op,
-                                    ArrayRef<Attribute> constants) {
+static DenseElementsAttr foldSplats(ElementwiseOpInterface op, ArrayRef<Attribute> constants) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   if (isPlaced(type) || !type.hasStaticShape())
     return {};
@@ -154,8 +150,7 @@ static DenseElementsAttr foldSplats(ElementwiseOpInterface op,
     if (!value || !value.isSplat() || value.getNumElements() == 0)
       return {};
     auto operandType = cast<RankedTensorType>(value.getType());
-    scalars.push_back(
-        toHostTensor(value.resizeSplat(oneOf(operandType))).at(0));
+    scalars.push_back(toHostTensor(value.resizeSplat(oneOf(operandType))).at(0));
   }
   HostTensor result(oneOf(type));
   result.set(0, op.evaluateScalar(scalars));
@@ -163,9 +158,8 @@ static DenseElementsAttr foldSplats(ElementwiseOpInterface op,
   return toElementsAttr(result).resizeSplat(type);
 }
 
-LogicalResult
-FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
-                    SmallVectorImpl<OpFoldResult> &results) const {
+LogicalResult FoldInterface::fold(Operation *op, ArrayRef<Attribute> operands,
+                                  SmallVectorImpl<OpFoldResult> &results) const {
   // An op without operands is as small as its constant would be, and a constant
   // that is repeated takes more bytes than it and the op.
   if (operands.empty() || isa<BroadcastOp>(op))

@@ -16,16 +16,14 @@ inline constexpr int64_t kFoldLimit = 4096;
 /// Evaluates `op` on constants (one an operand, null if it is none) by its own
 /// reference, rounded to its element types. Fails if an operand is no constant,
 /// a tensor has more than `limit` elements, or a type has a placement.
-llvm::LogicalResult
-foldByReference(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> constants,
-                int64_t limit, llvm::SmallVectorImpl<mlir::Attribute> &results);
+llvm::LogicalResult foldByReference(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> constants,
+                                    int64_t limit, llvm::SmallVectorImpl<mlir::Attribute> &results);
 
 /// The dialect's fold hook: ops whose own fold does nothing.
 struct FoldInterface : mlir::DialectFoldInterface {
   using DialectFoldInterface::DialectFoldInterface;
-  llvm::LogicalResult
-  fold(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
-       llvm::SmallVectorImpl<mlir::OpFoldResult> &results) const final;
+  llvm::LogicalResult fold(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> operands,
+                           llvm::SmallVectorImpl<mlir::OpFoldResult> &results) const final;
 };
 
 } // namespace weft::nn

@@ -13,19 +13,14 @@ Term Term::splat(double number, RankedTensorType type) const {
   if (auto real = dyn_cast<FloatType>(type.getElementType()))
     value = FloatAttr::get(real, number);
   else
-    value =
-        IntegerAttr::get(type.getElementType(), static_cast<int64_t>(number));
-  return make<ConstantOp>(
-      mlir::cast<ElementsAttr>(SplatElementsAttr::get(type, value)));
+    value = IntegerAttr::get(type.getElementType(), static_cast<int64_t>(number));
+  return make<ConstantOp>(mlir::cast<ElementsAttr>(SplatElementsAttr::get(type, value)));
 }
 
-Term Term::cast(Type to) const {
-  return element() == to ? *this : make<CastOp>(value, to);
-}
+Term Term::cast(Type to) const { return element() == to ? *this : make<CastOp>(value, to); }
 
 Term Term::wide() const {
-  bool small =
-      isa<FloatType>(element()) && element().getIntOrFloatBitWidth() < 32;
+  bool small = isa<FloatType>(element()) && element().getIntOrFloatBitWidth() < 32;
   return small ? cast(builder->getF32Type()) : *this;
 }
 
@@ -34,8 +29,7 @@ Term Term::reshape(ArrayRef<int64_t> to) const {
 }
 
 Term Term::broadcast(ArrayRef<int64_t> to, ArrayRef<int64_t> dims) const {
-  return shape() == to ? *this
-                       : make<BroadcastOp>(type().clone(to), value, dims);
+  return shape() == to ? *this : make<BroadcastOp>(type().clone(to), value, dims);
 }
 
 Term Term::transpose(ArrayRef<int64_t> permutation) const {
@@ -48,14 +42,12 @@ Term Term::reverse(ArrayRef<int64_t> dims) const {
 
 Term Term::slice(ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes,
                  ArrayRef<int64_t> strides) const {
-  if (sizes == shape() &&
-      llvm::all_of(starts, [](int64_t start) { return start == 0; }))
+  if (sizes == shape() && llvm::all_of(starts, [](int64_t start) { return start == 0; }))
     return *this;
   return make<SliceOp>(type().clone(sizes), value, starts, strides);
 }
 
-Term Term::sliceDim(int64_t dim, int64_t start, int64_t size,
-                    int64_t stride) const {
+Term Term::sliceDim(int64_t dim, int64_t start, int64_t size, int64_t stride) const {
   SmallVector<int64_t> starts(rank(), 0), sizes(shape()), strides(rank(), 1);
   starts[dim] = start;
   sizes[dim] = size;
@@ -68,8 +60,7 @@ Term Term::padOrCut(ArrayRef<int64_t> low, ArrayRef<int64_t> high) const {
   for (auto [size, l, h] : llvm::zip_equal(shape(), low, high)) {
     starts.push_back(std::max<int64_t>(-l, 0));
     // A cut of more than there is leaves nothing, and the padding that is left.
-    kept.push_back(std::max<int64_t>(
-        size + std::min<int64_t>(l, 0) + std::min<int64_t>(h, 0), 0));
+    kept.push_back(std::max<int64_t>(size + std::min<int64_t>(l, 0) + std::min<int64_t>(h, 0), 0));
     before.push_back(std::max<int64_t>(l, 0));
     after.push_back(std::max<int64_t>(h, 0));
     sizes.push_back(kept.back() + before.back() + after.back());
@@ -77,17 +68,15 @@ Term Term::padOrCut(ArrayRef<int64_t> low, ArrayRef<int64_t> high) const {
   Term cut = slice(starts, kept, SmallVector<int64_t>(rank(), 1));
   if (cut.shape() == ArrayRef(sizes))
     return cut;
-  Attribute zero = isa<FloatType>(element())
-                       ? Attribute(FloatAttr::get(element(), 0.0))
-                       : Attribute(IntegerAttr::get(element(), 0));
+  Attribute zero = isa<FloatType>(element()) ? Attribute(FloatAttr::get(element(), 0.0))
+                                             : Attribute(IntegerAttr::get(element(), 0));
   return cut.make<PadOp>(type().clone(sizes), cut.value, before, after,
                          mlir::cast<TypedAttr>(zero));
 }
 
 Term Term::dilate(ArrayRef<int64_t> strides) const {
-  if (llvm::all_of(llvm::zip_equal(strides, shape()), [](auto pair) {
-        return std::get<0>(pair) == 1 || std::get<1>(pair) <= 1;
-      }))
+  if (llvm::all_of(llvm::zip_equal(strides, shape()),
+                   [](auto pair) { return std::get<0>(pair) == 1 || std::get<1>(pair) <= 1; }))
     return *this;
   // Each element gets a new innermost dim, filled up with zeros.
   SmallVector<int64_t> apart, none, fill, together, sizes;
@@ -101,8 +90,7 @@ Term Term::dilate(ArrayRef<int64_t> strides) const {
   return reshape(apart)
       .padOrCut(none, fill)
       .reshape(together)
-      .slice(SmallVector<int64_t>(rank(), 0), sizes,
-             SmallVector<int64_t>(rank(), 1));
+      .slice(SmallVector<int64_t>(rank(), 0), sizes, SmallVector<int64_t>(rank(), 1));
 }
 
 Term Term::reduce(ReduceKind kind, ArrayRef<int64_t> dims) const {
@@ -143,12 +131,10 @@ void Gradient::set(unsigned index, Term gradient) const {
 
 Term productOfOthers(Term x, Term zeros, Term others) {
   Term isZero = x.is(CompareKind::Eq, 0.0);
-  Term noOther = zeros.is(CompareKind::Eq, 0.0),
-       onlyThis = zeros.is(CompareKind::Eq, 1.0);
+  Term noOther = zeros.is(CompareKind::Eq, 0.0), onlyThis = zeros.is(CompareKind::Eq, 1.0);
   // The divisor is never zero, so that nothing non-finite is computed aside.
   Term divided = others / isZero.choose(x.splat(1), x);
-  return isZero.choose(onlyThis.choose(others, 0.0),
-                       noOther.choose(divided, 0.0));
+  return isZero.choose(onlyThis.choose(others, 0.0), noOther.choose(divided, 0.0));
 }
 
 } // namespace weft::nn

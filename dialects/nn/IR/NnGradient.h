@@ -28,14 +28,10 @@ struct Term {
 
   /// An op built at this term's place, and its first result.
   template <typename Op, typename... Args> Term make(Args &&...args) const {
-    return {
-        *builder, loc,
-        Op::create(*builder, loc, std::forward<Args>(args)...)->getResult(0)};
+    return {*builder, loc, Op::create(*builder, loc, std::forward<Args>(args)...)->getResult(0)};
   }
   template <typename Op> Term unary() const { return make<Op>(value); }
-  template <typename Op> Term binary(Term other) const {
-    return make<Op>(value, other.value);
-  }
+  template <typename Op> Term binary(Term other) const { return make<Op>(value, other.value); }
   Term with(mlir::Value other) const { return {*builder, loc, other}; }
   /// A splat of this shape and type, and of another.
   Term splat(double number) const { return splat(number, type()); }
@@ -44,40 +40,29 @@ struct Term {
   Term cast(mlir::Type element) const;
   /// Formulas are computed in f32 where the type is smaller.
   Term wide() const;
-  Term is(CompareKind kind, Term other) const {
-    return make<CompareOp>(kind, value, other.value);
-  }
-  Term is(CompareKind kind, double other) const {
-    return is(kind, splat(other));
-  }
+  Term is(CompareKind kind, Term other) const { return make<CompareOp>(kind, value, other.value); }
+  Term is(CompareKind kind, double other) const { return is(kind, splat(other)); }
   /// On a bool: `onTrue` where it holds.
   Term choose(Term onTrue, Term onFalse) const {
     return make<SelectOp>(value, onTrue.value, onFalse.value);
   }
-  Term choose(Term onTrue, double onFalse) const {
-    return choose(onTrue, onTrue.splat(onFalse));
-  }
+  Term choose(Term onTrue, double onFalse) const { return choose(onTrue, onTrue.splat(onFalse)); }
 
   Term reshape(llvm::ArrayRef<int64_t> shape) const;
   /// This term's dim i becomes dim `dims[i]` of `shape`.
-  Term broadcast(llvm::ArrayRef<int64_t> shape,
-                 llvm::ArrayRef<int64_t> dims) const;
+  Term broadcast(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims) const;
   Term transpose(llvm::ArrayRef<int64_t> permutation) const;
   Term reverse(llvm::ArrayRef<int64_t> dims) const;
   Term slice(llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> sizes,
              llvm::ArrayRef<int64_t> strides) const;
   /// `size` elements of one dim, all of the others.
-  Term sliceDim(int64_t dim, int64_t start, int64_t size,
-                int64_t stride = 1) const;
+  Term sliceDim(int64_t dim, int64_t start, int64_t size, int64_t stride = 1) const;
   /// Adds zeros around, or cuts where `low` or `high` is negative.
-  Term padOrCut(llvm::ArrayRef<int64_t> low,
-                llvm::ArrayRef<int64_t> high) const;
+  Term padOrCut(llvm::ArrayRef<int64_t> low, llvm::ArrayRef<int64_t> high) const;
   /// Zeros between the elements: size n becomes (n - 1) * strides + 1.
   Term dilate(llvm::ArrayRef<int64_t> strides) const;
   Term reduce(ReduceKind kind, llvm::ArrayRef<int64_t> dims) const;
-  Term sum(llvm::ArrayRef<int64_t> dims) const {
-    return reduce(ReduceKind::Sum, dims);
-  }
+  Term sum(llvm::ArrayRef<int64_t> dims) const { return reduce(ReduceKind::Sum, dims); }
   /// A reduction of `like` over `dims`, repeated to `like`'s shape.
   Term repeatLike(Term like, llvm::ArrayRef<int64_t> dims) const;
   /// 0, 1, 2, ... of i64 along `dim` of this shape.
@@ -98,8 +83,7 @@ inline Term operator*(double a, Term b) { return b.splat(a) * b; }
 inline Term operator/(Term a, double b) { return a / a.splat(b); }
 
 /// The dims of [0, rank) that are not in `dims`.
-llvm::SmallVector<int64_t> otherDims(int64_t rank,
-                                     llvm::ArrayRef<int64_t> dims);
+llvm::SmallVector<int64_t> otherDims(int64_t rank, llvm::ArrayRef<int64_t> dims);
 /// [begin, end).
 llvm::SmallVector<int64_t> dimRange(int64_t begin, int64_t end);
 

@@ -12,8 +12,7 @@ using namespace mlir;
 namespace weft::nn {
 
 LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                       ArrayRef<bool> wanted,
-                                       MutableArrayRef<Value> operands) {
+                                       ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   int64_t dim = getDim();
   d.set(0, [&] {
@@ -35,29 +34,23 @@ struct Rows {
   SmallVector<int64_t> dims, leading;
   double size = 1;
 
-  Rows(Term x, int64_t first)
-      : dims(dimRange(first, x.rank())), leading(dimRange(0, first)) {
+  Rows(Term x, int64_t first) : dims(dimRange(first, x.rank())), leading(dimRange(0, first)) {
     for (int64_t dim : dims)
       size *= x.shape()[dim];
   }
   Term mean(Term x) const { return x.sum(dims) / size; }
-  Term repeat(Term statistic, Term like) const {
-    return statistic.repeatLike(like, dims);
-  }
+  Term repeat(Term statistic, Term like) const { return statistic.repeatLike(like, dims); }
   /// 1 / sqrt(mean(x^2) + epsilon), repeated.
   Term reciprocalRoot(Term x, const APFloat &epsilon) const {
-    return repeat((mean(x * x) + epsilon.convertToDouble()).unary<RsqrtOp>(),
-                  x);
+    return repeat((mean(x * x) + epsilon.convertToDouble()).unary<RsqrtOp>(), x);
   }
 };
 } // namespace
 
 LogicalResult LayerNormOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                         ArrayRef<bool> wanted,
-                                         MutableArrayRef<Value> operands) {
+                                         ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
-  Term x = d.operand(0).wide(), scale = d.operand(1).wide(),
-       g = d.upper().wide();
+  Term x = d.operand(0).wide(), scale = d.operand(1).wide(), g = d.upper().wide();
   Rows rows(x, getDim());
   if (wanted[0] || wanted[1]) {
     Term centred = x - rows.repeat(rows.mean(x), x);
@@ -76,18 +69,15 @@ LogicalResult LayerNormOp::buildGradient(OpBuilder &builder, ValueRange results,
 }
 
 LogicalResult RmsNormOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                       ArrayRef<bool> wanted,
-                                       MutableArrayRef<Value> operands) {
+                                       ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
-  Term x = d.operand(0).wide(), scale = d.operand(1).wide(),
-       g = d.upper().wide();
+  Term x = d.operand(0).wide(), scale = d.operand(1).wide(), g = d.upper().wide();
   Rows rows(x, getDim());
   Term root = rows.reciprocalRoot(x, getEpsilon());
   Term normal = x * root;
   d.set(0, [&] {
     Term scaled = g * scale.broadcast(x.shape(), rows.dims);
-    return root *
-           (scaled - normal * rows.repeat(rows.mean(scaled * normal), x));
+    return root * (scaled - normal * rows.repeat(rows.mean(scaled * normal), x));
   });
   d.set(1, [&] { return (g * normal).sum(rows.leading); });
   return success();
@@ -97,15 +87,13 @@ LogicalResult RmsNormOp::buildGradient(OpBuilder &builder, ValueRange results,
 // rope
 //===----------------------------------------------------------------------===//
 
-LogicalResult RopeOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                    ArrayRef<bool> wanted,
+LogicalResult RopeOp::buildGradient(OpBuilder &builder, ValueRange results, ArrayRef<bool> wanted,
                                     MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   Term g = d.upper();
   // Back by the same angle.
   d.set(0, [&] {
-    return g.make<RopeOp>(g.value, getCosine(), (-d.operand(2)).value,
-                          getInterleaved());
+    return g.make<RopeOp>(g.value, getCosine(), (-d.operand(2)).value, getInterleaved());
   });
   if (!wanted[1] && !wanted[2])
     return success();
@@ -115,8 +103,7 @@ LogicalResult RopeOp::buildGradient(OpBuilder &builder, ValueRange results,
                             : x.sliceDim(last, which * half, half);
   };
   Term x = d.operand(0).wide(), wide = g.wide();
-  Term a = member(x, 0), b = member(x, 1), ga = member(wide, 0),
-       gb = member(wide, 1);
+  Term a = member(x, 0), b = member(x, 1), ga = member(wide, 0), gb = member(wide, 1);
   d.set(1, [&] { return ga * a + gb * b; });
   d.set(2, [&] { return gb * a - ga * b; });
   return success();
@@ -137,14 +124,12 @@ struct Scores {
   Term squashed, probabilities;
 };
 
-static Term contract(Term a, ArrayRef<int64_t> aLabels, Term b,
-                     ArrayRef<int64_t> bLabels,
+static Term contract(Term a, ArrayRef<int64_t> aLabels, Term b, ArrayRef<int64_t> bLabels,
                      ArrayRef<int64_t> resultLabels) {
   return a.make<ContractOp>(a.value, b.value, aLabels, bLabels, resultLabels);
 }
 
-static Scores attentionScores(AttentionOp op, Term q, Term k,
-                              std::optional<Term> mask) {
+static Scores attentionScores(AttentionOp op, Term q, Term k, std::optional<Term> mask) {
   double infinity = std::numeric_limits<double>::infinity();
   double softcap = op.getSoftcap().convertToDouble();
   Term scores = contract(q, {B, G, R, S, D}, k, {B, G, T, D}, {B, G, R, S, T}) *
@@ -163,25 +148,21 @@ static Scores attentionScores(AttentionOp op, Term q, Term k,
   }
   // A row that sees nothing has probabilities of zero, not 0/0.
   Term greatest = scores.reduce(ReduceKind::Max, T);
-  greatest = greatest.is(CompareKind::Eq, -infinity)
-                 .choose(greatest.splat(0), greatest);
-  Term raised = (scores - greatest.repeatLike(scores, T)).unary<ExpOp>(),
-       sum = raised.sum(T);
+  greatest = greatest.is(CompareKind::Eq, -infinity).choose(greatest.splat(0), greatest);
+  Term raised = (scores - greatest.repeatLike(scores, T)).unary<ExpOp>(), sum = raised.sum(T);
   sum = sum.is(CompareKind::Eq, 0.0).choose(sum.splat(1), sum);
   return {squashed, raised / sum.repeatLike(raised, T)};
 }
 
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                         ArrayRef<bool> wanted,
-                                         MutableArrayRef<Value> operands) {
+                                         ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   bool wantsMask = getMask() && wanted[3];
   if (!wantsMask) {
-    auto grad = AttentionGradOp::create(
-        builder, getLoc(), getQuery().getType(), getKey().getType(),
-        getValue().getType(), getQuery(), getKey(), getValue(), getResult(),
-        results[0], getMask(), getScaleAttr(), getCausalAttr(),
-        getSoftcapAttr());
+    auto grad = AttentionGradOp::create(builder, getLoc(), getQuery().getType(), getKey().getType(),
+                                        getValue().getType(), getQuery(), getKey(), getValue(),
+                                        getResult(), results[0], getMask(), getScaleAttr(),
+                                        getCausalAttr(), getSoftcapAttr());
     for (unsigned i : {0u, 1u, 2u})
       if (wanted[i])
         operands[i] = grad->getResult(i);
@@ -194,22 +175,18 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange results,
   auto grouped = [&](Value value) {
     Term x = d.term(value).wide();
     int64_t heads = x.shape()[1];
-    return x.reshape(
-        {batch, groups, heads / groups, x.shape()[2], x.shape()[3]});
+    return x.reshape({batch, groups, heads / groups, x.shape()[2], x.shape()[3]});
   };
   Term q = grouped(getQuery()), g = grouped(results[0]);
   Scores s = attentionScores(*this, q, k,
-                             getMask() ? std::optional<Term>(grouped(getMask()))
-                                       : std::nullopt);
+                             getMask() ? std::optional<Term>(grouped(getMask())) : std::nullopt);
   d.set(2, [&] {
-    return contract(s.probabilities, {B, G, R, S, T}, g, {B, G, R, S, E},
-                    {B, G, T, E});
+    return contract(s.probabilities, {B, G, R, S, T}, g, {B, G, R, S, E}, {B, G, T, E});
   });
   Term upper = contract(g, {B, G, R, S, E}, v, {B, G, T, E}, {B, G, R, S, T});
   Term inner = (upper * s.probabilities).sum(T).repeatLike(upper, T);
   Term scores = s.probabilities * (upper - inner);
-  d.set(3, scores.reshape(
-               {batch, q.shape()[1] * q.shape()[2], q.shape()[3], keys}));
+  d.set(3, scores.reshape({batch, q.shape()[1] * q.shape()[2], q.shape()[3], keys}));
   if (getSoftcap().convertToDouble() > 0)
     scores = scores * (1 - s.squashed * s.squashed);
   scores = scores * getScale().convertToDouble();
@@ -217,9 +194,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange results,
     return contract(scores, {B, G, R, S, T}, k, {B, G, T, D}, {B, G, R, S, D})
         .reshape(d.operand(0).shape());
   });
-  d.set(1, [&] {
-    return contract(scores, {B, G, R, S, T}, q, {B, G, R, S, D}, {B, G, T, D});
-  });
+  d.set(1, [&] { return contract(scores, {B, G, R, S, T}, q, {B, G, R, S, D}, {B, G, T, D}); });
   return success();
 }
 

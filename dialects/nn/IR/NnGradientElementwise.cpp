@@ -25,8 +25,7 @@ struct Unary {
 };
 } // namespace
 
-static LogicalResult unary(Gradient d,
-                           llvm::function_ref<Term(Unary)> formula) {
+static LogicalResult unary(Gradient d, llvm::function_ref<Term(Unary)> formula) {
   d.set(0, [&] {
     // The result in a smaller type has lost digits that the formula is entitled
     // to, as it has in every framework.
@@ -35,44 +34,42 @@ static LogicalResult unary(Gradient d,
   return success();
 }
 
-#define WEFT_GRADIENT(OP)                                                      \
-  LogicalResult OP::buildGradient(OpBuilder &builder, ValueRange results,      \
-                                  ArrayRef<bool> wanted,                       \
+#define WEFT_GRADIENT(OP)                                                                          \
+  LogicalResult OP::buildGradient(OpBuilder &builder, ValueRange results, ArrayRef<bool> wanted,   \
                                   MutableArrayRef<Value> operands)
-#define WEFT_UNARY_GRADIENT(OP, FORMULA)                                       \
-  WEFT_GRADIENT(OP) {                                                          \
-    return unary({getOperation(), builder, results, wanted, operands},         \
-                 [&](Unary u) -> Term {                                        \
-                   [[maybe_unused]] auto [x, y, g] = u;                        \
-                   return FORMULA;                                             \
-                 });                                                           \
+#define WEFT_UNARY_GRADIENT(OP, FORMULA)                                                           \
+  WEFT_GRADIENT(OP) {                                                                              \
+    return unary({getOperation(), builder, results, wanted, operands}, [&](Unary u) -> Term {      \
+      [[maybe_unused]] auto [x, y, g] = u;                                                         \
+      return FORMULA;                                                                              \
+    });                                                                                            \
   }
 /// Piecewise constant, or of integers: the gradient is zero.
 #define WEFT_ZERO_GRADIENT(OP)                                                 \
   WEFT_GRADIENT(OP) { return success(); }
 
-WEFT_UNARY_GRADIENT(AbsOp, g *x.unary<SignOp>())
-WEFT_UNARY_GRADIENT(ExpOp, g *y)
+WEFT_UNARY_GRADIENT(AbsOp, g * x.unary<SignOp>())
+WEFT_UNARY_GRADIENT(ExpOp, g * y)
 WEFT_UNARY_GRADIENT(LogOp, g / x)
 WEFT_UNARY_GRADIENT(SqrtOp, g * 0.5 / y)
 WEFT_UNARY_GRADIENT(RsqrtOp, g * -0.5 * (y * y * y))
-WEFT_UNARY_GRADIENT(ReciprocalOp, -(g *y *y))
-WEFT_UNARY_GRADIENT(SinOp, g *x.unary<CosOp>())
-WEFT_UNARY_GRADIENT(CosOp, -(g *x.unary<SinOp>()))
-WEFT_UNARY_GRADIENT(TanOp, g *(y *y + 1))
-WEFT_UNARY_GRADIENT(AsinOp, g *((1 - x) * (x + 1)).unary<RsqrtOp>())
-WEFT_UNARY_GRADIENT(AcosOp, -(g *((1 - x) * (x + 1)).unary<RsqrtOp>()))
+WEFT_UNARY_GRADIENT(ReciprocalOp, -(g * y * y))
+WEFT_UNARY_GRADIENT(SinOp, g * x.unary<CosOp>())
+WEFT_UNARY_GRADIENT(CosOp, -(g * x.unary<SinOp>()))
+WEFT_UNARY_GRADIENT(TanOp, g * (y * y + 1))
+WEFT_UNARY_GRADIENT(AsinOp, g * ((1 - x) * (x + 1)).unary<RsqrtOp>())
+WEFT_UNARY_GRADIENT(AcosOp, -(g * ((1 - x) * (x + 1)).unary<RsqrtOp>()))
 WEFT_UNARY_GRADIENT(AtanOp, g / (x * x + 1))
-WEFT_UNARY_GRADIENT(SinhOp, g *x.unary<CoshOp>())
-WEFT_UNARY_GRADIENT(CoshOp, g *x.unary<SinhOp>())
-WEFT_UNARY_GRADIENT(TanhOp, g *(1 - y * y))
-WEFT_UNARY_GRADIENT(AsinhOp, g *(x *x + 1).unary<RsqrtOp>())
-WEFT_UNARY_GRADIENT(AcoshOp, g *((x - 1) * (x + 1)).unary<RsqrtOp>())
+WEFT_UNARY_GRADIENT(SinhOp, g * x.unary<CoshOp>())
+WEFT_UNARY_GRADIENT(CoshOp, g * x.unary<SinhOp>())
+WEFT_UNARY_GRADIENT(TanhOp, g * (1 - y * y))
+WEFT_UNARY_GRADIENT(AsinhOp, g * (x * x + 1).unary<RsqrtOp>())
+WEFT_UNARY_GRADIENT(AcoshOp, g * ((x - 1) * (x + 1)).unary<RsqrtOp>())
 WEFT_UNARY_GRADIENT(AtanhOp, g / ((1 - x) * (x + 1)))
-WEFT_UNARY_GRADIENT(ErfOp, g *M_2_SQRTPI *(-(x *x)).unary<ExpOp>())
-WEFT_UNARY_GRADIENT(SigmoidOp, g *(y *(1 - y)))
+WEFT_UNARY_GRADIENT(ErfOp, g * M_2_SQRTPI * (-(x * x)).unary<ExpOp>())
+WEFT_UNARY_GRADIENT(SigmoidOp, g * (y * (1 - y)))
 WEFT_UNARY_GRADIENT(Log1pOp, g / (x + 1))
-WEFT_UNARY_GRADIENT(Expm1Op, g *x.unary<ExpOp>())
+WEFT_UNARY_GRADIENT(Expm1Op, g * x.unary<ExpOp>())
 WEFT_ZERO_GRADIENT(SignOp)
 WEFT_ZERO_GRADIENT(CeilOp)
 WEFT_ZERO_GRADIENT(FloorOp)
@@ -135,9 +132,7 @@ WEFT_GRADIENT(MulOp) {
 WEFT_GRADIENT(DivOp) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   d.set(0, [&] { return d.upper() / d.operand(1); });
-  d.set(1, [&] {
-    return -(d.upper().wide() / d.operand(1).wide() * d.result().wide());
-  });
+  d.set(1, [&] { return -(d.upper().wide() / d.operand(1).wide() * d.result().wide()); });
   return success();
 }
 
@@ -155,16 +150,13 @@ static std::optional<double> splatOf(Value value) {
   return number.convertToDouble();
 }
 
-static Term powBaseGradient(Term a, Term b, std::optional<double> power,
-                            Term g) {
+static Term powBaseGradient(Term a, Term b, std::optional<double> power, Term g) {
   if (power == 2.0)
     return g * 2 * a;
   if (power)
-    return *power == 0 ? g.splat(0)
-                       : g * *power * a.binary<PowOp>(a.splat(*power - 1));
+    return *power == 0 ? g.splat(0) : g * *power * a.binary<PowOp>(a.splat(*power - 1));
   // x^0 is 1 for all x, whatever 0 * x^-1 says.
-  return b.is(CompareKind::Eq, 0.0)
-      .choose(g.splat(0), g * b * a.binary<PowOp>(b - 1));
+  return b.is(CompareKind::Eq, 0.0).choose(g.splat(0), g * b * a.binary<PowOp>(b - 1));
 }
 
 WEFT_GRADIENT(PowOp) {
@@ -173,11 +165,9 @@ WEFT_GRADIENT(PowOp) {
   d.set(0, [&] { return powBaseGradient(a, b, splatOf(getRhs()), g); });
   d.set(1, [&] {
     // 0^b is constant for positive b, whatever 0 * log 0 says.
-    Term zero =
-        a.is(CompareKind::Eq, 0.0).binary<AndOp>(b.is(CompareKind::Ge, 0.0));
+    Term zero = a.is(CompareKind::Eq, 0.0).binary<AndOp>(b.is(CompareKind::Ge, 0.0));
     return zero.choose(g.splat(0),
-                       g * d.result().wide() *
-                           zero.choose(a.splat(1), a).unary<LogOp>());
+                       g * d.result().wide() * zero.choose(a.splat(1), a).unary<LogOp>());
   });
   return success();
 }
@@ -203,19 +193,16 @@ static LogicalResult chooseGradient(Gradient d, CompareKind kind) {
       if (splatOf(other.value))
         return d.result().is(kind, other).choose(g, 0.0);
       Term wins = own.is(kind, other);
-      return wins.choose(g,
-                         own.is(CompareKind::Eq, other).choose(g * 0.5, 0.0));
+      return wins.choose(g, own.is(CompareKind::Eq, other).choose(g * 0.5, 0.0));
     });
   return success();
 }
 
 WEFT_GRADIENT(MaxOp) {
-  return chooseGradient({getOperation(), builder, results, wanted, operands},
-                        CompareKind::Gt);
+  return chooseGradient({getOperation(), builder, results, wanted, operands}, CompareKind::Gt);
 }
 WEFT_GRADIENT(MinOp) {
-  return chooseGradient({getOperation(), builder, results, wanted, operands},
-                        CompareKind::Lt);
+  return chooseGradient({getOperation(), builder, results, wanted, operands}, CompareKind::Lt);
 }
 
 WEFT_GRADIENT(Atan2Op) {
@@ -250,8 +237,7 @@ WEFT_GRADIENT(SelectOp) {
 WEFT_GRADIENT(CastOp) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   // Rounding to a float counts as the identity, to an integer as constant.
-  if (isa<FloatType>(d.operand(0).element()) &&
-      isa<FloatType>(d.result().element()))
+  if (isa<FloatType>(d.operand(0).element()) && isa<FloatType>(d.result().element()))
     d.set(0, [&] { return d.upper(); });
   return success();
 }

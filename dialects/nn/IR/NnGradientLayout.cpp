@@ -7,26 +7,21 @@ using namespace mlir;
 namespace weft::nn {
 
 LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                         ArrayRef<bool> wanted,
-                                         MutableArrayRef<Value> operands) {
+                                         ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
-  d.set(0, [&] {
-    return d.upper().sum(otherDims(getType().getRank(), getDims()));
-  });
+  d.set(0, [&] { return d.upper().sum(otherDims(getType().getRank(), getDims())); });
   return success();
 }
 
 LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                       ArrayRef<bool> wanted,
-                                       MutableArrayRef<Value> operands) {
+                                       ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   d.set(0, [&] { return d.upper().reshape(d.operand(0).shape()); });
   return success();
 }
 
 LogicalResult TransposeOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                         ArrayRef<bool> wanted,
-                                         MutableArrayRef<Value> operands) {
+                                         ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   SmallVector<int64_t> inverse(getPermutation().size());
   for (auto [to, from] : llvm::enumerate(getPermutation()))
@@ -36,15 +31,13 @@ LogicalResult TransposeOp::buildGradient(OpBuilder &builder, ValueRange results,
 }
 
 LogicalResult ReverseOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                       ArrayRef<bool> wanted,
-                                       MutableArrayRef<Value> operands) {
+                                       ArrayRef<bool> wanted, MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   d.set(0, [&] { return d.upper().reverse(getDims()); });
   return success();
 }
 
-LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                     ArrayRef<bool> wanted,
+LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange results, ArrayRef<bool> wanted,
                                      MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   d.set(0, [&] {
@@ -58,8 +51,7 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange results,
   return success();
 }
 
-LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                      ArrayRef<bool> wanted,
+LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange results, ArrayRef<bool> wanted,
                                       MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   int64_t start = 0;
@@ -71,8 +63,7 @@ LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange results,
   return success();
 }
 
-LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange results,
-                                   ArrayRef<bool> wanted,
+LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange results, ArrayRef<bool> wanted,
                                    MutableArrayRef<Value> operands) {
   Gradient d{getOperation(), builder, results, wanted, operands};
   d.set(0, [&] {

@@ -22,8 +22,7 @@ IndexedDims indexedDims(ScatterOp op) { return dimsOf(op); }
 SmallVector<int64_t> IndexedDims::windowDims(int64_t operandRank) const {
   SmallVector<int64_t> dims;
   for (int64_t dim = 0; dim < operandRank; ++dim)
-    if (!llvm::is_contained(indexed, dim) &&
-        !llvm::is_contained(operandBatch, dim))
+    if (!llvm::is_contained(indexed, dim) && !llvm::is_contained(operandBatch, dim))
       dims.push_back(dim);
   return dims;
 }
@@ -39,42 +38,31 @@ SmallVector<int64_t> IndexedDims::pickedShape(ArrayRef<int64_t> operand,
 /// What gather and scatter agree on; the picked shape is checked by the
 /// callers.
 static LogicalResult verifyIndexing(Operation *op, const IndexedDims &dims,
-                                    RankedTensorType operand,
-                                    RankedTensorType indices) {
+                                    RankedTensorType operand, RankedTensorType indices) {
   int64_t indicesRank = indices.getRank();
   if (indicesRank < 1)
-    return op->emitOpError()
-           << "indices have tensor rank 0, expected at least 1";
+    return op->emitOpError() << "indices have tensor rank 0, expected at least 1";
   if (indices.getElementType().isInteger(1))
-    return op->emitOpError()
-           << "indices have element type bool, expected an integer";
+    return op->emitOpError() << "indices have element type bool, expected an integer";
   if (failed(expectDims(op, "indexed", dims.indexed, operand.getRank(),
                         /*sorted=*/false)) ||
-      failed(expectDims(op, "operand_batch", dims.operandBatch,
-                        operand.getRank(), false)) ||
-      failed(expectDims(op, "indices_batch", dims.indicesBatch, indicesRank - 1,
-                        false)) ||
-      failed(expectCount(op, "indices_batch", dims.indicesBatch.size(),
-                         dims.operandBatch.size(),
+      failed(expectDims(op, "operand_batch", dims.operandBatch, operand.getRank(), false)) ||
+      failed(expectDims(op, "indices_batch", dims.indicesBatch, indicesRank - 1, false)) ||
+      failed(expectCount(op, "indices_batch", dims.indicesBatch.size(), dims.operandBatch.size(),
                          "one for each of operand_batch")))
     return failure();
   for (int64_t dim : dims.operandBatch)
     if (llvm::is_contained(dims.indexed, dim))
-      return op->emitOpError()
-             << "dimension " << dim << " is in indexed and in operand_batch";
-  int64_t components = indices.getDimSize(indicesRank - 1),
-          expected = dims.indexed.size();
+      return op->emitOpError() << "dimension " << dim << " is in indexed and in operand_batch";
+  int64_t components = indices.getDimSize(indicesRank - 1), expected = dims.indexed.size();
   if (components != expected)
-    return op->emitOpError()
-           << "index vectors have " << components << " components, expected "
-           << expected << ": one for each indexed dimension";
-  for (auto [dim, indicesDim] :
-       llvm::zip_equal(dims.operandBatch, dims.indicesBatch))
+    return op->emitOpError() << "index vectors have " << components << " components, expected "
+                             << expected << ": one for each indexed dimension";
+  for (auto [dim, indicesDim] : llvm::zip_equal(dims.operandBatch, dims.indicesBatch))
     if (operand.getDimSize(dim) != indices.getDimSize(indicesDim))
-      return op->emitOpError()
-             << "batch dimension " << indicesDim << " of the indices has size "
-             << indices.getDimSize(indicesDim) << ", expected "
-             << operand.getDimSize(dim) << " as operand dimension " << dim;
+      return op->emitOpError() << "batch dimension " << indicesDim << " of the indices has size "
+                               << indices.getDimSize(indicesDim) << ", expected "
+                               << operand.getDimSize(dim) << " as operand dimension " << dim;
   return success();
 }
 
@@ -88,10 +76,8 @@ struct IndexingFactors {
 
 /// `indexed` is the kind of indexed dims, `positions` that of index dims that
 /// are not batch dims.
-static IndexingFactors indexingFactors(FactorRule &rule,
-                                       const IndexedDims &dims,
-                                       Type operandType, Type indicesType,
-                                       Factor indexed, Kind positions) {
+static IndexingFactors indexingFactors(FactorRule &rule, const IndexedDims &dims, Type operandType,
+                                       Type indicesType, Factor indexed, Kind positions) {
   auto operandShape = shapeOf(operandType), indicesShape = shapeOf(indicesType);
   IndexingFactors factors;
   factors.operand.resize(operandShape.size());
@@ -108,8 +94,7 @@ static IndexingFactors indexingFactors(FactorRule &rule,
     factors.indices.push_back({factor});
     factors.picked.push_back({factor});
     if (isBatch)
-      factors.operand[dims.operandBatch[batch - dims.indicesBatch.begin()]] = {
-          factor};
+      factors.operand[dims.operandBatch[batch - dims.indicesBatch.begin()]] = {factor};
   }
   factors.indices.push_back({rule.add(indicesShape.back(), Kind::Whole)});
   for (int64_t dim : dims.windowDims(operandShape.size())) {
@@ -123,40 +108,36 @@ static IndexingFactors indexingFactors(FactorRule &rule,
 // gather
 //===----------------------------------------------------------------------===//
 
-void GatherOp::build(OpBuilder &builder, OperationState &state, Value operand,
-                     Value indices, ArrayRef<int64_t> indexed,
-                     ArrayRef<int64_t> operandBatch,
+void GatherOp::build(OpBuilder &builder, OperationState &state, Value operand, Value indices,
+                     ArrayRef<int64_t> indexed, ArrayRef<int64_t> operandBatch,
                      ArrayRef<int64_t> indicesBatch) {
   auto type = cast<RankedTensorType>(operand.getType());
   IndexedDims dims{indexed, operandBatch, indicesBatch};
   auto shape = dims.pickedShape(type.getShape(), shapeOf(indices.getType()));
-  build(builder, state, RankedTensorType::get(shape, type.getElementType()),
-        operand, indices, indexed, operandBatch, indicesBatch);
+  build(builder, state, RankedTensorType::get(shape, type.getElementType()), operand, indices,
+        indexed, operandBatch, indicesBatch);
 }
 
 LogicalResult GatherOp::verify() {
   auto operand = getOperand().getType(), indices = getIndices().getType();
   IndexedDims dims = indexedDims(*this);
   if (failed(verifyIndexing(*this, dims, operand, indices)) ||
-      failed(expectElementType(*this, "result", getType(), operand,
-                               "the operand's element type")))
+      failed(expectElementType(*this, "result", getType(), operand, "the operand's element type")))
     return failure();
-  return expectShape(
-      *this, "result", getType(),
-      dims.pickedShape(operand.getShape(), indices.getShape()),
-      "index dimensions, then the operand's remaining dimensions");
+  return expectShape(*this, "result", getType(),
+                     dims.pickedShape(operand.getShape(), indices.getShape()),
+                     "index dimensions, then the operand's remaining dimensions");
 }
 
 /// An index outside a shard reads zero, so the shards' results add up.
-FactorRule GatherOp::getFactorRule(TypeRange operandTypes,
-                                   TypeRange resultTypes) {
+FactorRule GatherOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
   Factor indexed;
   indexed.kind = Kind::Reduction;
   if (getOperand().getType().getElementType().isInteger(1))
     indexed.reduction = ReduceKind::Or;
-  auto factors = indexingFactors(rule, indexedDims(*this), operandTypes[0],
-                                 operandTypes[1], indexed, Kind::Parallel);
+  auto factors = indexingFactors(rule, indexedDims(*this), operandTypes[0], operandTypes[1],
+                                 indexed, Kind::Parallel);
   rule.operands = {factors.operand, factors.indices};
   rule.results = {factors.picked};
   return rule;
@@ -177,23 +158,19 @@ LogicalResult ScatterOp::verify() {
   auto operand = getOperand().getType(), indices = getIndices().getType();
   IndexedDims dims = indexedDims(*this);
   if (failed(verifyIndexing(*this, dims, operand, indices)) ||
-      failed(expectElementType(*this, "updates", getUpdates().getType(),
-                               operand, "the operand's element type")) ||
-      failed(expectElementType(*this, "result", getType(), operand,
-                               "the operand's element type")))
+      failed(expectElementType(*this, "updates", getUpdates().getType(), operand,
+                               "the operand's element type")) ||
+      failed(expectElementType(*this, "result", getType(), operand, "the operand's element type")))
     return failure();
-  bool arithmetic =
-      getKind() == ScatterKind::Add || getKind() == ScatterKind::Mul;
+  bool arithmetic = getKind() == ScatterKind::Add || getKind() == ScatterKind::Mul;
   if (arithmetic && operand.getElementType().isInteger(1))
     return emitOpError() << "kind is " << stringifyScatterKind(getKind())
                          << " for bool, expected assign, max or min";
-  if (failed(expectShape(
-          *this, "updates", getUpdates().getType(),
-          dims.pickedShape(operand.getShape(), indices.getShape()),
-          "index dimensions, then the operand's remaining dimensions")))
+  if (failed(expectShape(*this, "updates", getUpdates().getType(),
+                         dims.pickedShape(operand.getShape(), indices.getShape()),
+                         "index dimensions, then the operand's remaining dimensions")))
     return failure();
-  return expectShape(*this, "result", getType(), operand.getShape(),
-                     "the operand's shape");
+  return expectShape(*this, "result", getType(), operand.getShape(), "the operand's shape");
 }
 
 /// True for a constant that is zero everywhere.
@@ -211,13 +188,11 @@ static bool isZero(Value value) {
 /// Updates that are added to zeros (the gradient of a lookup) may also be split
 /// along the index dims: each piece adds its own updates to zeros, and the
 /// results add up. With any other operand each piece would count it anew.
-FactorRule ScatterOp::getFactorRule(TypeRange operandTypes,
-                                    TypeRange resultTypes) {
+FactorRule ScatterOp::getFactorRule(TypeRange operandTypes, TypeRange resultTypes) {
   FactorRule rule;
   bool sums = getKind() == ScatterKind::Add && isZero(getOperand());
-  auto factors = indexingFactors(rule, indexedDims(*this), operandTypes[0],
-                                 operandTypes[1], Factor(),
-                                 sums ? Kind::Reduction : Kind::Whole);
+  auto factors = indexingFactors(rule, indexedDims(*this), operandTypes[0], operandTypes[1],
+                                 Factor(), sums ? Kind::Reduction : Kind::Whole);
   rule.operands = {factors.operand, factors.indices, factors.picked};
   rule.results = {factors.operand};
   return rule;
@@ -225,8 +200,7 @@ FactorRule ScatterOp::getFactorRule(TypeRange operandTypes,
 
 SmallVector<PartialRule> ScatterOp::getPartialRules(ReduceKind kind) {
   auto when = [&](ReduceKind expected) {
-    return kind == expected ? SmallVector<PartialRule>{{0, 2}}
-                            : SmallVector<PartialRule>();
+    return kind == expected ? SmallVector<PartialRule>{{0, 2}} : SmallVector<PartialRule>();
   };
   switch (getKind()) {
   case ScatterKind::Assign:

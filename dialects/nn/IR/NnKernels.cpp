@@ -21,13 +21,10 @@ Type signlessElement(Type type) {
 
 RankedTensorType bodyType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(tensor.getShape(),
-                               signlessElement(tensor.getElementType()));
+  return RankedTensorType::get(tensor.getShape(), signlessElement(tensor.getElementType()));
 }
 
-bool isUnsignedElement(Type type) {
-  return type.isUnsignedInteger() || type.isInteger(1);
-}
+bool isUnsignedElement(Type type) { return type.isUnsignedInteger() || type.isInteger(1); }
 
 Type elementOf(Value tensor) { return getElementTypeOrSelf(tensor.getType()); }
 
@@ -49,8 +46,7 @@ Value ScalarBuilder::integer(Type type, int64_t value) {
   if (auto integerType = dyn_cast<IntegerType>(type))
     return arith::ConstantOp::create(
         builder, loc,
-        builder.getIntegerAttr(
-            type, APInt(64, uint64_t(value)).trunc(integerType.getWidth())));
+        builder.getIntegerAttr(type, APInt(64, uint64_t(value)).trunc(integerType.getWidth())));
   return index(value);
 }
 
@@ -79,12 +75,10 @@ Value ScalarBuilder::neutral(ReduceKind kind, Type type) {
     value = APInt(width, 1);
     break;
   case ReduceKind::Max:
-    value = isUnsigned ? APInt::getMinValue(width)
-                       : APInt::getSignedMinValue(width);
+    value = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
     break;
   case ReduceKind::Min:
-    value = isUnsigned ? APInt::getMaxValue(width)
-                       : APInt::getSignedMaxValue(width);
+    value = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
     break;
   case ReduceKind::And:
     value = APInt::getAllOnes(width);
@@ -93,8 +87,8 @@ Value ScalarBuilder::neutral(ReduceKind kind, Type type) {
   case ReduceKind::Or:
     break;
   }
-  return arith::ConstantOp::create(
-      builder, loc, builder.getIntegerAttr(signlessElement(type), value));
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getIntegerAttr(signlessElement(type), value));
 }
 
 Value ScalarBuilder::widen(Value value) {
@@ -121,18 +115,16 @@ Value ScalarBuilder::roundTo(Value value, Type type) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   Value nearest = arith::TruncFOp::create(builder, loc, f32, value);
   Value back = arith::ExtFOp::create(builder, loc, from, nearest);
-  Value inexact = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ONE,
-                                        back, value);
+  Value inexact = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::ONE, back, value);
   Value bits = arith::BitcastOp::create(builder, loc, i32, nearest);
   Value one = integer(i32, 1);
-  Value even = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq,
-      arith::AndIOp::create(builder, loc, bits, one), integer(i32, 0));
+  Value even =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                            arith::AndIOp::create(builder, loc, bits, one), integer(i32, 0));
   Value grow = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
                                      math::AbsFOp::create(builder, loc, value),
                                      math::AbsFOp::create(builder, loc, back));
-  Value step =
-      arith::SelectOp::create(builder, loc, grow, one, integer(i32, -1));
+  Value step = arith::SelectOp::create(builder, loc, grow, one, integer(i32, -1));
   Value odd = arith::AddIOp::create(builder, loc, bits, step);
   Value use = arith::AndIOp::create(builder, loc, inexact, even);
   bits = arith::SelectOp::create(builder, loc, use, odd, bits);
@@ -148,8 +140,8 @@ Value ScalarBuilder::cast(Value value, Type from, Type to) {
       return value;
     if (fromFloat) {
       value = widen(value);
-      return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE,
-                                   value, constant(value.getType(), 0));
+      return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, value,
+                                   constant(value.getType(), 0));
     }
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
                                  integer(value.getType(), 0));
@@ -164,12 +156,10 @@ Value ScalarBuilder::cast(Value value, Type from, Type to) {
   }
   if (toFloat) {
     // Through f64, so that integers of up to 53 bits are rounded only once.
-    Type through =
-        to.getIntOrFloatBitWidth() < 32 ? Type(builder.getF64Type()) : to;
-    Value wide =
-        isUnsignedElement(from)
-            ? arith::UIToFPOp::create(builder, loc, through, value).getResult()
-            : arith::SIToFPOp::create(builder, loc, through, value).getResult();
+    Type through = to.getIntOrFloatBitWidth() < 32 ? Type(builder.getF64Type()) : to;
+    Value wide = isUnsignedElement(from)
+                     ? arith::UIToFPOp::create(builder, loc, through, value).getResult()
+                     : arith::SIToFPOp::create(builder, loc, through, value).getResult();
     return roundTo(wide, to);
   }
   unsigned fromWidth = from.getIntOrFloatBitWidth();
@@ -183,11 +173,9 @@ Value ScalarBuilder::cast(Value value, Type from, Type to) {
   return arith::ExtSIOp::create(builder, loc, signlessTo, value);
 }
 
-Value ScalarBuilder::combine(ReduceKind kind, Value lhs, Value rhs, Type type,
-                             bool reassociate) {
+Value ScalarBuilder::combine(ReduceKind kind, Value lhs, Value rhs, Type type, bool reassociate) {
   if (isa<FloatType>(type)) {
-    auto flags = reassociate ? arith::FastMathFlags::reassoc
-                             : arith::FastMathFlags::none;
+    auto flags = reassociate ? arith::FastMathFlags::reassoc : arith::FastMathFlags::none;
     switch (kind) {
     case ReduceKind::Prod:
       return arith::MulFOp::create(builder, loc, lhs, rhs, flags);
@@ -221,35 +209,27 @@ Value ScalarBuilder::combine(ReduceKind kind, Value lhs, Value rhs, Type type,
   llvm_unreachable("covered switch");
 }
 
-Value ScalarBuilder::compare(CompareKind kind, Value lhs, Value rhs,
-                             Type type) {
+Value ScalarBuilder::compare(CompareKind kind, Value lhs, Value rhs, Type type) {
   if (isa<FloatType>(type)) {
     static const arith::CmpFPredicate predicates[] = {
-        arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE,
-        arith::CmpFPredicate::OLT, arith::CmpFPredicate::OLE,
-        arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
-    return arith::CmpFOp::create(builder, loc, predicates[unsigned(kind)],
-                                 widen(lhs), widen(rhs));
+        arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE, arith::CmpFPredicate::OLT,
+        arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE};
+    return arith::CmpFOp::create(builder, loc, predicates[unsigned(kind)], widen(lhs), widen(rhs));
   }
   static const arith::CmpIPredicate isSigned[] = {
-      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,
-      arith::CmpIPredicate::slt, arith::CmpIPredicate::sle,
-      arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
+      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,  arith::CmpIPredicate::slt,
+      arith::CmpIPredicate::sle, arith::CmpIPredicate::sgt, arith::CmpIPredicate::sge};
   static const arith::CmpIPredicate isUnsigned[] = {
-      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,
-      arith::CmpIPredicate::ult, arith::CmpIPredicate::ule,
-      arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge};
-  auto predicate = isUnsignedElement(type) ? isUnsigned[unsigned(kind)]
-                                           : isSigned[unsigned(kind)];
+      arith::CmpIPredicate::eq,  arith::CmpIPredicate::ne,  arith::CmpIPredicate::ult,
+      arith::CmpIPredicate::ule, arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge};
+  auto predicate = isUnsignedElement(type) ? isUnsigned[unsigned(kind)] : isSigned[unsigned(kind)];
   return arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
 }
 
 Value ScalarBuilder::sigmoid(Value x) {
   Value one = constant(x.getType(), 1);
-  Value e =
-      math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
-  return arith::DivFOp::create(builder, loc, one,
-                               arith::AddFOp::create(builder, loc, one, e));
+  Value e = math::ExpOp::create(builder, loc, arith::NegFOp::create(builder, loc, x));
+  return arith::DivFOp::create(builder, loc, one, arith::AddFOp::create(builder, loc, one, e));
 }
 
 Value ScalarBuilder::gelu(Value x, bool tanh) {
@@ -258,8 +238,7 @@ Value ScalarBuilder::gelu(Value x, bool tanh) {
   if (tanh) {
     Value cube = mul(x, mul(x, x));
     Value inner = add(x, mul(constant(type, 0.044715), cube));
-    bell = math::TanhOp::create(
-        builder, loc, mul(constant(type, std::sqrt(2 / M_PI)), inner));
+    bell = math::TanhOp::create(builder, loc, mul(constant(type, std::sqrt(2 / M_PI)), inner));
   } else {
     bell = math::ErfOp::create(builder, loc, mul(x, constant(type, M_SQRT1_2)));
   }
@@ -282,19 +261,16 @@ Value ScalarBuilder::mul(Value a, Value b) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-Value buildParallel(OpBuilder &builder, Location loc,
-                    RankedTensorType resultType, ValueRange inputs,
-                    ArrayRef<AffineMap> maps, BodyFn body) {
+Value buildParallel(OpBuilder &builder, Location loc, RankedTensorType resultType,
+                    ValueRange inputs, ArrayRef<AffineMap> maps, BodyFn body) {
   unsigned dims = resultType.getRank();
-  Value empty = tensor::EmptyOp::create(builder, loc, resultType.getShape(),
-                                        resultType.getElementType());
-  AffineMap identity =
-      AffineMap::getMultiDimIdentityMap(dims, builder.getContext());
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, resultType.getShape(), resultType.getElementType());
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(dims, builder.getContext());
   SmallVector<AffineMap> allMaps(maps);
   allMaps.resize(inputs.size(), identity);
   allMaps.push_back(identity);
-  SmallVector<utils::IteratorType> iterators(dims,
-                                             utils::IteratorType::parallel);
+  SmallVector<utils::IteratorType> iterators(dims, utils::IteratorType::parallel);
   return linalg::GenericOp::create(
              builder, loc, resultType, inputs, empty, allMaps, iterators,
              [&](OpBuilder &nested, Location nestedLoc, ValueRange arguments) {
@@ -304,20 +280,18 @@ Value buildParallel(OpBuilder &builder, Location loc,
       .getResult(0);
 }
 
-Value buildReduction(OpBuilder &builder, Location loc,
-                     RankedTensorType resultType, Value init, ValueRange inputs,
-                     ArrayRef<AffineMap> inputMaps, AffineMap resultMap,
+Value buildReduction(OpBuilder &builder, Location loc, RankedTensorType resultType, Value init,
+                     ValueRange inputs, ArrayRef<AffineMap> inputMaps, AffineMap resultMap,
                      BodyFn body) {
-  Value empty = tensor::EmptyOp::create(builder, loc, resultType.getShape(),
-                                        resultType.getElementType());
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, resultType.getShape(), resultType.getElementType());
   Value filled = linalg::FillOp::create(builder, loc, init, empty).getResult(0);
   SmallVector<AffineMap> maps(inputMaps);
   maps.push_back(resultMap);
   SmallVector<utils::IteratorType> iterators(resultMap.getNumDims(),
                                              utils::IteratorType::reduction);
   for (AffineExpr expr : resultMap.getResults())
-    iterators[cast<AffineDimExpr>(expr).getPosition()] =
-        utils::IteratorType::parallel;
+    iterators[cast<AffineDimExpr>(expr).getPosition()] = utils::IteratorType::parallel;
   return linalg::GenericOp::create(
              builder, loc, resultType, inputs, filled, maps, iterators,
              [&](OpBuilder &nested, Location nestedLoc, ValueRange arguments) {
@@ -358,15 +332,13 @@ static size_t innerDims(RankedTensorType type, ArrayRef<int64_t> dims) {
   return 0;
 }
 
-Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind,
-                      Value operand, ArrayRef<int64_t> dims, Type accumulate) {
+Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind, Value operand,
+                      ArrayRef<int64_t> dims, Type accumulate) {
   auto type = cast<RankedTensorType>(operand.getType());
   if (kind == ReduceKind::Sum && accumulate.isF32() && !dims.empty()) {
     if (size_t inner = innerDims(type, dims)) {
-      Value sums = buildReduceDims(builder, loc, kind, operand,
-                                   dims.take_back(inner), accumulate);
-      return buildReduceDims(builder, loc, kind, sums, dims.drop_back(inner),
-                             accumulate);
+      Value sums = buildReduceDims(builder, loc, kind, operand, dims.take_back(inner), accumulate);
+      return buildReduceDims(builder, loc, kind, sums, dims.drop_back(inner), accumulate);
     }
     int64_t last = type.getRank() - 1;
     bool lanes = llvm::is_contained(dims, last);
@@ -380,10 +352,8 @@ Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind,
         groups.push_back({d > dim ? d + 1 : d});
       groups[dim].push_back(dim + 1);
       Value pieces = tensor::ExpandShapeOp::create(
-          builder, loc, RankedTensorType::get(shape, type.getElementType()),
-          operand, groups);
-      Value sums =
-          buildReduceDims(builder, loc, kind, pieces, dim + 1, accumulate);
+          builder, loc, RankedTensorType::get(shape, type.getElementType()), operand, groups);
+      Value sums = buildReduceDims(builder, loc, kind, pieces, dim + 1, accumulate);
       return buildReduceDims(builder, loc, kind, sums, dims, accumulate);
     }
   }
@@ -398,17 +368,16 @@ Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind,
   }
   bool lanes = llvm::is_contained(dims, type.getRank() - 1);
   ScalarBuilder scalar{builder, loc};
-  return buildReduction(
-      builder, loc, RankedTensorType::get(shape, accumulateSignless),
-      scalar.neutral(kind, accumulate), operand,
-      builder.getMultiDimIdentityMap(type.getRank()),
-      AffineMap::get(type.getRank(), 0, kept, builder.getContext()),
-      [&](ScalarBuilder s, ValueRange arguments) {
-        Value value = arguments[0];
-        if (isa<FloatType>(accumulate))
-          value = s.roundTo(value, accumulateSignless);
-        return s.combine(kind, arguments[1], value, accumulate, lanes);
-      });
+  return buildReduction(builder, loc, RankedTensorType::get(shape, accumulateSignless),
+                        scalar.neutral(kind, accumulate), operand,
+                        builder.getMultiDimIdentityMap(type.getRank()),
+                        AffineMap::get(type.getRank(), 0, kept, builder.getContext()),
+                        [&](ScalarBuilder s, ValueRange arguments) {
+                          Value value = arguments[0];
+                          if (isa<FloatType>(accumulate))
+                            value = s.roundTo(value, accumulateSignless);
+                          return s.combine(kind, arguments[1], value, accumulate, lanes);
+                        });
 }
 
 SmallVector<Value> loopIndices(ScalarBuilder s, unsigned count) {
@@ -418,17 +387,15 @@ SmallVector<Value> loopIndices(ScalarBuilder s, unsigned count) {
   return indices;
 }
 
-Value extractIf(ScalarBuilder s, Value condition, Value tensor,
-                ValueRange indices, Value otherwise) {
+Value extractIf(ScalarBuilder s, Value condition, Value tensor, ValueRange indices,
+                Value otherwise) {
   auto branch = scf::IfOp::create(
       s.builder, s.loc, condition,
       [&](OpBuilder &nested, Location loc) {
         Value value = tensor::ExtractOp::create(nested, loc, tensor, indices);
         scf::YieldOp::create(nested, loc, value);
       },
-      [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, otherwise);
-      });
+      [&](OpBuilder &nested, Location loc) { scf::YieldOp::create(nested, loc, otherwise); });
   return branch.getResult(0);
 }
 

@@ -50,10 +50,9 @@ struct ScalarBuilder {
   /// nn.cast.
   mlir::Value cast(mlir::Value value, mlir::Type from, mlir::Type to);
   /// `lhs kind rhs` in the values' type; `type` tells the signedness.
-  mlir::Value combine(ReduceKind kind, mlir::Value lhs, mlir::Value rhs,
-                      mlir::Type type, bool reassociate = false);
-  mlir::Value compare(CompareKind kind, mlir::Value lhs, mlir::Value rhs,
-                      mlir::Type type);
+  mlir::Value combine(ReduceKind kind, mlir::Value lhs, mlir::Value rhs, mlir::Type type,
+                      bool reassociate = false);
+  mlir::Value compare(CompareKind kind, mlir::Value lhs, mlir::Value rhs, mlir::Type type);
   mlir::Value sigmoid(mlir::Value x);
   mlir::Value gelu(mlir::Value x, bool tanh);
   /// Integer or float index arithmetic.
@@ -61,14 +60,12 @@ struct ScalarBuilder {
   mlir::Value mul(mlir::Value a, mlir::Value b);
 };
 
-using BodyFn =
-    llvm::function_ref<mlir::Value(ScalarBuilder, mlir::ValueRange arguments)>;
+using BodyFn = llvm::function_ref<mlir::Value(ScalarBuilder, mlir::ValueRange arguments)>;
 
 /// One linalg.generic over the result's dims, all parallel, with the given
 /// operand maps (identity if empty).
 mlir::Value buildParallel(mlir::OpBuilder &builder, mlir::Location loc,
-                          mlir::RankedTensorType resultType,
-                          mlir::ValueRange inputs,
+                          mlir::RankedTensorType resultType, mlir::ValueRange inputs,
                           llvm::ArrayRef<mlir::AffineMap> maps, BodyFn body);
 
 /// One linalg.generic that folds its iteration space into a result of type
@@ -76,23 +73,20 @@ mlir::Value buildParallel(mlir::OpBuilder &builder, mlir::Location loc,
 /// arguments of `body` are the inputs, then the value so far.
 mlir::Value buildReduction(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::RankedTensorType resultType, mlir::Value init,
-                           mlir::ValueRange inputs,
-                           llvm::ArrayRef<mlir::AffineMap> inputMaps,
+                           mlir::ValueRange inputs, llvm::ArrayRef<mlir::AffineMap> inputMaps,
                            mlir::AffineMap resultMap, BodyFn body);
 
 /// Reduces `dims` of a tensor of signless type, in the element type
 /// `accumulate` (its signedness counts).
-mlir::Value buildReduceDims(mlir::OpBuilder &builder, mlir::Location loc,
-                            ReduceKind kind, mlir::Value operand,
-                            llvm::ArrayRef<int64_t> dims,
+mlir::Value buildReduceDims(mlir::OpBuilder &builder, mlir::Location loc, ReduceKind kind,
+                            mlir::Value operand, llvm::ArrayRef<int64_t> dims,
                             mlir::Type accumulate);
 
 /// linalg.index of every loop.
 llvm::SmallVector<mlir::Value> loopIndices(ScalarBuilder s, unsigned count);
 /// `tensor[indices]` if all `conditions` hold, else `otherwise`.
-mlir::Value extractIf(ScalarBuilder s, mlir::Value condition,
-                      mlir::Value tensor, mlir::ValueRange indices,
-                      mlir::Value otherwise);
+mlir::Value extractIf(ScalarBuilder s, mlir::Value condition, mlir::Value tensor,
+                      mlir::ValueRange indices, mlir::Value otherwise);
 
 } // namespace weft::nn
 

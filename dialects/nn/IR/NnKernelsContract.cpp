@@ -11,9 +11,8 @@ using namespace weft::nn;
 
 /// lhs * rhs + sum, all in the accumulator's type. Inside one op the product
 /// and the sum may become one fused operation.
-static Value multiplyAdd(ScalarBuilder s, Value lhs, Type lhsType, Value rhs,
-                         Type rhsType, Value sum, Type accumulator,
-                         bool lanes) {
+static Value multiplyAdd(ScalarBuilder s, Value lhs, Type lhsType, Value rhs, Type rhsType,
+                         Value sum, Type accumulator, bool lanes) {
   lhs = s.cast(lhs, lhsType, accumulator);
   rhs = s.cast(rhs, rhsType, accumulator);
   if (!isa<FloatType>(accumulator))
@@ -26,16 +25,13 @@ static Value multiplyAdd(ScalarBuilder s, Value lhs, Type lhsType, Value rhs,
 }
 
 /// Casts the accumulators to the op's result type.
-static Value castTo(OpBuilder &builder, Location loc, Value tensor, Type from,
-                    Type resultType) {
+static Value castTo(OpBuilder &builder, Location loc, Value tensor, Type from, Type resultType) {
   RankedTensorType type = bodyType(resultType);
   if (tensor.getType() == type)
     return tensor;
-  return buildParallel(builder, loc, type, tensor, {},
-                       [&](ScalarBuilder s, ValueRange arguments) {
-                         return s.cast(arguments[0], from,
-                                       getElementTypeOrSelf(resultType));
-                       });
+  return buildParallel(builder, loc, type, tensor, {}, [&](ScalarBuilder s, ValueRange arguments) {
+    return s.cast(arguments[0], from, getElementTypeOrSelf(resultType));
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -79,8 +75,7 @@ std::optional<LibraryCall> ContractOp::getLibraryCall() {
 
 unsigned ContractOp::getParallelDims() { return getType().getRank(); }
 
-SmallVector<Value> ContractOp::buildBody(OpBuilder &builder, Location loc,
-                                         ValueRange operands) {
+SmallVector<Value> ContractOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   RankedTensorType type = bodyType(getType());
   Type accumulator = getAccumulate();
   auto lhs = getLhsLabels(), rhs = getRhsLabels(), result = getResultLabels();
@@ -90,12 +85,10 @@ SmallVector<Value> ContractOp::buildBody(OpBuilder &builder, Location loc,
       summed.push_back(label);
   // The innermost loop runs along memory: over the result's last dim if an
   // operand has that dim last too, with the sum outside; else over the sum.
-  bool alongResult =
-      !result.empty() && ((!lhs.empty() && lhs.back() == result.back()) ||
-                          (!rhs.empty() && rhs.back() == result.back()));
+  bool alongResult = !result.empty() && ((!lhs.empty() && lhs.back() == result.back()) ||
+                                         (!rhs.empty() && rhs.back() == result.back()));
   SmallVector<int64_t> loops(result);
-  loops.insert(loops.end() - (alongResult ? 1 : 0), summed.begin(),
-               summed.end());
+  loops.insert(loops.end() - (alongResult ? 1 : 0), summed.begin(), summed.end());
   bool lanes = !summed.empty() && !alongResult;
   auto mapOf = [&](ArrayRef<int64_t> labels) {
     SmallVector<AffineExpr> exprs;
@@ -105,14 +98,11 @@ SmallVector<Value> ContractOp::buildBody(OpBuilder &builder, Location loc,
   };
   ScalarBuilder outer{builder, loc};
   Value sums = buildReduction(
-      builder, loc,
-      RankedTensorType::get(type.getShape(), signlessElement(accumulator)),
-      outer.neutral(ReduceKind::Sum, accumulator), operands,
-      {mapOf(lhs), mapOf(rhs)}, mapOf(result),
-      [&](ScalarBuilder s, ValueRange arguments) {
-        return multiplyAdd(s, arguments[0], elementOf(getLhs()), arguments[1],
-                           elementOf(getRhs()), arguments[2], accumulator,
-                           lanes);
+      builder, loc, RankedTensorType::get(type.getShape(), signlessElement(accumulator)),
+      outer.neutral(ReduceKind::Sum, accumulator), operands, {mapOf(lhs), mapOf(rhs)},
+      mapOf(result), [&](ScalarBuilder s, ValueRange arguments) {
+        return multiplyAdd(s, arguments[0], elementOf(getLhs()), arguments[1], elementOf(getRhs()),
+                           arguments[2], accumulator, lanes);
       });
   return {castTo(builder, loc, sums, accumulator, getType())};
 }
@@ -126,25 +116,21 @@ std::optional<LibraryCall> ConvOp::getLibraryCall() {
   call.strides.assign(getStrides().begin(), getStrides().end());
   call.padLow.assign(getPadLow().begin(), getPadLow().end());
   call.padHigh.assign(getPadHigh().begin(), getPadHigh().end());
-  call.inputDilation.assign(getInputDilation().begin(),
-                            getInputDilation().end());
-  call.filterDilation.assign(getFilterDilation().begin(),
-                             getFilterDilation().end());
+  call.inputDilation.assign(getInputDilation().begin(), getInputDilation().end());
+  call.filterDilation.assign(getFilterDilation().begin(), getFilterDilation().end());
   call.groups = getGroups();
   return LibraryCall(call);
 }
 
 unsigned ConvOp::getParallelDims() { return getType().getRank(); }
 
-SmallVector<Value> ConvOp::buildBody(OpBuilder &builder, Location loc,
-                                     ValueRange operands) {
+SmallVector<Value> ConvOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   RankedTensorType type = bodyType(getType());
   auto inputType = cast<RankedTensorType>(operands[0].getType());
   auto filterType = cast<RankedTensorType>(operands[1].getType());
   Type element = elementOf(getInput());
   Type accumulator = element;
-  if (auto floatType = dyn_cast<FloatType>(element);
-      floatType && floatType.getWidth() < 32)
+  if (auto floatType = dyn_cast<FloatType>(element); floatType && floatType.getWidth() < 32)
     accumulator = builder.getF32Type();
   unsigned spatial = getStrides().size();
   int64_t channelsPerGroup = filterType.getDimSize(1);
@@ -161,28 +147,22 @@ SmallVector<Value> ConvOp::buildBody(OpBuilder &builder, Location loc,
   };
   ScalarBuilder outer{builder, loc};
   Value sums = buildReduction(
-      builder, loc,
-      RankedTensorType::get(type.getShape(), signlessElement(accumulator)),
+      builder, loc, RankedTensorType::get(type.getShape(), signlessElement(accumulator)),
       outer.neutral(ReduceKind::Sum, accumulator), operands[1], dims({1, 2}, 3),
       dims({0, 1}, 3 + spatial), [&](ScalarBuilder s, ValueRange arguments) {
         SmallVector<Value> loops = loopIndices(s, numLoops);
-        Value group = arith::DivUIOp::create(s.builder, s.loc, loops[1],
-                                             s.index(outputsPerGroup));
-        SmallVector<Value> at = {
-            loops[0], s.add(s.mul(group, s.index(channelsPerGroup)), loops[2])};
+        Value group = arith::DivUIOp::create(s.builder, s.loc, loops[1], s.index(outputsPerGroup));
+        SmallVector<Value> at = {loops[0],
+                                 s.add(s.mul(group, s.index(channelsPerGroup)), loops[2])};
         Value inside;
         auto require = [&](arith::CmpIPredicate predicate, Value a, int64_t b) {
-          Value holds =
-              arith::CmpIOp::create(s.builder, s.loc, predicate, a, s.index(b));
-          inside = inside
-                       ? arith::AndIOp::create(s.builder, s.loc, inside, holds)
-                             .getResult()
-                       : holds;
+          Value holds = arith::CmpIOp::create(s.builder, s.loc, predicate, a, s.index(b));
+          inside =
+              inside ? arith::AndIOp::create(s.builder, s.loc, inside, holds).getResult() : holds;
         };
         for (unsigned i = 0; i < spatial; ++i) {
-          Value position =
-              s.add(s.mul(loops[3 + spatial + i], s.index(getStrides()[i])),
-                    s.mul(loops[3 + i], s.index(getFilterDilation()[i])));
+          Value position = s.add(s.mul(loops[3 + spatial + i], s.index(getStrides()[i])),
+                                 s.mul(loops[3 + i], s.index(getFilterDilation()[i])));
           position = s.add(position, s.index(-getPadLow()[i]));
           int64_t dilation = getInputDilation()[i];
           int64_t size = inputType.getDimSize(2 + i);
@@ -193,8 +173,7 @@ SmallVector<Value> ConvOp::buildBody(OpBuilder &builder, Location loc,
             // the range above, position is not negative.
             Value step = s.index(dilation);
             require(arith::CmpIPredicate::eq,
-                    arith::RemUIOp::create(s.builder, s.loc, position, step),
-                    0);
+                    arith::RemUIOp::create(s.builder, s.loc, position, step), 0);
             position = arith::DivUIOp::create(s.builder, s.loc, position, step);
           }
           at.push_back(position);
@@ -203,11 +182,9 @@ SmallVector<Value> ConvOp::buildBody(OpBuilder &builder, Location loc,
         Value input = zero;
         if (inputType.getNumElements() > 0)
           input = inside ? extractIf(s, inside, operands[0], at, zero)
-                         : tensor::ExtractOp::create(s.builder, s.loc,
-                                                     operands[0], at)
-                               .getResult();
-        return multiplyAdd(s, input, element, arguments[0],
-                           elementOf(getFilter()), arguments[1], accumulator,
+                         : tensor::ExtractOp::create(s.builder, s.loc, operands[0], at).getResult();
+        return multiplyAdd(s, input, element, arguments[0], elementOf(getFilter()), arguments[1],
+                           accumulator,
                            /*lanes=*/spatial == 0);
       });
   return {castTo(builder, loc, sums, accumulator, getType())};

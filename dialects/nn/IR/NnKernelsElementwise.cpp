@@ -13,27 +13,24 @@ using namespace weft;
 using namespace weft::nn;
 
 /// Every elementwise op has the same body and is parallel in all dims.
-#define ELEMENTWISE_BODY(OP)                                                   \
-  SmallVector<Value> OP::buildBody(OpBuilder &builder, Location loc,           \
-                                   ValueRange operands) {                      \
-    return {buildParallel(                                                     \
-        builder, loc, bodyType(getResult().getType()), operands, {},           \
-        [&](ScalarBuilder s, ValueRange arguments) {                           \
-          return buildScalar(s.builder, s.loc,                                 \
-                             arguments.take_front(operands.size()));           \
-        })};                                                                   \
-  }                                                                            \
+#define ELEMENTWISE_BODY(OP)                                                                       \
+  SmallVector<Value> OP::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {        \
+    return {buildParallel(builder, loc, bodyType(getResult().getType()), operands, {},             \
+                          [&](ScalarBuilder s, ValueRange arguments) {                             \
+                            return buildScalar(s.builder, s.loc,                                   \
+                                               arguments.take_front(operands.size()));             \
+                          })};                                                                     \
+  }                                                                                                \
   unsigned OP::getParallelDims() { return getResult().getType().getRank(); }
 
-#define SCALAR(OP)                                                             \
-  ELEMENTWISE_BODY(OP)                                                         \
+#define SCALAR(OP)                                                                                 \
+  ELEMENTWISE_BODY(OP)                                                                             \
   Value OP::buildScalar(OpBuilder &builder, Location loc, ValueRange operands)
 
 namespace {
 
 /// An op on one float: computed in f32 or wider, rounded to the result's type.
-template <typename MathOp>
-Value floatUnary(OpBuilder &builder, Location loc, Value operand) {
+template <typename MathOp> Value floatUnary(OpBuilder &builder, Location loc, Value operand) {
   ScalarBuilder s{builder, loc};
   Value result = MathOp::create(builder, loc, s.widen(operand));
   return s.roundTo(result, operand.getType());
@@ -45,8 +42,7 @@ Value binary(OpBuilder &builder, Location loc, ValueRange operands) {
   ScalarBuilder s{builder, loc};
   Type type = operands[0].getType();
   if (isa<FloatType>(type))
-    return s.roundTo(FloatOp::create(builder, loc, s.widen(operands[0]),
-                                     s.widen(operands[1])),
+    return s.roundTo(FloatOp::create(builder, loc, s.widen(operands[0]), s.widen(operands[1])),
                      type);
   return IntegerOp::create(builder, loc, operands[0], operands[1]);
 }
@@ -63,29 +59,24 @@ Value select(ScalarBuilder s, Value condition, Value yes, Value no) {
 }
 
 Value isEqual(ScalarBuilder s, Value value, int64_t constant) {
-  return arith::CmpIOp::create(s.builder, s.loc, arith::CmpIPredicate::eq,
-                               value, s.integer(value.getType(), constant));
+  return arith::CmpIOp::create(s.builder, s.loc, arith::CmpIPredicate::eq, value,
+                               s.integer(value.getType(), constant));
 }
 
 /// Integer quotient or remainder that never traps: 0 for a zero divisor, and
 /// least / -1 wraps.
 template <typename SignedOp, typename UnsignedOp>
-Value integerDivision(ScalarBuilder s, Value lhs, Value rhs, Type type,
-                      bool quotient) {
+Value integerDivision(ScalarBuilder s, Value lhs, Value rhs, Type type, bool quotient) {
   Value zero = s.integer(lhs.getType(), 0), one = s.integer(lhs.getType(), 1);
   Value byZero = isEqual(s, rhs, 0);
   if (isUnsignedElement(type)) {
-    Value result =
-        UnsignedOp::create(s.builder, s.loc, lhs, select(s, byZero, one, rhs));
+    Value result = UnsignedOp::create(s.builder, s.loc, lhs, select(s, byZero, one, rhs));
     return select(s, byZero, zero, result);
   }
   Value byMinusOne = isEqual(s, rhs, -1);
   Value special = arith::OrIOp::create(s.builder, s.loc, byZero, byMinusOne);
-  Value result =
-      SignedOp::create(s.builder, s.loc, lhs, select(s, special, one, rhs));
-  Value negated =
-      quotient ? arith::SubIOp::create(s.builder, s.loc, zero, lhs).getResult()
-               : zero;
+  Value result = SignedOp::create(s.builder, s.loc, lhs, select(s, special, one, rhs));
+  Value negated = quotient ? arith::SubIOp::create(s.builder, s.loc, zero, lhs).getResult() : zero;
   return select(s, byZero, zero, select(s, byMinusOne, negated, result));
 }
 
@@ -96,12 +87,10 @@ Value integerPower(ScalarBuilder s, Value base, Value exponent, Type type) {
   unsigned width = valueType.getIntOrFloatBitWidth();
   Value zero = s.integer(valueType, 0), one = s.integer(valueType, 1);
   auto loop = scf::ForOp::create(
-      s.builder, s.loc, s.index(0), s.index(width), s.index(1),
-      ValueRange{one, base, exponent},
+      s.builder, s.loc, s.index(0), s.index(width), s.index(1), ValueRange{one, base, exponent},
       [&](OpBuilder &nested, Location loc, Value, ValueRange carried) {
         ScalarBuilder n{nested, loc};
-        Value bit =
-            isEqual(n, arith::AndIOp::create(nested, loc, carried[2], one), 1);
+        Value bit = isEqual(n, arith::AndIOp::create(nested, loc, carried[2], one), 1);
         Value power = select(n, bit, n.mul(carried[0], carried[1]), carried[0]);
         Value square = n.mul(carried[1], carried[1]);
         Value rest = arith::ShRUIOp::create(nested, loc, carried[2], one);
@@ -110,10 +99,9 @@ Value integerPower(ScalarBuilder s, Value base, Value exponent, Type type) {
   Value power = loop.getResult(0);
   if (isUnsignedElement(type))
     return power;
-  Value negative = arith::CmpIOp::create(
-      s.builder, s.loc, arith::CmpIPredicate::slt, exponent, zero);
-  Value unit = arith::OrIOp::create(s.builder, s.loc, isEqual(s, base, 1),
-                                    isEqual(s, base, -1));
+  Value negative =
+      arith::CmpIOp::create(s.builder, s.loc, arith::CmpIPredicate::slt, exponent, zero);
+  Value unit = arith::OrIOp::create(s.builder, s.loc, isEqual(s, base, 1), isEqual(s, base, -1));
   // For bases 1 and -1 the loop's power is right whatever the upper bits are.
   return select(s, negative, select(s, unit, power, zero), power);
 }
@@ -124,7 +112,7 @@ Value integerPower(ScalarBuilder s, Value base, Value exponent, Type type) {
 // Unary
 //===----------------------------------------------------------------------===//
 
-#define FLOAT_UNARY(OP, MATH_OP)                                               \
+#define FLOAT_UNARY(OP, MATH_OP)                                                                   \
   SCALAR(OP) { return floatUnary<MATH_OP>(builder, loc, operands[0]); }
 
 FLOAT_UNARY(ExpOp, math::ExpOp)
@@ -150,8 +138,7 @@ SCALAR(NegateOp) {
   if (isa<FloatType>(operands[0].getType()))
     return floatUnary<arith::NegFOp>(builder, loc, operands[0]);
   ScalarBuilder s{builder, loc};
-  return arith::SubIOp::create(
-      builder, loc, s.integer(operands[0].getType(), 0), operands[0]);
+  return arith::SubIOp::create(builder, loc, s.integer(operands[0].getType(), 0), operands[0]);
 }
 
 SCALAR(AbsOp) {
@@ -171,14 +158,13 @@ SCALAR(SignOp) {
       Value zero = s.constant(x.getType(), 0);
       Value below = select(s, s.compare(CompareKind::Lt, x, zero, x.getType()),
                            s.constant(x.getType(), -1), x);
-      return select(s, s.compare(CompareKind::Gt, x, zero, x.getType()),
-                    s.constant(x.getType(), 1), below);
+      return select(s, s.compare(CompareKind::Gt, x, zero, x.getType()), s.constant(x.getType(), 1),
+                    below);
     });
   Value zero = s.integer(x.getType(), 0), one = s.integer(x.getType(), 1);
-  Value notAbove = isUnsignedElement(type)
-                       ? zero
-                       : select(s, s.compare(CompareKind::Lt, x, zero, type),
-                                s.integer(x.getType(), -1), zero);
+  Value notAbove = isUnsignedElement(type) ? zero
+                                           : select(s, s.compare(CompareKind::Lt, x, zero, type),
+                                                    s.integer(x.getType(), -1), zero);
   return select(s, s.compare(CompareKind::Gt, x, zero, type), one, notAbove);
 }
 
@@ -192,35 +178,30 @@ SCALAR(RsqrtOp) {
 
 SCALAR(ReciprocalOp) {
   return onFloat(builder, loc, operands[0], [](ScalarBuilder s, Value x) {
-    return arith::DivFOp::create(s.builder, s.loc, s.constant(x.getType(), 1),
-                                 x)
-        .getResult();
+    return arith::DivFOp::create(s.builder, s.loc, s.constant(x.getType(), 1), x).getResult();
   });
 }
 
 SCALAR(SigmoidOp) {
-  return onFloat(builder, loc, operands[0],
-                 [](ScalarBuilder s, Value x) { return s.sigmoid(x); });
+  return onFloat(builder, loc, operands[0], [](ScalarBuilder s, Value x) { return s.sigmoid(x); });
 }
 
 SCALAR(SiluOp) {
-  return onFloat(builder, loc, operands[0], [](ScalarBuilder s, Value x) {
-    return s.mul(x, s.sigmoid(x));
-  });
+  return onFloat(builder, loc, operands[0],
+                 [](ScalarBuilder s, Value x) { return s.mul(x, s.sigmoid(x)); });
 }
 
 SCALAR(GeluOp) {
-  return onFloat(builder, loc, operands[0], [&](ScalarBuilder s, Value x) {
-    return s.gelu(x, getTanh());
-  });
+  return onFloat(builder, loc, operands[0],
+                 [&](ScalarBuilder s, Value x) { return s.gelu(x, getTanh()); });
 }
 
 /// Rounding an integer to an integer changes nothing.
-#define ROUNDING(OP, MATH_OP)                                                  \
-  SCALAR(OP) {                                                                 \
-    if (!isa<FloatType>(operands[0].getType()))                                \
-      return operands[0];                                                      \
-    return floatUnary<MATH_OP>(builder, loc, operands[0]);                     \
+#define ROUNDING(OP, MATH_OP)                                                                      \
+  SCALAR(OP) {                                                                                     \
+    if (!isa<FloatType>(operands[0].getType()))                                                    \
+      return operands[0];                                                                          \
+    return floatUnary<MATH_OP>(builder, loc, operands[0]);                                         \
   }
 
 ROUNDING(CeilOp, math::CeilOp)
@@ -229,8 +210,7 @@ ROUNDING(RoundOp, math::RoundEvenOp)
 
 SCALAR(NotOp) {
   ScalarBuilder s{builder, loc};
-  return arith::XOrIOp::create(builder, loc, operands[0],
-                               s.integer(operands[0].getType(), -1));
+  return arith::XOrIOp::create(builder, loc, operands[0], s.integer(operands[0].getType(), -1));
 }
 
 SCALAR(IsNanOp) {
@@ -245,77 +225,63 @@ SCALAR(IsNanOp) {
 // Binary and ternary
 //===----------------------------------------------------------------------===//
 
-SCALAR(AddOp) {
-  return binary<arith::AddFOp, arith::AddIOp>(builder, loc, operands);
-}
-SCALAR(SubOp) {
-  return binary<arith::SubFOp, arith::SubIOp>(builder, loc, operands);
-}
-SCALAR(MulOp) {
-  return binary<arith::MulFOp, arith::MulIOp>(builder, loc, operands);
-}
+SCALAR(AddOp) { return binary<arith::AddFOp, arith::AddIOp>(builder, loc, operands); }
+SCALAR(SubOp) { return binary<arith::SubFOp, arith::SubIOp>(builder, loc, operands); }
+SCALAR(MulOp) { return binary<arith::MulFOp, arith::MulIOp>(builder, loc, operands); }
 
 SCALAR(DivOp) {
   if (isa<FloatType>(operands[0].getType()))
     return binary<arith::DivFOp, arith::DivSIOp>(builder, loc, operands);
-  return integerDivision<arith::DivSIOp, arith::DivUIOp>(
-      {builder, loc}, operands[0], operands[1], elementOf(getLhs()), true);
+  return integerDivision<arith::DivSIOp, arith::DivUIOp>({builder, loc}, operands[0], operands[1],
+                                                         elementOf(getLhs()), true);
 }
 
 SCALAR(RemOp) {
   if (isa<FloatType>(operands[0].getType()))
     return binary<arith::RemFOp, arith::RemSIOp>(builder, loc, operands);
-  return integerDivision<arith::RemSIOp, arith::RemUIOp>(
-      {builder, loc}, operands[0], operands[1], elementOf(getLhs()), false);
+  return integerDivision<arith::RemSIOp, arith::RemUIOp>({builder, loc}, operands[0], operands[1],
+                                                         elementOf(getLhs()), false);
 }
 
 SCALAR(PowOp) {
   ScalarBuilder s{builder, loc};
   Type type = elementOf(getLhs());
   if (isa<FloatType>(type))
-    return s.roundTo(math::PowFOp::create(builder, loc, s.widen(operands[0]),
-                                          s.widen(operands[1])),
+    return s.roundTo(math::PowFOp::create(builder, loc, s.widen(operands[0]), s.widen(operands[1])),
                      type);
   return integerPower(s, operands[0], operands[1], type);
 }
 
 SCALAR(Atan2Op) {
   ScalarBuilder s{builder, loc};
-  return s.roundTo(math::Atan2Op::create(builder, loc, s.widen(operands[0]),
-                                         s.widen(operands[1])),
+  return s.roundTo(math::Atan2Op::create(builder, loc, s.widen(operands[0]), s.widen(operands[1])),
                    operands[0].getType());
 }
 
 SCALAR(MaxOp) {
   ScalarBuilder s{builder, loc};
-  return s.roundTo(s.combine(ReduceKind::Max, s.widen(operands[0]),
-                             s.widen(operands[1]), elementOf(getLhs())),
-                   operands[0].getType());
+  return s.roundTo(
+      s.combine(ReduceKind::Max, s.widen(operands[0]), s.widen(operands[1]), elementOf(getLhs())),
+      operands[0].getType());
 }
 
 SCALAR(MinOp) {
   ScalarBuilder s{builder, loc};
-  return s.roundTo(s.combine(ReduceKind::Min, s.widen(operands[0]),
-                             s.widen(operands[1]), elementOf(getLhs())),
-                   operands[0].getType());
+  return s.roundTo(
+      s.combine(ReduceKind::Min, s.widen(operands[0]), s.widen(operands[1]), elementOf(getLhs())),
+      operands[0].getType());
 }
 
-SCALAR(AndOp) {
-  return arith::AndIOp::create(builder, loc, operands[0], operands[1]);
-}
-SCALAR(OrOp) {
-  return arith::OrIOp::create(builder, loc, operands[0], operands[1]);
-}
-SCALAR(XorOp) {
-  return arith::XOrIOp::create(builder, loc, operands[0], operands[1]);
-}
+SCALAR(AndOp) { return arith::AndIOp::create(builder, loc, operands[0], operands[1]); }
+SCALAR(OrOp) { return arith::OrIOp::create(builder, loc, operands[0], operands[1]); }
+SCALAR(XorOp) { return arith::XOrIOp::create(builder, loc, operands[0], operands[1]); }
 
 SCALAR(ShiftLeftOp) {
   ScalarBuilder s{builder, loc};
   Type type = operands[0].getType();
   Value width = s.integer(type, type.getIntOrFloatBitWidth());
-  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                        operands[1], width);
+  Value inRange =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, operands[1], width);
   Value amount = select(s, inRange, operands[1], s.integer(type, 0));
   Value shifted = arith::ShLIOp::create(builder, loc, operands[0], amount);
   return select(s, inRange, shifted, s.integer(type, 0));
@@ -325,8 +291,8 @@ SCALAR(ShiftRightOp) {
   ScalarBuilder s{builder, loc};
   Type type = operands[0].getType();
   unsigned bits = type.getIntOrFloatBitWidth();
-  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                        operands[1], s.integer(type, bits));
+  Value inRange = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, operands[1],
+                                        s.integer(type, bits));
   Value amount = select(s, inRange, operands[1], s.integer(type, bits - 1));
   if (!isUnsignedElement(elementOf(getLhs())))
     return arith::ShRSIOp::create(builder, loc, operands[0], amount);
@@ -335,13 +301,12 @@ SCALAR(ShiftRightOp) {
 }
 
 SCALAR(CompareOp) {
-  return ScalarBuilder{builder, loc}.compare(getKind(), operands[0],
-                                             operands[1], elementOf(getLhs()));
+  return ScalarBuilder{builder, loc}.compare(getKind(), operands[0], operands[1],
+                                             elementOf(getLhs()));
 }
 
 SCALAR(SelectOp) {
-  return arith::SelectOp::create(builder, loc, operands[0], operands[1],
-                                 operands[2]);
+  return arith::SelectOp::create(builder, loc, operands[0], operands[1], operands[2]);
 }
 
 SCALAR(CastOp) {

@@ -12,7 +12,7 @@ using namespace weft;
 using namespace weft::nn;
 
 /// An op each of whose result elements is computed for itself.
-#define PARALLEL_IN_ALL_DIMS(OP)                                               \
+#define PARALLEL_IN_ALL_DIMS(OP)                                                                   \
   unsigned OP::getParallelDims() { return getResult().getType().getRank(); }
 
 PARALLEL_IN_ALL_DIMS(ConstantOp)
@@ -27,60 +27,51 @@ PARALLEL_IN_ALL_DIMS(PadOp)
 PARALLEL_IN_ALL_DIMS(GatherOp)
 
 /// Copies the operand through one affine map of result dims to operand dims.
-static SmallVector<Value> buildMapped(OpBuilder &builder, Location loc,
-                                      Value operand, Type resultType,
-                                      ArrayRef<AffineExpr> exprs) {
+static SmallVector<Value> buildMapped(OpBuilder &builder, Location loc, Value operand,
+                                      Type resultType, ArrayRef<AffineExpr> exprs) {
   RankedTensorType type = bodyType(resultType);
   auto map = AffineMap::get(type.getRank(), 0, exprs, builder.getContext());
-  return {buildParallel(
-      builder, loc, type, operand, map,
-      [](ScalarBuilder, ValueRange arguments) { return arguments[0]; })};
+  return {buildParallel(builder, loc, type, operand, map,
+                        [](ScalarBuilder, ValueRange arguments) { return arguments[0]; })};
 }
 
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> ConstantOp::buildBody(OpBuilder &builder, Location loc,
-                                         ValueRange) {
+SmallVector<Value> ConstantOp::buildBody(OpBuilder &builder, Location loc, ValueRange) {
   RankedTensorType type = bodyType(getType());
   DenseElementsAttr dense;
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(getValue()))
-    dense = DenseElementsAttr::getFromRawBuffer(
-        type, resource.getRawHandle().getBlob()->getData());
+    dense = DenseElementsAttr::getFromRawBuffer(type, resource.getRawHandle().getBlob()->getData());
   else
-    dense = DenseElementsAttr::getFromRawBuffer(
-        type, cast<DenseElementsAttr>(getValue()).getRawData());
+    dense =
+        DenseElementsAttr::getFromRawBuffer(type, cast<DenseElementsAttr>(getValue()).getRawData());
   return {arith::ConstantOp::create(builder, loc, dense)};
 }
 
-SmallVector<Value> IotaOp::buildBody(OpBuilder &builder, Location loc,
-                                     ValueRange) {
+SmallVector<Value> IotaOp::buildBody(OpBuilder &builder, Location loc, ValueRange) {
   Type element = elementOf(getResult());
-  return {buildParallel(builder, loc, bodyType(getType()), {}, {},
-                        [&](ScalarBuilder s, ValueRange) {
-                          Value number = arith::IndexCastOp::create(
-                              s.builder, s.loc, s.builder.getI64Type(),
-                              linalg::IndexOp::create(s.builder, s.loc, 0));
-                          return s.cast(number, s.builder.getI64Type(),
-                                        element);
-                        })};
+  return {
+      buildParallel(builder, loc, bodyType(getType()), {}, {}, [&](ScalarBuilder s, ValueRange) {
+        Value number = arith::IndexCastOp::create(s.builder, s.loc, s.builder.getI64Type(),
+                                                  linalg::IndexOp::create(s.builder, s.loc, 0));
+        return s.cast(number, s.builder.getI64Type(), element);
+      })};
 }
 
 //===----------------------------------------------------------------------===//
 // Re-indexing
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> BroadcastOp::buildBody(OpBuilder &builder, Location loc,
-                                          ValueRange operands) {
+SmallVector<Value> BroadcastOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   SmallVector<AffineExpr> exprs;
   for (int64_t dim : getDims())
     exprs.push_back(builder.getAffineDimExpr(dim));
   return buildMapped(builder, loc, operands[0], getType(), exprs);
 }
 
-bool BroadcastOp::getView(ArrayRef<int64_t> operandStrides,
-                          SmallVectorImpl<int64_t> &resultStrides,
+bool BroadcastOp::getView(ArrayRef<int64_t> operandStrides, SmallVectorImpl<int64_t> &resultStrides,
                           int64_t &offset) {
   offset = 0;
   resultStrides.assign(getType().getRank(), 0);
@@ -89,8 +80,7 @@ bool BroadcastOp::getView(ArrayRef<int64_t> operandStrides,
   return true;
 }
 
-SmallVector<Value> ReshapeOp::buildBody(OpBuilder &builder, Location loc,
-                                        ValueRange operands) {
+SmallVector<Value> ReshapeOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   RankedTensorType type = bodyType(getType());
   Value value = operands[0];
   auto allDims = [](int64_t rank) {
@@ -99,26 +89,22 @@ SmallVector<Value> ReshapeOp::buildBody(OpBuilder &builder, Location loc,
       groups.push_back(llvm::to_vector(llvm::seq<int64_t>(0, rank)));
     return groups;
   };
-  auto flat =
-      RankedTensorType::get({type.getNumElements()}, type.getElementType());
+  auto flat = RankedTensorType::get({type.getNumElements()}, type.getElementType());
   int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
   if (rank == 0)
-    value = tensor::ExpandShapeOp::create(builder, loc, flat, value,
-                                          ArrayRef<ReassociationIndices>());
+    value =
+        tensor::ExpandShapeOp::create(builder, loc, flat, value, ArrayRef<ReassociationIndices>());
   else if (rank > 1)
-    value = tensor::CollapseShapeOp::create(builder, loc, flat, value,
-                                            allDims(rank));
+    value = tensor::CollapseShapeOp::create(builder, loc, flat, value, allDims(rank));
   if (type.getRank() == 0)
     value = tensor::CollapseShapeOp::create(builder, loc, type, value,
                                             ArrayRef<ReassociationIndices>());
   else if (type.getRank() > 1)
-    value = tensor::ExpandShapeOp::create(builder, loc, type, value,
-                                          allDims(type.getRank()));
+    value = tensor::ExpandShapeOp::create(builder, loc, type, value, allDims(type.getRank()));
   return {value};
 }
 
-bool ReshapeOp::getView(ArrayRef<int64_t> operandStrides,
-                        SmallVectorImpl<int64_t> &resultStrides,
+bool ReshapeOp::getView(ArrayRef<int64_t> operandStrides, SmallVectorImpl<int64_t> &resultStrides,
                         int64_t &offset) {
   ArrayRef<int64_t> from = getOperand().getType().getShape();
   ArrayRef<int64_t> to = getType().getShape();
@@ -172,16 +158,14 @@ bool ReshapeOp::getView(ArrayRef<int64_t> operandStrides,
   return true;
 }
 
-SmallVector<Value> TransposeOp::buildBody(OpBuilder &builder, Location loc,
-                                          ValueRange operands) {
+SmallVector<Value> TransposeOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   SmallVector<AffineExpr> exprs(getPermutation().size());
   for (auto [resultDim, operandDim] : llvm::enumerate(getPermutation()))
     exprs[operandDim] = builder.getAffineDimExpr(resultDim);
   return buildMapped(builder, loc, operands[0], getType(), exprs);
 }
 
-bool TransposeOp::getView(ArrayRef<int64_t> operandStrides,
-                          SmallVectorImpl<int64_t> &resultStrides,
+bool TransposeOp::getView(ArrayRef<int64_t> operandStrides, SmallVectorImpl<int64_t> &resultStrides,
                           int64_t &offset) {
   offset = 0;
   resultStrides.clear();
@@ -190,8 +174,7 @@ bool TransposeOp::getView(ArrayRef<int64_t> operandStrides,
   return true;
 }
 
-SmallVector<Value> ReverseOp::buildBody(OpBuilder &builder, Location loc,
-                                        ValueRange operands) {
+SmallVector<Value> ReverseOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   SmallVector<AffineExpr> exprs;
   for (auto [dim, size] : llvm::enumerate(getType().getShape())) {
     AffineExpr expr = builder.getAffineDimExpr(dim);
@@ -202,16 +185,14 @@ SmallVector<Value> ReverseOp::buildBody(OpBuilder &builder, Location loc,
   return buildMapped(builder, loc, operands[0], getType(), exprs);
 }
 
-SmallVector<Value> SliceOp::buildBody(OpBuilder &builder, Location loc,
-                                      ValueRange operands) {
+SmallVector<Value> SliceOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   SmallVector<AffineExpr> exprs;
   for (auto [dim, start] : llvm::enumerate(getStarts()))
     exprs.push_back(builder.getAffineDimExpr(dim) * getStrides()[dim] + start);
   return buildMapped(builder, loc, operands[0], getType(), exprs);
 }
 
-bool SliceOp::getView(ArrayRef<int64_t> operandStrides,
-                      SmallVectorImpl<int64_t> &resultStrides,
+bool SliceOp::getView(ArrayRef<int64_t> operandStrides, SmallVectorImpl<int64_t> &resultStrides,
                       int64_t &offset) {
   offset = 0;
   resultStrides.clear();
@@ -234,8 +215,8 @@ static Value minus(ScalarBuilder s, Value value, int64_t offset) {
 
 /// The element of the inputs at `indices`, whose `dim` counts from the start of
 /// the first. By halves, so that the code nests no deeper than it must.
-static Value concatElement(ScalarBuilder s, ValueRange inputs,
-                           SmallVector<Value> indices, int64_t dim) {
+static Value concatElement(ScalarBuilder s, ValueRange inputs, SmallVector<Value> indices,
+                           int64_t dim) {
   if (inputs.size() == 1)
     return tensor::ExtractOp::create(s.builder, s.loc, inputs[0], indices);
   ValueRange left = inputs.take_front(inputs.size() / 2),
@@ -243,27 +224,24 @@ static Value concatElement(ScalarBuilder s, ValueRange inputs,
   int64_t size = 0;
   for (Value input : left)
     size += cast<RankedTensorType>(input.getType()).getDimSize(dim);
-  Value here = arith::CmpIOp::create(
-      s.builder, s.loc, arith::CmpIPredicate::slt, indices[dim], s.index(size));
+  Value here = arith::CmpIOp::create(s.builder, s.loc, arith::CmpIPredicate::slt, indices[dim],
+                                     s.index(size));
   auto branch = scf::IfOp::create(
       s.builder, s.loc, here,
       [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(
-            nested, loc,
-            concatElement(ScalarBuilder{nested, loc}, left, indices, dim));
+        scf::YieldOp::create(nested, loc,
+                             concatElement(ScalarBuilder{nested, loc}, left, indices, dim));
       },
       [&](OpBuilder &nested, Location loc) {
         ScalarBuilder inner{nested, loc};
         SmallVector<Value> shifted = indices;
         shifted[dim] = minus(inner, indices[dim], size);
-        scf::YieldOp::create(nested, loc,
-                             concatElement(inner, right, shifted, dim));
+        scf::YieldOp::create(nested, loc, concatElement(inner, right, shifted, dim));
       });
   return branch.getResult(0);
 }
 
-SmallVector<Value> ConcatOp::buildBody(OpBuilder &builder, Location loc,
-                                       ValueRange operands) {
+SmallVector<Value> ConcatOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   RankedTensorType type = bodyType(getType());
   // Empty inputs contribute nothing, and nothing may be read of them.
   SmallVector<Value> inputs;
@@ -271,46 +249,35 @@ SmallVector<Value> ConcatOp::buildBody(OpBuilder &builder, Location loc,
     if (cast<RankedTensorType>(operand.getType()).getNumElements() > 0)
       inputs.push_back(operand);
   if (inputs.empty())
-    return {tensor::EmptyOp::create(builder, loc, type.getShape(),
-                                    type.getElementType())};
-  return {buildParallel(
-      builder, loc, type, {}, {}, [&](ScalarBuilder s, ValueRange) {
-        return concatElement(s, inputs, loopIndices(s, type.getRank()),
-                             getDim());
-      })};
+    return {tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType())};
+  return {buildParallel(builder, loc, type, {}, {}, [&](ScalarBuilder s, ValueRange) {
+    return concatElement(s, inputs, loopIndices(s, type.getRank()), getDim());
+  })};
 }
 
-SmallVector<Value> PadOp::buildBody(OpBuilder &builder, Location loc,
-                                    ValueRange operands) {
+SmallVector<Value> PadOp::buildBody(OpBuilder &builder, Location loc, ValueRange operands) {
   RankedTensorType type = bodyType(getType());
   auto from = cast<RankedTensorType>(operands[0].getType());
-  return {buildParallel(
-      builder, loc, type, {}, {}, [&](ScalarBuilder s, ValueRange) {
-        TypedAttr padding = getValue();
-        if (auto integer = dyn_cast<IntegerAttr>(padding))
-          padding = s.builder.getIntegerAttr(type.getElementType(),
-                                             integer.getValue());
-        Value otherwise = arith::ConstantOp::create(s.builder, s.loc, padding);
-        SmallVector<Value> indices = loopIndices(s, type.getRank());
-        Value inside;
-        for (auto [dim, size] : llvm::enumerate(from.getShape())) {
-          if (size == type.getDimSize(dim))
-            continue;
-          indices[dim] = minus(s, indices[dim], getLow()[dim]);
-          // Unsigned, so that one comparison tests both ends.
-          Value in =
-              arith::CmpIOp::create(s.builder, s.loc, arith::CmpIPredicate::ult,
-                                    indices[dim], s.index(size));
-          inside = inside ? arith::AndIOp::create(s.builder, s.loc, inside, in)
-                                .getResult()
-                          : in;
-        }
-        if (from.getNumElements() == 0)
-          return otherwise;
-        if (!inside)
-          return tensor::ExtractOp::create(s.builder, s.loc, operands[0],
-                                           indices)
-              .getResult();
-        return extractIf(s, inside, operands[0], indices, otherwise);
-      })};
+  return {buildParallel(builder, loc, type, {}, {}, [&](ScalarBuilder s, ValueRange) {
+    TypedAttr padding = getValue();
+    if (auto integer = dyn_cast<IntegerAttr>(padding))
+      padding = s.builder.getIntegerAttr(type.getElementType(), integer.getValue());
+    Value otherwise = arith::ConstantOp::create(s.builder, s.loc, padding);
+    SmallVector<Value> indices = loopIndices(s, type.getRank());
+    Value inside;
+    for (auto [dim, size] : llvm::enumerate(from.getShape())) {
+      if (size == type.getDimSize(dim))
+        continue;
+      indices[dim] = minus(s, indices[dim], getLow()[dim]);
+      // Unsigned, so that one comparison tests both ends.
+      Value in = arith::CmpIOp::create(s.builder, s.loc, arith::CmpIPredicate::ult, indices[dim],
+                                       s.index(size));
+      inside = inside ? arith::AndIOp::create(s.builder, s.loc, inside, in).getResult() : in;
+    }
+    if (from.getNumElements() == 0)
+      return otherwise;
+    if (!inside)
+      return tensor::ExtractOp::create(s.builder, s.loc, operands[0], indices).getResult();
+    return extractIf(s, inside, operands[0], indices, otherwise);
+  })};
 }

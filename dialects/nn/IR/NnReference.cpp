@@ -8,8 +8,7 @@ using namespace mlir;
 
 namespace weft::nn {
 
-void forEachIndex(ArrayRef<int64_t> shape,
-                  llvm::function_ref<void(ArrayRef<int64_t>)> function) {
+void forEachIndex(ArrayRef<int64_t> shape, llvm::function_ref<void(ArrayRef<int64_t>)> function) {
   if (llvm::is_contained(shape, 0))
     return;
   SmallVector<int64_t> index(shape.size(), 0);
@@ -33,9 +32,8 @@ int64_t linearIndex(ArrayRef<int64_t> index, ArrayRef<int64_t> strides) {
 /// Rows of the innermost dim are copied in a plain loop: transposes of weights
 /// are most of what the oracle moves.
 template <typename T>
-static void copyStrided(const T *from, std::vector<T> &to,
-                        ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
-                        int64_t offset) {
+static void copyStrided(const T *from, std::vector<T> &to, ArrayRef<int64_t> shape,
+                        ArrayRef<int64_t> strides, int64_t offset) {
   T *next = to.data();
   if (shape.empty()) {
     *next = from[offset];
@@ -49,17 +47,15 @@ static void copyStrided(const T *from, std::vector<T> &to,
   });
 }
 
-HostTensor readStrided(const HostTensor &operand, RankedTensorType type,
-                       ArrayRef<int64_t> strides, int64_t offset) {
+HostTensor readStrided(const HostTensor &operand, RankedTensorType type, ArrayRef<int64_t> strides,
+                       int64_t offset) {
   HostTensor result(type);
   if (result.size() == 0)
     return result;
   if (result.isFloat())
-    copyStrided(operand.reals.data(), result.reals, type.getShape(), strides,
-                offset);
+    copyStrided(operand.reals.data(), result.reals, type.getShape(), strides, offset);
   else
-    copyStrided(operand.integers.data(), result.integers, type.getShape(),
-                strides, offset);
+    copyStrided(operand.integers.data(), result.integers, type.getShape(), strides, offset);
   return result;
 }
 
@@ -105,11 +101,9 @@ Scalar combine(ReduceKind kind, Type elementType, Scalar a, Scalar b) {
         elementType, both, [](double x, double y) { return x * y; },
         [](auto x, auto y) { return wrapMul(x, y); });
   case ReduceKind::Max:
-    return evaluateNumber(elementType, both, maxNan,
-                          [](auto x, auto y) { return x > y ? x : y; });
+    return evaluateNumber(elementType, both, maxNan, [](auto x, auto y) { return x > y ? x : y; });
   case ReduceKind::Min:
-    return evaluateNumber(elementType, both, minNan,
-                          [](auto x, auto y) { return x < y ? x : y; });
+    return evaluateNumber(elementType, both, minNan, [](auto x, auto y) { return x < y ? x : y; });
   case ReduceKind::And:
     return integerScalar(a.integer & b.integer);
   case ReduceKind::Or:
@@ -135,8 +129,7 @@ SmallVector<HostTensor> IotaOp::evaluate(ArrayRef<HostTensor>) {
 
 SmallVector<HostTensor> BroadcastOp::evaluate(ArrayRef<HostTensor> operands) {
   SmallVector<int64_t> strides(getType().getRank(), 0);
-  for (auto [dim, stride] :
-       llvm::zip_equal(getDims(), rowMajorStrides(operands[0].shape)))
+  for (auto [dim, stride] : llvm::zip_equal(getDims(), rowMajorStrides(operands[0].shape)))
     strides[dim] = stride;
   return {readStrided(operands[0], getType(), strides)};
 }
@@ -174,8 +167,7 @@ SmallVector<HostTensor> SliceOp::evaluate(ArrayRef<HostTensor> operands) {
 }
 
 /// Writes `part` as a box of `whole` that begins at `starts`.
-static void writeBox(HostTensor &whole, const HostTensor &part,
-                     ArrayRef<int64_t> starts) {
+static void writeBox(HostTensor &whole, const HostTensor &part, ArrayRef<int64_t> starts) {
   auto strides = rowMajorStrides(whole.shape);
   int64_t offset = linearIndex(starts, strides), linear = 0;
   forEachIndex(part.shape, [&](ArrayRef<int64_t> index) {
@@ -195,8 +187,7 @@ SmallVector<HostTensor> ConcatOp::evaluate(ArrayRef<HostTensor> operands) {
 
 SmallVector<HostTensor> PadOp::evaluate(ArrayRef<HostTensor> operands) {
   auto scalarType = RankedTensorType::get({}, getType().getElementType());
-  HostTensor value =
-      toHostTensor(DenseElementsAttr::get(scalarType, Attribute(getValue())));
+  HostTensor value = toHostTensor(DenseElementsAttr::get(scalarType, Attribute(getValue())));
   HostTensor result = filled(getType(), value.at(0));
   writeBox(result, operands[0], getLow());
   return {std::move(result)};

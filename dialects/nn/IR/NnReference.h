@@ -15,8 +15,7 @@ void forEachIndex(llvm::ArrayRef<int64_t> shape,
                   llvm::function_ref<void(llvm::ArrayRef<int64_t>)> function);
 
 /// The inner product of an index with strides.
-int64_t linearIndex(llvm::ArrayRef<int64_t> index,
-                    llvm::ArrayRef<int64_t> strides);
+int64_t linearIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> strides);
 
 /// result[i] = operand[offset + sum of i * strides], strides in elements of the
 /// operand, for a result of type `type`.

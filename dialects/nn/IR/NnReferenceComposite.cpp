@@ -34,9 +34,8 @@ SmallVector<HostTensor> SoftmaxOp::evaluate(ArrayRef<HostTensor> operands) {
 }
 
 /// Calls `function` with the first element of each normalised row and its size.
-static void
-forEachNormRow(const HostTensor &operand, int64_t dim,
-               llvm::function_ref<void(int64_t first, int64_t size)> function) {
+static void forEachNormRow(const HostTensor &operand, int64_t dim,
+                           llvm::function_ref<void(int64_t first, int64_t size)> function) {
   int64_t size = 1;
   for (int64_t inner : ArrayRef(operand.shape).drop_front(dim))
     size *= inner;
@@ -55,10 +54,9 @@ SmallVector<HostTensor> LayerNormOp::evaluate(ArrayRef<HostTensor> operands) {
     for (int64_t i = 0; i < size; ++i)
       variance += (x[first + i] - mean) * (x[first + i] - mean) / size;
     for (int64_t i = 0; i < size; ++i)
-      result.reals[first + i] = (x[first + i] - mean) /
-                                    std::sqrt(variance + epsilon) *
-                                    operands[1].reals[i] +
-                                (getBias() ? operands[2].reals[i] : 0);
+      result.reals[first + i] =
+          (x[first + i] - mean) / std::sqrt(variance + epsilon) * operands[1].reals[i] +
+          (getBias() ? operands[2].reals[i] : 0);
   });
   return {std::move(result)};
 }
@@ -72,8 +70,7 @@ SmallVector<HostTensor> RmsNormOp::evaluate(ArrayRef<HostTensor> operands) {
     for (int64_t i = 0; i < size; ++i)
       square += x[first + i] * x[first + i] / size;
     for (int64_t i = 0; i < size; ++i)
-      result.reals[first + i] =
-          x[first + i] / std::sqrt(square + epsilon) * operands[1].reals[i];
+      result.reals[first + i] = x[first + i] / std::sqrt(square + epsilon) * operands[1].reals[i];
   });
   return {std::move(result)};
 }
@@ -149,8 +146,7 @@ SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
   HostTensor result(getType());
   const HostTensor &v = operands[2];
   int64_t out = v.shape[3];
-  ScoreRow<AttentionOp> scores{*this, operands[0], operands[1],
-                               getMask() ? &operands[3] : nullptr};
+  ScoreRow<AttentionOp> scores{*this, operands[0], operands[1], getMask() ? &operands[3] : nullptr};
   for (int64_t row = 0; row < scores.rows(); ++row) {
     // A row that sees nothing stays zero.
     if (!scores.compute(row))
@@ -158,20 +154,17 @@ SmallVector<HostTensor> AttentionOp::evaluate(ArrayRef<HostTensor> operands) {
     int64_t first = scores.keyHead(row) * scores.keys;
     for (int64_t j = 0; j < scores.keys; ++j)
       for (int64_t e = 0; e < out; ++e)
-        result.reals[row * out + e] +=
-            scores.probabilities[j] * v.reals[(first + j) * out + e];
+        result.reals[row * out + e] += scores.probabilities[j] * v.reals[(first + j) * out + e];
   }
   return {std::move(result)};
 }
 
-SmallVector<HostTensor>
-AttentionGradOp::evaluate(ArrayRef<HostTensor> operands) {
+SmallVector<HostTensor> AttentionGradOp::evaluate(ArrayRef<HostTensor> operands) {
   HostTensor dq(getQueryGradient().getType()), dk(getKeyGradient().getType()),
       dv(getValueGradient().getType());
   const HostTensor &q = operands[0], &k = operands[1], &v = operands[2];
   int64_t depth = q.shape[3], out = v.shape[3];
-  ScoreRow<AttentionGradOp> scores{*this, q, k,
-                                   getMask() ? &operands[5] : nullptr};
+  ScoreRow<AttentionGradOp> scores{*this, q, k, getMask() ? &operands[5] : nullptr};
   for (int64_t row = 0; row < scores.rows(); ++row) {
     if (!scores.compute(row))
       continue;

@@ -21,9 +21,8 @@ static bool isLess(Type type, Scalar a, Scalar b) {
 
 /// The extent of `dim`, the number of elements between neighbours along it, and
 /// a call of `function` with the first element of each row.
-static void
-forEachRow(ArrayRef<int64_t> shape, int64_t dim,
-           llvm::function_ref<void(int64_t first, int64_t stride)> function) {
+static void forEachRow(ArrayRef<int64_t> shape, int64_t dim,
+                       llvm::function_ref<void(int64_t first, int64_t stride)> function) {
   int64_t inner = 1, outer = 1;
   for (int64_t size : shape.drop_front(dim + 1))
     inner *= size;
@@ -42,12 +41,10 @@ SmallVector<HostTensor> ReduceOp::evaluate(ArrayRef<HostTensor> operands) {
   SmallVector<int64_t> strides;
   int64_t kept = 0, linear = 0;
   for (int64_t dim = 0, e = operands[0].shape.size(); dim < e; ++dim)
-    strides.push_back(
-        llvm::is_contained(getDims(), dim) ? 0 : resultStrides[kept++]);
+    strides.push_back(llvm::is_contained(getDims(), dim) ? 0 : resultStrides[kept++]);
   forEachIndex(operands[0].shape, [&](ArrayRef<int64_t> index) {
     int64_t at = linearIndex(index, strides);
-    result.set(at, combine(getKind(), element, result.at(at),
-                           operands[0].at(linear++)));
+    result.set(at, combine(getKind(), element, result.at(at), operands[0].at(linear++)));
   });
   return {std::move(result)};
 }
@@ -61,18 +58,15 @@ SmallVector<HostTensor> ArgReduceOp::evaluate(ArrayRef<HostTensor> operands) {
   auto wins = [&](Scalar challenger, Scalar best) {
     if (isNan(challenger) || isNan(best))
       return isNan(challenger) && (!isNan(best) || getSelectLast());
-    bool better = getKind() == ReduceKind::Max
-                      ? isLess(element, best, challenger)
-                      : isLess(element, challenger, best);
-    bool equal = !isLess(element, best, challenger) &&
-                 !isLess(element, challenger, best);
+    bool better = getKind() == ReduceKind::Max ? isLess(element, best, challenger)
+                                               : isLess(element, challenger, best);
+    bool equal = !isLess(element, best, challenger) && !isLess(element, challenger, best);
     return better || (equal && getSelectLast());
   };
   forEachRow(operand.shape, getDim(), [&](int64_t first, int64_t stride) {
     int64_t best = 0;
     for (int64_t i = 1; i < size; ++i)
-      if (wins(operand.at(first + i * stride),
-               operand.at(first + best * stride)))
+      if (wins(operand.at(first + i * stride), operand.at(first + best * stride)))
         best = i;
     result.set(row++, integerScalar(best));
   });
@@ -87,47 +81,39 @@ SmallVector<HostTensor> ArgReduceOp::evaluate(ArrayRef<HostTensor> operands) {
 /// that is no padding: linear result, linear operand, and index in the windowed
 /// dims.
 template <typename Op>
-static void forEachWindowElement(
-    Op op, ArrayRef<int64_t> operandShape,
-    llvm::function_ref<void(int64_t, int64_t, ArrayRef<int64_t>)> function) {
+static void
+forEachWindowElement(Op op, ArrayRef<int64_t> operandShape,
+                     llvm::function_ref<void(int64_t, int64_t, ArrayRef<int64_t>)> function) {
   int64_t leading = operandShape.size() - op.getWindow().size(), linear = 0;
   auto strides = rowMajorStrides(operandShape);
   SmallVector<int64_t> at(op.getWindow().size());
   forEachIndex(op.getType().getShape(), [&](ArrayRef<int64_t> out) {
-    int64_t base = linearIndex(out.take_front(leading),
-                               ArrayRef(strides).take_front(leading));
+    int64_t base = linearIndex(out.take_front(leading), ArrayRef(strides).take_front(leading));
     forEachIndex(op.getWindow(), [&](ArrayRef<int64_t> offset) {
       for (auto [i, o] : llvm::enumerate(offset)) {
-        at[i] = out[leading + i] * op.getStrides()[i] +
-                o * op.getDilations()[i] - op.getPadLow()[i];
+        at[i] =
+            out[leading + i] * op.getStrides()[i] + o * op.getDilations()[i] - op.getPadLow()[i];
         if (at[i] < 0 || at[i] >= operandShape[leading + i])
           return;
       }
-      function(linear,
-               base + linearIndex(at, ArrayRef(strides).drop_front(leading)),
-               at);
+      function(linear, base + linearIndex(at, ArrayRef(strides).drop_front(leading)), at);
     });
     ++linear;
   });
 }
 
-SmallVector<HostTensor>
-ReduceWindowOp::evaluate(ArrayRef<HostTensor> operands) {
+SmallVector<HostTensor> ReduceWindowOp::evaluate(ArrayRef<HostTensor> operands) {
   Type element = getType().getElementType();
   HostTensor result = filled(getType(), neutralElement(getKind(), element));
-  forEachWindowElement(*this, operands[0].shape,
-                       [&](int64_t out, int64_t in, ArrayRef<int64_t>) {
-                         result.set(out,
-                                    combine(getKind(), element, result.at(out),
-                                            operands[0].at(in)));
-                       });
+  forEachWindowElement(*this, operands[0].shape, [&](int64_t out, int64_t in, ArrayRef<int64_t>) {
+    result.set(out, combine(getKind(), element, result.at(out), operands[0].at(in)));
+  });
   return {std::move(result)};
 }
 
 SmallVector<HostTensor> ArgWindowOp::evaluate(ArrayRef<HostTensor> operands) {
   const HostTensor &operand = operands[0];
-  ArrayRef<int64_t> windowed =
-      ArrayRef(operand.shape).take_back(getWindow().size());
+  ArrayRef<int64_t> windowed = ArrayRef(operand.shape).take_back(getWindow().size());
   SmallVector<int64_t> strides(windowed.size(), 1);
   if (getColumnMajor()) {
     for (size_t i = 1; i < strides.size(); ++i)
@@ -138,14 +124,12 @@ SmallVector<HostTensor> ArgWindowOp::evaluate(ArrayRef<HostTensor> operands) {
   // A window that is all padding keeps index 0.
   HostTensor result(getType());
   std::vector<int64_t> best(result.size(), -1);
-  forEachWindowElement(
-      *this, operand.shape, [&](int64_t out, int64_t in, ArrayRef<int64_t> at) {
-        if (best[out] < 0 || isLess(operand.elementType, operand.at(best[out]),
-                                    operand.at(in))) {
-          best[out] = in;
-          result.set(out, integerScalar(linearIndex(at, strides)));
-        }
-      });
+  forEachWindowElement(*this, operand.shape, [&](int64_t out, int64_t in, ArrayRef<int64_t> at) {
+    if (best[out] < 0 || isLess(operand.elementType, operand.at(best[out]), operand.at(in))) {
+      best[out] = in;
+      result.set(out, integerScalar(linearIndex(at, strides)));
+    }
+  });
   return {std::move(result)};
 }
 
@@ -175,15 +159,12 @@ SmallVector<HostTensor> TopKOp::evaluate(ArrayRef<HostTensor> operands) {
   int64_t size = operand.shape[getDim()], count = values.shape[getDim()];
   SmallVector<SmallVector<int64_t>> orders;
   forEachRow(operand.shape, getDim(), [&](int64_t first, int64_t stride) {
-    auto &order =
-        orders.emplace_back(llvm::to_vector(llvm::seq<int64_t>(0, size)));
+    auto &order = orders.emplace_back(llvm::to_vector(llvm::seq<int64_t>(0, size)));
     llvm::sort(order, [&](int64_t a, int64_t b) {
-      Scalar x = operand.at(first + a * stride),
-             y = operand.at(first + b * stride);
+      Scalar x = operand.at(first + a * stride), y = operand.at(first + b * stride);
       if (getSmallest())
         std::swap(x, y);
-      bool less = isLess(operand.elementType, y, x),
-           greater = isLess(operand.elementType, x, y);
+      bool less = isLess(operand.elementType, y, x), greater = isLess(operand.elementType, x, y);
       return less || (!greater && a < b);
     });
     for (int64_t &i : order)

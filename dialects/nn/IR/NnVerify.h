@@ -17,21 +17,17 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape);
 llvm::ArrayRef<int64_t> shapeOf(mlir::Type type);
 
 /// `what` has the given shape, else an error that ends in `because`.
-mlir::LogicalResult expectShape(mlir::Operation *op, const llvm::Twine &what,
-                                mlir::Type found,
-                                llvm::ArrayRef<int64_t> expected,
-                                const llvm::Twine &because);
+mlir::LogicalResult expectShape(mlir::Operation *op, const llvm::Twine &what, mlir::Type found,
+                                llvm::ArrayRef<int64_t> expected, const llvm::Twine &because);
 /// Element types are compared alone: shapes and encodings may differ.
-mlir::LogicalResult expectElementType(mlir::Operation *op,
-                                      const llvm::Twine &what, mlir::Type found,
-                                      mlir::Type expected,
+mlir::LogicalResult expectElementType(mlir::Operation *op, const llvm::Twine &what,
+                                      mlir::Type found, mlir::Type expected,
                                       const llvm::Twine &because);
-mlir::LogicalResult expectCount(mlir::Operation *op, const llvm::Twine &what,
-                                int64_t found, int64_t expected,
-                                const llvm::Twine &because);
+mlir::LogicalResult expectCount(mlir::Operation *op, const llvm::Twine &what, int64_t found,
+                                int64_t expected, const llvm::Twine &because);
 /// `low <= found < high`.
-mlir::LogicalResult expectRange(mlir::Operation *op, const llvm::Twine &what,
-                                int64_t found, int64_t low, int64_t high);
+mlir::LogicalResult expectRange(mlir::Operation *op, const llvm::Twine &what, int64_t found,
+                                int64_t low, int64_t high);
 /// Entries of shape lists are bounded, so that sums and products of a few of
 /// them and sizes do not overflow.
 inline constexpr int64_t kGreatestEntry = int64_t(1) << 30;
@@ -39,8 +35,7 @@ mlir::LogicalResult expectAtLeast(mlir::Operation *op, const llvm::Twine &list,
                                   llvm::ArrayRef<int64_t> found, int64_t low);
 /// Dims in [0, tensorRank), each once; strictly increasing if `sorted`.
 mlir::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef list,
-                               llvm::ArrayRef<int64_t> dims, int64_t tensorRank,
-                               bool sorted);
+                               llvm::ArrayRef<int64_t> dims, int64_t tensorRank, bool sorted);
 
 } // namespace weft::nn
 

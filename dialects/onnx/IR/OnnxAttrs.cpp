@@ -22,12 +22,11 @@ void OnnxDialect::registerAttributes() {
 // Names of enumerators
 //===----------------------------------------------------------------------===//
 
-static constexpr llvm::StringLiteral fieldNames[] = {
-    "raw", "float", "int32", "int64", "double", "uint64"};
+static constexpr llvm::StringLiteral fieldNames[] = {"raw",   "float",  "int32",
+                                                     "int64", "double", "uint64"};
 static constexpr llvm::StringLiteral kindNames[] = {
-    "UNDEFINED",      "FLOAT",      "INT",        "STRING",
-    "TENSOR",         "GRAPH",      "FLOATS",     "INTS",
-    "STRINGS",        "TENSORS",    "GRAPHS",     "SPARSE_TENSOR",
+    "UNDEFINED",      "FLOAT",      "INT",        "STRING",  "TENSOR", "GRAPH",
+    "FLOATS",         "INTS",       "STRINGS",    "TENSORS", "GRAPHS", "SPARSE_TENSOR",
     "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
 
 llvm::StringRef weft::onnx::stringify(DataField field) {
@@ -45,8 +44,7 @@ std::optional<DataField> weft::onnx::parseDataField(llvm::StringRef text) {
   return static_cast<DataField>(it - std::begin(fieldNames));
 }
 
-std::optional<AttributeKind>
-weft::onnx::parseAttributeKind(llvm::StringRef text) {
+std::optional<AttributeKind> weft::onnx::parseAttributeKind(llvm::StringRef text) {
   const auto *it = llvm::find(kindNames, text);
   if (it == std::end(kindNames))
     return std::nullopt;
@@ -61,8 +59,7 @@ std::optional<int64_t> ModelAttr::getOpset(llvm::StringRef domain) const {
   if (!getOpsetImport())
     return std::nullopt;
   for (auto opset : getOpsetImport().getAsRange<OpsetAttr>()) {
-    llvm::StringRef name =
-        opset.getDomain() ? opset.getDomain().getValue() : "";
+    llvm::StringRef name = opset.getDomain() ? opset.getDomain().getValue() : "";
     if (canonicalDomain(name) == canonicalDomain(domain))
       return opset.getVersion() ? opset.getVersion().getInt() : 0;
   }
@@ -80,8 +77,7 @@ static std::optional<DataField> parseField(AsmParser &parser) {
     return std::nullopt;
   std::optional<DataField> field = parseDataField(keyword);
   if (!field)
-    parser.emitError(loc)
-        << "expected raw, float, int32, int64, double or uint64";
+    parser.emitError(loc) << "expected raw, float, int32, int64, double or uint64";
   return field;
 }
 
@@ -98,13 +94,11 @@ Attribute BytesAttr::parse(AsmParser &parser, Type) {
     parser.emitError(loc) << "expected pairs of hexadecimal digits";
     return {};
   }
-  return get(parser.getContext(), *field,
-             StringAttr::get(parser.getContext(), bytes));
+  return get(parser.getContext(), *field, StringAttr::get(parser.getContext(), bytes));
 }
 
 void BytesAttr::print(AsmPrinter &printer) const {
-  printer << '<' << stringify(getField()) << " \""
-          << llvm::toHex(getBytes().getValue()) << "\">";
+  printer << '<' << stringify(getField()) << " \"" << llvm::toHex(getBytes().getValue()) << "\">";
 }
 
 Attribute DataAttr::parse(AsmParser &parser, Type) {
@@ -115,8 +109,8 @@ Attribute DataAttr::parse(AsmParser &parser, Type) {
   std::optional<DataField> field = parseField(parser);
   llvm::SMLoc loc = parser.getCurrentLocation();
   if (!field || parser.parseAttribute(file) || parser.parseKeyword("offset") ||
-      parser.parseInteger(offset) || parser.parseKeyword("length") ||
-      parser.parseInteger(length) || parser.parseGreater())
+      parser.parseInteger(offset) || parser.parseKeyword("length") || parser.parseInteger(length) ||
+      parser.parseGreater())
     return {};
   if (offset < 0 || length < 0) {
     parser.emitError(loc) << "offset and length must not be negative";
@@ -126,8 +120,8 @@ Attribute DataAttr::parse(AsmParser &parser, Type) {
 }
 
 void DataAttr::print(AsmPrinter &printer) const {
-  printer << '<' << stringify(getField()) << ' ' << getFile() << " offset "
-          << getOffset() << " length " << getLength() << '>';
+  printer << '<' << stringify(getField()) << ' ' << getFile() << " offset " << getOffset()
+          << " length " << getLength() << '>';
 }
 
 //===----------------------------------------------------------------------===//
@@ -178,8 +172,7 @@ void AttributeAttr::print(AsmPrinter &printer) const {
   printer << '<';
   if (getName())
     printer << getName() << ' ';
-  printer << ": " << (getTyped() ? "" : "(") << stringify(getKind())
-          << (getTyped() ? "" : ")");
+  printer << ": " << (getTyped() ? "" : "(") << stringify(getKind()) << (getTyped() ? "" : ")");
   if (getValue())
     printer << " = " << getValue();
   if (getRef())

@@ -16,15 +16,12 @@ void OnnxDialect::initialize() {
       >();
 }
 
-LogicalResult OnnxDialect::verifyOperationAttribute(Operation *op,
-                                                    NamedAttribute attribute) {
+LogicalResult OnnxDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() != kModelAttrName)
-    return op->emitOpError() << "has unknown attribute '"
-                             << attribute.getName().getValue() << "'";
+    return op->emitOpError() << "has unknown attribute '" << attribute.getName().getValue() << "'";
   if (!isa<ModuleOp>(op) || !isa<ModelAttr>(attribute.getValue()))
-    return op->emitOpError()
-           << "'" << kModelAttrName
-           << "' belongs on a builtin.module and is an #onnx.model";
+    return op->emitOpError() << "'" << kModelAttrName
+                             << "' belongs on a builtin.module and is an #onnx.model";
   return success();
 }
 

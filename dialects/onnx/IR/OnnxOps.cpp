@@ -25,57 +25,47 @@ static llvm::StringRef textOf(StringAttr text) {
   return text ? text.getValue() : llvm::StringRef();
 }
 
-static LogicalResult verifyYield(Operation *op, Region &region,
-                                 size_t numOutputs) {
-  auto yield = dyn_cast_or_null<YieldOp>(
-      region.front().empty() ? nullptr : &region.front().back());
+static LogicalResult verifyYield(Operation *op, Region &region, size_t numOutputs) {
+  auto yield = dyn_cast_or_null<YieldOp>(region.front().empty() ? nullptr : &region.front().back());
   if (!yield)
     return op->emitOpError() << "region must end in 'onnx.yield'";
   if (yield.getNumOperands() != numOutputs)
-    return op->emitOpError()
-           << "declares " << numOutputs << " outputs, but 'onnx.yield' returns "
-           << yield.getNumOperands();
+    return op->emitOpError() << "declares " << numOutputs << " outputs, but 'onnx.yield' returns "
+                             << yield.getNumOperands();
   return success();
 }
 
-static LogicalResult verifyGraph(Operation *op, GraphAttr info,
-                                 Region &region) {
+static LogicalResult verifyGraph(Operation *op, GraphAttr info, Region &region) {
   if (region.getNumArguments() != sizeOf(info.getInputs()))
     return op->emitOpError() << "declares " << sizeOf(info.getInputs())
-                             << " inputs, but the block has "
-                             << region.getNumArguments() << " arguments";
+                             << " inputs, but the block has " << region.getNumArguments()
+                             << " arguments";
   for (unsigned i = 0, e = region.getNumArguments(); i < e; ++i) {
     auto input = dyn_cast<ValueInfoAttr>(info.getInputs()[i]);
     if (!input)
-      return op->emitOpError()
-             << "input " << i << " is not an #onnx.value_info";
-    Type declared =
-        input.getType() ? input.getType() : UnknownType::get(op->getContext());
+      return op->emitOpError() << "input " << i << " is not an #onnx.value_info";
+    Type declared = input.getType() ? input.getType() : UnknownType::get(op->getContext());
     if (region.getArgument(i).getType() != declared)
-      return op->emitOpError()
-             << "input " << i << " ('" << textOf(input.getName())
-             << "') is declared " << declared
-             << ", but the block argument has type "
-             << region.getArgument(i).getType();
+      return op->emitOpError() << "input " << i << " ('" << textOf(input.getName())
+                               << "') is declared " << declared
+                               << ", but the block argument has type "
+                               << region.getArgument(i).getType();
   }
   return verifyYield(op, region, sizeOf(info.getOutputs()));
 }
 
 /// Verifies that each region belongs to exactly one of the graphs, whose
 /// declared inputs and outputs it has.
-static LogicalResult verifyGraphs(Operation *op,
-                                  llvm::ArrayRef<Attribute> graphs,
+static LogicalResult verifyGraphs(Operation *op, llvm::ArrayRef<Attribute> graphs,
                                   MutableArrayRef<Region> regions) {
   SmallVector<GraphAttr> owners(regions.size());
   for (Attribute entry : graphs) {
     auto graph = dyn_cast_or_null<GraphAttr>(entry);
-    int64_t index =
-        graph && graph.getRegion() ? graph.getRegion().getInt() : -1;
+    int64_t index = graph && graph.getRegion() ? graph.getRegion().getInt() : -1;
     if (index < 0 || index >= static_cast<int64_t>(regions.size()))
       return op->emitOpError() << "a graph attribute refers to no region";
     if (owners[index])
-      return op->emitOpError()
-             << "region " << index << " belongs to two graphs";
+      return op->emitOpError() << "region " << index << " belongs to two graphs";
     owners[index] = graph;
   }
   for (auto [index, graph] : llvm::enumerate(owners)) {
@@ -100,18 +90,15 @@ static LogicalResult verifyAttributes(Operation *op, ArrayAttr attributes,
     if (attribute.getKind() == AttributeKind::Graph)
       graphs.push_back(attribute.getValue());
     else if (attribute.getKind() == AttributeKind::Graphs)
-      llvm::append_range(graphs,
-                         entriesOf(dyn_cast<ArrayAttr>(attribute.getValue())));
+      llvm::append_range(graphs, entriesOf(dyn_cast<ArrayAttr>(attribute.getValue())));
   }
   return verifyGraphs(op, graphs, regions);
 }
 
-static void nameArguments(GraphAttr info, Region &region,
-                          OpAsmSetValueNameFn setName) {
+static void nameArguments(GraphAttr info, Region &region, OpAsmSetValueNameFn setName) {
   if (!info || sizeOf(info.getInputs()) != region.getNumArguments())
     return;
-  for (auto [argument, input] :
-       llvm::zip_equal(region.getArguments(), entriesOf(info.getInputs())))
+  for (auto [argument, input] : llvm::zip_equal(region.getArguments(), entriesOf(info.getInputs())))
     if (auto value = dyn_cast<ValueInfoAttr>(input))
       setName(argument, textOf(value.getName()));
 }
@@ -122,8 +109,8 @@ static void nameArguments(GraphAttr info, Region &region,
 
 LogicalResult NodeOp::verify() {
   if (getOutputNames().size() != getNumResults())
-    return emitOpError() << "has " << getNumResults() << " results, but "
-                         << getOutputNames().size() << " output names";
+    return emitOpError() << "has " << getNumResults() << " results, but " << getOutputNames().size()
+                         << " output names";
   for (Attribute name : getOutputNames())
     if (!isa<StringAttr>(name))
       return emitOpError() << "expected an output name, found " << name;
@@ -137,21 +124,16 @@ void NodeOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
     setName(result, getOutputName(index));
 }
 
-void NodeOp::getAsmBlockArgumentNames(Region &region,
-                                      OpAsmSetValueNameFn setName) {
+void NodeOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   for (Attribute entry : entriesOf(getOnnxAttributesAttr())) {
     auto attribute = dyn_cast<AttributeAttr>(entry);
-    auto graph = attribute ? dyn_cast_or_null<GraphAttr>(attribute.getValue())
-                           : GraphAttr();
-    if (graph && graph.getRegion() &&
-        graph.getRegion().getInt() == region.getRegionNumber())
+    auto graph = attribute ? dyn_cast_or_null<GraphAttr>(attribute.getValue()) : GraphAttr();
+    if (graph && graph.getRegion() && graph.getRegion().getInt() == region.getRegionNumber())
       nameArguments(graph, region, setName);
   }
 }
 
-llvm::StringRef NodeOp::getCanonicalDomain() {
-  return canonicalDomain(getDomain().value_or(""));
-}
+llvm::StringRef NodeOp::getCanonicalDomain() { return canonicalDomain(getDomain().value_or("")); }
 
 llvm::StringRef NodeOp::getOutputName(unsigned index) {
   auto name = dyn_cast<StringAttr>(getOutputNames()[index]);
@@ -159,8 +141,7 @@ llvm::StringRef NodeOp::getOutputName(unsigned index) {
 }
 
 bool NodeOp::hasInput(unsigned index) {
-  return index < getInputs().size() &&
-         !isa<NoneType>(getInputs()[index].getType());
+  return index < getInputs().size() && !isa<NoneType>(getInputs()[index].getType());
 }
 
 AttributeAttr NodeOp::getAttribute(llvm::StringRef name) {
@@ -173,12 +154,10 @@ AttributeAttr NodeOp::getAttribute(llvm::StringRef name) {
 
 /// The attribute of that name and kind, unless it refers to an attribute of the
 /// enclosing function, whose value is not known here.
-static AttributeAttr lookup(NodeOp node, llvm::StringRef name,
-                            AttributeKind kind) {
+static AttributeAttr lookup(NodeOp node, llvm::StringRef name, AttributeKind kind) {
   AttributeAttr attribute = node.getAttribute(name);
-  return attribute && attribute.getKind() == kind && !attribute.getRef()
-             ? attribute
-             : AttributeAttr();
+  return attribute && attribute.getKind() == kind && !attribute.getRef() ? attribute
+                                                                         : AttributeAttr();
 }
 
 std::optional<int64_t> NodeOp::getInt(llvm::StringRef name) {
@@ -220,8 +199,7 @@ std::optional<llvm::ArrayRef<float>> NodeOp::getFloats(llvm::StringRef name) {
   return value ? value.asArrayRef() : llvm::ArrayRef<float>();
 }
 
-std::optional<llvm::SmallVector<llvm::StringRef>>
-NodeOp::getStrings(llvm::StringRef name) {
+std::optional<llvm::SmallVector<llvm::StringRef>> NodeOp::getStrings(llvm::StringRef name) {
   AttributeAttr attribute = lookup(*this, name, AttributeKind::Strings);
   if (!attribute)
     return std::nullopt;
@@ -234,14 +212,12 @@ NodeOp::getStrings(llvm::StringRef name) {
 
 TensorAttr NodeOp::getTensor(llvm::StringRef name) {
   AttributeAttr attribute = lookup(*this, name, AttributeKind::Tensor);
-  return attribute ? dyn_cast_or_null<TensorAttr>(attribute.getValue())
-                   : TensorAttr();
+  return attribute ? dyn_cast_or_null<TensorAttr>(attribute.getValue()) : TensorAttr();
 }
 
 GraphAttr NodeOp::getGraph(llvm::StringRef name) {
   AttributeAttr attribute = lookup(*this, name, AttributeKind::Graph);
-  return attribute ? dyn_cast_or_null<GraphAttr>(attribute.getValue())
-                   : GraphAttr();
+  return attribute ? dyn_cast_or_null<GraphAttr>(attribute.getValue()) : GraphAttr();
 }
 
 Region *NodeOp::getGraphRegion(llvm::StringRef name) {
@@ -253,14 +229,12 @@ Region *NodeOp::getGraphRegion(llvm::StringRef name) {
 // NoneOp, InitializerOp, SparseInitializerOp
 //===----------------------------------------------------------------------===//
 
-void NoneOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  setName(getResult(), "none");
-}
+void NoneOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), "none"); }
 
 LogicalResult InitializerOp::verify() {
   if (getType() != getValue().getType())
-    return emitOpError() << "has type " << getType()
-                         << ", but its value has type " << getValue().getType();
+    return emitOpError() << "has type " << getType() << ", but its value has type "
+                         << getValue().getType();
   return success();
 }
 
@@ -277,38 +251,30 @@ void SparseInitializerOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 // GraphOp, FunctionOp, TrainingInfoOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult GraphOp::verify() {
-  return verifyGraph(*this, getInfo(), getBody());
-}
+LogicalResult GraphOp::verify() { return verifyGraph(*this, getInfo(), getBody()); }
 
-void GraphOp::getAsmBlockArgumentNames(Region &region,
-                                       OpAsmSetValueNameFn setName) {
+void GraphOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   nameArguments(getInfo(), region, setName);
 }
 
 LogicalResult FunctionOp::verify() {
   if (getBody().getNumArguments() != getInputNames().size())
-    return emitOpError() << "declares " << getInputNames().size()
-                         << " inputs, but the block has "
+    return emitOpError() << "declares " << getInputNames().size() << " inputs, but the block has "
                          << getBody().getNumArguments() << " arguments";
   if (failed(verifyYield(*this, getBody(), getOutputNames().size())))
     return failure();
   return verifyAttributes(*this, getOnnxAttributesAttr(), getGraphs());
 }
 
-void FunctionOp::getAsmBlockArgumentNames(Region &region,
-                                          OpAsmSetValueNameFn setName) {
-  if (&region != &getBody() ||
-      getInputNames().size() != region.getNumArguments())
+void FunctionOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  if (&region != &getBody() || getInputNames().size() != region.getNumArguments())
     return;
-  for (auto [argument, name] :
-       llvm::zip_equal(region.getArguments(), getInputNames()))
+  for (auto [argument, name] : llvm::zip_equal(region.getArguments(), getInputNames()))
     setName(argument, textOf(dyn_cast<StringAttr>(name)));
 }
 
 std::optional<int64_t> FunctionOp::getOpset(llvm::StringRef domain) {
-  return ModelAttr::get(getContext(), {}, {}, {}, {}, {}, {},
-                        getOpsetImportAttr(), {}, {})
+  return ModelAttr::get(getContext(), {}, {}, {}, {}, {}, {}, getOpsetImportAttr(), {}, {})
       .getOpset(domain);
 }
 
@@ -320,10 +286,8 @@ LogicalResult TrainingInfoOp::verify() {
   return verifyGraphs(*this, graphs, getGraphs());
 }
 
-void TrainingInfoOp::getAsmBlockArgumentNames(Region &region,
-                                              OpAsmSetValueNameFn setName) {
+void TrainingInfoOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   for (GraphAttr graph : {getInitializationAttr(), getAlgorithmAttr()})
-    if (graph && graph.getRegion() &&
-        graph.getRegion().getInt() == region.getRegionNumber())
+    if (graph && graph.getRegion() && graph.getRegion().getInt() == region.getRegionNumber())
       nameArguments(graph, region, setName);
 }

@@ -37,8 +37,7 @@ bool weft::onnx::isPlainFileData(TensorAttr tensor) {
   if (!data)
     return false;
   // `float` and `double` hold what they say; the other fields are varints.
-  return data.getField() == DataField::Raw ||
-         data.getField() == DataField::Float ||
+  return data.getField() == DataField::Raw || data.getField() == DataField::Float ||
          data.getField() == DataField::Double;
 }
 
@@ -79,8 +78,8 @@ static LogicalResult decodeVarints(llvm::StringRef text, unsigned width,
 
 /// Opens the file of `data`. A path that a model's text gave is held to the
 /// model's folder again: the file may have been exchanged since the import.
-static LogicalResult openData(TensorAttr tensor, DataAttr data,
-                              weft::BeneathFile &file, std::string &reason) {
+static LogicalResult openData(TensorAttr tensor, DataAttr data, weft::BeneathFile &file,
+                              std::string &reason) {
   llvm::StringRef path = data.getFile().getValue();
   llvm::StringRef location = llvm::sys::path::filename(path);
   if (ArrayAttr entries = tensor.getExternal())
@@ -96,16 +95,13 @@ static LogicalResult openData(TensorAttr tensor, DataAttr data,
       reason = error.message();
       return failure();
     }
-    return success(file.open(llvm::sys::path::parent_path(real),
-                             llvm::sys::path::filename(real),
+    return success(file.open(llvm::sys::path::parent_path(real), llvm::sys::path::filename(real),
                              reason) == weft::BeneathFile::Failure::None);
   }
-  return success(file.open(folder, location, reason) ==
-                 weft::BeneathFile::Failure::None);
+  return success(file.open(folder, location, reason) == weft::BeneathFile::Failure::None);
 }
 
-FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor,
-                                           EmitError emitError) {
+FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor, EmitError emitError) {
   Payload payload;
   if (!tensor.getData())
     return payload;
@@ -129,8 +125,8 @@ FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor,
   }
   uint64_t offset = data.getOffset(), length = data.getLength();
   if (offset > file.getSize() || length > file.getSize() - offset) {
-    emitError() << "needs " << length << " bytes at offset " << offset
-                << " of '" << path << "', which has " << file.getSize();
+    emitError() << "needs " << length << " bytes at offset " << offset << " of '" << path
+                << "', which has " << file.getSize();
     return failure();
   }
   SmallVector<char, 0> bytes;
@@ -141,16 +137,15 @@ FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor,
   }
   if (isPlainFileData(tensor)) {
     payload.bytes = std::move(bytes);
-  } else if (failed(decodeVarints({bytes.data(), bytes.size()},
-                                  fieldBytes(payload.field), payload.bytes))) {
+  } else if (failed(decodeVarints({bytes.data(), bytes.size()}, fieldBytes(payload.field),
+                                  payload.bytes))) {
     emitError() << "holds a damaged varint in '" << path << "'";
     return failure();
   }
   return payload;
 }
 
-FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor,
-                                                       EmitError emitError) {
+FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor, EmitError emitError) {
   RankedTensorType type = tensor.getType();
   std::optional<int64_t> expected = getStoredBytes(type);
   if (!expected) {
@@ -163,8 +158,8 @@ FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor,
   SmallVector<char, 0> result;
   unsigned bits = getStoredBits(type.getElementType());
   unsigned from = fieldBytes(payload->field);
-  bool same = payload->field == DataField::Raw ||
-              isa<ComplexType>(type.getElementType()) || bits == 8 * from;
+  bool same = payload->field == DataField::Raw || isa<ComplexType>(type.getElementType()) ||
+              bits == 8 * from;
   if (same) {
     result = std::move(payload->bytes);
   } else {
@@ -172,19 +167,17 @@ FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor,
     // for uint32. Sub-byte types come two or four to a field element.
     unsigned to = std::max(1u, bits / 8);
     for (size_t i = 0; i + from <= payload->bytes.size(); i += from)
-      result.append(payload->bytes.begin() + i,
-                    payload->bytes.begin() + i + to);
+      result.append(payload->bytes.begin() + i, payload->bytes.begin() + i + to);
   }
   if (static_cast<int64_t>(result.size()) != *expected) {
-    emitError() << "holds " << result.size() << " bytes, but its type " << type
-                << " needs " << *expected;
+    emitError() << "holds " << result.size() << " bytes, but its type " << type << " needs "
+                << *expected;
     return failure();
   }
   return result;
 }
 
-FailureOr<SmallVector<int64_t>> weft::onnx::readIntegers(TensorAttr tensor,
-                                                         EmitError emitError) {
+FailureOr<SmallVector<int64_t>> weft::onnx::readIntegers(TensorAttr tensor, EmitError emitError) {
   auto element = dyn_cast<IntegerType>(tensor.getType().getElementType());
   if (!element) {
     emitError() << "expected integers, found " << tensor.getType();

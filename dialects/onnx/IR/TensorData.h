@@ -37,12 +37,10 @@ mlir::FailureOr<Payload> readPayload(TensorAttr tensor, EmitError emitError);
 /// Reads the elements as little-endian, row-major bytes, types under 8 bits
 /// packed (the layout of the field `raw`). Fails, having reported why, if the
 /// file cannot be read, if its size is wrong or the elements are strings.
-mlir::FailureOr<llvm::SmallVector<char, 0>> readTensor(TensorAttr tensor,
-                                                       EmitError emitError);
+mlir::FailureOr<llvm::SmallVector<char, 0>> readTensor(TensorAttr tensor, EmitError emitError);
 
 /// Reads a tensor of any integer or bool element type as int64 values.
-mlir::FailureOr<llvm::SmallVector<int64_t>> readIntegers(TensorAttr tensor,
-                                                         EmitError emitError);
+mlir::FailureOr<llvm::SmallVector<int64_t>> readIntegers(TensorAttr tensor, EmitError emitError);
 
 } // namespace weft::onnx
 

@@ -36,7 +36,9 @@ Values AttentionOp::getWrites() { return {getResult()}; }
 Values AttentionGradOp::getReads() {
   return present({getQuery(), getKey(), getValue(), getOutput(), getOutputGradient(), getMask()});
 }
-Values AttentionGradOp::getWrites() { return {getQueryGradient(), getKeyGradient(), getValueGradient()}; }
+Values AttentionGradOp::getWrites() {
+  return {getQueryGradient(), getKeyGradient(), getValueGradient()};
+}
 Values CopyOp::getReads() { return {getSource()}; }
 Values CopyOp::getWrites() { return {getTarget()}; }
 Values CollectiveOp::getReads() { return Values(getSources()); }
@@ -55,15 +57,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "launches @" << getKernel() << ", which is no function of this module";
   auto check = [&](ValueRange views, TypeRange types, StringRef what) -> LogicalResult {
     if (views.size() != types.size())
-      return emitOpError() << "has " << views.size() << " " << what << "s, but the kernel " << types.size();
+      return emitOpError() << "has " << views.size() << " " << what << "s, but the kernel "
+                           << types.size();
     for (auto [i, view, type] : llvm::enumerate(views, types)) {
       auto tensor = cast<RankedTensorType>(type);
       auto memref = cast<MemRefType>(view.getType());
       SmallVector<int64_t> strides;
       int64_t offset;
-      if (tensor.getShape() != memref.getShape() || tensor.getElementType() != memref.getElementType() ||
+      if (tensor.getShape() != memref.getShape() ||
+          tensor.getElementType() != memref.getElementType() ||
           !staticLayout(memref, strides, offset) || !isContiguous(memref))
-        return emitOpError() << what << " " << i << " is " << memref << ", expected a contiguous view of " << tensor;
+        return emitOpError() << what << " " << i << " is " << memref
+                             << ", expected a contiguous view of " << tensor;
     }
     return success();
   };
@@ -76,18 +81,19 @@ LogicalResult GemmOp::verify() {
   ArrayRef<int64_t> a = sizes(getLhs()), b = sizes(getRhs()), c = sizes(getResult());
   size_t rank = c.size();
   if (rank < 2 || rank > 6 || a.size() != rank || b.size() != rank)
-    return emitOpError() << "has operands of tensor ranks " << a.size() << ", " << b.size() << " and " << rank
-                         << ", expected equal ones of 2 to 6";
+    return emitOpError() << "has operands of tensor ranks " << a.size() << ", " << b.size()
+                         << " and " << rank << ", expected equal ones of 2 to 6";
   for (size_t d = 0; d + 2 < rank; ++d)
     if (a[d] != c[d] || b[d] != c[d])
-      return emitOpError() << "has batch sizes " << a[d] << ", " << b[d] << " and " << c[d] << " in dimension " << d;
+      return emitOpError() << "has batch sizes " << a[d] << ", " << b[d] << " and " << c[d]
+                           << " in dimension " << d;
   if (a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] || a[rank - 1] != b[rank - 2])
-    return emitOpError() << "has sizes that do not contract: " << getLhs().getType() << ", " << getRhs().getType()
-                         << " -> " << getResult().getType();
+    return emitOpError() << "has sizes that do not contract: " << getLhs().getType() << ", "
+                         << getRhs().getType() << " -> " << getResult().getType();
   for (Value extra : {getBias(), getResidual()})
     if (extra && sizes(extra) != c)
-      return emitOpError() << "has a bias or residual of type " << extra.getType() << ", expected sizes as "
-                           << getResult().getType();
+      return emitOpError() << "has a bias or residual of type " << extra.getType()
+                           << ", expected sizes as " << getResult().getType();
   return success();
 }
 
@@ -95,11 +101,12 @@ LogicalResult ConvOp::verify() {
   ArrayRef<int64_t> in = sizes(getInput()), filter = sizes(getFilter()), out = sizes(getResult());
   size_t rank = in.size();
   if (rank < 3 || rank > 5 || filter.size() != rank || out.size() != rank)
-    return emitOpError() << "has operands of tensor ranks " << rank << ", " << filter.size() << " and " << out.size()
-                         << ", expected equal ones of 3 to 5";
+    return emitOpError() << "has operands of tensor ranks " << rank << ", " << filter.size()
+                         << " and " << out.size() << ", expected equal ones of 3 to 5";
   for (ArrayRef<int64_t> list : {getStrides(), getPads(), getDilations(), getInputDilations()})
     if (list.size() != rank - 2)
-      return emitOpError() << "has a list of " << list.size() << " entries for " << rank - 2 << " spatial dims";
+      return emitOpError() << "has a list of " << list.size() << " entries for " << rank - 2
+                           << " spatial dims";
   for (auto [d, stride, dilation] : llvm::enumerate(getStrides(), getInputDilations()))
     if (stride != 1 && dilation != 1)
       return emitOpError() << "has a stride of " << stride << " along spatial dim " << d
@@ -107,21 +114,26 @@ LogicalResult ConvOp::verify() {
   int64_t groups = getGroups();
   if (groups < 1 || in[1] != filter[1] * groups || out[1] != filter[0] || out[1] % groups != 0 ||
       in[0] != out[0])
-    return emitOpError() << "has channels that do not fit " << getGroups() << " groups: " << getInput().getType()
-                         << ", " << getFilter().getType() << " -> " << getResult().getType();
+    return emitOpError() << "has channels that do not fit " << getGroups()
+                         << " groups: " << getInput().getType() << ", " << getFilter().getType()
+                         << " -> " << getResult().getType();
   return success();
 }
 
-static LogicalResult verifyAttention(Operation *op, Value query, Value key, Value value, Value result, Value mask) {
+static LogicalResult verifyAttention(Operation *op, Value query, Value key, Value value,
+                                     Value result, Value mask) {
   ArrayRef<int64_t> q = sizes(query), k = sizes(key), v = sizes(value), o = sizes(result);
   if (q.size() != 4 || k.size() != 4 || v.size() != 4 || o.size() != 4)
     return op->emitOpError("has an operand that is not of tensor rank 4");
-  bool fits = k[0] == q[0] && v[0] == q[0] && o[0] == q[0] && v[1] == k[1] && o[1] == q[1] && k[1] > 0 &&
-              q[1] % k[1] == 0 && o[2] == q[2] && v[2] == k[2] && k[3] == q[3] && o[3] == v[3];
+  bool fits = k[0] == q[0] && v[0] == q[0] && o[0] == q[0] && v[1] == k[1] && o[1] == q[1] &&
+              k[1] > 0 && q[1] % k[1] == 0 && o[2] == q[2] && v[2] == k[2] && k[3] == q[3] &&
+              o[3] == v[3];
   if (!fits)
-    return op->emitOpError() << "has sizes that do not fit: " << query.getType() << ", " << key.getType() << ", "
-                             << value.getType() << " -> " << result.getType();
-  if (mask && (sizes(mask).size() != 4 || sizes(mask).take_front(3) != q.take_front(3) || sizes(mask)[3] != k[2]))
+    return op->emitOpError() << "has sizes that do not fit: " << query.getType() << ", "
+                             << key.getType() << ", " << value.getType() << " -> "
+                             << result.getType();
+  if (mask && (sizes(mask).size() != 4 || sizes(mask).take_front(3) != q.take_front(3) ||
+               sizes(mask)[3] != k[2]))
     return op->emitOpError() << "has a mask of type " << mask.getType();
   return success();
 }
@@ -139,7 +151,8 @@ LogicalResult AttentionGradOp::verify() {
                                      {getValue(), getValueGradient()}};
   for (auto [of, gradient] : pairs)
     if (sizes(of) != sizes(gradient))
-      return emitOpError() << "has a gradient of type " << gradient.getType() << " for " << of.getType();
+      return emitOpError() << "has a gradient of type " << gradient.getType() << " for "
+                           << of.getType();
   return success();
 }
 
@@ -158,7 +171,8 @@ static std::optional<SmallVector<int64_t>> groupSizes(Operation *op, ArrayAttr a
     std::optional<int64_t> found;
     if (module)
       for (MeshOp mesh : module.getOps<MeshOp>())
-        for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+        for (auto [name, size] :
+             llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
           if (name == axis)
             found = size;
     if (!found) {
@@ -183,15 +197,18 @@ static LogicalResult holds(Operation *op, Value view, int64_t elements, StringRe
   if (!staticLayout(type, strides, offset) || !isContiguous(type))
     return op->emitOpError() << what << " is " << type << ", expected a contiguous view";
   if (type.getNumElements() != elements)
-    return op->emitOpError() << what << " has " << type.getNumElements() << " elements, expected " << elements;
+    return op->emitOpError() << what << " has " << type.getNumElements() << " elements, expected "
+                             << elements;
   return success();
 }
 
 LogicalResult CollectiveOp::verify() {
   size_t count = getSources().size();
-  if (count == 0 || getShape().size() != 5 * count || llvm::any_of(getShape(), [](int64_t size) { return size < 0; }))
-    return emitOpError() << "has a shape of " << getShape().size() << " sizes for " << count
-                         << " tensors, expected five a tensor: outer, extent, inner, middle, other extent";
+  if (count == 0 || getShape().size() != 5 * count ||
+      llvm::any_of(getShape(), [](int64_t size) { return size < 0; }))
+    return emitOpError()
+           << "has a shape of " << getShape().size() << " sizes for " << count
+           << " tensors, expected five a tensor: outer, extent, inner, middle, other extent";
   if (count > 1 && getKind() == CollectiveKind::AllToAll)
     return emitOpError("moves several tensors, which an all_to_all does not");
   auto group = groupSizes(*this, getAxes());
@@ -202,9 +219,11 @@ LogicalResult CollectiveOp::verify() {
       return emitOpError() << "moves " << element(from) << " to " << element(to)
                            << ", expected one element type for all tensors";
     ArrayRef<int64_t> shape = getShape().slice(5 * i, 5);
-    int64_t outer = shape[0], extent = shape[1], inner = shape[2], middle = shape[3], other = shape[4];
+    int64_t outer = shape[0], extent = shape[1], inner = shape[2], middle = shape[3],
+            other = shape[4];
     int64_t shard = shardOf(extent, *group);
-    int64_t whole = outer * extent * inner, part = outer * shard * inner, source = whole, target = whole;
+    int64_t whole = outer * extent * inner, part = outer * shard * inner, source = whole,
+            target = whole;
     if (getKind() == CollectiveKind::AllGather)
       source = part;
     if (getKind() == CollectiveKind::ReduceScatter)

@@ -27,7 +27,8 @@ void RtDialect::initialize() {
 }
 
 llvm::hash_code weft::rt::hash_value(const PlacementPart &part) {
-  return llvm::hash_combine(part.size, llvm::hash_combine_range(part.axes.begin(), part.axes.end()));
+  return llvm::hash_combine(part.size,
+                            llvm::hash_combine_range(part.axes.begin(), part.axes.end()));
 }
 
 llvm::hash_code weft::rt::hash_value(const PlacementDim &dim) {

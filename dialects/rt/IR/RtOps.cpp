@@ -9,18 +9,21 @@
 using namespace mlir;
 using namespace weft::rt;
 
-static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEncoding, const Twine &what) {
+static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEncoding,
+                               const Twine &what) {
   if (plain.size() != withEncoding.size())
     return op->emitOpError() << "has " << withEncoding.size() << " " << what << "s, but "
                              << plain.size() << " inside";
   for (auto [i, inner, outer] : llvm::enumerate(plain, withEncoding))
     if (inner != plainType(outer))
-      return op->emitOpError() << what << " " << i << " is " << outer << ", but " << inner << " inside";
+      return op->emitOpError() << what << " " << i << " is " << outer << ", but " << inner
+                               << " inside";
   return success();
 }
 
 LogicalResult ClusterOp::verify() {
-  if (failed(sameTypes(*this, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))
+  if (failed(
+          sameTypes(*this, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))
     return failure();
   auto yield = cast<YieldOp>(getBody().front().getTerminator());
   if (failed(sameTypes(*this, yield.getValues().getTypes(), getOutputs().getTypes(), "output")))
@@ -33,8 +36,8 @@ LogicalResult ClusterOp::verify() {
 bool weft::rt::travelTogether(StepOpInterface a, StepOpInterface b) {
   CollectiveGeometry first = a.getGeometry(), second = b.getGeometry();
   return a.isCommunication() && first.kind == second.kind && first.kind != StepKind::AllToAll &&
-         first.axes == second.axes && first.reduction == second.reduction && first.padding == second.padding &&
-         a.getAccumulateType() == b.getAccumulateType() &&
+         first.axes == second.axes && first.reduction == second.reduction &&
+         first.padding == second.padding && a.getAccumulateType() == b.getAccumulateType() &&
          getElementTypeOrSelf(a->getResult(0)) == getElementTypeOrSelf(b->getResult(0));
 }
 
@@ -60,12 +63,14 @@ LogicalResult BucketOp::verify() {
   StepOpInterface first;
   for (auto [i, op] : llvm::enumerate(body.without_terminator())) {
     auto step = dyn_cast<StepOpInterface>(op);
-    if (!step || op.getOperand(0) != body.getArgument(i) || body.getTerminator()->getOperand(i) != op.getResult(0))
+    if (!step || op.getOperand(0) != body.getArgument(i) ||
+        body.getTerminator()->getOperand(i) != op.getResult(0))
       return op.emitError() << "is no step from argument " << i << " of its bucket to result " << i;
     first = first ? first : step;
     if (!travelTogether(first, step)) {
       auto diagnostic = op.emitError("may not share messages with the first of its bucket");
-      diagnostic.attachNote(first.getLoc()) << "one kind, group, element type, reduction and padding is needed";
+      diagnostic.attachNote(first.getLoc())
+          << "one kind, group, element type, reduction and padding is needed";
       return diagnostic;
     }
   }
@@ -74,9 +79,10 @@ LogicalResult BucketOp::verify() {
 
 LogicalResult BodyOp::verify() {
   if (getBody().getNumArguments() != getInputs().size())
-    return emitOpError() << "has " << getInputs().size() << " inputs, but " << getBody().getNumArguments()
-                         << " arguments inside";
-  for (auto [i, inner, outer] : llvm::enumerate(getBody().getArgumentTypes(), getInputs().getTypes()))
+    return emitOpError() << "has " << getInputs().size() << " inputs, but "
+                         << getBody().getNumArguments() << " arguments inside";
+  for (auto [i, inner, outer] :
+       llvm::enumerate(getBody().getArgumentTypes(), getInputs().getTypes()))
     if (cast<RankedTensorType>(inner).getShape() != cast<RankedTensorType>(outer).getShape())
       return emitOpError() << "input " << i << " is " << outer << ", but " << inner << " inside";
   return success();
@@ -94,7 +100,9 @@ SmallVector<Value> BodyOp::buildBody(OpBuilder &builder, Location loc, ValueRang
   return results;
 }
 
-unsigned BodyOp::getParallelDims() { return cast<RankedTensorType>(getResult().getType()).getRank(); }
+unsigned BodyOp::getParallelDims() {
+  return cast<RankedTensorType>(getResult().getType()).getRank();
+}
 
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
@@ -107,13 +115,15 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 LogicalResult MeshOp::verify() {
   if (getAxes().size() != getSizes().size())
-    return emitOpError() << "names " << getAxes().size() << " axes, but gives " << getSizes().size() << " sizes";
+    return emitOpError() << "names " << getAxes().size() << " axes, but gives " << getSizes().size()
+                         << " sizes";
   llvm::StringSet<> seen;
   for (auto [name, size] : llvm::zip(getAxes().getAsValueRange<StringAttr>(), getSizes())) {
     if (!seen.insert(name).second)
       return emitOpError() << "names axis \"" << name << "\" twice";
     if (size < 1)
-      return emitOpError() << "axis \"" << name << "\" has size " << size << ", expected at least 1";
+      return emitOpError() << "axis \"" << name << "\" has size " << size
+                           << ", expected at least 1";
   }
   return success();
 }
@@ -121,14 +131,17 @@ LogicalResult MeshOp::verify() {
 /// Checks that a placement covers `global`, names axes of the mesh, splits by
 /// each at most once, and gives the sizes of `local`.
 static LogicalResult verifyPlaced(Operation *op, RankedTensorType global, MemRefType local,
-                                     PlacementAttr placement) {
-  if (int64_t(placement.getDims().size()) != global.getRank() || local.getRank() != global.getRank())
-    return op->emitOpError() << "has a placement of " << placement.getDims().size() << " dimensions and a buffer of "
-                             << local.getRank() << " for a global tensor of " << global.getRank();
+                                  PlacementAttr placement) {
+  if (int64_t(placement.getDims().size()) != global.getRank() ||
+      local.getRank() != global.getRank())
+    return op->emitOpError() << "has a placement of " << placement.getDims().size()
+                             << " dimensions and a buffer of " << local.getRank()
+                             << " for a global tensor of " << global.getRank();
   llvm::StringMap<int64_t> sizes;
   if (auto module = op->getParentOfType<ModuleOp>())
     for (MeshOp mesh : module.getOps<MeshOp>())
-      for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+      for (auto [name, size] :
+           llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
         sizes[name] = size;
   llvm::StringSet<> used;
   for (auto [d, dim] : llvm::enumerate(placement.getDims())) {
@@ -151,8 +164,8 @@ static LogicalResult verifyPlaced(Operation *op, RankedTensorType global, MemRef
       return op->emitOpError() << "has parts of product " << whole << " in dimension " << d
                                << ", expected the global size " << global.getDimSize(d);
     if (part != local.getDimSize(d))
-      return op->emitOpError() << "has local size " << local.getDimSize(d) << " in dimension " << d << ", expected "
-                               << part;
+      return op->emitOpError() << "has local size " << local.getDimSize(d) << " in dimension " << d
+                               << ", expected " << part;
   }
   return success();
 }
@@ -163,17 +176,18 @@ LogicalResult StateOp::verify() {
       return emitOpError() << "has a piece that is no #rt.piece: " << piece;
   if (getOffset() && *getOffset() % 64 != 0)
     return emitOpError() << "has offset " << *getOffset() << ", expected a multiple of 64";
-  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getLocal()), getPlacement());
+  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getLocal()),
+                      getPlacement());
 }
 
 LogicalResult InputOp::verify() {
-  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
-                         getPlacement());
+  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()),
+                      cast<MemRefType>(getBuffer().getType()), getPlacement());
 }
 
 LogicalResult OutputOp::verify() {
-  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()), cast<MemRefType>(getBuffer().getType()),
-                         getPlacement());
+  return verifyPlaced(*this, cast<RankedTensorType>(getGlobal()),
+                      cast<MemRefType>(getBuffer().getType()), getPlacement());
 }
 
 LogicalResult ScalarVarOp::verify() {
@@ -199,7 +213,8 @@ LogicalResult StateBufferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!state)
     return emitOpError() << "names @" << getState() << ", which is no state of this module";
   if (state.getLocal() != getResult().getType())
-    return emitOpError() << "has type " << getResult().getType() << ", but the state is " << state.getLocal();
+    return emitOpError() << "has type " << getResult().getType() << ", but the state is "
+                         << state.getLocal();
   return success();
 }
 
@@ -208,9 +223,11 @@ LogicalResult ViewOp::verify() {
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!from.getLayout().isIdentity() || !from.hasStaticShape())
-    return emitOpError() << "is of " << from << ", expected a buffer of static shape without layout";
+    return emitOpError() << "is of " << from
+                         << ", expected a buffer of static shape without layout";
   if (from.getElementType() != to.getElementType())
-    return emitOpError() << "has element type " << to.getElementType() << ", but the buffer " << from.getElementType();
+    return emitOpError() << "has element type " << to.getElementType() << ", but the buffer "
+                         << from.getElementType();
   if (!staticLayout(to, strides, offset))
     return emitOpError() << "has type " << to << ", expected static sizes, strides and offset";
   if (to.getNumElements() == 0)

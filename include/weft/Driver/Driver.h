@@ -22,7 +22,8 @@ std::vector<std::string> inputFiles(const Options &options);
 std::vector<std::string> dataFiles(mlir::ModuleOp model);
 /// Found out before work that would be lost: whether all that is asked for can be
 /// written, and takes the place of none of `inputs`.
-ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs, std::string &error);
+ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs,
+                      std::string &error);
 /// `folder` as an executable in another names it: what lies beside it or below it
 /// moves with it, and the executable's bytes do not depend on where both are.
 std::string seenFrom(llvm::StringRef executableFolder, llvm::StringRef folder);
@@ -36,8 +37,8 @@ bool copyWeights(mlir::ModuleOp module, emit::SourceFiles &sources, emit::Source
 
 /// Writes `model`, at the rung `import`, into the file `path` with the placements
 /// that `sharded` recorded as its first device configuration.
-bool writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath, llvm::StringRef path,
-                  std::string &error);
+bool writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath,
+                  llvm::StringRef path, std::string &error);
 
 } // namespace weft::driver
 

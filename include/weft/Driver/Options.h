@@ -38,16 +38,18 @@ struct GivenFlag {
 
 struct Options {
   std::vector<GivenFlag> given;
-  std::string model, output = "a.out", bind, mesh, place, batchAxes, precision = "f32", sequenceParallel = "auto";
+  std::string model, output = "a.out", bind, mesh, place, batchAxes, precision = "f32",
+                     sequenceParallel = "auto";
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
   std::string report;       // an HTML file, or ""
-  bool allowIdleAxes = false, dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
+  bool allowIdleAxes = false, dryRun = false, timing = false, copyWeights = false, quiet = false,
+       verbose = false;
   bool deterministic = false; // always so on CPU
   bool keepWeights = false;
-  int64_t memoryLimit = 0; // bytes a rank; 0 = none
+  int64_t memoryLimit = 0;        // bytes a rank; 0 = none
   int64_t bucketBytes = 25 << 20; // of collectives; 0 = no buckets
   unsigned threadsPerRank = 0, optLevel = 3;
   std::string linker, runtimeDirectory, processor = "native";

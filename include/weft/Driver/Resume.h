@@ -16,8 +16,8 @@ void recordCommandLine(mlir::ModuleOp module, const std::string &model, const Op
 /// The options of a program that goes on from `at`: what its text says, and what was
 /// given now where that can still be chosen. A flag that would have had to be
 /// given earlier is told in `error`.
-bool resumeOptions(mlir::ModuleOp module, Phase at, const std::vector<std::string> &arguments, Options &options,
-                   std::string &error);
+bool resumeOptions(mlir::ModuleOp module, Phase at, const std::vector<std::string> &arguments,
+                   Options &options, std::string &error);
 
 /// The file of the model that a program was made of; `otherwise` if it does not say.
 std::string modelPathOf(mlir::ModuleOp module, const std::string &otherwise);

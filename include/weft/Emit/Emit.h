@@ -46,7 +46,8 @@ struct KernelShape {
 
 /// The programs, states and tables of `module` as the runtime's blob. Equal
 /// modules give equal bytes. Emits an error at what cannot be told.
-mlir::FailureOr<std::vector<uint8_t>> emitBlob(mlir::ModuleOp module, const llvm::StringMap<KernelShape> &kernels,
+mlir::FailureOr<std::vector<uint8_t>> emitBlob(mlir::ModuleOp module,
+                                               const llvm::StringMap<KernelShape> &kernels,
                                                const BlobOptions &options);
 
 /// All that an executable is made of.
@@ -73,11 +74,13 @@ bool checkLinker(const LinkOptions &options, std::string &error);
 
 /// Links blob, kernels and runtime into one sealed executable (weft/runtime/Seal.h)
 /// and writes it to `out`. On failure returns false and tells in `error` what to do.
-bool linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options, std::string &error);
+bool linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options,
+                    std::string &error);
 
 /// The relocatable ELF object that holds the blob and the kernel table, with
 /// the symbols of runtime/include/weft/runtime/Program.h.
-bool emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object, std::string &error);
+bool emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object,
+                     std::string &error);
 
 } // namespace weft::emit
 

@@ -24,9 +24,11 @@ public:
            std::vector<HostTensor> &outputs, std::string &error);
   /// The same for the program of that name.
   bool run(llvm::StringRef program, llvm::ArrayRef<HostTensor> inputs,
-           llvm::ArrayRef<mlir::RankedTensorType> outputTypes, std::vector<HostTensor> &outputs, std::string &error);
+           llvm::ArrayRef<mlir::RankedTensorType> outputTypes, std::vector<HostTensor> &outputs,
+           std::string &error);
   /// A state's value, whole.
-  bool getState(llvm::StringRef name, mlir::RankedTensorType type, HostTensor &value, std::string &error);
+  bool getState(llvm::StringRef name, mlir::RankedTensorType type, HostTensor &value,
+                std::string &error);
 
 private:
   InProcessProgram();

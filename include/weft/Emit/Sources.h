@@ -39,7 +39,8 @@ private:
 bool isInFile(rt::PieceAttr piece);
 
 /// Hashes what the states of `module` refer to, on all threads of its context.
-bool hashSources(mlir::ModuleOp module, SourceFiles &files, SourceHashes &hashes, std::string &error);
+bool hashSources(mlir::ModuleOp module, SourceFiles &files, SourceHashes &hashes,
+                 std::string &error);
 
 } // namespace weft::emit
 

@@ -23,10 +23,12 @@ enum class Detail {
 
 /// With `nodes` (a regular expression, checked by the caller) everything that concerns nodes and
 /// states whose name matches, and nothing else.
-void printText(const Document &document, Detail detail, llvm::StringRef nodes, llvm::raw_ostream &out);
+void printText(const Document &document, Detail detail, llvm::StringRef nodes,
+               llvm::raw_ostream &out);
 
 /// Why a collective is there: `'/c_proj/Gemm' sums over 3072{tp}; '/ln_2' needs it whole`.
-std::string reasonText(const Collective &collective, const std::vector<std::string> &readers, int64_t readerCount);
+std::string reasonText(const Collective &collective, const std::vector<std::string> &readers,
+                       int64_t readerCount);
 
 /// What a person can change about what moves; repeated layers are one hint.
 std::vector<std::string> hintsOf(const Document &document);

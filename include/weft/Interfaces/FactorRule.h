@@ -3,9 +3,9 @@
 #ifndef WEFT_INTERFACES_FACTORRULE_H
 #define WEFT_INTERFACES_FACTORRULE_H
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
-#include "mlir/IR/BuiltinTypes.h"
 
 #include "weft/Interfaces/ReduceKind.h.inc"
 
@@ -80,17 +80,15 @@ struct FactorRule {
 };
 
 /// Rule of an op whose operands and results all have one shape.
-FactorRule elementwiseRule(mlir::TypeRange operandTypes,
-                           mlir::TypeRange resultTypes);
+FactorRule elementwiseRule(mlir::TypeRange operandTypes, mlir::TypeRange resultTypes);
 
 /// Finds the coarsest common refinement of two shapes with equal element
 /// counts, as dims of factors: {8,6} and {4,2,6} share (4)(2)(6). Where sizes
 /// interleave without a common factorisation (2x3 -> 3x2) common divisors at
 /// either end are shared, and what lies between them gets factors of each side
 /// alone that must stay Whole. The rule verifies in any case.
-void refineShapes(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
-                  FactorRule &rule, TensorFactors &fromFactors,
-                  TensorFactors &toFactors);
+void refineShapes(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to, FactorRule &rule,
+                  TensorFactors &fromFactors, TensorFactors &toFactors);
 
 /// A set of operands that, when exactly they are partial(kind) on some axis and
 /// all others are not, makes every result partial(kind): `add` has {0,1}, `mul`

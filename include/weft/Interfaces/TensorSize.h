@@ -28,8 +28,7 @@ inline std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape) {
     isEmpty |= extent == 0;
     if (extent == 0 || mlir::ShapedType::isDynamic(extent))
       continue;
-    if (extent < 0 || llvm::MulOverflow(product, extent, product) ||
-        product > kMaxElements)
+    if (extent < 0 || llvm::MulOverflow(product, extent, product) || product > kMaxElements)
       return std::nullopt;
   }
   return isEmpty ? 0 : product;
@@ -38,8 +37,7 @@ inline std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape) {
 /// Of a whole type, for type constraints.
 inline bool hasBoundedSize(mlir::Type type) {
   auto shaped = llvm::dyn_cast<mlir::ShapedType>(type);
-  return !shaped || !shaped.hasRank() ||
-         countElements(shaped.getShape()).has_value();
+  return !shaped || !shaped.hasRank() || countElements(shaped.getShape()).has_value();
 }
 
 /// Why `countElements` has no answer: "has shape [AxB], which is ...".

@@ -30,9 +30,9 @@ struct InterpreterOptions {
 /// them to the run's element types. A value is freed after its last use.
 /// Fails with a diagnostic if an input does not fit its argument or an op has
 /// no reference.
-llvm::FailureOr<llvm::SmallVector<HostTensor>>
-interpret(mlir::func::FuncOp function, std::vector<HostTensor> inputs,
-          const InterpreterOptions &options = {});
+llvm::FailureOr<llvm::SmallVector<HostTensor>> interpret(mlir::func::FuncOp function,
+                                                         std::vector<HostTensor> inputs,
+                                                         const InterpreterOptions &options = {});
 
 } // namespace weft
 

@@ -9,10 +9,9 @@ namespace weft {
 
 /// Reads a state of type `type`. Relative files are looked for in `folder`, the
 /// model's. Fails with a diagnostic if there are no bytes or they do not fit.
-mlir::FailureOr<HostTensor>
-readSource(nn::SourceAttr source, mlir::RankedTensorType type,
-           llvm::StringRef folder,
-           llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+mlir::FailureOr<HostTensor> readSource(nn::SourceAttr source, mlir::RankedTensorType type,
+                                       llvm::StringRef folder,
+                                       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 } // namespace weft
 

@@ -23,9 +23,8 @@ struct AxisSplit {
   int64_t size = 1;
 
   bool operator==(const AxisSplit &other) const {
-    return kind == other.kind &&
-           (kind != Kind::Sharded ||
-            (dim == other.dim && outer == other.outer && size == other.size));
+    return kind == other.kind && (kind != Kind::Sharded ||
+                                  (dim == other.dim && outer == other.outer && size == other.size));
   }
 };
 
@@ -68,7 +67,7 @@ struct AxisSearchResult {
   llvm::DenseMap<mlir::Value, AxisSplit> splits;
   /// How each op wants its operands, in operand order.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<AxisSplit, 2>> uses;
-  double bytesMoved = 0;      // per device, by the collectives of one run
+  double bytesMoved = 0; // per device, by the collectives of one run
   unsigned numCollectives = 0;
   unsigned numStatesPruned = 0; // 0: the result is optimal for the cost model
 };

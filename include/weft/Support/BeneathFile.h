@@ -19,8 +19,7 @@ public:
   enum class Failure { None, Rule, Missing, System };
 
   BeneathFile() = default;
-  BeneathFile(BeneathFile &&other)
-      : fd(std::exchange(other.fd, -1)), size(other.size) {}
+  BeneathFile(BeneathFile &&other) : fd(std::exchange(other.fd, -1)), size(other.size) {}
   BeneathFile &operator=(BeneathFile &&other) {
     std::swap(fd, other.fd);
     size = other.size;
@@ -33,8 +32,7 @@ public:
   /// Opens `path`, relative to `folder` ("" is the working directory), for
   /// reading. On failure says in `error` which rule was broken or what the
   /// system said, without naming the path.
-  Failure open(llvm::StringRef folder, llvm::StringRef path,
-               std::string &error);
+  Failure open(llvm::StringRef folder, llvm::StringRef path, std::string &error);
 
   /// Of the open file, for mapping it.
   int getDescriptor() const { return fd; }
@@ -44,8 +42,7 @@ public:
 
   /// Reads exactly `length` bytes at `offset`; false, with a reason, if the
   /// file is shorter or cannot be read.
-  bool read(uint64_t offset, uint64_t length, char *out,
-            std::string &error) const;
+  bool read(uint64_t offset, uint64_t length, char *out, std::string &error) const;
 
 private:
   int fd = -1;

@@ -27,20 +27,17 @@ void writeSafely(llvm::StringRef text, llvm::raw_ostream &out);
 /// Prints a diagnostic and its notes, one line each:
 /// `FILE: node 'NAME' (OpType): error: text`, or `FILE:LINE:COLUMN: ...` for a
 /// place in a text file.
-void printDiagnostic(const mlir::Diagnostic &diagnostic,
-                     llvm::raw_ostream &out);
+void printDiagnostic(const mlir::Diagnostic &diagnostic, llvm::raw_ostream &out);
 
 /// Prints every diagnostic of a context while it lives.
 class DiagnosticHandler : public mlir::ScopedDiagnosticHandler {
 public:
-  explicit DiagnosticHandler(mlir::MLIRContext *context,
-                             llvm::raw_ostream &out = llvm::errs());
+  explicit DiagnosticHandler(mlir::MLIRContext *context, llvm::raw_ostream &out = llvm::errs());
 };
 
 /// For tools whose driver has a handler of its own: from now on prints those
 /// diagnostics of `context` that name a node and leaves the rest to it.
-void printNodeDiagnostics(mlir::MLIRContext *context,
-                          llvm::raw_ostream &out = llvm::errs());
+void printNodeDiagnostics(mlir::MLIRContext *context, llvm::raw_ostream &out = llvm::errs());
 
 } // namespace weft
 

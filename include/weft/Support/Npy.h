@@ -11,8 +11,7 @@ namespace weft {
 
 /// Reads an array of bool, an integer type, float16, float32 or float64 in C
 /// order. `'<V2'` and `'|V2'` are bfloat16, as ml_dtypes writes it.
-llvm::Expected<HostTensor> readNpy(llvm::StringRef path,
-                                   mlir::MLIRContext *context);
+llvm::Expected<HostTensor> readNpy(llvm::StringRef path, mlir::MLIRContext *context);
 
 } // namespace weft
 

@@ -37,10 +37,9 @@ struct ErrorsOnly : llvm::DiagnosticHandler {
 } // namespace
 
 void weft::cpu::registerKernelDialects(DialectRegistry &registry) {
-  registry
-      .insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-              linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
-              scf::SCFDialect, tensor::TensorDialect, vector::VectorDialect>();
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
+                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect,
+                  tensor::TensorDialect, vector::VectorDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
@@ -67,8 +66,8 @@ static LogicalResult lower(ModuleOp module, CompiledKernel &kernel) {
   return success();
 }
 
-FailureOr<std::vector<CompiledKernel>>
-weft::cpu::compileKernels(ModuleOp module, const KernelOptions &options) {
+FailureOr<std::vector<CompiledKernel>> weft::cpu::compileKernels(ModuleOp module,
+                                                                 const KernelOptions &options) {
   MLIRContext *context = module.getContext();
   // Loading dialects is not possible while threads run.
   DialectRegistry registry;
@@ -98,8 +97,7 @@ weft::cpu::compileKernels(ModuleOp module, const KernelOptions &options) {
         translateModuleToLLVMIR(one, llvmContext, kernel.symbol);
     if (!llvmModule)
       return one.emitError("LLVM IR of this kernel could not be made");
-    return ObjectEmitter(options).emit(*llvmModule, kernel.object,
-                                       one.getLoc());
+    return ObjectEmitter(options).emit(*llvmModule, kernel.object, one.getLoc());
   };
   if (failed(failableParallelForEachN(context, 0, modules.size(), compile)))
     return failure();

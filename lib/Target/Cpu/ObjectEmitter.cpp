@@ -18,8 +18,8 @@
 using namespace mlir;
 using namespace weft::cpu;
 
-static std::unique_ptr<llvm::TargetMachine>
-makeMachine(const KernelOptions &options, std::string &why) {
+static std::unique_ptr<llvm::TargetMachine> makeMachine(const KernelOptions &options,
+                                                        std::string &why) {
   static std::once_flag initialized;
   std::call_once(initialized, [] {
     llvm::InitializeNativeTarget();
@@ -34,10 +34,8 @@ makeMachine(const KernelOptions &options, std::string &why) {
   // Products and sums fuse only where a body allows it for itself.
   targetOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, processor.name, processor.features, targetOptions,
-      llvm::Reloc::PIC_, std::nullopt,
-      options.optLevel >= 2 ? llvm::CodeGenOptLevel::Default
-                            : llvm::CodeGenOptLevel::Less));
+      triple, processor.name, processor.features, targetOptions, llvm::Reloc::PIC_, std::nullopt,
+      options.optLevel >= 2 ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
 }
 
 LogicalResult ObjectEmitter::check(const KernelOptions &options, Location loc) {
@@ -47,8 +45,7 @@ LogicalResult ObjectEmitter::check(const KernelOptions &options, Location loc) {
   return success();
 }
 
-LogicalResult ObjectEmitter::emit(llvm::Module &module,
-                                  llvm::SmallVectorImpl<char> &object,
+LogicalResult ObjectEmitter::emit(llvm::Module &module, llvm::SmallVectorImpl<char> &object,
                                   Location loc) {
   std::string why;
   std::unique_ptr<llvm::TargetMachine> machine = makeMachine(options, why);
@@ -77,16 +74,14 @@ LogicalResult ObjectEmitter::emit(llvm::Module &module,
   passes.registerFunctionAnalyses(functions);
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, graphs, modules);
-  llvm::OptimizationLevel level =
-      options.optLevel >= 3   ? llvm::OptimizationLevel::O3
-      : options.optLevel == 2 ? llvm::OptimizationLevel::O2
-                              : llvm::OptimizationLevel::O1;
+  llvm::OptimizationLevel level = options.optLevel >= 3   ? llvm::OptimizationLevel::O3
+                                  : options.optLevel == 2 ? llvm::OptimizationLevel::O2
+                                                          : llvm::OptimizationLevel::O1;
   passes.buildPerModuleDefaultPipeline(level).run(module, modules);
 
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr,
-                                   llvm::CodeGenFileType::ObjectFile))
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return emitError(loc) << "this machine's code generator writes no objects";
   codegen.run(module);
   return success();

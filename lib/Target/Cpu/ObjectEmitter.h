@@ -16,11 +16,9 @@ public:
   explicit ObjectEmitter(const KernelOptions &options) : options(options) {}
 
   /// An error at `loc` if the options name an unknown processor.
-  static mlir::LogicalResult check(const KernelOptions &options,
-                                   mlir::Location loc);
+  static mlir::LogicalResult check(const KernelOptions &options, mlir::Location loc);
 
-  mlir::LogicalResult emit(llvm::Module &module,
-                           llvm::SmallVectorImpl<char> &object,
+  mlir::LogicalResult emit(llvm::Module &module, llvm::SmallVectorImpl<char> &object,
                            mlir::Location loc);
 
 private:

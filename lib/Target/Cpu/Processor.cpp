@@ -17,16 +17,15 @@
 using namespace weft;
 using namespace weft::cpu;
 
-static std::unique_ptr<llvm::MCSubtargetInfo>
-subtarget(const Processor &processor, std::string &error) {
+static std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Processor &processor,
+                                                        std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return nullptr;
-  return std::unique_ptr<llvm::MCSubtargetInfo>(target->createMCSubtargetInfo(
-      triple, processor.name, processor.features));
+  return std::unique_ptr<llvm::MCSubtargetInfo>(
+      target->createMCSubtargetInfo(triple, processor.name, processor.features));
 }
 
 Processor cpu::resolveProcessor(llvm::StringRef name) {
@@ -35,8 +34,7 @@ Processor cpu::resolveProcessor(llvm::StringRef name) {
   // A virtual machine may hide features of its processor.
   std::string features;
   for (auto &[feature, enabled] : llvm::sys::getHostCPUFeatures())
-    features += (features.empty() ? "" : ",") +
-                std::string(enabled ? "+" : "-") + feature.str();
+    features += (features.empty() ? "" : ",") + std::string(enabled ? "+" : "-") + feature.str();
   return {llvm::sys::getHostCPUName().str(), features};
 }
 
@@ -50,11 +48,9 @@ static bool fitsMachine(llvm::StringRef name) {
 }
 
 /// Names that differ from `name` by little, or that it abbreviates.
-static std::string nearest(const llvm::MCSubtargetInfo &info,
-                           llvm::StringRef name) {
+static std::string nearest(const llvm::MCSubtargetInfo &info, llvm::StringRef name) {
   std::vector<std::pair<unsigned, llvm::StringRef>> near;
-  for (const llvm::SubtargetSubTypeKV &known :
-       info.getAllProcessorDescriptions()) {
+  for (const llvm::SubtargetSubTypeKV &known : info.getAllProcessorDescriptions()) {
     llvm::StringRef candidate = known.Key;
     unsigned distance = candidate.edit_distance_insensitive(name);
     bool begins = name.size() >= 3 && candidate.starts_with_insensitive(name);
@@ -105,8 +101,7 @@ std::vector<std::string> cpu::executableLevels() {
   std::vector<std::string> levels;
   for (llvm::StringRef level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
     std::string error;
-    if (checkProcessor(level, error) &&
-        runtime::missingFeatures(neededFeatures(level)).empty())
+    if (checkProcessor(level, error) && runtime::missingFeatures(neededFeatures(level)).empty())
       levels.push_back(level.str());
   }
   return levels;

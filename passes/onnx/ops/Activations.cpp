@@ -11,8 +11,7 @@ using nn::CompareKind;
 
 static Results relu(NodeContext &n) { return {n.b.max(n.in(0), 0.0)}; }
 
-static Value whereNegative(NnBuilder &b, Value x, Value negative,
-                           Value otherwise) {
+static Value whereNegative(NnBuilder &b, Value x, Value negative, Value otherwise) {
   return b.select(b.compare(CompareKind::Lt, x, 0.0), negative, otherwise);
 }
 
@@ -32,8 +31,7 @@ static Results pRelu(NodeContext &n) {
   if (n.opset < 7 && n.b.rankOf(slope) == 1 && n.b.rankOf(x) > 1 &&
       n.b.shapeOf(slope)[0] == n.b.shapeOf(x)[1])
     slope = n.b.broadcastDims(slope, n.b.shapeOf(x), {1});
-  return {whereNegative(n.b, x,
-                        n.b.mul(x, n.b.broadcastTo(slope, n.b.shapeOf(x))), x)};
+  return {whereNegative(n.b, x, n.b.mul(x, n.b.broadcastTo(slope, n.b.shapeOf(x))), x)};
 }
 
 /// x, or alpha (e^x - 1) where x is negative.
@@ -41,9 +39,7 @@ Value weft::onnx::elu(NnBuilder &b, Value x, double alpha) {
   return whereNegative(b, x, b.mul(b.unary<nn::Expm1Op>(x), alpha), x);
 }
 
-static Results eluOp(NodeContext &n) {
-  return {elu(n.b, n.in(0), n.real("alpha", 1.0))};
-}
+static Results eluOp(NodeContext &n) { return {elu(n.b, n.in(0), n.real("alpha", 1.0))}; }
 
 static Results selu(NodeContext &n) {
   Value inner = elu(n.b, n.in(0), n.real("alpha", 1.67326319217681884765625));
@@ -56,13 +52,10 @@ static Results celu(NodeContext &n) {
   if (!x)
     return {};
   Value scaled = n.b.div(x, n.b.fullLike(x, alpha));
-  return {
-      n.b.add(n.b.max(x, 0.0),
-              n.b.min(n.b.mul(n.b.unary<nn::Expm1Op>(scaled), alpha), 0.0))};
+  return {n.b.add(n.b.max(x, 0.0), n.b.min(n.b.mul(n.b.unary<nn::Expm1Op>(scaled), alpha), 0.0))};
 }
 
-Value weft::onnx::hardSigmoid(NnBuilder &b, Value x, double alpha,
-                              double beta) {
+Value weft::onnx::hardSigmoid(NnBuilder &b, Value x, double alpha, double beta) {
   return b.max(b.min(b.add(b.mul(x, alpha), beta), 1.0), 0.0);
 }
 
@@ -76,8 +69,7 @@ static Results hardSwish(NodeContext &n) {
 
 /// log(1 + e^x) without overflow.
 Value weft::onnx::softplus(NnBuilder &b, Value x) {
-  Value small =
-      b.unary<nn::ExpOp>(b.unary<nn::NegateOp>(b.unary<nn::AbsOp>(x)));
+  Value small = b.unary<nn::ExpOp>(b.unary<nn::NegateOp>(b.unary<nn::AbsOp>(x)));
   return b.add(b.max(x, 0.0), b.unary<nn::Log1pOp>(small));
 }
 
@@ -94,8 +86,7 @@ static Results mish(NodeContext &n) {
 }
 
 Value weft::onnx::thresholdedRelu(NnBuilder &b, Value x, double alpha) {
-  return x ? b.select(b.compare(CompareKind::Gt, x, alpha), x, b.fullLike(x, 0))
-           : x;
+  return x ? b.select(b.compare(CompareKind::Gt, x, alpha), x, b.fullLike(x, 0)) : x;
 }
 
 static Results thresholdedReluOp(NodeContext &n) {
@@ -107,10 +98,9 @@ static Results shrink(NodeContext &n) {
   if (!x)
     return {};
   double lambda = n.real("lambd", 0.5), bias = n.real("bias", 0.0);
-  Value above = n.b.select(n.b.compare(CompareKind::Gt, x, lambda),
-                           n.b.add(x, -bias), n.b.fullLike(x, 0));
-  return {n.b.select(n.b.compare(CompareKind::Lt, x, -lambda), n.b.add(x, bias),
-                     above)};
+  Value above =
+      n.b.select(n.b.compare(CompareKind::Gt, x, lambda), n.b.add(x, -bias), n.b.fullLike(x, 0));
+  return {n.b.select(n.b.compare(CompareKind::Lt, x, -lambda), n.b.add(x, bias), above)};
 }
 
 static Results gelu(NodeContext &n) {
@@ -142,8 +132,7 @@ static Results swiGlu(NodeContext &n) {
 /// Before opset 13 the dims from `axis` on were one.
 static Value flattenFrom(NodeContext &n, Value x, int64_t axis) {
   NnBuilder::Shape shape = n.b.shapeOf(x);
-  return n.b.reshape(x, {n.b.sizeOf(shape.take_front(axis)),
-                         n.b.sizeOf(shape.drop_front(axis))});
+  return n.b.reshape(x, {n.b.sizeOf(shape.take_front(axis)), n.b.sizeOf(shape.drop_front(axis))});
 }
 
 template <bool log> static Results softmax(NodeContext &n) {
@@ -162,8 +151,7 @@ template <bool log> static Results softmaxFlat(NodeContext &n) {
   // The last dim alone is the same in both definitions.
   if (*axis == n.b.rankOf(x) - 1)
     return {n.b.softmax(x, *axis, log)};
-  return {n.b.reshape(n.b.softmax(flattenFrom(n, x, *axis), 1, log),
-                      n.b.shapeOf(x))};
+  return {n.b.reshape(n.b.softmax(flattenFrom(n, x, *axis), 1, log), n.b.shapeOf(x))};
 }
 
 /// One at the first maximum along `axis`, zero elsewhere.
@@ -172,24 +160,21 @@ static Value hardmaxAlong(NodeContext &n, Value x, int64_t axis) {
     return x;
   SmallVector<int64_t> kept(n.b.shapeOf(x));
   kept.erase(kept.begin() + axis);
-  Value first = n.b.make<nn::ArgReduceOp>(
-      RankedTensorType::get(kept, n.b.i64()), ReduceKind::Max, x, axis, false);
-  Value isFirst =
-      n.b.compare(CompareKind::Eq, n.b.iotaAlong(n.b.shapeOf(x), axis),
-                  n.b.unsqueeze(first, {axis}));
+  Value first = n.b.make<nn::ArgReduceOp>(RankedTensorType::get(kept, n.b.i64()), ReduceKind::Max,
+                                          x, axis, false);
+  Value isFirst = n.b.compare(CompareKind::Eq, n.b.iotaAlong(n.b.shapeOf(x), axis),
+                              n.b.unsqueeze(first, {axis}));
   return n.b.cast(isFirst, n.b.elementOf(x));
 }
 
 static Results hardmax(NodeContext &n) {
   Value x = n.in(0);
-  std::optional<int64_t> axis =
-      x ? n.axis(n.opset < 13 ? 1 : -1) : std::nullopt;
+  std::optional<int64_t> axis = x ? n.axis(n.opset < 13 ? 1 : -1) : std::nullopt;
   if (!axis)
     return {};
   if (n.opset >= 13)
     return {hardmaxAlong(n, x, *axis)};
-  return {n.b.reshape(hardmaxAlong(n, flattenFrom(n, x, *axis), 1),
-                      n.b.shapeOf(x))};
+  return {n.b.reshape(hardmaxAlong(n, flattenFrom(n, x, *axis), 1), n.b.shapeOf(x))};
 }
 
 void weft::onnx::registerActivations(Registry &r) {

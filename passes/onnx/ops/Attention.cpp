@@ -17,10 +17,9 @@ Value weft::onnx::splitHeads(NodeContext &n, Value x, int64_t heads) {
     return n.fail("a value to be split into heads must be B x S x (H D)");
   NnBuilder::Shape s = n.b.shapeOf(x);
   if (heads <= 0 || s[2] % heads)
-    return n.fail("a hidden size of " + llvm::Twine(s[2]) +
-                  " does not divide into " + llvm::Twine(heads) + " heads");
-  return n.b.transpose(n.b.reshape(x, {s[0], s[1], heads, s[2] / heads}),
-                       {0, 2, 1, 3});
+    return n.fail("a hidden size of " + llvm::Twine(s[2]) + " does not divide into " +
+                  llvm::Twine(heads) + " heads");
+  return n.b.transpose(n.b.reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
 }
 
 Value weft::onnx::joinHeads(NodeContext &n, Value x) {
@@ -30,8 +29,8 @@ Value weft::onnx::joinHeads(NodeContext &n, Value x) {
   return n.b.reshape(n.b.transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
-Value weft::onnx::attend(NodeContext &n, Value q, Value k, Value v, Value bias,
-                         double scale, bool causal, double softcap) {
+Value weft::onnx::attend(NodeContext &n, Value q, Value k, Value v, Value bias, double scale,
+                         bool causal, double softcap) {
   if (!q || !k || !v || n.b.hasFailed())
     return Value();
   NnBuilder::Shape qs = n.b.shapeOf(q);
@@ -41,18 +40,15 @@ Value weft::onnx::attend(NodeContext &n, Value q, Value k, Value v, Value bias,
     if (!mask)
       return Value();
   }
-  auto type = RankedTensorType::get({qs[0], qs[1], qs[2], n.b.shapeOf(v)[3]},
-                                    n.b.elementOf(q));
-  auto made = n.b.settle(nn::AttentionOp::create(
-      n.b.builder, n.b.loc, type, q, k, v, mask, llvm::APFloat(scale), causal,
-      llvm::APFloat(softcap)));
+  auto type = RankedTensorType::get({qs[0], qs[1], qs[2], n.b.shapeOf(v)[3]}, n.b.elementOf(q));
+  auto made =
+      n.b.settle(nn::AttentionOp::create(n.b.builder, n.b.loc, type, q, k, v, mask,
+                                         llvm::APFloat(scale), causal, llvm::APFloat(softcap)));
   return made.empty() ? Value() : made.front();
 }
 
-Value weft::onnx::biasWhere(NodeContext &n, Value seen, Type element,
-                            double hidden) {
-  return n.b.select(seen, n.b.full({}, element, 0),
-                    n.b.full({}, element, hidden));
+Value weft::onnx::biasWhere(NodeContext &n, Value seen, Type element, double hidden) {
+  return n.b.select(seen, n.b.full({}, element, 0), n.b.full({}, element, hidden));
 }
 
 namespace {
@@ -97,13 +93,11 @@ bool AttentionNode::readOperands() {
     return false;
   int64_t rank = n.b.rankOf(q);
   flat = rank == 3;
-  if ((rank != 3 && rank != 4) || n.b.rankOf(k) != rank ||
-      n.b.rankOf(v) != rank) {
+  if ((rank != 3 && rank != 4) || n.b.rankOf(k) != rank || n.b.rankOf(v) != rank) {
     n.fail("Q, K and V must have tensor rank 3 or 4");
     return false;
   }
-  int64_t heads = n.integer("q_num_heads", 0),
-          keyHeads = n.integer("kv_num_heads", 0);
+  int64_t heads = n.integer("q_num_heads", 0), keyHeads = n.integer("kv_num_heads", 0);
   if (flat) {
     q = splitHeads(n, q, heads);
     k = splitHeads(n, k, keyHeads);
@@ -187,8 +181,8 @@ void AttentionNode::hideColumns(Value allowed) {
 Value AttentionNode::bound(CompareKind kind, int64_t distance) {
   SmallVector<int64_t> matrix = {rows, columns};
   Value row = n.b.iotaAlong(matrix, 0), column = n.b.iotaAlong(matrix, 1);
-  Value place = external ? n.b.add(n.b.add(row, lengths), double(-rows))
-                         : n.b.add(row, double(offset));
+  Value place =
+      external ? n.b.add(n.b.add(row, lengths), double(-rows)) : n.b.add(row, double(offset));
   return n.b.compare(kind, column, n.b.add(place, double(distance)));
 }
 
@@ -199,15 +193,13 @@ void AttentionNode::addBounds() {
     hideColumns(bound(CompareKind::Le, 0));
     causal = false;
   }
-  int64_t left = n.integer("left_window_size", -1),
-          right = n.integer("right_window_size", -1);
+  int64_t left = n.integer("left_window_size", -1), right = n.integer("right_window_size", -1);
   if (left >= 0)
     hideColumns(bound(CompareKind::Ge, -left));
   if (right >= 0)
     hideColumns(bound(CompareKind::Le, right));
   if (external)
-    hideColumns(n.b.compare(CompareKind::Lt, n.b.iotaAlong({rows, columns}, 1),
-                            lengths));
+    hideColumns(n.b.compare(CompareKind::Lt, n.b.iotaAlong({rows, columns}, 1), lengths));
 }
 
 /// What the node's `qk_matmul_output_mode` asks of the scores, which no other
@@ -222,14 +214,12 @@ Value AttentionNode::scores() {
   SmallVector<int64_t> shape = {qs[0], qs[1], rows, columns};
   Value grouped = n.b.reshape(q, {qs[0], ks[1], qs[1] / ks[1], rows, qs[3]});
   // Labels are batch, key head, query head of it, query, depth and key.
-  Value result = n.b.reshape(
-      n.b.contract(grouped, k, {0, 1, 2, 3, 4}, {0, 1, 5, 4}, {0, 1, 2, 3, 5}),
-      shape);
+  Value result =
+      n.b.reshape(n.b.contract(grouped, k, {0, 1, 2, 3, 4}, {0, 1, 5, 4}, {0, 1, 2, 3, 5}), shape);
   result = n.b.mul(result, n.real("scale", 1 / std::sqrt(double(qs[3]))));
   double softcap = n.real("softcap", 0);
   if (mode > 0 && softcap > 0)
-    result =
-        n.b.mul(n.b.unary<nn::TanhOp>(n.b.mul(result, 1 / softcap)), softcap);
+    result = n.b.mul(n.b.unary<nn::TanhOp>(n.b.mul(result, 1 / softcap)), softcap);
   if (mode < 2)
     return result;
   if (causal)
@@ -243,8 +233,8 @@ Value AttentionNode::scores() {
     return weights;
   // A row that sees nothing has no weights.
   Value most = n.b.reduce(ReduceKind::Max, bias, {n.b.rankOf(bias) - 1}, true);
-  return n.b.select(n.b.compare(CompareKind::Eq, most, -HUGE_VAL),
-                    n.b.fullLike(weights, 0), weights);
+  return n.b.select(n.b.compare(CompareKind::Eq, most, -HUGE_VAL), n.b.fullLike(weights, 0),
+                    weights);
 }
 
 Results AttentionNode::convert() {
@@ -263,31 +253,28 @@ Results AttentionNode::convert() {
   Value y = attend(n, q, k, v, bias, scale, causal, n.real("softcap", 0));
   if (!y)
     return {};
-  return {flat ? joinHeads(n, y) : y, presentKey, presentValue,
-          wantsScores ? scores() : Value()};
+  return {flat ? joinHeads(n, y) : y, presentKey, presentValue, wantsScores ? scores() : Value()};
 }
 
 static Results attention(NodeContext &n) { return AttentionNode(n).convert(); }
 
-Value weft::onnx::rotate(NodeContext &n, Value x, Value cosine, Value sine,
-                         int64_t depth, bool interleaved) {
+Value weft::onnx::rotate(NodeContext &n, Value x, Value cosine, Value sine, int64_t depth,
+                         bool interleaved) {
   if (!x || !cosine || !sine)
     return Value();
   NnBuilder::Shape s = n.b.shapeOf(x);
   depth = depth == 0 ? s[3] : depth;
   if (depth <= 0 || depth % 2 || depth > s[3])
-    return n.fail("the rotated depth " + llvm::Twine(depth) +
-                  " must be even and at most " + llvm::Twine(s[3]));
+    return n.fail("the rotated depth " + llvm::Twine(depth) + " must be even and at most " +
+                  llvm::Twine(s[3]));
   auto table = [&](Value values) -> Value {
-    if (!values || n.b.rankOf(values) != 3 ||
-        n.b.shapeOf(values)[2] < depth / 2)
+    if (!values || n.b.rankOf(values) != 3 || n.b.shapeOf(values)[2] < depth / 2)
       return n.fail("the caches must give B x S x depth/2");
     values = n.b.sliceDim(values, 2, 0, depth / 2);
-    return n.b.broadcastTo(n.b.unsqueeze(values, {1}),
-                           {s[0], s[1], s[2], depth / 2});
+    return n.b.broadcastTo(n.b.unsqueeze(values, {1}), {s[0], s[1], s[2], depth / 2});
   };
-  Value rotated = n.b.make<nn::RopeOp>(n.b.sliceDim(x, 3, 0, depth),
-                                       table(cosine), table(sine), interleaved);
+  Value rotated =
+      n.b.make<nn::RopeOp>(n.b.sliceDim(x, 3, 0, depth), table(cosine), table(sine), interleaved);
   if (depth == s[3])
     return rotated;
   return n.b.concat({rotated, n.b.sliceDim(x, 3, depth, s[3] - depth)}, 3);
@@ -306,9 +293,8 @@ static Results rotaryEmbedding(NodeContext &n) {
     cosine = n.b.take(cosine, n.in(3), 0);
     sine = n.b.take(sine, n.in(3), 0);
   }
-  Value rotated =
-      rotate(n, x, cosine, sine, n.integer("rotary_embedding_dim", 0),
-             n.integer("interleaved", 0) != 0);
+  Value rotated = rotate(n, x, cosine, sine, n.integer("rotary_embedding_dim", 0),
+                         n.integer("interleaved", 0) != 0);
   return {flat ? joinHeads(n, rotated) : rotated};
 }
 

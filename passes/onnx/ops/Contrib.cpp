@@ -21,8 +21,7 @@ template <bool tanh> static Results gelu(NodeContext &n) {
 
 static Results quickGelu(NodeContext &n) {
   Value x = n.in(0);
-  return {
-      n.b.mul(x, n.b.unary<nn::SigmoidOp>(n.b.mul(x, n.real("alpha", 1.702))))};
+  return {n.b.mul(x, n.b.unary<nn::SigmoidOp>(n.b.mul(x, n.real("alpha", 1.702))))};
 }
 
 /// alpha A' B' over the last two dims.
@@ -32,8 +31,7 @@ static Results fusedMatMul(NodeContext &n) {
     if (!x || !n.integer(flag, 0) || n.b.rankOf(x) < 2)
       return x;
     SmallVector<int64_t> permutation = n.b.range(0, n.b.rankOf(x));
-    std::swap(permutation[permutation.size() - 1],
-              permutation[permutation.size() - 2]);
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
     return n.b.transpose(x, permutation);
   };
   if (n.integer("transBatchA", 0) || n.integer("transBatchB", 0))
@@ -55,9 +53,8 @@ template <bool rms> static Results skipNormalization(NodeContext &n) {
   int64_t dim = n.b.rankOf(x) - 1;
   // The runtime's default; the attribute is always written in practice.
   double epsilon = n.real("epsilon", 1e-12);
-  Value normal =
-      rms ? n.b.rmsNorm(x, scale, dim, epsilon)
-          : n.b.layerNorm(x, scale, n.has(3) ? n.in(3) : Value(), dim, epsilon);
+  Value normal = rms ? n.b.rmsNorm(x, scale, dim, epsilon)
+                     : n.b.layerNorm(x, scale, n.has(3) ? n.in(3) : Value(), dim, epsilon);
   if (n.wants(1) || n.wants(2))
     return {n.fail("outputs mean and inv_std_var are not supported")};
   return {normal, Value(), Value(), x};
@@ -74,8 +71,7 @@ static Results simplifiedNormalization(NodeContext &n) {
 /// Sums of embeddings, normalised; how many words count in each entry; the
 /// sums.
 static Results embedLayerNormalization(NodeContext &n) {
-  Value ids = n.in(0), words = n.in(2), places = n.in(3), scale = n.in(5),
-        bias = n.in(6);
+  Value ids = n.in(0), words = n.in(2), places = n.in(3), scale = n.in(5), bias = n.in(6);
   if (!ids || !words || !places || !scale || !bias || n.b.rankOf(ids) != 2)
     return {n.fail("needs input_ids B x S, tables, gamma and beta")};
   if (n.has(1) != n.has(4))
@@ -84,19 +80,17 @@ static Results embedLayerNormalization(NodeContext &n) {
     return n.b.take(table, n.b.wrapIndices(indices, n.b.shapeOf(table)[0]), 0);
   };
   NnBuilder::Shape shape = n.b.shapeOf(ids);
-  Value position =
-      n.has(8) ? look(places, n.in(8)) : n.b.sliceDim(places, 0, 0, shape[1]);
+  Value position = n.has(8) ? look(places, n.in(8)) : n.b.sliceDim(places, 0, 0, shape[1]);
   Value sum = n.b.add(look(words, ids), position);
   if (n.has(1))
     sum = n.b.add(sum, look(n.in(4), n.in(1)));
   Value counts = n.b.full({shape[0]}, n.b.builder.getI32Type(), 0);
   if (n.has(7))
-    counts = n.b.reduce(ReduceKind::Sum,
-                        n.b.cast(n.b.compare(nn::CompareKind::Eq, n.in(7), 1.0),
-                                 n.b.builder.getI32Type()),
-                        {1}, false);
-  return {n.b.layerNorm(sum, scale, bias, 2, n.real("epsilon", 1e-12)), counts,
-          sum};
+    counts = n.b.reduce(
+        ReduceKind::Sum,
+        n.b.cast(n.b.compare(nn::CompareKind::Eq, n.in(7), 1.0), n.b.builder.getI32Type()), {1},
+        false);
+  return {n.b.layerNorm(sum, scale, bias, 2, n.real("epsilon", 1e-12)), counts, sum};
 }
 
 /// The activation that a fused operator names, with its numbers.
@@ -126,14 +120,12 @@ static Results fusedConv(NodeContext &n) {
   Value y = conv(n).front();
   if (n.has(3))
     y = n.b.add(y, n.in(3));
-  return {activate(
-      n, y, n.reals("activation_params").value_or(SmallVector<double>()))};
+  return {activate(n, y, n.reals("activation_params").value_or(SmallVector<double>()))};
 }
 
 static Results fusedGemm(NodeContext &n) {
   SmallVector<double> numbers;
-  for (llvm::StringRef name :
-       {"activation_alpha", "activation_beta", "activation_gamma"})
+  for (llvm::StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
     if (n.attribute(name))
       numbers.push_back(n.real(name, 0));
   return {activate(n, gemm(n).front(), numbers)};
@@ -146,8 +138,7 @@ void weft::onnx::registerContrib(Registry &r) {
   r.add("QuickGelu", 1, 1, quickGelu, kDomain);
   r.add("FusedMatMul", 1, 1, fusedMatMul, kDomain);
   r.add("SkipLayerNormalization", 1, 1, skipNormalization<false>, kDomain);
-  r.add("SkipSimplifiedLayerNormalization", 1, 1, skipNormalization<true>,
-        kDomain);
+  r.add("SkipSimplifiedLayerNormalization", 1, 1, skipNormalization<true>, kDomain);
   r.add("EmbedLayerNormalization", 1, 1, embedLayerNormalization, kDomain);
   r.add("FusedConv", 1, 1, fusedConv, kDomain);
   r.add("FusedGemm", 1, 1, fusedGemm, kDomain);

@@ -17,8 +17,7 @@ static constexpr llvm::StringLiteral kDomain = "com.microsoft";
 static bool refuse(NodeContext &n, llvm::ArrayRef<llvm::StringRef> attributes) {
   for (llvm::StringRef name : attributes)
     if (n.integer(name, 0) != 0) {
-      n.fail("'" + name + "' = " + llvm::Twine(n.integer(name, 0)) +
-             " is not supported");
+      n.fail("'" + name + "' = " + llvm::Twine(n.integer(name, 0)) + " is not supported");
       return false;
     }
   return true;
@@ -58,8 +57,7 @@ struct Heads {
     double scale = n.real("scale", 0);
     if (scale == 0)
       scale = 1 / std::sqrt(double(n.b.shapeOf(q)[3]));
-    return joinHeads(n, weft::onnx::attend(n, q, k, v, bias, scale, causal,
-                                           n.real("softcap", 0)));
+    return joinHeads(n, weft::onnx::attend(n, q, k, v, bias, scale, causal, n.real("softcap", 0)));
   }
 };
 
@@ -82,20 +80,17 @@ void Heads::addMask(unsigned input) {
     };
     seen = n.b.compare(CompareKind::Lt, place, edge(0));
     if (shape[0] == 2 * b)
-      seen = n.b.binary<nn::AndOp>(
-          seen, n.b.compare(CompareKind::Ge, place, edge(b)));
+      seen = n.b.binary<nn::AndOp>(seen, n.b.compare(CompareKind::Ge, place, edge(b)));
   } else if (shape == NnBuilder::Shape({b, t})) {
     seen = n.b.compare(CompareKind::Ne, n.b.reshape(mask, {b, 1, 1, t}), 0.0);
   } else if (shape == NnBuilder::Shape({b, rows(), t})) {
-    seen =
-        n.b.compare(CompareKind::Ne, n.b.reshape(mask, {b, 1, rows(), t}), 0.0);
+    seen = n.b.compare(CompareKind::Ne, n.b.reshape(mask, {b, 1, rows(), t}), 0.0);
   } else {
     n.fail("a mask of this shape is not supported; it may be batch, 2 x batch, "
            "batch x keys or batch x queries x keys");
     return;
   }
-  add(biasWhere(n, seen, n.b.elementOf(q),
-                n.real("mask_filter_value", -10000.0)));
+  add(biasWhere(n, seen, n.b.elementOf(q), n.real("mask_filter_value", -10000.0)));
 }
 
 /// Of the keys up to the query's own, the last `window` are seen.
@@ -103,11 +98,9 @@ void Heads::addWindow(int64_t window) {
   if (!isSound())
     return;
   SmallVector<int64_t> matrix = {rows(), columns()};
-  Value first = n.b.add(n.b.iotaAlong(matrix, 0),
-                        double(columns() - rows() + 1 - window));
-  add(biasWhere(n,
-                n.b.compare(CompareKind::Ge, n.b.iotaAlong(matrix, 1), first),
-                n.b.elementOf(q), -HUGE_VAL));
+  Value first = n.b.add(n.b.iotaAlong(matrix, 0), double(columns() - rows() + 1 - window));
+  add(biasWhere(n, n.b.compare(CompareKind::Ge, n.b.iotaAlong(matrix, 1), first), n.b.elementOf(q),
+                -HUGE_VAL));
 }
 
 /// input x weights + bias holds query, key and value.
@@ -116,8 +109,7 @@ static Results attention(NodeContext &n) {
   int64_t heads = n.integer("num_heads", 0);
   if (!x || !weights || n.b.rankOf(x) != 3 || n.b.rankOf(weights) != 2)
     return {n.fail("needs an input B x S x I and weights I x (Q + K + V)")};
-  if (!refuse(n, {"do_rotary", "past_present_share_buffer"}) ||
-      !refuseInputs(n, {6}))
+  if (!refuse(n, {"do_rotary", "past_present_share_buffer"}) || !refuseInputs(n, {6}))
     return {};
   Value all = n.b.matmul(x, weights);
   if (n.has(2))
@@ -126,23 +118,21 @@ static Results attention(NodeContext &n) {
   SmallVector<int64_t> sizes = {width / 3, width / 3, width / 3};
   if (auto given = n.integers("qkv_hidden_sizes"))
     sizes = *given;
-  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != width ||
-      heads <= 0 || sizes[0] != sizes[1])
+  if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != width || heads <= 0 ||
+      sizes[0] != sizes[1])
     return {n.fail("the weights do not divide into queries, keys and values of "
                    "equal hidden sizes of queries and keys")};
   auto part = [&](int64_t start, int64_t size) {
     return splitHeads(n, n.b.sliceDim(all, 2, start, size), heads);
   };
-  Heads h{n, part(0, sizes[0]), part(sizes[0], sizes[1]),
-          part(sizes[0] + sizes[1], sizes[2]), Value()};
+  Heads h{n, part(0, sizes[0]), part(sizes[0], sizes[1]), part(sizes[0] + sizes[1], sizes[2]),
+          Value()};
   if (n.has(4)) {
     Value past = n.in(4);
     if (n.b.rankOf(past) != 5)
       return {n.fail("'past' must be 2 x B x H x P x D")};
     SmallVector<int64_t> shape(n.b.shapeOf(past).drop_front());
-    auto old = [&](int64_t which) {
-      return n.b.reshape(n.b.sliceDim(past, 0, which, 1), shape);
-    };
+    auto old = [&](int64_t which) { return n.b.reshape(n.b.sliceDim(past, 0, which, 1), shape); };
     h.k = n.b.concat({old(0), h.k}, 2);
     h.v = n.b.concat({old(1), h.v}, 2);
   }
@@ -178,9 +168,8 @@ static Results multiHeadAttention(NodeContext &n) {
   };
   Heads h{n, Value(), Value(), Value(), Value()};
   if (!n.has(1) || !n.has(2))
-    return {
-        n.fail("operands packed into one are not supported; give query, key "
-               "and value")};
+    return {n.fail("operands packed into one are not supported; give query, key "
+                   "and value")};
   h.q = heads3(query);
   bool apart = n.b.rankOf(n.in(1)) == 4;
   h.k = apart ? n.in(1) : heads3(n.in(1));
@@ -199,41 +188,36 @@ static Results multiHeadAttention(NodeContext &n) {
 
 /// Tables are P x depth/2; positions are B x S, or one number at which they
 /// start.
-static Value rotateBy(NodeContext &n, Value x, Value cosine, Value sine,
-                      Value positions, int64_t depth, bool interleaved) {
+static Value rotateBy(NodeContext &n, Value x, Value cosine, Value sine, Value positions,
+                      int64_t depth, bool interleaved) {
   if (!x || !cosine || !sine || !positions)
     return Value();
   NnBuilder::Shape s = n.b.shapeOf(x);
   positions = n.b.cast(positions, n.b.i64());
   if (n.b.sizeOf(n.b.shapeOf(positions)) == 1)
-    positions =
-        n.b.add(n.b.iotaAlong({s[0], s[2]}, 1), n.b.reshape(positions, {1, 1}));
+    positions = n.b.add(n.b.iotaAlong({s[0], s[2]}, 1), n.b.reshape(positions, {1, 1}));
   if (n.b.rankOf(cosine) != 2 || n.b.rankOf(sine) != 2)
     return n.fail("the caches must be positions x depth/2");
   // The depth is what the tables have where nothing else says it.
   if (depth == 0)
     depth = 2 * n.b.shapeOf(cosine)[1];
-  return rotate(n, x, n.b.take(cosine, positions, 0),
-                n.b.take(sine, positions, 0), depth, interleaved);
+  return rotate(n, x, n.b.take(cosine, positions, 0), n.b.take(sine, positions, 0), depth,
+                interleaved);
 }
 
 static Results rotaryEmbedding(NodeContext &n) {
   Value x = n.in(0), positions = n.in(1), cosine = n.in(2), sine = n.in(3);
-  if (!x || !positions || !cosine || !sine ||
-      !refuse(n, {"is_packed_batching"}))
+  if (!x || !positions || !cosine || !sine || !refuse(n, {"is_packed_batching"}))
     return {};
   if (n.real("scale", 1) != 1)
     return {n.fail("'scale' is not supported")};
   bool flat = n.b.rankOf(x) == 3;
-  int64_t depth = n.integer("rotary_embedding_dim", 0),
-          heads = n.integer("num_heads", 0);
+  int64_t depth = n.integer("rotary_embedding_dim", 0), heads = n.integer("num_heads", 0);
   if (flat && depth == 0 && n.b.rankOf(cosine) == 2)
-    heads =
-        n.b.shapeOf(x)[2] / std::max<int64_t>(1, 2 * n.b.shapeOf(cosine)[1]);
+    heads = n.b.shapeOf(x)[2] / std::max<int64_t>(1, 2 * n.b.shapeOf(cosine)[1]);
   if (flat)
     x = splitHeads(n, x, heads);
-  Value y = rotateBy(n, x, cosine, sine, positions, depth,
-                     n.integer("interleaved", 0) != 0);
+  Value y = rotateBy(n, x, cosine, sine, positions, depth, n.integer("interleaved", 0) != 0);
   return {flat ? joinHeads(n, y) : y};
 }
 
@@ -241,8 +225,7 @@ static Results rotaryEmbedding(NodeContext &n) {
 /// one shape, and a cache that grows in place is state.
 static Results groupQueryAttention(NodeContext &n) {
   Value query = n.in(0);
-  int64_t heads = n.integer("num_heads", 0),
-          keyHeads = n.integer("kv_num_heads", 0);
+  int64_t heads = n.integer("num_heads", 0), keyHeads = n.integer("kv_num_heads", 0);
   if (!query || n.b.rankOf(query) != 3 || heads <= 0 || keyHeads <= 0)
     return {n.fail("needs a query B x S x (H D), 'num_heads' and "
                    "'kv_num_heads'")};
@@ -255,16 +238,13 @@ static Results groupQueryAttention(NodeContext &n) {
                      "Attention alone; export the model with that")};
   int64_t rows = n.b.shapeOf(query)[1], width = n.b.shapeOf(query)[2];
   auto total = n.knownScalar(6, double(rows));
-  auto lengths =
-      n.has(5) ? n.knownIntegers(5) : std::optional(SmallVector<int64_t>());
+  auto lengths = n.has(5) ? n.knownIntegers(5) : std::optional(SmallVector<int64_t>());
   if (!total || !lengths)
     return {};
-  if (*total != rows ||
-      llvm::any_of(*lengths, [&](int64_t last) { return last != rows - 1; }))
-    return {n.fail("'seqlens_k' and 'total_sequence_length' must say " +
-                   llvm::Twine(rows) + " keys, one a query")};
-  if (n.has(1) != n.has(2) ||
-      (!n.has(1) && width % (heads + 2 * keyHeads) != 0))
+  if (*total != rows || llvm::any_of(*lengths, [&](int64_t last) { return last != rows - 1; }))
+    return {n.fail("'seqlens_k' and 'total_sequence_length' must say " + llvm::Twine(rows) +
+                   " keys, one a query")};
+  if (n.has(1) != n.has(2) || (!n.has(1) && width % (heads + 2 * keyHeads) != 0))
     return {n.fail("needs key and value, or a query that divides into "
                    "'num_heads' + 2 'kv_num_heads' heads")};
   Heads h{n, Value(), Value(), Value(), Value()};
@@ -275,8 +255,7 @@ static Results groupQueryAttention(NodeContext &n) {
   } else {
     int64_t depth = width / (heads + 2 * keyHeads);
     auto part = [&](int64_t first, int64_t count) {
-      return splitHeads(n, n.b.sliceDim(query, 2, first * depth, count * depth),
-                        count);
+      return splitHeads(n, n.b.sliceDim(query, 2, first * depth, count * depth), count);
     };
     h.q = part(0, heads);
     h.k = part(heads, keyHeads);

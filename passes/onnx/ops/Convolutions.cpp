@@ -11,19 +11,16 @@ using namespace weft::onnx;
 static Value addBias(NodeContext &n, Value result, unsigned index) {
   if (!result || !n.has(index))
     return result;
-  return n.b.add(result,
-                 n.b.broadcastDims(n.in(index), n.b.shapeOf(result), {1}));
+  return n.b.add(result, n.b.broadcastDims(n.in(index), n.b.shapeOf(result), {1}));
 }
 
 /// Channels and groups fit each other; fails otherwise.
-static bool checkChannels(NodeContext &n, int64_t channels,
-                          int64_t filterChannels, int64_t divided,
+static bool checkChannels(NodeContext &n, int64_t channels, int64_t filterChannels, int64_t divided,
                           int64_t groups) {
   if (groups > 0 && channels == filterChannels && divided % groups == 0)
     return true;
   n.fail("the filter is for " + llvm::Twine(filterChannels) + " channels in " +
-         llvm::Twine(groups) + " groups, the input has " +
-         llvm::Twine(channels));
+         llvm::Twine(groups) + " groups, the input has " + llvm::Twine(channels));
   return false;
 }
 
@@ -40,12 +37,10 @@ Value weft::onnx::convolve(NodeContext &n, Value x, Value filter) {
   if (!x || !filter)
     return Value();
   if (n.b.rankOf(x) < 3 || n.b.rankOf(x) != n.b.rankOf(filter))
-    return n.fail(
-        "input and filter must have the same tensor rank of at least 3");
+    return n.fail("input and filter must have the same tensor rank of at least 3");
   NnBuilder::Shape in = n.b.shapeOf(x), kernel = n.b.shapeOf(filter);
   int64_t groups = n.integer("group", 1);
-  if (!checkChannels(n, in[1], boundedProduct(kernel[1], groups), kernel[0],
-                     groups) ||
+  if (!checkChannels(n, in[1], boundedProduct(kernel[1], groups), kernel[0], groups) ||
       !checkKernelShape(n, kernel.drop_front(2)))
     return Value();
   auto w = windowOf(n, in.drop_front(2), kernel.drop_front(2));
@@ -54,13 +49,11 @@ Value weft::onnx::convolve(NodeContext &n, Value x, Value filter) {
   SmallVector<int64_t> shape{in[0], kernel[0]}, ones(in.size() - 2, 1);
   for (size_t dim = 0; dim < ones.size(); ++dim)
     shape.push_back(w->out(dim, in[dim + 2]));
-  return n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), x, filter, w->strides,
-                              w->low, w->high, ones, w->dilations, groups);
+  return n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), x, filter, w->strides, w->low, w->high, ones,
+                              w->dilations, groups);
 }
 
-Results weft::onnx::conv(NodeContext &n) {
-  return {addBias(n, convolve(n, n.in(0), n.in(1)), 2)};
-}
+Results weft::onnx::conv(NodeContext &n) { return {addBias(n, convolve(n, n.in(0), n.in(1)), 2)}; }
 
 /// C x M/groups x k to M x C/groups x k, turned round along the spatial dims.
 static Value turnFilter(NodeContext &n, Value filter, int64_t groups) {
@@ -71,16 +64,14 @@ static Value turnFilter(NodeContext &n, Value filter, int64_t groups) {
   llvm::append_range(joined, s.drop_front(2));
   SmallVector<int64_t> permutation = n.b.range(0, split.size());
   std::swap(permutation[1], permutation[2]);
-  Value turned = n.b.reshape(
-      n.b.transpose(n.b.reshape(filter, split), permutation), joined);
+  Value turned = n.b.reshape(n.b.transpose(n.b.reshape(filter, split), permutation), joined);
   return n.b.reverse(turned, n.b.range(2, joined.size()));
 }
 
 static Results convTranspose(NodeContext &n) {
   Value x = n.in(0), filter = n.in(1);
   if (!x || !filter || n.b.rankOf(x) < 3 || n.b.rankOf(x) != n.b.rankOf(filter))
-    return {n.fail(
-        "input and filter must have the same tensor rank of at least 3")};
+    return {n.fail("input and filter must have the same tensor rank of at least 3")};
   NnBuilder::Shape in = n.b.shapeOf(x), kernel = n.b.shapeOf(filter);
   int64_t groups = n.integer("group", 1);
   if (!checkChannels(n, in[1], kernel[0], kernel[0], groups) ||
@@ -91,19 +82,16 @@ static Results convTranspose(NodeContext &n) {
   SmallVector<int64_t> strides = n.integers("strides").value_or(ones);
   SmallVector<int64_t> dilations = n.integers("dilations").value_or(ones);
   SmallVector<int64_t> more = n.integers("output_padding").value_or(zeros);
-  SmallVector<int64_t> pads =
-      n.integers("pads").value_or(SmallVector<int64_t>(2 * rank, 0));
+  SmallVector<int64_t> pads = n.integers("pads").value_or(SmallVector<int64_t>(2 * rank, 0));
   auto wanted = n.integers("output_shape");
   llvm::StringRef automatic = n.text("auto_pad", "NOTSET");
   if (wanted && wanted->size() == rank + 2)
     wanted->erase(wanted->begin(), wanted->begin() + 2);
-  if (strides.size() != rank || dilations.size() != rank ||
-      more.size() != rank || pads.size() != 2 * rank ||
-      (wanted && wanted->size() != rank))
-    return {n.fail("attributes must have an entry for each of " +
-                   llvm::Twine(rank) + " spatial dims")};
-  SmallVector<int64_t> shape{in[0], boundedProduct(kernel[1], groups)}, low,
-      high;
+  if (strides.size() != rank || dilations.size() != rank || more.size() != rank ||
+      pads.size() != 2 * rank || (wanted && wanted->size() != rank))
+    return {
+        n.fail("attributes must have an entry for each of " + llvm::Twine(rank) + " spatial dims")};
+  SmallVector<int64_t> shape{in[0], boundedProduct(kernel[1], groups)}, low, high;
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t reach = boundedProduct(kernel[dim + 2] - 1, dilations[dim]) + 1;
     int64_t dilated = boundedProduct(in[dim + 2] - 1, strides[dim]) + 1;
@@ -111,8 +99,7 @@ static Results convTranspose(NodeContext &n) {
     int64_t out = full - pads[dim] - pads[dim + rank], cutLow = pads[dim];
     bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
     if (wanted || same) {
-      out = wanted ? (*wanted)[dim]
-                   : boundedProduct(in[dim + 2], strides[dim]);
+      out = wanted ? (*wanted)[dim] : boundedProduct(in[dim + 2], strides[dim]);
       int64_t total = std::max<int64_t>(0, full - out);
       cutLow = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
     } else if (automatic == "VALID") {
@@ -120,15 +107,13 @@ static Results convTranspose(NodeContext &n) {
       cutLow = 0;
     }
     if (out <= 0)
-      return {n.fail("spatial dim " + llvm::Twine(dim) +
-                     " of the result is empty")};
+      return {n.fail("spatial dim " + llvm::Twine(dim) + " of the result is empty")};
     low.push_back(reach - 1 - cutLow);
     high.push_back(out - 1 + reach - dilated - low.back());
     shape.push_back(out);
   }
-  Value result = n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), x,
-                                      turnFilter(n, filter, groups), ones, low,
-                                      high, strides, dilations, groups);
+  Value result = n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), x, turnFilter(n, filter, groups), ones,
+                                      low, high, strides, dilations, groups);
   return {addBias(n, result, 2)};
 }
 
@@ -137,8 +122,7 @@ static Results convTranspose(NodeContext &n) {
 static Results col2Im(NodeContext &n) {
   Value x = n.in(0);
   auto image = n.knownIntegers(1), block = n.knownIntegers(2);
-  if (!x || !image || !block || image->size() != block->size() ||
-      n.b.rankOf(x) != 3)
+  if (!x || !image || !block || image->size() != block->size() || n.b.rankOf(x) != 3)
     return {n.fail("needs N x C*block x L, and an image and a block of equal "
                    "tensor rank")};
   auto w = windowOf(n, *image, *block);
@@ -148,10 +132,8 @@ static Results col2Im(NodeContext &n) {
   // by padding with holes, which a transposed convolution with a one-hot filter
   // does.
   size_t rank = image->size();
-  int64_t blockSize = n.b.sizeOf(*block),
-          channels = n.b.shapeOf(x)[1] / blockSize;
-  SmallVector<int64_t> grid{boundedProduct(n.b.shapeOf(x)[0], channels),
-                            blockSize};
+  int64_t blockSize = n.b.sizeOf(*block), channels = n.b.shapeOf(x)[1] / blockSize;
+  SmallVector<int64_t> grid{boundedProduct(n.b.shapeOf(x)[0], channels), blockSize};
   for (size_t dim = 0; dim < rank; ++dim)
     grid.push_back(w->out(dim, (*image)[dim]));
   Value blocks = n.b.reshape(x, grid);
@@ -172,9 +154,8 @@ static Results col2Im(NodeContext &n) {
     shape.push_back((*image)[dim]);
     result.push_back((*image)[dim]);
   }
-  Value summed = n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), blocks,
-                                      n.b.constant(oneHot), ones, low, high,
-                                      w->strides, w->dilations, 1);
+  Value summed = n.b.make<nn::ConvOp>(n.b.typeFor(shape, x), blocks, n.b.constant(oneHot), ones,
+                                      low, high, w->strides, w->dilations, 1);
   return {n.b.reshape(summed, result)};
 }
 

@@ -20,8 +20,7 @@ struct Labelled {
 };
 } // namespace
 
-static bool parseLabels(llvm::StringRef text, int64_t rank,
-                        SmallVectorImpl<int64_t> &labels) {
+static bool parseLabels(llvm::StringRef text, int64_t rank, SmallVectorImpl<int64_t> &labels) {
   llvm::StringRef before = text, after;
   bool ellipsis = text.contains("...");
   if (ellipsis)
@@ -29,8 +28,7 @@ static bool parseLabels(llvm::StringRef text, int64_t rank,
   int64_t dims = rank - static_cast<int64_t>(before.size() + after.size());
   if (dims < 0 || (!ellipsis && dims != 0))
     return false;
-  if (!llvm::all_of(before, llvm::isAlpha) ||
-      !llvm::all_of(after, llvm::isAlpha))
+  if (!llvm::all_of(before, llvm::isAlpha) || !llvm::all_of(after, llvm::isAlpha))
     return false;
   labels.append(before.begin(), before.end());
   for (int64_t i = dims; i > 0; --i)
@@ -50,9 +48,8 @@ static bool takeDiagonals(NodeContext &n, Labelled &x) {
         return n.fail("a repeated label has two extents"), false;
       // Gather (k, k) for all k; the new dim comes first.
       Value index = n.b.broadcastDims(n.b.iota(shape[i]), {shape[i], 2}, {0});
-      x.value = n.b.make<nn::GatherOp>(
-          x.value, index, NnBuilder::Shape({int64_t(i), int64_t(j)}),
-          NnBuilder::Shape(), NnBuilder::Shape());
+      x.value = n.b.make<nn::GatherOp>(x.value, index, NnBuilder::Shape({int64_t(i), int64_t(j)}),
+                                       NnBuilder::Shape(), NnBuilder::Shape());
       if (!x.value)
         return false;
       int64_t label = x.labels[i];
@@ -65,8 +62,7 @@ static bool takeDiagonals(NodeContext &n, Labelled &x) {
 }
 
 /// Sums over the dims whose label no one else has.
-static void sumOut(NodeContext &n, Labelled &x,
-                   llvm::function_ref<bool(int64_t)> isNeeded) {
+static void sumOut(NodeContext &n, Labelled &x, llvm::function_ref<bool(int64_t)> isNeeded) {
   SmallVector<int64_t> dims, kept;
   for (auto [dim, label] : llvm::enumerate(x.labels)) {
     if (isNeeded(label))
@@ -87,14 +83,13 @@ static Results einsum(NodeContext &n) {
   SmallVector<llvm::StringRef> terms;
   left.split(terms, ',');
   if (terms.size() != n.numInputs() || terms.empty())
-    return {n.fail("the equation has " + llvm::Twine(terms.size()) +
-                   " terms for " + llvm::Twine(n.numInputs()) + " inputs")};
+    return {n.fail("the equation has " + llvm::Twine(terms.size()) + " terms for " +
+                   llvm::Twine(n.numInputs()) + " inputs")};
   std::map<int64_t, int64_t> count, extent;
   SmallVector<Labelled> operands;
   for (auto [i, term] : llvm::enumerate(terms)) {
     Labelled operand{n.in(i), {}};
-    if (!operand.value ||
-        !parseLabels(term, n.b.rankOf(operand.value), operand.labels))
+    if (!operand.value || !parseLabels(term, n.b.rankOf(operand.value), operand.labels))
       return {n.fail("term '" + term + "' does not fit its operand")};
     for (int64_t label : operand.labels)
       ++count[label];
@@ -107,8 +102,8 @@ static Results einsum(NodeContext &n) {
       int64_t size = n.b.shapeOf(operand.value)[dim];
       auto [found, inserted] = extent.try_emplace(label, size);
       if (!inserted && found->second != size && found->second != 1 && size != 1)
-        return {n.fail("a label has extents " + llvm::Twine(found->second) +
-                       " and " + llvm::Twine(size))};
+        return {n.fail("a label has extents " + llvm::Twine(found->second) + " and " +
+                       llvm::Twine(size))};
       found->second = std::max(found->second, size);
     }
   // A dim of size 1 where others have more is repeated there: it drops out.
@@ -129,8 +124,7 @@ static Results einsum(NodeContext &n) {
     for (const auto &[label, size] : extent)
       ellipsis += label < 0;
     size_t letters = right.size() - (right.contains("...") ? 3 : 0);
-    if (!parseLabels(right, letters + (right.contains("...") ? ellipsis : 0),
-                     result))
+    if (!parseLabels(right, letters + (right.contains("...") ? ellipsis : 0), result))
       return {n.fail("the result term '" + right + "' is not well formed")};
   } else {
     for (const auto &[label, size] : extent)
@@ -146,10 +140,9 @@ static Results einsum(NodeContext &n) {
   for (size_t i = 0; i < operands.size(); ++i) {
     auto isLater = [&](int64_t label) {
       return llvm::is_contained(result, label) ||
-             llvm::any_of(llvm::ArrayRef(operands).drop_front(i + 1),
-                          [&](const Labelled &other) {
-                            return llvm::is_contained(other.labels, label);
-                          });
+             llvm::any_of(llvm::ArrayRef(operands).drop_front(i + 1), [&](const Labelled &other) {
+               return llvm::is_contained(other.labels, label);
+             });
     };
     if (i == 0) {
       sumOut(n, total, isLater);
@@ -164,12 +157,10 @@ static Results einsum(NodeContext &n) {
       if (!llvm::is_contained(labels, label) && isLater(label))
         labels.push_back(label);
     // Labels of `total` that only it has and no one needs later.
-    sumOut(n, total, [&](int64_t label) {
-      return isLater(label) || llvm::is_contained(next.labels, label);
-    });
+    sumOut(n, total,
+           [&](int64_t label) { return isLater(label) || llvm::is_contained(next.labels, label); });
     auto numbered = [](llvm::ArrayRef<int64_t> list) {
-      return llvm::to_vector(
-          llvm::map_range(list, [](int64_t label) { return label + 64; }));
+      return llvm::to_vector(llvm::map_range(list, [](int64_t label) { return label + 64; }));
     };
     total.value = n.b.contract(total.value, next.value, numbered(total.labels),
                                numbered(next.labels), numbered(labels));
@@ -179,8 +170,7 @@ static Results einsum(NodeContext &n) {
   }
   SmallVector<int64_t> permutation, shape, present;
   for (int64_t label : result)
-    if (auto *found = llvm::find(total.labels, label);
-        found != total.labels.end()) {
+    if (auto *found = llvm::find(total.labels, label); found != total.labels.end()) {
       permutation.push_back(found - total.labels.begin());
       present.push_back(label);
     }

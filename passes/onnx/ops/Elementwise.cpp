@@ -9,15 +9,12 @@ using namespace weft;
 using namespace weft::onnx;
 using nn::CompareKind;
 
-template <typename Op> static Results unary(NodeContext &n) {
-  return {n.b.unary<Op>(n.in(0))};
-}
+template <typename Op> static Results unary(NodeContext &n) { return {n.b.unary<Op>(n.in(0))}; }
 
 /// The second operand; before opset 7 `axis` said where its dims stand.
 static Value second(NodeContext &n) {
   Value x = n.in(0), y = n.in(1);
-  if (!x || !y || n.opset >= 7 || !n.integer("broadcast", 0) ||
-      !n.attribute("axis"))
+  if (!x || !y || n.opset >= 7 || !n.integer("broadcast", 0) || !n.attribute("axis"))
     return y;
   std::optional<int64_t> axis = n.axis(0);
   if (!axis)
@@ -48,16 +45,14 @@ template <typename Op> static Results variadic(NodeContext &n) {
 
 static Results mean(NodeContext &n) {
   Results sum = variadic<nn::AddOp>(n);
-  return {sum[0] ? n.b.div(sum[0], n.b.fullLike(sum[0], n.numInputs()))
-                 : Value()};
+  return {sum[0] ? n.b.div(sum[0], n.b.fullLike(sum[0], n.numInputs())) : Value()};
 }
 
 static Results isInf(NodeContext &n) {
   Value x = n.in(0);
   if (!x)
     return {};
-  bool negative = n.integer("detect_negative", 1),
-       positive = n.integer("detect_positive", 1);
+  bool negative = n.integer("detect_negative", 1), positive = n.integer("detect_positive", 1);
   Value above = n.b.compare(CompareKind::Eq, x, HUGE_VAL),
         below = n.b.compare(CompareKind::Eq, x, -HUGE_VAL);
   if (positive && negative)
@@ -98,11 +93,9 @@ static Results modulo(NodeContext &n) {
     return {n.fail("floats need 'fmod' = 1 before opset 28")};
   if (n.b.isUnsigned(x))
     return {remainder};
-  Value signsDiffer =
-      n.b.binary<nn::XorOp>(n.b.compare(CompareKind::Lt, remainder, 0.0),
-                            n.b.compare(CompareKind::Lt, y, 0.0));
-  Value wrong = n.b.binary<nn::AndOp>(
-      signsDiffer, n.b.compare(CompareKind::Ne, remainder, 0.0));
+  Value signsDiffer = n.b.binary<nn::XorOp>(n.b.compare(CompareKind::Lt, remainder, 0.0),
+                                            n.b.compare(CompareKind::Lt, y, 0.0));
+  Value wrong = n.b.binary<nn::AndOp>(signsDiffer, n.b.compare(CompareKind::Ne, remainder, 0.0));
   return {n.b.select(wrong, n.b.add(remainder, y), remainder)};
 }
 
@@ -119,8 +112,7 @@ static Results castTo(NodeContext &n) {
   int64_t to = n.integer("to", 0);
   Type element = elementTypeOf(n.node.getContext(), to);
   if (!element)
-    return {n.fail("element type " + llvm::Twine(to) +
-                   " of the file format is not supported")};
+    return {n.fail("element type " + llvm::Twine(to) + " of the file format is not supported")};
   return {n.b.cast(n.in(0), element)};
 }
 
@@ -129,9 +121,7 @@ static Results castLike(NodeContext &n) {
   return {like ? n.b.cast(n.in(0), n.b.elementOf(like)) : Value()};
 }
 
-static Results where(NodeContext &n) {
-  return {n.b.select(n.in(0), n.in(1), n.in(2))};
-}
+static Results where(NodeContext &n) { return {n.b.select(n.in(0), n.in(1), n.in(2))}; }
 
 /// Bounds were attributes before opset 11.
 static Results clip(NodeContext &n) {

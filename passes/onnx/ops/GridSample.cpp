@@ -45,8 +45,7 @@ private:
 } // namespace
 
 bool Sampler::readMode() {
-  llvm::StringRef mode = n.text("mode", "linear"),
-                  outside = n.text("padding_mode", "zeros");
+  llvm::StringRef mode = n.text("mode", "linear"), outside = n.text("padding_mode", "zeros");
   aligned = n.integer("align_corners", 0) != 0;
   if (mode == "nearest")
     reach = 1;
@@ -89,9 +88,8 @@ Value Sampler::coordinate(int64_t dim) {
     return b.min(b.max(at, -4.0), extent + 3.0);
   case Padding::Border: {
     double least = aligned ? 0 : -0.5;
-    Value outside =
-        b.binary<nn::OrOp>(b.compare(CompareKind::Lt, at, least),
-                           b.compare(CompareKind::Gt, at, extent - 1 - least));
+    Value outside = b.binary<nn::OrOp>(b.compare(CompareKind::Lt, at, least),
+                                       b.compare(CompareKind::Gt, at, extent - 1 - least));
     return b.select(outside, b.min(b.max(at, 0.0), extent - 1.0), at);
   }
   case Padding::Reflection:
@@ -119,8 +117,7 @@ Sampler::Taps Sampler::taps(int64_t dim) {
   Value rest = b.add(b.mul(t, -1.0), 1.0);
   Taps result;
   for (int64_t i = 0; i < reach; ++i)
-    result.indices.push_back(
-        index(b.add(base, double(i + 1 - reach / 2)), extent));
+    result.indices.push_back(index(b.add(base, double(i + 1 - reach / 2)), extent));
   if (reach == 2) {
     result.weights = {rest, t};
     return result;
@@ -132,9 +129,7 @@ Sampler::Taps Sampler::taps(int64_t dim) {
     return b.add(b.mul(b.add(b.mul(sum, d), c1), d), c0);
   };
   auto inner = [&](Value d) { return polynomial(d, a + 2, -(a + 3), 0, 1); };
-  auto outer = [&](Value d) {
-    return polynomial(b.add(d, 1.0), a, -5 * a, 8 * a, -4 * a);
-  };
+  auto outer = [&](Value d) { return polynomial(b.add(d, 1.0), a, -5 * a, 8 * a, -4 * a); };
   result.weights = {outer(t), inner(t), inner(rest), outer(rest)};
   return result;
 }
@@ -151,14 +146,12 @@ Value Sampler::sample(ArrayRef<Taps> all, int64_t combination) {
       weight = weight ? b.mul(weight, own) : own;
   }
   // What is outside reads zero.
-  Value read =
-      b.make<nn::GatherOp>(x, b.concat(indices, b.rankOf(grid) - 1),
-                           NnBuilder::Shape(b.range(2, rank + 2)),
-                           NnBuilder::Shape({0}), NnBuilder::Shape({0}));
+  Value read = b.make<nn::GatherOp>(x, b.concat(indices, b.rankOf(grid) - 1),
+                                    NnBuilder::Shape(b.range(2, rank + 2)), NnBuilder::Shape({0}),
+                                    NnBuilder::Shape({0}));
   if (!weight || !read)
     return read;
-  return b.mul(read, b.unsqueeze(b.cast(weight, b.elementOf(x)),
-                                 {int64_t(places.size())}));
+  return b.mul(read, b.unsqueeze(b.cast(weight, b.elementOf(x)), {int64_t(places.size())}));
 }
 
 Results Sampler::convert() {
@@ -167,12 +160,10 @@ Results Sampler::convert() {
   if (!x || !grid || !readMode())
     return {};
   rank = b.rankOf(x) - 2;
-  if (rank < 1 || b.rankOf(grid) != rank + 2 ||
-      b.shapeOf(grid).back() != rank || b.shapeOf(grid)[0] != b.shapeOf(x)[0] ||
-      llvm::is_contained(b.shapeOf(x), 0))
+  if (rank < 1 || b.rankOf(grid) != rank + 2 || b.shapeOf(grid).back() != rank ||
+      b.shapeOf(grid)[0] != b.shapeOf(x)[0] || llvm::is_contained(b.shapeOf(x), 0))
     return {n.fail("needs N x C x D... and a grid N x O... x dims of places")};
-  places.assign(b.shapeOf(grid).drop_back().begin(),
-                b.shapeOf(grid).drop_back().end());
+  places.assign(b.shapeOf(grid).drop_back().begin(), b.shapeOf(grid).drop_back().end());
   SmallVector<Taps> all;
   int64_t combinations = 1;
   for (int64_t dim = 0; dim < rank; ++dim) {
@@ -199,8 +190,7 @@ static Results affineGrid(NodeContext &n) {
     return {};
   int64_t rank = static_cast<int64_t>(size->size()) - 2;
   if (rank < 1 || n.b.rankOf(theta) != 3 || n.b.shapeOf(theta)[1] != rank ||
-      n.b.shapeOf(theta)[2] != rank + 1 ||
-      n.b.shapeOf(theta)[0] != size->front())
+      n.b.shapeOf(theta)[2] != rank + 1 || n.b.shapeOf(theta)[0] != size->front())
     return {n.fail("needs maps N x dims x (dims + 1) and a size N, C, D...")};
   bool aligned = n.integer("align_corners", 0) != 0;
   SmallVector<int64_t> shape(size->begin() + 2, size->end());
@@ -213,7 +203,7 @@ static Results affineGrid(NodeContext &n) {
   for (int64_t dim = rank - 1; dim >= 0; --dim) {
     int64_t extent = shape[dim];
     Value place = n.b.iotaAlong(shape, dim, element);
-    place = !aligned ? n.b.add(n.b.mul(place, 2.0 / extent), 1.0 / extent - 1)
+    place = !aligned      ? n.b.add(n.b.mul(place, 2.0 / extent), 1.0 / extent - 1)
             : extent == 1 ? n.b.fullLike(place, 0)
                           : n.b.add(n.b.mul(place, 2.0 / (extent - 1)), -1.0);
     parts.push_back(n.b.reshape(place, unit));
@@ -225,8 +215,7 @@ static Results affineGrid(NodeContext &n) {
   gridLabels.push_back(rank + 2);
   result.insert(result.begin(), rank);
   result.push_back(rank + 1);
-  return {n.b.contract(grid, theta, gridLabels, {rank, rank + 1, rank + 2},
-                       result)};
+  return {n.b.contract(grid, theta, gridLabels, {rank, rank + 1, rank + 2}, result)};
 }
 
 void weft::onnx::registerGridSample(Registry &r) {

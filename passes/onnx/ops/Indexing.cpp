@@ -36,13 +36,11 @@ static Results gatherElements(NodeContext &n) {
   sizes[*axis] = n.b.shapeOf(x)[*axis];
   x = n.b.slice(x, zeros, sizes, ones);
   Value vectors = n.b.unsqueeze(indices, {int64_t(sizes.size())});
-  return {n.b.make<nn::GatherOp>(x, vectors, NnBuilder::Shape({*axis}), dims,
-                                 dims)};
+  return {n.b.make<nn::GatherOp>(x, vectors, NnBuilder::Shape({*axis}), dims, dims)};
 }
 
 /// Index vectors with negative components wrapped, each by its own dim.
-static Value wrapVectors(NodeContext &n, Value vectors,
-                         NnBuilder::Shape sizes) {
+static Value wrapVectors(NodeContext &n, Value vectors, NnBuilder::Shape sizes) {
   if (!vectors)
     return vectors;
   Value size = n.b.integers(sizes, n.b.elementOf(vectors));
@@ -54,37 +52,32 @@ static Value wrapVectors(NodeContext &n, Value vectors,
   case NnBuilder::Indices::Unknown:
     break;
   }
-  return n.b.select(n.b.compare(nn::CompareKind::Lt, vectors, 0.0),
-                    n.b.add(vectors, size), vectors);
+  return n.b.select(n.b.compare(nn::CompareKind::Lt, vectors, 0.0), n.b.add(vectors, size),
+                    vectors);
 }
 
 static Results gatherND(NodeContext &n) {
   Value x = n.in(0), indices = n.in(1);
   if (!x || !indices || n.b.rankOf(indices) < 1)
     return {n.fail("indices must have at least one dim")};
-  int64_t batch = n.integer("batch_dims", 0),
-          count = n.b.shapeOf(indices).back();
-  if (batch < 0 || batch >= n.b.rankOf(indices) ||
-      batch + count > n.b.rankOf(x))
-    return {n.fail("index vectors of " + llvm::Twine(count) +
-                   " components after " + llvm::Twine(batch) +
-                   " batch dims do not fit tensor rank " +
+  int64_t batch = n.integer("batch_dims", 0), count = n.b.shapeOf(indices).back();
+  if (batch < 0 || batch >= n.b.rankOf(indices) || batch + count > n.b.rankOf(x))
+    return {n.fail("index vectors of " + llvm::Twine(count) + " components after " +
+                   llvm::Twine(batch) + " batch dims do not fit tensor rank " +
                    llvm::Twine(n.b.rankOf(x)))};
-  SmallVector<int64_t> batchDims = n.b.range(0, batch),
-                       indexed = n.b.range(batch, batch + count);
+  SmallVector<int64_t> batchDims = n.b.range(0, batch), indexed = n.b.range(batch, batch + count);
   Value vectors = wrapVectors(n, indices, n.b.shapeOf(x).slice(batch, count));
   return {n.b.make<nn::GatherOp>(x, vectors, indexed, batchDims, batchDims)};
 }
 
 static std::optional<nn::ScatterKind> reductionOf(NodeContext &n) {
   llvm::StringRef name = n.text("reduction", "none");
-  std::optional<nn::ScatterKind> kind =
-      name == "none"  ? std::optional(nn::ScatterKind::Assign)
-      : name == "add" ? std::optional(nn::ScatterKind::Add)
-      : name == "mul" ? std::optional(nn::ScatterKind::Mul)
-      : name == "max" ? std::optional(nn::ScatterKind::Max)
-      : name == "min" ? std::optional(nn::ScatterKind::Min)
-                      : std::nullopt;
+  std::optional<nn::ScatterKind> kind = name == "none"  ? std::optional(nn::ScatterKind::Assign)
+                                        : name == "add" ? std::optional(nn::ScatterKind::Add)
+                                        : name == "mul" ? std::optional(nn::ScatterKind::Mul)
+                                        : name == "max" ? std::optional(nn::ScatterKind::Max)
+                                        : name == "min" ? std::optional(nn::ScatterKind::Min)
+                                                        : std::nullopt;
   if (!kind)
     n.fail("'reduction' " + name + " is not known");
   return kind;
@@ -101,24 +94,20 @@ static Results scatterElements(NodeContext &n) {
   indices = n.b.wrapIndices(indices, n.b.shapeOf(x)[*axis]);
   SmallVector<int64_t> dims = others(n, x, *axis);
   int64_t rank = n.b.rankOf(x);
-  bool whole = llvm::all_of(dims, [&](int64_t dim) {
-    return n.b.shapeOf(x)[dim] == n.b.shapeOf(indices)[dim];
-  });
+  bool whole = llvm::all_of(
+      dims, [&](int64_t dim) { return n.b.shapeOf(x)[dim] == n.b.shapeOf(indices)[dim]; });
   if (whole)
-    return {n.b.make<nn::ScatterOp>(x.getType(), *kind, x,
-                                    n.b.unsqueeze(indices, {rank}), updates,
+    return {n.b.make<nn::ScatterOp>(x.getType(), *kind, x, n.b.unsqueeze(indices, {rank}), updates,
                                     NnBuilder::Shape({*axis}), dims, dims)};
   // Fewer indices than elements: spell out all components of each index.
   SmallVector<Value> components;
   for (int64_t dim = 0; dim < rank; ++dim) {
-    Value component = dim == *axis ? indices
-                                   : n.b.iotaAlong(n.b.shapeOf(indices), dim,
-                                                   n.b.elementOf(indices));
+    Value component =
+        dim == *axis ? indices : n.b.iotaAlong(n.b.shapeOf(indices), dim, n.b.elementOf(indices));
     components.push_back(n.b.unsqueeze(component, {rank}));
   }
-  return {n.b.make<nn::ScatterOp>(
-      x.getType(), *kind, x, n.b.concat(components, rank), updates,
-      n.b.range(0, rank), NnBuilder::Shape(), NnBuilder::Shape())};
+  return {n.b.make<nn::ScatterOp>(x.getType(), *kind, x, n.b.concat(components, rank), updates,
+                                  n.b.range(0, rank), NnBuilder::Shape(), NnBuilder::Shape())};
 }
 
 static Results scatterND(NodeContext &n) {
@@ -130,16 +119,14 @@ static Results scatterND(NodeContext &n) {
   if (count > n.b.rankOf(x))
     return {n.fail("index vectors are longer than the tensor rank")};
   Value vectors = wrapVectors(n, indices, n.b.shapeOf(x).take_front(count));
-  return {n.b.make<nn::ScatterOp>(x.getType(), *kind, x, vectors, updates,
-                                  n.b.range(0, count), NnBuilder::Shape(),
-                                  NnBuilder::Shape())};
+  return {n.b.make<nn::ScatterOp>(x.getType(), *kind, x, vectors, updates, n.b.range(0, count),
+                                  NnBuilder::Shape(), NnBuilder::Shape())};
 }
 
 static Results oneHot(NodeContext &n) {
   Value indices = n.in(0), values = n.in(2);
   auto depth = n.knownInteger(1, 0);
-  if (!indices || !depth || !values ||
-      n.b.shapeOf(values) != NnBuilder::Shape({2}))
+  if (!indices || !depth || !values || n.b.shapeOf(values) != NnBuilder::Shape({2}))
     return {n.fail("'values' must have two elements")};
   auto axis = n.normalize(n.integer("axis", -1), n.b.rankOf(indices) + 1);
   if (!axis)
@@ -149,16 +136,14 @@ static Results oneHot(NodeContext &n) {
   int64_t count = *depth;
   Value place = n.b.cast(indices, n.b.i64());
   // An index beyond the depth is valid and makes a row of the off value.
-  place = n.b.select(n.b.compare(nn::CompareKind::Lt, place, 0.0),
-                     n.b.add(place, double(count)), place);
+  place = n.b.select(n.b.compare(nn::CompareKind::Lt, place, 0.0), n.b.add(place, double(count)),
+                     place);
   Value index = n.b.unsqueeze(place, {*axis});
   SmallVector<int64_t> shape(n.b.shapeOf(indices));
   shape.insert(shape.begin() + *axis, count);
-  Value hot =
-      n.b.compare(nn::CompareKind::Eq, n.b.iotaAlong(shape, *axis), index);
+  Value hot = n.b.compare(nn::CompareKind::Eq, n.b.iotaAlong(shape, *axis), index);
   Value off = n.b.broadcastTo(n.b.sliceDim(values, 0, 0, 1), shape);
-  return {n.b.select(hot, n.b.broadcastTo(n.b.sliceDim(values, 0, 1, 1), shape),
-                     off)};
+  return {n.b.select(hot, n.b.broadcastTo(n.b.sliceDim(values, 0, 1, 1), shape), off)};
 }
 
 void weft::onnx::registerIndexing(Registry &r) {

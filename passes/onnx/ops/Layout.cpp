@@ -18,8 +18,7 @@ static Results reshape(NodeContext &n) {
   for (auto [dim, extent] : llvm::enumerate(shape)) {
     if (extent == 0 && !zeroIsZero) {
       if (static_cast<int64_t>(dim) >= n.b.rankOf(x))
-        return {n.fail("extent 0 at dim " + llvm::Twine(dim) +
-                       " has no dim to copy")};
+        return {n.fail("extent 0 at dim " + llvm::Twine(dim) + " has no dim to copy")};
       extent = n.b.shapeOf(x)[dim];
     }
     if (extent == -1 && rest < 0)
@@ -32,8 +31,8 @@ static Results reshape(NodeContext &n) {
   if (rest >= 0) {
     int64_t size = n.b.sizeOf(n.b.shapeOf(x));
     if (product == 0 || size % product)
-      return {n.fail("cannot infer the unknown extent: " + llvm::Twine(size) +
-                     " elements over " + llvm::Twine(product))};
+      return {n.fail("cannot infer the unknown extent: " + llvm::Twine(size) + " elements over " +
+                     llvm::Twine(product))};
     shape[rest] = size / product;
   }
   return {n.b.reshape(x, shape)};
@@ -41,14 +40,12 @@ static Results reshape(NodeContext &n) {
 
 static Results flatten(NodeContext &n) {
   Value x = n.in(0);
-  auto axis =
-      x ? n.normalize(n.integer("axis", 1), n.b.rankOf(x), /*pastEnd=*/true)
-        : std::nullopt;
+  auto axis = x ? n.normalize(n.integer("axis", 1), n.b.rankOf(x), /*pastEnd=*/true) : std::nullopt;
   if (!axis)
     return {};
   NnBuilder::Shape shape = n.b.shapeOf(x);
-  return {n.b.reshape(x, {n.b.sizeOf(shape.take_front(*axis)),
-                          n.b.sizeOf(shape.drop_front(*axis))})};
+  return {
+      n.b.reshape(x, {n.b.sizeOf(shape.take_front(*axis)), n.b.sizeOf(shape.drop_front(*axis))})};
 }
 
 static Results squeeze(NodeContext &n) {
@@ -91,13 +88,12 @@ static Results transpose(NodeContext &n) {
     return {};
   SmallVector<int64_t> reversed = n.b.range(0, n.b.rankOf(x));
   std::reverse(reversed.begin(), reversed.end());
-  auto permutation =
-      n.normalize(n.integers("perm").value_or(reversed), n.b.rankOf(x));
+  auto permutation = n.normalize(n.integers("perm").value_or(reversed), n.b.rankOf(x));
   if (!permutation)
     return {};
   if (static_cast<int64_t>(permutation->size()) != n.b.rankOf(x))
-    return {n.fail("'perm' has " + llvm::Twine(permutation->size()) +
-                   " entries for tensor rank " + llvm::Twine(n.b.rankOf(x)))};
+    return {n.fail("'perm' has " + llvm::Twine(permutation->size()) + " entries for tensor rank " +
+                   llvm::Twine(n.b.rankOf(x)))};
   return {n.b.transpose(x, *permutation)};
 }
 
@@ -127,22 +123,20 @@ static Results split(NodeContext &n) {
       return {n.fail("no outputs")};
     int64_t part = (extent + parts - 1) / parts;
     sizes.emplace();
-    for (int64_t rest = extent; static_cast<int64_t>(sizes->size()) < parts;
-         rest -= sizes->back())
+    for (int64_t rest = extent; static_cast<int64_t>(sizes->size()) < parts; rest -= sizes->back())
       sizes->push_back(std::min(part, rest));
   }
   Results results;
   int64_t start = 0;
   for (int64_t size : *sizes) {
     if (size < 0 || start + size > extent)
-      return {
-          n.fail("parts do not add up to the extent " + llvm::Twine(extent))};
+      return {n.fail("parts do not add up to the extent " + llvm::Twine(extent))};
     results.push_back(n.b.sliceDim(x, *axis, start, size));
     start += size;
   }
   if (start != extent)
-    return {n.fail("parts add up to " + llvm::Twine(start) +
-                   ", the extent is " + llvm::Twine(extent))};
+    return {
+        n.fail("parts add up to " + llvm::Twine(start) + ", the extent is " + llvm::Twine(extent))};
   return results;
 }
 
@@ -163,15 +157,12 @@ static Offset offsetOf(NodeContext &n, Value value, unsigned depth = 16) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<nn::ReshapeOp>(op))
     return offsetOf(n, op->getOperand(0), depth);
-  if (isa_and_nonnull<nn::CastOp>(op) &&
-      isa<IntegerType>(n.b.elementOf(op->getOperand(0))))
+  if (isa_and_nonnull<nn::CastOp>(op) && isa<IntegerType>(n.b.elementOf(op->getOperand(0))))
     return offsetOf(n, op->getOperand(0), depth);
   if (isa_and_nonnull<nn::AddOp, nn::SubOp>(op)) {
-    Offset x = offsetOf(n, op->getOperand(0), depth),
-           y = offsetOf(n, op->getOperand(1), depth);
+    Offset x = offsetOf(n, op->getOperand(0), depth), y = offsetOf(n, op->getOperand(1), depth);
     if (!y.base)
-      return {x.base,
-              isa<nn::AddOp>(op) ? x.known + y.known : x.known - y.known};
+      return {x.base, isa<nn::AddOp>(op) ? x.known + y.known : x.known - y.known};
     if (!x.base && isa<nn::AddOp>(op))
       return {y.base, x.known + y.known};
   }
@@ -179,8 +170,7 @@ static Offset offsetOf(NodeContext &n, Value value, unsigned depth = 16) {
 }
 
 /// The elements of an input of integers, each alone.
-static std::optional<SmallVector<Offset>> offsetsOf(NodeContext &n,
-                                                    unsigned index) {
+static std::optional<SmallVector<Offset>> offsetsOf(NodeContext &n, unsigned index) {
   Value value = n.in(index);
   if (!value || n.b.isFloat(value) || n.b.rankOf(value) != 1)
     return std::nullopt;
@@ -210,13 +200,11 @@ static std::optional<Value> sliceAtComputedStart(NodeContext &n, Value x) {
     return std::nullopt;
   auto starts = offsetsOf(n, 1), ends = offsetsOf(n, 2);
   if (!starts || !ends || starts->size() != ends->size() ||
-      llvm::none_of(*starts,
-                    [](const Offset &start) { return bool(start.base); }))
+      llvm::none_of(*starts, [](const Offset &start) { return bool(start.base); }))
     return std::nullopt;
   SmallVector<int64_t> axes = n.b.range(0, starts->size());
   for (unsigned index : {3u, 4u}) {
-    std::optional<HostTensor> known =
-        n.has(index) ? n.b.known(n.in(index)) : std::nullopt;
+    std::optional<HostTensor> known = n.has(index) ? n.b.known(n.in(index)) : std::nullopt;
     if (n.has(index) && (!known || known->size() != int64_t(axes.size())))
       return std::nullopt;
     if (index == 3 && known)
@@ -242,14 +230,12 @@ static std::optional<Value> sliceAtComputedStart(NodeContext &n, Value x) {
       continue;
     }
     if (size < 0 || size > extent)
-      return n.fail("a window of " + llvm::Twine(size) + " elements of dim " +
-                    llvm::Twine(dim) + ", which has " + llvm::Twine(extent));
-    Value first = n.b.add(n.b.cast(n.b.reshape(start.base, {1}), n.b.i64()),
-                          double(start.known));
-    emitWarning(n.b.loc) << "starts where a value says that is computed; the "
-                        << size << " elements from there must be among the "
-                        << extent << " of dim " << dim
-                        << ", those beyond read as zero";
+      return n.fail("a window of " + llvm::Twine(size) + " elements of dim " + llvm::Twine(dim) +
+                    ", which has " + llvm::Twine(extent));
+    Value first = n.b.add(n.b.cast(n.b.reshape(start.base, {1}), n.b.i64()), double(start.known));
+    emitWarning(n.b.loc) << "starts where a value says that is computed; the " << size
+                         << " elements from there must be among the " << extent << " of dim " << dim
+                         << ", those beyond read as zero";
     x = n.b.take(x, n.b.add(n.b.iota(size), first), dim);
   }
   return x;
@@ -259,14 +245,12 @@ static std::optional<Value> sliceAtComputedStart(NodeContext &n, Value x) {
 /// step walks backwards.
 static Results slice(NodeContext &n) {
   Value x = n.in(0);
-  if (std::optional<Value> computed =
-          x ? sliceAtComputedStart(n, x) : std::nullopt)
+  if (std::optional<Value> computed = x ? sliceAtComputedStart(n, x) : std::nullopt)
     return {*computed};
   auto starts = n.placesOf("starts", 1), ends = n.placesOf("ends", 2);
   if (!x || !starts || !ends)
     return {};
-  SmallVector<int64_t> axes = n.b.range(0, starts->size()),
-                       steps(starts->size(), 1);
+  SmallVector<int64_t> axes = n.b.range(0, starts->size()), steps(starts->size(), 1);
   if (auto given = n.integersOf("axes", 3))
     axes = *given;
   else if (n.has(3))
@@ -283,11 +267,10 @@ static Results slice(NodeContext &n) {
   if (ends->size() != starts->size() || dims->size() != starts->size() ||
       steps.size() != starts->size())
     return {n.fail("starts, ends, axes and steps differ in length")};
-  SmallVector<int64_t> from(n.b.rankOf(x), 0), sizes(n.b.shapeOf(x)),
-      strides(n.b.rankOf(x), 1), backwards;
+  SmallVector<int64_t> from(n.b.rankOf(x), 0), sizes(n.b.shapeOf(x)), strides(n.b.rankOf(x), 1),
+      backwards;
   for (auto [i, dim] : llvm::enumerate(*dims)) {
-    int64_t extent = sizes[dim], step = steps[i], start = (*starts)[i],
-            end = (*ends)[i];
+    int64_t extent = sizes[dim], step = steps[i], start = (*starts)[i], end = (*ends)[i];
     if (step == 0)
       return {n.fail("a step is zero")};
     start = start < 0 ? start + extent : start;
@@ -314,9 +297,8 @@ static Results slice(NodeContext &n) {
 }
 
 /// The index of the operand's element for each padded position along one dim.
-static std::optional<SmallVector<int64_t>>
-padSource(NodeContext &n, llvm::StringRef mode, int64_t extent, int64_t low,
-          int64_t high) {
+static std::optional<SmallVector<int64_t>> padSource(NodeContext &n, llvm::StringRef mode,
+                                                     int64_t extent, int64_t low, int64_t high) {
   SmallVector<int64_t> source;
   if (!n.b.isFoldable(low + extent + high))
     return std::nullopt;
@@ -332,8 +314,7 @@ padSource(NodeContext &n, llvm::StringRef mode, int64_t extent, int64_t low,
       at = std::min(at, period - at);
       at = extent == 1 ? 0 : at;
     } else {
-      n.fail("mode '" + mode +
-             "' is not known; modes are constant, reflect, edge, wrap");
+      n.fail("mode '" + mode + "' is not known; modes are constant, reflect, edge, wrap");
       return std::nullopt;
     }
     source.push_back(at);
@@ -359,22 +340,20 @@ static Results pad(NodeContext &n) {
     return {n.fail("'pads' has " + llvm::Twine(pads->size()) + " entries for " +
                    llvm::Twine(axes.size()) + " axes")};
   // Negative pads cut first.
-  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0),
-      strides(rank, 1), sizes(n.b.shapeOf(x));
+  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0), strides(rank, 1),
+      sizes(n.b.shapeOf(x));
   for (auto [i, dim] : llvm::enumerate(axes)) {
     low[dim] = std::max<int64_t>(0, (*pads)[i]);
     high[dim] = std::max<int64_t>(0, (*pads)[i + axes.size()]);
     starts[dim] = std::max<int64_t>(0, -(*pads)[i]);
     sizes[dim] -= starts[dim] + std::max<int64_t>(0, -(*pads)[i + axes.size()]);
     if (sizes[dim] < 0)
-      return {n.fail("negative pads cut more than dim " + llvm::Twine(dim) +
-                     " has")};
+      return {n.fail("negative pads cut more than dim " + llvm::Twine(dim) + " has")};
   }
   x = n.b.slice(x, starts, sizes, strides);
   llvm::StringRef mode = n.text("mode", "constant");
   if (mode == "constant") {
-    auto value = n.opset < 11 ? std::optional<double>(n.real("value", 0))
-                              : n.knownScalar(2, 0);
+    auto value = n.opset < 11 ? std::optional<double>(n.real("value", 0)) : n.knownScalar(2, 0);
     return {value ? n.b.pad(x, low, high, *value) : Value()};
   }
   for (int64_t dim = 0; dim < rank; ++dim) {
@@ -434,8 +413,7 @@ static Results depthToSpace(NodeContext &n) {
   int64_t block = n.integer("blocksize", 0);
   int64_t square = boundedProduct(block, block);
   if (!x || n.b.rankOf(x) != 4 || block <= 0 || n.b.shapeOf(x)[1] % square)
-    return {
-        n.fail("needs N x C x H x W with C a multiple of blocksize squared")};
+    return {n.fail("needs N x C x H x W with C a multiple of blocksize squared")};
   NnBuilder::Shape s = n.b.shapeOf(x);
   int64_t depth = s[1] / square;
   std::optional<bool> depthFirst = isDepthFirst(n);
@@ -449,8 +427,8 @@ static Results depthToSpace(NodeContext &n) {
     split = n.b.reshape(x, {s[0], depth, block, block, s[2], s[3]});
     moved = n.b.transpose(split, {0, 1, 4, 2, 5, 3});
   }
-  return {n.b.reshape(moved, {s[0], depth, boundedProduct(s[2], block),
-                              boundedProduct(s[3], block)})};
+  return {
+      n.b.reshape(moved, {s[0], depth, boundedProduct(s[2], block), boundedProduct(s[3], block)})};
 }
 
 static Results spaceToDepth(NodeContext &n) {
@@ -463,8 +441,7 @@ static Results spaceToDepth(NodeContext &n) {
   if (!depthFirst)
     return {};
   NnBuilder::Shape s = n.b.shapeOf(x);
-  Value split =
-      n.b.reshape(x, {s[0], s[1], s[2] / block, block, s[3] / block, block});
+  Value split = n.b.reshape(x, {s[0], s[1], s[2] / block, block, s[3] / block, block});
   Value moved = *depthFirst ? n.b.transpose(split, {0, 3, 5, 1, 2, 4})
                             : n.b.transpose(split, {0, 1, 3, 5, 2, 4});
   int64_t depth = boundedProduct(s[1], boundedProduct(block, block));
@@ -478,8 +455,7 @@ static Results trilu(NodeContext &n) {
   if (!x || !k || n.b.rankOf(x) < 2)
     return {n.fail("a matrix is needed")};
   NnBuilder::Shape matrix = n.b.shapeOf(x).take_back(2);
-  Value row = n.b.add(n.b.iotaAlong(matrix, 0), *k),
-        column = n.b.iotaAlong(matrix, 1);
+  Value row = n.b.add(n.b.iotaAlong(matrix, 0), *k), column = n.b.iotaAlong(matrix, 1);
   auto kind = n.integer("upper", 1) ? nn::CompareKind::Ge : nn::CompareKind::Le;
   return {n.b.select(n.b.compare(kind, column, row), x, n.b.fullLike(x, 0))};
 }
@@ -497,11 +473,10 @@ static Results reverseSequence(NodeContext &n) {
   SmallVector<int64_t> plane{n.b.shapeOf(x)[*batch], n.b.shapeOf(x)[*time]};
   Value t = n.b.iotaAlong(plane, 1);
   Value length = n.b.broadcastDims(n.b.cast(lengths, n.b.i64()), plane, {0});
-  Value source = n.b.select(n.b.compare(nn::CompareKind::Lt, t, length),
-                            n.b.add(n.b.sub(length, t), -1.0), t);
-  Value rows = n.b.make<nn::GatherOp>(
-      x, n.b.unsqueeze(source, {2}), NnBuilder::Shape({*time}),
-      NnBuilder::Shape({*batch}), NnBuilder::Shape({0}));
+  Value source =
+      n.b.select(n.b.compare(nn::CompareKind::Lt, t, length), n.b.add(n.b.sub(length, t), -1.0), t);
+  Value rows = n.b.make<nn::GatherOp>(x, n.b.unsqueeze(source, {2}), NnBuilder::Shape({*time}),
+                                      NnBuilder::Shape({*batch}), NnBuilder::Shape({0}));
   // The result has dims batch, time, then the others in order.
   SmallVector<int64_t> permutation;
   int64_t other = 2;
@@ -515,13 +490,12 @@ static Results centerCropPad(NodeContext &n) {
   auto wanted = n.knownIntegers(1);
   if (!x || !wanted)
     return {};
-  auto axes = n.normalize(
-      n.integers("axes").value_or(n.b.range(0, n.b.rankOf(x))), n.b.rankOf(x));
+  auto axes = n.normalize(n.integers("axes").value_or(n.b.range(0, n.b.rankOf(x))), n.b.rankOf(x));
   if (!axes || axes->size() != wanted->size())
     return {n.fail("'axes' and the shape differ in length")};
   int64_t rank = n.b.rankOf(x);
-  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0),
-      strides(rank, 1), sizes(n.b.shapeOf(x));
+  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0), strides(rank, 1),
+      sizes(n.b.shapeOf(x));
   for (auto [dim, size] : llvm::zip_equal(*axes, *wanted)) {
     int64_t difference = size - sizes[dim];
     if (difference > 0) {

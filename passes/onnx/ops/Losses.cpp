@@ -8,8 +8,7 @@ using namespace weft::onnx;
 
 /// -weight * logProbability of the target class, reduced as asked. Targets
 /// equal to `ignore_index` count for nothing.
-static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target,
-                                   Value weight) {
+static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target, Value weight) {
   if (!logits || !target)
     return Value();
   int64_t rank = n.b.rankOf(logits);
@@ -19,19 +18,14 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target,
   AttributeAttr ignored = n.attribute("ignore_index");
   Value counted;
   if (ignored) {
-    counted = n.b.compare(nn::CompareKind::Ne, target,
-                          double(n.integer("ignore_index", 0)));
+    counted = n.b.compare(nn::CompareKind::Ne, target, double(n.integer("ignore_index", 0)));
     target = n.b.select(counted, target, n.b.fullLike(target, 0));
   }
-  SmallVector<int64_t> dims = n.b.range(0, rank),
-                       targetDims = n.b.range(0, rank - 1);
+  SmallVector<int64_t> dims = n.b.range(0, rank), targetDims = n.b.range(0, rank - 1);
   dims.erase(dims.begin() + 1);
-  Value chosen =
-      n.b.make<nn::GatherOp>(logits, n.b.unsqueeze(target, {rank - 1}),
-                             NnBuilder::Shape({1}), dims, targetDims);
-  Value factor = weight   ? n.b.take(weight, target, 0)
-                 : chosen ? n.b.fullLike(chosen, 1)
-                          : Value();
+  Value chosen = n.b.make<nn::GatherOp>(logits, n.b.unsqueeze(target, {rank - 1}),
+                                        NnBuilder::Shape({1}), dims, targetDims);
+  Value factor = weight ? n.b.take(weight, target, 0) : chosen ? n.b.fullLike(chosen, 1) : Value();
   if (counted && factor)
     factor = n.b.select(counted, factor, n.b.fullLike(factor, 0));
   Value loss = n.b.unary<nn::NegateOp>(n.b.mul(chosen, factor));
@@ -47,8 +41,7 @@ static Value negativeLogLikelihood(NodeContext &n, Value logits, Value target,
 }
 
 static Results nllLoss(NodeContext &n) {
-  return {
-      negativeLogLikelihood(n, n.in(0), n.in(1), n.has(2) ? n.in(2) : Value())};
+  return {negativeLogLikelihood(n, n.in(0), n.in(1), n.has(2) ? n.in(2) : Value())};
 }
 
 static Results crossEntropy(NodeContext &n) {
@@ -56,8 +49,7 @@ static Results crossEntropy(NodeContext &n) {
   if (!scores || n.b.rankOf(scores) < 2)
     return {n.fail("needs scores N x C x d...")};
   Value logs = n.b.softmax(scores, 1, /*log=*/true);
-  return {negativeLogLikelihood(n, logs, n.in(1), n.has(2) ? n.in(2) : Value()),
-          logs};
+  return {negativeLogLikelihood(n, logs, n.in(1), n.has(2) ? n.in(2) : Value()), logs};
 }
 
 void weft::onnx::registerLosses(Registry &r) {

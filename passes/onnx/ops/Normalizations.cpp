@@ -11,8 +11,7 @@ using namespace weft::onnx;
 
 /// A vector over channels, repeated to the shape of `like`.
 static Value perChannel(NodeContext &n, Value vector, Value like) {
-  return vector && like ? n.b.broadcastDims(vector, n.b.shapeOf(like), {1})
-                        : Value();
+  return vector && like ? n.b.broadcastDims(vector, n.b.shapeOf(like), {1}) : Value();
 }
 
 static Value rsqrtPlus(NodeContext &n, Value variance, double epsilon) {
@@ -23,35 +22,31 @@ static Value rsqrtPlus(NodeContext &n, Value variance, double epsilon) {
 /// old m^P + (1 - m) sum of now_p m^(P-1-p). In one sum, because the parts may
 /// lie on an axis over which nothing but a sum can go; in f64, whose powers of
 /// the momentum are as good as repeated multiplication.
-static Value runningOverParts(NodeContext &n, Value old, Value now,
-                              double momentum) {
+static Value runningOverParts(NodeContext &n, Value old, Value now, double momentum) {
   Type wide = n.b.builder.getF64Type();
   int64_t parts = n.b.shapeOf(now)[0];
   SmallVector<double> weights(parts, 1 - momentum);
   for (int64_t p = parts - 1; p-- > 0;)
     weights[p] = weights[p + 1] * momentum;
-  Value weight = n.b.constant(DenseElementsAttr::get(
-      RankedTensorType::get({parts}, wide), ArrayRef(weights)));
+  Value weight =
+      n.b.constant(DenseElementsAttr::get(RankedTensorType::get({parts}, wide), ArrayRef(weights)));
   now = n.b.cast(now, wide);
-  Value sum = n.b.reduce(
-      ReduceKind::Sum,
-      n.b.mul(now, n.b.broadcastDims(weight, n.b.shapeOf(now), {0})), {0},
-      /*keep=*/false);
+  Value sum = n.b.reduce(ReduceKind::Sum,
+                         n.b.mul(now, n.b.broadcastDims(weight, n.b.shapeOf(now), {0})), {0},
+                         /*keep=*/false);
   Value kept = n.b.mul(n.b.cast(old, wide), std::pow(momentum, double(parts)));
   return n.b.cast(n.b.add(kept, sum), n.b.elementOf(old));
 }
 
 /// Training with statistics of each of equal parts of the batch, which are a
 /// dim of their own: x is [parts, rows, channels, spatial].
-static Results normalizeParts(NodeContext &n, Value x,
-                              std::array<Value, 2> affine,
+static Results normalizeParts(NodeContext &n, Value x, std::array<Value, 2> affine,
                               std::array<Value, 2> running, bool hasState) {
   SmallVector<int64_t> whole(n.b.shapeOf(x));
   int64_t parts = n.b.batchParts;
   if (whole[0] % parts)
     return {n.fail("takes statistics of each of " + Twine(parts) +
-                   " microbatches, of which a batch of " + Twine(whole[0]) +
-                   " is no multiple")};
+                   " microbatches, of which a batch of " + Twine(whole[0]) + " is no multiple")};
   SmallVector<int64_t> shape = {parts, whole[0] / parts};
   llvm::append_range(shape, ArrayRef(whole).drop_front());
   x = n.b.reshape(x, shape);
@@ -70,30 +65,26 @@ static Results normalizeParts(NodeContext &n, Value x,
   Value variance = n.b.mean(n.b.mul(centred, centred), dims, false);
   double momentum = n.real("momentum", 0.9);
   Results results{Value()};
-  for (auto [old, now] :
-       {std::pair(running[0], mean), std::pair(running[1], variance)}) {
+  for (auto [old, now] : {std::pair(running[0], mean), std::pair(running[1], variance)}) {
     results.push_back(runningOverParts(n, old, now, momentum));
     if (hasState)
       n.b.updates.emplace_back(old, results.back());
   }
   Value root = rsqrtPlus(n, variance, n.real("epsilon", 1e-5));
   Value normal = n.b.mul(centred, perPart(root));
-  results[0] = n.b.reshape(
-      n.b.add(n.b.mul(normal, perChannel(affine[0])), perChannel(affine[1])),
-      whole);
+  results[0] =
+      n.b.reshape(n.b.add(n.b.mul(normal, perChannel(affine[0])), perChannel(affine[1])), whole);
   return results;
 }
 
 /// Inference, and training with the running statistics as further outputs.
 static Results batchNormalization(NodeContext &n) {
-  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
-        variance = n.in(4);
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3), variance = n.in(4);
   if (!x || !scale || !bias || !mean || !variance || n.b.rankOf(x) < 2)
     return {n.fail("needs N x C x spatial")};
   for (Value vector : {scale, bias, mean, variance})
     if (n.b.rankOf(vector) != 1 || n.b.shapeOf(vector)[0] != n.b.shapeOf(x)[1])
-      return {n.fail(
-          "scale, bias, mean and variance must have one element a channel")};
+      return {n.fail("scale, bias, mean and variance must have one element a channel")};
   double epsilon = n.real("epsilon", 1e-5);
   Results results{Value()};
   Type element = n.b.elementOf(x);
@@ -125,8 +116,7 @@ static Results batchNormalization(NodeContext &n) {
     // Of a model that is trained, when it is not: nothing changes.
     results.append({mean, variance});
   }
-  Value factor = n.b.mul(n.b.cast(scale, n.b.elementOf(variance)),
-                         rsqrtPlus(n, variance, epsilon));
+  Value factor = n.b.mul(n.b.cast(scale, n.b.elementOf(variance)), rsqrtPlus(n, variance, epsilon));
   Value centred = n.b.sub(x, perChannel(n, n.b.cast(mean, element), x));
   Value scaled = n.b.mul(centred, perChannel(n, n.b.cast(factor, element), x));
   results[0] = n.b.add(scaled, perChannel(n, n.b.cast(bias, element), x));
@@ -134,45 +124,36 @@ static Results batchNormalization(NodeContext &n) {
 }
 
 /// (x - mean) / sqrt(variance + epsilon) over these dims.
-static Value normalizeOver(NodeContext &n, Value x, NnBuilder::Shape dims,
-                           double epsilon) {
+static Value normalizeOver(NodeContext &n, Value x, NnBuilder::Shape dims, double epsilon) {
   Value centred = n.b.sub(x, n.b.mean(x, dims, true));
-  return n.b.mul(
-      centred,
-      rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon));
+  return n.b.mul(centred, rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), dims, true), epsilon));
 }
 
 static Results instanceNormalization(NodeContext &n) {
   Value x = n.in(0);
   if (!x || n.b.rankOf(x) < 3)
     return {n.fail("needs N x C x spatial")};
-  Value normal =
-      normalizeOver(n, x, n.b.range(2, n.b.rankOf(x)), n.real("epsilon", 1e-5));
-  return {n.b.add(n.b.mul(normal, perChannel(n, n.in(1), x)),
-                  perChannel(n, n.in(2), x))};
+  Value normal = normalizeOver(n, x, n.b.range(2, n.b.rankOf(x)), n.real("epsilon", 1e-5));
+  return {n.b.add(n.b.mul(normal, perChannel(n, n.in(1), x)), perChannel(n, n.in(2), x))};
 }
 
 /// Scale and bias are one number a group in opset 18, one a channel since 21.
 static Results groupNormalization(NodeContext &n) {
   Value x = n.in(0), scale = n.in(1), bias = n.in(2);
   int64_t groups = n.integer("num_groups", 0);
-  if (!x || !scale || !bias || n.b.rankOf(x) < 3 || groups <= 0 ||
-      n.b.shapeOf(x)[1] % groups)
+  if (!x || !scale || !bias || n.b.rankOf(x) < 3 || groups <= 0 || n.b.shapeOf(x)[1] % groups)
     return {n.fail("needs N x C x spatial with C a multiple of 'num_groups'")};
   NnBuilder::Shape shape = n.b.shapeOf(x);
   SmallVector<int64_t> split{shape[0], groups, shape[1] / groups};
   llvm::append_range(split, shape.drop_front(2));
   Value normal =
-      normalizeOver(n, n.b.reshape(x, split), n.b.range(2, split.size()),
-                    n.real("epsilon", 1e-5));
+      normalizeOver(n, n.b.reshape(x, split), n.b.range(2, split.size()), n.real("epsilon", 1e-5));
   if (n.opset < 21) {
-    normal = n.b.add(n.b.mul(normal, perChannel(n, scale, normal)),
-                     perChannel(n, bias, normal));
+    normal = n.b.add(n.b.mul(normal, perChannel(n, scale, normal)), perChannel(n, bias, normal));
     return {n.b.reshape(normal, shape)};
   }
   normal = n.b.reshape(normal, shape);
-  return {n.b.add(n.b.mul(normal, perChannel(n, scale, x)),
-                  perChannel(n, bias, x))};
+  return {n.b.add(n.b.mul(normal, perChannel(n, scale, x)), perChannel(n, bias, x))};
 }
 
 /// The operand repeated to the dims that are normalised; null if it has others.
@@ -196,21 +177,18 @@ static Results layerNormalization(NodeContext &n) {
     return {};
   NnBuilder::Shape dims = n.b.shapeOf(x).drop_front(*axis);
   double epsilon = n.real("epsilon", 1e-5);
-  Value scale = trailing(n, n.in(1), dims),
-        bias = n.has(2) ? trailing(n, n.in(2), dims) : Value();
+  Value scale = trailing(n, n.in(1), dims), bias = n.has(2) ? trailing(n, n.in(2), dims) : Value();
   if (!scale || (n.has(2) && !bias))
     return {};
   Results results{n.b.layerNorm(x, scale, bias, *axis, epsilon)};
   if (!n.wants(1) && !n.wants(2))
     return results;
   SmallVector<int64_t> over = n.b.range(*axis, n.b.rankOf(x));
-  Value wide = n.integer("stash_type", 1) == 1 && !n.b.elementOf(x).isF64()
-                   ? n.b.cast(x, n.b.f32())
-                   : x;
+  Value wide =
+      n.integer("stash_type", 1) == 1 && !n.b.elementOf(x).isF64() ? n.b.cast(x, n.b.f32()) : x;
   Value mean = n.b.mean(wide, over, true), centred = n.b.sub(wide, mean);
   results.push_back(mean);
-  results.push_back(
-      rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), over, true), epsilon));
+  results.push_back(rsqrtPlus(n, n.b.mean(n.b.mul(centred, centred), over, true), epsilon));
   return results;
 }
 
@@ -225,15 +203,13 @@ static Results rmsNormalization(NodeContext &n) {
 
 static Results meanVariance(NodeContext &n) {
   Value x = n.in(0);
-  auto dims = x ? n.normalize(n.integers("axes").value_or(
-                                  SmallVector<int64_t>{0, 2, 3}),
-                              n.b.rankOf(x))
-                : std::nullopt;
+  auto dims =
+      x ? n.normalize(n.integers("axes").value_or(SmallVector<int64_t>{0, 2, 3}), n.b.rankOf(x))
+        : std::nullopt;
   if (!dims)
     return {};
   Value centred = n.b.sub(x, n.b.mean(x, *dims, true));
-  Value deviation =
-      n.b.unary<nn::SqrtOp>(n.b.mean(n.b.mul(centred, centred), *dims, true));
+  Value deviation = n.b.unary<nn::SqrtOp>(n.b.mean(n.b.mul(centred, centred), *dims, true));
   return {n.b.div(centred, n.b.add(deviation, 1e-9))};
 }
 
@@ -248,8 +224,7 @@ static Results lpNormalization(NodeContext &n) {
   if (!norm)
     return {};
   // Zeros stay zeros; said before the root, which has no slope there.
-  norm = n.b.select(n.b.compare(nn::CompareKind::Eq, norm, 0.0),
-                    n.b.fullLike(norm, 1), norm);
+  norm = n.b.select(n.b.compare(nn::CompareKind::Eq, norm, 0.0), n.b.fullLike(norm, 1), norm);
   return {n.b.div(x, p == 1 ? norm : n.b.unary<nn::SqrtOp>(norm))};
 }
 
@@ -260,18 +235,14 @@ static Results localResponse(NodeContext &n) {
   if (!x || n.b.rankOf(x) < 3 || size <= 0)
     return {n.fail("needs N x C x spatial and 'size'")};
   int64_t rank = n.b.rankOf(x) - 1;
-  SmallVector<int64_t> window(rank, 1), ones(rank, 1), low(rank, 0),
-      high(rank, 0);
+  SmallVector<int64_t> window(rank, 1), ones(rank, 1), low(rank, 0), high(rank, 0);
   window[0] = size;
   low[0] = (size - 1) / 2;
   high[0] = size - 1 - low[0];
-  Value squares =
-      n.b.make<nn::ReduceWindowOp>(x.getType(), ReduceKind::Sum, n.b.mul(x, x),
-                                   window, ones, low, high, ones);
-  Value base = n.b.add(n.b.mul(squares, n.real("alpha", 1e-4) / size),
-                       n.real("bias", 1.0));
-  return {base ? n.b.div(x, n.b.binary<nn::PowOp>(
-                                base, n.b.fullLike(base, n.real("beta", 0.75))))
+  Value squares = n.b.make<nn::ReduceWindowOp>(x.getType(), ReduceKind::Sum, n.b.mul(x, x), window,
+                                               ones, low, high, ones);
+  Value base = n.b.add(n.b.mul(squares, n.real("alpha", 1e-4) / size), n.real("bias", 1.0));
+  return {base ? n.b.div(x, n.b.binary<nn::PowOp>(base, n.b.fullLike(base, n.real("beta", 0.75))))
                : Value()};
 }
 

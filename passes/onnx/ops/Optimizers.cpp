@@ -20,9 +20,8 @@ struct Groups {
     rate = scalar(n.in(0));
     step = scalar(n.in(1));
     if (n.numInputs() < 2 || (n.numInputs() - 2) % groups != 0) {
-      n.fail("it has " + llvm::Twine(n.numInputs()) +
-             " inputs, but R, T and groups of " + llvm::Twine(groups) +
-             " are needed for each tensor");
+      n.fail("it has " + llvm::Twine(n.numInputs()) + " inputs, but R, T and groups of " +
+             llvm::Twine(groups) + " are needed for each tensor");
       return;
     }
     count = (n.numInputs() - 2) / groups;
@@ -42,15 +41,13 @@ struct Groups {
     Value like = at(0, i);
     if (!scalar || !like)
       return Value();
-    return n.b.broadcastTo(n.b.cast(scalar, n.b.elementOf(like)),
-                           n.b.shapeOf(like));
+    return n.b.broadcastTo(n.b.cast(scalar, n.b.elementOf(like)), n.b.shapeOf(like));
   }
   /// 1 - base^T.
   Value oneMinusPower(double base) {
     if (!step)
       return Value();
-    return n.b.sub(n.b.fullLike(step, 1),
-                   n.b.binary<nn::PowOp>(n.b.fullLike(step, base), step));
+    return n.b.sub(n.b.fullLike(step, 1), n.b.binary<nn::PowOp>(n.b.fullLike(step, base), step));
   }
   Value isLaterStep() { return n.b.compare(nn::CompareKind::Gt, step, 0.0); }
 
@@ -78,24 +75,20 @@ static Results adam(NodeContext &n) {
   Groups g(n, 4);
   double alpha = n.real("alpha", 0.9f), beta = n.real("beta", 0.999f),
          epsilon = n.real("epsilon", 1e-6f);
-  double norm = n.real("norm_coefficient", 0),
-         post = n.real("norm_coefficient_post", 0);
+  double norm = n.real("norm_coefficient", 0), post = n.real("norm_coefficient_post", 0);
   n.b.rates.push_back(g.rate);
   // The rate is corrected for bias from the first step on.
-  Value corrected =
-      n.b.div(n.b.mul(g.rate, n.b.unary<nn::SqrtOp>(g.oneMinusPower(beta))),
-              g.oneMinusPower(alpha));
+  Value corrected = n.b.div(n.b.mul(g.rate, n.b.unary<nn::SqrtOp>(g.oneMinusPower(beta))),
+                            g.oneMinusPower(alpha));
   Value rate = n.b.select(g.isLaterStep(), corrected, g.rate);
   Results x, v, h;
   for (unsigned i = 0; i < g.count; ++i) {
     Value gradient = regularised(g, i, norm);
-    Value mean =
-        n.b.add(n.b.mul(g.at(2, i), alpha), n.b.mul(gradient, 1 - alpha));
-    Value square = n.b.add(n.b.mul(g.at(3, i), beta),
-                           n.b.mul(n.b.mul(gradient, gradient), 1 - beta));
+    Value mean = n.b.add(n.b.mul(g.at(2, i), alpha), n.b.mul(gradient, 1 - alpha));
+    Value square =
+        n.b.add(n.b.mul(g.at(3, i), beta), n.b.mul(n.b.mul(gradient, gradient), 1 - beta));
     Value root = n.b.add(n.b.unary<nn::SqrtOp>(square), epsilon);
-    Value next = n.b.sub(g.at(0, i),
-                         n.b.div(n.b.mul(g.wide(rate, i), mean), root));
+    Value next = n.b.sub(g.at(0, i), n.b.div(n.b.mul(g.wide(rate, i), mean), root));
     x.push_back(post == 0 ? next : n.b.mul(next, 1 - post));
     v.push_back(mean);
     h.push_back(square);
@@ -116,9 +109,7 @@ static Results adagrad(NodeContext &n) {
     Value gradient = regularised(g, i, norm);
     Value square = n.b.add(g.at(2, i), n.b.mul(gradient, gradient));
     Value root = n.b.add(n.b.unary<nn::SqrtOp>(square), epsilon);
-    x.push_back(
-        n.b.sub(g.at(0, i),
-                n.b.div(n.b.mul(g.wide(rate, i), gradient), root)));
+    x.push_back(n.b.sub(g.at(0, i), n.b.div(n.b.mul(g.wide(rate, i), gradient), root)));
     h.push_back(square);
   }
   x.append(h);
@@ -127,28 +118,22 @@ static Results adagrad(NodeContext &n) {
 
 static Results momentum(NodeContext &n) {
   Groups g(n, 3);
-  double alpha = n.real("alpha", 0), beta = n.real("beta", 0),
-         norm = n.real("norm_coefficient", 0);
+  double alpha = n.real("alpha", 0), beta = n.real("beta", 0), norm = n.real("norm_coefficient", 0);
   llvm::StringRef mode = n.text("mode", "standard");
   if (mode != "standard" && mode != "nesterov")
     return {n.fail("mode is 'standard' or 'nesterov', not '" + mode + "'")};
   n.b.rates.push_back(g.rate);
   // At the first step (0) the gradient enters undamped.
   Value damping =
-      g.step ? n.b.select(g.isLaterStep(), n.b.fullLike(g.step, beta),
-                          n.b.fullLike(g.step, 1))
+      g.step ? n.b.select(g.isLaterStep(), n.b.fullLike(g.step, beta), n.b.fullLike(g.step, 1))
              : Value();
   Results x, v;
   for (unsigned i = 0; i < g.count; ++i) {
     Value gradient = regularised(g, i, norm);
-    Value damped =
-        beta == 1 ? gradient : n.b.mul(g.wide(damping, i), gradient);
+    Value damped = beta == 1 ? gradient : n.b.mul(g.wide(damping, i), gradient);
     Value velocity = n.b.add(n.b.mul(g.at(2, i), alpha), damped);
-    Value direction = mode == "nesterov"
-                          ? n.b.add(gradient, n.b.mul(velocity, alpha))
-                          : velocity;
-    x.push_back(
-        n.b.sub(g.at(0, i), n.b.mul(g.wide(g.rate, i), direction)));
+    Value direction = mode == "nesterov" ? n.b.add(gradient, n.b.mul(velocity, alpha)) : velocity;
+    x.push_back(n.b.sub(g.at(0, i), n.b.mul(g.wide(g.rate, i), direction)));
     v.push_back(velocity);
   }
   x.append(v);

@@ -19,21 +19,18 @@ static std::optional<Window> poolWindow(NodeContext &n) {
   return windowOf(n, n.b.shapeOf(x).drop_front(2), *kernel);
 }
 
-static SmallVector<int64_t> pooledShape(NodeContext &n, const Window &w,
-                                        NnBuilder::Shape in) {
+static SmallVector<int64_t> pooledShape(NodeContext &n, const Window &w, NnBuilder::Shape in) {
   SmallVector<int64_t> shape(in.take_front(in.size() - w.kernel.size()));
   for (size_t dim = 0; dim < w.kernel.size(); ++dim)
     shape.push_back(w.out(dim, in[shape.size()]));
   return shape;
 }
 
-static Value reduceWindow(NodeContext &n, ReduceKind kind, Value x,
-                          const Window &w) {
+static Value reduceWindow(NodeContext &n, ReduceKind kind, Value x, const Window &w) {
   if (!x)
     return x;
-  return n.b.make<nn::ReduceWindowOp>(
-      n.b.typeFor(pooledShape(n, w, n.b.shapeOf(x)), x), kind, x, w.kernel,
-      w.strides, w.low, w.paddedHigh(), w.dilations);
+  return n.b.make<nn::ReduceWindowOp>(n.b.typeFor(pooledShape(n, w, n.b.shapeOf(x)), x), kind, x,
+                                      w.kernel, w.strides, w.low, w.paddedHigh(), w.dilations);
 }
 
 static Results averagePool(NodeContext &n) {
@@ -67,22 +64,19 @@ static Results maxPool(NodeContext &n) {
   if (!n.wants(1))
     return results;
   SmallVector<int64_t> shape = pooledShape(n, *w, n.b.shapeOf(x));
-  Value index = n.b.make<nn::ArgWindowOp>(
-      n.b.typeFor(shape, n.b.i64()), x, w->kernel, w->strides, w->low,
-      w->paddedHigh(), w->dilations, n.integer("storage_order", 0) != 0);
+  Value index =
+      n.b.make<nn::ArgWindowOp>(n.b.typeFor(shape, n.b.i64()), x, w->kernel, w->strides, w->low,
+                                w->paddedHigh(), w->dilations, n.integer("storage_order", 0) != 0);
   // Indices count through the whole tensor.
   int64_t slice = n.b.sizeOf(n.b.shapeOf(x).drop_front(2));
-  Value offset =
-      n.b.mul(n.b.iota(boundedProduct(shape[0], shape[1])), double(slice));
-  offset = n.b.broadcastDims(n.b.reshape(offset, {shape[0], shape[1]}), shape,
-                             {0, 1});
+  Value offset = n.b.mul(n.b.iota(boundedProduct(shape[0], shape[1])), double(slice));
+  offset = n.b.broadcastDims(n.b.reshape(offset, {shape[0], shape[1]}), shape, {0, 1});
   results.push_back(n.b.add(index, offset));
   return results;
 }
 
 /// (sum |x|^p)^(1/p) of what `sum` adds up.
-static Value lpNorm(NodeContext &n, Value x, double p,
-                    llvm::function_ref<Value(Value)> sum) {
+static Value lpNorm(NodeContext &n, Value x, double p, llvm::function_ref<Value(Value)> sum) {
   if (!x)
     return x;
   Value magnitude = n.b.unary<nn::AbsOp>(x);
@@ -90,19 +84,16 @@ static Value lpNorm(NodeContext &n, Value x, double p,
     return sum(magnitude);
   if (p == 2)
     return n.b.unary<nn::SqrtOp>(sum(n.b.mul(x, x)));
-  Value total =
-      sum(n.b.binary<nn::PowOp>(magnitude, n.b.fullLike(magnitude, p)));
-  return total ? n.b.binary<nn::PowOp>(total, n.b.fullLike(total, 1 / p))
-               : Value();
+  Value total = sum(n.b.binary<nn::PowOp>(magnitude, n.b.fullLike(magnitude, p)));
+  return total ? n.b.binary<nn::PowOp>(total, n.b.fullLike(total, 1 / p)) : Value();
 }
 
 static Results lpPool(NodeContext &n) {
   auto w = poolWindow(n);
   if (!w)
     return {};
-  return {lpNorm(n, n.in(0), n.integer("p", 2), [&](Value x) {
-    return reduceWindow(n, ReduceKind::Sum, x, *w);
-  })};
+  return {lpNorm(n, n.in(0), n.integer("p", 2),
+                 [&](Value x) { return reduceWindow(n, ReduceKind::Sum, x, *w); })};
 }
 
 static SmallVector<int64_t> spatialDims(NodeContext &n, Value x) {
@@ -116,17 +107,15 @@ static Results globalAverage(NodeContext &n) {
 
 static Results globalMax(NodeContext &n) {
   Value x = n.in(0);
-  return {x ? n.b.reduce(ReduceKind::Max, x, spatialDims(n, x), true)
-            : Value()};
+  return {x ? n.b.reduce(ReduceKind::Max, x, spatialDims(n, x), true) : Value()};
 }
 
 static Results globalLp(NodeContext &n) {
   Value x = n.in(0);
   if (!x)
     return {};
-  return {lpNorm(n, x, n.integer("p", 2), [&](Value y) {
-    return n.b.reduce(ReduceKind::Sum, y, spatialDims(n, x), true);
-  })};
+  return {lpNorm(n, x, n.integer("p", 2),
+                 [&](Value y) { return n.b.reduce(ReduceKind::Sum, y, spatialDims(n, x), true); })};
 }
 
 /// Writes each element where its index points; indices count through a tensor
@@ -137,27 +126,22 @@ static Results maxUnpool(NodeContext &n) {
   if (!x || !indices || !kernel || n.b.rankOf(x) < 3)
     return {n.fail("needs N x C x spatial and 'kernel_shape'")};
   size_t rank = n.b.rankOf(x) - 2;
-  SmallVector<int64_t> strides =
-      n.integers("strides").value_or(SmallVector<int64_t>(rank, 1));
-  SmallVector<int64_t> pads =
-      n.integers("pads").value_or(SmallVector<int64_t>(2 * rank, 0));
-  if (kernel->size() != rank || strides.size() != rank ||
-      pads.size() != 2 * rank)
-    return {n.fail("attributes must have an entry for each of " +
-                   llvm::Twine(rank) + " spatial dims")};
-  SmallVector<int64_t> shape(n.b.shapeOf(x).take_front(2)), low(rank + 2, 0),
-      high(rank + 2, 0);
+  SmallVector<int64_t> strides = n.integers("strides").value_or(SmallVector<int64_t>(rank, 1));
+  SmallVector<int64_t> pads = n.integers("pads").value_or(SmallVector<int64_t>(2 * rank, 0));
+  if (kernel->size() != rank || strides.size() != rank || pads.size() != 2 * rank)
+    return {
+        n.fail("attributes must have an entry for each of " + llvm::Twine(rank) + " spatial dims")};
+  SmallVector<int64_t> shape(n.b.shapeOf(x).take_front(2)), low(rank + 2, 0), high(rank + 2, 0);
   for (size_t dim = 0; dim < rank; ++dim)
-    shape.push_back(boundedProduct(n.b.shapeOf(x)[dim + 2] - 1, strides[dim]) +
-                    (*kernel)[dim] - pads[dim] - pads[dim + rank]);
+    shape.push_back(boundedProduct(n.b.shapeOf(x)[dim + 2] - 1, strides[dim]) + (*kernel)[dim] -
+                    pads[dim] - pads[dim + rank]);
   int64_t size = n.b.sizeOf(n.b.shapeOf(x));
   Value target = n.b.full({n.b.sizeOf(shape)}, n.b.elementOf(x), 0);
   if (!target)
     return {};
   Value result = n.b.make<nn::ScatterOp>(
-      target.getType(), nn::ScatterKind::Assign, target,
-      n.b.reshape(indices, {size, 1}), n.b.reshape(x, {size}),
-      NnBuilder::Shape({0}), NnBuilder::Shape(), NnBuilder::Shape());
+      target.getType(), nn::ScatterKind::Assign, target, n.b.reshape(indices, {size, 1}),
+      n.b.reshape(x, {size}), NnBuilder::Shape({0}), NnBuilder::Shape(), NnBuilder::Shape());
   result = n.b.reshape(result, shape);
   if (!n.has(2))
     return {result};

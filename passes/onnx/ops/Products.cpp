@@ -16,9 +16,8 @@ Results weft::onnx::gemm(NodeContext &n) {
     return {n.fail("A and B must be matrices")};
   bool transA = n.integer("transA", 0), transB = n.integer("transB", 0);
   if (n.b.shapeOf(a)[!transA] != n.b.shapeOf(c)[transB])
-    return {
-        n.fail("inner dims differ: " + llvm::Twine(n.b.shapeOf(a)[!transA]) +
-               " and " + llvm::Twine(n.b.shapeOf(c)[transB]))};
+    return {n.fail("inner dims differ: " + llvm::Twine(n.b.shapeOf(a)[!transA]) + " and " +
+                   llvm::Twine(n.b.shapeOf(c)[transB]))};
   SmallVector<int64_t> aLabels{0, 2}, cLabels{2, 1};
   if (transA)
     std::swap(aLabels[0], aLabels[1]);
@@ -33,8 +32,7 @@ Results weft::onnx::gemm(NodeContext &n) {
   Value bias = n.in(2);
   if (beta != 1.0)
     bias = n.b.mul(bias, beta);
-  return {bias ? n.b.add(product, n.b.broadcastTo(bias, n.b.shapeOf(product)))
-               : Value()};
+  return {bias ? n.b.add(product, n.b.broadcastTo(bias, n.b.shapeOf(product))) : Value()};
 }
 
 void weft::onnx::registerProducts(Registry &r) {

@@ -11,8 +11,7 @@ using namespace weft::onnx;
 
 /// A scale or zero point, one number or one an entry of `axis`, in the shape of
 /// `like`.
-static Value alongAxis(NodeContext &n, Value parameter, Value like,
-                       int64_t axis) {
+static Value alongAxis(NodeContext &n, Value parameter, Value like, int64_t axis) {
   if (!parameter || !like)
     return Value();
   NnBuilder::Shape shape = n.b.shapeOf(like);
@@ -20,8 +19,7 @@ static Value alongAxis(NodeContext &n, Value parameter, Value like,
     return n.b.broadcastTo(n.b.reshape(parameter, {}), shape);
   if (n.b.rankOf(parameter) != 1 || axis < 0 || axis >= n.b.rankOf(like) ||
       n.b.shapeOf(parameter)[0] != shape[axis])
-    return n.fail(
-        "only one scale for all or one an entry of the axis is supported");
+    return n.fail("only one scale for all or one an entry of the axis is supported");
   return n.b.broadcastDims(parameter, shape, {axis});
 }
 
@@ -30,8 +28,7 @@ static std::optional<std::pair<double, double>> limitsOf(Type type) {
   if (!integer || integer.getWidth() < 8 || integer.getWidth() > 16)
     return std::nullopt;
   double size = std::ldexp(1, integer.getWidth());
-  return integer.isUnsigned() ? std::pair(0.0, size - 1)
-                              : std::pair(-size / 2, size / 2 - 1);
+  return integer.isUnsigned() ? std::pair(0.0, size - 1) : std::pair(-size / 2, size / 2 - 1);
 }
 
 /// round(x) + zero, clamped to the type. `x` is a float.
@@ -42,8 +39,7 @@ static Value saturate(NodeContext &n, Value x, Value zero, Type type) {
   Value rounded = n.b.unary<nn::RoundOp>(x);
   if (zero && rounded)
     rounded = n.b.add(rounded, n.b.cast(zero, n.b.elementOf(rounded)));
-  return n.b.cast(n.b.min(n.b.max(rounded, limits->first), limits->second),
-                  type);
+  return n.b.cast(n.b.min(n.b.max(rounded, limits->first), limits->second), type);
 }
 
 static Results quantize(NodeContext &n) {
@@ -52,18 +48,15 @@ static Results quantize(NodeContext &n) {
     return {};
   if (n.integer("block_size", 0))
     return {n.fail("blocked quantisation is not supported")};
-  Type type =
-      n.has(2) ? n.b.elementOf(n.in(2)) : n.b.builder.getIntegerType(8, false);
+  Type type = n.has(2) ? n.b.elementOf(n.in(2)) : n.b.builder.getIntegerType(8, false);
   if (int64_t given = n.integer("output_dtype", 0))
     type = elementTypeOf(n.node.getContext(), given);
   int64_t axis = n.integer("axis", 1);
   axis = axis < 0 ? axis + n.b.rankOf(x) : axis;
   Value wide = n.b.cast(x, n.b.f32());
-  Value quotient =
-      n.b.div(wide, alongAxis(n, n.b.cast(scale, n.b.f32()), wide, axis));
+  Value quotient = n.b.div(wide, alongAxis(n, n.b.cast(scale, n.b.f32()), wide, axis));
   Value zero = n.has(2) ? alongAxis(n, n.in(2), wide, axis) : Value();
-  return {type ? saturate(n, quotient, zero, type)
-               : n.fail("'output_dtype' is not supported")};
+  return {type ? saturate(n, quotient, zero, type) : n.fail("'output_dtype' is not supported")};
 }
 
 static Results dequantize(NodeContext &n) {
@@ -91,18 +84,15 @@ static Results dynamicQuantize(NodeContext &n) {
   Value span = n.b.sub(high, low);
   Value scale = span ? n.b.div(span, n.b.fullLike(span, 255)) : Value();
   Type byte = n.b.builder.getIntegerType(8, false);
-  Value zero =
-      saturate(n, n.b.div(n.b.unary<nn::NegateOp>(low), scale), Value(), byte);
+  Value zero = saturate(n, n.b.div(n.b.unary<nn::NegateOp>(low), scale), Value(), byte);
   if (!zero)
     return {};
   Value quotient = n.b.div(x, n.b.broadcastTo(scale, n.b.shapeOf(x)));
-  return {saturate(n, quotient, n.b.broadcastTo(zero, n.b.shapeOf(x)), byte),
-          scale, zero};
+  return {saturate(n, quotient, n.b.broadcastTo(zero, n.b.shapeOf(x)), byte), scale, zero};
 }
 
 /// x - zero as 32-bit integers; the zero point lies along `axis` if a vector.
-static Value centred(NodeContext &n, unsigned index, unsigned zeroIndex,
-                     int64_t axis) {
+static Value centred(NodeContext &n, unsigned index, unsigned zeroIndex, int64_t axis) {
   Value x = n.in(index);
   if (!x)
     return x;
@@ -118,8 +108,7 @@ static Results matmulInteger(NodeContext &n) {
   Value a = n.in(0), c = n.in(1);
   if (!a || !c)
     return {};
-  return {n.b.matmul(centred(n, 0, 2, n.b.rankOf(a) - 2),
-                     centred(n, 1, 3, n.b.rankOf(c) - 1))};
+  return {n.b.matmul(centred(n, 0, 2, n.b.rankOf(a) - 2), centred(n, 1, 3, n.b.rankOf(c) - 1))};
 }
 
 static Results convInteger(NodeContext &n) {
@@ -127,27 +116,23 @@ static Results convInteger(NodeContext &n) {
 }
 
 /// product * scale of a * scale of b / scale of the result, saturated.
-static Value requantize(NodeContext &n, Value product, Value scaleA,
-                        Value scaleB, unsigned scaleY, int64_t axis) {
+static Value requantize(NodeContext &n, Value product, Value scaleA, Value scaleB, unsigned scaleY,
+                        int64_t axis) {
   Value y = n.in(scaleY), zero = n.in(scaleY + 1);
   if (!product || !scaleA || !scaleB || !y || !zero)
     return Value();
   Value wide = n.b.cast(product, n.b.f32());
-  auto factor = [&](Value scale) {
-    return alongAxis(n, n.b.cast(scale, n.b.f32()), wide, axis);
-  };
-  Value scaled = n.b.div(n.b.mul(n.b.mul(wide, factor(scaleA)), factor(scaleB)),
-                         factor(y));
-  return saturate(n, scaled, alongAxis(n, zero, wide, axis),
-                  n.b.elementOf(zero));
+  auto factor = [&](Value scale) { return alongAxis(n, n.b.cast(scale, n.b.f32()), wide, axis); };
+  Value scaled = n.b.div(n.b.mul(n.b.mul(wide, factor(scaleA)), factor(scaleB)), factor(y));
+  return saturate(n, scaled, alongAxis(n, zero, wide, axis), n.b.elementOf(zero));
 }
 
 static Results qlinearMatmul(NodeContext &n) {
   Value a = n.in(0), c = n.in(3);
   if (!a || !c)
     return {};
-  Value product = n.b.matmul(centred(n, 0, 2, n.b.rankOf(a) - 2),
-                             centred(n, 3, 5, n.b.rankOf(c) - 1));
+  Value product =
+      n.b.matmul(centred(n, 0, 2, n.b.rankOf(a) - 2), centred(n, 3, 5, n.b.rankOf(c) - 1));
   if (!product)
     return {};
   return {requantize(n, product, n.in(1), n.in(4), 6, n.b.rankOf(product) - 1)};
@@ -156,8 +141,7 @@ static Results qlinearMatmul(NodeContext &n) {
 static Results qlinearConv(NodeContext &n) {
   Value product = convolve(n, centred(n, 0, 2, 1), centred(n, 3, 5, 0));
   if (product && n.has(8))
-    product =
-        n.b.add(product, n.b.broadcastDims(n.in(8), n.b.shapeOf(product), {1}));
+    product = n.b.add(product, n.b.broadcastDims(n.in(8), n.b.shapeOf(product), {1}));
   return {requantize(n, product, n.in(1), n.in(4), 6, 1)};
 }
 

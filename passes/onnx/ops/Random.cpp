@@ -113,13 +113,15 @@ static Results draw(NodeContext &n, bool normal, bool like) {
       NnBuilder::sizeOf(*shape) > kMost)
     return {n.fail("it draws more than " + llvm::Twine(kMost) +
                    " numbers when compiling; give the tensor as an initializer")};
-  Type element = n.attribute("dtype") ? elementTypeOf(n.b.builder.getContext(), n.integer("dtype", 1))
-                 : model              ? n.b.elementOf(model)
-                                      : n.b.f32();
+  Type element = n.attribute("dtype")
+                     ? elementTypeOf(n.b.builder.getContext(), n.integer("dtype", 1))
+                 : model ? n.b.elementOf(model)
+                         : n.b.f32();
   if (!element || !isa<FloatType>(element))
     return {n.fail("'dtype' is not a floating-point type that is supported")};
   auto named = n.b.loc->findInstanceOf<NameLoc>();
-  std::string stream = (named ? named.getName().str() : "") + "#" + llvm::utostr(llvm::bit_cast<uint64_t>(n.real("seed", 0)));
+  std::string stream = (named ? named.getName().str() : "") + "#" +
+                       llvm::utostr(llvm::bit_cast<uint64_t>(n.real("seed", 0)));
   // In the middle of 2^32 equal parts of (0, 1).
   auto uniform = [&](llvm::StringRef part) {
     Value bits = Philox(n.b).bits(*shape, stream + part.str(), n.b.full({}, n.b.i64(), 0));
@@ -140,7 +142,9 @@ void weft::onnx::registerRandom(Registry &r) {
   r.add("Dropout", dropout);
   for (bool like : {false, true}) {
     const char *suffix = like ? "Like" : "";
-    r.add(std::string("RandomNormal") + suffix, [like](NodeContext &n) { return draw(n, true, like); });
-    r.add(std::string("RandomUniform") + suffix, [like](NodeContext &n) { return draw(n, false, like); });
+    r.add(std::string("RandomNormal") + suffix,
+          [like](NodeContext &n) { return draw(n, true, like); });
+    r.add(std::string("RandomUniform") + suffix,
+          [like](NodeContext &n) { return draw(n, false, like); });
   }
 }

@@ -72,8 +72,8 @@ private:
   bool readShapes();
   bool readFunctions();
   Function function(llvm::StringRef name);
-  double next(llvm::ArrayRef<double> list, size_t &used,
-              std::optional<double> otherwise, llvm::StringRef what);
+  double next(llvm::ArrayRef<double> list, size_t &used, std::optional<double> otherwise,
+              llvm::StringRef what);
   Value part(unsigned input, int64_t direction, NnBuilder::Shape shape);
   Value initial(unsigned input, int64_t direction);
   std::optional<Direction> makeDirection(int64_t index);
@@ -104,8 +104,7 @@ bool Layer::readShapes() {
   startsReversed = direction == "reverse";
   directions = direction == "bidirectional" ? 2 : 1;
   if (!startsReversed && directions == 1 && direction != "forward") {
-    n.fail("'direction' must be forward, reverse or bidirectional, not '" +
-           direction + "'");
+    n.fail("'direction' must be forward, reverse or bidirectional, not '" + direction + "'");
     return false;
   }
   if (b.rankOf(x) != 3 || b.rankOf(w) != 3 || b.rankOf(r) != 3) {
@@ -118,11 +117,10 @@ bool Layer::readShapes() {
   hidden = n.integer("hidden_size", b.shapeOf(r)[2]);
   if (b.shapeOf(w) != NnBuilder::Shape({directions, gates * hidden, inputs}) ||
       b.shapeOf(r) != NnBuilder::Shape({directions, gates * hidden, hidden})) {
-    n.fail("W and R must be " + llvm::Twine(directions) + " x " +
-           llvm::Twine(gates * hidden) + " x " + llvm::Twine(inputs) + " and " +
-           llvm::Twine(directions) + " x " + llvm::Twine(gates * hidden) +
-           " x " + llvm::Twine(hidden) + " for " + llvm::Twine(directions) +
-           " direction(s) of hidden size " + llvm::Twine(hidden));
+    n.fail("W and R must be " + llvm::Twine(directions) + " x " + llvm::Twine(gates * hidden) +
+           " x " + llvm::Twine(inputs) + " and " + llvm::Twine(directions) + " x " +
+           llvm::Twine(gates * hidden) + " x " + llvm::Twine(hidden) + " for " +
+           llvm::Twine(directions) + " direction(s) of hidden size " + llvm::Twine(hidden));
     return false;
   }
   if (steps > kMostSteps) {
@@ -135,22 +133,20 @@ bool Layer::readShapes() {
   if (n.has(4)) {
     lengths = b.cast(n.in(4), b.i64());
     if (lengths && b.shapeOf(lengths) != NnBuilder::Shape({batch})) {
-      n.fail("sequence_lens needs a length for each of the " +
-             llvm::Twine(batch) + " sequences");
+      n.fail("sequence_lens needs a length for each of the " + llvm::Twine(batch) + " sequences");
       return false;
     }
     // Lengths that are all the whole say nothing.
     if (std::optional<HostTensor> known = b.known(lengths))
-      if (llvm::all_of(known->integers,
-                       [&](int64_t length) { return length == steps; }))
+      if (llvm::all_of(known->integers, [&](int64_t length) { return length == steps; }))
         lengths = Value();
   }
   return true;
 }
 
 /// The next of the numbers that functions take in turn.
-double Layer::next(llvm::ArrayRef<double> list, size_t &used,
-                   std::optional<double> otherwise, llvm::StringRef what) {
+double Layer::next(llvm::ArrayRef<double> list, size_t &used, std::optional<double> otherwise,
+                   llvm::StringRef what) {
   if (used < list.size())
     return list[used++];
   if (!otherwise)
@@ -177,22 +173,16 @@ Function Layer::function(llvm::StringRef name) {
   if (known == "softplus")
     return softplus;
   if (known == "leakyrelu")
-    return
-        [a = alpha(0.01)](NnBuilder &b, Value x) { return leakyRelu(b, x, a); };
+    return [a = alpha(0.01)](NnBuilder &b, Value x) { return leakyRelu(b, x, a); };
   if (known == "thresholdedrelu")
-    return [a = alpha(1.0)](NnBuilder &b, Value x) {
-      return thresholdedRelu(b, x, a);
-    };
+    return [a = alpha(1.0)](NnBuilder &b, Value x) { return thresholdedRelu(b, x, a); };
   if (known == "elu")
     return [a = alpha(1.0)](NnBuilder &b, Value x) { return elu(b, x, a); };
   if (known == "hardsigmoid")
-    return [a = alpha(0.2), c = beta(0.5)](NnBuilder &b, Value x) {
-      return hardSigmoid(b, x, a, c);
-    };
+    return
+        [a = alpha(0.2), c = beta(0.5)](NnBuilder &b, Value x) { return hardSigmoid(b, x, a, c); };
   if (known == "affine")
-    return [a = alpha({}), c = beta({})](NnBuilder &b, Value x) {
-      return b.add(b.mul(x, a), c);
-    };
+    return [a = alpha({}), c = beta({})](NnBuilder &b, Value x) { return b.add(b.mul(x, a), c); };
   if (known == "scaledtanh")
     return [a = alpha({}), c = beta({})](NnBuilder &b, Value x) {
       return b.mul(b.unary<nn::TanhOp>(b.mul(x, c)), a);
@@ -212,8 +202,8 @@ bool Layer::readFunctions() {
     for (int64_t i = 0; i < directions; ++i)
       llvm::append_range(names, defaults());
   if (static_cast<int64_t>(names.size()) != functions * directions) {
-    n.fail("'activations' must name " + llvm::Twine(functions * directions) +
-           " functions, not " + llvm::Twine(names.size()));
+    n.fail("'activations' must name " + llvm::Twine(functions * directions) + " functions, not " +
+           llvm::Twine(names.size()));
     return false;
   }
   for (llvm::StringRef name : names)
@@ -240,8 +230,8 @@ Value Layer::initial(unsigned input, int64_t direction) {
   if (batchFirst)
     all = b.transpose(all, {1, 0, 2});
   if (b.shapeOf(all) != NnBuilder::Shape({directions, batch, hidden}))
-    return n.fail("initial states must be one of " + llvm::Twine(batch) +
-                  " x " + llvm::Twine(hidden) + " a direction");
+    return n.fail("initial states must be one of " + llvm::Twine(batch) + " x " +
+                  llvm::Twine(hidden) + " a direction");
   return b.reshape(b.sliceDim(all, 0, direction, 1), {batch, hidden});
 }
 
@@ -277,14 +267,12 @@ Value Layer::run(const Direction &d, State &state) {
   SmallVector<Value> outputs(steps);
   for (int64_t i = 0; i < steps && !b.hasFailed(); ++i) {
     int64_t t = d.reverse ? steps - 1 - i : i;
-    Value input =
-        b.reshape(b.sliceDim(d.projected, 0, t, 1), {batch, gates, hidden});
+    Value input = b.reshape(b.sliceDim(d.projected, 0, t, 1), {batch, gates, hidden});
     State now = step(d, input, state);
     Value output = now.hidden;
     if (lengths && output) {
       Value inside =
-          b.broadcastDims(b.compare(nn::CompareKind::Gt, lengths, double(t)),
-                          {batch, hidden}, {0});
+          b.broadcastDims(b.compare(nn::CompareKind::Gt, lengths, double(t)), {batch, hidden}, {0});
       output = b.select(inside, output, b.fullLike(output, 0));
       now.hidden = b.select(inside, now.hidden, state.hidden);
       if (now.cell)
@@ -293,8 +281,7 @@ Value Layer::run(const Direction &d, State &state) {
     state = now;
     outputs[t] = b.reshape(output, {1, 1, batch, hidden});
   }
-  return steps == 0 ? b.full({0, 1, batch, hidden}, b.elementOf(x), 0)
-                    : b.concat(outputs, 0);
+  return steps == 0 ? b.full({0, 1, batch, hidden}, b.elementOf(x), 0) : b.concat(outputs, 0);
 }
 
 /// One state a direction, as the layout has them.
@@ -322,8 +309,7 @@ Results Layer::convert() {
       return {};
   }
   Value all = b.concat(outputs, 1);
-  Results results{batchFirst ? b.transpose(all, {2, 0, 1, 3}) : all,
-                  joinStates(hiddens)};
+  Results results{batchFirst ? b.transpose(all, {2, 0, 1, 3}) : all, joinStates(hiddens)};
   if (hasCell())
     results.push_back(joinStates(cells));
   return results;
@@ -346,8 +332,7 @@ struct Rnn : Layer {
 /// Gates are update, reset and hidden (z, r, h).
 struct Gru : Layer {
   explicit Gru(NodeContext &n)
-      : Layer(n, 3, 2), linearBeforeReset(n.integer("linear_before_reset", 0)) {
-  }
+      : Layer(n, 3, 2), linearBeforeReset(n.integer("linear_before_reset", 0)) {}
   llvm::ArrayRef<llvm::StringRef> defaults() const override {
     static constexpr llvm::StringRef names[] = {"Sigmoid", "Tanh"};
     return names;
@@ -380,8 +365,7 @@ struct Gru : Layer {
 
 /// Gates are input, output, forget and cell (i, o, f, c).
 struct Lstm : Layer {
-  explicit Lstm(NodeContext &n)
-      : Layer(n, 4, 3), couples(n.integer("input_forget", 0)) {}
+  explicit Lstm(NodeContext &n) : Layer(n, 4, 3), couples(n.integer("input_forget", 0)) {}
   llvm::ArrayRef<llvm::StringRef> defaults() const override {
     static constexpr llvm::StringRef names[] = {"Sigmoid", "Tanh", "Tanh"};
     return names;
@@ -408,9 +392,7 @@ struct Lstm : Layer {
   bool couples;
 };
 
-template <typename Kind> Results recurrent(NodeContext &n) {
-  return Kind(n).convert();
-}
+template <typename Kind> Results recurrent(NodeContext &n) { return Kind(n).convert(); }
 
 } // namespace
 

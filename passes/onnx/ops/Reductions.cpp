@@ -47,8 +47,7 @@ template <ReduceKind kind> static Results plain(NodeContext &n) {
 }
 
 /// Max and min of bools are or and and.
-template <ReduceKind kind, ReduceKind boolKind>
-static Results extremum(NodeContext &n) {
+template <ReduceKind kind, ReduceKind boolKind> static Results extremum(NodeContext &n) {
   Value x = n.in(0);
   return x && n.b.isBool(x) ? plain<boolKind>(n) : plain<kind>(n);
 }
@@ -59,8 +58,7 @@ static Results mean(NodeContext &n) {
 }
 
 /// after(sum(before(x))).
-template <typename Before, typename After>
-static Handler wrapped(Before before, After after) {
+template <typename Before, typename After> static Handler wrapped(Before before, After after) {
   return [=](NodeContext &n) -> Results {
     auto dims = dimsOf(n);
     if (!dims)
@@ -82,11 +80,9 @@ static Results logSumExp(NodeContext &n) {
   if (!top)
     return {};
   // A row of minus infinity has no finite maximum to subtract.
-  Value finite =
-      n.b.compare(nn::CompareKind::Lt, n.b.unary<nn::AbsOp>(top), HUGE_VAL);
+  Value finite = n.b.compare(nn::CompareKind::Lt, n.b.unary<nn::AbsOp>(top), HUGE_VAL);
   top = n.b.select(finite, top, n.b.fullLike(top, 0));
-  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(n.b.sub(x, top)),
-                         dims->dims, true);
+  Value sum = n.b.reduce(ReduceKind::Sum, n.b.unary<nn::ExpOp>(n.b.sub(x, top)), dims->dims, true);
   Value result = n.b.add(n.b.unary<nn::LogOp>(sum), top);
   return {dims->keep ? result : n.b.squeeze(result, dims->dims)};
 }
@@ -98,9 +94,8 @@ template <ReduceKind kind> static Results argReduce(NodeContext &n) {
     return {};
   SmallVector<int64_t> shape(n.b.shapeOf(x));
   shape.erase(shape.begin() + *axis);
-  Value index = n.b.make<nn::ArgReduceOp>(
-      RankedTensorType::get(shape, n.b.i64()), kind, x, *axis,
-      n.integer("select_last_index", 0) != 0);
+  Value index = n.b.make<nn::ArgReduceOp>(RankedTensorType::get(shape, n.b.i64()), kind, x, *axis,
+                                          n.integer("select_last_index", 0) != 0);
   return {n.integer("keepdims", 1) ? n.b.unsqueeze(index, {*axis}) : index};
 }
 
@@ -110,8 +105,7 @@ template <ReduceKind kind> static Results scan(NodeContext &n) {
   auto axis = x && given ? n.normalize(*given, n.b.rankOf(x)) : std::nullopt;
   if (!axis)
     return {};
-  return {n.b.make<nn::ScanOp>(x.getType(), kind, x, *axis,
-                               n.integer("exclusive", 0) != 0,
+  return {n.b.make<nn::ScanOp>(x.getType(), kind, x, *axis, n.integer("exclusive", 0) != 0,
                                n.integer("reverse", 0) != 0)};
 }
 
@@ -119,18 +113,16 @@ template <ReduceKind kind> static Results scan(NodeContext &n) {
 static Results topK(NodeContext &n) {
   Value x = n.in(0);
   auto axis = x ? n.axis(-1) : std::nullopt;
-  auto k = n.opset < 10 ? std::optional<int64_t>(n.integer("k", 0))
-                        : n.knownInteger(1, 0);
+  auto k = n.opset < 10 ? std::optional<int64_t>(n.integer("k", 0)) : n.knownInteger(1, 0);
   if (!axis || !k)
     return {};
   SmallVector<int64_t> shape(n.b.shapeOf(x));
   if (*k < 0 || *k > shape[*axis])
-    return {n.fail("k = " + llvm::Twine(*k) + " of " +
-                   llvm::Twine(shape[*axis]) + " elements")};
+    return {n.fail("k = " + llvm::Twine(*k) + " of " + llvm::Twine(shape[*axis]) + " elements")};
   shape[*axis] = *k;
-  return n.b.settle(n.b.makeOp<nn::TopKOp>(
-      n.b.typeOf(x).clone(shape), RankedTensorType::get(shape, n.b.i64()), x,
-      *axis, n.integer("largest", 1) == 0));
+  return n.b.settle(n.b.makeOp<nn::TopKOp>(n.b.typeOf(x).clone(shape),
+                                           RankedTensorType::get(shape, n.b.i64()), x, *axis,
+                                           n.integer("largest", 1) == 0));
 }
 
 void weft::onnx::registerReductions(Registry &r) {

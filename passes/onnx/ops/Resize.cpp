@@ -36,9 +36,9 @@ static double sourceOf(const Mode &m, const Axis &a, int64_t position) {
   if (m.coordinates == "pytorch_half_pixel")
     return a.out > 1 ? (o + 0.5) / a.scale - 0.5 : 0;
   if (m.coordinates == "tf_crop_and_resize")
-    return a.out > 1 ? a.roiStart * (a.in - 1) + o * (a.roiEnd - a.roiStart) *
-                                                     (a.in - 1) / (a.out - 1)
-                     : 0.5 * (a.roiStart + a.roiEnd) * (a.in - 1);
+    return a.out > 1
+               ? a.roiStart * (a.in - 1) + o * (a.roiEnd - a.roiStart) * (a.in - 1) / (a.out - 1)
+               : 0.5 * (a.roiStart + a.roiEnd) * (a.in - 1);
   if (m.coordinates == "half_pixel_symmetric") {
     double adjustment = a.out / (a.scale * a.in), centre = a.in / 2.0;
     return centre * (1 - adjustment) + (o + 0.5) / a.scale - 0.5;
@@ -68,12 +68,10 @@ static double weightAt(const Mode &m, double distance) {
 }
 
 /// Row of the map for one result position: weights of all operand elements.
-static std::vector<double> rowOf(const Mode &m, const Axis &a,
-                                 int64_t position) {
+static std::vector<double> rowOf(const Mode &m, const Axis &a, int64_t position) {
   std::vector<double> row(a.in, 0.0);
   // A region of interest may lie anywhere; far outside is as good as near.
-  double source = std::clamp(sourceOf(m, a, position), -2.0 * a.in - 4,
-                             3.0 * a.in + 4);
+  double source = std::clamp(sourceOf(m, a, position), -2.0 * a.in - 4, 3.0 * a.in + 4);
   if (m.mode == "nearest") {
     row[std::clamp<int64_t>(nearestOf(m, source), 0, a.in - 1)] = 1;
     return row;
@@ -82,8 +80,7 @@ static std::vector<double> rowOf(const Mode &m, const Axis &a,
   double squeeze = m.antialias && a.scale < 1 ? a.scale : 1;
   double support = (m.mode == "linear" ? 1 : 2) / squeeze;
   double sum = 0;
-  for (int64_t k = std::ceil(source - support);
-       k <= std::floor(source + support); ++k) {
+  for (int64_t k = std::ceil(source - support); k <= std::floor(source + support); ++k) {
     double weight = weightAt(m, (k - source) * squeeze);
     bool outside = k < 0 || k >= a.in;
     if (outside && m.excludeOutside)
@@ -97,15 +94,13 @@ static std::vector<double> rowOf(const Mode &m, const Axis &a,
   return row;
 }
 
-static Value resizeDim(NodeContext &n, Value x, int64_t dim, const Mode &m,
-                       const Axis &a) {
+static Value resizeDim(NodeContext &n, Value x, int64_t dim, const Mode &m, const Axis &a) {
   if (!x)
     return x;
   if (m.mode == "nearest") {
     SmallVector<int64_t> source;
     for (int64_t o = 0; o < a.out; ++o)
-      source.push_back(
-          std::clamp<int64_t>(nearestOf(m, sourceOf(m, a, o)), 0, a.in - 1));
+      source.push_back(std::clamp<int64_t>(nearestOf(m, sourceOf(m, a, o)), 0, a.in - 1));
     x = n.b.take(x, n.b.integers(source), dim);
   } else {
     if (!n.b.isFoldable(boundedProduct(a.out, a.in)))
@@ -133,8 +128,7 @@ static Value resizeDim(NodeContext &n, Value x, int64_t dim, const Mode &m,
 }
 
 /// Extents and scales of the axes, from scales or sizes; empty if not sound.
-static SmallVector<Axis> axesOf(NodeContext &n, Value x,
-                                llvm::ArrayRef<int64_t> dims,
+static SmallVector<Axis> axesOf(NodeContext &n, Value x, llvm::ArrayRef<int64_t> dims,
                                 unsigned scalesInput, unsigned sizesInput) {
   SmallVector<Axis> axes;
   std::optional<SmallVector<double>> scales = n.reals("scales");
@@ -151,8 +145,7 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x,
   }
   size_t count = scales ? scales->size() : sizes ? sizes->size() : 0;
   if (count != dims.size() || count == 0) {
-    n.fail("scales or sizes must have one entry for each of " +
-           llvm::Twine(dims.size()) + " axes");
+    n.fail("scales or sizes must have one entry for each of " + llvm::Twine(dims.size()) + " axes");
     return axes;
   }
   NnBuilder::Shape shape = n.b.shapeOf(x);
@@ -166,9 +159,7 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x,
     }
   for (auto [i, dim] : llvm::enumerate(dims)) {
     Axis axis{shape[dim], 0, 0};
-    axis.scale = scales        ? (*scales)[i]
-                 : common != 0 ? common
-                               : double((*sizes)[i]) / axis.in;
+    axis.scale = scales ? (*scales)[i] : common != 0 ? common : double((*sizes)[i]) / axis.in;
     double out = scales        ? std::floor(axis.in * axis.scale)
                  : common != 0 ? std::round(axis.in * common)
                                : double((*sizes)[i]);
@@ -187,13 +178,11 @@ static SmallVector<Axis> axesOf(NodeContext &n, Value x,
 static Results apply(NodeContext &n, Value x, llvm::ArrayRef<int64_t> dims,
                      llvm::ArrayRef<Axis> axes, const Mode &m) {
   if (!llvm::is_contained({"nearest", "linear", "cubic"}, m.mode))
-    return {n.fail("mode '" + m.mode +
-                   "' is not known; modes are nearest, linear, cubic")};
+    return {n.fail("mode '" + m.mode + "' is not known; modes are nearest, linear, cubic")};
   if (m.mode != "nearest" && !n.b.isFloat(x))
     return {n.fail("mode '" + m.mode + "' of integers is not supported")};
   for (auto [dim, axis] : llvm::zip_equal(dims, axes))
-    if (axis.in != axis.out || axis.scale != 1 ||
-        m.coordinates == "tf_crop_and_resize")
+    if (axis.in != axis.out || axis.scale != 1 || m.coordinates == "tf_crop_and_resize")
       x = resizeDim(n, x, dim, m, axis);
   return {x};
 }
@@ -203,15 +192,13 @@ static Results resize(NodeContext &n) {
   if (!x)
     return {};
   Mode m{n.text("mode", "nearest"),
-         n.text("coordinate_transformation_mode",
-                n.opset < 11 ? "asymmetric" : "half_pixel"),
+         n.text("coordinate_transformation_mode", n.opset < 11 ? "asymmetric" : "half_pixel"),
          n.text("nearest_mode", n.opset < 11 ? "floor" : "round_prefer_floor"),
          n.real("cubic_coeff_a", -0.75),
          n.real("extrapolation_value", 0.0),
          n.integer("exclude_outside", 0) != 0,
          n.integer("antialias", 0) != 0};
-  auto dims = n.normalize(
-      n.integers("axes").value_or(n.b.range(0, n.b.rankOf(x))), n.b.rankOf(x));
+  auto dims = n.normalize(n.integers("axes").value_or(n.b.range(0, n.b.rankOf(x))), n.b.rankOf(x));
   if (!dims)
     return {};
   SmallVector<Axis> axes = axesOf(n, x, *dims, n.opset < 11 ? 1 : 2, 3);
@@ -233,13 +220,7 @@ static Results upsample(NodeContext &n) {
   Value x = n.in(0);
   if (!x)
     return {};
-  Mode m{n.text("mode", "nearest"),
-         "asymmetric",
-         "floor",
-         -0.75,
-         0.0,
-         false,
-         false};
+  Mode m{n.text("mode", "nearest"), "asymmetric", "floor", -0.75, 0.0, false, false};
   if (m.mode == "bilinear")
     m.mode = "linear";
   SmallVector<int64_t> dims = n.b.range(0, n.b.rankOf(x));

@@ -22,8 +22,7 @@ static Results nonZero(NodeContext &n) {
   auto strides = rowMajorStrides(x->shape);
   for (int64_t column = 0; column < count; ++column)
     for (int64_t dim = 0; dim < rank; ++dim)
-      indices.integers[dim * count + column] =
-          found[column] / strides[dim] % x->shape[dim];
+      indices.integers[dim * count + column] = found[column] / strides[dim] % x->shape[dim];
   return {n.b.constant(indices)};
 }
 
@@ -70,12 +69,9 @@ static Results unique(NodeContext &n) {
   auto compare = [&](int64_t a, int64_t b) {
     for (int64_t k = 0; k < outer * inner; ++k) {
       int64_t i = linear(a, k), j = linear(b, k);
-      if (x->isFloat() ? x->reals[i] != x->reals[j]
-                       : x->integers[i] != x->integers[j])
-        return (x->isFloat() ? x->reals[i] < x->reals[j]
-                             : x->integers[i] < x->integers[j])
-                   ? -1
-                   : 1;
+      if (x->isFloat() ? x->reals[i] != x->reals[j] : x->integers[i] != x->integers[j])
+        return (x->isFloat() ? x->reals[i] < x->reals[j] : x->integers[i] < x->integers[j]) ? -1
+                                                                                            : 1;
     }
     return 0;
   };
@@ -94,11 +90,9 @@ static Results unique(NodeContext &n) {
     group[slice] = first.size() - 1;
   }
   // Unsorted: groups in the order of their first places.
-  SmallVector<int64_t> rankOfGroup = n.b.range(0, first.size()),
-                       groups = rankOfGroup;
+  SmallVector<int64_t> rankOfGroup = n.b.range(0, first.size()), groups = rankOfGroup;
   if (!n.integer("sorted", 1))
-    llvm::sort(groups,
-               [&](int64_t a, int64_t b) { return first[a] < first[b]; });
+    llvm::sort(groups, [&](int64_t a, int64_t b) { return first[a] < first[b]; });
   for (auto [place, g] : llvm::enumerate(groups))
     rankOfGroup[g] = place;
   SmallVector<int64_t> places, times, inverse;
@@ -109,8 +103,8 @@ static Results unique(NodeContext &n) {
   for (int64_t g : group)
     inverse.push_back(rankOfGroup[g]);
   Value whole = flat ? n.b.reshape(n.in(0), {x->size()}) : n.in(0);
-  return {n.b.take(whole, n.b.integers(places), *axis), n.b.integers(places),
-          n.b.integers(inverse), n.b.integers(times)};
+  return {n.b.take(whole, n.b.integers(places), *axis), n.b.integers(places), n.b.integers(inverse),
+          n.b.integers(times)};
 }
 
 void weft::onnx::registerSearch(Registry &r) {

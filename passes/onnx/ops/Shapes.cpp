@@ -16,13 +16,10 @@ static Results shape(NodeContext &n) {
     return {};
   int64_t rank = n.b.rankOf(x);
   auto clamp = [&](int64_t position) {
-    return std::clamp<int64_t>(position < 0 ? position + rank : position, 0,
-                               rank);
+    return std::clamp<int64_t>(position < 0 ? position + rank : position, 0, rank);
   };
-  int64_t start = clamp(n.integer("start", 0)),
-          end = clamp(n.integer("end", rank));
-  return {n.b.integers(
-      n.b.shapeOf(x).slice(start, std::max<int64_t>(0, end - start)))};
+  int64_t start = clamp(n.integer("start", 0)), end = clamp(n.integer("end", rank));
+  return {n.b.integers(n.b.shapeOf(x).slice(start, std::max<int64_t>(0, end - start)))};
 }
 
 static Results size(NodeContext &n) {
@@ -31,8 +28,7 @@ static Results size(NodeContext &n) {
 }
 
 static HostTensor oneDim(NodeContext &n, Type element, size_t count) {
-  return HostTensor(
-      RankedTensorType::get(static_cast<int64_t>(count), element));
+  return HostTensor(RankedTensorType::get(static_cast<int64_t>(count), element));
 }
 
 /// A tensor in `value` has been dealt with before; here are the short forms.
@@ -54,15 +50,12 @@ static Results constant(NodeContext &n) {
 /// The one element of a tensor attribute.
 static std::optional<HostTensor> element(NodeContext &n, TensorAttr tensor) {
   RankedTensorType type = tensor.getType();
-  if (!type.hasStaticShape() || type.getNumElements() != 1 ||
-      !type.getElementType().isIntOrFloat())
+  if (!type.hasStaticShape() || type.getNumElements() != 1 || !type.getElementType().isIntOrFloat())
     return std::nullopt;
   auto bytes = readTensor(tensor, [&] { return emitError(n.b.loc); });
-  if (failed(bytes) ||
-      bytes->size() != std::max(1u, getStoredBits(type.getElementType()) / 8))
+  if (failed(bytes) || bytes->size() != std::max(1u, getStoredBits(type.getElementType()) / 8))
     return std::nullopt;
-  return decodeHostTensor(RankedTensorType::get({}, type.getElementType()),
-                          *bytes);
+  return decodeHostTensor(RankedTensorType::get({}, type.getElementType()), *bytes);
 }
 
 static Results constantOfShape(NodeContext &n) {
@@ -83,8 +76,7 @@ static Results constantOfShape(NodeContext &n) {
 
 static Results range(NodeContext &n) {
   auto start = n.known(0), limit = n.known(1), delta = n.known(2);
-  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 ||
-      delta->size() != 1)
+  if (!start || !limit || !delta || start->size() != 1 || limit->size() != 1 || delta->size() != 1)
     return {n.fail("start, limit and delta must be single numbers")};
   Type type = start->elementType;
   auto number = [](const HostTensor &t) {
@@ -92,23 +84,20 @@ static Results range(NodeContext &n) {
   };
   if (number(*delta) == 0)
     return {n.fail("the step is zero")};
-  double count =
-      std::ceil((number(*limit) - number(*start)) / number(*delta));
+  double count = std::ceil((number(*limit) - number(*start)) / number(*delta));
   // Not a number is no count either.
   if (!(count <= double(kMaxElements)))
-    return {n.fail("it has " + llvm::Twine(std::to_string(count)) +
-                   " elements")};
+    return {n.fail("it has " + llvm::Twine(std::to_string(count)) + " elements")};
   count = std::max(0.0, count);
   if (!n.b.isFoldable(static_cast<int64_t>(count)))
     return {};
-  HostTensor values(
-      RankedTensorType::get(static_cast<int64_t>(count), type));
+  HostTensor values(RankedTensorType::get(static_cast<int64_t>(count), type));
   for (int64_t i = 0, e = values.size(); i < e; ++i) {
     if (values.isFloat())
       values.reals[i] = start->reals[0] + i * delta->reals[0];
     else
-      values.integers[i] = static_cast<int64_t>(
-          uint64_t(start->integers[0]) + uint64_t(i) * delta->integers[0]);
+      values.integers[i] =
+          static_cast<int64_t>(uint64_t(start->integers[0]) + uint64_t(i) * delta->integers[0]);
   }
   roundToOwnType(values);
   return {n.b.constant(values)};
@@ -126,8 +115,7 @@ static Results eyeLike(NodeContext &n) {
   }
   NnBuilder::Shape shape = n.b.shapeOf(x);
   Value row = n.b.add(n.b.iotaAlong(shape, 0), double(n.integer("k", 0)));
-  return {n.b.cast(
-      n.b.compare(nn::CompareKind::Eq, row, n.b.iotaAlong(shape, 1)), type)};
+  return {n.b.cast(n.b.compare(nn::CompareKind::Eq, row, n.b.iotaAlong(shape, 1)), type)};
 }
 
 static Results identity(NodeContext &n) { return {n.in(0)}; }
@@ -140,8 +128,7 @@ template <int kind> static Results window(NodeContext &n) {
   int64_t dataType = n.integer("output_datatype", 1), count = *length;
   Type type = elementTypeOf(n.node.getContext(), dataType);
   if (!type || !isa<FloatType>(type) || count < 0)
-    return {n.fail("'output_datatype' " + llvm::Twine(dataType) +
-                   " is not supported")};
+    return {n.fail("'output_datatype' " + llvm::Twine(dataType) + " is not supported")};
   if (!n.b.isFoldable(count))
     return {};
   HostTensor values = oneDim(n, type, count);
@@ -153,8 +140,7 @@ template <int kind> static Results window(NodeContext &n) {
     else if (kind == 1)
       values.reals[i] = 25.0 / 46 - 21.0 / 46 * std::cos(angle);
     else
-      values.reals[i] =
-          0.42 - 0.5 * std::cos(angle) + 0.08 * std::cos(2 * angle);
+      values.reals[i] = 0.42 - 0.5 * std::cos(angle) + 0.08 * std::cos(2 * angle);
   }
   roundToOwnType(values);
   return {n.b.constant(values)};

@@ -18,17 +18,16 @@ mlir::Value joinHeads(NodeContext &n, mlir::Value x);
 
 /// The first `depth` elements (0: all) of each head of B x H x S x D turned, by
 /// tables of B x S x depth/2 or more.
-mlir::Value rotate(NodeContext &n, mlir::Value x, mlir::Value cosine,
-                   mlir::Value sine, int64_t depth, bool interleaved);
+mlir::Value rotate(NodeContext &n, mlir::Value x, mlir::Value cosine, mlir::Value sine,
+                   int64_t depth, bool interleaved);
 
 /// `nn.attention` of B x H x S x D; what is added to the scores may be null, or
 /// broadcasts.
-mlir::Value attend(NodeContext &n, mlir::Value q, mlir::Value k, mlir::Value v,
-                   mlir::Value bias, double scale, bool causal, double softcap);
+mlir::Value attend(NodeContext &n, mlir::Value q, mlir::Value k, mlir::Value v, mlir::Value bias,
+                   double scale, bool causal, double softcap);
 
 /// Zero where `seen` holds, `hidden` elsewhere.
-mlir::Value biasWhere(NodeContext &n, mlir::Value seen, mlir::Type element,
-                      double hidden);
+mlir::Value biasWhere(NodeContext &n, mlir::Value seen, mlir::Type element, double hidden);
 
 } // namespace weft::onnx
 

@@ -12,15 +12,11 @@ namespace weft::onnx {
 struct Window {
   llvm::SmallVector<int64_t> kernel, strides, dilations, low, high, extra;
 
-  int64_t reach(size_t dim) const {
-    return boundedProduct(kernel[dim] - 1, dilations[dim]) + 1;
-  }
+  int64_t reach(size_t dim) const { return boundedProduct(kernel[dim] - 1, dilations[dim]) + 1; }
   llvm::SmallVector<int64_t> paddedHigh() const;
   /// Extent of the result along a dim of extent `in`.
   int64_t out(size_t dim, int64_t in) const {
-    return (in + low[dim] + high[dim] + extra[dim] - reach(dim)) /
-               strides[dim] +
-           1;
+    return (in + low[dim] + high[dim] + extra[dim] - reach(dim)) / strides[dim] + 1;
   }
 };
 

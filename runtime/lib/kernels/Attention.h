@@ -17,11 +17,10 @@ namespace {
 constexpr int64_t kQueryRows = 192;
 constexpr int64_t kKeys = 128;
 
-inline uint64_t attentionScratchOf(int64_t depth, int64_t valueDepth,
-                                   uint64_t bytes) {
-  uint64_t width = WEFT_VECTOR_BYTES;          // at least a tile's columns
-  return aligned(kQueryRows * depth * bytes) + // q
-         aligned(kKeys * depth * bytes) +      // k
+inline uint64_t attentionScratchOf(int64_t depth, int64_t valueDepth, uint64_t bytes) {
+  uint64_t width = WEFT_VECTOR_BYTES;                         // at least a tile's columns
+  return aligned(kQueryRows * depth * bytes) +                // q
+         aligned(kKeys * depth * bytes) +                     // k
          aligned((valueDepth + width) * kKeys * bytes) +      // v
          2 * aligned(kQueryRows * kKeys * bytes) +            // scores, weights
          aligned(kQueryRows * (valueDepth + width) * bytes) + // sums
@@ -53,8 +52,8 @@ template <typename T> struct AttentionBuffers {
 
 /// Turns one row of raw products into scores: scale, softcap, mask, causality.
 template <typename T>
-inline void scoreRow(const AttentionProblem &p, int64_t row, int64_t firstKey,
-                     int64_t keys, T *scores) {
+inline void scoreRow(const AttentionProblem &p, int64_t row, int64_t firstKey, int64_t keys,
+                     T *scores) {
   const Vec<T> scale = splat(T(p.scale));
   for (int64_t j = 0; j < kKeys; j += kLanes<T>) {
     Vec<T> x = load(scores + j) * scale;
@@ -64,13 +63,12 @@ inline void scoreRow(const AttentionProblem &p, int64_t row, int64_t firstKey,
   }
   if (p.mask.data) {
     if (p.mask.dtype == DType::Bool) {
-      const char *mask =
-          p.mask.data + row * p.mask.row + firstKey * p.mask.column;
+      const char *mask = p.mask.data + row * p.mask.row + firstKey * p.mask.column;
       for (int64_t j = 0; j < keys; ++j)
         scores[j] = mask[j * p.mask.column] ? scores[j] : T(-HUGE_VAL);
     } else if (p.mask.dtype == DType::F32) {
-      const float *mask = reinterpret_cast<const float *>(p.mask.data) +
-                          row * p.mask.row + firstKey * p.mask.column;
+      const float *mask = reinterpret_cast<const float *>(p.mask.data) + row * p.mask.row +
+                          firstKey * p.mask.column;
       for (int64_t j = 0; j < keys; ++j)
         scores[j] += T(mask[j * p.mask.column]);
     } else {
@@ -95,9 +93,8 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
   alignas(64) T tile[kTileRows * width];
   int64_t panels = (rows + kTileRows - 1) / kTileRows;
   for (int64_t i = 0; i < rows; i += kTileRows)
-    packPanel(q + (first + i) * p.q.row, p.q.row, p.q.column,
-              least(kTileRows, rows - i), p.depth, kTileRows,
-              s.q + i * p.depth);
+    packPanel(q + (first + i) * p.q.row, p.q.row, p.q.column, least(kTileRows, rows - i), p.depth,
+              kTileRows, s.q + i * p.depth);
   std::memset(s.sums, 0, size_t(panels * kTileRows * s.sumStride) * sizeof(T));
   std::memset(s.weights, 0, size_t(panels * kTileRows * kKeys) * sizeof(T));
   for (int64_t i = 0; i < rows; ++i) {
@@ -110,13 +107,12 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
   for (int64_t t = 0; t < end; t += kKeys) {
     int64_t keys = least(kKeys, end - t);
     for (int64_t j = 0; j < keys; j += width) {
-      packPanel(k + (t + j) * p.k.row, p.k.row, p.k.column,
-                least(width, keys - j), p.depth, width, s.k + j * p.depth);
+      packPanel(k + (t + j) * p.k.row, p.k.row, p.k.column, least(width, keys - j), p.depth, width,
+                s.k + j * p.depth);
       for (int64_t i = 0; i < panels * kTileRows; i += kTileRows) {
         multiplyTile(p.depth, s.q + i * p.depth, s.k + j * p.depth, tile, true);
         for (int64_t r = 0; r < kTileRows; ++r)
-          std::memcpy(s.scores + (i + r) * kKeys + j, tile + r * width,
-                      width * sizeof(T));
+          std::memcpy(s.scores + (i + r) * kKeys + j, tile + r * width, width * sizeof(T));
       }
     }
     for (int64_t i = 0; i < rows; ++i) {
@@ -174,8 +170,7 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
   }
 }
 
-template <typename T, typename From>
-void attentionTyped(const AttentionProblem &p, char *scratch) {
+template <typename T, typename From> void attentionTyped(const AttentionProblem &p, char *scratch) {
   AttentionBuffers<T> buffers(p, scratch);
   for (int64_t i = p.firstRow; i < p.lastRow; i += kQueryRows)
     attentionBlock<T, From>(p, i, least(kQueryRows, p.lastRow - i), buffers);
@@ -184,9 +179,8 @@ void attentionTyped(const AttentionProblem &p, char *scratch) {
 void attention(const AttentionProblem &problem, char *scratch) {
   if (problem.q.dtype == DType::F64)
     return attentionTyped<double, double>(problem, scratch);
-  withFloat<float>(problem.q.dtype, [&](auto from) {
-    attentionTyped<float, decltype(from)>(problem, scratch);
-  });
+  withFloat<float>(problem.q.dtype,
+                   [&](auto from) { attentionTyped<float, decltype(from)>(problem, scratch); });
 }
 
 uint64_t attentionScratch(int64_t depth, int64_t valueDepth, DType dtype) {

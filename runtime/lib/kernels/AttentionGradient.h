@@ -17,8 +17,7 @@ namespace {
 constexpr int64_t kGradientRows = 64; // of queries at once
 
 /// The products of a block have no greater extents.
-template <typename T>
-uint64_t gradientGemmScratch(int64_t depth, int64_t valueDepth) {
+template <typename T> uint64_t gradientGemmScratch(int64_t depth, int64_t valueDepth) {
   int64_t wide = most(depth, valueDepth);
   uint64_t scores = gemmScratchOf<T>(kGradientRows, kKeys, wide);
   uint64_t ofKeys = gemmScratchOf<T>(kKeys, wide, kGradientRows);
@@ -61,8 +60,7 @@ template <typename T> struct GradientBuffers {
 };
 
 template <typename T>
-void copyRows(const MatrixRef &from, int64_t first, int64_t rows,
-              int64_t columns, T *to) {
+void copyRows(const MatrixRef &from, int64_t first, int64_t rows, int64_t columns, T *to) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j)
       to[i * columns + j] = readAs<T>(from, first + i, j);
@@ -71,9 +69,7 @@ void copyRows(const MatrixRef &from, int64_t first, int64_t rows,
 /// One query head of a key head.
 template <typename T> class AttentionGradient {
 public:
-  AttentionGradient(const AttentionGradientProblem &p,
-                    const GradientBuffers<T> &s)
-      : p(p), s(s) {
+  AttentionGradient(const AttentionGradientProblem &p, const GradientBuffers<T> &s) : p(p), s(s) {
     forward.rows = p.rows;
     forward.keys = p.keys;
     forward.mask = p.mask;
@@ -103,9 +99,8 @@ public:
 
 private:
   /// c = a b (+ c), all row-major or (strides swapped) transposed.
-  void multiply(int64_t m, int64_t n, int64_t k, const T *a, int64_t aRow,
-                int64_t aColumn, const T *b, int64_t bRow, int64_t bColumn,
-                T *c, int64_t cRow, bool accumulate) {
+  void multiply(int64_t m, int64_t n, int64_t k, const T *a, int64_t aRow, int64_t aColumn,
+                const T *b, int64_t bRow, int64_t bColumn, T *c, int64_t cRow, bool accumulate) {
     constexpr DType type = std::is_same_v<T, double> ? DType::F64 : DType::F32;
     auto matrix = [&](const T *data, int64_t row, int64_t column) {
       return MatrixRef{reinterpret_cast<const char *>(data), type, row, column};
@@ -125,16 +120,15 @@ private:
   /// Scores of a block, hidden ones and those beyond `keys` -inf; with a
   /// softcap also its derivative.
   void score(int64_t first, int64_t rows, int64_t t, int64_t keys) {
-    multiply(rows, keys, p.depth, s.q, p.depth, 1, s.k + t * p.depth, 1,
-             p.depth, s.scores, kKeys, false);
+    multiply(rows, keys, p.depth, s.q, p.depth, 1, s.k + t * p.depth, 1, p.depth, s.scores, kKeys,
+             false);
     for (int64_t i = 0; i < rows; ++i) {
       T *row = s.scores + i * kKeys;
       for (int64_t j = keys; j < kKeys; ++j)
         row[j] = 0;
       if (p.softcap > 0)
         for (int64_t j = 0; j < kKeys; j += kLanes<T>) {
-          Vec<T> squashed =
-              hyperbolicTangent(load(row + j) * T(p.scale / p.softcap));
+          Vec<T> squashed = hyperbolicTangent(load(row + j) * T(p.scale / p.softcap));
           store<T>(s.cap + i * kKeys + j, T(1) - squashed * squashed);
         }
       scoreRow(forward, first + i, t, keys, row);
@@ -190,8 +184,7 @@ private:
       s.scaling[i] = 0;
       s.inner[i] = 0;
       for (int64_t e = 0; e < p.valueDepth; ++e)
-        s.inner[i] +=
-            s.upper[i * p.valueDepth + e] * readAs<T>(p.out, first + i, e);
+        s.inner[i] += s.upper[i * p.valueDepth + e] * readAs<T>(p.out, first + i, e);
     }
     int64_t end = p.keys;
     if (p.causal)
@@ -207,18 +200,18 @@ private:
       // Those of the only block are still there.
       if (end > kKeys)
         score(first, rows, t, keys);
-      multiply(rows, keys, p.valueDepth, s.upper, p.valueDepth, 1,
-               s.v + t * p.valueDepth, 1, p.valueDepth, s.slopes, kKeys, false);
+      multiply(rows, keys, p.valueDepth, s.upper, p.valueDepth, 1, s.v + t * p.valueDepth, 1,
+               p.valueDepth, s.slopes, kKeys, false);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = keys; j < kKeys; ++j)
           s.slopes[i * kKeys + j] = 0;
       differentiate(rows);
-      multiply(keys, p.valueDepth, rows, s.scores, 1, kKeys, s.upper,
-               p.valueDepth, 1, s.dv + t * p.valueDepth, p.valueDepth, true);
-      multiply(keys, p.depth, rows, s.slopes, 1, kKeys, s.q, p.depth, 1,
-               s.dk + t * p.depth, p.depth, true);
-      multiply(rows, p.depth, keys, s.slopes, kKeys, 1, s.k + t * p.depth,
-               p.depth, 1, s.dq, p.depth, true);
+      multiply(keys, p.valueDepth, rows, s.scores, 1, kKeys, s.upper, p.valueDepth, 1,
+               s.dv + t * p.valueDepth, p.valueDepth, true);
+      multiply(keys, p.depth, rows, s.slopes, 1, kKeys, s.q, p.depth, 1, s.dk + t * p.depth,
+               p.depth, true);
+      multiply(rows, p.depth, keys, s.slopes, kKeys, 1, s.k + t * p.depth, p.depth, 1, s.dq,
+               p.depth, true);
     }
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t d = 0; d < p.depth; ++d)
@@ -243,8 +236,7 @@ void attentionGradient(const AttentionGradientProblem &problem, char *scratch) {
     attentionGradientTyped<float>(problem, scratch);
 }
 
-uint64_t attentionGradientScratch(int64_t keys, int64_t depth,
-                                  int64_t valueDepth, DType dtype) {
+uint64_t attentionGradientScratch(int64_t keys, int64_t depth, int64_t valueDepth, DType dtype) {
   if (dtype == DType::F64)
     return GradientBuffers<double>(keys, depth, valueDepth, nullptr).bytes;
   return GradientBuffers<float>(keys, depth, valueDepth, nullptr).bytes;

@@ -19,9 +19,8 @@ constexpr int64_t kBoxColumns = 512, kBoxDepth = 384;
 /// tile[i][j] += sum over p of a[i * stride + offsets[p]] * b[p][j], or = if
 /// `first`.
 template <typename T, int64_t Rows>
-inline void multiplyRows(int64_t k, const T *a, int64_t stride,
-                         const int64_t *offsets, const T *b, T *tile,
-                         bool first) {
+inline void multiplyRows(int64_t k, const T *a, int64_t stride, const int64_t *offsets, const T *b,
+                         T *tile, bool first) {
   constexpr int64_t width = kTileColumns<T>;
   Vec<T> sums[Rows][2] = {};
   if (!first) {
@@ -51,8 +50,8 @@ inline void multiplyRows(int64_t k, const T *a, int64_t stride,
 
 /// The same for a number of rows up to kTileRows.
 template <typename T, int64_t Rows = kTileRows>
-void multiplySomeRows(int64_t count, int64_t k, const T *a, int64_t stride,
-                      const int64_t *offsets, const T *b, T *tile, bool first) {
+void multiplySomeRows(int64_t count, int64_t k, const T *a, int64_t stride, const int64_t *offsets,
+                      const T *b, T *tile, bool first) {
   if (count == Rows)
     return multiplyRows<T, Rows>(k, a, stride, offsets, b, tile, first);
   if constexpr (Rows > 1)
@@ -61,8 +60,7 @@ void multiplySomeRows(int64_t count, int64_t k, const T *a, int64_t stride,
 
 /// The largest box of about `limit` points whose dims are whole from the last
 /// one on; a dim that is cut is cut evenly.
-inline void chooseBox(const int64_t (&extents)[4], int64_t limit,
-                      int64_t (&box)[4]) {
+inline void chooseBox(const int64_t (&extents)[4], int64_t limit, int64_t (&box)[4]) {
   int64_t room = limit;
   for (int d = 3; d >= 0; --d) {
     int64_t size = most(1, extents[d]);
@@ -81,8 +79,7 @@ struct WindowDim {
   int64_t unit, extent, phases, outputStep, tapStep;
   bool compact;
 
-  WindowDim(int64_t outputs, int64_t taps, int64_t stride, int64_t dilation,
-            bool isLast) {
+  WindowDim(int64_t outputs, int64_t taps, int64_t stride, int64_t dilation, bool isLast) {
     compact = taps == 1 || dilation % stride == 0;
     int64_t reach = (taps - 1) * dilation;
     unit = compact || isLast ? stride : 1;
@@ -115,23 +112,19 @@ template <typename T> struct ConvolutionPlan {
 
   ConvolutionPlan(const ConvolutionProblem &p)
       : columns(p.columns[0] * p.columns[1] * p.columns[2] * p.columns[3]),
-        depth(p.depth[0] * p.depth[1] * p.depth[2] * p.depth[3]),
-        channels(p.depth[0]),
+        depth(p.depth[0] * p.depth[1] * p.depth[2] * p.depth[3]), channels(p.depth[0]),
         images(p.columns[0]), dims{dim(p, 0), dim(p, 1), dim(p, 2)} {
     rowElements = dims[2].extent * dims[2].phases;
     planeElements = dims[1].extent * rowElements;
     imageElements = dims[0].extent * planeElements;
     channelElements = images * imageElements;
-    isOneBox = p.depth[0] >= p.channels && p.depth[1] >= p.taps[0] &&
-               p.depth[2] >= p.taps[1] && p.depth[3] >= p.taps[2];
+    isOneBox = p.depth[0] >= p.channels && p.depth[1] >= p.taps[0] && p.depth[2] >= p.taps[1] &&
+               p.depth[3] >= p.taps[2];
   }
   static WindowDim dim(const ConvolutionProblem &p, int d) {
-    return WindowDim(p.columns[d + 1], p.depth[d + 1], p.stride[d],
-                     p.dilation[d], d == 2);
+    return WindowDim(p.columns[d + 1], p.depth[d + 1], p.stride[d], p.dilation[d], d == 2);
   }
-  int64_t panels() const {
-    return (columns + kTileColumns<T> - 1) / kTileColumns<T>;
-  }
+  int64_t panels() const { return (columns + kTileColumns<T> - 1) / kTileColumns<T>; }
   // Runs are copied in whole vectors, beyond their ends.
   uint64_t windowBytes() const {
     return aligned((channels * channelElements + kLanes<T>)*sizeof(T));
@@ -141,15 +134,13 @@ template <typename T> struct ConvolutionPlan {
   }
   uint64_t sumBytes(int64_t rows) const {
     int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-    return aligned((isOneBox ? 1 : tiles * panels()) * kTileRows *
-                   kTileColumns<T> * sizeof(T));
+    return aligned((isOneBox ? 1 : tiles * panels()) * kTileRows * kTileColumns<T> * sizeof(T));
   }
   uint64_t leftBytes() const { return aligned(kTileRows * depth * sizeof(T)); }
 };
 
 template <typename T, typename From>
-inline void copyRow(const From *__restrict from, int64_t step, int64_t count,
-                    T *__restrict to) {
+inline void copyRow(const From *__restrict from, int64_t step, int64_t count, T *__restrict to) {
   if (step == 1)
     for (int64_t x = 0; x < count; ++x)
       to[x] = T(from[x]);
@@ -161,21 +152,18 @@ inline void copyRow(const From *__restrict from, int64_t step, int64_t count,
 /// Fills the window with what channels [c0, c0 + count) hold there.
 template <typename T, typename From>
 void fillWindow(const ConvolutionProblem &p, const ConvolutionPlan<T> &plan,
-                const int64_t (&column)[4], int64_t images,
-                const int64_t (&depth)[4], int64_t count, T *window) {
+                const int64_t (&column)[4], int64_t images, const int64_t (&depth)[4],
+                int64_t count, T *window) {
   const From *in = reinterpret_cast<const From *>(p.input.data);
   const int64_t *strides = p.input.strides;
   int64_t start[3];
   for (int d = 0; d < 3; ++d)
-    start[d] =
-        column[d + 1] * p.stride[d] + depth[d + 1] * p.dilation[d] - p.pad[d];
+    start[d] = column[d + 1] * p.stride[d] + depth[d + 1] * p.dilation[d] - p.pad[d];
   const WindowDim &last = plan.dims[2];
-  std::memset(window + plan.channels * plan.channelElements, 0,
-              kLanes<T> * sizeof(T));
+  std::memset(window + plan.channels * plan.channelElements, 0, kLanes<T> * sizeof(T));
   for (int64_t c = 0; c < count; ++c)
     for (int64_t n = 0; n < images; ++n) {
-      const From *image =
-          in + (column[0] + n) * strides[0] + (depth[0] + c) * strides[1];
+      const From *image = in + (column[0] + n) * strides[0] + (depth[0] + c) * strides[1];
       T *to = window + c * plan.channelElements + n * plan.imageElements;
       for (int64_t x0 = 0; x0 < plan.dims[0].extent; ++x0)
         for (int64_t x1 = 0; x1 < plan.dims[1].extent; ++x1) {
@@ -187,15 +175,14 @@ void fillWindow(const ConvolutionProblem &p, const ConvolutionPlan<T> &plan,
             int64_t first = start[2] + q, unit = last.unit;
             // Elements [begin, end) lie in the input.
             int64_t begin = first >= 0 ? 0 : (unit - 1 - first) / unit;
-            int64_t end =
-                first >= p.in[2] ? 0 : (p.in[2] - first + unit - 1) / unit;
+            int64_t end = first >= p.in[2] ? 0 : (p.in[2] - first + unit - 1) / unit;
             end = inside ? least(end, last.extent) : 0;
             begin = least(begin, most(end, 0));
             end = most(end, begin);
             for (int64_t x = 0; x < begin; ++x)
               to[x] = T(0);
-            copyRow(row + (first + begin * unit) * strides[4],
-                    unit * strides[4], end - begin, to + begin);
+            copyRow(row + (first + begin * unit) * strides[4], unit * strides[4], end - begin,
+                    to + begin);
             for (int64_t x = end; x < last.extent; ++x)
               to[x] = T(0);
           }
@@ -205,8 +192,8 @@ void fillWindow(const ConvolutionProblem &p, const ConvolutionPlan<T> &plan,
 
 /// panel[p][j] = window[offsets[p] + column j].
 template <typename T>
-void packColumns(const T *window, int64_t depth, const int64_t *offsets,
-                 const ColumnRun *runs, int64_t numRuns, T *panel) {
+void packColumns(const T *window, int64_t depth, const int64_t *offsets, const ColumnRun *runs,
+                 int64_t numRuns, T *panel) {
   for (int64_t q = 0; q < depth; ++q) {
     const T *from = window + offsets[q];
     T *to = panel + q * kTileColumns<T>;
@@ -218,8 +205,8 @@ void packColumns(const T *window, int64_t depth, const int64_t *offsets,
 }
 
 template <typename T, typename From>
-void storeRow(const ConvolutionProblem &p, int64_t m, T *row,
-              const ColumnRun *runs, int64_t numRuns) {
+void storeRow(const ConvolutionProblem &p, int64_t m, T *row, const ColumnRun *runs,
+              int64_t numRuns) {
   int64_t columns = runs[numRuns - 1].first + runs[numRuns - 1].count;
   if (p.bias) {
     T bias = T(reinterpret_cast<const From *>(p.bias)[m * p.biasStride]);
@@ -228,8 +215,7 @@ void storeRow(const ConvolutionProblem &p, int64_t m, T *row,
   }
   if (p.activation != Activation::None)
     activateSpan(p.activation, row, columns);
-  From *out = reinterpret_cast<From *>(const_cast<char *>(p.output.data)) +
-              m * p.output.strides[1];
+  From *out = reinterpret_cast<From *>(const_cast<char *>(p.output.data)) + m * p.output.strides[1];
   int64_t step = p.output.strides[4];
   for (int64_t r = 0; r < numRuns; ++r) {
     From *to = out + runs[r].at;
@@ -246,14 +232,12 @@ void storeRow(const ConvolutionProblem &p, int64_t m, T *row,
 /// One box of columns of one problem.
 template <typename T, typename From> class ConvolutionBox {
 public:
-  ConvolutionBox(const ConvolutionProblem &p, const ConvolutionPart &part,
-                 char *scratch)
+  ConvolutionBox(const ConvolutionProblem &p, const ConvolutionPart &part, char *scratch)
       : p(p), part(part), plan(p) {
     window = reinterpret_cast<T *>(scratch);
     packed = reinterpret_cast<T *>(scratch += plan.windowBytes());
     sums = reinterpret_cast<T *>(scratch += plan.packedBytes());
-    left = reinterpret_cast<T *>(scratch +=
-                                 plan.sumBytes(part.lastRow - part.firstRow));
+    left = reinterpret_cast<T *>(scratch += plan.sumBytes(part.lastRow - part.firstRow));
     placeColumns();
   }
 
@@ -297,14 +281,11 @@ private:
       for (int64_t d = 0; d < box[1]; ++d)
         for (int64_t h = 0; h < box[2]; ++h)
           for (int64_t w = 0; w < box[3]; ++w, ++j) {
-            int64_t from = n * plan.imageElements +
-                           d * plan.dims[0].outputStep * plan.planeElements +
-                           h * plan.dims[1].outputStep * plan.rowElements +
-                           w * plan.dims[2].outputStep;
-            int64_t to = (part.column[0] + n) * strides[0] +
-                         (part.column[1] + d) * strides[2] +
-                         (part.column[2] + h) * strides[3] +
-                         (part.column[3] + w) * strides[4];
+            int64_t from =
+                n * plan.imageElements + d * plan.dims[0].outputStep * plan.planeElements +
+                h * plan.dims[1].outputStep * plan.rowElements + w * plan.dims[2].outputStep;
+            int64_t to = (part.column[0] + n) * strides[0] + (part.column[1] + d) * strides[2] +
+                         (part.column[2] + h) * strides[3] + (part.column[3] + w) * strides[4];
             bool opens = j % width == 0;
             if (opens) {
               firstIn[j / width] = numIn;
@@ -325,8 +306,7 @@ private:
     firstOut[panels] = numOut;
   }
 
-  void multiply(const int64_t (&at)[4], const int64_t (&size)[4], bool first,
-                bool last) {
+  void multiply(const int64_t (&at)[4], const int64_t (&size)[4], bool first, bool last) {
     constexpr int64_t width = kTileColumns<T>;
     const int64_t *strides = p.weight.strides;
     int64_t depth = 0;
@@ -335,22 +315,18 @@ private:
         for (int64_t t1 = 0; t1 < size[2]; ++t1)
           for (int64_t t2 = 0; t2 < size[3]; ++t2, ++depth) {
             windowOffsets[depth] =
-                c * plan.channelElements +
-                plan.dims[0].tapOffset(t0) * plan.planeElements +
-                plan.dims[1].tapOffset(t1) * plan.rowElements +
-                plan.dims[2].tapOffset(t2);
-            leftOffsets[depth] =
-                (at[0] + c) * strides[1] + (at[1] + t0) * strides[2] +
-                (at[2] + t1) * strides[3] + (at[3] + t2) * strides[4];
+                c * plan.channelElements + plan.dims[0].tapOffset(t0) * plan.planeElements +
+                plan.dims[1].tapOffset(t1) * plan.rowElements + plan.dims[2].tapOffset(t2);
+            leftOffsets[depth] = (at[0] + c) * strides[1] + (at[1] + t0) * strides[2] +
+                                 (at[2] + t1) * strides[3] + (at[3] + t2) * strides[4];
           }
     if (depth > 0)
       fillWindow<T, From>(p, plan, part.column, box[0], at, size[0], window);
     if (columns % width != 0) // no stray values, which might be slow ones
-      std::memset(packed + (panels - 1) * depth * width, 0,
-                  size_t(depth * width) * sizeof(T));
+      std::memset(packed + (panels - 1) * depth * width, 0, size_t(depth * width) * sizeof(T));
     for (int64_t j = 0; j < panels; ++j)
-      packColumns(window, depth, windowOffsets, in + firstIn[j],
-                  firstIn[j + 1] - firstIn[j], packed + j * depth * width);
+      packColumns(window, depth, windowOffsets, in + firstIn[j], firstIn[j + 1] - firstIn[j],
+                  packed + j * depth * width);
     for (int64_t i = part.firstRow; i < part.lastRow; i += kTileRows) {
       int64_t count = least(kTileRows, part.lastRow - i);
       const T *rows;
@@ -359,8 +335,8 @@ private:
       for (int64_t j = 0; j < panels; ++j) {
         int64_t number = (i - part.firstRow) / kTileRows * panels + j;
         T *tile = plan.isOneBox ? sums : sums + number * kTileRows * width;
-        multiplySomeRows(count, depth, rows, stride, offsets,
-                         packed + j * depth * width, tile, first);
+        multiplySomeRows(count, depth, rows, stride, offsets, packed + j * depth * width, tile,
+                         first);
         if (last)
           for (int64_t r = 0; r < count; ++r)
             storeRow<T, From>(p, i + r, tile + r * width, out + firstOut[j],
@@ -371,10 +347,9 @@ private:
 
   /// Rows of the left side; of another type than T, as copies. Gives the places
   /// of their elements.
-  const int64_t *placeRows(int64_t i, int64_t count, int64_t depth,
-                           const T *&rows, int64_t &stride) {
-    const From *weight =
-        reinterpret_cast<const From *>(p.weight.data) + i * p.weight.strides[0];
+  const int64_t *placeRows(int64_t i, int64_t count, int64_t depth, const T *&rows,
+                           int64_t &stride) {
+    const From *weight = reinterpret_cast<const From *>(p.weight.data) + i * p.weight.strides[0];
     if constexpr (std::is_same_v<T, From>) {
       rows = weight;
       stride = p.weight.strides[0];
@@ -382,8 +357,7 @@ private:
     } else {
       for (int64_t r = 0; r < count; ++r)
         for (int64_t q = 0; q < depth; ++q)
-          left[r * depth + q] =
-              T(weight[r * p.weight.strides[0] + leftOffsets[q]]);
+          left[r * depth + q] = T(weight[r * p.weight.strides[0] + leftOffsets[q]]);
       for (int64_t q = 0; q < depth; ++q)
         inOrder[q] = q;
       rows = left;
@@ -419,8 +393,7 @@ uint64_t convolutionScratch(const ConvolutionProblem &p, int64_t rows) {
   return bytes(ConvolutionPlan<float>(p), p.input.dtype != DType::F32);
 }
 
-void convolution(const ConvolutionProblem &p, const ConvolutionPart &part,
-                 char *scratch) {
+void convolution(const ConvolutionProblem &p, const ConvolutionPart &part, char *scratch) {
   if (p.input.dtype == DType::F64)
     return ConvolutionBox<double, double>(p, part, scratch).run();
   withFloat<float>(p.input.dtype, [&](auto from) {

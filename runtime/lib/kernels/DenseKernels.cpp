@@ -13,9 +13,7 @@ constexpr int64_t kDepth = 384;
 constexpr int64_t kRows = 192; // a multiple of every kTileRows
 constexpr int64_t kColumns = 512;
 
-inline int64_t roundUp(int64_t value, int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
+inline int64_t roundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 template <typename T> struct Blocks {
   int64_t rows, columns, depth; // of one packed block, whole tiles
@@ -35,16 +33,15 @@ template <typename T> struct Blocks {
 };
 
 template <typename T>
-void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows,
-               int64_t columns, T *tile) {
+void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
+               T *tile) {
   constexpr int64_t width = kTileColumns<T>;
-  bool plain = p.alpha == 1.0 && !p.bias.data && !p.residual.data &&
-               p.activation == Activation::None;
+  bool plain =
+      p.alpha == 1.0 && !p.bias.data && !p.residual.data && p.activation == Activation::None;
   DType own = std::is_same_v<T, double> ? DType::F64 : DType::F32;
   if (plain && p.c.dtype == own && p.c.column == 1) {
     for (int64_t i = 0; i < rows; ++i) {
-      T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) +
-             (i0 + i) * p.c.row + j0;
+      T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) + (i0 + i) * p.c.row + j0;
       for (int64_t j = 0; j < columns; ++j)
         c[j] = p.accumulate ? c[j] + tile[i * width + j] : tile[i * width + j];
     }
@@ -115,8 +112,7 @@ template <typename T> void gemmFewRows(const GemmProblem &p, T *sums) {
     }
     for (int64_t i = 0; i < p.m; ++i)
       for (int64_t j = 0; j < columns; j += width)
-        storeTile(p, i, jb + j, 1, least(width, columns - j),
-                  sums + i * kColumns + j);
+        storeTile(p, i, jb + j, 1, least(width, columns - j), sums + i * kColumns + j);
   }
 }
 
@@ -131,9 +127,7 @@ template <int64_t Rows> void gemmFewRowsTransposed(const GemmProblem &p) {
   int64_t whole = p.k / 4 * 4;
   for (int64_t jb = 0; jb < p.n; jb += width) {
     int64_t columns = least(width, p.n - jb);
-    alignas(
-        64) float sums[Rows][kTileColumns<float> > width ? kTileColumns<float>
-                                                         : width] = {};
+    alignas(64) float sums[Rows][kTileColumns<float> > width ? kTileColumns<float> : width] = {};
     int64_t done = 0;
     if (columns == width) {
       Quad quads[Rows][4] = {};
@@ -141,14 +135,12 @@ template <int64_t Rows> void gemmFewRowsTransposed(const GemmProblem &p) {
 #pragma GCC unroll 4
         for (int g = 0; g < 4; ++g) {
           Quad terms[4];
-          loadTransposed(b + (jb + 4 * g) * p.b.column + done, p.b.column,
-                         terms);
+          loadTransposed(b + (jb + 4 * g) * p.b.column + done, p.b.column, terms);
 #pragma GCC unroll 4
           for (int i = 0; i < Rows; ++i)
 #pragma GCC unroll 4
             for (int t = 0; t < 4; ++t)
-              quads[i][g] +=
-                  terms[t] * a[i * p.a.row + (done + t) * p.a.column];
+              quads[i][g] += terms[t] * a[i * p.a.row + (done + t) * p.a.column];
         }
       }
       for (int i = 0; i < Rows; ++i)
@@ -157,17 +149,15 @@ template <int64_t Rows> void gemmFewRowsTransposed(const GemmProblem &p) {
     for (int64_t i = 0; i < Rows; ++i)
       for (int64_t j = 0; j < columns; ++j)
         for (int64_t q = done; q < p.k; ++q)
-          sums[i][j] = fusedAdd(b[(jb + j) * p.b.column + q],
-                                a[i * p.a.row + q * p.a.column], sums[i][j]);
+          sums[i][j] =
+              fusedAdd(b[(jb + j) * p.b.column + q], a[i * p.a.row + q * p.a.column], sums[i][j]);
     for (int64_t i = 0; i < Rows; ++i)
       for (int64_t j = 0; j < columns; j += kTileColumns<float>)
-        storeTile(p, i, jb + j, 1, least(kTileColumns<float>, columns - j),
-                  sums[i] + j);
+        storeTile(p, i, jb + j, 1, least(kTileColumns<float>, columns - j), sums[i] + j);
   }
 }
 
-template <typename T, typename From>
-void gemmTyped(const GemmProblem &p, char *scratch) {
+template <typename T, typename From> void gemmTyped(const GemmProblem &p, char *scratch) {
   Blocks<T> blocks(p.m, p.n, p.k);
   constexpr int64_t width = kTileColumns<T>;
   const From *a = reinterpret_cast<const From *>(p.a.data);
@@ -207,21 +197,16 @@ void gemmTyped(const GemmProblem &p, char *scratch) {
       for (int64_t ib = 0; ib < p.m; ib += blocks.rows) {
         int64_t rows = least(blocks.rows, p.m - ib);
         for (int64_t i = 0; i < rows; i += kTileRows)
-          packPanel(a + (ib + i) * p.a.row + pb * p.a.column, p.a.row,
-                    p.a.column, least(kTileRows, rows - i), depth, kTileRows,
-                    packedA + i * depth);
+          packPanel(a + (ib + i) * p.a.row + pb * p.a.column, p.a.row, p.a.column,
+                    least(kTileRows, rows - i), depth, kTileRows, packedA + i * depth);
         for (int64_t j = 0; j < columns; j += width)
           for (int64_t i = 0; i < rows; i += kTileRows) {
             // Partial sums of tile (i, j), row by row.
-            T *partial =
-                first && last
-                    ? tile
-                    : sums + ((ib + i) * blocks.columns + j * kTileRows);
-            multiplyTile(depth, packedA + i * depth, packedB + j * depth,
-                         partial, first);
+            T *partial = first && last ? tile : sums + ((ib + i) * blocks.columns + j * kTileRows);
+            multiplyTile(depth, packedA + i * depth, packedB + j * depth, partial, first);
             if (last)
-              storeTile(p, ib + i, jb + j, least(kTileRows, rows - i),
-                        least(width, columns - j), partial);
+              storeTile(p, ib + i, jb + j, least(kTileRows, rows - i), least(width, columns - j),
+                        partial);
           }
       }
       pb += depth;
@@ -232,9 +217,8 @@ void gemmTyped(const GemmProblem &p, char *scratch) {
 void gemm(const GemmProblem &problem, char *scratch) {
   if (problem.a.dtype == DType::F64)
     return gemmTyped<double, double>(problem, scratch);
-  withFloat<float>(problem.a.dtype, [&](auto from) {
-    gemmTyped<float, decltype(from)>(problem, scratch);
-  });
+  withFloat<float>(problem.a.dtype,
+                   [&](auto from) { gemmTyped<float, decltype(from)>(problem, scratch); });
 }
 
 template <typename T> uint64_t gemmScratchOf(int64_t m, int64_t n, int64_t k) {
@@ -243,8 +227,7 @@ template <typename T> uint64_t gemmScratchOf(int64_t m, int64_t n, int64_t k) {
          aligned(kFewRows * kColumns * sizeof(T));
 }
 uint64_t gemmScratch(int64_t m, int64_t n, int64_t k, DType dtype) {
-  return dtype == DType::F64 ? gemmScratchOf<double>(m, n, k)
-                             : gemmScratchOf<float>(m, n, k);
+  return dtype == DType::F64 ? gemmScratchOf<double>(m, n, k) : gemmScratchOf<float>(m, n, k);
 }
 
 void activate(Activation activation, DType dtype, void *data, int64_t count) {
@@ -268,19 +251,12 @@ namespace {
 
 } // namespace
 
-extern const DenseKernels kDenseKernels = {WEFT_NAME(WEFT_ISA),
-                                           gemm,
-                                           gemmScratch,
-                                           kTileRows,
-                                           kTileColumns<float>,
-                                           attention,
-                                           attentionScratch,
-                                           kQueryRows,
-                                           attentionGradient,
-                                           attentionGradientScratch,
-                                           planConvolution,
-                                           convolution,
-                                           convolutionScratch,
-                                           activate};
+extern const DenseKernels kDenseKernels = {WEFT_NAME(WEFT_ISA), gemm,
+                                           gemmScratch,         kTileRows,
+                                           kTileColumns<float>, attention,
+                                           attentionScratch,    kQueryRows,
+                                           attentionGradient,   attentionGradientScratch,
+                                           planConvolution,     convolution,
+                                           convolutionScratch,  activate};
 
 } // namespace weft::runtime::WEFT_ISA

@@ -83,20 +83,17 @@ struct DenseKernels {
   void (*attention)(const AttentionProblem &problem, char *scratch);
   uint64_t (*attentionScratch)(int64_t depth, int64_t valueDepth, DType dtype);
   int64_t attentionRows; // rows of q that a part should be a multiple of
-  void (*attentionGradient)(const AttentionGradientProblem &problem,
-                            char *scratch);
-  uint64_t (*attentionGradientScratch)(int64_t keys, int64_t depth,
-                                       int64_t valueDepth, DType dtype);
+  void (*attentionGradient)(const AttentionGradientProblem &problem, char *scratch);
+  uint64_t (*attentionGradientScratch)(int64_t keys, int64_t depth, int64_t valueDepth,
+                                       DType dtype);
   /// Chooses `columns` and `depth` for the rest of the problem.
   void (*planConvolution)(ConvolutionProblem &problem);
   /// `scratch` has convolutionScratch bytes for as many rows, 64-byte aligned.
-  void (*convolution)(const ConvolutionProblem &problem,
-                      const ConvolutionPart &part, char *scratch);
-  uint64_t (*convolutionScratch)(const ConvolutionProblem &problem,
-                                 int64_t rows);
+  void (*convolution)(const ConvolutionProblem &problem, const ConvolutionPart &part,
+                      char *scratch);
+  uint64_t (*convolutionScratch)(const ConvolutionProblem &problem, int64_t rows);
   /// In place on consecutive elements of F32 or F64.
-  void (*activate)(Activation activation, DType dtype, void *data,
-                   int64_t count);
+  void (*activate)(Activation activation, DType dtype, void *data, int64_t count);
 };
 
 namespace baseline {

@@ -33,9 +33,7 @@ template <typename T> inline Vec<T> load(const T *from) {
   std::memcpy(&v, from, sizeof v);
   return v;
 }
-template <typename T> inline void store(T *to, Vec<T> v) {
-  std::memcpy(to, &v, sizeof v);
-}
+template <typename T> inline void store(T *to, Vec<T> v) { std::memcpy(to, &v, sizeof v); }
 template <typename T> inline Vec<T> splat(T value) { return Vec<T>{} + value; }
 /// a * b + c as the vectors do it: fused where the instruction set fuses.
 template <typename T> inline T fusedAdd(T a, T b, T c) {
@@ -45,9 +43,7 @@ template <typename T> inline T fusedAdd(T a, T b, T c) {
   return a * b + c;
 #endif
 }
-template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) {
-  return a > b ? a : b;
-}
+template <typename T> inline Vec<T> larger(Vec<T> a, Vec<T> b) { return a > b ? a : b; }
 template <typename T> inline T sumOf(Vec<T> v) {
   T sum = v[0];
   for (int i = 1; i < kLanes<T>; ++i)
@@ -121,10 +117,9 @@ inline Vec<double> hyperbolicTangent(Vec<double> x) {
 inline Vec<float> complementaryError(Vec<float> magnitude) {
   Vec<float> t = 1.0f / (1.0f + 0.5f * magnitude);
   // erfc(x) e^(x^2) in t = 1 / (1 + x/2), Chebyshev fit of degree 9.
-  constexpr float c[] = {-0.000132072746f, 0.28452003f,    0.262999058f,
-                         0.330546379f,     -0.0437929854f, 0.423575759f,
-                         -0.255190551f,    -0.0917937532f, 0.11782015f,
-                         -0.028552033f};
+  constexpr float c[] = {-0.000132072746f, 0.28452003f,  0.262999058f,  0.330546379f,
+                         -0.0437929854f,   0.423575759f, -0.255190551f, -0.0917937532f,
+                         0.11782015f,      -0.028552033f};
   Vec<float> p = splat(c[9]);
   for (int i = 8; i >= 0; --i)
     p = p * t + c[i];
@@ -161,8 +156,7 @@ template <typename T> inline Vec<T> activated(Activation activation, Vec<T> x) {
   return x;
 }
 
-template <typename T>
-void activateSpan(Activation activation, T *data, int64_t count) {
+template <typename T> void activateSpan(Activation activation, T *data, int64_t count) {
   int64_t i = 0;
   for (; i + kLanes<T> <= count; i += kLanes<T>)
     store<T>(data + i, activated<T>(activation, load(data + i)));
@@ -185,8 +179,7 @@ template <typename T> constexpr int64_t kTileColumns = 2 * kLanes<T>;
 /// packed in rows of kTileRows, `b` in rows of kTileColumns. A long sum goes on
 /// where an earlier call left it, so cutting k changes no bit.
 template <typename T>
-inline void multiplyTile(int64_t k, const T *a, const T *b, T *tile,
-                         bool first) {
+inline void multiplyTile(int64_t k, const T *a, const T *b, T *tile, bool first) {
   constexpr int64_t width = kTileColumns<T>;
   Vec<T> sums[kTileRows][2] = {};
   if (!first) {
@@ -214,8 +207,7 @@ inline void multiplyTile(int64_t k, const T *a, const T *b, T *tile,
 }
 
 /// Calls `visit(From())` for the float types that pack into T.
-template <typename T, typename Visit>
-inline void withFloat(DType dtype, Visit visit) {
+template <typename T, typename Visit> inline void withFloat(DType dtype, Visit visit) {
   if constexpr (std::is_same_v<T, double>) {
     visit(double());
   } else {
@@ -248,8 +240,7 @@ inline void loadTransposed(const float *from, int64_t across, Quad (&to)[4]) {
   to[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
 
-inline void transposeQuad(const float *from, int64_t across, float *to,
-                          int64_t width) {
+inline void transposeQuad(const float *from, int64_t across, float *to, int64_t width) {
   Quad columns[4];
   loadTransposed(from, across, columns);
   for (int i = 0; i < 4; ++i)
@@ -259,15 +250,14 @@ inline void transposeQuad(const float *from, int64_t across, float *to,
 /// Packs `count` <= `width` vectors of `depth` elements side by side:
 /// to[p * width + i] = from[i * across + p * along], zeros beyond `count`.
 template <typename T, typename From>
-inline void packPanel(const From *from, int64_t across, int64_t along,
-                      int64_t count, int64_t depth, int64_t width, T *to) {
+inline void packPanel(const From *from, int64_t across, int64_t along, int64_t count, int64_t depth,
+                      int64_t width, T *to) {
   if (count < width)
     std::memset(to, 0, size_t(depth * width) * sizeof(T));
   if (across == 1) {
     for (int64_t p = 0; p < depth; ++p) {
       if (std::is_same_v<T, From> && count == width)
-        std::memcpy(to + p * width, from + p * along,
-                    size_t(width) * sizeof(T));
+        std::memcpy(to + p * width, from + p * along, size_t(width) * sizeof(T));
       else
         for (int64_t i = 0; i < count; ++i)
           to[p * width + i] = T(from[p * along + i]);
@@ -283,8 +273,7 @@ inline void packPanel(const From *from, int64_t across, int64_t along,
       if (along == 1 && end - q == kBlock)
         for (; i + 4 <= count; i += 4)
           for (int64_t p = q; p < end; p += 4)
-            transposeQuad(from + i * across + p, across, to + p * width + i,
-                          width);
+            transposeQuad(from + i * across + p, across, to + p * width + i, width);
     }
     for (; i < count; ++i)
       for (int64_t p = q; p < end; ++p)
@@ -292,8 +281,7 @@ inline void packPanel(const From *from, int64_t across, int64_t along,
   }
 }
 
-template <typename T>
-inline T readAs(const MatrixRef &m, int64_t i, int64_t j) {
+template <typename T> inline T readAs(const MatrixRef &m, int64_t i, int64_t j) {
   int64_t at = i * m.row + j * m.column;
   if constexpr (std::is_same_v<T, double>)
     return reinterpret_cast<const double *>(m.data)[at];
@@ -304,8 +292,7 @@ inline T readAs(const MatrixRef &m, int64_t i, int64_t j) {
   else
     return float(reinterpret_cast<const Float16 *>(m.data)[at]);
 }
-template <typename T>
-inline void writeAs(const MatrixRef &m, int64_t i, int64_t j, T value) {
+template <typename T> inline void writeAs(const MatrixRef &m, int64_t i, int64_t j, T value) {
   int64_t at = i * m.row + j * m.column;
   char *data = const_cast<char *>(m.data);
   if constexpr (std::is_same_v<T, double>)
@@ -319,9 +306,7 @@ inline void writeAs(const MatrixRef &m, int64_t i, int64_t j, T value) {
 }
 
 constexpr int64_t kAlign = 64;
-inline uint64_t aligned(uint64_t bytes) {
-  return (bytes + kAlign - 1) / kAlign * kAlign;
-}
+inline uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 

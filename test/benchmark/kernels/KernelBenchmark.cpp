@@ -225,8 +225,7 @@ static double fastest(bool isOne, llvm::function_ref<void()> run) {
     auto start = std::chrono::steady_clock::now();
     double before = threadSeconds();
     run();
-    std::chrono::duration<double> taken =
-        std::chrono::steady_clock::now() - start;
+    std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     best = std::min(best, isOne ? threadSeconds() - before : taken.count());
     total += taken.count();
   }
@@ -238,8 +237,7 @@ static void share(unsigned threads, int64_t extent,
                   llvm::function_ref<void(int64_t, int64_t)> body) {
   std::vector<std::thread> others;
   for (unsigned t = 1; t < threads; ++t)
-    others.emplace_back(
-        [=] { body(extent * t / threads, extent * (t + 1) / threads); });
+    others.emplace_back([=] { body(extent * t / threads, extent * (t + 1) / threads); });
   body(0, extent / threads);
   for (std::thread &other : others)
     other.join();
@@ -247,8 +245,7 @@ static void share(unsigned threads, int64_t extent,
 
 static int64_t bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() *
-         std::max(8u, tensor.getElementTypeBitWidth()) / 8;
+  return tensor.getNumElements() * std::max(8u, tensor.getElementTypeBitWidth()) / 8;
 }
 
 /// a = b + s * c on arrays of 8 MiB, as the kernels have them.
@@ -282,8 +279,7 @@ int main(int argc, char **argv) {
       return 1;
     auto start = std::chrono::steady_clock::now();
     auto kernels = weft::cpu::compileKernels(*module);
-    std::chrono::duration<double, std::milli> compile =
-        std::chrono::steady_clock::now() - start;
+    std::chrono::duration<double, std::milli> compile = std::chrono::steady_clock::now() - start;
     if (failed(kernels))
       return 1;
     weft::cpu::KernelLoader loader;
@@ -306,8 +302,7 @@ int main(int argc, char **argv) {
       add(type);
       bytes += bytesOf(type);
     }
-    auto shared =
-        function->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr);
+    auto shared = function->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr);
     for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
       if (shared && shared[number] >= 0)
         pointers.push_back(pointers[shared[number]]);
@@ -317,17 +312,15 @@ int main(int argc, char **argv) {
     }
     int64_t extent = kernels->front().extent;
     double seconds = fastest(threads == 1, [&] {
-      share(threads, extent, [&](int64_t begin, int64_t end) {
-        code(begin, end, pointers.data(), nullptr);
-      });
+      share(threads, extent,
+            [&](int64_t begin, int64_t end) { code(begin, end, pointers.data(), nullptr); });
     });
     bool isProduct = std::strstr(benchmark.name, "GF/s");
     double rate = 1e-9 * (isProduct ? 2.0 * 512 * 512 * 512 : bytes) / seconds;
     std::printf("%-24s %7.1f GB/s %4.0f %%  %8lld units, grain %lld, compiled "
                 "in %.1f ms, %zu bytes\n",
-                benchmark.name, rate, isProduct ? 0.0 : 100 * rate / stream,
-                (long long)extent, (long long)kernels->front().grain,
-                compile.count(), kernels->front().object.size());
+                benchmark.name, rate, isProduct ? 0.0 : 100 * rate / stream, (long long)extent,
+                (long long)kernels->front().grain, compile.count(), kernels->front().object.size());
   }
   return 0;
 }

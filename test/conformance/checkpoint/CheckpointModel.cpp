@@ -94,9 +94,8 @@ ProgramBuilder::PlacementDesc place(const Layout &layout, const Tensor &tensor,
 
 } // namespace
 
-std::vector<uint8_t>
-weft::runtime::test::buildProgram(const Layout &layout,
-                                  const std::vector<Tensor> &tensors) {
+std::vector<uint8_t> weft::runtime::test::buildProgram(const Layout &layout,
+                                                       const std::vector<Tensor> &tensors) {
   ProgramBuilder builder;
   for (size_t i = 0; i < layout.mesh.size(); ++i)
     builder.addMeshAxis("axis" + std::to_string(i), layout.mesh[i]);
@@ -115,9 +114,8 @@ weft::runtime::test::buildProgram(const Layout &layout,
         for (uint32_t axis : part.axes)
           sizes.push_back(layout.mesh[axis]);
         global.back() *= part.size;
-        local.back() *= shardOf(part.size, {sizes.data(), sizes.size()},
-                                {zeros.data(), zeros.size()})
-                            .extent;
+        local.back() *=
+            shardOf(part.size, {sizes.data(), sizes.size()}, {zeros.data(), zeros.size()}).extent;
       }
       bytes *= uint64_t(local.back());
     }
@@ -141,8 +139,7 @@ weft::runtime::test::buildProgram(const Layout &layout,
       piece.byteOffset = builder.addData(data.data(), size);
       pieces.push_back(piece);
     }
-    builder.addState(tensor.name, tensor.dtype, global,
-                     builder.addPlacement(dims), buffer, pieces);
+    builder.addState(tensor.name, tensor.dtype, global, builder.addPlacement(dims), buffer, pieces);
   }
   builder.beginProgram("p", {}, {});
   builder.beginBody(1, 0);
@@ -152,37 +149,32 @@ weft::runtime::test::buildProgram(const Layout &layout,
   return builder.finish();
 }
 
-uint64_t weft::runtime::test::elementBits(const std::string &name, DType dtype,
-                                          int64_t index, uint64_t version) {
+uint64_t weft::runtime::test::elementBits(const std::string &name, DType dtype, int64_t index,
+                                          uint64_t version) {
   // The parameter and its master copy agree, as after a step.
   std::string key = name.substr(0, name.find("#master"));
-  uint64_t mixed = hashBytes(key.data(), key.size()) ^
-                   (uint64_t(index) * 0x9e3779b97f4a7c15ull) ^
+  uint64_t mixed = hashBytes(key.data(), key.size()) ^ (uint64_t(index) * 0x9e3779b97f4a7c15ull) ^
                    (version * 0xc2b2ae3d27d4eb4full);
   mixed = hashBytes(&mixed, sizeof mixed);
   if (dtype == DType::Bool)
     return mixed & 1;
-  if (dtype != DType::F64 && dtype != DType::F32 && dtype != DType::BF16 &&
-      dtype != DType::F16)
-    return dtypeBytes(dtype) == 8
-               ? mixed
-               : mixed & ((uint64_t(1) << 8 * dtypeBytes(dtype)) - 1);
+  if (dtype != DType::F64 && dtype != DType::F32 && dtype != DType::BF16 && dtype != DType::F16)
+    return dtypeBytes(dtype) == 8 ? mixed : mixed & ((uint64_t(1) << 8 * dtypeBytes(dtype)) - 1);
   int64_t value = int64_t(mixed % 255) - 127;
   uint64_t bits = 0;
   convertElements(DType::I64, &value, dtype, &bits, 1);
   return bits;
 }
 
-ModelSession::ModelSession(const Layout &layout,
-                           const std::vector<Tensor> &tensors, const char *comm)
+ModelSession::ModelSession(const Layout &layout, const std::vector<Tensor> &tensors,
+                           const char *comm)
     : blob(buildProgram(layout, tensors)) {
   weft_options options;
   weft_options_init(&options);
   options.comm = comm;
   options.threads_per_rank = 1;
   weft_status status{};
-  if (weft_open(blob.data(), blob.size(), nullptr, 0, &options, &session,
-                &status) != 0)
+  if (weft_open(blob.data(), blob.size(), nullptr, 0, &options, &session, &status) != 0)
     error = layout.name + ": " + status.text;
 }
 
@@ -197,8 +189,7 @@ template <typename Visit> void ModelSession::forEachElement(Visit visit) {
       uint64_t bytes = dtypeBytes(state.dtype);
       rank->map(state.placement).forEachRun([&](const ShardMap::Run &run) {
         for (int64_t i = 0; i < run.count; ++i)
-          visit(state, run.global + i, buffer + uint64_t(run.local + i) * bytes,
-                rank->rank());
+          visit(state, run.global + i, buffer + uint64_t(run.local + i) * bytes, rank->rank());
       });
     }
 }
@@ -207,16 +198,14 @@ void ModelSession::poison() {
   const ProgramView &p = session->view();
   for (std::unique_ptr<RankContext> &rank : session->ranks)
     for (const State &state : p.States())
-      std::memset(rank->buffer(state.buffer), 0xa5,
-                  p.Buffers()[state.buffer].bytes);
+      std::memset(rank->buffer(state.buffer), 0xa5, p.Buffers()[state.buffer].bytes);
 }
 
 void ModelSession::fill(uint64_t version) {
   poison();
   const ProgramView &p = session->view();
   forEachElement([&](const State &state, int64_t index, char *at, int64_t) {
-    uint64_t bits = elementBits(std::string(p.string(state.name)), state.dtype,
-                                index, version);
+    uint64_t bits = elementBits(std::string(p.string(state.name)), state.dtype, index, version);
     std::memcpy(at, &bits, dtypeBytes(state.dtype));
   });
 }
@@ -224,14 +213,11 @@ void ModelSession::fill(uint64_t version) {
 std::string ModelSession::compare(uint64_t version) {
   const ProgramView &p = session->view();
   std::string result;
-  forEachElement([&](const State &state, int64_t index, char *at,
-                     int64_t rank) {
-    uint64_t bits = elementBits(std::string(p.string(state.name)), state.dtype,
-                                index, version);
+  forEachElement([&](const State &state, int64_t index, char *at, int64_t rank) {
+    uint64_t bits = elementBits(std::string(p.string(state.name)), state.dtype, index, version);
     if (result.empty() && std::memcmp(at, &bits, dtypeBytes(state.dtype)) != 0)
-      result = "element " + std::to_string(index) + " of '" +
-               std::string(p.string(state.name)) + "' on rank " +
-               std::to_string(rank);
+      result = "element " + std::to_string(index) + " of '" + std::string(p.string(state.name)) +
+               "' on rank " + std::to_string(rank);
   });
   return result;
 }

@@ -45,8 +45,7 @@ struct Layout {
 /// At least ten layouts of one to eight ranks.
 std::vector<Layout> layouts();
 
-std::vector<uint8_t> buildProgram(const Layout &layout,
-                                  const std::vector<Tensor> &tensors);
+std::vector<uint8_t> buildProgram(const Layout &layout, const std::vector<Tensor> &tensors);
 
 /// A session of a layout's program. Values are a function of tensor, element
 /// and `version`; ranks hold garbage where they hold padding.
@@ -75,8 +74,7 @@ private:
 
 /// Bits of one element, 0 or 1 for Bool and a small number for floats, so that
 /// conversions between float types are exact.
-uint64_t elementBits(const std::string &name, DType dtype, int64_t index,
-                     uint64_t version);
+uint64_t elementBits(const std::string &name, DType dtype, int64_t index, uint64_t version);
 
 } // namespace weft::runtime::test
 

@@ -41,14 +41,12 @@ CheckpointInfo infoOf(uint64_t version) {
   return info;
 }
 
-std::string saveAs(ModelSession &model, const std::string &directory,
-                   uint64_t version) {
+std::string saveAs(ModelSession &model, const std::string &directory, uint64_t version) {
   model.fill(version);
   std::unique_ptr<CheckpointWriter> writer;
   CheckpointOptions options;
   options.blockBytes = version % 2 ? 4096 : 0;
-  Status status =
-      CheckpointWriter::open(model.session, directory, options, writer);
+  Status status = CheckpointWriter::open(model.session, directory, options, writer);
   if (!status.ok())
     return status.text();
   status = writer->save(infoOf(version));
@@ -59,8 +57,7 @@ std::string saveAs(ModelSession &model, const std::string &directory,
   return status.text();
 }
 
-std::string loadAndCompare(ModelSession &model, const std::string &directory,
-                           uint64_t version) {
+std::string loadAndCompare(ModelSession &model, const std::string &directory, uint64_t version) {
   model.poison();
   CheckpointInfo info;
   std::vector<std::string> warnings;
@@ -97,16 +94,13 @@ std::string checkBalance(const Layout &layout, const ProgramView &p) {
     expected += bytes;
   }
   if (total != expected)
-    return std::to_string(total) + " bytes are written, not " +
-           std::to_string(expected);
+    return std::to_string(total) + " bytes are written, not " + std::to_string(expected);
   if (layout.style == Style::Replicated && most > total / plan.size() + largest)
-    return "one rank writes " + std::to_string(most) + " of " +
-           std::to_string(total) + " bytes";
+    return "one rank writes " + std::to_string(most) + " of " + std::to_string(total) + " bytes";
   return {};
 }
 
-std::string folderOf(const std::string &directory, const char *kind,
-                     size_t index) {
+std::string folderOf(const std::string &directory, const char *kind, size_t index) {
   return directory + "/" + kind + "-" + std::to_string(index);
 }
 
@@ -122,8 +116,7 @@ std::vector<Layout> allLayouts() {
       mesh.push_back(int64_t(random() % uint64_t(left)) + 1);
       left /= mesh.back();
     }
-    result.push_back({"random " + std::to_string(result.size()), mesh,
-                      Style::Random, random()});
+    result.push_back({"random " + std::to_string(result.size()), mesh, Style::Random, random()});
   }
   return result;
 }
@@ -132,15 +125,13 @@ void saveAll(const std::string &directory, const std::vector<Layout> &list) {
   for (size_t i = 0; i < list.size(); ++i) {
     ModelSession model(list[i], modelTensors());
     check(list[i].name + " opens", model.error);
-    check(list[i].name + " writes its share",
-          checkBalance(list[i], model.session->view()));
-    check(list[i].name + " saves",
-          saveAs(model, folderOf(directory, "inproc", i), i + 1));
+    check(list[i].name + " writes its share", checkBalance(list[i], model.session->view()));
+    check(list[i].name + " saves", saveAs(model, folderOf(directory, "inproc", i), i + 1));
   }
 }
 
-void loadAll(const std::string &directory, const char *kind,
-             const std::vector<Layout> &from, const std::vector<Layout> &to) {
+void loadAll(const std::string &directory, const char *kind, const std::vector<Layout> &from,
+             const std::vector<Layout> &to) {
   for (const Layout &layout : to) {
     ModelSession model(layout, modelTensors());
     check(layout.name + " opens", model.error);
@@ -163,14 +154,12 @@ void cutShards(const std::string &directory) {
     size_t pieces = 0;
     for (const auto &rank : planCheckpoint(model.session->view()))
       pieces += rank.size();
-    check("large tensors are cut",
-          pieces > 3 ? "" : std::to_string(pieces) + " pieces");
+    check("large tensors are cut", pieces > 3 ? "" : std::to_string(pieces) + " pieces");
     check("large tensors save", saveAs(model, directory + "/cut", 1));
     check("large tensors load", loadAndCompare(model, directory + "/cut", 1));
   }
   ModelSession model(odd, tensors);
-  check("large tensors load on " + odd.name,
-        loadAndCompare(model, directory + "/cut", 1));
+  check("large tensors load on " + odd.name, loadAndCompare(model, directory + "/cut", 1));
 }
 
 /// A failure of one process is one of all, and the next save goes on.
@@ -181,8 +170,7 @@ std::string failOnOneRank(ModelSession &model, const std::string &directory) {
     return full && std::strcmp(operation, "write") == 0 ? ENOSPC : 0;
   };
   std::unique_ptr<CheckpointWriter> writer;
-  Status status =
-      CheckpointWriter::open(model.session, directory, options, writer);
+  Status status = CheckpointWriter::open(model.session, directory, options, writer);
   if (!status.ok())
     return status.text();
   model.fill(1);
@@ -190,8 +178,7 @@ std::string failOnOneRank(ModelSession &model, const std::string &directory) {
   if (!status.ok())
     return "save: " + status.text();
   std::string text = writer->finish().text();
-  if (text.find("rank 1: ") == std::string::npos ||
-      text.find("No space left") == std::string::npos)
+  if (text.find("rank 1: ") == std::string::npos || text.find("No space left") == std::string::npos)
     return "rank 1 fails with: " + text;
   full = false;
   model.fill(2);
@@ -232,8 +219,7 @@ int main(int argc, char **argv) {
     std::string folder = folderOf(directory, "mpi", index);
     check(list[index].name + " saves", saveAs(model, folder, index + 1));
     check("a full disk on rank 1", failOnOneRank(model, folder + "-full"));
-    check(list[index].name + " loads its own",
-          loadAndCompare(model, folder, index + 1));
+    check(list[index].name + " loads its own", loadAndCompare(model, folder, index + 1));
   } else {
     return 2;
   }

@@ -34,8 +34,8 @@ using Arrays = std::map<std::string, HostTensor>;
 static Arrays readArrays(const std::string &folder, MLIRContext *context) {
   Arrays arrays;
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(folder, error), end;
-       it != end && !error; it.increment(error)) {
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error;
+       it.increment(error)) {
     if (!llvm::StringRef(it->path()).ends_with(".npy"))
       continue;
     auto tensor = readNpy(it->path(), context);
@@ -49,8 +49,7 @@ static Arrays readArrays(const std::string &folder, MLIRContext *context) {
 
 /// The largest difference over the largest expected value.
 static double errorOf(const HostTensor &found, const HostTensor &expected) {
-  if (found.shape != expected.shape ||
-      found.elementType != expected.elementType)
+  if (found.shape != expected.shape || found.elementType != expected.elementType)
     return HUGE_VAL;
   test::Distance distance(test::Specials::AreWrong);
   for (int64_t i = 0, e = expected.size(); i < e; ++i)
@@ -62,9 +61,8 @@ static double errorOf(const HostTensor &found, const HostTensor &expected) {
 }
 
 /// Outputs by name; nothing if the program does not convert or run.
-static std::optional<Arrays> run(ModuleOp module, const Arrays &inputs,
-                                 const std::string &folder, bool raise,
-                                 std::map<std::string, unsigned> &counts) {
+static std::optional<Arrays> run(ModuleOp module, const Arrays &inputs, const std::string &folder,
+                                 bool raise, std::map<std::string, unsigned> &counts) {
   GraphOptions options;
   options.raise = raise;
   for (const auto &[name, tensor] : inputs)
@@ -73,14 +71,12 @@ static std::optional<Arrays> run(ModuleOp module, const Arrays &inputs,
   if (failed(lowerToGraph(module, options)))
     return std::nullopt;
   auto program = module.lookupSymbol<func::FuncOp>("forward");
-  program.walk(
-      [&](Operation *op) { ++counts[op->getName().getStringRef().str()]; });
+  program.walk([&](Operation *op) { ++counts[op->getName().getStringRef().str()]; });
   std::vector<HostTensor> arguments;
   for (unsigned i = 0; i < program.getNumArguments(); ++i) {
     auto type = cast<RankedTensorType>(program.getArgumentTypes()[i]);
     auto name = program.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
-    if (auto source =
-            program.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr)) {
+    if (auto source = program.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr)) {
       auto weights = readSource(source, type, folder, [&] {
         return program.emitError() << "weight '" << name.str() << "': ";
       });
@@ -101,8 +97,7 @@ static std::optional<Arrays> run(ModuleOp module, const Arrays &inputs,
     return std::nullopt;
   Arrays outputs;
   for (auto [i, result] : llvm::enumerate(*results))
-    outputs[program.getResultAttrOfType<StringAttr>(i, nn::kNameAttr).str()] =
-        std::move(result);
+    outputs[program.getResultAttrOfType<StringAttr>(i, nn::kNameAttr).str()] = std::move(result);
   return outputs;
 }
 
@@ -126,8 +121,7 @@ static bool check(const std::string &path, MLIRContext *context) {
     if (!outputs->count(name))
       return llvm::errs() << path << ": no output '" << name << "'\n", false;
     toTorch = std::max(toTorch, errorOf(plainOutputs->at(name), tensor));
-    toRaised =
-        std::max(toRaised, errorOf(outputs->at(name), plainOutputs->at(name)));
+    toRaised = std::max(toRaised, errorOf(outputs->at(name), plainOutputs->at(name)));
   }
   llvm::outs() << llvm::sys::path::stem(path) << ": error to torch " << toTorch
                << ", raised to plain " << toRaised << "; ";
@@ -148,8 +142,8 @@ int main(int argc, char **argv) {
   std::vector<std::string> paths;
   for (int i = 2; i < argc; ++i) {
     std::error_code error;
-    for (llvm::sys::fs::directory_iterator it(argv[i], error), end;
-         it != end && !error; it.increment(error))
+    for (llvm::sys::fs::directory_iterator it(argv[i], error), end; it != end && !error;
+         it.increment(error))
       if (llvm::StringRef(it->path()).ends_with(".onnx"))
         paths.push_back(it->path());
   }
@@ -161,7 +155,6 @@ int main(int argc, char **argv) {
     ++models;
     passed += check(path, &context);
   }
-  llvm::outs() << passed << " of " << models << " models passed, at least "
-               << minimum << " must\n";
+  llvm::outs() << passed << " of " << models << " models passed, at least " << minimum << " must\n";
   return passed == models && passed >= minimum ? 0 : 1;
 }

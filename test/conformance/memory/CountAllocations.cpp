@@ -33,9 +33,7 @@ void *memalign(size_t alignment, size_t bytes) {
   ++count;
   return __libc_memalign(alignment, bytes);
 }
-void *aligned_alloc(size_t alignment, size_t bytes) {
-  return memalign(alignment, bytes);
-}
+void *aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
 int posix_memalign(void **result, size_t alignment, size_t bytes) {
   *result = memalign(alignment, bytes);
   return *result ? 0 : ENOMEM;

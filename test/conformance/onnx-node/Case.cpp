@@ -23,8 +23,7 @@ static std::string readTensorFile(const std::string &path, MLIRContext *context,
   if (!buffer)
     return path + ": " + buffer.getError().message();
   onnx::Tensor message;
-  if (!message.ParseFromArray((*buffer)->getBufferStart(),
-                              (*buffer)->getBufferSize()))
+  if (!message.ParseFromArray((*buffer)->getBufferStart(), (*buffer)->getBufferSize()))
     return path + " is not a tensor";
   onnx::ImportOptions options;
   options.inlineData = true;
@@ -34,25 +33,20 @@ static std::string readTensorFile(const std::string &path, MLIRContext *context,
   if (failed(tensor))
     return path + " cannot be imported";
   RankedTensorType type = tensor->getType();
-  if (!type.getElementType().isIntOrFloat() ||
-      type.getElementType().getIntOrFloatBitWidth() > 64 ||
+  if (!type.getElementType().isIntOrFloat() || type.getElementType().getIntOrFloatBitWidth() > 64 ||
       onnx::getStoredBits(type.getElementType()) < 8)
     return path + " has elements that are not numbers";
   auto bytes = onnx::readTensor(*tensor, [&] { return emitError(loc); });
   if (failed(bytes))
     return path + " cannot be read";
-  result = decodeHostTensor(
-      RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+  result = decodeHostTensor(RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
   return "";
 }
 
-static std::string readTensors(const std::string &folder,
-                               llvm::StringRef prefix, ArrayAttr infos,
-                               MLIRContext *context,
-                               std::vector<NamedTensor> &tensors) {
+static std::string readTensors(const std::string &folder, llvm::StringRef prefix, ArrayAttr infos,
+                               MLIRContext *context, std::vector<NamedTensor> &tensors) {
   for (unsigned i = 0;; ++i) {
-    std::string path =
-        folder + "/" + prefix.str() + "_" + std::to_string(i) + ".pb";
+    std::string path = folder + "/" + prefix.str() + "_" + std::to_string(i) + ".pb";
     if (!llvm::sys::fs::exists(path))
       return "";
     if (!infos || i >= infos.size())
@@ -60,8 +54,7 @@ static std::string readTensors(const std::string &folder,
     auto info = cast<onnx::ValueInfoAttr>(infos[i]);
     NamedTensor named;
     named.name = info.getName() ? info.getName().str() : "";
-    if (std::string why = readTensorFile(path, context, named.tensor);
-        !why.empty())
+    if (std::string why = readTensorFile(path, context, named.tensor); !why.empty())
       return why;
     tensors.push_back(std::move(named));
   }
@@ -79,11 +72,10 @@ std::string conformance::loadCase(Case &test, MLIRContext *context) {
     if (!llvm::sys::fs::exists(folder))
       break;
     DataSet data;
-    std::string why = readTensors(folder, "input", graph.getInfo().getInputs(),
-                                  context, data.inputs);
+    std::string why =
+        readTensors(folder, "input", graph.getInfo().getInputs(), context, data.inputs);
     if (why.empty())
-      why = readTensors(folder, "output", graph.getInfo().getOutputs(), context,
-                        data.outputs);
+      why = readTensors(folder, "output", graph.getInfo().getOutputs(), context, data.outputs);
     if (!why.empty())
       return why;
     test.dataSets.push_back(std::move(data));
@@ -91,14 +83,12 @@ std::string conformance::loadCase(Case &test, MLIRContext *context) {
   return test.dataSets.empty() ? "the case has no recorded data" : "";
 }
 
-HostTensor conformance::asElementType(const HostTensor &recorded,
-                                      Type element) {
+HostTensor conformance::asElementType(const HostTensor &recorded, Type element) {
   if (!element.isBF16() || !recorded.elementType.isUnsignedInteger(16))
     return recorded;
   HostTensor tensor(RankedTensorType::get(recorded.shape, element));
   for (auto [real, bits] : llvm::zip_equal(tensor.reals, recorded.integers))
-    real = llvm::APFloat(llvm::APFloat::BFloat(), llvm::APInt(16, bits))
-               .convertToDouble();
+    real = llvm::APFloat(llvm::APFloat::BFloat(), llvm::APInt(16, bits)).convertToDouble();
   return tensor;
 }
 
@@ -118,34 +108,31 @@ static double lastPlace(double value, Type element) {
   return std::ldexp(1.0, exponent - digits);
 }
 
-std::string conformance::compare(const HostTensor &found,
-                                 const HostTensor &expected, unsigned units) {
+std::string conformance::compare(const HostTensor &found, const HostTensor &expected,
+                                 unsigned units) {
   if (found.shape != expected.shape)
-    return "shape " + print(found.shape) + ", expected " +
-           print(expected.shape);
+    return "shape " + print(found.shape) + ", expected " + print(expected.shape);
   if (found.elementType != expected.elementType) {
     std::string text;
-    llvm::raw_string_ostream(text) << "element type " << found.elementType
-                                   << ", expected " << expected.elementType;
+    llvm::raw_string_ostream(text)
+        << "element type " << found.elementType << ", expected " << expected.elementType;
     return text;
   }
   for (int64_t i = 0, e = expected.size(); i < e; ++i) {
     if (!expected.isFloat()) {
       if (found.integers[i] != expected.integers[i])
-        return "element " + std::to_string(i) + " is " +
-               std::to_string(found.integers[i]) + ", expected " +
-               std::to_string(expected.integers[i]);
+        return "element " + std::to_string(i) + " is " + std::to_string(found.integers[i]) +
+               ", expected " + std::to_string(expected.integers[i]);
       continue;
     }
     double y = found.reals[i], o = expected.reals[i];
     bool equal = y == o || (std::isnan(y) && std::isnan(o)) ||
                  (std::isfinite(y) && std::isfinite(o) &&
-                  std::fabs(y - o) <=
-                      std::max(1e-7 + 1e-3 * std::fabs(o),
-                               units * lastPlace(o, expected.elementType)));
+                  std::fabs(y - o) <= std::max(1e-7 + 1e-3 * std::fabs(o),
+                                               units * lastPlace(o, expected.elementType)));
     if (!equal)
-      return "element " + std::to_string(i) + " is " + std::to_string(y) +
-             ", expected " + std::to_string(o);
+      return "element " + std::to_string(i) + " is " + std::to_string(y) + ", expected " +
+             std::to_string(o);
   }
   return "";
 }

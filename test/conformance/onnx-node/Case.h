@@ -40,8 +40,7 @@ HostTensor asElementType(const HostTensor &recorded, mlir::Type element);
 /// What differs beyond the suite's tolerance (relative 1e-3 and absolute 1e-7
 /// an element, integers and infinities exactly), or ""; floats of 16 bits may be
 /// `units` in the last place off instead.
-std::string compare(const HostTensor &found, const HostTensor &expected,
-                    unsigned units = 0);
+std::string compare(const HostTensor &found, const HostTensor &expected, unsigned units = 0);
 
 } // namespace weft::conformance
 

@@ -30,8 +30,8 @@ struct Configuration {
   std::string text() const {
     if (ranks == 1)
       return "1 rank";
-    return std::to_string(ranks) + " ranks, argument " + std::to_string(argument) + " split on dimension " +
-           std::to_string(dim);
+    return std::to_string(ranks) + " ranks, argument " + std::to_string(argument) +
+           " split on dimension " + std::to_string(dim);
   }
 };
 
@@ -40,7 +40,8 @@ public:
   explicit CompiledBackend(const CompiledOptions &options) : options(options) {}
   llvm::StringRef name() const override { return "compiled programs"; }
 
-  Result run(llvm::StringRef test, ModuleOp program, llvm::ArrayRef<HostTensor> inputs, Check check) override {
+  Result run(llvm::StringRef test, ModuleOp program, llvm::ArrayRef<HostTensor> inputs,
+             Check check) override {
     auto function = program.lookupSymbol<func::FuncOp>("forward");
     // The harness gives weights as data: they are inputs here.
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -64,7 +65,8 @@ public:
   bool report(llvm::raw_ostream &out) override {
     unsigned runs = 0;
     for (auto &[ranks, counts] : table) {
-      out << llvm::format("%2lld ranks: %5u passed %4u wrong\n", (long long)ranks, counts[0], counts[1]);
+      out << llvm::format("%2lld ranks: %5u passed %4u wrong\n", (long long)ranks, counts[0],
+                          counts[1]);
       runs += ranks > 1 ? counts[0] : 0;
     }
     out << "sample: seed " << options.seed << ", " << options.percent << " % of the cases, at most "
@@ -111,7 +113,8 @@ private:
     function.setArgAttr(configuration.argument, dist::kClosedAttr, UnitAttr::get(context));
   }
 
-  Result runOn(ModuleOp module, const Configuration &configuration, llvm::ArrayRef<HostTensor> inputs, Check check) {
+  Result runOn(ModuleOp module, const Configuration &configuration,
+               llvm::ArrayRef<HostTensor> inputs, Check check) {
     std::string messages;
     ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
@@ -149,7 +152,8 @@ private:
     if (!compiled)
       return {Outcome::Wrong, "does not open: " + error};
     if (compiled->numRanks() != configuration.ranks)
-      return {Outcome::Wrong, "the program is for " + std::to_string(compiled->numRanks()) + " ranks"};
+      return {Outcome::Wrong,
+              "the program is for " + std::to_string(compiled->numRanks()) + " ranks"};
     std::vector<HostTensor> outputs;
     if (!compiled->run(inputs, types, outputs, error))
       return {Outcome::Wrong, "does not run: " + error};

@@ -17,10 +17,8 @@ public:
              Check check) override {
     InterpreterOptions options;
     options.rounding = InterpreterOptions::Rounding::EveryResult;
-    auto outputs = interpret(program.lookupSymbol<func::FuncOp>("forward"),
-                             inputs.vec(), options);
-    std::string why =
-        failed(outputs) ? "the interpreter fails" : check(*outputs);
+    auto outputs = interpret(program.lookupSymbol<func::FuncOp>("forward"), inputs.vec(), options);
+    std::string why = failed(outputs) ? "the interpreter fails" : check(*outputs);
     return {why.empty() ? Outcome::Passed : Outcome::Wrong, why};
   }
 };

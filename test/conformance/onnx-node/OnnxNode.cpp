@@ -62,12 +62,9 @@ static llvm::StringRef knownWrong(llvm::StringRef name) {
 static unsigned unitsOf(llvm::StringRef name) {
   name.consume_back("_expanded");
   static const std::set<llvm::StringRef> summedInSixteenBits = {
-      "test_attention_3d_causal_bf16",
-      "test_attention_4d_attn_mask_causal_bf16",
-      "test_attention_4d_causal_bf16",
-      "test_attention_4d_causal_fp16",
-      "test_attention_4d_causal_padded_kv_bf16",
-      "test_attention_4d_padded_kv_bf16"};
+      "test_attention_3d_causal_bf16",           "test_attention_4d_attn_mask_causal_bf16",
+      "test_attention_4d_causal_bf16",           "test_attention_4d_causal_fp16",
+      "test_attention_4d_causal_padded_kv_bf16", "test_attention_4d_padded_kv_bf16"};
   return summedInSixteenBits.count(name) ? 2 : 0;
 }
 
@@ -90,8 +87,8 @@ static bool bindWhatIsNeeded(llvm::StringRef messages, const DataSet &data,
 }
 
 /// Binds what the operators ask for, until the model converts or nothing helps.
-static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data,
-                                     std::string &messages, unsigned &bound) {
+static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data, std::string &messages,
+                                     unsigned &bound) {
   onnx::Bindings bindings;
   for (;;) {
     messages.clear();
@@ -102,14 +99,12 @@ static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data,
         for (auto [dim, extent] : llvm::enumerate(input.tensor.shape))
           bindings.dims[input.name + "[" + std::to_string(dim) + "]"] = extent;
     OwningOpRef<ModuleOp> module(test.model->clone());
-    ScopedDiagnosticHandler handler(
-        module->getContext(), [&](Diagnostic &diagnostic) {
-          messages += (messages.empty() ? "" : "; ") + diagnostic.str();
-          return success();
-        });
+    ScopedDiagnosticHandler handler(module->getContext(), [&](Diagnostic &diagnostic) {
+      messages += (messages.empty() ? "" : "; ") + diagnostic.str();
+      return success();
+    });
     if (succeeded(onnx::convertOnnxToNn(*module, bindings)) &&
-        succeeded(step::fillGradients(
-            module->lookupSymbol<func::FuncOp>("forward")))) {
+        succeeded(step::fillGradients(module->lookupSymbol<func::FuncOp>("forward")))) {
       bound = bindings.inputs.size();
       return module;
     }
@@ -120,8 +115,7 @@ static OwningOpRef<ModuleOp> convert(Case &test, const DataSet &data,
 
 static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
   Result result{Outcome::Refused, "", 0};
-  OwningOpRef<ModuleOp> module =
-      convert(test, data, result.reason, result.boundInputs);
+  OwningOpRef<ModuleOp> module = convert(test, data, result.reason, result.boundInputs);
   if (!module)
     return result;
   result.outcome = Outcome::Wrong;
@@ -133,11 +127,9 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
   std::vector<HostTensor> inputs;
   for (unsigned i = 0; i < program.getNumArguments(); ++i) {
     auto name = program.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
-    if (auto source =
-            program.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr)) {
-      auto weights = readSource(
-          source, cast<RankedTensorType>(program.getArgumentTypes()[i]),
-          test.folder, [&] { return program.emitError(); });
+    if (auto source = program.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr)) {
+      auto weights = readSource(source, cast<RankedTensorType>(program.getArgumentTypes()[i]),
+                                test.folder, [&] { return program.emitError(); });
       if (failed(weights)) {
         result.reason = "cannot read the weight '" + name.str() + "'";
         return result;
@@ -145,9 +137,8 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
       inputs.push_back(std::move(*weights));
       continue;
     }
-    auto found = llvm::find_if(data.inputs, [&](const NamedTensor &input) {
-      return input.name == name.getValue();
-    });
+    auto found = llvm::find_if(
+        data.inputs, [&](const NamedTensor &input) { return input.name == name.getValue(); });
     if (found == data.inputs.end()) {
       result.reason = "no data for argument '" + name.str() + "'";
       return result;
@@ -155,22 +146,20 @@ static Result runDataSet(Case &test, const DataSet &data, Backend &backend) {
     auto type = cast<RankedTensorType>(program.getArgumentTypes()[i]);
     inputs.push_back(asElementType(found->tensor, type.getElementType()));
     if (inputs.back().shape != type.getShape()) {
-      result.reason = "the data of input '" + found->name +
-                      "' does not have the shape that the model declares";
+      result.reason =
+          "the data of input '" + found->name + "' does not have the shape that the model declares";
       return result;
     }
   }
   unsigned bound = result.boundInputs;
   result = backend.run(
-      test.name, *module, inputs,
-      [&](llvm::ArrayRef<HostTensor> outputs) -> std::string {
+      test.name, *module, inputs, [&](llvm::ArrayRef<HostTensor> outputs) -> std::string {
         if (outputs.size() < data.outputs.size() || data.outputs.empty())
           return std::to_string(outputs.size()) + " outputs, expected " +
                  std::to_string(data.outputs.size());
         for (auto [found, expected] : llvm::zip(outputs, data.outputs))
-          if (std::string why = compare(
-                  found, asElementType(expected.tensor, found.elementType),
-                  unitsOf(test.name));
+          if (std::string why = compare(found, asElementType(expected.tensor, found.elementType),
+                                        unitsOf(test.name));
               !why.empty())
             return "output '" + expected.name + "': " + why;
         return "";
@@ -195,9 +184,7 @@ static Result runCase(Case &test, Backend &backend, MLIRContext &context) {
       reason = why;
     test.model = {};
     return {Outcome::Refused,
-            reason.empty() ? why + (messages.empty() ? "" : ": " + messages)
-                           : reason,
-            0};
+            reason.empty() ? why + (messages.empty() ? "" : ": " + messages) : reason, 0};
   }
   Result result{Outcome::Passed, "", 0};
   if (llvm::StringRef why = knownWrong(test.name); !why.empty()) {
@@ -256,12 +243,10 @@ static bool parse(SmallVector<llvm::StringRef> arguments, Options &options) {
       for (llvm::StringRef number : numbers)
         if (number.getAsInteger(10, options.how.ranks.emplace_back()))
           return false;
-    } else if (flag == "--placements" || flag == "--percent" ||
-               flag == "--minimum-runs") {
+    } else if (flag == "--placements" || flag == "--percent" || flag == "--minimum-runs") {
       if (value.getAsInteger(10, flag == "--placements" ? options.how.placements
-                                 : flag == "--percent"
-                                     ? options.how.percent
-                                     : options.how.minimumRuns))
+                                 : flag == "--percent"  ? options.how.percent
+                                                        : options.how.minimumRuns))
         return false;
     } else if (flag == "--seed") {
       if (value.getAsInteger(10, options.how.seed))
@@ -274,8 +259,7 @@ static bool parse(SmallVector<llvm::StringRef> arguments, Options &options) {
     options.how.placements = ~0u;
     options.how.percent = 100;
   }
-  if (plain.size() < 3 || plain.size() > 4 ||
-      plain[2].getAsInteger(10, options.minimum))
+  if (plain.size() < 3 || plain.size() > 4 || plain[2].getAsInteger(10, options.minimum))
     return false;
   options.folder = plain[0];
   options.allowList = plain[1];
@@ -287,8 +271,7 @@ static bool parse(SmallVector<llvm::StringRef> arguments, Options &options) {
 namespace {
 /// How the cases ended, beside what the list says of them.
 struct Tally {
-  unsigned passed = 0, wrong = 0, refused = 0, notRun = 0, bound = 0,
-           rounded = 0, lost = 0;
+  unsigned passed = 0, wrong = 0, refused = 0, notRun = 0, bound = 0, rounded = 0, lost = 0;
 
   /// Takes the case off the list.
   void count(const std::string &name, const Result &result,
@@ -316,8 +299,7 @@ struct Tally {
       return;
     case Outcome::Refused:
       ++refused;
-      if (!expected || expected->empty() ||
-          !llvm::StringRef(result.reason).contains(*expected))
+      if (!expected || expected->empty() || !llvm::StringRef(result.reason).contains(*expected))
         differ(name, expected, "is refused: " + result.reason);
       return;
     }
@@ -341,13 +323,11 @@ static void print(const std::string &name, const Result &result) {
   if (result.outcome == Outcome::Passed)
     llvm::outs() << name << '\n';
   else if (result.outcome == Outcome::Refused)
-    llvm::outs() << name << ": "
-                 << llvm::StringRef(result.reason).split("; ").first << '\n';
+    llvm::outs() << name << ": " << llvm::StringRef(result.reason).split("; ").first << '\n';
 }
 
 /// Runs all cases on two threads, which share nothing but the back end.
-static std::vector<Result> runCases(std::vector<Case> &cases,
-                                    Backend &backend) {
+static std::vector<Result> runCases(std::vector<Case> &cases, Backend &backend) {
   DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerKernelDialects(registry);
@@ -378,19 +358,17 @@ int main(int argc, char **argv) {
   std::map<std::string, std::string> listed = readList(options.allowList);
   std::vector<Case> cases;
   std::error_code error;
-  for (llvm::sys::fs::directory_iterator it(options.folder, error), end;
-       it != end && !error; it.increment(error)) {
+  for (llvm::sys::fs::directory_iterator it(options.folder, error), end; it != end && !error;
+       it.increment(error)) {
     Case test;
     test.name = llvm::sys::path::filename(it->path()).str();
     test.folder = it->path();
     if (filter.match(test.name))
       cases.push_back(std::move(test));
   }
-  llvm::sort(cases,
-             [](const Case &a, const Case &b) { return a.name < b.name; });
-  std::unique_ptr<Backend> backend = options.compiled
-                                         ? createCompiledBackend(options.how)
-                                         : createInterpreterBackend();
+  llvm::sort(cases, [](const Case &a, const Case &b) { return a.name < b.name; });
+  std::unique_ptr<Backend> backend =
+      options.compiled ? createCompiledBackend(options.how) : createInterpreterBackend();
   if (options.list)
     llvm::outs() << "# Every case: one that passes by its name, one that is "
                     "refused with the reason. Written by:\n"
@@ -399,8 +377,7 @@ int main(int argc, char **argv) {
   for (auto [test, result] : llvm::zip(cases, runCases(cases, *backend))) {
     if (options.list) {
       print(test.name, result);
-      listed[test.name] =
-          result.outcome == Outcome::Refused ? result.reason : "";
+      listed[test.name] = result.outcome == Outcome::Refused ? result.reason : "";
     }
     tally.count(test.name, result, listed);
   }
@@ -408,23 +385,15 @@ int main(int argc, char **argv) {
   if (options.pattern == "." && !options.list)
     for (const auto &[name, reason] : listed) {
       ++tally.lost;
-      llvm::errs() << "LOST     " << name << " is in the list, not in "
-                   << options.folder << '\n';
+      llvm::errs() << "LOST     " << name << " is in the list, not in " << options.folder << '\n';
     }
   bool enough = backend->report(llvm::errs());
-  double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
-  llvm::errs() << "onnx-node on " << backend->name() << ": " << cases.size()
-               << " cases, " << tally.passed << " passed (" << tally.bound
-               << " with inputs bound as constants, " << tally.rounded
-               << " held to units in the last place of 16 bits), "
-               << tally.wrong << " wrong, " << tally.refused << " refused, "
-               << tally.notRun << " not run, " << tally.lost
-               << " otherwise than listed; at least " << options.minimum
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  llvm::errs() << "onnx-node on " << backend->name() << ": " << cases.size() << " cases, "
+               << tally.passed << " passed (" << tally.bound << " with inputs bound as constants, "
+               << tally.rounded << " held to units in the last place of 16 bits), " << tally.wrong
+               << " wrong, " << tally.refused << " refused, " << tally.notRun << " not run, "
+               << tally.lost << " otherwise than listed; at least " << options.minimum
                << " must pass; " << llvm::format("%.1f s\n", seconds);
-  return tally.wrong == 0 && tally.lost == 0 && enough &&
-                 tally.passed >= options.minimum
-             ? 0
-             : 1;
+  return tally.wrong == 0 && tally.lost == 0 && enough && tally.passed >= options.minimum ? 0 : 1;
 }

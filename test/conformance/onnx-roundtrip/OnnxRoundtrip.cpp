@@ -62,8 +62,8 @@ int main(int argc, char **argv) {
       llvm::errs() << path << ": " << why << '\n';
   };
   std::error_code error;
-  for (llvm::sys::fs::recursive_directory_iterator it(argv[1], error), end;
-       it != end && !error; it.increment(error)) {
+  for (llvm::sys::fs::recursive_directory_iterator it(argv[1], error), end; it != end && !error;
+       it.increment(error)) {
     llvm::StringRef path = it->path();
     bool isModel = path.ends_with(".onnx");
     if (!isModel && !path.ends_with(".pb"))
@@ -96,17 +96,16 @@ int main(int argc, char **argv) {
     inText.inlineData = true;
     bool sameBytes = true;
     for (const ImportOptions &options : {inText, referring})
-      if (std::string why = throughText(path, model, options, sameBytes);
-          !why.empty())
+      if (std::string why = throughText(path, model, options, sameBytes); !why.empty())
         fail(path, why);
     identical += sameBytes;
   }
   llvm::outs() << "onnx-roundtrip: " << models << " models (" << identical
-               << " byte-identical through the dialect's text), " << tensors
-               << " .pb files, " << failures << " failures\n";
+               << " byte-identical through the dialect's text), " << tensors << " .pb files, "
+               << failures << " failures\n";
   if (models < minModels || tensors < minTensors) {
-    llvm::errs() << "expected at least " << minModels << " models and "
-                 << minTensors << " .pb files below '" << argv[1] << "'\n";
+    llvm::errs() << "expected at least " << minModels << " models and " << minTensors
+                 << " .pb files below '" << argv[1] << "'\n";
     return 1;
   }
   return failures ? 1 : 0;

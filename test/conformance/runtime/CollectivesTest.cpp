@@ -38,8 +38,7 @@ public:
     for (int64_t rest = ranks; rest > 1;) {
       int64_t size = rest == 8 ? 4 : 2; // 2; 2x2; 4x2
       sizes.push_back(size);
-      axes.push_back(
-          builder.addMeshAxis(std::string(1, char('a' + axes.size())), size));
+      axes.push_back(builder.addMeshAxis(std::string(1, char('a' + axes.size())), size));
       rest /= size;
     }
     builder.info().stageAxes = builder.axes({axes[0]});
@@ -56,8 +55,7 @@ public:
     options.timeout_seconds = 60;
     weft_session *session = nullptr;
     weft_status status{};
-    if (weft_open(blob.data(), blob.size(), nullptr, 0, &options, &session,
-                  &status) != 0)
+    if (weft_open(blob.data(), blob.size(), nullptr, 0, &options, &session, &status) != 0)
       return fail("open", status.text, session);
     int wrong = 0;
     size_t buckets = 0;
@@ -67,9 +65,8 @@ public:
       // Twice: a second run must not see the first one's values.
       for (int repeat = 0; repeat < 2; ++repeat) {
         for (size_t i = 0; i < bucket.size(); ++i)
-          if (weft_set_input(session, program, portName("in", i).c_str(),
-                             bucket[i].input.data(), bucket[i].input.size(),
-                             &status) != 0)
+          if (weft_set_input(session, program, portName("in", i).c_str(), bucket[i].input.data(),
+                             bucket[i].input.size(), &status) != 0)
             return fail(program, status.text, session);
         if (weft_run(session, program, &status) != 0)
           return fail(program, status.text, session);
@@ -77,18 +74,16 @@ public:
       for (size_t i = 0; i < bucket.size(); ++i) {
         const Case &test = bucket[i];
         Bytes output(test.expected.size(), 0xab);
-        if (weft_get_output(session, program, portName("out", i).c_str(),
-                            output.data(), output.size(), &status) != 0)
+        if (weft_get_output(session, program, portName("out", i).c_str(), output.data(),
+                            output.size(), &status) != 0)
           return fail(program, status.text, session);
         size_t row = test.expected.size() / size_t(ranks);
         int64_t first = weft_first_local_rank(session);
         for (int64_t r = first; r < first + weft_num_local_ranks(session); ++r)
-          if (!std::equal(output.begin() + r * row,
-                          output.begin() + (r + 1) * row,
+          if (!std::equal(output.begin() + r * row, output.begin() + (r + 1) * row,
                           test.expected.begin() + r * row)) {
-            std::fprintf(
-                stderr, "rank %lld: %s, tensor %zu: other bits than expected\n",
-                static_cast<long long>(r), program, i);
+            std::fprintf(stderr, "rank %lld: %s, tensor %zu: other bits than expected\n",
+                         static_cast<long long>(r), program, i);
             ++wrong;
           }
       }
@@ -97,8 +92,8 @@ public:
     if (weft_reduce_max(session, wrong, &worst, &status) != 0)
       return fail("reduce_max", status.text, session);
     if (weft_first_local_rank(session) == 0)
-      std::printf("%s on %lld ranks: %zu cases, %zu of them buckets, %s\n",
-                  comm, static_cast<long long>(ranks), cases.size(), buckets,
+      std::printf("%s on %lld ranks: %zu cases, %zu of them buckets, %s\n", comm,
+                  static_cast<long long>(ranks), cases.size(), buckets,
                   worst > 0 ? "FAILED" : "all exact");
     weft_close(session);
     return worst > 0 ? 1 : cases.size() >= 100 && buckets >= 18 ? 0 : 2;
@@ -118,8 +113,7 @@ private:
     return rank % sizes[axis];
   }
   /// The ranks that talk to `rank`, in member order, and its place among them.
-  std::vector<int64_t> members(int64_t rank, const std::vector<uint32_t> &over,
-                               int64_t &me) const {
+  std::vector<int64_t> members(int64_t rank, const std::vector<uint32_t> &over, int64_t &me) const {
     std::vector<int64_t> result;
     int64_t count = 1;
     for (uint32_t axis : over)
@@ -141,8 +135,7 @@ private:
     return result;
   }
   /// [start, end) of member m's shard; extents by ceiling division per level.
-  std::pair<int64_t, int64_t> shard(int64_t extent, int64_t m,
-                                    const std::vector<uint32_t> &over,
+  std::pair<int64_t, int64_t> shard(int64_t extent, int64_t m, const std::vector<uint32_t> &over,
                                     int64_t *whole = nullptr) const {
     int64_t count = 1;
     for (uint32_t axis : over)
@@ -164,16 +157,14 @@ private:
     std::vector<double> values(size_t(elements * ranks), 0.0);
     std::uniform_real_distribution<double> real(-3, 3);
     for (double &value : values)
-      value =
-          type == DType::Bool ? double(random() % 3 != 0)
-          : unsigned(type) <= unsigned(DType::F16)
-              ? real(random)
-              : double(int64_t(random() % 200) - (type == DType::U8 ? 0 : 100));
+      value = type == DType::Bool ? double(random() % 3 != 0)
+              : unsigned(type) <= unsigned(DType::F16)
+                  ? real(random)
+                  : double(int64_t(random() % 200) - (type == DType::U8 ? 0 : 100));
     if (elements >= 4)
       addSpecials(type, elements, values);
     Bytes bytes(values.size() * dtypeBytes(type));
-    convertElements(DType::F64, values.data(), type, bytes.data(),
-                    int64_t(values.size()));
+    convertElements(DType::F64, values.data(), type, bytes.data(), int64_t(values.size()));
     return bytes;
   }
 
@@ -197,8 +188,7 @@ private:
 
   template <typename T> static bool isNan(T value) { return value != value; }
 
-  template <typename Acc>
-  static Acc combine(Reduction reduction, Acc a, Acc b) {
+  template <typename Acc> static Acc combine(Reduction reduction, Acc a, Acc b) {
     switch (reduction) {
     case Reduction::Sum:
       return Acc(a + b);
@@ -230,13 +220,12 @@ private:
   }
 
   /// One element reduced over members in order, as the header promises.
-  void reduceElement(const Case &test, const std::vector<int64_t> &group,
-                     int64_t element, uint8_t *to) const {
+  void reduceElement(const Case &test, const std::vector<int64_t> &group, int64_t element,
+                     uint8_t *to) const {
     DType type = test.params.dtype, acc = test.params.accumulator;
     int64_t bytes = dtypeBytes(type);
     auto at = [&](size_t m) {
-      return test.input.data() +
-             (group[m] * test.sourceElements + element) * bytes;
+      return test.input.data() + (group[m] * test.sourceElements + element) * bytes;
     };
     auto fold = [&](auto zero, DType accType) {
       decltype(zero) sum = zero;
@@ -273,19 +262,16 @@ private:
     for (int64_t rank = 0; rank < ranks; ++rank) {
       int64_t me = 0;
       std::vector<int64_t> group = members(rank, test.axes, me);
-      uint8_t *row =
-          test.expected.data() + rank * test.destinationElements * bytes;
+      uint8_t *row = test.expected.data() + rank * test.destinationElements * bytes;
       auto input = [&](int64_t m, int64_t element) {
-        return test.input.data() +
-               (group[size_t(m)] * test.sourceElements + element) * bytes;
+        return test.input.data() + (group[size_t(m)] * test.sourceElements + element) * bytes;
       };
       auto put = [&](int64_t element, const uint8_t *from) {
         std::memcpy(row + element * bytes, from, size_t(bytes));
       };
       int64_t local = 0, n = int64_t(group.size());
       auto mine = shard(c.extent, me, test.axes, &local);
-      for (int64_t i = 0; c.kind == CollectiveKind::ReduceScatter &&
-                          i < test.destinationElements;
+      for (int64_t i = 0; c.kind == CollectiveKind::ReduceScatter && i < test.destinationElements;
            ++i)
         put(i, reinterpret_cast<const uint8_t *>(&c.padBits));
       for (int64_t o = 0; o < c.outer; ++o)
@@ -308,8 +294,7 @@ private:
           case CollectiveKind::ReduceScatter:
             for (int64_t i = mine.first; i < mine.second; ++i)
               reduceElement(test, group, (o * c.extent + i) * c.inner + x,
-                            row + ((o * local + i - mine.first) * c.inner + x) *
-                                      bytes);
+                            row + ((o * local + i - mine.first) * c.inner + x) * bytes);
             break;
           case CollectiveKind::AllToAll:
             allToAll(test, o, x, me, n, input, put);
@@ -329,8 +314,8 @@ private:
   }
 
   template <typename Input, typename Put>
-  void allToAll(const Case &test, int64_t o, int64_t x, int64_t me, int64_t n,
-                Input input, Put put) const {
+  void allToAll(const Case &test, int64_t o, int64_t x, int64_t me, int64_t n, Input input,
+                Put put) const {
     const Collective &c = test.params;
     int64_t local = 0, other = 0;
     auto mine = shard(c.extent, me, test.axes, &local);
@@ -341,32 +326,25 @@ private:
         for (int64_t mid = 0; mid < c.middle; ++mid)
           for (int64_t b = theirs.first; b < theirs.second; ++b) {
             int64_t la = a - mine.first, lb = b - theirs.first;
-            int64_t from =
-                c.gatherFirst
-                    ? (((o * other + lb) * c.middle + mid) * c.extent + a)
-                    : (((o * c.extent + a) * c.middle + mid) * other + lb);
-            int64_t to =
-                c.gatherFirst
-                    ? (((o * c.otherExtent + b) * c.middle + mid) * local + la)
-                    : (((o * local + la) * c.middle + mid) * c.otherExtent + b);
+            int64_t from = c.gatherFirst ? (((o * other + lb) * c.middle + mid) * c.extent + a)
+                                         : (((o * c.extent + a) * c.middle + mid) * other + lb);
+            int64_t to = c.gatherFirst ? (((o * c.otherExtent + b) * c.middle + mid) * local + la)
+                                       : (((o * local + la) * c.middle + mid) * c.otherExtent + b);
             put(to * c.inner + x, input(m, from * c.inner + x));
           }
     }
   }
 
-  void add(CollectiveKind kind, const std::vector<uint32_t> &over, DType dtype,
-           DType accumulator, Reduction reduction,
-           const std::vector<int64_t> &geometry, int64_t peer = 0,
+  void add(CollectiveKind kind, const std::vector<uint32_t> &over, DType dtype, DType accumulator,
+           Reduction reduction, const std::vector<int64_t> &geometry, int64_t peer = 0,
            bool gatherFirst = false, bool inPlace = false) {
-    cases.push_back({make(kind, over, dtype, accumulator, reduction, geometry,
-                          peer, gatherFirst)});
+    cases.push_back({make(kind, over, dtype, accumulator, reduction, geometry, peer, gatherFirst)});
     emit(cases.back(), inPlace);
   }
 
   /// One command that moves tensors of all these shapes.
-  void addBucket(CollectiveKind kind, const std::vector<uint32_t> &over,
-                 DType dtype, const std::vector<std::vector<int64_t>> &shapes,
-                 bool inPlace = false) {
+  void addBucket(CollectiveKind kind, const std::vector<uint32_t> &over, DType dtype,
+                 const std::vector<std::vector<int64_t>> &shapes, bool inPlace = false) {
     std::vector<Case> bucket;
     for (const std::vector<int64_t> &shape : shapes)
       bucket.push_back(make(kind, over, dtype, dtype, Reduction::Sum, shape));
@@ -374,9 +352,8 @@ private:
     emit(cases.back(), inPlace);
   }
 
-  Case make(CollectiveKind kind, const std::vector<uint32_t> &over, DType dtype,
-            DType accumulator, Reduction reduction,
-            const std::vector<int64_t> &geometry, int64_t peer = 0,
+  Case make(CollectiveKind kind, const std::vector<uint32_t> &over, DType dtype, DType accumulator,
+            Reduction reduction, const std::vector<int64_t> &geometry, int64_t peer = 0,
             bool gatherFirst = false) {
     Case test;
     Collective &c = test.params;
@@ -398,17 +375,15 @@ private:
     shard(c.otherExtent, 0, over, &other);
     int64_t whole = c.outer * c.extent * c.inner;
     int64_t part = c.outer * local * c.inner;
-    test.sourceElements = kind == CollectiveKind::AllGather ? part
-                          : kind == CollectiveKind::AllToAll
-                              ? whole * c.middle * other
-                              : whole;
+    test.sourceElements = kind == CollectiveKind::AllGather  ? part
+                          : kind == CollectiveKind::AllToAll ? whole * c.middle * other
+                                                             : whole;
     test.destinationElements = kind == CollectiveKind::AllGather       ? whole
                                : kind == CollectiveKind::ReduceScatter ? part
-                               : kind == CollectiveKind::AllToAll
-                                   ? part * c.middle * c.otherExtent
-                                   : whole;
-    test.name = std::to_string(cases.size()) + " " + collectiveKindName(kind) +
-                " " + dtypeName(dtype) + " over";
+                               : kind == CollectiveKind::AllToAll ? part * c.middle * c.otherExtent
+                                                                  : whole;
+    test.name = std::to_string(cases.size()) + " " + collectiveKindName(kind) + " " +
+                dtypeName(dtype) + " over";
     for (uint32_t axis : over)
       test.name += " " + std::string(1, char('a' + axis));
     for (int64_t value : geometry)
@@ -422,8 +397,7 @@ private:
     return i == 0 ? base : base + std::to_string(i);
   }
 
-  Id port(const std::string &name, BufferClass kind, DType dtype,
-          int64_t elements, Id &buffer) {
+  Id port(const std::string &name, BufferClass kind, DType dtype, int64_t elements, Id &buffer) {
     uint64_t bytes = uint64_t(elements) * dtypeBytes(dtype);
     buffer = builder.addBuffer(name, kind, dtype, arena, bytes, {1, elements});
     arena += (bytes + 63) / 64 * 64;
@@ -436,16 +410,14 @@ private:
     std::vector<Id> sources, destinations, in, out;
     for (size_t i = 0; i < bucket.size(); ++i) {
       Id buffer;
-      in.push_back(port(portName("in", i), BufferClass::Input,
-                        bucket[i].params.dtype, bucket[i].sourceElements,
-                        buffer));
+      in.push_back(port(portName("in", i), BufferClass::Input, bucket[i].params.dtype,
+                        bucket[i].sourceElements, buffer));
       sources.push_back(buffer);
     }
     for (size_t i = 0; i < bucket.size(); ++i) {
       Id buffer;
-      out.push_back(port(portName("out", i), BufferClass::Output,
-                         bucket[i].params.dtype, bucket[i].destinationElements,
-                         buffer));
+      out.push_back(port(portName("out", i), BufferClass::Output, bucket[i].params.dtype,
+                         bucket[i].destinationElements, buffer));
       destinations.push_back(buffer);
     }
     builder.beginProgram(test.name, in, out);
@@ -459,8 +431,7 @@ private:
         std::vector<View> views;
         for (size_t i = 0; i < bucket.size(); ++i) {
           if (inPlace)
-            builder.copy({}, builder.view(sources[i]),
-                         builder.view(destinations[i]));
+            builder.copy({}, builder.view(sources[i]), builder.view(destinations[i]));
           params.push_back(bucket[i].params);
           views.push_back(builder.view(inPlace ? destinations[i] : sources[i]));
           views.push_back(builder.view(destinations[i]));
@@ -478,8 +449,7 @@ private:
 
   // A ring along axis a by rendezvous: even stages send first, odd ones
   // receive.
-  void sendAndReceive(const Case &test, int64_t stage, unsigned stream,
-                      Id source, Id destination) {
+  void sendAndReceive(const Case &test, int64_t stage, unsigned stream, Id source, Id destination) {
     int64_t n = sizes[0];
     Collective send = test.params, recv = test.params;
     send.peer = (stage + 1) % n;
@@ -500,8 +470,8 @@ private:
     std::vector<std::vector<uint32_t>> groups = {{0}};
     if (sizes.size() > 1)
       groups = {{0}, {1}, {0, 1}, {1, 0}};
-    const std::vector<std::vector<int64_t>> shapes = {
-        {1, 7, 1}, {1, 8, 3}, {3, 5, 2}, {2, 1, 4}, {1, 10, 1}, {2, 3001, 3}};
+    const std::vector<std::vector<int64_t>> shapes = {{1, 7, 1}, {1, 8, 3},  {3, 5, 2},
+                                                      {2, 1, 4}, {1, 10, 1}, {2, 3001, 3}};
     const std::vector<std::vector<int64_t>> boxes = {
         {1, 4, 1, 1, 4}, {2, 5, 3, 2, 7}, {1, 8, 2, 3, 3}, {1, 1, 1, 1, 9}};
     for (const auto &over : groups) {
@@ -522,17 +492,15 @@ private:
     struct Typed {
       DType type, accumulator;
     };
-    const Typed types[] = {{DType::F64, DType::F64},  {f32, DType::F64},
-                           {DType::BF16, f32},        {DType::F16, f32},
-                           {DType::BF16, DType::F64}, {DType::F16, DType::F64},
-                           {DType::I8, DType::I8},    {DType::U8, DType::U8},
-                           {DType::I64, DType::I64}};
+    const Typed types[] = {
+        {DType::F64, DType::F64}, {f32, DType::F64},         {DType::BF16, f32},
+        {DType::F16, f32},        {DType::BF16, DType::F64}, {DType::F16, DType::F64},
+        {DType::I8, DType::I8},   {DType::U8, DType::U8},    {DType::I64, DType::I64}};
     for (const auto &over : groups)
       for (const Typed &typed : types)
         for (R reduction : {R::Sum, R::Product, R::Max, R::Min})
           for (K kind : {K::AllReduce, K::ReduceScatter})
-            add(kind, over, typed.type, typed.accumulator, reduction,
-                {2, 9, 1});
+            add(kind, over, typed.type, typed.accumulator, reduction, {2, 9, 1});
     for (R reduction : {R::And, R::Or})
       for (DType type : {DType::Bool, DType::U8, DType::I32})
         add(K::AllReduce, groups.back(), type, type, reduction, {1, 33, 1});
@@ -552,8 +520,7 @@ private:
         addBucket(K::AllReduce, over, f32, bucket, true);
       }
     // Several rounds, the last ones with other tensors than the first.
-    addBucket(K::AllReduce, {0}, f32,
-              {{1, 1500, 800}, {1, 7, 1}, {1, 2000, 1000}});
+    addBucket(K::AllReduce, {0}, f32, {{1, 1500, 800}, {1, 7, 1}, {1, 2000, 1000}});
     addBucket(K::AllReduce, groups.back(), DType::BF16, shapes);
     addBucket(K::ReduceScatter, groups.back(), DType::F64, shapes);
   }

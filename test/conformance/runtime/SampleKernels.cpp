@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Program.h"
 
-static void biasRelu(int64_t begin, int64_t end, void *const *pointers,
-                     const int64_t *scalars) {
+static void biasRelu(int64_t begin, int64_t end, void *const *pointers, const int64_t *scalars) {
   float *h = static_cast<float *>(pointers[0]);
   const float *bias = static_cast<const float *>(pointers[1]);
   for (int64_t r = begin; r < end; ++r)

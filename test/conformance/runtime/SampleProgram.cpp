@@ -29,8 +29,7 @@ void writeFile(const std::string &path, const std::string &bytes) {
 }
 
 template <typename T> std::string bytesOf(const std::vector<T> &values) {
-  return {reinterpret_cast<const char *>(values.data()),
-          values.size() * sizeof(T)};
+  return {reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T)};
 }
 
 std::vector<uint8_t> makeProgram(uint64_t hash) {
@@ -42,8 +41,7 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   Id dp = b.addMeshAxis("dp", 2), tp = b.addMeshAxis("tp", 2);
   const int64_t rows = 3, hidden = 4; // local, both padded
   uint64_t end = 0;
-  auto buffer = [&](const char *name, BufferClass kind,
-                    ProgramBuilder::Ints shape) {
+  auto buffer = [&](const char *name, BufferClass kind, ProgramBuilder::Ints shape) {
     uint64_t bytes = 4;
     for (int64_t size : shape)
       bytes *= uint64_t(size);
@@ -67,8 +65,8 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   wFile.hashes = {hash};
   wFile.transforms = {{TransformKind::Transpose, DType::F32, {1, 0}},
                       {TransformKind::Cast, DType::F32, {}}};
-  b.addState("w", DType::F32, {kIn, kHidden},
-             b.addPlacement({{{kIn, {}}}, {{kHidden, {tp}}}}), w, {wFile});
+  b.addState("w", DType::F32, {kIn, kHidden}, b.addPlacement({{{kIn, {}}}, {{kHidden, {tp}}}}), w,
+             {wFile});
   std::vector<float> small;
   for (int64_t i = 0; i < kHidden; ++i)
     small.push_back(float(valueOf(i, 3)));
@@ -76,15 +74,14 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   embedded.kind = SourceKind::Embedded;
   embedded.sourceShape = {kHidden};
   embedded.byteOffset = b.addData(small.data(), small.size() * 4);
-  b.addState("b", DType::F32, {kHidden}, b.addPlacement({{{kHidden, {tp}}}}),
-             bias, {embedded});
+  b.addState("b", DType::F32, {kHidden}, b.addPlacement({{{kHidden, {tp}}}}), bias, {embedded});
   small.clear();
   for (int64_t i = 0; i < kHidden * kOut; ++i)
     small.push_back(float(valueOf(i, 4)));
   embedded.sourceShape = {kHidden, kOut};
   embedded.byteOffset = b.addData(small.data(), small.size() * 4);
-  b.addState("v", DType::F32, {kHidden, kOut},
-             b.addPlacement({{{kHidden, {tp}}}, {{kOut, {}}}}), v, {embedded});
+  b.addState("v", DType::F32, {kHidden, kOut}, b.addPlacement({{{kHidden, {tp}}}, {{kOut, {}}}}), v,
+             {embedded});
   Id in = b.addPort("x", DType::F32, {kRows, kIn}, rowsOverDp, x);
   Id out = b.addPort("y", DType::F32, {kRows, kOut}, outOverDp, y);
   b.beginProgram("forward", {in}, {out});
@@ -93,8 +90,8 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   gemm.accumulator = DType::F32;
   gemm.alpha = 1;
   b.gemm({0, "layer/up"}, gemm, {b.view(x), b.view(w), b.view(h)});
-  b.launch({0, "layer/relu"}, b.addKernel("bias_relu"), rows, 1,
-           {b.view(h), b.view(bias)}, {b.constant(hidden)});
+  b.launch({0, "layer/relu"}, b.addKernel("bias_relu"), rows, 1, {b.view(h), b.view(bias)},
+           {b.constant(hidden)});
   b.gemm({0, "layer/down"}, gemm, {b.view(h), b.view(v), b.view(y)});
   b.eventRecord({0}, 0);
   b.eventWait({1}, 0);
@@ -125,8 +122,7 @@ int main(int argc, char **argv) {
   for (int64_t i = 0; i < kHidden * kIn; ++i)
     w.push_back(Float16(float(valueOf(i, 2))));
   writeFile(folder + "/weights.bin", "headers:" + bytesOf(w));
-  std::vector<uint8_t> blob =
-      makeProgram(hashBytes(w.data(), w.size() * sizeof(Float16)));
+  std::vector<uint8_t> blob = makeProgram(hashBytes(w.data(), w.size() * sizeof(Float16)));
   writeFile(argv[1], {blob.begin(), blob.end()});
 
   std::vector<float> x, wide(kRows * kIn * 2);
@@ -154,14 +150,10 @@ int main(int argc, char **argv) {
   npy("y.npy", DType::F64, {kRows, kOut}, bytesOf(y));
   y[4] += 1;
   npy("wrong.npy", DType::F64, {kRows, kOut}, bytesOf(y));
-  npy("infinite.npy", DType::F64, {kRows, kOut},
-      bytesOf(std::vector<double>(y.size(), HUGE_VAL)));
-  npy("integers.npy", DType::I64, {kRows, kOut},
-      bytesOf(std::vector<int64_t>(y.size())));
-  npy("narrow.npy", DType::F16, {kRows, kOut},
-      bytesOf(std::vector<uint16_t>(y.size())));
+  npy("infinite.npy", DType::F64, {kRows, kOut}, bytesOf(std::vector<double>(y.size(), HUGE_VAL)));
+  npy("integers.npy", DType::I64, {kRows, kOut}, bytesOf(std::vector<int64_t>(y.size())));
+  npy("narrow.npy", DType::F16, {kRows, kOut}, bytesOf(std::vector<uint16_t>(y.size())));
   // Sums of these leave the range: outputs are infinities and NaN.
-  npy("huge.npy", DType::F32, {kRows, kIn},
-      bytesOf(std::vector<float>(x.size(), 3e38f)));
+  npy("huge.npy", DType::F32, {kRows, kIn}, bytesOf(std::vector<float>(x.size(), 3e38f)));
   return 0;
 }

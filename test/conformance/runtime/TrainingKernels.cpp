@@ -5,7 +5,6 @@
 using namespace weft::runtime::sample;
 
 extern "C" {
-const weft_kernel_entry weft_kernel_table[] = {kKernels[0], kKernels[1],
-                                               kKernels[2], kKernels[3]};
+const weft_kernel_entry weft_kernel_table[] = {kKernels[0], kKernels[1], kKernels[2], kKernels[3]};
 const uint64_t weft_kernel_count = kNumKernels;
 }

@@ -11,11 +11,9 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: %s DP TP BLOB\n", argv[0]);
     return 2;
   }
-  weft::runtime::sample::TrainingSample sample(std::atoi(argv[1]),
-                                               std::atoi(argv[2]));
+  weft::runtime::sample::TrainingSample sample(std::atoi(argv[1]), std::atoi(argv[2]));
   std::vector<uint8_t> blob = sample.make();
   std::ofstream(argv[3], std::ios::binary)
-      .write(reinterpret_cast<const char *>(blob.data()),
-             std::streamsize(blob.size()));
+      .write(reinterpret_cast<const char *>(blob.data()), std::streamsize(blob.size()));
   return 0;
 }

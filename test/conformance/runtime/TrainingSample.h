@@ -17,9 +17,7 @@ namespace weft::runtime::sample {
 constexpr int64_t kBatch = 6, kSequence = 8, kVocabulary = 256;
 constexpr int64_t kTable = kVocabulary * kVocabulary;
 
-inline double exactly(double value) {
-  return std::nearbyint(value * 0x1p30) * 0x1p-30;
-}
+inline double exactly(double value) { return std::nearbyint(value * 0x1p30) * 0x1p-30; }
 
 /// Of `kBatch` rows those that begin at `start`, at most `local`.
 inline int64_t validRows(int64_t start, int64_t local) {
@@ -28,8 +26,7 @@ inline int64_t validRows(int64_t start, int64_t local) {
 
 /// pointers: tokens labels table sums; scalars: first row, local rows, whether
 /// gradients are wanted. sums: the table's gradient, the loss, the count.
-inline void sumLosses(int64_t, int64_t, void *const *pointers,
-                      const int64_t *scalars) {
+inline void sumLosses(int64_t, int64_t, void *const *pointers, const int64_t *scalars) {
   auto *tokens = static_cast<const int32_t *>(pointers[0]);
   auto *labels = static_cast<const int64_t *>(pointers[1]);
   auto *table = static_cast<const double *>(pointers[2]);
@@ -80,22 +77,18 @@ inline void update(int64_t, int64_t, void *const *pointers, const int64_t *) {
 
 /// pointers: tokens table logits; scalars: first row, local rows, first token
 /// of the vocabulary, local tokens.
-inline void lookUp(int64_t, int64_t, void *const *pointers,
-                   const int64_t *scalars) {
+inline void lookUp(int64_t, int64_t, void *const *pointers, const int64_t *scalars) {
   auto *tokens = static_cast<const int32_t *>(pointers[0]);
   auto *table = static_cast<const double *>(pointers[1]);
   auto *logits = static_cast<double *>(pointers[2]);
   int64_t count = validRows(scalars[0], scalars[1]) * kSequence;
   for (int64_t i = 0; i < count; ++i)
     for (int64_t v = 0; v < scalars[3]; ++v)
-      logits[i * scalars[3] + v] =
-          table[tokens[i] * kVocabulary + scalars[2] + v];
+      logits[i * scalars[3] + v] = table[tokens[i] * kVocabulary + scalars[2] + v];
 }
 
-inline const weft_kernel_entry kKernels[] = {{"sum_losses", sumLosses},
-                                             {"mean_loss", meanLoss},
-                                             {"update", update},
-                                             {"look_up", lookUp}};
+inline const weft_kernel_entry kKernels[] = {
+    {"sum_losses", sumLosses}, {"mean_loss", meanLoss}, {"update", update}, {"look_up", lookUp}};
 constexpr uint64_t kNumKernels = sizeof kKernels / sizeof kKernels[0];
 
 class TrainingSample {
@@ -117,41 +110,31 @@ public:
 
   std::vector<uint8_t> make() {
     const int64_t columns = kVocabulary / tpSize;
-    Id tokens =
-        buffer("tokens", BufferClass::Input, DType::I32, {rows, kSequence});
-    Id labels =
-        buffer("labels", BufferClass::Input, DType::I64, {rows, kSequence});
-    Id table = buffer("table", BufferClass::Parameter, DType::F64,
-                      {kVocabulary, kVocabulary});
-    Id momentum = buffer("momentum", BufferClass::Parameter, DType::F64,
-                         {kVocabulary, kVocabulary});
+    Id tokens = buffer("tokens", BufferClass::Input, DType::I32, {rows, kSequence});
+    Id labels = buffer("labels", BufferClass::Input, DType::I64, {rows, kSequence});
+    Id table = buffer("table", BufferClass::Parameter, DType::F64, {kVocabulary, kVocabulary});
+    Id momentum =
+        buffer("momentum", BufferClass::Parameter, DType::F64, {kVocabulary, kVocabulary});
     Id step = buffer("step", BufferClass::Parameter, DType::I64, {});
     sums = buffer("sums", BufferClass::Activation, DType::F64, {kTable + 2});
     Id loss = buffer("loss", BufferClass::Output, DType::F64, {});
     Id norm = buffer("grad_norm", BufferClass::Output, DType::F64, {});
     Id rate = buffer("lr", BufferClass::Output, DType::F64, {});
-    Id logits = buffer("logits", BufferClass::Output, DType::F64,
-                       {rows, kSequence, columns});
+    Id logits = buffer("logits", BufferClass::Output, DType::F64, {rows, kSequence, columns});
     Id whole = b.addReplicated({kVocabulary, kVocabulary});
     Id scalar = b.addReplicated({});
-    b.addState("table", DType::F64, {kVocabulary, kVocabulary}, whole, table,
+    b.addState("table", DType::F64, {kVocabulary, kVocabulary}, whole, table, {});
+    b.addState("table#momentum_buffer", DType::F64, {kVocabulary, kVocabulary}, whole, momentum,
                {});
-    b.addState("table#momentum_buffer", DType::F64, {kVocabulary, kVocabulary},
-               whole, momentum, {});
     b.addState("weft.step", DType::I64, {}, scalar, step, {});
     Id batch = b.addPlacement({{{kBatch, {dp}}}, {{kSequence, {}}}});
-    Id vocabulary = b.addPlacement(
-        {{{kBatch, {dp}}}, {{kSequence, {}}}, {{kVocabulary, {tp}}}});
-    auto port = [&](const char *name, DType type, ProgramBuilder::Ints shape,
-                    Id placement, Id buffer) {
-      return b.addPort(name, type, shape, placement, buffer);
-    };
+    Id vocabulary = b.addPlacement({{{kBatch, {dp}}}, {{kSequence, {}}}, {{kVocabulary, {tp}}}});
+    auto port = [&](const char *name, DType type, ProgramBuilder::Ints shape, Id placement,
+                    Id buffer) { return b.addPort(name, type, shape, placement, buffer); };
     auto inputs = [&](bool both) {
-      std::vector<uint32_t> ids{
-          port("tokens", DType::I32, {kBatch, kSequence}, batch, tokens)};
+      std::vector<uint32_t> ids{port("tokens", DType::I32, {kBatch, kSequence}, batch, tokens)};
       if (both)
-        ids.push_back(
-            port("labels", DType::I64, {kBatch, kSequence}, batch, labels));
+        ids.push_back(port("labels", DType::I64, {kBatch, kSequence}, batch, labels));
       return ids;
     };
 
@@ -164,31 +147,28 @@ public:
       }
       b.beginProgram(trains ? "step" : "eval", in, out);
       b.beginBody(2, 2);
-      b.launch(
-          {0, "losses"}, b.addKernel("sum_losses"), 1, 1,
-          {b.view(tokens), b.view(labels), b.view(table), b.view(sums)},
-          {b.coordinate({dp}, rows), b.constant(rows), b.constant(trains)});
+      b.launch({0, "losses"}, b.addKernel("sum_losses"), 1, 1,
+               {b.view(tokens), b.view(labels), b.view(table), b.view(sums)},
+               {b.coordinate({dp}, rows), b.constant(rows), b.constant(trains)});
       reduceSums();
-      b.launch({0, "loss"}, b.addKernel("mean_loss"), 1, 1,
-               {b.view(sums), b.view(loss)}, {});
+      b.launch({0, "loss"}, b.addKernel("mean_loss"), 1, 1, {b.view(sums), b.view(loss)}, {});
       if (trains)
         b.launch({0, "sgd"}, b.addKernel("update"), 1, 1,
-                 {b.view(sums), b.view(table), b.view(momentum), b.view(step),
-                  b.view(norm), b.view(rate)},
+                 {b.view(sums), b.view(table), b.view(momentum), b.view(step), b.view(norm),
+                  b.view(rate)},
                  {});
       b.endBody();
       b.endProgram();
     }
     std::vector<uint32_t> in = inputs(false);
-    std::vector<uint32_t> out{port("logits", DType::F64,
-                                   {kBatch, kSequence, kVocabulary}, vocabulary,
-                                   logits)};
+    std::vector<uint32_t> out{
+        port("logits", DType::F64, {kBatch, kSequence, kVocabulary}, vocabulary, logits)};
     b.beginProgram("forward", in, out);
     b.beginBody(1, 0);
     b.launch({0, "lookup"}, b.addKernel("look_up"), 1, 1,
              {b.view(tokens), b.view(table), b.view(logits)},
-             {b.coordinate({dp}, rows), b.constant(rows),
-              b.coordinate({tp}, columns), b.constant(columns)});
+             {b.coordinate({dp}, rows), b.constant(rows), b.coordinate({tp}, columns),
+              b.constant(columns)});
     b.endBody();
     b.endProgram();
     b.addStage({end, {}});
@@ -196,8 +176,7 @@ public:
   }
 
 private:
-  Id buffer(const char *name, BufferClass kind, DType type,
-            ProgramBuilder::Ints shape) {
+  Id buffer(const char *name, BufferClass kind, DType type, ProgramBuilder::Ints shape) {
     uint64_t bytes = dtypeBytes(type);
     for (int64_t size : shape)
       bytes *= uint64_t(size);

@@ -40,16 +40,14 @@ CheckpointInfo infoOf(int64_t step, uint64_t version) {
 }
 
 /// The version that loads, 0 if none does; anything wrong is a failure.
-uint64_t loadedVersion(ModelSession &model, const std::string &directory,
-                       const std::string &what, int64_t step = -1,
-                       bool forgery = false) {
+uint64_t loadedVersion(ModelSession &model, const std::string &directory, const std::string &what,
+                       int64_t step = -1, bool forgery = false) {
   model.poison();
   LoadOptions options;
   options.step = step;
   CheckpointInfo info;
   std::vector<std::string> warnings;
-  Status status =
-      loadCheckpoint(model.session, directory, options, info, warnings);
+  Status status = loadCheckpoint(model.session, directory, options, info, warnings);
   if (!status.ok()) {
     if (status.code() != StatusCode::UserError || status.text().empty())
       fail(what + ": not the user's error: " + status.text());
@@ -57,8 +55,7 @@ uint64_t loadedVersion(ModelSession &model, const std::string &directory,
   }
   std::string fault = model.compare(info.seed);
   if (!fault.empty() && !forgery)
-    fail(what + ": loads version " + std::to_string(info.seed) +
-         ", but wrong: " + fault);
+    fail(what + ": loads version " + std::to_string(info.seed) + ", but wrong: " + fault);
   return info.seed;
 }
 
@@ -75,8 +72,8 @@ const Scenario kScenarios[] = {
     {"only one stays", {1}, {2, 3}, 1},   {"back in time", {5, 9}, {6, 7}, 2}};
 
 /// Saves and reports which version is certainly on disk afterwards.
-uint64_t saveAll(ModelSession &model, const std::string &directory,
-                 const Scenario &scenario, bool faulty, FaultyDisk *disk) {
+uint64_t saveAll(ModelSession &model, const std::string &directory, const Scenario &scenario,
+                 bool faulty, FaultyDisk *disk) {
   std::unique_ptr<CheckpointWriter> writer;
   CheckpointOptions options;
   options.keep = scenario.keep;
@@ -106,14 +103,13 @@ void copyTree(const std::string &from, const std::string &to) {
 
 std::string describe(const Scenario &scenario, Fault fault, int at) {
   static const char *names[] = {"none", "error", "kill", "power failure"};
-  return std::string(scenario.name) + ", " + names[int(fault)] +
-         " at operation " + std::to_string(at);
+  return std::string(scenario.name) + ", " + names[int(fault)] + " at operation " +
+         std::to_string(at);
 }
 
 /// One interrupted save: false once `at` is behind the last operation.
-bool interrupt(const Scenario &scenario, ModelSession &writer,
-               ModelSession &reader, const std::string &work, Fault fault,
-               int at, int error, uint64_t seed) {
+bool interrupt(const Scenario &scenario, ModelSession &writer, ModelSession &reader,
+               const std::string &work, Fault fault, int at, int error, uint64_t seed) {
   std::string directory = work + "/run";
   copyTree(work + "/before", directory);
   FaultyDisk disk(fault, at, error, seed);
@@ -138,8 +134,7 @@ bool interrupt(const Scenario &scenario, ModelSession &writer,
   int64_t kept = 0;
   for (const fs::directory_entry &entry : fs::directory_iterator(directory)) {
     std::string name = entry.path().filename().string();
-    if (name.find(".tmp") != std::string::npos ||
-        name.find(".old") != std::string::npos)
+    if (name.find(".tmp") != std::string::npos || name.find(".old") != std::string::npos)
       if (entry.is_directory())
         fail(what + ": '" + name + "' is left behind");
     kept += name.compare(0, 5, "step-") == 0;
@@ -169,12 +164,11 @@ void interruptions(const std::string &work, bool full) {
         bool always;
       };
       for (const Kind &kind :
-           {Kind{Fault::Kill, 0, false}, Kind{Fault::Power, 0, true},
-            Kind{Fault::Power, 0, false}, Kind{Fault::Error, ENOSPC, true},
-            Kind{Fault::Error, EIO, false}})
+           {Kind{Fault::Kill, 0, false}, Kind{Fault::Power, 0, true}, Kind{Fault::Power, 0, false},
+            Kind{Fault::Error, ENOSPC, true}, Kind{Fault::Error, EIO, false}})
         for (int at = 0; full || kind.always; ++at)
-          if (!interrupt(scenario, writer, reader, work, kind.fault, at,
-                         kind.error, uint64_t(interrupted) + 1))
+          if (!interrupt(scenario, writer, reader, work, kind.fault, at, kind.error,
+                         uint64_t(interrupted) + 1))
             break;
     }
   }
@@ -198,8 +192,7 @@ void damages(const std::string &work, bool full) {
   saveAll(writer, work + "/before", two, false, nullptr);
   std::string directory = work + "/run", newer = "/step-00000002/";
   std::vector<std::string> names;
-  for (const fs::directory_entry &entry :
-       fs::directory_iterator(work + "/before" + newer))
+  for (const fs::directory_entry &entry : fs::directory_iterator(work + "/before" + newer))
     names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   for (int i = 0; i < (full ? 1000 : 100); ++i) {
@@ -207,8 +200,7 @@ void damages(const std::string &work, bool full) {
     std::string name = names[random() % names.size()];
     std::string path = directory + newer + name, text = read(path);
     std::string original = text;
-    static const char *kinds[] = {"flipped", "cut off", "extended", "removed",
-                                  "overwritten"};
+    static const char *kinds[] = {"flipped", "cut off", "extended", "removed", "overwritten"};
     size_t kind = random() % 10;
     kind = kind < 5 ? 0 : kind - 5; // mostly flips
     size_t at = random() % text.size();
@@ -251,17 +243,14 @@ void forgeries(const std::string &work, bool full) {
   for (int i = 0; i < (full ? 1500 : 150); ++i) {
     std::string edit, text = editManifest(original, uint64_t(i), edit);
     char hash[17];
-    std::snprintf(
-        hash, sizeof hash, "%016llx",
-        static_cast<unsigned long long>(hashBytes(text.data(), text.size())));
-    write(path, std::string("{\"weft_checkpoint\":1,\"hash\":\"") + hash +
-                    "\",\n" + text);
+    std::snprintf(hash, sizeof hash, "%016llx",
+                  static_cast<unsigned long long>(hashBytes(text.data(), text.size())));
+    write(path, std::string("{\"weft_checkpoint\":1,\"hash\":\"") + hash + "\",\n" + text);
     ++forged;
     auto start = std::chrono::steady_clock::now();
     acceptedEdits += loadedVersion(reader, work + "/run", edit, -1, true) != 0;
     double seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-            .count();
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (seconds > 10)
       fail(edit + ": took " + std::to_string(seconds) + " s");
   }
@@ -293,8 +282,7 @@ int main() {
   int cases = interrupted + damaged + forged;
   std::printf("%d cases: %d interrupted, %d damaged, %d forged (%d of these "
               "load); %ld MiB more memory; %d failures\n",
-              cases, interrupted, damaged, forged, acceptedEdits, grown,
-              failures);
+              cases, interrupted, damaged, forged, acceptedEdits, grown, failures);
   if (cases < (full ? 4000 : 400))
     fail("too few cases");
   if (grown > 256)

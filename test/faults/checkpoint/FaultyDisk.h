@@ -94,8 +94,7 @@ private:
     if (ends(".tmp") || ends(".old"))
       return path.substr(0, path.size() - 4);
     // Replaced by a new one of its step, or on its way out.
-    return std::filesystem::exists(path + ".tmp") ? path + ".old"
-                                                  : path + ".tmp";
+    return std::filesystem::exists(path + ".tmp") ? path + ".old" : path + ".tmp";
   }
   void damage(const std::string &path) {
     uint64_t size = std::filesystem::file_size(path);

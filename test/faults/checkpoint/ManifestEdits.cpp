@@ -21,8 +21,7 @@ std::vector<Span> numbersOf(const std::string &text) {
       quoted = !quoted;
     else if (!quoted && std::isdigit(static_cast<unsigned char>(text[i]))) {
       size_t end = i;
-      while (end < text.size() &&
-             std::isdigit(static_cast<unsigned char>(text[end])))
+      while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end])))
         ++end;
       result.push_back({i, end - i});
       i = end - 1;
@@ -63,13 +62,10 @@ std::vector<Span> bracketsOf(const std::string &text) {
 
 } // namespace
 
-std::string weft::runtime::test::editManifest(const std::string &text,
-                                              uint64_t seed,
+std::string weft::runtime::test::editManifest(const std::string &text, uint64_t seed,
                                               std::string &what) {
   std::mt19937_64 random(seed);
-  auto pick = [&](const std::vector<Span> &spans) {
-    return spans[random() % spans.size()];
-  };
+  auto pick = [&](const std::vector<Span> &spans) { return spans[random() % spans.size()]; };
   static const std::vector<std::string> values{"0",
                                                "1",
                                                "2",
@@ -106,13 +102,11 @@ std::string weft::runtime::test::editManifest(const std::string &text,
       what += " string to " + value;
     } else if (kind < 13) {
       Span from = pick(stringsOf(result)), to = pick(stringsOf(result));
-      result.replace(to.first, to.second,
-                     result.substr(from.first, from.second));
+      result.replace(to.first, to.second, result.substr(from.first, from.second));
       what += " string to another";
     } else if (kind < 15) {
       Span from = pick(bracketsOf(result)), to = pick(bracketsOf(result));
-      result.replace(to.first, to.second,
-                     result.substr(from.first, from.second));
+      result.replace(to.first, to.second, result.substr(from.first, from.second));
       what += " part to another";
     } else if (kind < 16) {
       auto [at, length] = pick(bracketsOf(result));
@@ -126,8 +120,7 @@ std::string weft::runtime::test::editManifest(const std::string &text,
     } else if (kind < 18) {
       size_t depth = size_t(1) << random() % 20;
       auto [at, length] = pick(numbersOf(result));
-      result.replace(at, length,
-                     std::string(depth, '[') + "0" + std::string(depth, ']'));
+      result.replace(at, length, std::string(depth, '[') + "0" + std::string(depth, ']'));
       what += " nested " + std::to_string(depth) + " deep";
     } else if (kind < 19) {
       size_t count = size_t(1) << random() % 18;
@@ -141,8 +134,7 @@ std::string weft::runtime::test::editManifest(const std::string &text,
       result.resize(random() % result.size());
       what += " cut off";
     }
-    if (numbersOf(result).empty() || stringsOf(result).empty() ||
-        bracketsOf(result).empty())
+    if (numbersOf(result).empty() || stringsOf(result).empty() || bracketsOf(result).empty())
       break;
   }
   return result;

@@ -10,8 +10,7 @@ namespace weft::runtime::test {
 
 /// An edited copy of `text`; `what` says what was done. The same seed gives the
 /// same edit.
-std::string editManifest(const std::string &text, uint64_t seed,
-                         std::string &what);
+std::string editManifest(const std::string &text, uint64_t seed, std::string &what);
 
 } // namespace weft::runtime::test
 

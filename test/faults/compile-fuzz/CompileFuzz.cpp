@@ -33,8 +33,7 @@ struct Outcome {
 } // namespace
 
 static Outcome compile(const std::string &compiler, const std::string &model,
-                       const std::string &output, const std::string &log,
-                       bool train) {
+                       const std::string &output, const std::string &log, bool train) {
   Outcome outcome;
   pid_t child = fork();
   if (child == 0) {
@@ -47,9 +46,8 @@ static Outcome compile(const std::string &compiler, const std::string &model,
     int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(fd, 1);
     dup2(fd, 2);
-    execl(compiler.c_str(), compiler.c_str(), model.c_str(), "-o",
-          output.c_str(), train ? "--train" : "-q",
-          static_cast<char *>(nullptr));
+    execl(compiler.c_str(), compiler.c_str(), model.c_str(), "-o", output.c_str(),
+          train ? "--train" : "-q", static_cast<char *>(nullptr));
     _exit(127);
   }
   struct rusage usage = {};
@@ -111,21 +109,18 @@ int main(int argc, char **argv) {
     return 2;
   }
   bool train = llvm::StringRef(paths[1]).ends_with(".onnxtxt");
-  std::vector<std::string> corpus =
-      train     ? modelOfText(paths[1])
-      : numbers ? loadShapeCorpus(paths[1])
-                : loadCorpus(paths[1]);
+  std::vector<std::string> corpus = train     ? modelOfText(paths[1])
+                                    : numbers ? loadShapeCorpus(paths[1])
+                                              : loadCorpus(paths[1]);
   if (corpus.size() < (train ? 1 : 1000)) {
-    llvm::errs() << "compile-fuzz: only " << corpus.size() << " models below '"
-                 << paths[1] << "', expected 1000\n";
+    llvm::errs() << "compile-fuzz: only " << corpus.size() << " models below '" << paths[1]
+                 << "', expected 1000\n";
     return 1;
   }
   llvm::SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("compile-fuzz", folder))
     return 1;
-  auto inFolder = [&](const std::string &name) {
-    return folder.str().str() + "/" + name;
-  };
+  auto inFolder = [&](const std::string &name) { return folder.str().str() + "/" + name; };
   uint64_t compiled = 0, refused = 0, wrong = 0;
   double slowest = 0;
   long largest = 0;
@@ -133,18 +128,16 @@ int main(int argc, char **argv) {
     Random random(seed);
     std::string model = inFolder("seed" + std::to_string(seed) + ".onnx");
     std::error_code error;
-    llvm::raw_fd_ostream(model, error) << (numbers ? mutatedNumbers(corpus, random)
-                                                   : mutatedFields(corpus, random));
-    Outcome outcome =
-        compile(paths[0], model, inFolder("out"), inFolder("log"), train);
+    llvm::raw_fd_ostream(model, error)
+        << (numbers ? mutatedNumbers(corpus, random) : mutatedFields(corpus, random));
+    Outcome outcome = compile(paths[0], model, inFolder("out"), inFolder("log"), train);
     slowest = std::max(slowest, outcome.seconds);
     largest = std::max(largest, outcome.kilobytes);
     std::string why = complaint(outcome);
     if (!why.empty()) {
       ++wrong;
       llvm::errs() << "seed " << seed << ": " << why << '\n'
-                   << llvm::StringRef(outcome.messages).take_front(1000)
-                   << '\n';
+                   << llvm::StringRef(outcome.messages).take_front(1000) << '\n';
     } else {
       ++(outcome.status == 0 ? compiled : refused);
     }
@@ -153,10 +146,9 @@ int main(int argc, char **argv) {
   }
   if (!keep || !wrong)
     llvm::sys::fs::remove_directories(folder);
-  llvm::outs() << "compile-fuzz: seeds " << first << " to " << first + runs - 1
-               << ": " << compiled << " compiled, " << refused << " refused, "
-               << wrong << " wrong; slowest " << llvm::format("%.2f", slowest)
-               << " s, largest " << (largest >> 10) << " MiB\n";
+  llvm::outs() << "compile-fuzz: seeds " << first << " to " << first + runs - 1 << ": " << compiled
+               << " compiled, " << refused << " refused, " << wrong << " wrong; slowest "
+               << llvm::format("%.2f", slowest) << " s, largest " << (largest >> 10) << " MiB\n";
   // A compiler that refuses everything would not be tried at all. A third
   // compiles.
   if (runs >= 100 && compiled * 5 < runs) {

@@ -12,20 +12,16 @@ using weft::onnx::Model;
 using weft::test::pick;
 using weft::test::Random;
 
-uint64_t weft::test::pick(Random &random, uint64_t bound) {
-  return bound ? random() % bound : 0;
-}
+uint64_t weft::test::pick(Random &random, uint64_t bound) { return bound ? random() % bound : 0; }
 
 /// Values that sit on edges.
 static int64_t oddNumber(Random &random) {
-  static const int64_t odd[] = {0,         -1,        1,         INT32_MAX,
-                                INT32_MIN, INT64_MAX, INT64_MIN, 1 << 20,
-                                255,       26,        27,        99};
+  static const int64_t odd[] = {0,         -1,      1,   INT32_MAX, INT32_MIN, INT64_MAX,
+                                INT64_MIN, 1 << 20, 255, 26,        27,        99};
   return odd[pick(random, std::size(odd))];
 }
 
-static void mutateBytes(std::string &bytes, const std::string &other,
-                        Random &random) {
+static void mutateBytes(std::string &bytes, const std::string &other, Random &random) {
   for (uint64_t i = 0, e = 1 + pick(random, 8); i < e && !bytes.empty(); ++i) {
     size_t at = pick(random, bytes.size());
     size_t size = 1 + pick(random, std::min<size_t>(64, bytes.size() - at));
@@ -56,14 +52,12 @@ static void mutateBytes(std::string &bytes, const std::string &other,
   }
 }
 
-static void mutateField(Message &message, const FieldDescriptor *field,
-                        Random &random) {
+static void mutateField(Message &message, const FieldDescriptor *field, Random &random) {
   const auto *reflection = message.GetReflection();
   if (field->is_repeated()) {
     int size = reflection->FieldSize(message, field);
     if (size > 1 && pick(random, 3) == 0) {
-      reflection->SwapElements(&message, field, pick(random, size),
-                               pick(random, size));
+      reflection->SwapElements(&message, field, pick(random, size), pick(random, size));
       return;
     }
     if (size > 0 && pick(random, 2) == 0) {
@@ -94,9 +88,8 @@ static void mutateField(Message &message, const FieldDescriptor *field,
   case FieldDescriptor::CPPTYPE_ENUM:
     return reflection->SetEnumValue(&message, field, pick(random, 16));
   case FieldDescriptor::CPPTYPE_STRING:
-    return reflection->SetString(
-        &message, field,
-        pick(random, 2) ? std::string(pick(random, 3000), 'a') : "x");
+    return reflection->SetString(&message, field,
+                                 pick(random, 2) ? std::string(pick(random, 3000), 'a') : "x");
   case FieldDescriptor::CPPTYPE_MESSAGE:
     reflection->MutableMessage(&message, field);
     return;
@@ -114,11 +107,9 @@ static void mutateTree(Message &message, Random &random) {
     if (!field->is_repeated() && reflection->HasField(message, field))
       return mutateTree(*reflection->MutableMessage(&message, field), random);
     if (field->is_repeated() && reflection->FieldSize(message, field) > 0)
-      return mutateTree(
-          *reflection->MutableRepeatedMessage(
-              &message, field,
-              pick(random, reflection->FieldSize(message, field))),
-          random);
+      return mutateTree(*reflection->MutableRepeatedMessage(
+                            &message, field, pick(random, reflection->FieldSize(message, field))),
+                        random);
   }
   mutateField(message, field, random);
 }
@@ -126,8 +117,8 @@ static void mutateTree(Message &message, Random &random) {
 std::vector<std::string> weft::test::loadCorpus(const std::string &folder) {
   std::vector<std::string> corpus;
   std::error_code error;
-  for (llvm::sys::fs::recursive_directory_iterator it(folder, error), end;
-       it != end && !error; it.increment(error))
+  for (llvm::sys::fs::recursive_directory_iterator it(folder, error), end; it != end && !error;
+       it.increment(error))
     if (llvm::StringRef(it->path()).ends_with(".onnx"))
       if (auto buffer = llvm::MemoryBuffer::getFile(it->path()))
         corpus.push_back((*buffer)->getBuffer().str());
@@ -135,8 +126,7 @@ std::vector<std::string> weft::test::loadCorpus(const std::string &folder) {
   return corpus;
 }
 
-std::string weft::test::mutatedFields(const std::vector<std::string> &corpus,
-                                      Random &random) {
+std::string weft::test::mutatedFields(const std::vector<std::string> &corpus, Random &random) {
   Model model;
   const std::string &bytes = corpus[pick(random, corpus.size())];
   if (!model.ParseFromString(bytes))
@@ -146,8 +136,7 @@ std::string weft::test::mutatedFields(const std::vector<std::string> &corpus,
   return model.SerializePartialAsString();
 }
 
-std::string weft::test::mutatedModel(const std::vector<std::string> &corpus,
-                                     Random &random) {
+std::string weft::test::mutatedModel(const std::vector<std::string> &corpus, Random &random) {
   if (pick(random, 2))
     return mutatedFields(corpus, random);
   std::string bytes = corpus[pick(random, corpus.size())];

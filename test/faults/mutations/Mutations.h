@@ -21,12 +21,10 @@ std::vector<std::string> loadCorpus(const std::string &folder);
 
 /// A model of the corpus after random changes: half the time to its bytes,
 /// half the time to its fields, so that it still parses.
-std::string mutatedModel(const std::vector<std::string> &corpus,
-                         Random &random);
+std::string mutatedModel(const std::vector<std::string> &corpus, Random &random);
 
 /// The same with changes to fields only.
-std::string mutatedFields(const std::vector<std::string> &corpus,
-                          Random &random);
+std::string mutatedFields(const std::vector<std::string> &corpus, Random &random);
 
 /// The bytes of every *.onnx below `folder`, shape operands that come as data
 /// beside them made initializers; in an order that does not depend on the file
@@ -35,8 +33,7 @@ std::vector<std::string> loadShapeCorpus(const std::string &folder);
 
 /// A model of such a corpus with other numbers in shape operands, attributes and
 /// extents of inputs, and sometimes with nodes that read what it makes.
-std::string mutatedNumbers(const std::vector<std::string> &corpus,
-                           Random &random);
+std::string mutatedNumbers(const std::vector<std::string> &corpus, Random &random);
 
 } // namespace weft::test
 

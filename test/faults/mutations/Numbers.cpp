@@ -26,8 +26,8 @@ static bool isShapeOperand(const Tensor &tensor) {
   int64_t count = 1;
   for (int64_t extent : tensor.dims())
     count *= extent;
-  return (tensor.data_type() == Tensor::INT64 || tensor.data_type() == Tensor::INT32) && tensor.dims_size() <= 1 &&
-         count <= 16;
+  return (tensor.data_type() == Tensor::INT64 || tensor.data_type() == Tensor::INT32) &&
+         tensor.dims_size() <= 1 && count <= 16;
 }
 
 /// Small integers that come with the model as data become its initializers.
@@ -57,7 +57,8 @@ static std::string withKnownShapes(const std::string &path) {
 std::vector<std::string> weft::test::loadShapeCorpus(const std::string &folder) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (llvm::sys::fs::recursive_directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
+  for (llvm::sys::fs::recursive_directory_iterator it(folder, error), end; it != end && !error;
+       it.increment(error))
     if (llvm::StringRef(it->path()).ends_with(".onnx"))
       paths.push_back(it->path());
   llvm::sort(paths);
@@ -74,11 +75,34 @@ std::vector<std::string> weft::test::loadShapeCorpus(const std::string &folder) 
 
 /// Where products and sums wrap, limits lie, or nothing divides.
 static int64_t boundary(Random &random) {
-  static const int64_t numbers[] = {
-      0, -1, 1, 2, 3, 97, 255, 65537, 1000003, 4194304, 4194305, 1000000000, INT32_MAX, int64_t(1) << 31, INT32_MIN,
-      (int64_t(1) << 32) + 1, (int64_t(1) << 32) - 1, 3037000500, int64_t(1) << 40, (int64_t(1) << 40) + 1,
-      (int64_t(1) << 61) + 1, (int64_t(1) << 62) + 1, int64_t(1) << 62, 2305843009213693951, INT64_MAX, INT64_MAX - 1,
-      INT64_MIN, INT64_MIN + 1};
+  static const int64_t numbers[] = {0,
+                                    -1,
+                                    1,
+                                    2,
+                                    3,
+                                    97,
+                                    255,
+                                    65537,
+                                    1000003,
+                                    4194304,
+                                    4194305,
+                                    1000000000,
+                                    INT32_MAX,
+                                    int64_t(1) << 31,
+                                    INT32_MIN,
+                                    (int64_t(1) << 32) + 1,
+                                    (int64_t(1) << 32) - 1,
+                                    3037000500,
+                                    int64_t(1) << 40,
+                                    (int64_t(1) << 40) + 1,
+                                    (int64_t(1) << 61) + 1,
+                                    (int64_t(1) << 62) + 1,
+                                    int64_t(1) << 62,
+                                    2305843009213693951,
+                                    INT64_MAX,
+                                    INT64_MAX - 1,
+                                    INT64_MIN,
+                                    INT64_MIN + 1};
   int64_t number = numbers[pick(random, std::size(numbers))];
   return pick(random, 4) ? number : int64_t(uint64_t(number) + pick(random, 9) - 4);
 }
@@ -143,7 +167,8 @@ static bool mutateNumber(Graph &graph, Random &random) {
 static void appendReader(Graph &graph, Random &random) {
   if (!graph.output_size())
     return;
-  static const char *const readers[] = {"Size", "Shape", "Transpose", "Identity", "Concat", "Flatten", "Sigmoid", "Add"};
+  static const char *const readers[] = {"Size",   "Shape",   "Transpose", "Identity",
+                                        "Concat", "Flatten", "Sigmoid",   "Add"};
   std::string op = readers[pick(random, std::size(readers))], from = graph.output(0).name();
   Node &node = *graph.add_node();
   node.set_op_type(op);

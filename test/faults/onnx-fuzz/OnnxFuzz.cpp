@@ -34,11 +34,10 @@ static volatile uint64_t currentSeed;
 
 static void reportCrash(int signal) {
   char text[96];
-  int size =
-      std::snprintf(text, sizeof text,
-                    "onnx-fuzz: signal %d; repeat with --runs=1 "
-                    "--seed=%llu\n",
-                    signal, static_cast<unsigned long long>(currentSeed));
+  int size = std::snprintf(text, sizeof text,
+                           "onnx-fuzz: signal %d; repeat with --runs=1 "
+                           "--seed=%llu\n",
+                           signal, static_cast<unsigned long long>(currentSeed));
   if (write(2, text, size) < 0)
     _exit(71);
   _exit(70);
@@ -55,8 +54,8 @@ struct Tally {
 };
 } // namespace
 
-static void runOne(const std::vector<std::string> &corpus,
-                   const std::string &path, uint64_t seed, Tally &tally) {
+static void runOne(const std::vector<std::string> &corpus, const std::string &path, uint64_t seed,
+                   Tally &tally) {
   Random random(seed);
   std::string bytes = mutatedModel(corpus, random);
   std::error_code error;
@@ -64,8 +63,7 @@ static void runOne(const std::vector<std::string> &corpus,
 
   auto start = std::chrono::steady_clock::now();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context
-      .loadDialect<OnnxDialect, weft::nn::NnDialect, mlir::func::FuncDialect>();
+  context.loadDialect<OnnxDialect, weft::nn::NnDialect, mlir::func::FuncDialect>();
   unsigned errors = 0;
   std::string messages;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
@@ -88,8 +86,7 @@ static void runOne(const std::vector<std::string> &corpus,
     std::string direct;
     llvm::raw_string_ostream exportedStream(exported), directStream(direct);
     right &= parsed && succeeded(exportModel(*parsed, exportedStream)) &&
-             succeeded(exportModel(*module, directStream)) &&
-             exported == direct;
+             succeeded(exportModel(*module, directStream)) && exported == direct;
     right &= errors == 0;
     mlir::PassManager pm(&context);
     bool ownStep = hasOwnStep(*module);
@@ -103,14 +100,12 @@ static void runOne(const std::vector<std::string> &corpus,
   } else {
     ++tally.refused;
   }
-  std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - start;
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   tally.slowest = std::max(tally.slowest, taken.count());
   if (!right || taken.count() > 10) {
     ++tally.wrong;
-    llvm::errs() << "seed " << seed << ": " << (module ? "accepted" : "refused")
-                 << " with " << errors << " errors in " << taken.count()
-                 << " s\n"
+    llvm::errs() << "seed " << seed << ": " << (module ? "accepted" : "refused") << " with "
+                 << errors << " errors in " << taken.count() << " s\n"
                  << messages;
   }
 }
@@ -132,8 +127,8 @@ int main(int argc, char **argv) {
   }
   std::vector<std::string> corpus = loadCorpus(folder);
   if (corpus.size() < 1000) {
-    llvm::errs() << "onnx-fuzz: only " << corpus.size() << " models below '"
-                 << folder << "', expected 1000\n";
+    llvm::errs() << "onnx-fuzz: only " << corpus.size() << " models below '" << folder
+                 << "', expected 1000\n";
     return 1;
   }
   if (!text.empty()) {
@@ -160,13 +155,11 @@ int main(int argc, char **argv) {
   llvm::sys::fs::remove(path);
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  llvm::outs() << "onnx-fuzz: seeds " << first << " to " << first + runs - 1
-               << ": " << tally.accepted << " accepted (" << tally.converted
-               << " converted to nn, " << tally.trained
-               << " with a step of their own), " << tally.refused << " refused, "
-               << tally.wrong << " wrong; slowest "
-               << llvm::format("%.3f", tally.slowest) << " s, peak memory "
-               << usage.ru_maxrss / 1024 << " MiB\n";
+  llvm::outs() << "onnx-fuzz: seeds " << first << " to " << first + runs - 1 << ": "
+               << tally.accepted << " accepted (" << tally.converted << " converted to nn, "
+               << tally.trained << " with a step of their own), " << tally.refused << " refused, "
+               << tally.wrong << " wrong; slowest " << llvm::format("%.3f", tally.slowest)
+               << " s, peak memory " << usage.ru_maxrss / 1024 << " MiB\n";
   bool enough = text.empty() || runs < 1000 || tally.trained >= runs / 100;
   return !enough || tally.wrong || usage.ru_maxrss > (4 << 20) ? 1 : 0;
 }

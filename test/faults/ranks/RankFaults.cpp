@@ -24,7 +24,8 @@ struct Fault {
   std::string text() const {
     const char *who[] = {"a rank", "all ranks", "weft-run"};
     const char *when[] = {"at start", "in a step", "in a save"};
-    return std::string(comm) + ", " + strsignal(signal) + " for " + who[int(victim)] + " " + when[int(moment)];
+    return std::string(comm) + ", " + strsignal(signal) + " for " + who[int(victim)] + " " +
+           when[int(moment)];
   }
 };
 
@@ -76,8 +77,8 @@ public:
   int report() const {
     int failures = broken, hits = 0, trials = 0;
     for (const auto &[text, count] : counts) {
-      std::printf("%-48s %3d trials, %3d hit, slowest %.2f s, %d failed\n", text.c_str(), count.trials, count.hits,
-                  count.slowest, count.failures);
+      std::printf("%-48s %3d trials, %3d hit, slowest %.2f s, %d failed\n", text.c_str(),
+                  count.trials, count.hits, count.slowest, count.failures);
       failures += count.failures;
       hits += count.hits;
       trials += count.trials;
@@ -121,14 +122,16 @@ private:
     bool asks = !kills && fault.signal != SIGSTOP;
     int expected = fault.victim == Victim::Launcher || inOne ? 128 + fault.signal : kills ? 3 : 4;
     if (code != expected)
-      failed(fault, trial, "exit code " + std::to_string(code) + ", expected " + std::to_string(expected));
+      failed(fault, trial,
+             "exit code " + std::to_string(code) + ", expected " + std::to_string(expected));
     std::vector<std::string> errors = trial.errors();
     bool speaks = fault.victim != Victim::Launcher && !inOne && !asks;
     if (errors.size() != (speaks ? 1 : 0))
       return failed(fault, trial, std::to_string(errors.size()) + " errors are told");
     // The first rank that is named is the one to blame; of those that mpirun ended before they were there, one.
     size_t at = speaks ? errors[0].find("rank ") : 0;
-    if (speaks && fault.moment == Moment::Start && errors[0].find("ended before it met") != std::string::npos)
+    if (speaks && fault.moment == Moment::Start &&
+        errors[0].find("ended before it met") != std::string::npos)
       at = errors[0].find("rank " + std::to_string(rank) + " ");
     if (speaks && fault.victim == Victim::Rank &&
         (at == std::string::npos || std::atoll(errors[0].c_str() + at + 5) != rank))

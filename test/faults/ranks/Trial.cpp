@@ -52,9 +52,12 @@ bool isDead(const fs::path &process) {
 
 } // namespace
 
-void faults::sleepFor(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+void faults::sleepFor(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
 
-Trial::Trial(const Setting &setting, const std::string &comm, const std::string &name, double timeout)
+Trial::Trial(const Setting &setting, const std::string &comm, const std::string &name,
+             double timeout)
     : setting(setting), comm(comm), timeout(timeout) {
   std::string place = (fs::temp_directory_path() / ("weft-" + name + "-XXXXXX")).string();
   folder = mkdtemp(place.data());
@@ -66,11 +69,31 @@ Trial::~Trial() {
 }
 
 std::vector<std::string> Trial::command() const {
-  return {setting.weftRun,   "--comm",           comm,           setting.executable, "--data-tokens",
-          setting.text + ":byte", "--eval-data-tokens", setting.text + ":byte", "--eval-every", "1",
-          "--eval-batches",  kEvaluations,       "--steps",      kSteps,             "--shuffle",
-          "5",               "--save",           folder + "/ck", "--resume",         folder + "/ck",
-          "--every",         kEvery,             "--log",        folder + "/log.jsonl", "--timeout",
+  return {setting.weftRun,
+          "--comm",
+          comm,
+          setting.executable,
+          "--data-tokens",
+          setting.text + ":byte",
+          "--eval-data-tokens",
+          setting.text + ":byte",
+          "--eval-every",
+          "1",
+          "--eval-batches",
+          kEvaluations,
+          "--steps",
+          kSteps,
+          "--shuffle",
+          "5",
+          "--save",
+          folder + "/ck",
+          "--resume",
+          folder + "/ck",
+          "--every",
+          kEvery,
+          "--log",
+          folder + "/log.jsonl",
+          "--timeout",
           std::to_string(timeout)};
 }
 
@@ -105,7 +128,8 @@ std::vector<pid_t> Trial::rankPids(int64_t rank) const {
   fs::path executable = fs::canonical(setting.executable, ignored);
   for (const auto &entry : fs::directory_iterator("/proc", ignored)) {
     pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid == 0 || fs::read_symlink(entry.path() / "exe", ignored) != executable || isDead(entry.path()))
+    if (pid == 0 || fs::read_symlink(entry.path() / "exe", ignored) != executable ||
+        isDead(entry.path()))
       continue;
     std::string environment = contentsOf(entry.path() / "environ");
     if (variableOf(environment, "WEFT_TRIAL") != folder)
@@ -122,7 +146,8 @@ bool Trial::waitForSave(bool beingWritten) {
     std::error_code ignored;
     for (const auto &entry : fs::directory_iterator(folder + "/ck", ignored)) {
       std::string name = entry.path().filename();
-      if (name.compare(0, 5, "step-") == 0 && (name.find(".tmp") != std::string::npos) == beingWritten)
+      if (name.compare(0, 5, "step-") == 0 &&
+          (name.find(".tmp") != std::string::npos) == beingWritten)
         return true;
     }
   }

@@ -21,7 +21,8 @@ void sleepFor(double seconds);
 /// A training job in a folder of its own, which goes with it.
 class Trial {
 public:
-  Trial(const Setting &setting, const std::string &comm, const std::string &name, double timeout = 60);
+  Trial(const Setting &setting, const std::string &comm, const std::string &name,
+        double timeout = 60);
   ~Trial();
   Trial(const Trial &) = delete;
 

@@ -11,8 +11,8 @@ namespace weft::gpukit {
 double AttentionShape::scale() const { return 1 / std::sqrt(double(depth)); }
 
 double AttentionShape::forwardFlops() const {
-  double pairs = double(batch) * double(queryHeads) * double(time) *
-                 double(time) * (causal ? 0.5 : 1.0);
+  double pairs =
+      double(batch) * double(queryHeads) * double(time) * double(time) * (causal ? 0.5 : 1.0);
   return 4 * pairs * double(depth);
 }
 
@@ -28,8 +28,7 @@ namespace {
 /// type, is part of its interface.
 class AttentionBuilder {
 public:
-  AttentionBuilder(const Cudnn &cudnn, const AttentionShape &shape)
-      : shape(shape), builder(cudnn) {
+  AttentionBuilder(const Cudnn &cudnn, const AttentionShape &shape) : shape(shape), builder(cudnn) {
     int64_t d = shape.depth, t = shape.time, token = shape.packedHeads() * d,
             outToken = shape.queryHeads * d;
     queryStrides = {t * token, d, token, 1};
@@ -42,28 +41,17 @@ public:
     rowDims = {shape.batch, shape.queryHeads, t, 1};
   }
 
-  Tensor query() {
-    return builder.real(queryDims, queryStrides, CUDNN_DATA_BFLOAT16);
-  }
-  Tensor keyLike() {
-    return builder.real(keyDims, queryStrides, CUDNN_DATA_BFLOAT16);
-  }
+  Tensor query() { return builder.real(queryDims, queryStrides, CUDNN_DATA_BFLOAT16); }
+  Tensor keyLike() { return builder.real(keyDims, queryStrides, CUDNN_DATA_BFLOAT16); }
   Tensor keyTransposed() {
-    return builder.real(keyTransposedDims, transposedStrides,
-                        CUDNN_DATA_BFLOAT16);
+    return builder.real(keyTransposedDims, transposedStrides, CUDNN_DATA_BFLOAT16);
   }
-  Tensor output() {
-    return builder.real(queryDims, outputStrides, CUDNN_DATA_BFLOAT16);
-  }
-  Tensor realRows() {
-    return builder.real(rowDims, contiguous(rowDims), CUDNN_DATA_FLOAT);
-  }
+  Tensor output() { return builder.real(queryDims, outputStrides, CUDNN_DATA_BFLOAT16); }
+  Tensor realRows() { return builder.real(rowDims, contiguous(rowDims), CUDNN_DATA_FLOAT); }
   Tensor scores(cudnnDataType_t type = CUDNN_DATA_FLOAT) {
     return builder.temporary(scoreDims, contiguous(scoreDims), type);
   }
-  Tensor rows() {
-    return builder.temporary(rowDims, contiguous(rowDims), CUDNN_DATA_FLOAT);
-  }
+  Tensor rows() { return builder.temporary(rowDims, contiguous(rowDims), CUDNN_DATA_FLOAT); }
   Tensor headwise(cudnnDataType_t type) {
     return builder.temporary(queryDims, contiguous(queryDims), type);
   }
@@ -77,8 +65,7 @@ public:
     return y;
   }
 
-  Tensor apply(cudnnPointwiseMode_t mode, const Tensor &x, const Tensor *b,
-               Tensor y) {
+  Tensor apply(cudnnPointwiseMode_t mode, const Tensor &x, const Tensor *b, Tensor y) {
     builder.pointwise(mode, x, b, nullptr, y);
     return y;
   }
@@ -86,12 +73,9 @@ public:
   Tensor causal(const Tensor &x, const Tensor &masked) {
     Tensor row = scores(CUDNN_DATA_INT32), column = scores(CUDNN_DATA_INT32),
            keep = scores(CUDNN_DATA_BOOLEAN);
-    builder.pointwise(CUDNN_POINTWISE_GEN_INDEX, x, nullptr, nullptr, row,
-                      CUDNN_DATA_FLOAT, 2);
-    builder.pointwise(CUDNN_POINTWISE_GEN_INDEX, x, nullptr, nullptr, column,
-                      CUDNN_DATA_FLOAT, 3);
-    builder.pointwise(CUDNN_POINTWISE_CMP_GE, row, &column, nullptr, keep,
-                      CUDNN_DATA_BOOLEAN);
+    builder.pointwise(CUDNN_POINTWISE_GEN_INDEX, x, nullptr, nullptr, row, CUDNN_DATA_FLOAT, 2);
+    builder.pointwise(CUDNN_POINTWISE_GEN_INDEX, x, nullptr, nullptr, column, CUDNN_DATA_FLOAT, 3);
+    builder.pointwise(CUDNN_POINTWISE_CMP_GE, row, &column, nullptr, keep, CUDNN_DATA_BOOLEAN);
     Tensor y = scores();
     builder.pointwise(CUDNN_POINTWISE_BINARY_SELECT, x, &masked, &keep, y);
     return y;
@@ -129,8 +113,7 @@ AttentionGraph forwardGraph(const Cudnn &cudnn, const AttentionShape &shape) {
   Tensor q = b.query(), kT = b.keyTransposed(), v = b.keyLike(), o = b.output(),
          stats = b.realRows();
   Tensor scale = b.builder.scalar();
-  b.uids.q = q.uid, b.uids.k = kT.uid, b.uids.v = v.uid, b.uids.o = o.uid,
-  b.uids.stats = stats.uid;
+  b.uids.q = q.uid, b.uids.k = kT.uid, b.uids.v = v.uid, b.uids.o = o.uid, b.uids.stats = stats.uid;
   b.uids.scale = scale.uid;
 
   Tensor s = b.scores();
@@ -148,31 +131,26 @@ AttentionGraph forwardGraph(const Cudnn &cudnn, const AttentionShape &shape) {
   b.builder.reduce(CUDNN_REDUCE_TENSOR_ADD, power, sum);
   Tensor logarithm = b.apply(CUDNN_POINTWISE_LOG, sum, nullptr, b.rows());
   b.apply(CUDNN_POINTWISE_ADD, largest, &logarithm, stats);
-  Tensor p =
-      b.apply(CUDNN_POINTWISE_DIV, power, &sum, b.scores(CUDNN_DATA_BFLOAT16));
+  Tensor p = b.apply(CUDNN_POINTWISE_DIV, power, &sum, b.scores(CUDNN_DATA_BFLOAT16));
   b.builder.matmul(p, v, o);
   return b.finish();
 }
 
 AttentionGraph backwardGraph(const Cudnn &cudnn, const AttentionShape &shape) {
   AttentionBuilder b(cudnn, shape);
-  Tensor q = b.query(), kT = b.keyTransposed(), vT = b.keyTransposed(),
-         o = b.output(), dO = b.output();
+  Tensor q = b.query(), kT = b.keyTransposed(), vT = b.keyTransposed(), o = b.output(),
+         dO = b.output();
   Tensor stats = b.realRows(), rowSum = b.realRows();
   Tensor dQ = b.query(), dK = b.keyLike(), dV = b.keyLike();
-  Tensor dQAccum =
-      b.builder.real(b.queryDims, contiguous(b.queryDims), CUDNN_DATA_FLOAT);
+  Tensor dQAccum = b.builder.real(b.queryDims, contiguous(b.queryDims), CUDNN_DATA_FLOAT);
   Tensor scale = b.builder.scalar(), one = b.builder.scalar();
-  b.uids.q = q.uid, b.uids.k = kT.uid, b.uids.v = vT.uid, b.uids.o = o.uid,
-  b.uids.dO = dO.uid;
-  b.uids.stats = stats.uid, b.uids.rowSum = rowSum.uid,
-  b.uids.dQAccum = dQAccum.uid;
+  b.uids.q = q.uid, b.uids.k = kT.uid, b.uids.v = vT.uid, b.uids.o = o.uid, b.uids.dO = dO.uid;
+  b.uids.stats = stats.uid, b.uids.rowSum = rowSum.uid, b.uids.dQAccum = dQAccum.uid;
   b.uids.dQ = dQ.uid, b.uids.dK = dK.uid, b.uids.dV = dV.uid;
   b.uids.scale = scale.uid, b.uids.one = one.uid;
 
   // rowSum[t] = dO[t] . O[t]
-  Tensor products =
-      b.apply(CUDNN_POINTWISE_MUL, dO, &o, b.headwise(CUDNN_DATA_FLOAT));
+  Tensor products = b.apply(CUDNN_POINTWISE_MUL, dO, &o, b.headwise(CUDNN_DATA_FLOAT));
   Tensor sums = b.rows();
   b.builder.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
   b.apply(CUDNN_POINTWISE_MUL, sums, &one, rowSum);

@@ -15,12 +15,8 @@ struct AttentionShape {
   bool causal;
 
   int64_t packedHeads() const { return queryHeads + 2 * keyHeads; }
-  uint64_t packedElements() const {
-    return uint64_t(batch * time * packedHeads() * depth);
-  }
-  uint64_t outputElements() const {
-    return uint64_t(batch * time * queryHeads * depth);
-  }
+  uint64_t packedElements() const { return uint64_t(batch * time * packedHeads() * depth); }
+  uint64_t outputElements() const { return uint64_t(batch * time * queryHeads * depth); }
   uint64_t rowElements() const { return uint64_t(batch * queryHeads * time); }
   /// Index of element 0 of a row in the packed buffer; `head` counts queries,
   /// then keys, then values.
@@ -33,9 +29,7 @@ struct AttentionShape {
   uint64_t statsAt(int64_t b, int64_t head, int64_t t) const {
     return uint64_t((b * queryHeads + head) * time + t);
   }
-  int64_t keyHeadOf(int64_t queryHead) const {
-    return queryHead / (queryHeads / keyHeads);
-  }
+  int64_t keyHeadOf(int64_t queryHead) const { return queryHead / (queryHeads / keyHeads); }
   double scale() const;
   /// Two products of 2 D flops per pair of positions; the causal half alone is
   /// counted. Backward has five.

@@ -10,9 +10,8 @@
 
 namespace weft::gpukit {
 
-AttentionReference::AttentionReference(const AttentionShape &shape,
-                                       const AttentionData &data, int64_t batch,
-                                       int64_t keyHead)
+AttentionReference::AttentionReference(const AttentionShape &shape, const AttentionData &data,
+                                       int64_t batch, int64_t keyHead)
     : shape(shape), keyHead(keyHead) {
   int64_t d = shape.depth, time = shape.time;
   auto packed = [&](int64_t head) {
@@ -20,8 +19,7 @@ AttentionReference::AttentionReference(const AttentionShape &shape,
     for (int64_t t = 0; t < time; ++t)
       for (int64_t i = 0; i < d; ++i)
         matrix[size_t(t * d + i)] = bf16NormalAt(
-            data.seedPacked, shape.packedRow(batch, t, head) + uint64_t(i),
-            data.sigma);
+            data.seedPacked, shape.packedRow(batch, t, head) + uint64_t(i), data.sigma);
     return matrix;
   };
   keys = packed(shape.queryHeads + keyHead);
@@ -35,10 +33,9 @@ AttentionReference::AttentionReference(const AttentionShape &shape,
     Matrix gradient(size_t(time * d));
     for (int64_t t = 0; t < time; ++t)
       for (int64_t i = 0; i < d; ++i)
-        gradient[size_t(t * d + i)] = bf16NormalAt(
-            data.seedGradient,
-            shape.outputRow(batch, t, queryHead(member)) + uint64_t(i),
-            data.sigma);
+        gradient[size_t(t * d + i)] =
+            bf16NormalAt(data.seedGradient,
+                         shape.outputRow(batch, t, queryHead(member)) + uint64_t(i), data.sigma);
     gradients.push_back(std::move(gradient));
     outputs.emplace_back(size_t(time * d), 0.0);
     logSums.emplace_back(size_t(time), 0.0);
@@ -91,8 +88,7 @@ void AttentionReference::forwardRow(int64_t member, int64_t t) {
   rowSums[size_t(member)][size_t(t)] = product;
 }
 
-double AttentionReference::probability(int64_t member, int64_t t,
-                                       int64_t j) const {
+double AttentionReference::probability(int64_t member, int64_t t, int64_t j) const {
   if (shape.causal && j > t)
     return 0;
   const double *query = row(queries[size_t(member)], t), *key = row(keys, j);
@@ -102,25 +98,20 @@ double AttentionReference::probability(int64_t member, int64_t t,
   return std::exp(score * shape.scale() - stats(member, t));
 }
 
-double AttentionReference::scoreGradient(int64_t member, int64_t t,
-                                         int64_t j) const {
-  const double *gradient = row(gradients[size_t(member)], t),
-               *value = row(values, j);
+double AttentionReference::scoreGradient(int64_t member, int64_t t, int64_t j) const {
+  const double *gradient = row(gradients[size_t(member)], t), *value = row(values, j);
   double product = 0;
   for (int64_t i = 0; i < shape.depth; ++i)
     product += gradient[i] * value[i];
-  return probability(member, t, j) *
-         (product - rowSums[size_t(member)][size_t(t)]) * shape.scale();
+  return probability(member, t, j) * (product - rowSums[size_t(member)][size_t(t)]) * shape.scale();
 }
 
-std::vector<double> AttentionReference::output(int64_t member,
-                                               int64_t t) const {
+std::vector<double> AttentionReference::output(int64_t member, int64_t t) const {
   const double *begin = row(outputs[size_t(member)], t);
   return {begin, begin + shape.depth};
 }
 
-std::vector<double> AttentionReference::queryGradient(int64_t member,
-                                                      int64_t t) const {
+std::vector<double> AttentionReference::queryGradient(int64_t member, int64_t t) const {
   std::vector<double> gradient(size_t(shape.depth), 0.0);
   int64_t length = shape.causal ? t + 1 : shape.time;
   for (int64_t j = 0; j < length; ++j) {

@@ -20,16 +20,12 @@ struct AttentionData {
 /// data alone: no device result enters.
 class AttentionReference {
 public:
-  AttentionReference(const AttentionShape &shape, const AttentionData &data,
-                     int64_t batch, int64_t keyHead);
+  AttentionReference(const AttentionShape &shape, const AttentionData &data, int64_t batch,
+                     int64_t keyHead);
 
   int64_t groupSize() const { return shape.queryHeads / shape.keyHeads; }
-  int64_t queryHead(int64_t member) const {
-    return keyHead * groupSize() + member;
-  }
-  double stats(int64_t member, int64_t t) const {
-    return logSums[size_t(member)][size_t(t)];
-  }
+  int64_t queryHead(int64_t member) const { return keyHead * groupSize() + member; }
+  double stats(int64_t member, int64_t t) const { return logSums[size_t(member)][size_t(t)]; }
   /// Rows of `depth` elements.
   std::vector<double> output(int64_t member, int64_t t) const;
   std::vector<double> queryGradient(int64_t member, int64_t t) const;

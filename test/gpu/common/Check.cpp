@@ -7,8 +7,8 @@
 
 namespace weft::gpukit {
 
-Check compare(const std::vector<double> &out,
-              const std::vector<double> &reference, Tolerance tolerance) {
+Check compare(const std::vector<double> &out, const std::vector<double> &reference,
+              Tolerance tolerance) {
   Check check;
   check.compared = std::min(out.size(), reference.size());
   double error = 0, scale = 0, worst = 0;
@@ -29,15 +29,13 @@ Check compare(const std::vector<double> &out,
     // A reference of zeros shows nothing unless the output is exactly zero.
     check.normError = check.elementError = error > 0 ? INFINITY : 0;
   }
-  check.ok = check.compared > 0 && out.size() == reference.size() &&
-             check.notFinite == 0 && check.normError <= tolerance.norm &&
-             check.elementError <= tolerance.element;
+  check.ok = check.compared > 0 && out.size() == reference.size() && check.notFinite == 0 &&
+             check.normError <= tolerance.norm && check.elementError <= tolerance.element;
   return check;
 }
 
-Check compareRows(const std::vector<double> &out,
-                  const std::vector<double> &reference, size_t width,
-                  Tolerance tolerance, double least) {
+Check compareRows(const std::vector<double> &out, const std::vector<double> &reference,
+                  size_t width, Tolerance tolerance, double least) {
   Check check;
   check.compared = std::min(out.size(), reference.size());
   double scale = 0;
@@ -57,13 +55,11 @@ Check compareRows(const std::vector<double> &out,
       worst = std::max(worst, difference);
     }
     double rms = std::max(std::sqrt(size / double(width)), least);
-    check.normError =
-        std::max(check.normError, std::sqrt(error / double(width)) / rms);
+    check.normError = std::max(check.normError, std::sqrt(error / double(width)) / rms);
     check.elementError = std::max(check.elementError, worst / rms);
   }
-  check.ok = check.compared > 0 && out.size() == reference.size() &&
-             check.compared % width == 0 && scale > 0 && check.notFinite == 0 &&
-             check.normError <= tolerance.norm &&
+  check.ok = check.compared > 0 && out.size() == reference.size() && check.compared % width == 0 &&
+             scale > 0 && check.notFinite == 0 && check.normError <= tolerance.norm &&
              check.elementError <= tolerance.element;
   return check;
 }

@@ -31,16 +31,15 @@ struct Check {
 
 /// A NaN or an infinity on either side, a length mismatch and an empty
 /// comparison all fail.
-Check compare(const std::vector<double> &out,
-              const std::vector<double> &reference, Tolerance tolerance);
+Check compare(const std::vector<double> &out, const std::vector<double> &reference,
+              Tolerance tolerance);
 
 /// Compares rows of `width` elements each on its own scale: where rows differ
 /// in size by orders of magnitude, one bound for all would not see the small
 /// ones. Rows smaller than `least` of the whole's root mean square are held to
 /// that: what is left of a difference of large terms has the terms' rounding.
-Check compareRows(const std::vector<double> &out,
-                  const std::vector<double> &reference, size_t width,
-                  Tolerance tolerance, double least);
+Check compareRows(const std::vector<double> &out, const std::vector<double> &reference,
+                  size_t width, Tolerance tolerance, double least);
 
 /// Holds when both do, with the larger of each error.
 Check both(Check a, const Check &b);

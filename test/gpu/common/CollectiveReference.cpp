@@ -29,8 +29,8 @@ std::string toString(Collective collective) {
   return "?";
 }
 
-CollectiveSizes collectiveSizes(Collective collective, int world, int rank,
-                                int root, uint64_t count) {
+CollectiveSizes collectiveSizes(Collective collective, int world, int rank, int root,
+                                uint64_t count) {
   uint64_t all = count * uint64_t(world);
   bool isRoot = rank == root;
   switch (collective) {
@@ -55,12 +55,11 @@ CollectiveSizes collectiveSizes(Collective collective, int world, int rank,
   return {0, 0};
 }
 
-double collectiveAt(Collective collective, int world, int rank, int root,
-                    uint64_t count, uint64_t i, bool bf16) {
+double collectiveAt(Collective collective, int world, int rank, int root, uint64_t count,
+                    uint64_t i, bool bf16) {
   auto sent = [&](int from, uint64_t index) {
     uint64_t seed = collectiveSeed + uint64_t(from);
-    return double(bf16 ? bf16NormalAt(seed, index, 1)
-                       : normalAt(seed, index, 1));
+    return double(bf16 ? bf16NormalAt(seed, index, 1) : normalAt(seed, index, 1));
   };
   auto sum = [&](uint64_t index) {
     double total = 0;
@@ -91,8 +90,7 @@ double collectiveAt(Collective collective, int world, int rank, int root,
 }
 
 Tolerance collectiveTolerance(Collective collective, int world, bool bf16) {
-  bool reduces = collective == Collective::allReduce ||
-                 collective == Collective::reduce ||
+  bool reduces = collective == Collective::allReduce || collective == Collective::reduce ||
                  collective == Collective::reduceScatter;
   if (!reduces)
     return {0, 0};

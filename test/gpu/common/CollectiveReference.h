@@ -34,8 +34,8 @@ std::string toString(Collective collective);
 struct CollectiveSizes {
   uint64_t send, receive;
 };
-CollectiveSizes collectiveSizes(Collective collective, int world, int rank,
-                                int root, uint64_t count);
+CollectiveSizes collectiveSizes(Collective collective, int world, int rank, int root,
+                                uint64_t count);
 
 /// Element i of what `rank` sends. Element i of rank r is i of a buffer filled
 /// with seed `collectiveSeed + r`.
@@ -43,8 +43,8 @@ inline constexpr uint64_t collectiveSeed = 1000;
 
 /// Element i of what `rank` must receive, in double precision; `bf16` says how
 /// the sent values were rounded.
-double collectiveAt(Collective collective, int world, int rank, int root,
-                    uint64_t count, uint64_t i, bool bf16);
+double collectiveAt(Collective collective, int world, int rank, int root, uint64_t count,
+                    uint64_t i, bool bf16);
 
 /// Reductions in bf16 round once per hop; all other results must be equal to
 /// what was sent.

@@ -7,8 +7,7 @@
 
 namespace weft::gpukit {
 
-CublasLt::CublasLt()
-    : library({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {
+CublasLt::CublasLt() : library({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}) {
   library.load(create, "cublasLtCreate");
   library.load(destroy, "cublasLtDestroy");
   library.load(getVersion, "cublasLtGetVersion");
@@ -28,25 +27,18 @@ CublasLt::CublasLt()
 
 CublasLt::~CublasLt() { destroy(handle); }
 
-void CublasLt::check(cublasStatus_t status, const char *call, const char *file,
-                     int line) const {
+void CublasLt::check(cublasStatus_t status, const char *call, const char *file, int line) const {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw Failure(format("%s at %s:%d: %s (%d)", call, file, line,
-                         statusString(status), int(status)));
+    throw Failure(
+        format("%s at %s:%d: %s (%d)", call, file, line, statusString(status), int(status)));
 }
 
-Precision precisionBf16() {
-  return {Type::bf16, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-}
+Precision precisionBf16() { return {Type::bf16, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F}; }
 Precision precisionTf32() {
   return {Type::f32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F};
 }
-Precision precisionF32() {
-  return {Type::f32, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-}
-Precision precisionF64() {
-  return {Type::f64, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F};
-}
+Precision precisionF32() { return {Type::f32, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F}; }
+Precision precisionF64() { return {Type::f64, CUDA_R_64F, CUBLAS_COMPUTE_64F, CUDA_R_64F}; }
 
 namespace {
 
@@ -78,20 +70,17 @@ bool usesVector(Epilogue epilogue) {
   return epilogue != Epilogue::none && epilogue != Epilogue::dgelu;
 }
 bool vectorIsOutput(Epilogue epilogue) {
-  return epilogue == Epilogue::dgeluBiasGrad ||
-         epilogue == Epilogue::weightBiasGrad;
+  return epilogue == Epilogue::dgeluBiasGrad || epilogue == Epilogue::weightBiasGrad;
 }
 
 } // namespace
 
-GemmPlan::GemmPlan(const CublasLt &lt, const GemmShape &shape,
-                   Precision precision, cudaStream_t stream)
-    : lt(lt), shape(shape), precision(precision), stream(stream),
-      form(ltForm(shape)), data(gemmData(form, precision.type)),
-      workspace(workspaceBytes) {
+GemmPlan::GemmPlan(const CublasLt &lt, const GemmShape &shape, Precision precision,
+                   cudaStream_t stream)
+    : lt(lt), shape(shape), precision(precision), stream(stream), form(ltForm(shape)),
+      data(gemmData(form, precision.type)), workspace(workspaceBytes) {
   size_t element = sizeOf(precision.type);
-  size_t bytes =
-      (form.elementsA() + form.elementsB() + form.elementsD()) * element;
+  size_t bytes = (form.elementsA() + form.elementsB() + form.elementsD()) * element;
   // Runs rotate over so many sets that what one run leaves in L2 is gone when
   // its set comes round again.
   size_t wanted = std::clamp<size_t>(4 * l2Bytes() / bytes + 1, 1, 16);
@@ -99,10 +88,8 @@ GemmPlan::GemmPlan(const CublasLt &lt, const GemmShape &shape,
     operandsA.emplace_back(form.elementsA() * element);
     operandsB.emplace_back(form.elementsB() * element);
     outputs.emplace_back(form.elementsD() * element);
-    fillNormal(operandsA.back(), precision.type, form.elementsA(), data.seedA,
-               data.sigmaA, stream);
-    fillNormal(operandsB.back(), precision.type, form.elementsB(), data.seedB,
-               data.sigmaB, stream);
+    fillNormal(operandsA.back(), precision.type, form.elementsA(), data.seedA, data.sigmaA, stream);
+    fillNormal(operandsB.back(), precision.type, form.elementsB(), data.seedB, data.sigmaB, stream);
     poison(outputs.back(), stream);
   }
 
@@ -119,8 +106,7 @@ GemmPlan::GemmPlan(const CublasLt &lt, const GemmShape &shape,
     if (vectorIsOutput(shape.epilogue))
       poison(vector, stream);
     else
-      fillNormal(vector, precision.type, length, data.seedBias, data.sigmaBias,
-                 stream);
+      fillNormal(vector, precision.type, length, data.seedBias, data.sigmaBias, stream);
     const void *pointer = vector.as();
     set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, precision.dataType);
@@ -130,18 +116,17 @@ GemmPlan::GemmPlan(const CublasLt &lt, const GemmShape &shape,
     if (shape.epilogue == Epilogue::geluAuxBias)
       poison(aux, stream);
     else
-      fillNormal(aux, precision.type, form.elementsD(), data.seedAux,
-                 data.sigmaAux, stream);
+      fillNormal(aux, precision.type, form.elementsD(), data.seedAux, data.sigmaAux, stream);
     void *pointer = aux.as();
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, pointer);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, int64_t(form.m));
   }
-  LT_CALL(lt, layoutCreate(&layoutA, precision.dataType, uint64_t(form.rowsA),
-                           uint64_t(form.colsA), form.rowsA));
-  LT_CALL(lt, layoutCreate(&layoutB, precision.dataType, uint64_t(form.rowsB),
-                           uint64_t(form.colsB), form.rowsB));
-  LT_CALL(lt, layoutCreate(&layoutD, precision.dataType, uint64_t(form.m),
-                           uint64_t(form.n), form.m));
+  LT_CALL(lt, layoutCreate(&layoutA, precision.dataType, uint64_t(form.rowsA), uint64_t(form.colsA),
+                           form.rowsA));
+  LT_CALL(lt, layoutCreate(&layoutB, precision.dataType, uint64_t(form.rowsB), uint64_t(form.colsB),
+                           form.rowsB));
+  LT_CALL(lt,
+          layoutCreate(&layoutD, precision.dataType, uint64_t(form.m), uint64_t(form.n), form.m));
 }
 
 GemmPlan::~GemmPlan() {
@@ -161,23 +146,19 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlan::heuristics(int count) {
   LT_CALL(lt, preferenceCreate(&preference));
   size_t limit = workspace.bytes();
   cublasStatus_t status =
-      lt.preferenceSet(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                       &limit, sizeof(limit));
-  std::vector<cublasLtMatmulHeuristicResult_t> results(
-      static_cast<size_t>(count));
+      lt.preferenceSet(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &limit, sizeof(limit));
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<size_t>(count));
   int found = 0;
   if (status == CUBLAS_STATUS_SUCCESS)
-    status =
-        lt.getHeuristic(lt.handle, desc, layoutA, layoutB, layoutD, layoutD,
-                        preference, count, results.data(), &found);
+    status = lt.getHeuristic(lt.handle, desc, layoutA, layoutB, layoutD, layoutD, preference, count,
+                             results.data(), &found);
   lt.preferenceDestroy(preference);
   lt.check(status, "cublasLtMatmulAlgoGetHeuristic", __FILE__, __LINE__);
   results.resize(static_cast<size_t>(std::max(found, 0)));
-  results.erase(std::remove_if(results.begin(), results.end(),
-                               [](const auto &result) {
-                                 return result.state != CUBLAS_STATUS_SUCCESS;
-                               }),
-                results.end());
+  results.erase(
+      std::remove_if(results.begin(), results.end(),
+                     [](const auto &result) { return result.state != CUBLAS_STATUS_SUCCESS; }),
+      results.end());
   if (results.empty())
     throw Failure("cuBLASLt offers no algorithm");
   return results;
@@ -192,13 +173,13 @@ void GemmPlan::run(const cublasLtMatmulAlgo_t &algorithm, size_t index) {
   const void *alpha = wide ? static_cast<const void *>(&one64) : &one32;
   const void *beta = wide ? static_cast<const void *>(&zero64) : &zero32;
   void *d = outputs[set].as();
-  LT_CALL(lt, matmul(lt.handle, desc, alpha, operandsA[set].as(), layoutA,
-                     operandsB[set].as(), layoutB, beta, d, layoutD, d, layoutD,
-                     &algorithm, workspace.as(), workspace.bytes(), stream));
+  LT_CALL(lt, matmul(lt.handle, desc, alpha, operandsA[set].as(), layoutA, operandsB[set].as(),
+                     layoutB, beta, d, layoutD, d, layoutD, &algorithm, workspace.as(),
+                     workspace.bytes(), stream));
 }
 
-Check GemmPlan::checkOnce(const cublasLtMatmulAlgo_t &algorithm,
-                          Tolerance tolerance, size_t samples) {
+Check GemmPlan::checkOnce(const cublasLtMatmulAlgo_t &algorithm, Tolerance tolerance,
+                          size_t samples) {
   poison(outputs[0], stream);
   if (vectorIsOutput(shape.epilogue))
     poison(vector, stream);
@@ -209,21 +190,16 @@ Check GemmPlan::checkOnce(const cublasLtMatmulAlgo_t &algorithm,
   std::vector<uint64_t> places = samplePlaces(form, samples, 17);
   std::vector<double> reference(places.size()), referenceAux(places.size());
   for (size_t i = 0; i < places.size(); ++i)
-    reference[i] = referenceAt(
-        form, data, shape.epilogue, int64_t(places[i] % uint64_t(form.m)),
-        int64_t(places[i] / uint64_t(form.m)), &referenceAux[i]);
-  Check check = compare(gather(outputs[0], precision.type, places, stream),
-                        reference, tolerance);
+    reference[i] = referenceAt(form, data, shape.epilogue, int64_t(places[i] % uint64_t(form.m)),
+                               int64_t(places[i] / uint64_t(form.m)), &referenceAux[i]);
+  Check check = compare(gather(outputs[0], precision.type, places, stream), reference, tolerance);
   // Every element must have been written, not the compared ones alone.
-  check.notFinite +=
-      countNotFinite(outputs[0], precision.type, form.elementsD(), stream);
+  check.notFinite += countNotFinite(outputs[0], precision.type, form.elementsD(), stream);
 
   auto also = [&](const Check &other) { check = both(check, other); };
   if (shape.epilogue == Epilogue::geluAuxBias) {
-    also(compare(gather(aux, precision.type, places, stream), referenceAux,
-                 tolerance));
-    check.notFinite +=
-        countNotFinite(aux, precision.type, form.elementsD(), stream);
+    also(compare(gather(aux, precision.type, places, stream), referenceAux, tolerance));
+    check.notFinite += countNotFinite(aux, precision.type, form.elementsD(), stream);
   }
   if (vectorIsOutput(shape.epilogue)) {
     int64_t length = form.biasLength(shape.epilogue);
@@ -249,28 +225,25 @@ Check GemmPlan::checkOnce(const cublasLtMatmulAlgo_t &algorithm,
     // square; its own is the larger part.
     also(compare(gather(vector, precision.type, indexes, stream), sums,
                  {4 * tolerance.norm, 4 * tolerance.element}));
-    check.notFinite +=
-        countNotFinite(vector, precision.type, uint64_t(length), stream);
+    check.notFinite += countNotFinite(vector, precision.type, uint64_t(length), stream);
   }
   check.ok = check.ok && check.notFinite == 0;
   return check;
 }
 
-Tuned tuneGemm(GemmPlan &plan, cudaStream_t stream, int candidates,
-               Tolerance tolerance, size_t samples) {
+Tuned tuneGemm(GemmPlan &plan, cudaStream_t stream, int candidates, Tolerance tolerance,
+               size_t samples) {
   auto found = plan.heuristics(candidates);
   Tuned tuned;
   tuned.tried = found.size();
   auto time = [&](const cublasLtMatmulAlgo_t &algorithm, Timing timing) {
-    return timeOnDevice(
-        stream, [&](size_t i) { plan.run(algorithm, i); }, timing);
+    return timeOnDevice(stream, [&](size_t i) { plan.run(algorithm, i); }, timing);
   };
   Check firstCheck = plan.checkOnce(found.front().algo, tolerance, samples);
   if (!firstCheck.ok)
     throw Failure(format("the first heuristic is wrong: norm error %.3g, "
                          "element error %.3g, %zu not finite",
-                         firstCheck.normError, firstCheck.elementError,
-                         firstCheck.notFinite));
+                         firstCheck.normError, firstCheck.elementError, firstCheck.notFinite));
   // A quick pass ranks the candidates; the winner is then timed like the first
   // one.
   double least = INFINITY;
@@ -289,8 +262,7 @@ Tuned tuneGemm(GemmPlan &plan, cudaStream_t stream, int candidates,
     }
   }
   tuned.first = time(found.front().algo, {});
-  tuned.best = tuned.bestIndex == 0 ? tuned.first
-                                    : time(found[tuned.bestIndex].algo, {});
+  tuned.best = tuned.bestIndex == 0 ? tuned.first : time(found[tuned.bestIndex].algo, {});
   tuned.check = plan.checkOnce(found[tuned.bestIndex].algo, tolerance, samples);
   return tuned;
 }

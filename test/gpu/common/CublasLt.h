@@ -16,8 +16,7 @@ struct CublasLt {
   ~CublasLt();
   CublasLt(const CublasLt &) = delete;
 
-  void check(cublasStatus_t status, const char *call, const char *file,
-             int line) const;
+  void check(cublasStatus_t status, const char *call, const char *file, int line) const;
 
   Library library;
   cublasLtHandle_t handle = nullptr;
@@ -55,8 +54,7 @@ Precision precisionF64();
 /// workspace of one product.
 class GemmPlan {
 public:
-  GemmPlan(const CublasLt &lt, const GemmShape &shape, Precision precision,
-           cudaStream_t stream);
+  GemmPlan(const CublasLt &lt, const GemmShape &shape, Precision precision, cudaStream_t stream);
   ~GemmPlan();
   GemmPlan(const GemmPlan &) = delete;
 
@@ -68,8 +66,7 @@ public:
 
   /// Poisons every output, runs once, and compares samples with the reference
   /// and scans all of it for poison.
-  Check checkOnce(const cublasLtMatmulAlgo_t &algorithm, Tolerance tolerance,
-                  size_t samples);
+  Check checkOnce(const cublasLtMatmulAlgo_t &algorithm, Tolerance tolerance, size_t samples);
 
   size_t sets() const { return outputs.size(); }
 
@@ -86,8 +83,7 @@ private:
   std::vector<Buffer> operandsA, operandsB, outputs;
   Buffer vector, aux, workspace; ///< `vector` is the bias or its gradient
   cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr,
-                         layoutD = nullptr;
+  cublasLtMatrixLayout_t layoutA = nullptr, layoutB = nullptr, layoutD = nullptr;
 };
 
 /// The first heuristic's time against the best of `candidates`, both timed with
@@ -97,7 +93,7 @@ struct Tuned {
   size_t tried = 0, usable = 0, bestIndex = 0;
   Check check; ///< of the best; the first is checked too and its failure throws
 };
-Tuned tuneGemm(GemmPlan &plan, cudaStream_t stream, int candidates,
-               Tolerance tolerance, size_t samples);
+Tuned tuneGemm(GemmPlan &plan, cudaStream_t stream, int candidates, Tolerance tolerance,
+               size_t samples);
 
 } // namespace weft::gpukit

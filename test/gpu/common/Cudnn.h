@@ -45,14 +45,12 @@ public:
   Descriptor(const Cudnn &cudnn, cudnnBackendDescriptorType_t type);
   ~Descriptor();
   Descriptor(Descriptor &&other) noexcept
-      : cudnn(other.cudnn),
-        descriptor(std::exchange(other.descriptor, nullptr)) {}
+      : cudnn(other.cudnn), descriptor(std::exchange(other.descriptor, nullptr)) {}
 
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-           int64_t count, const void *values);
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+           const void *values);
   template <typename Value>
-  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-           const Value &value) {
+  void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const Value &value) {
     set(name, type, 1, &value);
   }
   void set(cudnnBackendAttributeName_t name, const Descriptor &value) {
@@ -92,9 +90,8 @@ public:
   Tensor scalar();
 
   void matmul(const Tensor &a, const Tensor &b, const Tensor &c);
-  void pointwise(cudnnPointwiseMode_t mode, const Tensor &x, const Tensor *b,
-                 const Tensor *select, const Tensor &y,
-                 cudnnDataType_t compute = CUDNN_DATA_FLOAT, int64_t axis = -1);
+  void pointwise(cudnnPointwiseMode_t mode, const Tensor &x, const Tensor *b, const Tensor *select,
+                 const Tensor &y, cudnnDataType_t compute = CUDNN_DATA_FLOAT, int64_t axis = -1);
   void reduce(cudnnReduceTensorOp_t mode, const Tensor &x, const Tensor &y);
   void reshape(const Tensor &x, const Tensor &y);
 
@@ -103,8 +100,7 @@ public:
   std::unique_ptr<Descriptor> finish();
 
 private:
-  Tensor tensor(Extents dims, Extents strides, cudnnDataType_t type,
-                bool isVirtual, bool byValue);
+  Tensor tensor(Extents dims, Extents strides, cudnnDataType_t type, bool isVirtual, bool byValue);
 
   const Cudnn &cudnn;
   int64_t nextUid = 1;
@@ -115,28 +111,24 @@ private:
 /// A device property descriptor: of device 0, or read from JSON taken on
 /// another machine.
 std::unique_ptr<Descriptor> deviceProperties(const Cudnn &cudnn);
-std::unique_ptr<Descriptor> deviceProperties(const Cudnn &cudnn,
-                                             const std::string &json);
+std::unique_ptr<Descriptor> deviceProperties(const Cudnn &cudnn, const std::string &json);
 std::string toJsonText(const Cudnn &cudnn, const Descriptor &properties);
 
 struct Plan {
   std::unique_ptr<Descriptor> descriptor;
   std::vector<Descriptor> configurations; ///< kept alive with the plan
   int64_t workspaceBytes = 0;
-  size_t configuration =
-      0; ///< which of the heuristic's answers became the plan
+  size_t configuration = 0; ///< which of the heuristic's answers became the plan
   double heuristicMs = 0, buildMs = 0;
 };
 
 /// The first configuration of heuristic mode A that builds. `properties` stands
 /// in for a device where given.
-Plan buildPlan(const Cudnn &cudnn, const Descriptor &graph,
-               const Descriptor *properties = nullptr);
+Plan buildPlan(const Cudnn &cudnn, const Descriptor &graph, const Descriptor *properties = nullptr);
 
 /// Runs a plan with these tensors at these addresses (host addresses for
 /// scalars).
 void execute(const Cudnn &cudnn, const Plan &plan,
-             const std::vector<std::pair<int64_t, void *>> &pointers,
-             void *workspace);
+             const std::vector<std::pair<int64_t, void *>> &pointers, void *workspace);
 
 } // namespace weft::gpukit

@@ -14,8 +14,7 @@ namespace weft::gpukit {
 
 /// Throws Failure with the call's text, its place and CUDA's message.
 void checkCuda(cudaError_t error, const char *call, const char *file, int line);
-#define CUDA_CALL(call)                                                        \
-  ::weft::gpukit::checkCuda((call), #call, __FILE__, __LINE__)
+#define CUDA_CALL(call) ::weft::gpukit::checkCuda((call), #call, __FILE__, __LINE__)
 
 /// Empty when device 0 is ready; otherwise why it is not, in the driver's
 /// words.
@@ -35,9 +34,7 @@ public:
   Buffer(Buffer &&other) noexcept;
   Buffer &operator=(Buffer &&other) noexcept;
 
-  template <typename Element = void> Element *as() const {
-    return static_cast<Element *>(data);
-  }
+  template <typename Element = void> Element *as() const { return static_cast<Element *>(data); }
   size_t bytes() const { return size; }
 
 private:
@@ -67,20 +64,16 @@ struct Timing {
 
 /// Milliseconds of one run. `run(i)` enqueues the i-th run on `stream`; runs
 /// rotate over buffers by `i`.
-Stats timeOnDevice(cudaStream_t stream, const std::function<void(size_t)> &run,
-                   Timing timing = {});
+Stats timeOnDevice(cudaStream_t stream, const std::function<void(size_t)> &run, Timing timing = {});
 
 /// Every byte 0xFF: a NaN in bf16, f32 and f64 alike.
 void poison(const Buffer &buffer, cudaStream_t stream);
-void fillNormal(const Buffer &buffer, Type type, uint64_t count, uint64_t seed,
-                float sigma, cudaStream_t stream);
-uint64_t countNotFinite(const Buffer &buffer, Type type, uint64_t count,
-                        cudaStream_t stream);
-std::vector<double> gather(const Buffer &buffer, Type type,
-                           const std::vector<uint64_t> &indexes,
+void fillNormal(const Buffer &buffer, Type type, uint64_t count, uint64_t seed, float sigma,
+                cudaStream_t stream);
+uint64_t countNotFinite(const Buffer &buffer, Type type, uint64_t count, cudaStream_t stream);
+std::vector<double> gather(const Buffer &buffer, Type type, const std::vector<uint64_t> &indexes,
                            cudaStream_t stream);
-uint64_t countDifferent(const Buffer &a, const Buffer &b, uint64_t bytes,
-                        cudaStream_t stream);
+uint64_t countDifferent(const Buffer &a, const Buffer &b, uint64_t bytes, cudaStream_t stream);
 
 /// A check that failed unless `bad` elements of `compared` are none: for
 /// results that must be exact.

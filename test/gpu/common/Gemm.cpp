@@ -64,8 +64,7 @@ GemmData gemmData(const LtForm &form, Type type) {
 
 double valueAt(uint64_t seed, uint64_t index, float sigma, Type type) {
   float value = normalAt(seed, index, sigma);
-  return type == Type::bf16 ? double(bf16Value(bf16Bits(value)))
-                            : double(value);
+  return type == Type::bf16 ? double(bf16Value(bf16Bits(value))) : double(value);
 }
 
 namespace {
@@ -73,18 +72,15 @@ const double geluScale = std::sqrt(2 / M_PI);
 constexpr double geluCubic = 0.044715;
 } // namespace
 
-double gelu(double x) {
-  return 0.5 * x * (1 + std::tanh(geluScale * (x + geluCubic * x * x * x)));
-}
+double gelu(double x) { return 0.5 * x * (1 + std::tanh(geluScale * (x + geluCubic * x * x * x))); }
 
 double geluDerivative(double x) {
   double t = std::tanh(geluScale * (x + geluCubic * x * x * x));
-  return 0.5 * (1 + t) +
-         0.5 * x * (1 - t * t) * geluScale * (1 + 3 * geluCubic * x * x);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * geluScale * (1 + 3 * geluCubic * x * x);
 }
 
-double referenceAt(const LtForm &form, const GemmData &data, Epilogue epilogue,
-                   int64_t row, int64_t col, double *aux) {
+double referenceAt(const LtForm &form, const GemmData &data, Epilogue epilogue, int64_t row,
+                   int64_t col, double *aux) {
   double sum = 0;
   for (int64_t k = 0; k < form.k; ++k) {
     int64_t a = form.transposeA ? k + row * form.rowsA : row + k * form.rowsA;
@@ -98,8 +94,7 @@ double referenceAt(const LtForm &form, const GemmData &data, Epilogue epilogue,
   case Epilogue::weightBiasGrad:
     return sum;
   case Epilogue::bias:
-    return sum +
-           valueAt(data.seedBias, uint64_t(row), data.sigmaBias, data.type);
+    return sum + valueAt(data.seedBias, uint64_t(row), data.sigmaBias, data.type);
   case Epilogue::geluAuxBias:
     sum += valueAt(data.seedBias, uint64_t(row), data.sigmaBias, data.type);
     if (aux)
@@ -107,24 +102,20 @@ double referenceAt(const LtForm &form, const GemmData &data, Epilogue epilogue,
     return gelu(sum);
   case Epilogue::dgelu:
   case Epilogue::dgeluBiasGrad:
-    return sum * geluDerivative(
-                     valueAt(data.seedAux, place, data.sigmaAux, data.type));
+    return sum * geluDerivative(valueAt(data.seedAux, place, data.sigmaAux, data.type));
   }
   return sum;
 }
 
-double referenceBiasGradAt(const LtForm &form, const GemmData &data,
-                           int64_t index) {
+double referenceBiasGradAt(const LtForm &form, const GemmData &data, int64_t index) {
   // B is dy as column-major [N,T]: the sum runs over its columns.
   double sum = 0;
   for (int64_t t = 0; t < form.k; ++t)
-    sum += valueAt(data.seedB, uint64_t(index + t * form.rowsB), data.sigmaB,
-                   data.type);
+    sum += valueAt(data.seedB, uint64_t(index + t * form.rowsB), data.sigmaB, data.type);
   return sum;
 }
 
-std::vector<uint64_t> samplePlaces(const LtForm &form, size_t count,
-                                   uint64_t seed) {
+std::vector<uint64_t> samplePlaces(const LtForm &form, size_t count, uint64_t seed) {
   uint64_t total = form.elementsD(), m = uint64_t(form.m);
   std::vector<uint64_t> places = {0, m - 1, total - m, total - 1};
   uint64_t step = std::max<uint64_t>(1, total / std::max<size_t>(count, 1));

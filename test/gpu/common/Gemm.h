@@ -38,9 +38,7 @@ struct GemmShape {
   Pass pass = Pass::forward;
   Epilogue epilogue = Epilogue::none;
 
-  double flops() const {
-    return 2.0 * double(tokens) * double(in) * double(out);
-  }
+  double flops() const { return 2.0 * double(tokens) * double(in) * double(out); }
 };
 
 /// What cuBLASLt is told: column-major D[m,n] = op(A) op(B), with op the
@@ -84,17 +82,15 @@ double geluDerivative(double x);
 
 /// Element (row, col) of column-major D in double precision, epilogue applied.
 /// `aux`, where given, receives the argument of GELU, which geluAuxBias stores.
-double referenceAt(const LtForm &form, const GemmData &data, Epilogue epilogue,
-                   int64_t row, int64_t col, double *aux = nullptr);
+double referenceAt(const LtForm &form, const GemmData &data, Epilogue epilogue, int64_t row,
+                   int64_t col, double *aux = nullptr);
 
 /// Element i of the bias gradient that weightBiasGrad writes, from the data
 /// alone.
-double referenceBiasGradAt(const LtForm &form, const GemmData &data,
-                           int64_t index);
+double referenceBiasGradAt(const LtForm &form, const GemmData &data, int64_t index);
 
 /// Distinct places of D to compare: its corners, and others spread evenly with
 /// a random offset.
-std::vector<uint64_t> samplePlaces(const LtForm &form, size_t count,
-                                   uint64_t seed);
+std::vector<uint64_t> samplePlaces(const LtForm &form, size_t count, uint64_t seed);
 
 } // namespace weft::gpukit

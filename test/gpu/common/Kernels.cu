@@ -14,30 +14,24 @@ unsigned blocksFor(uint64_t items) {
   return unsigned(blocks < 1 ? 1 : blocks > 65535 ? 65535 : blocks);
 }
 
-__device__ uint64_t firstItem() {
-  return uint64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-}
+__device__ uint64_t firstItem() { return uint64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ uint64_t itemStride() { return uint64_t(gridDim.x) * blockDim.x; }
 
 __device__ void store(uint16_t *to, float value) { *to = bf16Bits(value); }
 __device__ void store(float *to, float value) { *to = value; }
 __device__ void store(double *to, float value) { *to = double(value); }
-__device__ double load(const uint16_t *from) {
-  return double(bf16Value(*from));
-}
+__device__ double load(const uint16_t *from) { return double(bf16Value(*from)); }
 __device__ double load(const float *from) { return double(*from); }
 __device__ double load(const double *from) { return *from; }
 
 template <typename Element>
-__global__ void fillNormal(Element *data, uint64_t count, uint64_t seed,
-                           float sigma) {
+__global__ void fillNormal(Element *data, uint64_t count, uint64_t seed, float sigma) {
   for (uint64_t i = firstItem(); i < count; i += itemStride())
     store(data + i, normalAt(seed, i, sigma));
 }
 
 template <typename Element>
-__global__ void countNotFinite(const Element *data, uint64_t elements,
-                               unsigned long long *count) {
+__global__ void countNotFinite(const Element *data, uint64_t elements, unsigned long long *count) {
   unsigned long long mine = 0;
   for (uint64_t i = firstItem(); i < elements; i += itemStride())
     mine += !isfinite(load(data + i));
@@ -46,14 +40,13 @@ __global__ void countNotFinite(const Element *data, uint64_t elements,
 }
 
 template <typename Element>
-__global__ void gather(const Element *data, const uint64_t *indexes,
-                       uint64_t count, double *out) {
+__global__ void gather(const Element *data, const uint64_t *indexes, uint64_t count, double *out) {
   for (uint64_t i = firstItem(); i < count; i += itemStride())
     out[i] = load(data + indexes[i]);
 }
 
-__global__ void countDifferent(const unsigned *a, const unsigned *b,
-                               uint64_t words, unsigned long long *count) {
+__global__ void countDifferent(const unsigned *a, const unsigned *b, uint64_t words,
+                               unsigned long long *count) {
   unsigned long long mine = 0;
   for (uint64_t i = firstItem(); i < words; i += itemStride())
     mine += a[i] != b[i];
@@ -63,8 +56,7 @@ __global__ void countDifferent(const unsigned *a, const unsigned *b,
 
 /// Four loads in flight before the first store: what it takes to cover the
 /// latency of device memory.
-__global__ void copyWords(uint4 *__restrict__ to,
-                          const uint4 *__restrict__ from, uint64_t count) {
+__global__ void copyWords(uint4 *__restrict__ to, const uint4 *__restrict__ from, uint64_t count) {
   constexpr int unroll = 4;
   uint64_t step = itemStride();
   uint64_t i = firstItem();
@@ -81,8 +73,7 @@ __global__ void copyWords(uint4 *__restrict__ to,
     to[i] = from[i];
 }
 
-__global__ void readWords(const uint4 *__restrict__ from, uint64_t count,
-                          unsigned *sum) {
+__global__ void readWords(const uint4 *__restrict__ from, uint64_t count, unsigned *sum) {
   constexpr int unroll = 8;
   uint64_t step = itemStride();
   uint64_t i = firstItem();
@@ -118,8 +109,7 @@ __global__ void increment(unsigned *counter) {
 }
 
 /// Calls `launch` with the pointer as the type names it.
-template <typename Launch>
-cudaError_t byType(Type type, void *data, const Launch &launch) {
+template <typename Launch> cudaError_t byType(Type type, void *data, const Launch &launch) {
   switch (type) {
   case Type::bf16:
     launch(static_cast<uint16_t *>(data));
@@ -136,62 +126,52 @@ cudaError_t byType(Type type, void *data, const Launch &launch) {
 
 } // namespace
 
-cudaError_t launchFillNormal(void *data, Type type, uint64_t count,
-                             uint64_t seed, float sigma, cudaStream_t stream) {
+cudaError_t launchFillNormal(void *data, Type type, uint64_t count, uint64_t seed, float sigma,
+                             cudaStream_t stream) {
   return byType(type, data, [&](auto *typed) {
-    fillNormal<<<blocksFor(count), threads, 0, stream>>>(typed, count, seed,
-                                                         sigma);
+    fillNormal<<<blocksFor(count), threads, 0, stream>>>(typed, count, seed, sigma);
   });
 }
 
 cudaError_t launchCountNotFinite(const void *data, Type type, uint64_t elements,
-                                 unsigned long long *count,
-                                 cudaStream_t stream) {
+                                 unsigned long long *count, cudaStream_t stream) {
   return byType(type, const_cast<void *>(data), [&](auto *typed) {
-    countNotFinite<<<blocksFor(elements), threads, 0, stream>>>(typed, elements,
-                                                                count);
+    countNotFinite<<<blocksFor(elements), threads, 0, stream>>>(typed, elements, count);
   });
 }
 
-cudaError_t launchGather(const void *data, Type type, const uint64_t *indexes,
-                         uint64_t count, double *out, cudaStream_t stream) {
+cudaError_t launchGather(const void *data, Type type, const uint64_t *indexes, uint64_t count,
+                         double *out, cudaStream_t stream) {
   return byType(type, const_cast<void *>(data), [&](auto *typed) {
-    gather<<<blocksFor(count), threads, 0, stream>>>(typed, indexes, count,
-                                                     out);
+    gather<<<blocksFor(count), threads, 0, stream>>>(typed, indexes, count, out);
   });
 }
 
 cudaError_t launchCountDifferent(const void *a, const void *b, uint64_t words,
-                                 unsigned long long *count,
-                                 cudaStream_t stream) {
+                                 unsigned long long *count, cudaStream_t stream) {
   countDifferent<<<blocksFor(words), threads, 0, stream>>>(
-      static_cast<const unsigned *>(a), static_cast<const unsigned *>(b), words,
-      count);
+      static_cast<const unsigned *>(a), static_cast<const unsigned *>(b), words, count);
   return cudaGetLastError();
 }
 
-cudaError_t launchCopy(void *to, const void *from, uint64_t bytes,
-                       cudaStream_t stream) {
+cudaError_t launchCopy(void *to, const void *from, uint64_t bytes, cudaStream_t stream) {
   copyWords<<<blocksFor(bytes / 64), threads, 0, stream>>>(
       static_cast<uint4 *>(to), static_cast<const uint4 *>(from), bytes / 16);
   return cudaGetLastError();
 }
 
-cudaError_t launchRead(const void *from, uint64_t bytes, unsigned *sum,
-                       cudaStream_t stream) {
+cudaError_t launchRead(const void *from, uint64_t bytes, unsigned *sum, cudaStream_t stream) {
   // Few blocks, so that the atomic at each warp's end does not show.
   unsigned blocks = blocksFor(bytes / 128);
   if (blocks > 4096)
     blocks = 4096;
-  readWords<<<blocks, threads, 0, stream>>>(static_cast<const uint4 *>(from),
-                                            bytes / 16, sum);
+  readWords<<<blocks, threads, 0, stream>>>(static_cast<const uint4 *>(from), bytes / 16, sum);
   return cudaGetLastError();
 }
 
-cudaError_t launchWrite(void *to, uint64_t bytes, unsigned value,
-                        cudaStream_t stream) {
-  writeWords<<<blocksFor(bytes / 64), threads, 0, stream>>>(
-      static_cast<uint4 *>(to), bytes / 16, value);
+cudaError_t launchWrite(void *to, uint64_t bytes, unsigned value, cudaStream_t stream) {
+  writeWords<<<blocksFor(bytes / 64), threads, 0, stream>>>(static_cast<uint4 *>(to), bytes / 16,
+                                                            value);
   return cudaGetLastError();
 }
 

@@ -23,17 +23,14 @@ std::vector<std::string> libraryFolders() {
   }
   std::vector<std::string> patterns;
   if (const char *environment = std::getenv("VIRTUAL_ENV"))
-    patterns.push_back(std::string(environment) +
-                       "/lib/python3*/site-packages/nvidia/*/lib");
-  patterns.insert(patterns.end(),
-                  {"/opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib",
-                   "/usr/local/lib/python3*/*-packages/nvidia/*/lib",
-                   "/usr/lib/python3*/*-packages/nvidia/*/lib"});
+    patterns.push_back(std::string(environment) + "/lib/python3*/site-packages/nvidia/*/lib");
+  patterns.insert(patterns.end(), {"/opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib",
+                                   "/usr/local/lib/python3*/*-packages/nvidia/*/lib",
+                                   "/usr/lib/python3*/*-packages/nvidia/*/lib"});
   for (const std::string &pattern : patterns) {
     glob_t found = {};
     if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
-      folders.insert(folders.end(), found.gl_pathv,
-                     found.gl_pathv + found.gl_pathc);
+      folders.insert(folders.end(), found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
   }
   return folders;
@@ -70,9 +67,7 @@ Library::Library(const std::vector<std::string> &sonames) {
     file = map->l_name;
 }
 
-void *Library::symbolOrNull(const char *name) const {
-  return dlsym(handle, name);
-}
+void *Library::symbolOrNull(const char *name) const { return dlsym(handle, name); }
 
 void *Library::symbol(const char *name) const {
   void *found = symbolOrNull(name);

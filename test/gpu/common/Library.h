@@ -26,12 +26,10 @@ public:
   /// The file that the loader opened.
   const std::string &path() const { return file; }
 
-  template <typename Function>
-  void load(Function *&function, const char *name) const {
+  template <typename Function> void load(Function *&function, const char *name) const {
     function = reinterpret_cast<Function *>(symbol(name));
   }
-  template <typename Function>
-  void loadOrNull(Function *&function, const char *name) const {
+  template <typename Function> void loadOrNull(Function *&function, const char *name) const {
     function = reinterpret_cast<Function *>(symbolOrNull(name));
   }
 

@@ -27,13 +27,12 @@ Nccl::Nccl() : library({"libnccl.so.2", "libnccl.so"}) {
   library.loadOrNull(scatter, "ncclScatter");
 }
 
-void Nccl::check(ncclResult_t result, const char *call, const char *file,
-                 int line) const {
+void Nccl::check(ncclResult_t result, const char *call, const char *file, int line) const {
   if (result == ncclSuccess)
     return;
   const char *detail = lastError(comm);
-  throw Failure(format("%s at %s:%d: %s; %s", call, file, line,
-                       errorString(result), detail ? detail : ""));
+  throw Failure(
+      format("%s at %s:%d: %s; %s", call, file, line, errorString(result), detail ? detail : ""));
 }
 
 bool Nccl::isNative(Collective collective) const {
@@ -53,9 +52,9 @@ namespace {
 
 /// The collectives that are sends and receives alone, in one group so that none
 /// waits for another.
-void enqueueSends(const Nccl &nccl, Collective collective, const Ring &ring,
-                  const char *send, char *receive, uint64_t count,
-                  ncclDataType_t type, size_t bytes, cudaStream_t stream) {
+void enqueueSends(const Nccl &nccl, Collective collective, const Ring &ring, const char *send,
+                  char *receive, uint64_t count, ncclDataType_t type, size_t bytes,
+                  cudaStream_t stream) {
   bool isRoot = ring.rank == ring.root;
   NCCL_CALL(nccl, groupStart());
   for (int peer = 0; peer < ring.world; ++peer) {
@@ -82,40 +81,34 @@ void enqueueSends(const Nccl &nccl, Collective collective, const Ring &ring,
       break;
     }
     if (sends)
-      NCCL_CALL(nccl, send(send + sendBlock * count * bytes, count, type, peer,
-                           nccl.comm, stream));
+      NCCL_CALL(nccl, send(send + sendBlock * count * bytes, count, type, peer, nccl.comm, stream));
     if (receives)
-      NCCL_CALL(nccl, recv(receive + receiveBlock * count * bytes, count, type,
-                           peer, nccl.comm, stream));
+      NCCL_CALL(nccl,
+                recv(receive + receiveBlock * count * bytes, count, type, peer, nccl.comm, stream));
   }
   NCCL_CALL(nccl, groupEnd());
 }
 
 } // namespace
 
-void enqueue(const Nccl &nccl, Collective collective, const Ring &ring,
-             const void *send, void *receive, uint64_t count, bool bf16,
-             cudaStream_t stream) {
+void enqueue(const Nccl &nccl, Collective collective, const Ring &ring, const void *send,
+             void *receive, uint64_t count, bool bf16, cudaStream_t stream) {
   ncclDataType_t type = bf16 ? ncclBfloat16 : ncclFloat32;
   switch (collective) {
   case Collective::allReduce:
-    NCCL_CALL(nccl, allReduce(send, receive, count, type, ncclSum, nccl.comm,
-                              stream));
+    NCCL_CALL(nccl, allReduce(send, receive, count, type, ncclSum, nccl.comm, stream));
     return;
   case Collective::reduce:
-    NCCL_CALL(nccl, reduce(send, receive, count, type, ncclSum, ring.root,
-                           nccl.comm, stream));
+    NCCL_CALL(nccl, reduce(send, receive, count, type, ncclSum, ring.root, nccl.comm, stream));
     return;
   case Collective::broadcast:
-    NCCL_CALL(nccl, broadcast(send, receive, count, type, ring.root, nccl.comm,
-                              stream));
+    NCCL_CALL(nccl, broadcast(send, receive, count, type, ring.root, nccl.comm, stream));
     return;
   case Collective::allGather:
     NCCL_CALL(nccl, allGather(send, receive, count, type, nccl.comm, stream));
     return;
   case Collective::reduceScatter:
-    NCCL_CALL(nccl, reduceScatter(send, receive, count, type, ncclSum,
-                                  nccl.comm, stream));
+    NCCL_CALL(nccl, reduceScatter(send, receive, count, type, ncclSum, nccl.comm, stream));
     return;
   case Collective::allToAll:
     if (nccl.allToAll) {
@@ -125,15 +118,13 @@ void enqueue(const Nccl &nccl, Collective collective, const Ring &ring,
     break;
   case Collective::gather:
     if (nccl.gather) {
-      NCCL_CALL(nccl, gather(send, receive, count, type, ring.root, nccl.comm,
-                             stream));
+      NCCL_CALL(nccl, gather(send, receive, count, type, ring.root, nccl.comm, stream));
       return;
     }
     break;
   case Collective::scatter:
     if (nccl.scatter) {
-      NCCL_CALL(nccl, scatter(send, receive, count, type, ring.root, nccl.comm,
-                              stream));
+      NCCL_CALL(nccl, scatter(send, receive, count, type, ring.root, nccl.comm, stream));
       return;
     }
     break;

@@ -11,8 +11,7 @@ namespace weft::gpukit {
 
 struct Nccl {
   Nccl();
-  void check(ncclResult_t result, const char *call, const char *file,
-             int line) const;
+  void check(ncclResult_t result, const char *call, const char *file, int line) const;
   /// Whether this NCCL has the call itself (all_to_all, gather and scatter came
   /// with 2.28); else sends stand in.
   bool isNative(Collective collective) const;
@@ -41,8 +40,7 @@ struct Nccl {
   decltype(&ncclGather) gather;
   decltype(&ncclScatter) scatter;
 };
-#define NCCL_CALL(nccl, call)                                                  \
-  (nccl).check((nccl).call, #call, __FILE__, __LINE__)
+#define NCCL_CALL(nccl, call) (nccl).check((nccl).call, #call, __FILE__, __LINE__)
 
 struct Ring {
   int world, rank, root;
@@ -50,8 +48,7 @@ struct Ring {
 
 /// Enqueues one collective over blocks of `count` elements; a rank that takes
 /// no part still calls it.
-void enqueue(const Nccl &nccl, Collective collective, const Ring &ring,
-             const void *send, void *receive, uint64_t count, bool bf16,
-             cudaStream_t stream);
+void enqueue(const Nccl &nccl, Collective collective, const Ring &ring, const void *send,
+             void *receive, uint64_t count, bool bf16, cudaStream_t stream);
 
 } // namespace weft::gpukit

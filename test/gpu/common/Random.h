@@ -16,8 +16,7 @@ namespace weft::gpukit {
 
 /// 64 well mixed bits of a counter (the finaliser of SplitMix64).
 GPUKIT_BOTH uint64_t mixBits(uint64_t seed, uint64_t index) {
-  uint64_t z =
-      (index + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
+  uint64_t z = (index + 1) * 0x9E3779B97F4A7C15ull + seed * 0xD1B54A32D192ED03ull;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
   return z ^ (z >> 31);

@@ -10,8 +10,7 @@
 
 namespace weft::gpukit {
 
-Report::Report(std::string part, std::string what, std::string path)
-    : path(std::move(path)) {
+Report::Report(std::string part, std::string what, std::string path) : path(std::move(path)) {
   root["part"] = std::move(part);
   root["what"] = std::move(what);
   root["status"] = "running";
@@ -20,14 +19,12 @@ Report::Report(std::string part, std::string what, std::string path)
   write();
 }
 
-void Report::attempt(const std::string &name,
-                     const std::function<Json()> &measure) {
+void Report::attempt(const std::string &name, const std::function<Json()> &measure) {
   Json entry;
   entry["name"] = name;
   try {
     Json measured = measure();
-    bool ok =
-        !measured.contains("check") || measured["check"].value("ok", false);
+    bool ok = !measured.contains("check") || measured["check"].value("ok", false);
     entry["status"] = ok ? "ok" : "wrong";
     for (auto &[key, value] : measured.items())
       entry[key] = value;
@@ -39,8 +36,8 @@ void Report::attempt(const std::string &name,
   }
   std::string line = name + ": " + entry["status"].get<std::string>();
   if (entry.contains("rate"))
-    line += format(", %.4g %s", entry["rate"].get<double>(),
-                   entry["unit"].get<std::string>().c_str());
+    line +=
+        format(", %.4g %s", entry["rate"].get<double>(), entry["unit"].get<std::string>().c_str());
   if (entry.contains("ms"))
     line += format(", %.4g ms", entry["ms"]["median"].get<double>());
   if (entry.contains("message"))
@@ -92,9 +89,8 @@ void Report::write() const {
 }
 
 Json toJson(const Stats &stats) {
-  return {{"median", stats.median}, {"p25", stats.p25},
-          {"p75", stats.p75},       {"min", stats.min},
-          {"max", stats.max},       {"samples", stats.samples}};
+  return {{"median", stats.median}, {"p25", stats.p25}, {"p75", stats.p75},
+          {"min", stats.min},       {"max", stats.max}, {"samples", stats.samples}};
 }
 
 Json toJson(const Check &check) {
@@ -105,11 +101,9 @@ Json toJson(const Check &check) {
           {"not_finite", check.notFinite}};
 }
 
-Json result(const Stats &milliseconds, double work, const std::string &unit,
-            const Check &check) {
+Json result(const Stats &milliseconds, double work, const std::string &unit, const Check &check) {
   if (milliseconds.samples < minSamples)
-    throw Failure(format("%zu samples; a result needs %zu",
-                         milliseconds.samples, minSamples));
+    throw Failure(format("%zu samples; a result needs %zu", milliseconds.samples, minSamples));
   Json entry;
   entry["rate"] = work / (milliseconds.median * 1e6);
   entry["unit"] = unit;
@@ -127,8 +121,7 @@ std::string format(const char *pattern, ...) {
   return text;
 }
 
-std::string option(int argc, char **argv, const std::string &name,
-                   const std::string &fallback) {
+std::string option(int argc, char **argv, const std::string &name, const std::string &fallback) {
   std::string key = "--" + name;
   for (int i = 1; i + 1 < argc; ++i)
     if (key == argv[i])

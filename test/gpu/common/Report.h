@@ -58,16 +58,13 @@ Json toJson(const Check &check);
 
 /// A result: its times, its rate of `work` (in units of 1e9 per second, named
 /// `unit`), its check.
-Json result(const Stats &milliseconds, double work, const std::string &unit,
-            const Check &check);
+Json result(const Stats &milliseconds, double work, const std::string &unit, const Check &check);
 
 /// printf into a string.
-std::string format(const char *pattern, ...)
-    __attribute__((format(printf, 1, 2)));
+std::string format(const char *pattern, ...) __attribute__((format(printf, 1, 2)));
 
 /// The value after `--name` on the command line, or `fallback`.
-std::string option(int argc, char **argv, const std::string &name,
-                   const std::string &fallback);
+std::string option(int argc, char **argv, const std::string &name, const std::string &fallback);
 bool flag(int argc, char **argv, const std::string &name);
 
 } // namespace weft::gpukit

@@ -75,12 +75,10 @@ cudaError_t cudaFree(void *pointer) {
   std::free(pointer);
   return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
-  return cudaMalloc(pointer, bytes);
-}
+cudaError_t cudaMallocHost(void **pointer, size_t bytes) { return cudaMalloc(pointer, bytes); }
 cudaError_t cudaFreeHost(void *pointer) { return cudaFree(pointer); }
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
-                            cudaMemcpyKind kind, cudaStream_t) {
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t) {
   submit([=] {
     bool lost = kind == cudaMemcpyDeviceToDevice && hasFault("copy");
     std::memcpy(to, from, lost ? bytes - 4 : bytes);
@@ -112,13 +110,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start,
-                                 cudaEvent_t stop) {
-  auto at = [](cudaEvent_t event) {
-    return *reinterpret_cast<Clock::time_point *>(event);
-  };
-  *milliseconds =
-      std::chrono::duration<float, std::milli>(at(stop) - at(start)).count();
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t stop) {
+  auto at = [](cudaEvent_t event) { return *reinterpret_cast<Clock::time_point *>(event); };
+  *milliseconds = std::chrono::duration<float, std::milli>(at(stop) - at(start)).count();
   return cudaSuccess;
 }
 
@@ -134,8 +128,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                                  unsigned long long) {
-  *executable = reinterpret_cast<cudaGraphExec_t>(
-      new Work(*reinterpret_cast<Work *>(graph)));
+  *executable = reinterpret_cast<cudaGraphExec_t>(new Work(*reinterpret_cast<Work *>(graph)));
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

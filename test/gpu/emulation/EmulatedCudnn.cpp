@@ -36,8 +36,7 @@ struct Node {
     if (found == attributes.end())
       return {};
     std::vector<Value> result(found->second.bytes.size() / sizeof(Value));
-    std::memcpy(result.data(), found->second.bytes.data(),
-                result.size() * sizeof(Value));
+    std::memcpy(result.data(), found->second.bytes.data(), result.size() * sizeof(Value));
     return result;
   }
   template <typename Value> Value value(int name, Value fallback) const {
@@ -46,9 +45,7 @@ struct Node {
   }
 };
 
-Ref &refOf(cudnnBackendDescriptor_t descriptor) {
-  return *static_cast<Ref *>(descriptor);
-}
+Ref &refOf(cudnnBackendDescriptor_t descriptor) { return *static_cast<Ref *>(descriptor); }
 
 /// A tensor during execution: memory of the caller, or of its own when virtual.
 struct Storage {
@@ -70,8 +67,7 @@ struct Storage {
     for (size_t i = 0; i < 4; ++i)
       mine[i] =
           i < 2 && dims[i] != outer[i]
-              ? (hasFault("cudnn-heads") ? index[i] % dims[i]
-                                         : index[i] / (outer[i] / dims[i]))
+              ? (hasFault("cudnn-heads") ? index[i] % dims[i] : index[i] / (outer[i] / dims[i]))
               : index[i];
     return at(offset(mine));
   }
@@ -85,9 +81,8 @@ struct Storage {
   void write(const int64_t *index, double value) {
     int64_t place = offset(index);
     if (own)
-      (*own)[size_t(place)] = type == CUDNN_DATA_BFLOAT16
-                                  ? bf16Value(bf16Bits(float(value)))
-                                  : value;
+      (*own)[size_t(place)] =
+          type == CUDNN_DATA_BFLOAT16 ? bf16Value(bf16Bits(float(value))) : value;
     else if (type == CUDNN_DATA_BFLOAT16)
       static_cast<uint16_t *>(memory)[place] = bf16Bits(float(value));
     else
@@ -95,8 +90,7 @@ struct Storage {
   }
 };
 
-template <typename Body>
-void forEach(const std::vector<int64_t> &dims, const Body &body) {
+template <typename Body> void forEach(const std::vector<int64_t> &dims, const Body &body) {
   int64_t i[4];
   for (i[0] = 0; i[0] < dims[0]; ++i[0])
     for (i[1] = 0; i[1] < dims[1]; ++i[1])
@@ -107,8 +101,7 @@ void forEach(const std::vector<int64_t> &dims, const Body &body) {
 
 class Execution {
 public:
-  explicit Execution(std::map<int64_t, void *> pointers)
-      : pointers(std::move(pointers)) {}
+  explicit Execution(std::map<int64_t, void *> pointers) : pointers(std::move(pointers)) {}
 
   cudnnStatus_t run(const Node &operation) {
     switch (operation.type) {
@@ -144,8 +137,7 @@ private:
       int64_t last = 0;
       for (size_t i = 0; i < storage.dims.size(); ++i)
         last += (storage.dims[i] - 1) * storage.strides[i];
-      storage.own =
-          std::make_shared<std::vector<double>>(size_t(last + 1), NAN);
+      storage.own = std::make_shared<std::vector<double>>(size_t(last + 1), NAN);
     } else {
       storage.memory = pointers.at(uid); // Unbound: an exception, so a failure.
     }
@@ -175,9 +167,8 @@ private:
   cudnnStatus_t reduction(const Node &operation) {
     Storage x = tensor(operation.node(CUDNN_ATTR_OPERATION_REDUCTION_XDESC));
     Storage &y = tensor(operation.node(CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
-    auto mode =
-        operation.node(CUDNN_ATTR_OPERATION_REDUCTION_DESC)
-            ->value(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_REDUCE_TENSOR_ADD);
+    auto mode = operation.node(CUDNN_ATTR_OPERATION_REDUCTION_DESC)
+                    ->value(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_REDUCE_TENSOR_ADD);
     bool largest = mode == CUDNN_REDUCE_TENSOR_MAX;
     // Each dimension of y is that of x, one, or a divisor over whose groups of
     // consecutive indexes the reduction runs.
@@ -188,8 +179,7 @@ private:
       double result = largest ? -INFINITY : 0;
       forEach(group, [&](const int64_t *j) {
         const int64_t index[] = {i[0] * group[0] + j[0], i[1] * group[1] + j[1],
-                                 i[2] * group[2] + j[2],
-                                 i[3] * group[3] + j[3]};
+                                 i[2] * group[2] + j[2], i[3] * group[3] + j[3]};
         double value = x.at(x.offset(index));
         result = largest ? std::max(result, value) : result + value;
       });
@@ -199,8 +189,7 @@ private:
   }
 
   cudnnStatus_t pointwise(const Node &operation) {
-    const Node &detail =
-        *operation.node(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+    const Node &detail = *operation.node(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
     auto mode = detail.value(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD);
     int64_t axis = detail.value<int64_t>(CUDNN_ATTR_POINTWISE_AXIS, -1);
     auto optional = [&](int name) {
@@ -264,13 +253,10 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   delete reinterpret_cast<int *>(handle);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) {
-  return CUDNN_STATUS_SUCCESS;
-}
+cudnnStatus_t cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
 
-cudnnStatus_t
-cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
-                             cudnnBackendDescriptor_t *descriptor) {
+cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                           cudnnBackendDescriptor_t *descriptor) {
   Ref *made = new Ref(std::make_shared<Node>());
   (*made)->type = type;
   *descriptor = made;
@@ -287,14 +273,13 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
 
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
                                        cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type,
-                                       int64_t count, const void *values) {
-  static const std::map<int, size_t> sizes = {
-      {CUDNN_TYPE_BOOLEAN, sizeof(bool)},
-      {CUDNN_TYPE_CHAR, 1},
-      {CUDNN_TYPE_INT64, 8},
-      {CUDNN_TYPE_VOID_PTR, sizeof(void *)},
-      {CUDNN_TYPE_HANDLE, sizeof(void *)}};
+                                       cudnnBackendAttributeType_t type, int64_t count,
+                                       const void *values) {
+  static const std::map<int, size_t> sizes = {{CUDNN_TYPE_BOOLEAN, sizeof(bool)},
+                                              {CUDNN_TYPE_CHAR, 1},
+                                              {CUDNN_TYPE_INT64, 8},
+                                              {CUDNN_TYPE_VOID_PTR, sizeof(void *)},
+                                              {CUDNN_TYPE_HANDLE, sizeof(void *)}};
   if (refOf(descriptor)->finalized)
     return CUDNN_STATUS_BAD_PARAM;
   Attribute &attribute = refOf(descriptor)->attributes[name];
@@ -316,8 +301,7 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
                                        cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t,
-                                       int64_t wanted, int64_t *count,
+                                       cudnnBackendAttributeType_t, int64_t wanted, int64_t *count,
                                        void *values) {
   if (!refOf(d)->finalized)
     return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
@@ -346,8 +330,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d,
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
                                   cudnnBackendDescriptor_t pack) {
   auto uids = refOf(pack)->values<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
-  auto addresses =
-      refOf(pack)->values<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+  auto addresses = refOf(pack)->values<void *>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   if (uids.size() != addresses.size())
     return CUDNN_STATUS_BAD_PARAM;
   std::map<int64_t, void *> pointers;
@@ -356,8 +339,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t plan,
   const Node &graph = *refOf(plan)
                            ->node(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
                            ->node(CUDNN_ATTR_ENGINECFG_ENGINE);
-  const auto &operations =
-      graph.attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).nodes;
+  const auto &operations = graph.attributes.at(CUDNN_ATTR_OPERATIONGRAPH_OPS).nodes;
   try {
     Execution execution(pointers);
     for (const Ref &operation : operations) {

@@ -24,8 +24,8 @@ double load(const void *data, Type type, uint64_t i) {
 
 } // namespace
 
-cudaError_t launchFillNormal(void *data, Type type, uint64_t count,
-                             uint64_t seed, float sigma, cudaStream_t) {
+cudaError_t launchFillNormal(void *data, Type type, uint64_t count, uint64_t seed, float sigma,
+                             cudaStream_t) {
   submit([=] {
     for (uint64_t i = 0; i < count; ++i) {
       float value = normalAt(seed, i, sigma);
@@ -49,8 +49,8 @@ cudaError_t launchCountNotFinite(const void *data, Type type, uint64_t elements,
   return cudaSuccess;
 }
 
-cudaError_t launchGather(const void *data, Type type, const uint64_t *indexes,
-                         uint64_t count, double *out, cudaStream_t) {
+cudaError_t launchGather(const void *data, Type type, const uint64_t *indexes, uint64_t count,
+                         double *out, cudaStream_t) {
   submit([=] {
     for (uint64_t i = 0; i < count; ++i)
       out[i] = load(data, type, indexes[i]);
@@ -62,20 +62,17 @@ cudaError_t launchCountDifferent(const void *a, const void *b, uint64_t words,
                                  unsigned long long *count, cudaStream_t) {
   submit([=] {
     for (uint64_t i = 0; i < words; ++i)
-      *count += static_cast<const uint32_t *>(a)[i] !=
-                static_cast<const uint32_t *>(b)[i];
+      *count += static_cast<const uint32_t *>(a)[i] != static_cast<const uint32_t *>(b)[i];
   });
   return cudaSuccess;
 }
 
-cudaError_t launchCopy(void *to, const void *from, uint64_t bytes,
-                       cudaStream_t) {
+cudaError_t launchCopy(void *to, const void *from, uint64_t bytes, cudaStream_t) {
   submit([=] { std::memcpy(to, from, hasFault("copy") ? bytes - 4 : bytes); });
   return cudaSuccess;
 }
 
-cudaError_t launchRead(const void *from, uint64_t bytes, unsigned *sum,
-                       cudaStream_t) {
+cudaError_t launchRead(const void *from, uint64_t bytes, unsigned *sum, cudaStream_t) {
   submit([=] {
     for (uint64_t i = hasFault("read"); i < bytes / 4; ++i)
       *sum ^= static_cast<const unsigned *>(from)[i];
@@ -83,8 +80,7 @@ cudaError_t launchRead(const void *from, uint64_t bytes, unsigned *sum,
   return cudaSuccess;
 }
 
-cudaError_t launchWrite(void *to, uint64_t bytes, unsigned value,
-                        cudaStream_t) {
+cudaError_t launchWrite(void *to, uint64_t bytes, unsigned value, cudaStream_t) {
   submit([=] {
     uint64_t words = bytes / 4 - hasFault("write");
     for (uint64_t i = 0; i < words; ++i)

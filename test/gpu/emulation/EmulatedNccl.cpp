@@ -53,8 +53,7 @@ struct ncclComm {
   }
 
   /// Every rank shows its data, uses the others', and is done.
-  ncclResult_t exchange(const void *send, size_t bytes,
-                        const std::function<void()> &use) {
+  ncclResult_t exchange(const void *send, size_t bytes, const std::function<void()> &use) {
     if (rank == 1 && ++calls == 40) {
       if (hasFault("nccl-hang"))
         for (;;)
@@ -84,14 +83,12 @@ ncclComm_t grouped = nullptr;
 size_t sizeOf(ncclDataType_t type) { return type == ncclBfloat16 ? 2 : 4; }
 
 double load(const void *data, ncclDataType_t type, size_t i) {
-  return type == ncclBfloat16
-             ? double(bf16Value(static_cast<const uint16_t *>(data)[i]))
-             : double(static_cast<const float *>(data)[i]);
+  return type == ncclBfloat16 ? double(bf16Value(static_cast<const uint16_t *>(data)[i]))
+                              : double(static_cast<const float *>(data)[i]);
 }
 
 /// out[i] = sum over ranks of element start + i of what they showed.
-void sumInto(const ncclComm &comm, void *out, ncclDataType_t type, size_t start,
-             size_t count) {
+void sumInto(const ncclComm &comm, void *out, ncclDataType_t type, size_t start, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     double sum = 0;
     for (int from = hasFault("nccl-sum"); from < comm.world; ++from)
@@ -119,14 +116,12 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   name.copy(id->internal, sizeof(id->internal) - 1);
   return ncclSuccess;
 }
-ncclResult_t ncclCommInitRank(ncclComm_t *comm, int world, ncclUniqueId id,
-                              int rank) {
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int world, ncclUniqueId id, int rank) {
   size_t bytes = 4096 + size_t(world) * areaBytes;
   int file = open(id.internal, O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, off_t(bytes)) != 0)
     return ncclSystemError;
-  void *shared =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void *shared = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
   if (shared == MAP_FAILED)
     return ncclSystemError;
@@ -144,50 +139,43 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t, ncclResult_t *error) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count,
-                           ncclDataType_t type, ncclRedOp_t, ncclComm_t comm,
-                           cudaStream_t) {
+ncclResult_t ncclAllReduce(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
   return comm->exchange(send, count * sizeOf(type),
                         [&] { sumInto(*comm, receive, type, 0, count); });
 }
-ncclResult_t ncclReduce(const void *send, void *receive, size_t count,
-                        ncclDataType_t type, ncclRedOp_t, int root,
-                        ncclComm_t comm, cudaStream_t) {
+ncclResult_t ncclReduce(const void *send, void *receive, size_t count, ncclDataType_t type,
+                        ncclRedOp_t, int root, ncclComm_t comm, cudaStream_t) {
   return comm->exchange(send, count * sizeOf(type), [&] {
     if (comm->rank == root)
       sumInto(*comm, receive, type, 0, count);
   });
 }
-ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count,
-                           ncclDataType_t type, int root, ncclComm_t comm,
-                           cudaStream_t) {
+ncclResult_t ncclBroadcast(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           int root, ncclComm_t comm, cudaStream_t) {
   size_t bytes = count * sizeOf(type);
   return comm->exchange(send, comm->rank == root ? bytes : 0, [&] {
     std::memcpy(receive, comm->area(hasFault("nccl-root") ? 0 : root), bytes);
   });
 }
-ncclResult_t ncclAllGather(const void *send, void *receive, size_t count,
-                           ncclDataType_t type, ncclComm_t comm, cudaStream_t) {
+ncclResult_t ncclAllGather(const void *send, void *receive, size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t) {
   size_t bytes = count * sizeOf(type);
   return comm->exchange(send, bytes, [&] {
     for (int from = 0; from < comm->world; ++from)
-      std::memcpy(
-          static_cast<char *>(receive) + size_t(from) * bytes,
-          comm->area(hasFault("nccl-order") ? comm->world - 1 - from : from),
-          bytes);
+      std::memcpy(static_cast<char *>(receive) + size_t(from) * bytes,
+                  comm->area(hasFault("nccl-order") ? comm->world - 1 - from : from), bytes);
   });
 }
-ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count,
-                               ncclDataType_t type, ncclRedOp_t,
-                               ncclComm_t comm, cudaStream_t) {
-  return comm->exchange(send, count * size_t(comm->world) * sizeOf(type), [&] {
-    sumInto(*comm, receive, type, size_t(comm->rank) * count, count);
-  });
+ncclResult_t ncclReduceScatter(const void *send, void *receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+  return comm->exchange(send, count * size_t(comm->world) * sizeOf(type),
+                        [&] { sumInto(*comm, receive, type, size_t(comm->rank) * count, count); });
 }
 /// Of the calls that came with 2.28 this one alone, so that the kit's stand-ins
 /// for gather and scatter run too.
-ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count,
-                          ncclDataType_t type, ncclComm_t comm, cudaStream_t) {
+ncclResult_t ncclAlltoAll(const void *send, void *receive, size_t count, ncclDataType_t type,
+                          ncclComm_t comm, cudaStream_t) {
   size_t bytes = count * sizeOf(type);
   return comm->exchange(send, bytes * size_t(comm->world), [&] {
     for (int from = 0; from < comm->world; ++from)
@@ -200,15 +188,14 @@ ncclResult_t ncclGroupStart() {
   messages.clear();
   return ncclSuccess;
 }
-ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type,
-                      int peer, ncclComm_t comm, cudaStream_t) {
+ncclResult_t ncclSend(const void *data, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t) {
   grouped = comm;
-  messages.push_back(
-      {true, const_cast<void *>(data), count * sizeOf(type), peer});
+  messages.push_back({true, const_cast<void *>(data), count * sizeOf(type), peer});
   return ncclSuccess;
 }
-ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer,
-                      ncclComm_t comm, cudaStream_t) {
+ncclResult_t ncclRecv(void *data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t) {
   grouped = comm;
   messages.push_back({false, data, count * sizeOf(type), peer});
   return ncclSuccess;
@@ -221,16 +208,13 @@ ncclResult_t ncclGroupEnd() {
     if (message.sends) {
       if (message.bytes > slotBytes)
         return ncclInvalidArgument;
-      std::memcpy(grouped->area(grouped->rank) +
-                      size_t(message.peer) * slotBytes,
-                  message.data, message.bytes);
+      std::memcpy(grouped->area(grouped->rank) + size_t(message.peer) * slotBytes, message.data,
+                  message.bytes);
     }
   grouped->wait();
   for (const Message &message : messages)
     if (!message.sends)
-      std::memcpy(message.data,
-                  grouped->area(message.peer) +
-                      size_t(grouped->rank) * slotBytes,
+      std::memcpy(message.data, grouped->area(message.peer) + size_t(grouped->rank) * slotBytes,
                   message.bytes);
   grouped->wait();
   return ncclSuccess;

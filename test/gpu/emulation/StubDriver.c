@@ -7,7 +7,7 @@
 
 // Every other function of the driver, generated from the toolkit's own stub:
 // each of them succeeds and does nothing.
-#define OTHER(name)                                                            \
+#define OTHER(name)                                                                                \
   int name(void) { return 0; }
 #include "other-driver-functions.inc"
 
@@ -48,23 +48,19 @@ static int one(int *value) {
 int cuFuncGetAttribute(int *value) { return one(value); }
 int cuKernelGetAttribute(int *value) { return one(value); }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n) { return one(n); }
-int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n) {
-  return one(n);
-}
+int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *n) { return one(n); }
 
-int cuGetProcAddress_v2(const char *name, void **function, int version,
-                        unsigned long long flags, int *status) {
+int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
+                        int *status) {
   (void)version;
   (void)flags;
   Dl_info self;
-  void *library =
-      dladdr((void *)&give, &self) ? dlopen(self.dli_fname, RTLD_NOW) : NULL;
+  void *library = dladdr((void *)&give, &self) ? dlopen(self.dli_fname, RTLD_NOW) : NULL;
   *function = library ? dlsym(library, name) : NULL;
   if (status)
     *status = *function ? 0 : 1;
   return *function ? 0 : 500;
 }
-int cuGetProcAddress(const char *name, void **function, int version,
-                     unsigned long long flags) {
+int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags) {
   return cuGetProcAddress_v2(name, function, version, flags, NULL);
 }

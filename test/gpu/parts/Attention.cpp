@@ -16,9 +16,8 @@ namespace {
 
 std::string describe(const AttentionShape &shape) {
   return format("D%lld T%lld B%lld heads %lld/%lld %s", (long long)shape.depth,
-                (long long)shape.time, (long long)shape.batch,
-                (long long)shape.queryHeads, (long long)shape.keyHeads,
-                shape.causal ? "causal" : "full");
+                (long long)shape.time, (long long)shape.batch, (long long)shape.queryHeads,
+                (long long)shape.keyHeads, shape.causal ? "causal" : "full");
 }
 
 /// A constant number of tokens, so that every buffer lies well past L2; the
@@ -48,21 +47,15 @@ std::vector<AttentionShape> allShapes(bool small = false) {
 /// Buffers of one shape and what they must hold.
 class Attention {
 public:
-  Attention(const Cudnn &cudnn, const AttentionShape &shape,
-            cudaStream_t stream)
-      : cudnn(cudnn), shape(shape), stream(stream),
-        packed(shape.packedElements() * 2), o(shape.outputElements() * 2),
-        dO(shape.outputElements() * 2),
-        packedGradient(shape.packedElements() * 2),
-        dQAccum(shape.outputElements() * 4), stats(shape.rowElements() * 4),
-        rowSum(shape.rowElements() * 4), scale(float(shape.scale())),
-        masked(maskedScore(cudnn.getVersion())) {
-    fillNormal(packed, Type::bf16, shape.packedElements(), data.seedPacked,
-               data.sigma, stream);
-    fillNormal(dO, Type::bf16, shape.outputElements(), data.seedGradient,
-               data.sigma, stream);
-    for (const Buffer *output :
-         {&o, &packedGradient, &dQAccum, &stats, &rowSum})
+  Attention(const Cudnn &cudnn, const AttentionShape &shape, cudaStream_t stream)
+      : cudnn(cudnn), shape(shape), stream(stream), packed(shape.packedElements() * 2),
+        o(shape.outputElements() * 2), dO(shape.outputElements() * 2),
+        packedGradient(shape.packedElements() * 2), dQAccum(shape.outputElements() * 4),
+        stats(shape.rowElements() * 4), rowSum(shape.rowElements() * 4),
+        scale(float(shape.scale())), masked(maskedScore(cudnn.getVersion())) {
+    fillNormal(packed, Type::bf16, shape.packedElements(), data.seedPacked, data.sigma, stream);
+    fillNormal(dO, Type::bf16, shape.outputElements(), data.seedGradient, data.sigma, stream);
+    for (const Buffer *output : {&o, &packedGradient, &dQAccum, &stats, &rowSum})
       poison(*output, stream);
   }
 
@@ -73,9 +66,8 @@ public:
     auto pointers = bind(graph.uids);
     execute(cudnn, plan, pointers, workspace.as());
     Check check = checkForward();
-    Stats times = timeOnDevice(stream, [&](size_t) {
-      execute(cudnn, plan, pointers, workspace.as());
-    });
+    Stats times =
+        timeOnDevice(stream, [&](size_t) { execute(cudnn, plan, pointers, workspace.as()); });
     return entry(plan, graph, times, shape.forwardFlops(), check);
   }
 
@@ -87,19 +79,16 @@ public:
     auto pointers = bind(graph.uids);
     execute(cudnn, plan, pointers, workspace.as());
     Check check = checkBackward();
-    Stats times = timeOnDevice(stream, [&](size_t) {
-      execute(cudnn, plan, pointers, workspace.as());
-    });
+    Stats times =
+        timeOnDevice(stream, [&](size_t) { execute(cudnn, plan, pointers, workspace.as()); });
     return entry(plan, graph, times, shape.backwardFlops(), check);
   }
 
 private:
   std::vector<std::pair<int64_t, void *>> bind(const AttentionUids &uids) {
     int64_t d = shape.depth;
-    uint16_t *input = packed.as<uint16_t>(),
-             *gradient = packedGradient.as<uint16_t>();
-    int64_t key = shape.queryHeads * d,
-            value = (shape.queryHeads + shape.keyHeads) * d;
+    uint16_t *input = packed.as<uint16_t>(), *gradient = packedGradient.as<uint16_t>();
+    int64_t key = shape.queryHeads * d, value = (shape.queryHeads + shape.keyHeads) * d;
     std::vector<std::pair<int64_t, void *>> pointers;
     auto add = [&](int64_t uid, void *address) {
       if (uid)
@@ -124,8 +113,7 @@ private:
 
   /// First, last and middle rows, and others at random.
   std::vector<int64_t> sampledRows() const {
-    std::vector<int64_t> rows = {0, 1, shape.time / 2 - 1, shape.time / 2,
-                                 shape.time - 1};
+    std::vector<int64_t> rows = {0, 1, shape.time / 2 - 1, shape.time / 2, shape.time - 1};
     for (uint64_t i = 0; i < 5; ++i)
       rows.push_back(int64_t(mixBits(41, i) % uint64_t(shape.time)));
     return rows;
@@ -134,8 +122,8 @@ private:
   const AttentionReference &reference() {
     // The last sequence and head: a wrong stride or head mapping shows there.
     if (!computed)
-      computed = std::make_unique<AttentionReference>(
-          shape, data, shape.batch - 1, shape.keyHeads - 1);
+      computed =
+          std::make_unique<AttentionReference>(shape, data, shape.batch - 1, shape.keyHeads - 1);
     return *computed;
   }
 
@@ -143,8 +131,7 @@ private:
     for (int64_t i = 0; i < shape.depth; ++i)
       indexes.push_back(start + uint64_t(i));
   }
-  static void append(std::vector<double> &values,
-                     const std::vector<double> &row) {
+  static void append(std::vector<double> &values, const std::vector<double> &row) {
     values.insert(values.end(), row.begin(), row.end());
   }
   Check checkForward() {
@@ -159,15 +146,11 @@ private:
         rows.push_back(shape.statsAt(b, expected.queryHead(member), t));
         rowValues.push_back(expected.stats(member, t));
       }
-    Check check =
-        both(compareRows(gather(o, Type::bf16, outputs, stream), outputValues,
-                         size_t(shape.depth), outputTolerance, 1e-3),
-             compare(gather(stats, Type::f32, rows, stream), rowValues,
-                     {1e-3, 1e-2}));
-    check.notFinite +=
-        countNotFinite(o, Type::bf16, shape.outputElements(), stream);
-    check.notFinite +=
-        countNotFinite(stats, Type::f32, shape.rowElements(), stream);
+    Check check = both(compareRows(gather(o, Type::bf16, outputs, stream), outputValues,
+                                   size_t(shape.depth), outputTolerance, 1e-3),
+                       compare(gather(stats, Type::f32, rows, stream), rowValues, {1e-3, 1e-2}));
+    check.notFinite += countNotFinite(o, Type::bf16, shape.outputElements(), stream);
+    check.notFinite += countNotFinite(stats, Type::f32, shape.rowElements(), stream);
     check.ok = check.ok && check.notFinite == 0;
     return check;
   }
@@ -184,26 +167,23 @@ private:
       }
       append(keys, shape.packedRow(b, t, shape.queryHeads + head));
       append(keyValues, expected.keyGradient(t));
-      append(values,
-             shape.packedRow(b, t, shape.queryHeads + shape.keyHeads + head));
+      append(values, shape.packedRow(b, t, shape.queryHeads + shape.keyHeads + head));
       append(valueValues, expected.valueGradient(t));
     }
     auto compareWith = [&](const std::vector<uint64_t> &indexes,
                            const std::vector<double> &wanted) {
-      return compareRows(gather(packedGradient, Type::bf16, indexes, stream),
-                         wanted, size_t(shape.depth), gradientTolerance, 0.3);
+      return compareRows(gather(packedGradient, Type::bf16, indexes, stream), wanted,
+                         size_t(shape.depth), gradientTolerance, 0.3);
     };
-    Check check = both(
-        both(compareWith(queries, queryValues), compareWith(keys, keyValues)),
-        compareWith(values, valueValues));
-    check.notFinite += countNotFinite(packedGradient, Type::bf16,
-                                      shape.packedElements(), stream);
+    Check check = both(both(compareWith(queries, queryValues), compareWith(keys, keyValues)),
+                       compareWith(values, valueValues));
+    check.notFinite += countNotFinite(packedGradient, Type::bf16, shape.packedElements(), stream);
     check.ok = check.ok && check.notFinite == 0;
     return check;
   }
 
-  Json entry(const Plan &plan, const AttentionGraph &graph, const Stats &times,
-             double flops, const Check &check) const {
+  Json entry(const Plan &plan, const AttentionGraph &graph, const Stats &times, double flops,
+             const Check &check) const {
     Json made = result(times, flops / 1e3, "TFLOP/s", check);
     made["shape"] = describe(shape);
     made["operations"] = graph.operations;
@@ -233,8 +213,7 @@ private:
 /// stands in for one, every plan too.
 int checkGraphs(const std::string &propertiesFile, const std::string &only) {
   Cudnn cudnn;
-  std::printf("cuDNN %zu, %s\n", cudnn.getVersion(),
-              cudnn.library.path().c_str());
+  std::printf("cuDNN %zu, %s\n", cudnn.getVersion(), cudnn.library.path().c_str());
   std::unique_ptr<Descriptor> properties;
   if (!propertiesFile.empty()) {
     std::stringstream text;
@@ -247,16 +226,13 @@ int checkGraphs(const std::string &propertiesFile, const std::string &only) {
     for (bool backward : {false, true}) {
       if (describe(shape).find(only) == std::string::npos)
         continue;
-      AttentionGraph graph =
-          backward ? backwardGraph(cudnn, shape) : forwardGraph(cudnn, shape);
-      std::string line =
-          format("%s %s: %zu operations", backward ? "backward" : "forward",
-                 describe(shape).c_str(), graph.operations);
+      AttentionGraph graph = backward ? backwardGraph(cudnn, shape) : forwardGraph(cudnn, shape);
+      std::string line = format("%s %s: %zu operations", backward ? "backward" : "forward",
+                                describe(shape).c_str(), graph.operations);
       if (properties) {
         Plan plan = buildPlan(cudnn, *graph.graph, properties.get());
-        line += format(", plan %zu of %zu in %.0f ms, workspace %lld",
-                       plan.configuration, plan.configurations.size(),
-                       plan.buildMs, (long long)plan.workspaceBytes);
+        line += format(", plan %zu of %zu in %.0f ms, workspace %lld", plan.configuration,
+                       plan.configurations.size(), plan.buildMs, (long long)plan.workspaceBytes);
       }
       std::printf("%s\n", line.c_str());
     }
@@ -268,8 +244,7 @@ int checkGraphs(const std::string &propertiesFile, const std::string &only) {
 int main(int argc, char **argv) {
   try {
     if (flag(argc, argv, "graphs"))
-      return checkGraphs(option(argc, argv, "properties", ""),
-                         option(argc, argv, "shape", ""));
+      return checkGraphs(option(argc, argv, "properties", ""), option(argc, argv, "shape", ""));
   } catch (const std::exception &error) {
     std::printf("failed: %s\n", error.what());
     return exitFailed;
@@ -309,8 +284,7 @@ int main(int argc, char **argv) {
       });
       // The backward pass reads what the forward pass wrote.
       if (ran)
-        report.attempt("backward " + describe(shape),
-                       [&] { return attention->backward(); });
+        report.attempt("backward " + describe(shape), [&] { return attention->backward(); });
     }
   } catch (const std::exception &error) {
     return report.finishFailed(error.what());

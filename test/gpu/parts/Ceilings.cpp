@@ -17,19 +17,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double millisecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start)
-      .count();
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
 /// A multiple of 1 MiB: 4 GiB where the device has them, far past any L2 cache.
-size_t trafficBytes() {
-  return std::min<size_t>(size_t(4) << 30, freeBytes() / 8) >> 20 << 20;
-}
+size_t trafficBytes() { return std::min<size_t>(size_t(4) << 30, freeBytes() / 8) >> 20 << 20; }
 
 void measureTraffic(Report &report, cudaStream_t stream) {
   size_t bytes = trafficBytes();
-  auto withBuffers = [&](const char *name, double moved, auto &&enqueue,
-                         auto &&verify) {
+  auto withBuffers = [&](const char *name, double moved, auto &&enqueue, auto &&verify) {
     report.attempt(name, [&] {
       Buffer from(bytes), to(bytes);
       fillNormal(from, Type::f32, bytes / 4, 11, 1, stream);
@@ -55,8 +51,7 @@ void measureTraffic(Report &report, cudaStream_t stream) {
   withBuffers(
       "copy by memcpy", 2.0 * double(bytes),
       [&](const Buffer &from, const Buffer &to) {
-        CUDA_CALL(cudaMemcpyAsync(to.as(), from.as(), bytes,
-                                  cudaMemcpyDeviceToDevice, stream));
+        CUDA_CALL(cudaMemcpyAsync(to.as(), from.as(), bytes, cudaMemcpyDeviceToDevice, stream));
       },
       copied);
   withBuffers(
@@ -80,14 +75,12 @@ void measureTraffic(Report &report, cudaStream_t stream) {
     }
     CUDA_CALL(cudaMemsetAsync(sum.as(), 0, sum.bytes(), stream));
     CUDA_CALL(launchRead(from.as(), small, sum.as<unsigned>(), stream));
-    CUDA_CALL(cudaMemcpyAsync(&found, sum.as(), sizeof(found),
-                              cudaMemcpyDeviceToHost, stream));
+    CUDA_CALL(cudaMemcpyAsync(&found, sum.as(), sizeof(found), cudaMemcpyDeviceToHost, stream));
     CUDA_CALL(cudaStreamSynchronize(stream));
     Stats stats = timeOnDevice(stream, [&](size_t) {
       CUDA_CALL(launchRead(from.as(), bytes, sum.as<unsigned>(), stream));
     });
-    return result(stats, double(bytes), "GB/s",
-                  exact(found != expected, small / 4));
+    return result(stats, double(bytes), "GB/s", exact(found != expected, small / 4));
   });
   withBuffers(
       "write by kernel", double(bytes),
@@ -117,10 +110,7 @@ void measureProducts(Report &report, cudaStream_t stream, int64_t largest) {
   std::unique_ptr<CublasLt> lt;
   const Ceiling ceilings[] = {
       {"GEMM bf16", precisionBf16(), 8192, bf16Tolerance},
-      {"GEMM tf32",
-       precisionTf32(),
-       8192,
-       {2e-3, 1e-2}}, // operands rounded to 11 bits
+      {"GEMM tf32", precisionTf32(), 8192, {2e-3, 1e-2}}, // operands rounded to 11 bits
       {"GEMM fp32", precisionF32(), 8192, {1e-5, 1e-4}},
       {"GEMM fp64", precisionF64(), 8192, {1e-12, 1e-11}},
   };
@@ -129,12 +119,10 @@ void measureProducts(Report &report, cudaStream_t stream, int64_t largest) {
     report.attempt(format("%s %lld^3", ceiling.name, (long long)size), [&] {
       if (!lt)
         lt = std::make_unique<CublasLt>();
-      GemmShape shape{ceiling.name, size,          size,
-                      size,         Pass::forward, Epilogue::none};
+      GemmShape shape{ceiling.name, size, size, size, Pass::forward, Epilogue::none};
       GemmPlan plan(*lt, shape, ceiling.precision, stream);
       Tuned tuned = tuneGemm(plan, stream, 8, ceiling.tolerance, 256);
-      Json entry =
-          result(tuned.best, shape.flops() / 1e3, "TFLOP/s", tuned.check);
+      Json entry = result(tuned.best, shape.flops() / 1e3, "TFLOP/s", tuned.check);
       entry["first_heuristic_ms"] = toJson(tuned.first);
       entry["algorithms"] = tuned.usable;
       return entry;
@@ -172,8 +160,7 @@ void measureLaunches(Report &report, cudaStream_t stream) {
   // Every launch increments a counter, so that a launch which did not run is
   // seen.
   struct Counter {
-    explicit Counter(cudaStream_t stream)
-        : stream(stream), buffer(sizeof(unsigned)) {
+    explicit Counter(cudaStream_t stream) : stream(stream), buffer(sizeof(unsigned)) {
       CUDA_CALL(cudaMemsetAsync(buffer.as(), 0, buffer.bytes(), stream));
     }
     void launch() {
@@ -182,8 +169,8 @@ void measureLaunches(Report &report, cudaStream_t stream) {
     }
     Check check() const {
       unsigned found = 0;
-      CUDA_CALL(cudaMemcpyAsync(&found, buffer.as(), sizeof(found),
-                                cudaMemcpyDeviceToHost, stream));
+      CUDA_CALL(
+          cudaMemcpyAsync(&found, buffer.as(), sizeof(found), cudaMemcpyDeviceToHost, stream));
       CUDA_CALL(cudaStreamSynchronize(stream));
       return exact(found != expected, expected);
     }
@@ -198,8 +185,7 @@ void measureLaunches(Report &report, cudaStream_t stream) {
   });
   report.attempt("launch, device time", [&] {
     Counter counter(stream);
-    Stats stats =
-        timeOnDevice(stream, [&](size_t) { counter.launch(); }, {30, 20, 1.0});
+    Stats stats = timeOnDevice(stream, [&](size_t) { counter.launch(); }, {30, 20, 1.0});
     return microseconds(stats, counter.check());
   });
   report.attempt("launch and wait", [&] {
@@ -216,8 +202,7 @@ void measureLaunches(Report &report, cudaStream_t stream) {
   constexpr unsigned nodes = 200;
   struct Graph {
     Graph(cudaStream_t stream, Counter &counter) {
-      CUDA_CALL(
-          cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+      CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
       for (unsigned i = 0; i < nodes; ++i)
         CUDA_CALL(launchIncrement(counter.buffer.as<unsigned>(), stream));
       cudaGraph_t graph = nullptr;
@@ -271,8 +256,7 @@ void measureHostCopies(Report &report, cudaStream_t stream) {
       words[i] = mixBits(seed, i);
   };
   // Up and down again: what comes back must be what went up.
-  auto measure = [&](const std::string &name, cudaMemcpyKind kind,
-                     bool pinned) {
+  auto measure = [&](const std::string &name, cudaMemcpyKind kind, bool pinned) {
     report.attempt(name, [&] {
       Buffer device(bytes);
       std::unique_ptr<Pinned> hold[2];
@@ -290,16 +274,13 @@ void measureHostCopies(Report &report, cudaStream_t stream) {
       poison(device, stream);
       bool up = kind == cudaMemcpyHostToDevice;
       if (!up)
-        CUDA_CALL(cudaMemcpyAsync(device.as(), host[0], bytes,
-                                  cudaMemcpyHostToDevice, stream));
+        CUDA_CALL(cudaMemcpyAsync(device.as(), host[0], bytes, cudaMemcpyHostToDevice, stream));
       Stats stats = timeOnDevice(stream, [&](size_t) {
-        CUDA_CALL(
-            up ? cudaMemcpyAsync(device.as(), host[0], bytes, kind, stream)
-               : cudaMemcpyAsync(host[1], device.as(), bytes, kind, stream));
+        CUDA_CALL(up ? cudaMemcpyAsync(device.as(), host[0], bytes, kind, stream)
+                     : cudaMemcpyAsync(host[1], device.as(), bytes, kind, stream));
       });
       if (up)
-        CUDA_CALL(cudaMemcpyAsync(host[1], device.as(), bytes,
-                                  cudaMemcpyDeviceToHost, stream));
+        CUDA_CALL(cudaMemcpyAsync(host[1], device.as(), bytes, cudaMemcpyDeviceToHost, stream));
       CUDA_CALL(cudaStreamSynchronize(stream));
       return result(stats, double(bytes), "GB/s",
                     exact(std::memcmp(host[0], host[1], bytes) != 0, bytes));
@@ -314,17 +295,15 @@ void measureHostCopies(Report &report, cudaStream_t stream) {
 } // namespace
 
 int main(int argc, char **argv) {
-  Report report(
-      "a", "ceilings: memory, matrix products, launches, host-device copies",
-      option(argc, argv, "json", ""));
+  Report report("a", "ceilings: memory, matrix products, launches, host-device copies",
+                option(argc, argv, "json", ""));
   if (std::string why = openDevice(); !why.empty())
     return report.finishNoDevice(why);
   try {
     report.facts()["device"] = describeDevice();
     Stream stream;
     measureTraffic(report, stream);
-    measureProducts(report, stream,
-                    std::stoll(option(argc, argv, "largest", "8192")));
+    measureProducts(report, stream, std::stoll(option(argc, argv, "largest", "8192")));
     measureLaunches(report, stream);
     measureHostCopies(report, stream);
   } catch (const std::exception &error) {

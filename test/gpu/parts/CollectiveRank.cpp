@@ -31,8 +31,8 @@ std::vector<CollectiveCase> collectiveCases(int world, uint64_t divisor) {
   for (Collective collective : allCollectives)
     cases.push_back({collective, true, 16 * mib / 2});
   if (world == 2)
-    for (Collective collective : {Collective::allReduce, Collective::allGather,
-                                  Collective::reduceScatter})
+    for (Collective collective :
+         {Collective::allReduce, Collective::allGather, Collective::reduceScatter})
       cases.push_back({collective, true, 128 * mib / 2});
   for (CollectiveCase &test : cases)
     test.count /= divisor;
@@ -42,9 +42,9 @@ std::vector<CollectiveCase> collectiveCases(int world, uint64_t divisor) {
 std::string RankResult::line() const {
   return format("result\t%s\t%d\t%.9g\t%.9g\t%zu\t%zu\t%.9g\t%.9g\t%.9g\t%."
                 "9g\t%.9g\t%zu\t%d",
-                name.c_str(), check.ok, check.normError, check.elementError,
-                check.compared, check.notFinite, times.median, times.p25,
-                times.p75, times.min, times.max, times.samples, native);
+                name.c_str(), check.ok, check.normError, check.elementError, check.compared,
+                check.notFinite, times.median, times.p25, times.p75, times.min, times.max,
+                times.samples, native);
 }
 
 std::optional<RankResult> RankResult::parse(const std::string &line) {
@@ -54,15 +54,11 @@ std::optional<RankResult> RankResult::parse(const std::string &line) {
     fields.push_back(field);
   if (fields.size() != 14 || fields[0] != "result")
     return std::nullopt;
-  auto number = [&](size_t i) {
-    return std::strtod(fields[i].c_str(), nullptr);
-  };
+  auto number = [&](size_t i) { return std::strtod(fields[i].c_str(), nullptr); };
   RankResult result;
   result.name = fields[1];
-  result.check = {fields[2] == "1", number(3), number(4), size_t(number(5)),
-                  size_t(number(6))};
-  result.times = {size_t(number(12)), number(7),  number(8),
-                  number(9),          number(10), number(11)};
+  result.check = {fields[2] == "1", number(3), number(4), size_t(number(5)), size_t(number(6))};
+  result.times = {size_t(number(12)), number(7), number(8), number(9), number(10), number(11)};
   result.native = fields[13] == "1";
   return result;
 }
@@ -113,10 +109,10 @@ std::vector<uint64_t> comparedPlaces(uint64_t received, uint64_t count) {
   return places;
 }
 
-RankResult measure(const Nccl &nccl, const CollectiveCase &test,
-                   const Ring &ring, cudaStream_t stream) {
-  auto [sent, received] = collectiveSizes(test.collective, ring.world,
-                                          ring.rank, ring.root, test.count);
+RankResult measure(const Nccl &nccl, const CollectiveCase &test, const Ring &ring,
+                   cudaStream_t stream) {
+  auto [sent, received] =
+      collectiveSizes(test.collective, ring.world, ring.rank, ring.root, test.count);
   Type type = test.bf16 ? Type::bf16 : Type::f32;
   // A rank that sends or receives nothing still passes a valid address.
   Buffer send(std::max<uint64_t>(sent, 1) * sizeOf(type)),
@@ -124,11 +120,9 @@ RankResult measure(const Nccl &nccl, const CollectiveCase &test,
   poison(send, stream);
   poison(receive, stream);
   if (sent)
-    fillNormal(send, type, sent, collectiveSeed + uint64_t(ring.rank), 1,
-               stream);
+    fillNormal(send, type, sent, collectiveSeed + uint64_t(ring.rank), 1, stream);
   auto call = [&](size_t) {
-    enqueue(nccl, test.collective, ring, send.as(), receive.as(), test.count,
-            test.bf16, stream);
+    enqueue(nccl, test.collective, ring, send.as(), receive.as(), test.count, test.bf16, stream);
   };
   call(0);
   CUDA_CALL(cudaStreamSynchronize(stream));
@@ -143,16 +137,14 @@ RankResult measure(const Nccl &nccl, const CollectiveCase &test,
     std::vector<uint64_t> places = comparedPlaces(received, test.count);
     std::vector<double> expected;
     for (uint64_t place : places)
-      expected.push_back(collectiveAt(test.collective, ring.world, ring.rank,
-                                      ring.root, test.count, place, test.bf16));
-    result.check =
-        compare(gather(receive, type, places, stream), expected,
-                collectiveTolerance(test.collective, ring.world, test.bf16));
+      expected.push_back(collectiveAt(test.collective, ring.world, ring.rank, ring.root, test.count,
+                                      place, test.bf16));
+    result.check = compare(gather(receive, type, places, stream), expected,
+                           collectiveTolerance(test.collective, ring.world, test.bf16));
     result.check.notFinite += countNotFinite(receive, type, received, stream);
     result.check.ok = result.check.ok && result.check.notFinite == 0;
   } else {
-    result.check.ok =
-        true; // Nothing to receive: the other ranks check this case.
+    result.check.ok = true; // Nothing to receive: the other ranks check this case.
   }
   // One call per sample: the number of calls must not depend on a rank's own
   // clock.

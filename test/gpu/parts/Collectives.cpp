@@ -37,16 +37,11 @@ struct Child {
 void setEnvironment(int rank, bool chooseAlgorithm) {
   setenv("NCCL_HOSTID", ("rank" + std::to_string(rank)).c_str(), 1);
   const char *settings[][2] = {
-      {"NCCL_NET", "Socket"},
-      {"NCCL_SOCKET_IFNAME", "lo"},
-      {"NCCL_P2P_DISABLE", "1"},
-      {"NCCL_SHM_DISABLE", "1"},
-      {"NCCL_IB_DISABLE", "1"},
-      {"NCCL_NVLS_ENABLE", "0"},
-      {"NCCL_RAS_ENABLE", "0"},
-      {"NCCL_MAX_CTAS", "2"},
-      {"NCCL_DEBUG", "WARN"},
-      {"NCCL_MULTI_RANK_GPU_ENABLE", "1"}}; // the last from NCCL 2.30 on
+      {"NCCL_NET", "Socket"},    {"NCCL_SOCKET_IFNAME", "lo"},
+      {"NCCL_P2P_DISABLE", "1"}, {"NCCL_SHM_DISABLE", "1"},
+      {"NCCL_IB_DISABLE", "1"},  {"NCCL_NVLS_ENABLE", "0"},
+      {"NCCL_RAS_ENABLE", "0"},  {"NCCL_MAX_CTAS", "2"},
+      {"NCCL_DEBUG", "WARN"},    {"NCCL_MULTI_RANK_GPU_ENABLE", "1"}}; // the last from NCCL 2.30 on
   for (auto &[name, value] : settings)
     setenv(name, value, 1);
   if (chooseAlgorithm) {
@@ -61,12 +56,10 @@ struct Launcher {
   std::string divisor = "1";
 };
 
-Child start(const Launcher &launcher, int rank, int world,
-            bool chooseAlgorithm) {
+Child start(const Launcher &launcher, int rank, int world, bool chooseAlgorithm) {
   Child child;
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) !=
-      0) // A rank must not hold its elders' pipes open.
+  if (pipe2(ends, O_CLOEXEC) != 0) // A rank must not hold its elders' pipes open.
     throw Failure(std::string("pipe: ") + std::strerror(errno));
   child.pid = fork();
   if (child.pid < 0) {
@@ -81,14 +74,12 @@ Child start(const Launcher &launcher, int rank, int world,
     prctl(PR_SET_PDEATHSIG,
           SIGKILL); // No rank outlives this process, however it ends.
     setEnvironment(rank, chooseAlgorithm);
-    std::string rankText = std::to_string(rank),
-                worldText = std::to_string(world);
+    std::string rankText = std::to_string(rank), worldText = std::to_string(world);
     const char *program = launcher.program.c_str();
-    execl(program, program, "--rank", rankText.c_str(), "--world",
-          worldText.c_str(), "--id-file", launcher.idFile.c_str(), "--divisor",
-          launcher.divisor.c_str(), static_cast<char *>(nullptr));
-    std::fprintf(stderr, "cannot start %s: %s\n", program,
-                 std::strerror(errno));
+    execl(program, program, "--rank", rankText.c_str(), "--world", worldText.c_str(), "--id-file",
+          launcher.idFile.c_str(), "--divisor", launcher.divisor.c_str(),
+          static_cast<char *>(nullptr));
+    std::fprintf(stderr, "cannot start %s: %s\n", program, std::strerror(errno));
     _exit(127);
   }
   close(ends[1]);
@@ -108,8 +99,7 @@ struct World {
 void readLine(World &world, Child &child, const std::string &line) {
   if (auto result = RankResult::parse(line)) {
     world.results[result->name].push_back(*result);
-  } else if (line.rfind("failed\t", 0) == 0 ||
-             line.rfind("no-device\t", 0) == 0) {
+  } else if (line.rfind("failed\t", 0) == 0 || line.rfind("no-device\t", 0) == 0) {
     child.failure = line.substr(line.find('\t') + 1);
   } else if (line.rfind("facts\t", 0) == 0) {
     world.facts = line.substr(6);
@@ -122,8 +112,7 @@ void readLine(World &world, Child &child, const std::string &line) {
   }
 }
 
-World runWorld(const Launcher &launcher, int size, double seconds,
-               bool chooseAlgorithm) {
+World runWorld(const Launcher &launcher, int size, double seconds, bool chooseAlgorithm) {
   World world;
   std::vector<Child> children;
   auto in = [](double wait) {
@@ -171,18 +160,16 @@ World runWorld(const Launcher &launcher, int size, double seconds,
     }
     // A rank that ended without being done leaves the others waiting for it: a
     // moment to speak, then end them.
-    bool lost =
-        std::any_of(children.begin(), children.end(), [](const Child &child) {
-          return !child.failure.empty() || (!child.open && !child.done);
-        });
+    bool lost = std::any_of(children.begin(), children.end(), [](const Child &child) {
+      return !child.failure.empty() || (!child.open && !child.done);
+    });
     if (lost && !failing) {
       failing = true;
       deadline = std::min(deadline, in(3));
     }
   }
-  world.joined =
-      !children.empty() && std::all_of(children.begin(), children.end(),
-                                       [](const Child &c) { return c.joined; });
+  world.joined = !children.empty() && std::all_of(children.begin(), children.end(),
+                                                  [](const Child &c) { return c.joined; });
   std::vector<std::string> victims;
   for (size_t rank = 0; rank < children.size(); ++rank) {
     Child &child = children[rank];
@@ -193,18 +180,15 @@ World runWorld(const Launcher &launcher, int size, double seconds,
     waitpid(child.pid, &status, 0);
     close(child.output);
     if (!child.failure.empty())
-      world.problems.push_back(
-          format("rank %zu: %s", rank, child.failure.c_str()));
+      world.problems.push_back(format("rank %zu: %s", rank, child.failure.c_str()));
     else if (!ended)
       victims.push_back(format("rank %zu: ended by its parent %s", rank,
-                               failing ? "after another rank had failed"
-                                       : "at the time limit"));
+                               failing ? "after another rank had failed" : "at the time limit"));
     else if (!child.done && WIFSIGNALED(status))
-      world.problems.push_back(
-          format("rank %zu: ended by signal %d", rank, WTERMSIG(status)));
+      world.problems.push_back(format("rank %zu: ended by signal %d", rank, WTERMSIG(status)));
     else if (!child.done)
-      world.problems.push_back(format("rank %zu: ended with exit code %d", rank,
-                                      WEXITSTATUS(status)));
+      world.problems.push_back(
+          format("rank %zu: ended with exit code %d", rank, WEXITSTATUS(status)));
   }
   // Causes first: ranks that merely waited for another say the least.
   world.problems.insert(world.problems.end(), victims.begin(), victims.end());
@@ -217,13 +201,12 @@ World runWorld(const Launcher &launcher, int size, double seconds,
 Json combine(const World &world, const CollectiveCase &test, int size) {
   auto found = world.results.find(test.name(size));
   if (found == world.results.end() || found->second.size() != size_t(size))
-    throw Failure(
-        format("%zu of %d ranks reported",
-               found == world.results.end() ? 0 : found->second.size(), size) +
-        (world.problems.empty() ? "" : "; " + world.problems.front()));
+    throw Failure(format("%zu of %d ranks reported",
+                         found == world.results.end() ? 0 : found->second.size(), size) +
+                  (world.problems.empty() ? "" : "; " + world.problems.front()));
   const std::vector<RankResult> &ranks = found->second;
-  const RankResult &slowest = *std::max_element(
-      ranks.begin(), ranks.end(), [](const RankResult &a, const RankResult &b) {
+  const RankResult &slowest =
+      *std::max_element(ranks.begin(), ranks.end(), [](const RankResult &a, const RankResult &b) {
         return a.times.median < b.times.median;
       });
   Check check = ranks.front().check;
@@ -251,31 +234,27 @@ Json combine(const World &world, const CollectiveCase &test, int size) {
 
 int main(int argc, char **argv) {
   int rank = std::atoi(option(argc, argv, "rank", "-1").c_str());
-  uint64_t divisor = uint64_t(
-      std::max(1, std::atoi(option(argc, argv, "divisor", "1").c_str())));
+  uint64_t divisor = uint64_t(std::max(1, std::atoi(option(argc, argv, "divisor", "1").c_str())));
   if (rank >= 0)
     return runRank(rank, std::atoi(option(argc, argv, "world", "0").c_str()),
                    option(argc, argv, "id-file", ""), divisor);
 
   // The parent opens no device of its own before the ranks have ended: a
   // context it held would take part in the sharing.
-  Report report("f",
-                "NCCL ranks sharing one GPU: every collective, correct or not",
+  Report report("f", "NCCL ranks sharing one GPU: every collective, correct or not",
                 option(argc, argv, "json", ""));
-  double limit =
-      std::max(4.0, std::atof(option(argc, argv, "limit", "50").c_str()));
+  double limit = std::max(4.0, std::atof(option(argc, argv, "limit", "50").c_str()));
   int deviceCount = 0;
   if (cudaError_t error = cudaGetDeviceCount(&deviceCount);
       error != cudaSuccess || deviceCount == 0)
-    return report.finishNoDevice(error != cudaSuccess
-                                     ? cudaGetErrorString(error)
-                                     : "the driver reports no device");
+    return report.finishNoDevice(error != cudaSuccess ? cudaGetErrorString(error)
+                                                      : "the driver reports no device");
   try {
     Launcher launcher;
     launcher.program = std::filesystem::read_symlink("/proc/self/exe").string();
-    launcher.idFile = (std::filesystem::temp_directory_path() /
-                       format("weft-kit-nccl-%d", int(getpid())))
-                          .string();
+    launcher.idFile =
+        (std::filesystem::temp_directory_path() / format("weft-kit-nccl-%d", int(getpid())))
+            .string();
     launcher.divisor = std::to_string(divisor);
     auto begin = Clock::now();
     for (int size : {2, 4}) {
@@ -286,9 +265,7 @@ int main(int argc, char **argv) {
       // Some versions refuse a call for which the ring is not offered: once
       // more with their own choice.
       if (!world.joined || world.results.empty()) {
-        double left =
-            share -
-            std::chrono::duration<double>(Clock::now() - worldBegin).count();
+        double left = share - std::chrono::duration<double>(Clock::now() - worldBegin).count();
         if (left > 5)
           world = runWorld(launcher, size, left, false);
       }
@@ -296,8 +273,7 @@ int main(int argc, char **argv) {
       if (!world.problems.empty())
         report.facts()[format("problems of %d ranks", size)] = world.problems;
       for (const CollectiveCase &test : collectiveCases(size, divisor))
-        report.attempt(test.name(size),
-                       [&] { return combine(world, test, size); });
+        report.attempt(test.name(size), [&] { return combine(world, test, size); });
     }
     if (openDevice().empty())
       report.facts()["device"] = describeDevice();

@@ -20,8 +20,8 @@ struct Model {
 /// `shrink` divides every extent, for tests on an emulated device.
 std::vector<GemmShape> allShapes(int64_t shrink) {
   std::vector<GemmShape> shapes;
-  auto layer = [&](const std::string &name, int64_t tokens, int64_t in,
-                   int64_t out, bool bias, bool gelu, bool afterGelu) {
+  auto layer = [&](const std::string &name, int64_t tokens, int64_t in, int64_t out, bool bias,
+                   bool gelu, bool afterGelu) {
     tokens /= shrink * shrink;
     in /= shrink;
     out /= shrink;
@@ -42,9 +42,8 @@ std::vector<GemmShape> allShapes(int64_t shrink) {
     if (bias)
       add(Pass::weightGrad, Epilogue::weightBiasGrad);
   };
-  for (const Model &model : {Model{"gpt2-124m", 65536, 768},
-                             {"gpt2-355m", 32768, 1024},
-                             {"gpt2-1558m", 16384, 1600}}) {
+  for (const Model &model :
+       {Model{"gpt2-124m", 65536, 768}, {"gpt2-355m", 32768, 1024}, {"gpt2-1558m", 16384, 1600}}) {
     int64_t c = model.width;
     std::string name = model.name;
     layer(name + "/qkv", model.tokens, c, 3 * c, true, false, false);
@@ -67,8 +66,7 @@ Json measure(const CublasLt &lt, const GemmShape &shape, cudaStream_t stream) {
   LtForm form = ltForm(shape);
   // The reference costs k products per compared element on the CPU: fewer where
   // k is the token count.
-  size_t samples =
-      size_t(std::clamp<int64_t>((int64_t(1) << 21) / form.k, 24, 256));
+  size_t samples = size_t(std::clamp<int64_t>((int64_t(1) << 21) / form.k, 24, 256));
   Tuned tuned = tuneGemm(plan, stream, 16, bf16Tolerance, samples);
   Json entry = result(tuned.best, shape.flops() / 1e3, "TFLOP/s", tuned.check);
   entry["first_rate"] = shape.flops() / (tuned.first.median * 1e9);
@@ -91,15 +89,13 @@ Json measure(const CublasLt &lt, const GemmShape &shape, cudaStream_t stream) {
 int main(int argc, char **argv) {
   Report report("b", "cuBLASLt on the shapes of GPT-2 and Llama 3, bf16",
                 option(argc, argv, "json", ""));
-  int64_t shrink =
-      std::max(1ll, std::atoll(option(argc, argv, "shrink", "1").c_str()));
+  int64_t shrink = std::max(1ll, std::atoll(option(argc, argv, "shrink", "1").c_str()));
   std::string only = option(argc, argv, "layer", "");
   if (flag(argc, argv, "list")) {
     for (const GemmShape &shape : allShapes(shrink))
-      std::printf("%s %s %s: tokens %lld in %lld out %lld\n",
-                  shape.name.c_str(), toString(shape.pass).c_str(),
-                  toString(shape.epilogue).c_str(), (long long)shape.tokens,
-                  (long long)shape.in, (long long)shape.out);
+      std::printf("%s %s %s: tokens %lld in %lld out %lld\n", shape.name.c_str(),
+                  toString(shape.pass).c_str(), toString(shape.epilogue).c_str(),
+                  (long long)shape.tokens, (long long)shape.in, (long long)shape.out);
     return exitOk;
   }
   if (std::string why = openDevice(); !why.empty())
@@ -112,8 +108,7 @@ int main(int argc, char **argv) {
     Stream stream;
     for (const GemmShape &shape : allShapes(shrink))
       if (only.empty() || shape.name.find(only) != std::string::npos)
-        report.attempt(shape.name + " " + toString(shape.pass) + " " +
-                           toString(shape.epilogue),
+        report.attempt(shape.name + " " + toString(shape.pass) + " " + toString(shape.epilogue),
                        [&] { return measure(lt, shape, stream); });
   } catch (const std::exception &error) {
     return report.finishFailed(error.what());

@@ -15,8 +15,7 @@ namespace {
 /// Versions by the library's own call, "absent: why" when it cannot be opened:
 /// never a failure of the part.
 template <typename Version>
-Json describeLibrary(const std::vector<std::string> &sonames,
-                     const Version &version) {
+Json describeLibrary(const std::vector<std::string> &sonames, const Version &version) {
   try {
     Library library(sonames);
     return {{"version", version(library)}, {"path", library.path()}};
@@ -29,16 +28,14 @@ std::string cublasLtVersion(const Library &library) {
   size_t (*get)() = nullptr;
   library.load(get, "cublasLtGetVersion");
   size_t version = get();
-  return format("%zu.%zu.%zu", version / 10000, version / 100 % 100,
-                version % 100);
+  return format("%zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::string cudnnVersion(const Library &library) {
   size_t (*get)() = nullptr;
   library.load(get, "cudnnGetVersion");
   size_t version = get();
-  return format("%zu.%zu.%zu", version / 10000, version / 100 % 100,
-                version % 100);
+  return format("%zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::string ncclVersion(const Library &library) {
@@ -47,8 +44,7 @@ std::string ncclVersion(const Library &library) {
   int version = 0;
   if (get(&version) != 0)
     throw Failure("ncclGetVersion failed");
-  return format("%d.%d.%d", version / 10000, version / 100 % 100,
-                version % 100);
+  return format("%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
 /// The driver's own version, such as 580.159.04; CUDA's calls give only the
@@ -74,18 +70,14 @@ std::string processorName() {
 } // namespace
 
 int main(int argc, char **argv) {
-  Report report("machine", "device, driver and libraries",
-                option(argc, argv, "json", ""));
+  Report report("machine", "device, driver and libraries", option(argc, argv, "json", ""));
   report.facts()["processor"] = processorName();
   report.facts()["processors"] = sysconf(_SC_NPROCESSORS_ONLN);
   report.facts()["driver"] = driverRelease();
   report.facts()["cublaslt"] = describeLibrary(
-      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
-      cublasLtVersion);
-  report.facts()["cudnn"] =
-      describeLibrary({"libcudnn.so.9", "libcudnn.so"}, cudnnVersion);
-  report.facts()["nccl"] =
-      describeLibrary({"libnccl.so.2", "libnccl.so"}, ncclVersion);
+      {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, cublasLtVersion);
+  report.facts()["cudnn"] = describeLibrary({"libcudnn.so.9", "libcudnn.so"}, cudnnVersion);
+  report.facts()["nccl"] = describeLibrary({"libnccl.so.2", "libnccl.so"}, ncclVersion);
   if (std::string why = openDevice(); !why.empty())
     return report.finishNoDevice(why);
   try {

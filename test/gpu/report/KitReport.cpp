@@ -13,11 +13,10 @@ using namespace weft::gpukit;
 
 namespace {
 
-constexpr const char *usage =
-    "usage: kit-report merge FOLDER [--seconds N] [-o results.json]\n"
-    "       kit-report summary results.json\n"
-    "       kit-report table results.json [-o gpu-results.md]\n"
-    "       kit-report not-run [-o gpu-results.md]\n";
+constexpr const char *usage = "usage: kit-report merge FOLDER [--seconds N] [-o results.json]\n"
+                              "       kit-report summary results.json\n"
+                              "       kit-report table results.json [-o gpu-results.md]\n"
+                              "       kit-report not-run [-o gpu-results.md]\n";
 
 std::string nowUtc() {
   std::time_t now = std::time(nullptr);
@@ -40,8 +39,7 @@ void deliver(const std::string &text, const std::string &path) {
     return;
   }
   std::string half = path + ".half";
-  if (!(std::ofstream(half) << text) ||
-      std::rename(half.c_str(), path.c_str()) != 0)
+  if (!(std::ofstream(half) << text) || std::rename(half.c_str(), path.c_str()) != 0)
     throw std::runtime_error("cannot write " + path);
 }
 
@@ -61,8 +59,7 @@ int main(int argc, char **argv) {
       return 2;
     }
   }
-  if ((verb != "merge" && verb != "summary" && verb != "table" &&
-       verb != "not-run") ||
+  if ((verb != "merge" && verb != "summary" && verb != "table" && verb != "not-run") ||
       input.empty() != (verb == "not-run")) {
     std::cerr << usage;
     return 2;

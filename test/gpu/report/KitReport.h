@@ -11,13 +11,11 @@ namespace weft::gpukit {
 using Json = nlohmann::ordered_json;
 
 /// The parts in the order of the tables.
-inline constexpr const char *partNames[] = {"machine", "a", "b", "c",
-                                            "d",       "e", "f", "g"};
+inline constexpr const char *partNames[] = {"machine", "a", "b", "c", "d", "e", "f", "g"};
 
 /// Gathers `folder`/part-NAME.{json,exit,log}. A part that wrote nothing, or
 /// was ended half-way, says so in its status.
-Json mergeParts(const std::string &folder, double seconds,
-                const std::string &date);
+Json mergeParts(const std::string &folder, double seconds, const std::string &date);
 
 /// A few lines per part for a terminal.
 void writeSummary(const Json &results, std::ostream &out);

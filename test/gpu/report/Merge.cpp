@@ -48,8 +48,7 @@ Json onePart(const std::string &stem) {
     bool ended = code == "124" || code == "137";
     part["status"] = ended ? "ended at its time limit" : "died";
     part["message"] = (written ? "" : "it wrote no JSON; ") +
-                      ("exit code " + code + "; its log ends: ") +
-                      tail(readAll(stem + ".log"), 3);
+                      ("exit code " + code + "; its log ends: ") + tail(readAll(stem + ".log"), 3);
   }
   part["exit_code"] = code;
   part["wall_seconds"] = seconds;
@@ -58,8 +57,7 @@ Json onePart(const std::string &stem) {
 
 } // namespace
 
-Json mergeParts(const std::string &folder, double seconds,
-                const std::string &date) {
+Json mergeParts(const std::string &folder, double seconds, const std::string &date) {
   Json results;
   results["kit"] = 1;
   results["date"] = date;

@@ -54,8 +54,8 @@ std::string cell(const Json &entry, const std::string &key) {
     text = number(value.get<double>());
   else if (value.is_array())
     for (const Json &item : value)
-      text += (text.empty() ? "" : ", ") +
-              (item.is_string() ? item.get<std::string>() : item.dump());
+      text +=
+          (text.empty() ? "" : ", ") + (item.is_string() ? item.get<std::string>() : item.dump());
   else
     text = value.dump();
   std::string clean;
@@ -74,9 +74,7 @@ std::string rate(const Json &entry) {
 
 /// A number as a cell; null stands for NaN and infinity, which JSON lacks.
 std::string numberAt(const Json &object, const char *key) {
-  return object.contains(key) && object[key].is_number()
-             ? number(object[key].get<double>())
-             : "-";
+  return object.contains(key) && object[key].is_number() ? number(object[key].get<double>()) : "-";
 }
 
 const Json &timesOf(const Json &entry) {
@@ -84,18 +82,13 @@ const Json &timesOf(const Json &entry) {
   return entry.contains("ms") && entry["ms"].is_object() ? entry["ms"] : none;
 }
 
-std::string median(const Json &entry) {
-  return numberAt(timesOf(entry), "median");
-}
+std::string median(const Json &entry) { return numberAt(timesOf(entry), "median"); }
 
 std::string spread(const Json &entry) {
-  return numberAt(timesOf(entry), "p25") + "-" +
-         numberAt(timesOf(entry), "p75");
+  return numberAt(timesOf(entry), "p25") + "-" + numberAt(timesOf(entry), "p75");
 }
 
-std::string samples(const Json &entry) {
-  return cell(timesOf(entry), "samples");
-}
+std::string samples(const Json &entry) { return cell(timesOf(entry), "samples"); }
 
 std::string error(const Json &entry) {
   if (!entry.contains("check") || !entry["check"].is_object())
@@ -107,17 +100,14 @@ std::string error(const Json &entry) {
     text = norm == 0 ? "exact" : scientific(norm);
   }
   bool ok = check.contains("ok") && check["ok"] == true;
-  return ok ? text
-            : "**wrong** (" + text + ", " + cell(check, "not_finite") +
-                  " not finite)";
+  return ok ? text : "**wrong** (" + text + ", " + cell(check, "not_finite") + " not finite)";
 }
 
 bool isGood(const Json &entry) { return entry.value("status", "") == "ok"; }
 
 using Row = std::vector<std::string>;
 
-void writeTable(std::ostream &out, const Row &head,
-                const std::vector<Row> &rows) {
+void writeTable(std::ostream &out, const Row &head, const std::vector<Row> &rows) {
   auto line = [&](const Row &row) {
     out << '|';
     for (const std::string &text : row)
@@ -135,11 +125,8 @@ void writeTable(std::ostream &out, const Row &head,
 
 Row headOf(const std::string &part) {
   if (part == "b")
-    return {"layer",          "pass",
-            "epilogue",       "m n k",
-            "first, TFLOP/s", "best of 16, TFLOP/s",
-            "best / first",   "ms",
-            "p25-p75",        "error"};
+    return {"layer",        "pass", "epilogue", "m n k", "first, TFLOP/s", "best of 16, TFLOP/s",
+            "best / first", "ms",   "p25-p75",  "error"};
   if (part == "c")
     return {"pass and shape", "TFLOP/s",          "ms",   "p25-p75",
             "plan build, ms", "workspace, bytes", "error"};
@@ -164,12 +151,8 @@ Row rowOf(const std::string &part, const Json &entry) {
             spread(entry),
             error(entry)};
   if (part == "c")
-    return {cell(entry, "name"),
-            cell(entry, "rate"),
-            median(entry),
-            spread(entry),
-            cell(entry, "plan_build_ms"),
-            cell(entry, "workspace_bytes"),
+    return {cell(entry, "name"), cell(entry, "rate"),          median(entry),
+            spread(entry),       cell(entry, "plan_build_ms"), cell(entry, "workspace_bytes"),
             error(entry)};
   if (part == "e")
     return {cell(entry, "name"),
@@ -193,9 +176,8 @@ void writeMachine(const Json &machine, std::ostream &out) {
   Json facts = machine.value("facts", Json::object());
   Json device = facts.value("device", Json::object());
   std::vector<Row> rows;
-  for (const char *key :
-       {"name", "compute_capability", "multiprocessors", "memory_bytes",
-        "l2_bytes", "cuda_driver", "cuda_runtime"})
+  for (const char *key : {"name", "compute_capability", "multiprocessors", "memory_bytes",
+                          "l2_bytes", "cuda_driver", "cuda_runtime"})
     if (device.contains(key))
       rows.push_back({key, cell(device, key)});
   if (facts.contains("driver"))
@@ -204,18 +186,16 @@ void writeMachine(const Json &machine, std::ostream &out) {
     if (facts.contains(library))
       rows.push_back(
           {library, facts[library].contains("version")
-                        ? cell(facts[library], "version") + ", " +
-                              cell(facts[library], "path")
+                        ? cell(facts[library], "version") + ", " + cell(facts[library], "path")
                         : "absent: " + cell(facts[library], "absent")});
   if (facts.contains("processor"))
-    rows.push_back({"processor", cell(facts, "processors") + " x " +
-                                     cell(facts, "processor")});
+    rows.push_back({"processor", cell(facts, "processors") + " x " + cell(facts, "processor")});
   writeTable(out, {"what", "value"}, rows);
 }
 
 const Json &partsOf(const Json &results) {
-  if (!results.is_object() || results.value("kit", 0) != 1 ||
-      !results.contains("parts") || !results["parts"].is_object())
+  if (!results.is_object() || results.value("kit", 0) != 1 || !results.contains("parts") ||
+      !results["parts"].is_object())
     throw std::runtime_error("not a results.json of the GPU kit");
   return results["parts"];
 }
@@ -277,13 +257,11 @@ void writeTables(const Json &results, std::ostream &out) {
       ++all;
       good += isGood(entry);
     }
-    status.push_back({titles.count(name) ? titles.at(name) : name,
-                      cell(part, "status"),
+    status.push_back({titles.count(name) ? titles.at(name) : name, cell(part, "status"),
                       std::to_string(good) + " of " + std::to_string(all),
                       cell(part, "wall_seconds"), cell(part, "message")});
   }
-  writeTable(out, {"part", "status", "results in order", "seconds", "message"},
-             status);
+  writeTable(out, {"part", "status", "results in order", "seconds", "message"}, status);
   for (auto &[name, part] : parts.items()) {
     out << "\n## " << (titles.count(name) ? titles.at(name) : name) << "\n\n";
     if (name == "machine") {
@@ -295,8 +273,7 @@ void writeTables(const Json &results, std::ostream &out) {
     std::vector<std::string> failures;
     for (const Json &entry : part.value("results", Json::array())) {
       if (entry.value("status", "") == "failed")
-        failures.push_back("- " + cell(entry, "name") + ": failed, " +
-                           cell(entry, "message"));
+        failures.push_back("- " + cell(entry, "name") + ": failed, " + cell(entry, "message"));
       else if (entry.contains("ms"))
         rows.push_back(rowOf(name, entry));
     }
@@ -308,8 +285,7 @@ void writeTables(const Json &results, std::ostream &out) {
       out << failure << '\n';
     if (rows.empty() && failures.empty())
       out << "No result: " << cell(part, "status")
-          << (part.contains("message") ? ", " + cell(part, "message") : "")
-          << ".\n";
+          << (part.contains("message") ? ", " + cell(part, "message") : "") << ".\n";
   }
 }
 

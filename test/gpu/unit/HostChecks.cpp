@@ -28,8 +28,7 @@ void expect(bool holds, const std::string &what) {
   std::printf("FAILED: %s\n", what.c_str());
 }
 
-void expectNear(double found, double wanted, double tolerance,
-                const std::string &what) {
+void expectNear(double found, double wanted, double tolerance, const std::string &what) {
   expect(std::fabs(found - wanted) <= tolerance,
          what + format(": %.12g, wanted %.12g", found, wanted));
 }
@@ -51,8 +50,7 @@ void checkComparison() {
          "values rounded to bf16 pass");
   expect(!with([](auto &out) { out[500] += 0.1; }),
          "one element off by a tenth of the scale fails");
-  expect(!with([](auto &out) { std::swap(out[3], out[4]); }),
-         "two exchanged elements fail");
+  expect(!with([](auto &out) { std::swap(out[3], out[4]); }), "two exchanged elements fail");
   expect(!with([](auto &out) {
     for (double &value : out)
       value *= 1.01;
@@ -61,11 +59,9 @@ void checkComparison() {
   expect(!with([](auto &out) { out[999] = NAN; }), "a NaN fails");
   expect(!with([](auto &out) { out[0] = INFINITY; }), "an infinity fails");
   expect(!with([](auto &out) { out.pop_back(); }), "a missing element fails");
-  expect(!with([](auto &out) { std::fill(out.begin(), out.end(), 0.0); }),
-         "zeros fail");
+  expect(!with([](auto &out) { std::fill(out.begin(), out.end(), 0.0); }), "zeros fail");
   expect(!compare({}, {}, bf16Tolerance).ok, "nothing compared is no success");
-  expect(!compare({1e-30}, {0}, bf16Tolerance).ok,
-         "a zero reference wants an exact zero");
+  expect(!compare({1e-30}, {0}, bf16Tolerance).ok, "a zero reference wants an exact zero");
 }
 
 void checkRowComparison() {
@@ -89,15 +85,12 @@ void checkRowComparison() {
   expect(!ok([](auto &out) { out.resize(7 * width); }), "a missing row fails");
   for (size_t i = 0; i < width; ++i)
     reference[2 * width + i] = 0;
-  expect(ok([](auto &out) { out[2 * width] = 1e-6; }),
-         "noise in a row of zeros passes");
-  expect(!ok([](auto &out) { out[2 * width] = 1; }),
-         "more than noise in a row of zeros fails");
+  expect(ok([](auto &out) { out[2 * width] = 1e-6; }), "noise in a row of zeros passes");
+  expect(!ok([](auto &out) { out[2 * width] = 1; }), "more than noise in a row of zeros fails");
 }
 
 void checkRandom() {
-  expect(bf16Bits(1.0f) == 0x3F80 && bf16Bits(-2.0f) == 0xC000,
-         "bf16 of powers of two");
+  expect(bf16Bits(1.0f) == 0x3F80 && bf16Bits(-2.0f) == 0xC000, "bf16 of powers of two");
   expect(bf16Bits(1.00390625f) == 0x3F80,
          "a tie goes to the even neighbour below"); // 1 + 2^-8
   expect(bf16Bits(1.01171875f) == 0x3F82,
@@ -122,8 +115,8 @@ void checkStats() {
   for (int i = 21; i-- > 0;)
     values.push_back(i);
   Stats stats = statsOf(values);
-  expect(stats.samples == 21 && stats.median == 10 && stats.p25 == 5 &&
-             stats.p75 == 15 && stats.min == 0 && stats.max == 20,
+  expect(stats.samples == 21 && stats.median == 10 && stats.p25 == 5 && stats.p75 == 15 &&
+             stats.min == 0 && stats.max == 20,
          "median and quartiles");
   bool refused = false;
   try {
@@ -136,14 +129,14 @@ void checkStats() {
 
 /// What cuBLASLt's documentation says its matmul computes, column-major with
 /// leading dimensions.
-double ltElement(const LtForm &form, const std::vector<double> &a,
-                 const std::vector<double> &b, int64_t row, int64_t col) {
+double ltElement(const LtForm &form, const std::vector<double> &a, const std::vector<double> &b,
+                 int64_t row, int64_t col) {
   double sum = 0;
   for (int64_t k = 0; k < form.k; ++k) {
-    double left = form.transposeA ? a[size_t(k + row * form.rowsA)]
-                                  : a[size_t(row + k * form.rowsA)];
-    double right = form.transposeB ? b[size_t(col + k * form.rowsB)]
-                                   : b[size_t(k + col * form.rowsB)];
+    double left =
+        form.transposeA ? a[size_t(k + row * form.rowsA)] : a[size_t(row + k * form.rowsA)];
+    double right =
+        form.transposeB ? b[size_t(col + k * form.rowsB)] : b[size_t(k + col * form.rowsB)];
     sum += left * right;
   }
   return sum;
@@ -187,44 +180,37 @@ void checkGemm() {
                    toString(pass) + ", cuBLASLt's form");
         expectNear(referenceAt(form, data, Epilogue::none, c, r), wanted, 1e-12,
                    toString(pass) + ", reference");
-        expect(form.m == columns && form.n == rows,
-               toString(pass) + ", extents");
+        expect(form.m == columns && form.n == rows, toString(pass) + ", extents");
       }
   }
   GemmShape fc{"fc", tokens, in, out, Pass::forward, Epilogue::geluAuxBias};
   LtForm form = ltForm(fc);
   GemmData data = gemmData(form, Type::bf16);
-  expect(form.biasLength(fc.epilogue) == out,
-         "a bias has one element per output feature");
-  double aux = 0,
-         fused = referenceAt(form, data, Epilogue::geluAuxBias, 2, 1, &aux);
+  expect(form.biasLength(fc.epilogue) == out, "a bias has one element per output feature");
+  double aux = 0, fused = referenceAt(form, data, Epilogue::geluAuxBias, 2, 1, &aux);
   double biased = referenceAt(form, data, Epilogue::bias, 2, 1);
   expectNear(aux, biased, 1e-12, "aux is the biased product");
   expectNear(fused, gelu(biased), 1e-12, "GELU of the biased product");
   expectNear(biased - referenceAt(form, data, Epilogue::none, 2, 1),
              valueAt(data.seedBias, 2, data.sigmaBias, data.type), 1e-12,
              "the bias is that of the row");
-  LtForm weight = ltForm(
-      {"fc", tokens, in, out, Pass::weightGrad, Epilogue::weightBiasGrad});
+  LtForm weight = ltForm({"fc", tokens, in, out, Pass::weightGrad, Epilogue::weightBiasGrad});
   double sum = 0;
   for (int64_t t = 0; t < tokens; ++t)
-    sum += valueAt(data.seedB, uint64_t(t * out + 1),
-                   gemmData(weight, Type::bf16).sigmaB, Type::bf16);
-  expectNear(referenceBiasGradAt(weight, gemmData(weight, Type::bf16), 1), sum,
-             1e-12, "bias gradient");
+    sum +=
+        valueAt(data.seedB, uint64_t(t * out + 1), gemmData(weight, Type::bf16).sigmaB, Type::bf16);
+  expectNear(referenceBiasGradAt(weight, gemmData(weight, Type::bf16), 1), sum, 1e-12,
+             "bias gradient");
   expect(weight.biasLength(Epilogue::weightBiasGrad) == out, "and its length");
 
   expectNear(gelu(1), 0.841192, 1e-6, "GELU of 1, tanh form");
   for (double point : {-3.0, -0.5, 0.0, 0.7, 2.0})
-    expectNear(geluDerivative(point),
-               (gelu(point + 1e-6) - gelu(point - 1e-6)) / 2e-6, 1e-8,
+    expectNear(geluDerivative(point), (gelu(point + 1e-6) - gelu(point - 1e-6)) / 2e-6, 1e-8,
                "GELU's derivative");
 
-  std::vector<uint64_t> places =
-      samplePlaces({40, 30, 8, false, false, 40, 8, 8, 30}, 64, 3);
+  std::vector<uint64_t> places = samplePlaces({40, 30, 8, false, false, 40, 8, 8, 30}, 64, 3);
   std::set<uint64_t> set(places.begin(), places.end());
-  expect(set.size() == places.size() && places.back() < 1200 &&
-             places.size() >= 64,
+  expect(set.size() == places.size() && places.back() < 1200 && places.size() >= 64,
          "places are distinct and inside");
   expect(set.count(0) && set.count(39) && set.count(1160) && set.count(1199),
          "the corners are among them");
@@ -232,10 +218,8 @@ void checkGemm() {
 
 /// sum(O * dO) of the plainest attention there is, whose differences are the
 /// gradients.
-double attentionLoss(const AttentionShape &shape,
-                     const std::vector<double> &packed,
-                     const std::vector<double> &gradient,
-                     std::vector<double> *output = nullptr) {
+double attentionLoss(const AttentionShape &shape, const std::vector<double> &packed,
+                     const std::vector<double> &gradient, std::vector<double> *output = nullptr) {
   double loss = 0;
   if (output)
     output->assign(size_t(shape.outputElements()), 0);
@@ -248,10 +232,8 @@ double attentionLoss(const AttentionShape &shape,
         for (int64_t j = 0; j < (shape.causal ? t + 1 : shape.time); ++j) {
           double score = 0;
           for (int64_t i = 0; i < shape.depth; ++i)
-            score +=
-                packed[size_t(shape.packedRow(b, t, h)) + size_t(i)] *
-                packed[size_t(shape.packedRow(b, j, shape.queryHeads + group)) +
-                       size_t(i)];
+            score += packed[size_t(shape.packedRow(b, t, h)) + size_t(i)] *
+                     packed[size_t(shape.packedRow(b, j, shape.queryHeads + group)) + size_t(i)];
           weights.push_back(std::exp(score / std::sqrt(double(shape.depth))));
           total += weights.back();
         }
@@ -259,9 +241,8 @@ double attentionLoss(const AttentionShape &shape,
           double value = 0;
           for (size_t j = 0; j < weights.size(); ++j)
             value += weights[j] / total *
-                     packed[size_t(shape.packedRow(
-                                b, int64_t(j),
-                                shape.queryHeads + shape.keyHeads + group)) +
+                     packed[size_t(shape.packedRow(b, int64_t(j),
+                                                   shape.queryHeads + shape.keyHeads + group)) +
                             size_t(i)];
           size_t place = size_t(shape.outputRow(b, t, h)) + size_t(i);
           loss += value * gradient[place];
@@ -273,9 +254,8 @@ double attentionLoss(const AttentionShape &shape,
 }
 
 void checkAttention() {
-  for (const AttentionShape &shape : {AttentionShape{2, 2, 2, 5, 4, true},
-                                      {1, 4, 2, 6, 4, true},
-                                      {1, 2, 1, 4, 8, false}}) {
+  for (const AttentionShape &shape :
+       {AttentionShape{2, 2, 2, 5, 4, true}, {1, 4, 2, 6, 4, true}, {1, 2, 1, 4, 8, false}}) {
     AttentionData data;
     std::vector<double> packed, gradient, output;
     for (uint64_t i = 0; i < shape.packedElements(); ++i)
@@ -298,33 +278,28 @@ void checkAttention() {
         for (int64_t member = 0; member < reference.groupSize(); ++member) {
           int64_t h = reference.queryHead(member);
           expectNear(reference.output(member, t)[size_t(i)],
-                     output[size_t(shape.outputRow(b, t, h)) + size_t(i)],
-                     1e-12, "attention output");
+                     output[size_t(shape.outputRow(b, t, h)) + size_t(i)], 1e-12,
+                     "attention output");
           expectNear(reference.queryGradient(member, t)[size_t(i)],
                      difference(shape.packedRow(b, t, h) + uint64_t(i)), 1e-7,
                      "gradient of queries");
         }
         expectNear(reference.keyGradient(t)[size_t(i)],
-                   difference(shape.packedRow(b, t, shape.queryHeads + head) +
+                   difference(shape.packedRow(b, t, shape.queryHeads + head) + uint64_t(i)), 1e-7,
+                   "gradient of keys");
+        expectNear(reference.valueGradient(t)[size_t(i)],
+                   difference(shape.packedRow(b, t, shape.queryHeads + shape.keyHeads + head) +
                               uint64_t(i)),
-                   1e-7, "gradient of keys");
-        expectNear(
-            reference.valueGradient(t)[size_t(i)],
-            difference(shape.packedRow(
-                           b, t, shape.queryHeads + shape.keyHeads + head) +
-                       uint64_t(i)),
-            1e-7, "gradient of values");
+                   1e-7, "gradient of values");
       }
     // exp(score - statistics) sums to one over a row.
-    expect(reference.stats(0, 0) == reference.stats(0, 0),
-           "statistics are numbers");
+    expect(reference.stats(0, 0) == reference.stats(0, 0), "statistics are numbers");
   }
   AttentionShape shape{2, 8, 2, 16, 4, true};
-  expect(shape.keyHeadOf(0) == 0 && shape.keyHeadOf(3) == 0 &&
-             shape.keyHeadOf(4) == 1 && shape.keyHeadOf(7) == 1,
+  expect(shape.keyHeadOf(0) == 0 && shape.keyHeadOf(3) == 0 && shape.keyHeadOf(4) == 1 &&
+             shape.keyHeadOf(7) == 1,
          "consecutive query heads share a key head");
-  expectNear(shape.forwardFlops(), 4.0 * 2 * 8 * 16 * 16 * 4 / 2, 0,
-             "flops of causal attention");
+  expectNear(shape.forwardFlops(), 4.0 * 2 * 8 * 16 * 16 * 4 / 2, 0, "flops of causal attention");
 }
 
 /// Each collective as NCCL's header describes it, over all ranks' whole
@@ -384,16 +359,12 @@ void checkCollectives() {
             block(rank == 0 ? world - 1 : rank - 1, 0);
             break;
           }
-          std::string name = format("%s, rank %d of %d",
-                                    toString(collective).c_str(), rank, world);
-          expect(
-              collectiveSizes(collective, world, rank, root, count).receive ==
-                  wanted.size(),
-              name + ": size");
+          std::string name = format("%s, rank %d of %d", toString(collective).c_str(), rank, world);
+          expect(collectiveSizes(collective, world, rank, root, count).receive == wanted.size(),
+                 name + ": size");
           for (uint64_t i = 0; i < wanted.size(); ++i)
-            expectNear(
-                collectiveAt(collective, world, rank, root, count, i, true),
-                wanted[size_t(i)], 1e-12, name);
+            expectNear(collectiveAt(collective, world, rank, root, count, i, true),
+                       wanted[size_t(i)], 1e-12, name);
         }
       }
   RankResult result;
@@ -403,17 +374,15 @@ void checkCollectives() {
   auto parsed = RankResult::parse(result.line());
   expect(parsed && parsed->name == result.name && parsed->check.ok &&
              parsed->check.compared == 77 && parsed->check.notFinite == 1 &&
-             parsed->times.samples == 20 && parsed->times.median == 2 &&
-             parsed->times.p75 == 3 && parsed->times.max == 9,
+             parsed->times.samples == 20 && parsed->times.median == 2 && parsed->times.p75 == 3 &&
+             parsed->times.max == 9,
          "a rank's line reads back");
-  expect(!RankResult::parse("result\ttoo few\t1") &&
-             !RankResult::parse("NCCL WARN anything"),
+  expect(!RankResult::parse("result\ttoo few\t1") && !RankResult::parse("NCCL WARN anything"),
          "other lines are no results");
   std::set<std::string> names;
   for (const CollectiveCase &test : collectiveCases(2))
     names.insert(test.name(2));
-  expect(names.size() == collectiveCases(2).size(),
-         "cases have names of their own");
+  expect(names.size() == collectiveCases(2).size(), "cases have names of their own");
 }
 
 } // namespace

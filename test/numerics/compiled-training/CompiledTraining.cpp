@@ -31,19 +31,24 @@ struct Layout {
 };
 
 const Model kModels[] = {
-    {"mlp", "mlp:layers=2,inputs=12,hidden=16,classes=8,std=0.3", "batch=8", "mse:logits,target", "momentum:lr=0.1,momentum=0.9"},
-    {"gpt", "gpt2:layers=2,hidden=16,heads=2,vocab=40,seq=8", "batch=4,seq=8", "softmax_cross_entropy:logits,labels",
+    {"mlp", "mlp:layers=2,inputs=12,hidden=16,classes=8,std=0.3", "batch=8", "mse:logits,target",
+     "momentum:lr=0.1,momentum=0.9"},
+    {"gpt", "gpt2:layers=2,hidden=16,heads=2,vocab=40,seq=8", "batch=4,seq=8",
+     "softmax_cross_entropy:logits,labels",
      "adamw:lr=0.01,weight_decay=0.1,clip=1.0,schedule=cosine,warmup=2,total=10"},
     {"gpt-unclipped", "gpt2:layers=2,hidden=16,heads=2,vocab=40,seq=8", "batch=4,seq=8",
      "softmax_cross_entropy:logits,labels", "adamw:lr=0.01"},
-    {"resnet", "resnet:layers=10,hidden=4,image=8,channels=2,classes=8,stem=cifar,init=varied", "batch=8",
-     "softmax_cross_entropy:logits,labels", "nesterov:lr=0.05,momentum=0.9,clip=1.0", true},
+    {"resnet", "resnet:layers=10,hidden=4,image=8,channels=2,classes=8,stem=cifar,init=varied",
+     "batch=8", "softmax_cross_entropy:logits,labels", "nesterov:lr=0.05,momentum=0.9,clip=1.0",
+     true},
 };
-const Layout kLayouts[] = {{"", "0", 1},     {"", "0", 2},          {"dp=2", "0", 1},      {"dp=4", "0", 1},
-                           {"tp=2", "0", 1}, {"dp=2,tp=2", "0", 1}, {"dp=2", "1", 1},      {"dp=2", "2", 2},
-                           {"dp=2", "3", 1}, {"dp=2", "3", 2},      {"dp=2,tp=2", "1", 2}, {"dp=4", "3", 1}};
+const Layout kLayouts[] = {{"", "0", 1},     {"", "0", 2},          {"dp=2", "0", 1},
+                           {"dp=4", "0", 1}, {"tp=2", "0", 1},      {"dp=2,tp=2", "0", 1},
+                           {"dp=2", "1", 1}, {"dp=2", "2", 2},      {"dp=2", "3", 1},
+                           {"dp=2", "3", 2}, {"dp=2,tp=2", "1", 2}, {"dp=4", "3", 1}};
 
-bool runCase(const Model &model, const Layout &layout, const std::string &path, const std::string &folder) {
+bool runCase(const Model &model, const Layout &layout, const std::string &path,
+             const std::string &folder) {
   DialectRegistry registry;
   registerAllDialects(registry);
   cpu::registerKernelDialects(registry);
@@ -66,8 +71,9 @@ bool runCase(const Model &model, const Layout &layout, const std::string &path, 
   trial.steps = 4;
   trial.optLevel = 3;
   TrialOutcome outcome = trial.run(context);
-  llvm::outs() << (outcome.good() ? "ok   " : "FAIL ") << model.name << ' ' << trial.flags.text() << ": distance "
-               << outcome.distance * trial.tolerance << ' ' << outcome.message << '\n';
+  llvm::outs() << (outcome.good() ? "ok   " : "FAIL ") << model.name << ' ' << trial.flags.text()
+               << ": distance " << outcome.distance * trial.tolerance << ' ' << outcome.message
+               << '\n';
   llvm::outs().flush();
   return outcome.good();
 }

@@ -35,22 +35,26 @@ struct Optimizer {
   const char *flag;
 };
 const Optimizer kOptimizers[] = {
-    {"adam", "Adam<alpha = 0.5, beta = 0.75, epsilon = 0.0>", "vh", "adam:lr=0.125,beta1=0.5,beta2=0.75,eps=0"},
-    {"adam-regularised", "Adam<norm_coefficient = 0.25, norm_coefficient_post = 0.125>", "vh", nullptr},
+    {"adam", "Adam<alpha = 0.5, beta = 0.75, epsilon = 0.0>", "vh",
+     "adam:lr=0.125,beta1=0.5,beta2=0.75,eps=0"},
+    {"adam-regularised", "Adam<norm_coefficient = 0.25, norm_coefficient_post = 0.125>", "vh",
+     nullptr},
     {"adagrad", "Adagrad<epsilon = 0.0009765625>", "h", "adagrad:lr=0.125,eps=0.0009765625"},
     {"adagrad-decayed", "Adagrad<decay_factor = 0.5, norm_coefficient = 0.25>", "h", nullptr},
-    {"momentum", "Momentum<alpha = 0.5, beta = 1.0, norm_coefficient = 0.0, mode = \"standard\">", "v",
-     "momentum:lr=0.125,momentum=0.5"},
-    {"momentum-damped", "Momentum<alpha = 0.5, beta = 0.25, norm_coefficient = 0.125, mode = \"standard\">", "v", nullptr},
-    {"nesterov", "Momentum<alpha = 0.5, beta = 1.0, norm_coefficient = 0.0, mode = \"nesterov\">", "v",
-     "nesterov:lr=0.125,momentum=0.5"},
+    {"momentum", "Momentum<alpha = 0.5, beta = 1.0, norm_coefficient = 0.0, mode = \"standard\">",
+     "v", "momentum:lr=0.125,momentum=0.5"},
+    {"momentum-damped",
+     "Momentum<alpha = 0.5, beta = 0.25, norm_coefficient = 0.125, mode = \"standard\">", "v",
+     nullptr},
+    {"nesterov", "Momentum<alpha = 0.5, beta = 1.0, norm_coefficient = 0.0, mode = \"nesterov\">",
+     "v", "nesterov:lr=0.125,momentum=0.5"},
 };
 
 struct Layout {
   const char *mesh, *zero;
   int64_t microbatches = 1;
 };
-const Layout kLayouts[] = {{"", "0"},     {"dp=2", "1"},      {"tp=2", "0"},   {"dp=2", "3"},
+const Layout kLayouts[] = {{"", "0"},    {"dp=2", "1"},      {"tp=2", "0"},   {"dp=2", "3"},
                            {"", "0", 2}, {"dp=2,tp=2", "1"}, {"dp=2", "2", 2}};
 
 /// Two infos: what the first one assigns, the second one reads. As one info the
@@ -101,7 +105,8 @@ two (float[4, 4] x) => (float[4, 4] logits)
 }
 )";
 
-const std::pair<const char *, int64_t> kWeights[] = {{"w1", 4 * 6}, {"b1", 6}, {"w2", 6 * 4}, {"b2", 4}};
+const std::pair<const char *, int64_t> kWeights[] = {
+    {"w1", 4 * 6}, {"b1", 6}, {"w2", 6 * 4}, {"b2", 4}};
 const char *const kShapes[] = {"[4, 6]", "[6]", "[6, 4]", "[4]"};
 
 /// Running statistics are outputs of the main graph, which a binding assigns, and
@@ -130,15 +135,17 @@ norm (float[4, 4] x) => (float[4, 4] logits, float[4] mean_new, float[4] var_new
 /// The classifier; with `optimizer` the training step behind it.
 std::string modelText(const Optimizer *optimizer) {
   std::mt19937 random(11);
-  std::string initial, text = "<ir_version: 8, opset_import: [\"\": 17, \"ai.onnx.preview.training\": 1]>\n"
-                              "mlp (float[4, 4] x) => (float[4, 4] logits)\n<";
+  std::string initial,
+      text = "<ir_version: 8, opset_import: [\"\": 17, \"ai.onnx.preview.training\": 1]>\n"
+             "mlp (float[4, 4] x) => (float[4, 4] logits)\n<";
   for (auto [i, weight] : llvm::enumerate(kWeights)) {
     text += std::string(i ? ", " : "") + "float" + kShapes[i] + " " + weight.first + " = {";
     for (int64_t k = 0; k < weight.second; ++k)
       text += (k ? ", " : "") + std::to_string((int(random() % 129) - 64) / 64.0);
     text += "}";
   }
-  text += ">\n{\n  [\"first\"] h = Gemm(x, w1, b1)\n  [\"bend\"] a = Tanh(h)\n  [\"last\"] logits = Gemm(a, w2, b2)\n}\n";
+  text += ">\n{\n  [\"first\"] h = Gemm(x, w1, b1)\n  [\"bend\"] a = Tanh(h)\n  [\"last\"] logits "
+          "= Gemm(a, w2, b2)\n}\n";
   if (!optimizer)
     return text;
   // Every tensor of a group in the order of the weights: w1, b1, w2, b2, then what belongs to them.
@@ -148,8 +155,10 @@ std::string modelText(const Optimizer *optimizer) {
       names += ", " + prefix + weight.first + suffix;
     return names;
   };
-  std::string state = "float r = {0.125}, int64 t = {-1}, int64 one = {1}", made = group("", "_new"), outputs;
-  std::string operands = group("", "") + group("g_", ""), binding = "\"t\": \"t_new\"", start = "\"t\": \"zero\"";
+  std::string state = "float r = {0.125}, int64 t = {-1}, int64 one = {1}",
+              made = group("", "_new"), outputs;
+  std::string operands = group("", "") + group("g_", ""), binding = "\"t\": \"t_new\"",
+              start = "\"t\": \"zero\"";
   for (const char *slot = optimizer->slots; *slot; ++slot) {
     operands += group(std::string(1, *slot) + "_", "");
     made += group(std::string(1, *slot) + "_", "_new");
@@ -167,15 +176,19 @@ std::string modelText(const Optimizer *optimizer) {
   outputs = "int64 t_new" + made;
   // Adam counts from 1, momentum and Adagrad from 0.
   bool fromOne = StringRef(optimizer->node).starts_with("Adam<");
-  return text + "@training_info <initialization_binding: [" + start + "], update_binding: [" + binding +
-         "]>\n@initialization start () => (int64 zero) {\n  zero = Constant<value_int = 0>()\n}\n@algorithm step (int64[4] labels) => (" +
+  return text + "@training_info <initialization_binding: [" + start + "], update_binding: [" +
+         binding +
+         "]>\n@initialization start () => (int64 zero) {\n  zero = Constant<value_int = "
+         "0>()\n}\n@algorithm step (int64[4] labels) => (" +
          outputs + ")\n<" + state +
-         ">\n{\n  t_new = Add(t, one)\n  [\"cost\"] cost = SoftmaxCrossEntropyLoss(logits, labels)\n  [\"gradient\"]" +
+         ">\n{\n  t_new = Add(t, one)\n  [\"cost\"] cost = SoftmaxCrossEntropyLoss(logits, "
+         "labels)\n  [\"gradient\"]" +
          group("g_", "").substr(1) +
-         " = ai.onnx.preview.training.Gradient<xs = [\"w1\", \"b1\", \"w2\", \"b2\"], zs = [\"x\", \"labels\"], y = "
+         " = ai.onnx.preview.training.Gradient<xs = [\"w1\", \"b1\", \"w2\", \"b2\"], zs = [\"x\", "
+         "\"labels\"], y = "
          "\"cost\">(w1, b1, w2, b2, x, labels)\n  [\"update\"]" +
-         made.substr(1) + " = ai.onnx.preview.training." + optimizer->node + "(r, " + (fromOne ? "t_new" : "t") +
-         operands + ")\n}\n";
+         made.substr(1) + " = ai.onnx.preview.training." + optimizer->node + "(r, " +
+         (fromOne ? "t_new" : "t") + operands + ")\n}\n";
 }
 
 bool writeModel(const std::string &text, const std::string &path) {
@@ -193,11 +206,13 @@ OwningOpRef<ModuleOp> toGraph(MLIRContext &context, const std::string &path) {
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
   GraphOptions graph;
   graph.training = graph.ownStep = true;
-  return module && succeeded(lowerToGraph(*module, graph)) ? std::move(module) : OwningOpRef<ModuleOp>();
+  return module && succeeded(lowerToGraph(*module, graph)) ? std::move(module)
+                                                           : OwningOpRef<ModuleOp>();
 }
 
 /// Losses, norms and rates of some steps on the interpreter, and the weights after them.
-bool interpret(MLIRContext &context, const std::string &path, const char *flag, std::vector<double> &found) {
+bool interpret(MLIRContext &context, const std::string &path, const char *flag,
+               std::vector<double> &found) {
   OwningOpRef<ModuleOp> module = flag ? importGraph(context, path, "") : toGraph(context, path);
   if (!module)
     return false;
@@ -237,18 +252,20 @@ bool interpret(MLIRContext &context, const std::string &path, const char *flag, 
 }
 
 /// Two ways to write one step; `flag` if the other one is that of flags.
-bool agree(MLIRContext &context, const std::string &name, const std::string &own, const std::string &other,
-           const char *flag, size_t numbers) {
+bool agree(MLIRContext &context, const std::string &name, const std::string &own,
+           const std::string &other, const char *flag, size_t numbers) {
   std::vector<double> ours, expected;
   double worst = INFINITY;
   if (interpret(context, own, nullptr, ours) && interpret(context, other, flag, expected) &&
       ours.size() == expected.size() && expected.size() == numbers) {
     worst = 0;
     for (auto [a, b] : llvm::zip(ours, expected))
-      worst = std::abs(a - b) >= 0 ? std::max(worst, std::abs(a - b) / std::max(1.0, std::abs(b))) : INFINITY;
+      worst = std::abs(a - b) >= 0 ? std::max(worst, std::abs(a - b) / std::max(1.0, std::abs(b)))
+                                   : INFINITY;
   }
   bool good = worst <= 1e-12;
-  llvm::outs() << (good ? "ok   " : "FAIL ") << name << ": " << expected.size() << " numbers, distance " << worst << '\n';
+  llvm::outs() << (good ? "ok   " : "FAIL ") << name << ": " << expected.size()
+               << " numbers, distance " << worst << '\n';
   return good;
 }
 
@@ -265,8 +282,8 @@ int main() {
   if (!writeModel(modelText(nullptr), plain))
     return 1;
   unsigned cases = 0, failures = 0;
-  auto tryLayouts = [&](MLIRContext &context, const char *name, const std::string &path, int64_t elements,
-                        bool inParts = true) {
+  auto tryLayouts = [&](MLIRContext &context, const char *name, const std::string &path,
+                        int64_t elements, bool inParts = true) {
     for (const Layout &layout : kLayouts) {
       if (!inParts && layout.microbatches > 1)
         continue;
@@ -280,8 +297,9 @@ int main() {
       trial.classes = 4;
       TrialOutcome outcome = trial.run(context);
       bool good = outcome.good() && outcome.elements >= elements;
-      llvm::outs() << (good ? "ok   " : "FAIL ") << name << " mesh '" << layout.mesh << "' zero " << layout.zero
-                   << " microbatches " << layout.microbatches << ": " << outcome.elements << " elements, distance "
+      llvm::outs() << (good ? "ok   " : "FAIL ") << name << " mesh '" << layout.mesh << "' zero "
+                   << layout.zero << " microbatches " << layout.microbatches << ": "
+                   << outcome.elements << " elements, distance "
                    << outcome.distance * trial.tolerance << ' ' << outcome.message << '\n';
       ++cases;
       failures += !good;
@@ -295,8 +313,8 @@ int main() {
       return 1;
     if (optimizer.flag) {
       ++cases;
-      failures += !agree(context, std::string(optimizer.name) + " as --optimizer " + optimizer.flag, path, plain,
-                         optimizer.flag, 15 + 58);
+      failures += !agree(context, std::string(optimizer.name) + " as --optimizer " + optimizer.flag,
+                         path, plain, optimizer.flag, 15 + 58);
     }
     tryLayouts(context, optimizer.name, path, 58 * (1 + StringRef(optimizer.slots).size()));
   }
@@ -304,7 +322,8 @@ int main() {
   context.loadAllAvailableDialects();
   std::string two = (folder + "/two.onnx").str(), one = (folder + "/one.onnx").str();
   std::string statistics = (folder + "/statistics.onnx").str();
-  if (!writeModel(kTwoInfos, two) || !writeModel(kOneInfo, one) || !writeModel(kStatistics, statistics))
+  if (!writeModel(kTwoInfos, two) || !writeModel(kOneInfo, one) ||
+      !writeModel(kStatistics, statistics))
     return 1;
   ++cases;
   failures += !agree(context, "two infos as one", two, one, nullptr, 15 + 20);

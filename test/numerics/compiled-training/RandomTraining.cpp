@@ -54,17 +54,25 @@ void runSeed(uint64_t seed, bool tell, Totals &totals) {
   ++totals.traits["ranks"][std::to_string(outcome.ranks)];
   totals.elements += outcome.elements;
   totals.undetermined += outcome.undetermined;
-  (outcome.good() ? totals.passed : outcome.isIllConditioned() ? totals.rejected : totals.failed) += 1;
+  (outcome.good()               ? totals.passed
+   : outcome.isIllConditioned() ? totals.rejected
+                                : totals.failed) += 1;
   if (outcome.good() && random.trial.updateTolerance > 0)
     ++totals.rounded;
   else if (outcome.good())
     totals.worst = std::max(totals.worst, outcome.distance * random.trial.tolerance);
   if (tell || !outcome.good())
-    llvm::outs() << (outcome.good() ? "ok   " : outcome.isIllConditioned() ? "REJECTED " : "FAIL ") << "seed " << seed << ": "
+    llvm::outs() << (outcome.good()               ? "ok   "
+                     : outcome.isIllConditioned() ? "REJECTED "
+                                                  : "FAIL ")
+                 << "seed " << seed << ": "
                  << (tell ? "" : random.trial.model + ' ' + random.trial.flags.text() + ": ")
                  << llvm::formatv("{0:e} of what is allowed {1}", outcome.distance, outcome.message)
-                 << (outcome.good() ? std::string()
-                                    : llvm::formatv(", one ulp in the weights moves the oracle by {0:e}", outcome.sensitivity).str())
+                 << (outcome.good()
+                         ? std::string()
+                         : llvm::formatv(", one ulp in the weights moves the oracle by {0:e}",
+                                         outcome.sensitivity)
+                               .str())
                  << '\n';
   llvm::outs().flush();
 }
@@ -72,7 +80,8 @@ void runSeed(uint64_t seed, bool tell, Totals &totals) {
 /// Each thing that may be drawn was drawn often enough to mean something.
 bool isSpread(const Totals &totals, unsigned count) {
   static const std::pair<const char *, unsigned> kinds[] = {
-      {"kind", 8}, {"optimizer", 7}, {"loss", 3}, {"recompute", 3}, {"microbatches", 4}, {"clip", 2}, {"schedule", 3}};
+      {"kind", 8},         {"optimizer", 7}, {"loss", 3},    {"recompute", 3},
+      {"microbatches", 4}, {"clip", 2},      {"schedule", 3}};
   bool spread = true;
   for (auto [name, different] : kinds) {
     auto found = totals.traits.find(name);
@@ -114,15 +123,18 @@ int main(int argc, char **argv) {
     llvm::outs() << '\n';
   }
   llvm::outs() << llvm::formatv(
-      "random training: seeds {0} to {1}, 3 steps each: {2} agree with the oracle, worst {3:e} of 1e-9 allowed "
-      "({4} of them with rounded gradients, by their updates), {5} failed, {6} rejected because one ulp moves the oracle itself as far; {7} of {8} elements of states are left to "
+      "random training: seeds {0} to {1}, 3 steps each: {2} agree with the oracle, worst {3:e} of "
+      "1e-9 allowed "
+      "({4} of them with rounded gradients, by their updates), {5} failed, {6} rejected because "
+      "one ulp moves the oracle itself as far; {7} of {8} elements of states are left to "
       "rounding\n",
-      first, first + count - 1, totals.passed, totals.worst, totals.rounded, totals.failed, totals.rejected, totals.undetermined,
-      totals.elements);
+      first, first + count - 1, totals.passed, totals.worst, totals.rounded, totals.failed,
+      totals.rejected, totals.undetermined, totals.elements);
   bool isVolume = count >= 30;
   // Measured: 0.17 %.
   bool isCompared = totals.undetermined * 100 <= totals.elements;
   if (isVolume && !isCompared)
     llvm::outs() << "more than 1 % of the elements of states were not compared\n";
-  return totals.failed != 0 || totals.rejected > count / 20 || (isVolume && !(isSpread(totals, count) && isCompared));
+  return totals.failed != 0 || totals.rejected > count / 20 ||
+         (isVolume && !(isSpread(totals, count) && isCompared));
 }

@@ -16,11 +16,14 @@ using namespace weft::test;
 
 namespace {
 
-const char *const kKinds[] = {"graph", "gpt2", "mlp", "llama", "bert", "graph", "vit", "moe", "resnet", "graph"};
-const char *const kOptimizers[] = {"adamw", "sgd", "momentum", "lion", "adam", "nesterov", "adagrad"};
-const char *const kMeshes[] = {"",          "dp=2",      "dp=3",        "dp=4",        "dp=8",       "dp=2x2",
-                               "dp=2x4",    "tp=2",      "tp=3",        "tp=4",        "dp=2,tp=2",  "tp=2,dp=2",
-                               "dp=3,tp=2", "dp=2,tp=3", "dp=2x2,tp=2", "dp=4,tp=2",   "dp=2,tp=4"};
+const char *const kKinds[] = {"graph", "gpt2", "mlp", "llama",  "bert",
+                              "graph", "vit",  "moe", "resnet", "graph"};
+const char *const kOptimizers[] = {"adamw", "sgd",      "momentum", "lion",
+                                   "adam",  "nesterov", "adagrad"};
+const char *const kMeshes[] = {"",          "dp=2",      "dp=3",      "dp=4",      "dp=8",
+                               "dp=2x2",    "dp=2x4",    "tp=2",      "tp=3",      "tp=4",
+                               "dp=2,tp=2", "tp=2,dp=2", "dp=3,tp=2", "dp=2,tp=3", "dp=2x2,tp=2",
+                               "dp=4,tp=2", "dp=2,tp=4"};
 
 class Drawer {
 public:
@@ -47,7 +50,8 @@ public:
     trait("recompute", flags.recompute);
     trait("sequence-parallel", flags.sequenceParallel ? "on" : "off");
     trait("placements", flags.place.empty() ? "searched" : "given");
-    trait("loss", StringRef(flags.loss).contains(':') ? StringRef(flags.loss).split(':').first.str() : "named");
+    trait("loss", StringRef(flags.loss).contains(':') ? StringRef(flags.loss).split(':').first.str()
+                                                      : "named");
     result.trial.seed = seed;
     result.trial.folder = folder;
     return std::move(result);
@@ -55,7 +59,9 @@ public:
 
 private:
   void trait(const std::string &name, const std::string &value) { result.traits[name] = value; }
-  std::string whole(const char *name, int64_t value) { return std::string(",") + name + "=" + std::to_string(value); }
+  std::string whole(const char *name, int64_t value) {
+    return std::string(",") + name + "=" + std::to_string(value);
+  }
 
   void drawLayout() {
     flags.mesh = kMeshes[random.below(std::size(kMeshes))];
@@ -75,7 +81,8 @@ private:
     Mesh mesh = flags.mesh.empty() ? Mesh() : *Mesh::parse(flags.mesh);
     int64_t data = StringRef(flags.mesh).contains("dp") ? mesh.groupSize(mesh.resolve("dp")) : 1;
     int64_t shards = data * flags.microbatches;
-    return shards * random.between(1, shards > 8 ? 1 : 3) + (random.chance(30) ? random.below(shards) : 0);
+    return shards * random.between(1, shards > 8 ? 1 : 3) +
+           (random.chance(30) ? random.below(shards) : 0);
   }
 
   //===--- Models -------------------------------------------------------===//
@@ -84,7 +91,9 @@ private:
     uint64_t modelSeed = seed * 7919 + 1;
     int64_t rows = batch, loss = random.below(3);
     std::string file = folder + "/weights.bin";
-    result.trial.graph = [=](MLIRContext &context) { return makeGraph(context, modelSeed, rows, loss == 2, file); };
+    result.trial.graph = [=](MLIRContext &context) {
+      return makeGraph(context, modelSeed, rows, loss == 2, file);
+    };
     OwningOpRef<ModuleOp> module = result.trial.graph(context);
     auto forward = module->lookupSymbol<func::FuncOp>("forward");
     auto y = cast<RankedTensorType>(forward.getResultTypes()[0]);
@@ -98,8 +107,8 @@ private:
   }
 
   /// Weights have bytes in `file`; the result is called y, or is a mean of squares.
-  static OwningOpRef<ModuleOp> makeGraph(MLIRContext &context, uint64_t seed, int64_t batch, bool scalar,
-                                         const std::string &file) {
+  static OwningOpRef<ModuleOp> makeGraph(MLIRContext &context, uint64_t seed, int64_t batch,
+                                         bool scalar, const std::string &file) {
     Random random(seed);
     OwningOpRef<ModuleOp> module = randomModel(context, random, batch);
     auto forward = module->lookupSymbol<func::FuncOp>("forward");
@@ -119,7 +128,8 @@ private:
       auto all = llvm::to_vector(llvm::seq<int64_t>(0, y.rank()));
       nn::Term mean = (y * y).sum(all);
       last->setOperand(0, (mean * mean.splat(1.0 / y.type().getNumElements())).value);
-      forward.setFunctionType(builder.getFunctionType(forward.getArgumentTypes(), last->getOperandTypes()));
+      forward.setFunctionType(
+          builder.getFunctionType(forward.getArgumentTypes(), last->getOperandTypes()));
     }
     forward.setResultAttr(0, nn::kNameAttr, builder.getStringAttr("y"));
     return module;
@@ -144,16 +154,19 @@ private:
     int64_t heads = random.between(1, 3), hidden = heads * 2 * random.between(1, 3);
     int64_t vocabulary = random.between(9, 30), classes = random.between(2, 7);
     int64_t sequence = random.between(2, 6);
-    std::string spec = "layers=" + std::to_string(random.between(1, 2)) + whole("seed", int64_t(seed)) + ",std=0.3";
-    std::string transformer = whole("hidden", hidden) + whole("heads", heads) + whole("ffn", random.between(5, 18));
-    std::string text = transformer + whole("vocab", vocabulary) + whole("seq", sequence + random.below(3));
+    std::string spec = "layers=" + std::to_string(random.between(1, 2)) +
+                       whole("seed", int64_t(seed)) + ",std=0.3";
+    std::string transformer =
+        whole("hidden", hidden) + whole("heads", heads) + whole("ffn", random.between(5, 18));
+    std::string text =
+        transformer + whole("vocab", vocabulary) + whole("seq", sequence + random.below(3));
     bool tokens = true, square = random.chance(25);
     std::string output = "logits";
     if (kind == "mlp") {
       static const char *const activations[] = {"relu", "gelu", "tanh"};
       tokens = false;
-      spec += whole("inputs", random.between(3, 9)) + whole("hidden", random.between(4, 17)) + whole("classes", classes) +
-              ",activation=" + activations[random.below(3)];
+      spec += whole("inputs", random.between(3, 9)) + whole("hidden", random.between(4, 17)) +
+              whole("classes", classes) + ",activation=" + activations[random.below(3)];
     } else if (kind == "gpt2") {
       spec += text + ",init=varied";
     } else if (kind == "llama") {
@@ -170,22 +183,24 @@ private:
     } else if (kind == "moe") {
       int64_t group = random.between(2, 3), experts = random.between(2, 4);
       sequence = group * random.between(1, 2);
-      spec += transformer + whole("vocab", vocabulary) + whole("seq", sequence) + whole("group", group) +
-              whole("experts", experts) + whole("top_k", random.between(1, 2));
+      spec += transformer + whole("vocab", vocabulary) + whole("seq", sequence) +
+              whole("group", group) + whole("experts", experts) +
+              whole("top_k", random.between(1, 2));
     } else { // resnet: statistics over the batch cannot be had of parts of it
       tokens = false;
       flags.microbatches = 1;
       batch = std::max<int64_t>(2, std::min<int64_t>(batch, 8));
       flags.bind = "batch=" + std::to_string(batch);
-      spec = "layers=10,hidden=" + std::to_string(random.between(2, 5)) + whole("image", 8) + whole("classes", classes) +
-             whole("channels", random.between(1, 3)) + whole("seed", int64_t(seed)) +
-             (random.chance(50) ? ",stem=cifar" : "");
+      spec = "layers=10,hidden=" + std::to_string(random.between(2, 5)) + whole("image", 8) +
+             whole("classes", classes) + whole("channels", random.between(1, 3)) +
+             whole("seed", int64_t(seed)) + (random.chance(50) ? ",stem=cifar" : "");
     }
     if (tokens)
       flags.bind += whole("seq", sequence);
     result.trial.vocabulary = vocabulary;
     result.trial.classes = tokens ? vocabulary : classes;
-    flags.loss = square ? "mse:" + output + ",target" : "softmax_cross_entropy:" + output + ",labels";
+    flags.loss =
+        square ? "mse:" + output + ",target" : "softmax_cross_entropy:" + output + ",labels";
     result.trial.model = kind + ":" + spec;
     std::string path = folder + "/model.onnx", bind = flags.bind;
     auto built = builders::build(result.trial.model, {path, true});
@@ -221,8 +236,10 @@ private:
       key("schedule=" + schedule + ",warmup=" + std::to_string(random.below(3)) + ",total=5");
     flags.optimizer = name + keys;
     if (random.chance(30)) {
-      bool hasBias = llvm::any_of(weights, [](const auto &weight) { return StringRef(weight.first).ends_with("bias"); });
-      flags.paramGroups = hasBias && random.chance(50) ? "bias$:lr=0.002" : oneOf() + ":weight_decay=0.2,lr=0.004";
+      bool hasBias = llvm::any_of(
+          weights, [](const auto &weight) { return StringRef(weight.first).ends_with("bias"); });
+      flags.paramGroups =
+          hasBias && random.chance(50) ? "bias$:lr=0.002" : oneOf() + ":weight_decay=0.2,lr=0.004";
     }
     if (random.chance(15) && weights.size() > 2)
       flags.freeze = oneOf();
@@ -237,7 +254,8 @@ private:
   void drawRounding() {
     std::string type = "as parameters";
     StringRef optimizer = StringRef(flags.optimizer).split(':').first;
-    if ((optimizer == "sgd" || optimizer == "momentum" || optimizer == "nesterov") && random.chance(25)) {
+    if ((optimizer == "sgd" || optimizer == "momentum" || optimizer == "nesterov") &&
+        random.chance(25)) {
       bool isHalf = random.chance(40);
       type = flags.gradDtype = isHalf ? "bf16" : "fp32";
       // Sums are rounded once; a sum near the middle may go either way.
@@ -267,7 +285,8 @@ private:
     }
     for (BlockArgument argument : forward.getArguments()) {
       unsigned number = argument.getArgNumber();
-      bool isState = forward.getArgAttr(number, nn::kSourceAttr) || forward.getArgAttr(number, nn::kInitialAttr);
+      bool isState = forward.getArgAttr(number, nn::kSourceAttr) ||
+                     forward.getArgAttr(number, nn::kInitialAttr);
       if (isState && !forward.getArgAttr(number, nn::kStatisticAttr))
         weights.push_back({forward.getArgAttrOfType<StringAttr>(number, nn::kNameAttr).str(),
                            cast<RankedTensorType>(argument.getType()).getRank()});
@@ -275,7 +294,9 @@ private:
     return true;
   }
 
-  static std::string patternOf(const std::string &name) { return "^" + llvm::Regex::escape(name) + "$"; }
+  static std::string patternOf(const std::string &name) {
+    return "^" + llvm::Regex::escape(name) + "$";
+  }
   std::string oneOf() { return patternOf(weights[random.below(weights.size())].first); }
 
   MLIRContext &context;
@@ -290,6 +311,7 @@ private:
 
 } // namespace
 
-RandomTrial test::randomTrial(MLIRContext &context, uint64_t seed, const std::string &folder, std::string &error) {
+RandomTrial test::randomTrial(MLIRContext &context, uint64_t seed, const std::string &folder,
+                              std::string &error) {
   return Drawer(context, seed, folder).draw(error);
 }

@@ -17,7 +17,8 @@ struct RandomTrial {
 
 /// The same seed gives the same trial; its files go to `folder`. A message in
 /// `error` if the model cannot be built.
-RandomTrial randomTrial(mlir::MLIRContext &context, uint64_t seed, const std::string &folder, std::string &error);
+RandomTrial randomTrial(mlir::MLIRContext &context, uint64_t seed, const std::string &folder,
+                        std::string &error);
 
 } // namespace weft::test
 

@@ -59,8 +59,8 @@ void TrainingFlags::set(PhaseOptions &options) const {
   options.batchStats = batchStats;
 }
 
-OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string &path, const std::string &bind,
-                                        int64_t batchParts) {
+OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string &path,
+                                        const std::string &bind, int64_t batchParts) {
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
   if (!module)
     return {};
@@ -89,7 +89,8 @@ StringRef nameOf(func::FuncOp function, unsigned argument) {
 }
 
 /// max|a - b| of max(1, max|b|), but where `skip` says so.
-double distance(const HostTensor &found, const HostTensor &expected, const llvm::BitVector *skip = nullptr) {
+double distance(const HostTensor &found, const HostTensor &expected,
+                const llvm::BitVector *skip = nullptr) {
   if (found.integers != expected.integers || found.reals.size() != expected.reals.size())
     return INFINITY;
   Distance distance(Specials::AreWrong, 1);
@@ -104,15 +105,16 @@ double distance(const HostTensor &found, const HostTensor &expected, const llvm:
 }
 
 /// |a - b| in units of `relative` |b - start| + `absolute`, in l2 norm.
-double updateDistance(const HostTensor &found, const HostTensor &expected, const HostTensor &initial, double relative,
-                      double absolute) {
+double updateDistance(const HostTensor &found, const HostTensor &expected,
+                      const HostTensor &initial, double relative, double absolute) {
   double difference = 0, update = 0;
   for (auto [a, b, start] : llvm::zip_equal(found.reals, expected.reals, initial.reals)) {
     difference += (a - b) * (a - b);
     update += (b - start) * (b - start);
   }
-  return found.integers == expected.integers ? std::sqrt(difference) / (relative * std::sqrt(update) + absolute)
-                                             : INFINITY;
+  return found.integers == expected.integers
+             ? std::sqrt(difference) / (relative * std::sqrt(update) + absolute)
+             : INFINITY;
 }
 
 class Runner {
@@ -183,12 +185,14 @@ public:
         if (failed(results))
           return 0;
         for (const auto &result : *results)
-          most = std::max(most, distance(result.second, expected.results[k].lookup(result.first())));
+          most =
+              std::max(most, distance(result.second, expected.results[k].lookup(result.first())));
       }
       for (const auto &entry : run.states) {
         auto skip = expected.undetermined.find(entry.first());
-        most = std::max(most, distance(entry.second, expected.states.lookup(entry.first()),
-                                       skip == expected.undetermined.end() ? nullptr : &skip->second));
+        most =
+            std::max(most, distance(entry.second, expected.states.lookup(entry.first()),
+                                    skip == expected.undetermined.end() ? nullptr : &skip->second));
       }
     }
     return most / trial.tolerance;
@@ -198,7 +202,8 @@ private:
   bool compareState(emit::InProcessProgram &program, unsigned argument, TrialOutcome &outcome) {
     StringRef name = nameOf(step, argument);
     HostTensor value;
-    if (!program.getState(name, cast<RankedTensorType>(step.getArgumentTypes()[argument]), value, outcome.message)) {
+    if (!program.getState(name, cast<RankedTensorType>(step.getArgumentTypes()[argument]), value,
+                          outcome.message)) {
       outcome.distance = INFINITY;
       return false;
     }
@@ -207,10 +212,12 @@ private:
     auto skip = expected.undetermined.find(name);
     if (skip != expected.undetermined.end())
       outcome.undetermined += skip->second.count();
-    double ratio =
-        trial.updateTolerance > 0
-            ? updateDistance(value, oracle, expected.initial.lookup(name), trial.updateTolerance, trial.tolerance)
-            : distance(value, oracle, skip == expected.undetermined.end() ? nullptr : &skip->second) / trial.tolerance;
+    double ratio = trial.updateTolerance > 0
+                       ? updateDistance(value, oracle, expected.initial.lookup(name),
+                                        trial.updateTolerance, trial.tolerance)
+                       : distance(value, oracle,
+                                  skip == expected.undetermined.end() ? nullptr : &skip->second) /
+                             trial.tolerance;
     note(outcome, ratio, "in state " + name);
     return true;
   }
@@ -228,7 +235,8 @@ private:
       expected.inputs.emplace_back();
       for (BlockArgument arg : step.getArguments())
         if (StringRef name = nameOf(step, arg.getArgNumber()); !expected.initial.contains(name))
-          expected.inputs.back()[name] = drawInput(name, cast<RankedTensorType>(arg.getType()), random);
+          expected.inputs.back()[name] =
+              drawInput(name, cast<RankedTensorType>(arg.getType()), random);
     }
   }
 
@@ -269,10 +277,12 @@ private:
 
   std::vector<double> remembered(StringRef parameter) {
     std::vector<double> sizes;
-    if (auto average = expected.states.find((parameter + "#exp_avg").str()); average != expected.states.end())
+    if (auto average = expected.states.find((parameter + "#exp_avg").str());
+        average != expected.states.end())
       for (double value : average->second.reals)
         sizes.push_back(std::abs(value));
-    else if (auto sum = expected.states.find((parameter + "#sum").str()); sum != expected.states.end())
+    else if (auto sum = expected.states.find((parameter + "#sum").str());
+             sum != expected.states.end())
       for (double value : sum->second.reals)
         sizes.push_back(std::sqrt(value));
     return sizes;

@@ -40,14 +40,12 @@ int perturb(const char *path, unsigned long seed) {
     return fail(std::string("cannot open ") + path);
   std::vector<float> numbers(1 << 16);
   uint64_t state = seed * 0x9E3779B97F4A7C15u + 1, moved = 0;
-  for (size_t count;
-       (count = std::fread(numbers.data(), 4, numbers.size(), file)) > 0;) {
+  for (size_t count; (count = std::fread(numbers.data(), 4, numbers.size(), file)) > 0;) {
     for (size_t i = 0; i < count; ++i) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       if (numbers[i] == 0)
         continue;
-      numbers[i] =
-          std::nextafterf(numbers[i], (state >> 63) != 0 ? INFINITY : -INFINITY);
+      numbers[i] = std::nextafterf(numbers[i], (state >> 63) != 0 ? INFINITY : -INFINITY);
       ++moved;
     }
     std::fseek(file, -long(count) * 4, SEEK_CUR);
@@ -90,12 +88,11 @@ int spread(size_t steps, char **paths, int count) {
   return widest > 0 ? 0 : fail("these runs do not differ");
 }
 
-int compareLosses(size_t steps, double limit, const char *one,
-                  const char *layout, double earlyLimit) {
+int compareLosses(size_t steps, double limit, const char *one, const char *layout,
+                  double earlyLimit) {
   std::vector<double> a = lossesOf(one, steps), b = lossesOf(layout, steps);
   if (a.empty() || b.empty())
-    return fail(std::string(a.empty() ? one : layout) +
-                " is no log of these steps");
+    return fail(std::string(a.empty() ? one : layout) + " is no log of these steps");
   double early = 0, all = 0, relative = 0;
   for (size_t k = 0; k < steps; ++k) {
     double difference = std::abs(a[k] - b[k]);
@@ -126,8 +123,7 @@ bool readStates(const char *folder, Tensors &tensors) {
       continue;
     std::vector<double> &values = tensors[tensor.name];
     values.resize(size_t(tensor.numElements()));
-    WantedElements wanted(tensor, DType::F64,
-                          reinterpret_cast<char *>(values.data()),
+    WantedElements wanted(tensor, DType::F64, reinterpret_cast<char *>(values.data()),
                           tensor.numElements());
     for (const CheckpointManifest::Box &box : tensor.boxes)
       if (!wanted.take(reader, box, 0, 0, tensor.numElements()).ok())
@@ -150,8 +146,7 @@ int compareStates(const Tensors &one, const Tensors &layout) {
     worst = std::max(worst, distance.relative());
   }
   bool good = worst <= 1e-9;
-  std::printf("; %zu states off by %.2e%s", one.size(), worst,
-              good ? "" : " FAILED");
+  std::printf("; %zu states off by %.2e%s", one.size(), worst, good ? "" : " FAILED");
   return good ? 0 : 1;
 }
 
@@ -171,8 +166,7 @@ std::vector<Part> partsOf(const std::string &name, size_t size) {
           {name + "/value", 2 * third, size}};
 }
 
-double norm(const std::vector<double> &a, const std::vector<double> &b,
-            const Part &part) {
+double norm(const std::vector<double> &a, const std::vector<double> &b, const Part &part) {
   double squares = 0;
   for (size_t i = part.begin; i < part.end; ++i)
     squares += (a[i] - b[i]) * (a[i] - b[i]);
@@ -219,8 +213,7 @@ int judgeUpdates(const Tensors &start, const Tensors &exact, const Tensors &one,
         bad += (bad.empty() ? " FAILED in " : ", ") + part.name;
     }
   }
-  std::printf("; %d updates off by %.2e (one rank %.2e)%s", judged, worst,
-              worstOne, bad.c_str());
+  std::printf("; %d updates off by %.2e (one rank %.2e)%s", judged, worst, worstOne, bad.c_str());
   if (!listed.empty() && &one == &layout)
     std::printf("; without gradient: %s", listed.c_str());
   return bad.empty() && judged > 10 ? 0 : 1;
@@ -230,17 +223,15 @@ int judgeUpdates(const Tensors &start, const Tensors &exact, const Tensors &one,
 
 int main(int argc, char **argv) {
   auto is = [&](const char *command, int arguments) {
-    return argc >= 2 && std::strcmp(argv[1], command) == 0 &&
-           argc >= arguments + 2;
+    return argc >= 2 && std::strcmp(argv[1], command) == 0 && argc >= arguments + 2;
   };
   if (is("perturb", 2))
     return perturb(argv[2], std::strtoul(argv[3], nullptr, 10));
   if (is("spread", 3))
     return spread(std::strtoul(argv[2], nullptr, 10), argv + 3, argc - 3);
   if (is("losses", 5))
-    return compareLosses(std::strtoul(argv[2], nullptr, 10),
-                         std::strtod(argv[3], nullptr), argv[4], argv[5],
-                         std::strtod(argv[6], nullptr));
+    return compareLosses(std::strtoul(argv[2], nullptr, 10), std::strtod(argv[3], nullptr), argv[4],
+                         argv[5], std::strtod(argv[6], nullptr));
   bool exact = is("exact", 2);
   if (!exact && !is("updates", 4))
     return 2;
@@ -251,6 +242,5 @@ int main(int argc, char **argv) {
   if (exact)
     return compareStates(tensors[0], tensors[1]);
   bool same = std::strcmp(argv[4], argv[5]) == 0;
-  return judgeUpdates(tensors[0], tensors[1], tensors[2],
-                      same ? tensors[2] : tensors[3]);
+  return judgeUpdates(tensors[0], tensors[1], tensors[2], same ? tensors[2] : tensors[3]);
 }

@@ -43,8 +43,7 @@ struct Bundle {
 
   void add(func::FuncOp gradient, ArrayRef<HostTensor> values) {
     IRMapping map;
-    for (auto [argument, value] :
-         llvm::zip_equal(gradient.getArguments(), values)) {
+    for (auto [argument, value] : llvm::zip_equal(gradient.getArguments(), values)) {
       unsigned last = function.getNumArguments();
       auto name = builder.getStringAttr("x" + std::to_string(last));
       (void)function.insertArgument(
@@ -56,13 +55,11 @@ struct Bundle {
     }
     for (Operation &op : gradient.getBody().front().without_terminator())
       builder.clone(op, map);
-    for (Value result :
-         gradient.getBody().front().getTerminator()->getOperands()) {
+    for (Value result : gradient.getBody().front().getTerminator()->getOperands()) {
       unsigned last = function.getNumResults();
       auto name = builder.getStringAttr("y" + std::to_string(last));
-      (void)function.insertResult(
-          last, result.getType(),
-          builder.getDictionaryAttr(builder.getNamedAttr("nn.name", name)));
+      (void)function.insertResult(last, result.getType(),
+                                  builder.getDictionaryAttr(builder.getNamedAttr("nn.name", name)));
       end->insertOperands(last, map.lookup(result));
     }
   }
@@ -99,8 +96,7 @@ struct CompiledGradients : ::testing::Test {
     Random random(seed);
     OpFactory factory(&context, random);
     Operation *op = generator(factory);
-    if (!op || isa<nn::AttentionGradOp>(op) ||
-        !llvm::any_of(op->getResultTypes(), isFloatType))
+    if (!op || isa<nn::AttentionGradOp>(op) || !llvm::any_of(op->getResultTypes(), isFloatType))
       return false;
     std::vector<unsigned> wanted;
     for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
@@ -110,8 +106,7 @@ struct CompiledGradients : ::testing::Test {
       return false;
     auto function = func::FuncOp::create(
         factory.builder, factory.builder.getUnknownLoc(), "f",
-        factory.builder.getFunctionType(op->getOperandTypes(),
-                                        op->getResultTypes()));
+        factory.builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
     Block *body = function.addEntryBlock();
     OpBuilder inside = OpBuilder::atBlockEnd(body);
     Operation *clone = inside.clone(*op);
@@ -130,12 +125,11 @@ struct CompiledGradients : ::testing::Test {
   void check(Bundle &bundle, const std::string &what) {
     auto exact = interpret(bundle.function, bundle.inputs);
     ASSERT_TRUE(succeeded(exact)) << what;
-    SmallVector<RankedTensorType> types = llvm::map_to_vector(
-        bundle.function.getResultTypes(), llvm::CastTo<RankedTensorType>);
+    SmallVector<RankedTensorType> types =
+        llvm::map_to_vector(bundle.function.getResultTypes(), llvm::CastTo<RankedTensorType>);
     PhaseOptions phases;
     PassManager passes(&context);
-    for (Phase phase :
-         {Phase::Step, Phase::Sharded, Phase::Local, Phase::Scheduled})
+    for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Local, Phase::Scheduled})
       buildPhase(passes, phase, phases);
     ASSERT_TRUE(succeeded(passes.run(*bundle.module))) << what;
     cpu::KernelOptions kernels;
@@ -181,10 +175,8 @@ TEST_F(CompiledGradients, OfElementwiseOpsEqualTheOracle) {
   Bundle bundle(context);
   int cases = 0;
   for (auto &[name, generator] : elementwiseGenerators(&context))
-    if (llvm::StringRef(name).ends_with("f64") &&
-        !llvm::StringRef(name).contains("f32") &&
-        !llvm::StringRef(name).contains("bf16") &&
-        !llvm::StringRef(name).contains("nn.pow"))
+    if (llvm::StringRef(name).ends_with("f64") && !llvm::StringRef(name).contains("f32") &&
+        !llvm::StringRef(name).contains("bf16") && !llvm::StringRef(name).contains("nn.pow"))
       cases += addCase(bundle, generator, kSeed);
   EXPECT_GE(cases, 35);
   check(bundle, "elementwise");

@@ -15,8 +15,7 @@ using namespace mlir;
 namespace weft::test {
 
 Loss weightedSum(Tensors weights) {
-  return {[weights = std::move(weights)](ArrayRef<HostTensor> results,
-                                         Tensors *gradient) {
+  return {[weights = std::move(weights)](ArrayRef<HostTensor> results, Tensors *gradient) {
     double sum = 0;
     for (auto [index, result] : llvm::enumerate(results))
       for (size_t i = 0; i < result.reals.size(); ++i) {
@@ -32,8 +31,7 @@ Loss weightedSum(Tensors weights) {
 }
 
 Loss meanSquare(unsigned index, HostTensor target) {
-  return {[index, target = std::move(target)](ArrayRef<HostTensor> results,
-                                              Tensors *gradient) {
+  return {[index, target = std::move(target)](ArrayRef<HostTensor> results, Tensors *gradient) {
     double sum = 0, count = target.reals.size();
     for (size_t i = 0; i < target.reals.size(); ++i) {
       double distance = results[index].reals[i] - target.reals[i];
@@ -49,8 +47,7 @@ Loss meanSquare(unsigned index, HostTensor target) {
 // Differentiated
 //===----------------------------------------------------------------------===//
 
-Differentiated::Differentiated(func::FuncOp function,
-                               std::vector<unsigned> wanted)
+Differentiated::Differentiated(func::FuncOp function, std::vector<unsigned> wanted)
     : withRespectTo(std::move(wanted)) {
   OwningOpRef<ModuleOp> made = ModuleOp::create(function.getLoc());
   forward = function.clone();
@@ -77,10 +74,10 @@ Differentiated::Differentiated(func::FuncOp function,
   if (failed(gradients))
     return;
   end->setOperands(*gradients);
-  backward.setType(backward.getFunctionType().clone(
-      body.getArgumentTypes(), TypeRange(ValueRange(*gradients))));
-  backward.setAllResultAttrs(SmallVector<DictionaryAttr>(
-      gradients->size(), DictionaryAttr::get(function.getContext())));
+  backward.setType(
+      backward.getFunctionType().clone(body.getArgumentTypes(), TypeRange(ValueRange(*gradients))));
+  backward.setAllResultAttrs(
+      SmallVector<DictionaryAttr>(gradients->size(), DictionaryAttr::get(function.getContext())));
   if (succeeded(verify(*made)))
     module = std::move(made);
 }
@@ -91,8 +88,7 @@ static SmallVector<HostTensor> run(func::FuncOp function, Tensors inputs) {
   return std::move(*results);
 }
 
-Tensors Differentiated::gradients(const Tensors &inputs,
-                                  const Loss &loss) const {
+Tensors Differentiated::gradients(const Tensors &inputs, const Loss &loss) const {
   auto results = run(forward, inputs);
   Tensors upper;
   for (const HostTensor &result : results)
@@ -116,15 +112,13 @@ double Differentiated::loss(const Tensors &inputs, const Loss &loss) const {
 
 std::string Comparison::text() const {
   std::string text;
-  llvm::raw_string_ostream(text)
-      << "the gradient says " << llvm::format("%.12g", found)
-      << ", differences say " << llvm::format("%.12g", expected);
+  llvm::raw_string_ostream(text) << "the gradient says " << llvm::format("%.12g", found)
+                                 << ", differences say " << llvm::format("%.12g", expected);
   return text;
 }
 
-Comparison compare(const Differentiated &program, const Tensors &inputs,
-                   const Loss &loss, const Tensors &gradients,
-                   const Tensors &direction, double tolerance) {
+Comparison compare(const Differentiated &program, const Tensors &inputs, const Loss &loss,
+                   const Tensors &gradients, const Tensors &direction, double tolerance) {
   double found = 0, gradientSquare = 0, greatest = 1e-30;
   for (auto [gradient, along] : llvm::zip_equal(gradients, direction))
     for (size_t i = 0; i < along.reals.size(); ++i) {
@@ -134,8 +128,7 @@ Comparison compare(const Differentiated &program, const Tensors &inputs,
     }
   auto at = [&](double step) {
     Tensors moved = inputs;
-    for (auto [index, along] :
-         llvm::zip_equal(program.withRespectTo, direction))
+    for (auto [index, along] : llvm::zip_equal(program.withRespectTo, direction))
       for (size_t i = 0; i < along.reals.size(); ++i)
         moved[index].reals[i] += step * along.reals[i];
     return program.loss(moved, loss);
@@ -144,16 +137,13 @@ Comparison compare(const Differentiated &program, const Tensors &inputs,
   double h = 2e-4 / greatest, first[3];
   for (int i = 0; i < 3; ++i, h /= 2)
     first[i] = (at(h) - at(-h)) / (2 * h);
-  double second[] = {(4 * first[1] - first[0]) / 3,
-                     (4 * first[2] - first[1]) / 3};
+  double second[] = {(4 * first[1] - first[0]) / 3, (4 * first[2] - first[1]) / 3};
   double expected = (16 * second[1] - second[0]) / 15;
-  double size = std::max(
-      {std::abs(expected), std::abs(found), std::sqrt(gradientSquare)});
+  double size = std::max({std::abs(expected), std::abs(found), std::sqrt(gradientSquare)});
   // Rounding of the loss, which the small step magnifies.
   double noise = 1e-10 * (1 + std::abs(at(0)));
   Comparison result{Comparison::Agree, found, expected};
-  if (std::abs(second[1] - second[0]) > 0.1 * tolerance * size + noise ||
-      !std::isfinite(expected))
+  if (std::abs(second[1] - second[0]) > 0.1 * tolerance * size + noise || !std::isfinite(expected))
     result.verdict = Comparison::Rejected;
   else if (!(std::abs(found - expected) <= tolerance * size + noise))
     result.verdict = Comparison::Differ;

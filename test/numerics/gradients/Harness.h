@@ -19,8 +19,7 @@ using Tensors = std::vector<HostTensor>;
 /// A scalar of a program's results, and its gradient with respect to them.
 struct Loss {
   /// Adds to `gradient`, if it is not null, which has the results' shapes.
-  std::function<double(llvm::ArrayRef<HostTensor> results, Tensors *gradient)>
-      value;
+  std::function<double(llvm::ArrayRef<HostTensor> results, Tensors *gradient)> value;
 };
 /// The sum of the finite elements of float results, each times its weight.
 Loss weightedSum(Tensors weights);
@@ -31,8 +30,7 @@ Loss meanSquare(unsigned result, HostTensor target);
 /// tensor for each argument in `withRespectTo`.
 class Differentiated {
 public:
-  Differentiated(mlir::func::FuncOp function,
-                 std::vector<unsigned> withRespectTo);
+  Differentiated(mlir::func::FuncOp function, std::vector<unsigned> withRespectTo);
   bool isValid() const { return static_cast<bool>(module); }
 
   /// One an entry of withRespectTo.
@@ -61,9 +59,8 @@ struct Comparison {
 /// Compares the derivative along `direction` (one tensor an entry of
 /// withRespectTo; empty ones are zero) with that which `gradients` promise, to
 /// `tolerance` of its size, which is what a random direction would give.
-Comparison compare(const Differentiated &program, const Tensors &inputs,
-                   const Loss &loss, const Tensors &gradients,
-                   const Tensors &direction, double tolerance);
+Comparison compare(const Differentiated &program, const Tensors &inputs, const Loss &loss,
+                   const Tensors &gradients, const Tensors &direction, double tolerance);
 
 } // namespace weft::test
 

@@ -17,8 +17,7 @@ struct Kinks : ProgramTest {
   /// The gradients of `%r = BODY` with respect to the inputs `wanted`, for a
   /// result gradient of 1, 2, 3, ... Inputs are %a0, %a1, ...
   Tensors gradients(ArrayRef<std::string> inputs, const std::string &body,
-                    const std::string &resultType,
-                    std::vector<unsigned> wanted = {0}) {
+                    const std::string &resultType, std::vector<unsigned> wanted = {0}) {
     std::string text = "func.func @f(";
     Tensors tensors;
     for (auto [index, input] : llvm::enumerate(inputs)) {
@@ -28,8 +27,7 @@ struct Kinks : ProgramTest {
       llvm::raw_string_ostream(type) << attribute.getShapedType();
       text += (index ? ", %a" : "%a") + std::to_string(index) + ": " + type;
     }
-    text += ") -> " + resultType + " {\n" + body +
-            "\nreturn %r : " + resultType + "\n}";
+    text += ") -> " + resultType + " {\n" + body + "\nreturn %r : " + resultType + "\n}";
     SCOPED_TRACE(text);
     func::FuncOp function = parse(text);
     Differentiated program(function, wanted);
@@ -54,19 +52,17 @@ TEST_F(Kinks, ReluIsFlatAtZero) {
   const char *relu =
       R"(%z = nn.constant dense<0.0> : tensor<3xf64> : tensor<3xf64>
     %r = nn.max %a0, %z : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>)";
-  EXPECT_EQ(gradient({"dense<[-1.0, 0.0, 1.0]> : tensor<3xf64>"}, relu,
-                     "tensor<3xf64>"),
+  EXPECT_EQ(gradient({"dense<[-1.0, 0.0, 1.0]> : tensor<3xf64>"}, relu, "tensor<3xf64>"),
             (Reals{0, 0, 3}));
 }
 
 TEST_F(Kinks, EqualOperandsOfMaxAndMinShare) {
   for (const char *op : {"max", "min"}) {
-    auto found = gradients(
-        {"dense<[1.0, 2.0]> : tensor<2xf64>",
-         "dense<[1.0, 2.0]> : tensor<2xf64>"},
-        std::string("%r = nn.") + op +
-            " %a0, %a1 : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>",
-        "tensor<2xf64>", {0, 1});
+    auto found =
+        gradients({"dense<[1.0, 2.0]> : tensor<2xf64>", "dense<[1.0, 2.0]> : tensor<2xf64>"},
+                  std::string("%r = nn.") + op +
+                      " %a0, %a1 : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>",
+                  "tensor<2xf64>", {0, 1});
     EXPECT_EQ(found[0].reals, (Reals{0.5, 1}));
     EXPECT_EQ(found[1].reals, (Reals{0.5, 1}));
   }
@@ -74,24 +70,21 @@ TEST_F(Kinks, EqualOperandsOfMaxAndMinShare) {
 
 TEST_F(Kinks, AbsIsFlatAtZero) {
   EXPECT_EQ(gradient({"dense<[-2.0, 0.0, 2.0]> : tensor<3xf64>"},
-                     "%r = nn.abs %a0 : (tensor<3xf64>) -> tensor<3xf64>",
-                     "tensor<3xf64>"),
+                     "%r = nn.abs %a0 : (tensor<3xf64>) -> tensor<3xf64>", "tensor<3xf64>"),
             (Reals{-1, 0, 3}));
 }
 
 TEST_F(Kinks, PiecewiseConstantOpsHaveGradientZero) {
   for (const char *op : {"sign", "ceil", "floor", "round"})
     EXPECT_EQ(gradient({"dense<[-2.5, 0.0, 1.0]> : tensor<3xf64>"},
-                       std::string("%r = nn.") + op +
-                           " %a0 : (tensor<3xf64>) -> tensor<3xf64>",
+                       std::string("%r = nn.") + op + " %a0 : (tensor<3xf64>) -> tensor<3xf64>",
                        "tensor<3xf64>"),
               (Reals{0, 0, 0}));
 }
 
 TEST_F(Kinks, CastsToFloatsPassAndToIntegersStop) {
   EXPECT_EQ(gradient({"dense<[1.5, 2.5]> : tensor<2xf64>"},
-                     "%r = nn.cast %a0 : (tensor<2xf64>) -> tensor<2xf32>",
-                     "tensor<2xf32>"),
+                     "%r = nn.cast %a0 : (tensor<2xf64>) -> tensor<2xf32>", "tensor<2xf32>"),
             (Reals{1, 2}));
   EXPECT_EQ(gradient({"dense<[1.5, 2.5]> : tensor<2xf64>"},
                      "%i = nn.cast %a0 : (tensor<2xf64>) -> tensor<2xi64>\n"
@@ -108,21 +101,18 @@ TEST_F(Kinks, PowersOfZero) {
                      "tensor<2xf64>",
                      "tensor<2xf64>", {0, 1});
   };
-  auto found = pow("dense<[0.0, 3.0]> : tensor<2xf64>",
-                   "dense<[2.0, 0.0]> : tensor<2xf64>");
+  auto found = pow("dense<[0.0, 3.0]> : tensor<2xf64>", "dense<[2.0, 0.0]> : tensor<2xf64>");
   EXPECT_EQ(found[0].reals, (Reals{0, 0}));
   EXPECT_EQ(found[1].reals, (Reals{0, 2 * std::log(3.0)}));
-  found =
-      pow("dense<0.0> : tensor<2xf64>", "dense<[0.0, 1.0]> : tensor<2xf64>");
+  found = pow("dense<0.0> : tensor<2xf64>", "dense<[0.0, 1.0]> : tensor<2xf64>");
   EXPECT_EQ(found[0].reals, (Reals{0, 2}));
   EXPECT_EQ(found[1].reals, (Reals{0, 0}));
-  EXPECT_EQ(
-      gradient({"dense<[-3.0, 0.0]> : tensor<2xf64>"},
-               "%c = nn.constant dense<2.0> : tensor<2xf64> : tensor<2xf64>\n"
-               "%r = nn.pow %a0, %c : (tensor<2xf64>, tensor<2xf64>) -> "
-               "tensor<2xf64>",
-               "tensor<2xf64>"),
-      (Reals{-6, 0}));
+  EXPECT_EQ(gradient({"dense<[-3.0, 0.0]> : tensor<2xf64>"},
+                     "%c = nn.constant dense<2.0> : tensor<2xf64> : tensor<2xf64>\n"
+                     "%r = nn.pow %a0, %c : (tensor<2xf64>, tensor<2xf64>) -> "
+                     "tensor<2xf64>",
+                     "tensor<2xf64>"),
+            (Reals{-6, 0}));
 }
 
 TEST_F(Kinks, EqualElementsOfAReductionShare) {
@@ -148,11 +138,10 @@ TEST_F(Kinks, ProductsWithZeros) {
                      "tensor<3xf64>",
                      "tensor<3xf64>"),
             (Reals{12, 8, 6, 0, 16, 0, 0, 0, 0}));
-  EXPECT_EQ(
-      gradient({"dense<[2.0, 0.0, 4.0]> : tensor<3xf64>"},
-               "%r = nn.scan prod %a0 dim = 0 : tensor<3xf64> -> tensor<3xf64>",
-               "tensor<3xf64>"),
-      (Reals{1, 4 + 24, 0}));
+  EXPECT_EQ(gradient({"dense<[2.0, 0.0, 4.0]> : tensor<3xf64>"},
+                     "%r = nn.scan prod %a0 dim = 0 : tensor<3xf64> -> tensor<3xf64>",
+                     "tensor<3xf64>"),
+            (Reals{1, 4 + 24, 0}));
   EXPECT_EQ(gradient({"dense<[2.0, 0.0, 4.0]> : tensor<3xf64>"},
                      "%r = nn.reduce_window prod %a0 {window = array<i64: 2>, "
                      "strides = array<i64: 1>, pad_low = "
@@ -169,12 +158,10 @@ TEST_F(Kinks, TheFirstOfEqualElementsOfAWindowHasItAll) {
       "0>, pad_high = array<i64: 0>, "
       "dilations = array<i64: 1>} : tensor<4xf64> -> tensor<2xf64>";
   EXPECT_EQ(gradient({"dense<[5.0, 5.0, 1.0, 2.0]> : tensor<4xf64>"},
-                     std::string("%r = nn.reduce_window max %a0") + attributes,
-                     "tensor<2xf64>"),
+                     std::string("%r = nn.reduce_window max %a0") + attributes, "tensor<2xf64>"),
             (Reals{1, 0, 0, 2}));
   EXPECT_EQ(gradient({"dense<[5.0, 5.0, 1.0, 2.0]> : tensor<4xf64>"},
-                     std::string("%r = nn.reduce_window min %a0") + attributes,
-                     "tensor<2xf64>"),
+                     std::string("%r = nn.reduce_window min %a0") + attributes, "tensor<2xf64>"),
             (Reals{1, 0, 2, 0}));
 }
 
@@ -193,8 +180,8 @@ TEST_F(Kinks, TheLastOfEqualElementsOfAScanHasTheRest) {
   const char *x = "dense<[3.0, 1.0, 3.0, 2.0]> : tensor<4xf64>";
   auto scan = [&](const char *kind, const char *flags) {
     return gradient({x},
-                    std::string("%r = nn.scan ") + kind + " %a0 dim = 0 " +
-                        flags + " : tensor<4xf64> -> tensor<4xf64>",
+                    std::string("%r = nn.scan ") + kind + " %a0 dim = 0 " + flags +
+                        " : tensor<4xf64> -> tensor<4xf64>",
                     "tensor<4xf64>");
   };
   EXPECT_EQ(scan("max", ""), (Reals{1 + 2, 0, 3 + 4, 0}));
@@ -207,20 +194,17 @@ TEST_F(Kinks, TheLastOfEqualElementsOfAScanHasTheRest) {
 TEST_F(Kinks, OfUpdatesToOnePlaceTheLastHasTheGradient) {
   // Places 1, 1, 0 and one that is dropped.
   auto scatter = [&](const char *kind, const char *old, const char *updates) {
-    return gradients(
-        {old, "dense<[[1], [1], [0], [7]]> : tensor<4x1xi64>", updates},
-        std::string("%r = nn.scatter ") + kind +
-            " %a0, %a1, %a2 indexed = [0] operand_batch = [] indices_batch = "
-            "[] : "
-            "(tensor<3xf64>, tensor<4x1xi64>, tensor<4xf64>) -> tensor<3xf64>",
-        "tensor<3xf64>", {0, 2});
+    return gradients({old, "dense<[[1], [1], [0], [7]]> : tensor<4x1xi64>", updates},
+                     std::string("%r = nn.scatter ") + kind +
+                         " %a0, %a1, %a2 indexed = [0] operand_batch = [] indices_batch = "
+                         "[] : "
+                         "(tensor<3xf64>, tensor<4x1xi64>, tensor<4xf64>) -> tensor<3xf64>",
+                     "tensor<3xf64>", {0, 2});
   };
-  auto assign = scatter("assign", "dense<0.0> : tensor<3xf64>",
-                        "dense<5.0> : tensor<4xf64>");
+  auto assign = scatter("assign", "dense<0.0> : tensor<3xf64>", "dense<5.0> : tensor<4xf64>");
   EXPECT_EQ(assign[0].reals, (Reals{0, 0, 3}));
   EXPECT_EQ(assign[1].reals, (Reals{0, 2, 1, 0}));
-  auto add = scatter("add", "dense<0.0> : tensor<3xf64>",
-                     "dense<5.0> : tensor<4xf64>");
+  auto add = scatter("add", "dense<0.0> : tensor<3xf64>", "dense<5.0> : tensor<4xf64>");
   EXPECT_EQ(add[0].reals, (Reals{1, 2, 3}));
   EXPECT_EQ(add[1].reals, (Reals{2, 2, 1, 0}));
   auto mul = scatter("mul", "dense<[2.0, 3.0, 0.0]> : tensor<3xf64>",
@@ -245,24 +229,22 @@ TEST_F(Kinks, WhatIsReadTwiceAddsUp) {
 
 TEST_F(Kinks, AQueryThatSeesNothingHasNoGradient) {
   // Three queries over one key: causally, only the last one sees it.
-  auto found = gradients(
-      {"dense<[[[[1.0], [2.0], [3.0]]]]> : tensor<1x1x3x1xf64>",
-       "dense<0.5> : tensor<1x1x1x1xf64>", "dense<0.25> : tensor<1x1x1x1xf64>"},
-      "%r = nn.attention %a0, %a1, %a2 scale = 1.0 {causal} : "
-      "(tensor<1x1x3x1xf64>, "
-      "tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>) -> tensor<1x1x3x1xf64>",
-      "tensor<1x1x3x1xf64>", {0, 1, 2});
+  auto found = gradients({"dense<[[[[1.0], [2.0], [3.0]]]]> : tensor<1x1x3x1xf64>",
+                          "dense<0.5> : tensor<1x1x1x1xf64>", "dense<0.25> : tensor<1x1x1x1xf64>"},
+                         "%r = nn.attention %a0, %a1, %a2 scale = 1.0 {causal} : "
+                         "(tensor<1x1x3x1xf64>, "
+                         "tensor<1x1x1x1xf64>, tensor<1x1x1x1xf64>) -> tensor<1x1x3x1xf64>",
+                         "tensor<1x1x3x1xf64>", {0, 1, 2});
   EXPECT_EQ(found[0].reals, (Reals{0, 0, 0}));
   EXPECT_EQ(found[1].reals, (Reals{0}));
   EXPECT_EQ(found[2].reals, (Reals{3}));
 }
 
 TEST_F(Kinks, FanOutAndUntouchedInputs) {
-  auto found = gradients(
-      {"dense<2.0> : tensor<f64>", "dense<5.0> : tensor<f64>"},
-      "%s = nn.mul %a0, %a0 : (tensor<f64>, tensor<f64>) -> tensor<f64>\n"
-      "%r = nn.mul %s, %a0 : (tensor<f64>, tensor<f64>) -> tensor<f64>",
-      "tensor<f64>", {0, 1});
+  auto found = gradients({"dense<2.0> : tensor<f64>", "dense<5.0> : tensor<f64>"},
+                         "%s = nn.mul %a0, %a0 : (tensor<f64>, tensor<f64>) -> tensor<f64>\n"
+                         "%r = nn.mul %s, %a0 : (tensor<f64>, tensor<f64>) -> tensor<f64>",
+                         "tensor<f64>", {0, 1});
   EXPECT_EQ(found[0].reals, (Reals{12}));
   EXPECT_EQ(found[1].reals, (Reals{0}));
 }

@@ -29,10 +29,8 @@ const Model kModels[] = {
     {"mlp:inputs=6,hidden=10,classes=5,layers=3,activation=gelu", {}},
     {"mlp:inputs=6,hidden=10,classes=5,layers=2,activation=tanh", {}},
     {"gpt2:layers=2,hidden=16,heads=2,vocab=23,seq=8", {{"seq", 6}}},
-    {"gpt2:layers=1,hidden=16,heads=4,vocab=23,seq=8,style=compact",
-     {{"seq", 6}}},
-    {"llama:layers=2,hidden=16,heads=4,kv_heads=2,ffn=24,vocab=23,seq=8",
-     {{"seq", 5}}},
+    {"gpt2:layers=1,hidden=16,heads=4,vocab=23,seq=8,style=compact", {{"seq", 6}}},
+    {"llama:layers=2,hidden=16,heads=4,kv_heads=2,ffn=24,vocab=23,seq=8", {{"seq", 5}}},
     {"bert:layers=2,hidden=16,heads=2,ffn=24,vocab=23,seq=8", {{"seq", 6}}},
     {"vit:layers=1,hidden=16,heads=2,ffn=24,image=8,patch=4,channels=2,classes="
      "5",
@@ -54,8 +52,7 @@ TEST_P(ModelGradients, EqualDifferences) {
   std::string path = (folder + "/m.onnx").str();
   builders::BuildOptions options;
   options.output = path;
-  std::string spec =
-      std::string(model.spec) + ",dtype=fp64,init=varied,std=0.3,seed=7";
+  std::string spec = std::string(model.spec) + ",dtype=fp64,init=varied,std=0.3,seed=7";
   auto built = builders::build(spec, options);
   ASSERT_TRUE(static_cast<bool>(built)) << llvm::toString(built.takeError());
   auto module = onnx::importModel(path, &context);
@@ -75,18 +72,15 @@ TEST_P(ModelGradients, EqualDifferences) {
   std::vector<unsigned> parameters;
   for (unsigned i = 0; i < program.getNumArguments(); ++i) {
     auto type = cast<RankedTensorType>(program.getArgumentTypes()[i]);
-    if (auto source =
-            program.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr)) {
-      auto weights =
-          readSource(source, type, folder, [&] { return program.emitError(); });
+    if (auto source = program.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr)) {
+      auto weights = readSource(source, type, folder, [&] { return program.emitError(); });
       ASSERT_TRUE(succeeded(weights));
       inputs.push_back(std::move(*weights));
       if (inputs.back().isFloat())
         parameters.push_back(i);
       continue;
     }
-    if (auto values =
-            program.getArgAttrOfType<ElementsAttr>(i, nn::kInitialAttr)) {
+    if (auto values = program.getArgAttrOfType<ElementsAttr>(i, nn::kInitialAttr)) {
       inputs.push_back(toHostTensor(values));
       parameters.push_back(i);
       continue;
@@ -128,8 +122,7 @@ TEST_P(ModelGradients, EqualDifferences) {
       return direction;
     };
     auto check = [&](const Tensors &direction, const std::string &what) {
-      Comparison found =
-          compare(gradient, inputs, loss, gradients, direction, 1e-6);
+      Comparison found = compare(gradient, inputs, loss, gradients, direction, 1e-6);
       EXPECT_EQ(found.verdict, Comparison::Agree) << what << found.text();
       ++checked;
     };
@@ -137,17 +130,15 @@ TEST_P(ModelGradients, EqualDifferences) {
     for (int i = 0; i < 8; ++i)
       check(along([](size_t) { return true; }), "all: ");
     for (size_t which = 0; which < parameters.size(); ++which) {
-      auto name = program.getArgAttrOfType<StringAttr>(parameters[which],
-                                                       nn::kNameAttr);
+      auto name = program.getArgAttrOfType<StringAttr>(parameters[which], nn::kNameAttr);
       check(along([&](size_t i) { return i == which; }), name.str() + ": ");
     }
   }
-  std::printf("%s%s: %zu parameters, %lld directions\n", model.spec,
-              raise ? " raised" : "", parameters.size(), (long long)checked);
+  std::printf("%s%s: %zu parameters, %lld directions\n", model.spec, raise ? " raised" : "",
+              parameters.size(), (long long)checked);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ModelGradients,
-                         ::testing::Combine(::testing::ValuesIn(kModels),
-                                            ::testing::Bool()));
+                         ::testing::Combine(::testing::ValuesIn(kModels), ::testing::Bool()));
 
 } // namespace

@@ -26,12 +26,10 @@ struct Domain {
 };
 const std::map<std::string, Domain> &domains() {
   static const std::map<std::string, Domain> domains = {
-      {"nn.log", {0.2, 2}},      {"nn.sqrt", {0.2, 2}},
-      {"nn.rsqrt", {0.2, 2}},    {"nn.log1p", {-0.7, 2}},
-      {"nn.asin", {-0.8, 0.8}},  {"nn.acos", {-0.8, 0.8}},
-      {"nn.atanh", {-0.8, 0.8}}, {"nn.acosh", {1.2, 3}},
-      {"nn.pow", {0.2, 2}},      {"nn.tan", {-1.2, 1.2}},
-      {"nn.rem", {0.5, 2}}};
+      {"nn.log", {0.2, 2}},      {"nn.sqrt", {0.2, 2}},    {"nn.rsqrt", {0.2, 2}},
+      {"nn.log1p", {-0.7, 2}},   {"nn.asin", {-0.8, 0.8}}, {"nn.acos", {-0.8, 0.8}},
+      {"nn.atanh", {-0.8, 0.8}}, {"nn.acosh", {1.2, 3}},   {"nn.pow", {0.2, 2}},
+      {"nn.tan", {-1.2, 1.2}},   {"nn.rem", {0.5, 2}}};
   return domains;
 }
 
@@ -41,21 +39,19 @@ bool isRefused(Operation *op) { return isa<nn::AttentionGradOp>(op); }
 /// Ops whose results carry no gradient, and those that are piecewise constant.
 const std::set<std::string> &withoutGradient() {
   static const std::set<std::string> ops = {
-      "nn.constant",    "nn.iota",       "nn.attention_grad",
-      "nn.and",         "nn.or",         "nn.xor",
-      "nn.not",         "nn.is_nan",     "nn.compare",
-      "nn.arg_reduce",  "nn.arg_window", "nn.shift_left",
-      "nn.shift_right", "nn.sign",       "nn.ceil",
-      "nn.floor",       "nn.round"};
+      "nn.constant",   "nn.iota",       "nn.attention_grad", "nn.and",     "nn.or",
+      "nn.xor",        "nn.not",        "nn.is_nan",         "nn.compare", "nn.arg_reduce",
+      "nn.arg_window", "nn.shift_left", "nn.shift_right",    "nn.sign",    "nn.ceil",
+      "nn.floor",      "nn.round"};
   return ops;
 }
 
 /// A function of the op's operands, constants among them.
 func::FuncOp functionOf(OpFactory &factory, Operation *op) {
   OpBuilder &builder = factory.builder;
-  auto function = func::FuncOp::create(
-      builder, builder.getUnknownLoc(), "f",
-      builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+  auto function =
+      func::FuncOp::create(builder, builder.getUnknownLoc(), "f",
+                           builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
   Block *body = function.addEntryBlock();
   OpBuilder inside = OpBuilder::atBlockEnd(body);
   Operation *clone = inside.clone(*op);
@@ -98,13 +94,11 @@ struct Tally {
 struct OpGradients : ::testing::Test {
   OpGradients() { context.loadDialect<nn::NnDialect, func::FuncDialect>(); }
 
-  void check(const std::string &name, const Generator &generator,
-             uint64_t seed) {
+  void check(const std::string &name, const Generator &generator, uint64_t seed) {
     Random random(seed);
     OpFactory factory(&context, random);
     Operation *op = generator(factory);
-    if (!op || isRefused(op) ||
-        llvm::none_of(op->getResultTypes(), isFloatType))
+    if (!op || isRefused(op) || llvm::none_of(op->getResultTypes(), isFloatType))
       return;
     std::vector<unsigned> wanted;
     for (auto [index, type] : llvm::enumerate(op->getOperandTypes()))
@@ -118,10 +112,9 @@ struct OpGradients : ::testing::Test {
     Tensors inputs = operandsOf(factory, op), weights;
     for (Type type : op->getResultTypes()) {
       auto tensor = cast<RankedTensorType>(type);
-      weights.push_back(
-          isFloatType(type)
-              ? randomReals(random, tensor.getShape(), tensor.getElementType())
-              : HostTensor(tensor));
+      weights.push_back(isFloatType(type)
+                            ? randomReals(random, tensor.getShape(), tensor.getElementType())
+                            : HostTensor(tensor));
     }
     Loss loss = weightedSum(weights);
     Tensors gradients = program.gradients(inputs, loss);
@@ -134,10 +127,8 @@ struct OpGradients : ::testing::Test {
         tally.operands.insert(wanted[which]);
       for (int i = 0; i < kDirections; ++i) {
         Tensors direction(wanted.size());
-        direction[which] =
-            randomReals(random, gradient.shape, gradient.elementType);
-        Comparison found =
-            compare(program, inputs, loss, gradients, direction, 1e-6);
+        direction[which] = randomReals(random, gradient.shape, gradient.elementType);
+        Comparison found = compare(program, inputs, loss, gradients, direction, 1e-6);
         ++tally.directions;
         if (found.verdict == Comparison::Rejected)
           ++tally.rejected;
@@ -157,16 +148,14 @@ TEST_F(OpGradients, EqualDifferences) {
   for (auto &[name, generator] : elementwiseGenerators(&context)) {
     // Rounding to smaller types is no smooth function.
     bool isWide = llvm::StringRef(name).ends_with("f64") &&
-                  !llvm::StringRef(name).contains("f32") &&
-                  !llvm::StringRef(name).contains("bf16");
+                  !llvm::StringRef(name).contains("f32") && !llvm::StringRef(name).contains("bf16");
     if (isWide)
       generators[name] = generator;
   }
   int64_t elementwise = volume(50, 500), structured = volume(250, 2500);
   for (auto &[name, generator] : generators) {
     bool isElementwise = llvm::StringRef(name).contains('(');
-    for (int64_t i = 0, e = isElementwise ? elementwise : structured; i < e;
-         ++i)
+    for (int64_t i = 0, e = isElementwise ? elementwise : structured; i < e; ++i)
       check(name, generator, kSeed + i);
     if (HasFatalFailure())
       return;
@@ -175,8 +164,7 @@ TEST_F(OpGradients, EqualDifferences) {
   int64_t cases = 0, directions = 0, rejected = 0;
   for (RegisteredOperationName op : context.getRegisteredOperations()) {
     std::string name = op.getStringRef().str();
-    if (!op.hasInterface<DifferentiableOpInterface>() ||
-        withoutGradient().count(name))
+    if (!op.hasInterface<DifferentiableOpInterface>() || withoutGradient().count(name))
       continue;
     auto found = tallies.find(name);
     if (found == tallies.end()) {
@@ -187,8 +175,7 @@ TEST_F(OpGradients, EqualDifferences) {
     // A kink near by is bad luck that must not become the rule.
     EXPECT_LE(tally.rejected, 0.05 * tally.directions) << name;
     EXPECT_GE(tally.cases, 5) << name;
-    EXPECT_EQ(tally.operands, tally.asked)
-        << name << " has an operand without gradient";
+    EXPECT_EQ(tally.operands, tally.asked) << name << " has an operand without gradient";
     cases += tally.cases;
     directions += tally.directions;
     rejected += tally.rejected;
@@ -196,10 +183,9 @@ TEST_F(OpGradients, EqualDifferences) {
   for (const std::string &name : withoutGradient())
     EXPECT_TRUE(!tallies.count(name) || tallies[name].operands.empty())
         << name << " has a gradient";
-  std::printf(
-      "%zu ops, %lld cases, %lld directions, %lld rejected, seed %llu\n",
-      tallies.size(), (long long)cases, (long long)directions,
-      (long long)rejected, (unsigned long long)kSeed);
+  std::printf("%zu ops, %lld cases, %lld directions, %lld rejected, seed %llu\n", tallies.size(),
+              (long long)cases, (long long)directions, (long long)rejected,
+              (unsigned long long)kSeed);
   EXPECT_GE(tallies.size(), kMinimumOps);
   EXPECT_GE(static_cast<size_t>(cases), kMinimumCases);
 }
@@ -215,8 +201,7 @@ TEST_F(OpGradients, InSmallTypesAreRoundedOnce) {
   int64_t cases = 0;
   for (auto &[name, small] : generators) {
     std::string wideName = name;
-    if (!llvm::StringRef(name).ends_with("-> bf16") ||
-        llvm::StringRef(name).starts_with("nn.cast"))
+    if (!llvm::StringRef(name).ends_with("-> bf16") || llvm::StringRef(name).starts_with("nn.cast"))
       continue;
     for (size_t at; (at = wideName.find("bf16")) != std::string::npos;)
       wideName.replace(at, 4, "f64");
@@ -237,8 +222,7 @@ TEST_F(OpGradients, InSmallTypesAreRoundedOnce) {
       ASSERT_TRUE(program.isValid());
       if (!isWide) {
         inputs = operandsOf(factory, op);
-        inputs.push_back(randomTensor(
-            random, cast<RankedTensorType>(op->getResult(0).getType())));
+        inputs.push_back(randomTensor(random, cast<RankedTensorType>(op->getResult(0).getType())));
       }
       Tensors arguments = inputs;
       for (auto [argument, tensor] :
@@ -256,8 +240,7 @@ TEST_F(OpGradients, InSmallTypesAreRoundedOnce) {
         greatest = std::max(greatest, std::abs(value));
       for (size_t i = 0; i < exact.reals.size(); ++i)
         EXPECT_LE(std::abs(small.reals[i] - exact.reals[i]), kLimit * greatest)
-            << "element " << i << " is " << small.reals[i] << ", expected "
-            << exact.reals[i];
+            << "element " << i << " is " << small.reals[i] << ", expected " << exact.reals[i];
       ++cases;
     }
   }

@@ -17,8 +17,8 @@ static void check(const std::vector<KernelCase> &cases, unsigned optLevel) {
     ASSERT_EQ(results.size(), share.cases.size());
     for (size_t i = 0; i < results.size(); ++i)
       if (!results[i].failure.empty() && ++failures <= 10)
-        ADD_FAILURE() << results[i].name << " for " << share.processor << ": "
-                      << results[i].failure << "\n"
+        ADD_FAILURE() << results[i].name << " for " << share.processor << ": " << results[i].failure
+                      << "\n"
                       << share.cases[i].text;
     done += results.size();
   }
@@ -48,17 +48,14 @@ private:
   std::string body, parameters;
   unsigned next = 0;
 
-  std::string type(const Shape &shape) {
-    return CaseBuilder::type(shape, element);
-  }
+  std::string type(const Shape &shape) { return CaseBuilder::type(shape, element); }
   unsigned argument(const Shape &shape) {
     std::string name = "%a" + std::to_string(next++);
     parameters += (parameters.empty() ? "" : ", ") + name + ": " + type(shape);
     nodes.push_back({name, shape});
     return nodes.size() - 1;
   }
-  unsigned emit(const std::string &text, const std::string &types,
-                const Shape &shape) {
+  unsigned emit(const std::string &text, const std::string &types, const Shape &shape) {
     std::string name = "%v" + std::to_string(next++);
     body += "  " + name + " = " + text + " : " + types + "\n";
     nodes.push_back({name, shape});
@@ -96,8 +93,7 @@ void GraphBuilder::grow() {
   switch (b.uniform(0, 11)) {
   case 0:
   case 1:
-    return unary(b.pick<std::string>({"tanh", "sigmoid", "gelu", "sin", "erf",
-                                      "negate", "abs"}),
+    return unary(b.pick<std::string>({"tanh", "sigmoid", "gelu", "sin", "erf", "negate", "abs"}),
                  from);
   case 2:
   case 3:
@@ -105,8 +101,7 @@ void GraphBuilder::grow() {
     unsigned other = like(shape);
     std::string op = b.pick<std::string>({"add", "sub", "mul", "max", "min"});
     std::string left = use(from);
-    emit("nn." + op + " " + left + ", " + use(other),
-         "(" + t + ", " + t + ") -> " + t, shape);
+    emit("nn." + op + " " + left + ", " + use(other), "(" + t + ", " + t + ") -> " + t, shape);
     // Values stay bounded.
     return unary("tanh", nodes.size() - 1);
   }
@@ -120,11 +115,9 @@ void GraphBuilder::grow() {
         dims.push_back(d);
       }
     unsigned source = like(small);
-    unsigned wide = emit("nn.broadcast " + use(source) +
-                             " dims = " + CaseBuilder::list(dims),
+    unsigned wide = emit("nn.broadcast " + use(source) + " dims = " + CaseBuilder::list(dims),
                          type(small) + " -> " + t, shape);
-    emit("nn.add " + use(from) + ", " + use(wide),
-         "(" + t + ", " + t + ") -> " + t, shape);
+    emit("nn.add " + use(from) + ", " + use(wide), "(" + t + ", " + t + ") -> " + t, shape);
     return;
   }
   case 6: { // transpose
@@ -134,8 +127,7 @@ void GraphBuilder::grow() {
     std::shuffle(permutation.begin(), permutation.end(), b.random);
     for (int64_t d : permutation)
       to.push_back(shape[d]);
-    emit("nn.transpose " + use(from) +
-             " permutation = " + CaseBuilder::list(permutation),
+    emit("nn.transpose " + use(from) + " permutation = " + CaseBuilder::list(permutation),
          t + " -> " + type(to), to);
     return;
   }
@@ -164,16 +156,15 @@ void GraphBuilder::grow() {
     int64_t dim = b.chance(0.6) ? rank - 1 : b.uniform(0, rank - 1);
     Shape to = shape;
     to.erase(to.begin() + dim);
-    emit("nn.reduce " + b.pick<std::string>({"max", "min"}) + " " + use(from) +
-             " dims = [" + std::to_string(dim) + "]",
+    emit("nn.reduce " + b.pick<std::string>({"max", "min"}) + " " + use(from) + " dims = [" +
+             std::to_string(dim) + "]",
          t + " -> " + type(to), to);
     return;
   }
   case 9: { // softmax
     if (rank == 0)
       return;
-    emit("nn.softmax " + use(from) +
-             " dim = " + std::to_string(b.uniform(0, rank - 1)),
+    emit("nn.softmax " + use(from) + " dim = " + std::to_string(b.uniform(0, rank - 1)),
          "(" + t + ") -> " + t, shape);
     return;
   }
@@ -183,8 +174,8 @@ void GraphBuilder::grow() {
     int64_t dim = rank - 1;
     Shape row = {shape[dim]};
     unsigned scale = like(row);
-    emit("nn.rms_norm " + use(from) + ", " + use(scale) +
-             " dim = " + std::to_string(dim) + " epsilon = 1.0e-1",
+    emit("nn.rms_norm " + use(from) + ", " + use(scale) + " dim = " + std::to_string(dim) +
+             " epsilon = 1.0e-1",
          "(" + t + ", " + type(row) + ") -> " + t, shape);
     return unary("tanh", nodes.size() - 1);
   }
@@ -221,9 +212,8 @@ KernelCase GraphBuilder::build(unsigned ops) {
     values = nodes[0].name;
     types = type(nodes[0].shape);
   }
-  result.text = "func.func @graph" + std::to_string(number) + "(" + parameters +
-                ") -> (" + types + ") {\n" + body + "  return " + values +
-                " : " + types + "\n}";
+  result.text = "func.func @graph" + std::to_string(number) + "(" + parameters + ") -> (" + types +
+                ") {\n" + body + "  return " + values + " : " + types + "\n}";
   result.ranges = {{-1.5, 1.5}};
   result.slack = 20;
   return result;
@@ -233,9 +223,8 @@ static std::vector<KernelCase> randomGraphs(unsigned count, uint64_t seed) {
   CaseBuilder b(seed);
   std::vector<KernelCase> cases;
   for (unsigned i = 0; i < count; ++i)
-    cases.push_back(
-        GraphBuilder(b, i % 3 == 0 ? "f64" : "f32", unsigned(seed * 10000 + i))
-            .build(unsigned(b.uniform(2, 14))));
+    cases.push_back(GraphBuilder(b, i % 3 == 0 ? "f64" : "f32", unsigned(seed * 10000 + i))
+                        .build(unsigned(b.uniform(2, 14))));
   return cases;
 }
 
@@ -245,16 +234,13 @@ static unsigned volume(unsigned reduced, unsigned all) {
 }
 
 TEST(Clusters, RandomGraphs) { check(randomGraphs(volume(150, 2000), 1), 1); }
-TEST(Clusters, RandomGraphsOptimized) {
-  check(randomGraphs(volume(40, 500), 2), 3);
-}
+TEST(Clusters, RandomGraphsOptimized) { check(randomGraphs(volume(40, 500), 2), 3); }
 
 /// What fused pieces of a transformer look like, with sizes that exercise
 /// chunks, remainders and temporaries.
 static std::vector<KernelCase> modelClusters() {
   std::vector<KernelCase> cases;
-  auto add = [&](const char *name, const char *text,
-                 std::vector<Range> ranges) {
+  auto add = [&](const char *name, const char *text, std::vector<Range> ranges) {
     cases.push_back({name, text, std::move(ranges)});
   };
   add("residual and layer_norm", R"(

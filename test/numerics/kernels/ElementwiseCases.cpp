@@ -43,15 +43,12 @@ static const std::vector<OpKind> floatUnary = {{"negate", {}},
 static const std::vector<OpKind> floatBinary = {
     {"add", {}}, {"sub", {}}, {"mul", {}}, {"div", {0.2, 4}}, {"pow", {0.1, 3}},
     {"rem", {}}, {"max", {}}, {"min", {}}, {"atan2", {}}};
-static const std::vector<OpKind> integerUnary = {{"negate", {-100, 100}},
-                                                 {"abs", {-100, 100}},
-                                                 {"sign", {-2, 2}},
-                                                 {"not", {-100, 100}}};
+static const std::vector<OpKind> integerUnary = {
+    {"negate", {-100, 100}}, {"abs", {-100, 100}}, {"sign", {-2, 2}}, {"not", {-100, 100}}};
 static const std::vector<OpKind> integerBinary = {
-    {"add", {-128, 127}},    {"sub", {-128, 127}}, {"mul", {-128, 127}},
-    {"div", {-6, 6}},        {"rem", {-6, 6}},     {"pow", {0, 5}},
-    {"max", {-9, 9}},        {"min", {-9, 9}},     {"and", {-99, 99}},
-    {"or", {-99, 99}},       {"xor", {-99, 99}},   {"shift_left", {0, 70}},
+    {"add", {-128, 127}},    {"sub", {-128, 127}}, {"mul", {-128, 127}}, {"div", {-6, 6}},
+    {"rem", {-6, 6}},        {"pow", {0, 5}},      {"max", {-9, 9}},     {"min", {-9, 9}},
+    {"and", {-99, 99}},      {"or", {-99, 99}},    {"xor", {-99, 99}},   {"shift_left", {0, 70}},
     {"shift_right", {0, 70}}};
 
 std::vector<KernelCase> elementwiseCases(unsigned count, uint64_t seed) {
@@ -60,22 +57,22 @@ std::vector<KernelCase> elementwiseCases(unsigned count, uint64_t seed) {
   auto typed = [&](const Shape &shape, const std::string &element) {
     return CaseBuilder::type(shape, element);
   };
-  auto unary = [&](const OpKind &op, const std::string &element,
-                   const std::string &result, const std::string &attrs = "") {
+  auto unary = [&](const OpKind &op, const std::string &element, const std::string &result,
+                   const std::string &attrs = "") {
     Shape shape = b.shape(0, 4);
     std::string from = typed(shape, element), to = typed(shape, result);
-    cases.push_back(b.one(op.name, {from},
-                          std::string("nn.") + op.name + " %0" + attrs +
-                              " : (" + from + ") -> " + to,
-                          {to}, {op.range}));
+    cases.push_back(
+        b.one(op.name, {from},
+              std::string("nn.") + op.name + " %0" + attrs + " : (" + from + ") -> " + to, {to},
+              {op.range}));
   };
-  auto binary = [&](const OpKind &op, const std::string &element,
-                    const std::string &result, const std::string &kind = "") {
+  auto binary = [&](const OpKind &op, const std::string &element, const std::string &result,
+                    const std::string &kind = "") {
     Shape shape = b.shape(0, 4);
     std::string from = typed(shape, element), to = typed(shape, result);
     cases.push_back(b.one(op.name, {from, from},
-                          std::string("nn.") + op.name + kind + " %0, %1 : (" +
-                              from + ", " + from + ") -> " + to,
+                          std::string("nn.") + op.name + kind + " %0, %1 : (" + from + ", " + from +
+                              ") -> " + to,
                           {to}, {op.range}));
   };
   for (unsigned i = 0; i < count; ++i) {
@@ -109,10 +106,10 @@ std::vector<KernelCase> elementwiseCases(unsigned count, uint64_t seed) {
       }
       Shape shape = b.shape(0, 4);
       std::string type = typed(shape, element), bools = typed(shape, "i1");
-      cases.push_back(b.one("select", {bools, type, type},
-                            "nn.select %0, %1, %2 : (" + bools + ", " + type +
-                                ", " + type + ") -> " + type,
-                            {type}, {}));
+      cases.push_back(
+          b.one("select", {bools, type, type},
+                "nn.select %0, %1, %2 : (" + bools + ", " + type + ", " + type + ") -> " + type,
+                {type}, {}));
     }
   }
   return cases;

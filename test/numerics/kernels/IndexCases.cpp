@@ -11,8 +11,7 @@ static const std::vector<std::string> someTypes = {"f64", "f32", "bf16", "f16",
                                                    "i64", "i32", "ui8",  "i1"};
 
 static int64_t product(const Shape &shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t(1),
-                         std::multiplies<int64_t>());
+  return std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<int64_t>());
 }
 
 std::vector<KernelCase> layoutCases(unsigned count, uint64_t seed) {
@@ -22,12 +21,12 @@ std::vector<KernelCase> layoutCases(unsigned count, uint64_t seed) {
   auto list = CaseBuilder::list;
   for (unsigned i = 0; i < count; ++i) {
     std::string e = b.pick(someTypes);
-    auto simple = [&](const std::string &what, const Shape &from,
-                      const Shape &to, const std::string &attrs) {
-      cases.push_back(b.one(what, {type(from, e)},
-                            "nn." + what + " %0 " + attrs + " : " +
-                                type(from, e) + " -> " + type(to, e),
-                            {type(to, e)}, {}));
+    auto simple = [&](const std::string &what, const Shape &from, const Shape &to,
+                      const std::string &attrs) {
+      cases.push_back(
+          b.one(what, {type(from, e)},
+                "nn." + what + " %0 " + attrs + " : " + type(from, e) + " -> " + type(to, e),
+                {type(to, e)}, {}));
     };
     { // broadcast
       Shape to = b.shape(1, 4), from, dims;
@@ -77,8 +76,7 @@ std::vector<KernelCase> layoutCases(unsigned count, uint64_t seed) {
         strides.push_back(stride);
         to.push_back(b.uniform(1, (size - 1 - start) / stride + 1));
       }
-      simple("slice", from, to,
-             "starts = " + list(starts) + " strides = " + list(strides));
+      simple("slice", from, to, "starts = " + list(starts) + " strides = " + list(strides));
     }
     { // pad
       Shape from = b.shape(1, 3), low, high, to;
@@ -90,9 +88,7 @@ std::vector<KernelCase> layoutCases(unsigned count, uint64_t seed) {
       std::string value = e[0] == 'f' || e[0] == 'b' ? "1.5 : " + e
                           : e == "i1"                ? "true"
                                                      : "7 : " + e;
-      simple("pad", from, to,
-             "low = " + list(low) + " high = " + list(high) +
-                 " value = " + value);
+      simple("pad", from, to, "low = " + list(low) + " high = " + list(high) + " value = " + value);
     }
     { // concat
       Shape shape = b.shape(1, 3), to = shape;
@@ -103,14 +99,12 @@ std::vector<KernelCase> layoutCases(unsigned count, uint64_t seed) {
       for (int64_t part = b.uniform(1, 4); part > 0; --part) {
         shape[dim] = b.uniform(part == 2 ? 0 : 1, 5);
         to[dim] += shape[dim];
-        operands +=
-            (types.empty() ? "%" : ", %") + std::to_string(types.size());
+        operands += (types.empty() ? "%" : ", %") + std::to_string(types.size());
         text += (types.empty() ? "" : ", ") + type(shape, e);
         types.push_back(type(shape, e));
       }
       cases.push_back(b.one("concat", types,
-                            "nn.concat " + operands +
-                                " dim = " + std::to_string(dim) + " : (" +
+                            "nn.concat " + operands + " dim = " + std::to_string(dim) + " : (" +
                                 text + ") -> " + type(to, e),
                             {type(to, e)}, {}));
     }
@@ -144,13 +138,11 @@ std::vector<KernelCase> indexCases(unsigned count, uint64_t seed) {
       }
       window = indices;
       for (size_t d = 0; d < operand.size(); ++d)
-        if (std::find(indexed.begin(), indexed.end(), int64_t(d)) ==
-                indexed.end() &&
+        if (std::find(indexed.begin(), indexed.end(), int64_t(d)) == indexed.end() &&
             std::find(batch.begin(), batch.end(), int64_t(d)) == batch.end())
           window.push_back(operand[d]);
       indices.push_back(indexedCount);
-      std::string attrs = " indexed = " + list(indexed) +
-                          " operand_batch = " + list(batch) +
+      std::string attrs = " indexed = " + list(indexed) + " operand_batch = " + list(batch) +
                           " indices_batch = " + list(indicesBatch);
       std::string e = b.pick(someTypes);
       std::string it = type(indices, b.pick<std::string>({"i64", "i32"}));
@@ -158,48 +150,41 @@ std::vector<KernelCase> indexCases(unsigned count, uint64_t seed) {
       // Some indices are out of range.
       Range index{-1, double(operand[indexed[0]])};
       cases.push_back(b.one("gather", {ot, it},
-                            "nn.gather %0, %1" + attrs + " : (" + ot + ", " +
-                                it + ") -> " + wt,
+                            "nn.gather %0, %1" + attrs + " : (" + ot + ", " + it + ") -> " + wt,
                             {wt}, {{}, index}));
-      std::string kind =
-          b.pick<std::string>({"assign", "add", "mul", "max", "min"});
+      std::string kind = b.pick<std::string>({"assign", "add", "mul", "max", "min"});
       if (e == "i1")
         kind = "assign";
       // Sums of few numbers, so that integers of 8 bits wrap alike.
       cases.push_back(b.one("scatter " + kind, {ot, it, wt},
-                            "nn.scatter " + kind + " %0, %1, %2" + attrs +
-                                " : (" + ot + ", " + it + ", " + wt + ") -> " +
-                                ot,
+                            "nn.scatter " + kind + " %0, %1, %2" + attrs + " : (" + ot + ", " + it +
+                                ", " + wt + ") -> " + ot,
                             {ot}, {{}, index, {}}));
     }
-    for (const std::string &e :
-         {b.pick(floatTypes), b.pick(integerTypes)}) { // scan
+    for (const std::string &e : {b.pick(floatTypes), b.pick(integerTypes)}) { // scan
       Shape shape = b.shape(1, 3);
       std::string t = type(shape, e);
       std::string kind = b.pick<std::string>({"sum", "prod", "max", "min"});
-      std::string attrs = b.pick<std::string>(
-          {"", " {exclusive}", " {reverse}", " {exclusive, reverse}"});
+      std::string attrs =
+          b.pick<std::string>({"", " {exclusive}", " {reverse}", " {exclusive, reverse}"});
       // Products stay near one.
       Range range = kind == "prod" ? Range{0.8, 1.2} : Range{-3, 3};
-      cases.push_back(
-          b.one("scan " + kind, {t},
-                "nn.scan " + kind + " %0 dim = " +
-                    std::to_string(b.uniform(0, int64_t(shape.size()) - 1)) +
-                    attrs + " : " + t + " -> " + t,
-                {t}, {range}));
+      cases.push_back(b.one("scan " + kind, {t},
+                            "nn.scan " + kind + " %0 dim = " +
+                                std::to_string(b.uniform(0, int64_t(shape.size()) - 1)) + attrs +
+                                " : " + t + " -> " + t,
+                            {t}, {range}));
     }
-    for (const std::string &e :
-         {b.pick(floatTypes), b.pick(integerTypes)}) { // top_k, with ties
+    for (const std::string &e : {b.pick(floatTypes), b.pick(integerTypes)}) { // top_k, with ties
       Shape shape = b.shape(1, 3);
       int64_t dim = b.uniform(0, int64_t(shape.size()) - 1);
       Shape to = shape;
       to[dim] = b.uniform(1, shape[dim]);
-      std::string from = type(shape, e), values = type(to, e),
-                  indices = type(to, "i64");
+      std::string from = type(shape, e), values = type(to, e), indices = type(to, "i64");
       cases.push_back(b.one("top_k", {from},
                             "nn.top_k %0 dim = " + std::to_string(dim) +
-                                (b.chance(0.5) ? " {smallest}" : "") + " : (" +
-                                from + ") -> (" + values + ", " + indices + ")",
+                                (b.chance(0.5) ? " {smallest}" : "") + " : (" + from + ") -> (" +
+                                values + ", " + indices + ")",
                             {values, indices}, {{-5, 5}}));
     }
   }

@@ -24,14 +24,12 @@ DialectRegistry testRegistry() {
   return registry;
 }
 
-HostTensor randomTensor(RankedTensorType type, Range range,
-                        std::mt19937_64 &random) {
+HostTensor randomTensor(RankedTensorType type, Range range, std::mt19937_64 &random) {
   HostTensor tensor(type);
   for (int64_t i = 0; i < tensor.size(); ++i) {
     Scalar value;
     if (tensor.isFloat()) {
-      value.real =
-          std::uniform_real_distribution<double>(range.low, range.high)(random);
+      value.real = std::uniform_real_distribution<double>(range.low, range.high)(random);
     } else {
       auto low = int64_t(range.low), high = int64_t(range.high);
       if (tensor.elementType.isInteger(1))
@@ -54,8 +52,7 @@ std::vector<char> toBytes(const HostTensor &tensor) {
     if (auto type = dyn_cast<FloatType>(tensor.elementType)) {
       llvm::APFloat value(tensor.reals[i]);
       bool loses;
-      value.convert(type.getFloatSemantics(),
-                    llvm::APFloat::rmNearestTiesToEven, &loses);
+      value.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &loses);
       pattern = value.bitcastToAPInt().getZExtValue();
     } else {
       pattern = uint64_t(tensor.integers[i]);
@@ -67,11 +64,9 @@ std::vector<char> toBytes(const HostTensor &tensor) {
   return bytes;
 }
 
-std::vector<HostTensor> evaluate(func::FuncOp function,
-                                 ArrayRef<HostTensor> arguments) {
+std::vector<HostTensor> evaluate(func::FuncOp function, ArrayRef<HostTensor> arguments) {
   DenseMap<Value, HostTensor> values;
-  for (auto [argument, value] :
-       llvm::zip_equal(function.getArguments(), arguments))
+  for (auto [argument, value] : llvm::zip_equal(function.getArguments(), arguments))
     values[argument] = value;
   std::vector<HostTensor> results;
   for (Operation &op : function.getBody().front()) {
@@ -143,8 +138,7 @@ struct Call {
 } // namespace
 
 static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
-                          const cpu::CompiledKernel &kernel,
-                          cpu::KernelLoader::Function code,
+                          const cpu::CompiledKernel &kernel, cpu::KernelLoader::Function code,
                           std::mt19937_64 &random) {
   CaseResult result;
   result.name = kernelCase.name;
@@ -156,18 +150,14 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
   for (auto [number, type] : llvm::enumerate(function.getArgumentTypes())) {
     Range range;
     if (!kernelCase.ranges.empty())
-      range =
-          kernelCase
-              .ranges[std::min<size_t>(number, kernelCase.ranges.size() - 1)];
-    arguments.push_back(
-        randomTensor(cast<RankedTensorType>(type), range, random));
+      range = kernelCase.ranges[std::min<size_t>(number, kernelCase.ranges.size() - 1)];
+    arguments.push_back(randomTensor(cast<RankedTensorType>(type), range, random));
   }
   std::vector<HostTensor> expected = evaluate(function, arguments);
   Call whole(arguments, expected), pieces(arguments, expected);
   code(0, kernel.extent, whole.pointers.data(), nullptr);
   for (int64_t begin = 0; begin < kernel.extent;) {
-    int64_t end = std::uniform_int_distribution<int64_t>(begin + 1,
-                                                         kernel.extent)(random);
+    int64_t end = std::uniform_int_distribution<int64_t>(begin + 1, kernel.extent)(random);
     code(begin, end, pieces.pointers.data(), nullptr);
     begin = end;
   }
@@ -181,16 +171,15 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
     HostTensor actual = decodeHostTensor(type, bytes.drop_back(64));
     double error = compare(actual, expected[i]);
     result.error = std::max(result.error, error);
-    if (error > kernelCase.slack * tolerance(type.getElementType()) &&
-        result.failure.empty()) {
+    if (error > kernelCase.slack * tolerance(type.getElementType()) && result.failure.empty()) {
       llvm::raw_string_ostream os(result.failure);
       os << "result " << i << " of " << type << ": error " << error;
       for (int64_t e = 0, shown = 0; e < expected[i].size() && shown < 4; ++e) {
         Scalar a = actual.at(e), x = expected[i].at(e);
         if (actual.isFloat() ? a.real != x.real : a.integer != x.integer) {
           ++shown;
-          os << "\n  [" << e << "] " << (actual.isFloat() ? a.real : a.integer)
-             << " instead of " << (actual.isFloat() ? x.real : x.integer);
+          os << "\n  [" << e << "] " << (actual.isFloat() ? a.real : a.integer) << " instead of "
+             << (actual.isFloat() ? x.real : x.integer);
         }
       }
     }
@@ -198,8 +187,7 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
   return result;
 }
 
-std::vector<Share> sharesOf(const std::vector<KernelCase> &cases,
-                            bool everyLevel, uint64_t seed) {
+std::vector<Share> sharesOf(const std::vector<KernelCase> &cases, bool everyLevel, uint64_t seed) {
   std::vector<Share> shares{{"native", cases}};
   for (const std::string &level : cpu::executableLevels())
     shares.push_back({level, everyLevel ? cases : std::vector<KernelCase>()});
@@ -213,10 +201,8 @@ std::vector<Share> sharesOf(const std::vector<KernelCase> &cases,
   return shares;
 }
 
-std::vector<CaseResult> runCases(MLIRContext &context,
-                                 const std::vector<KernelCase> &cases,
-                                 const cpu::KernelOptions &options,
-                                 uint64_t seed) {
+std::vector<CaseResult> runCases(MLIRContext &context, const std::vector<KernelCase> &cases,
+                                 const cpu::KernelOptions &options, uint64_t seed) {
   std::vector<CaseResult> results;
   std::mt19937_64 random(seed);
   constexpr size_t batch = 128;
@@ -247,8 +233,7 @@ std::vector<CaseResult> runCases(MLIRContext &context,
     }
     size_t number = 0;
     for (auto function : module->getOps<func::FuncOp>()) {
-      results.push_back(runCase(cases[first + number], function,
-                                (*kernels)[number],
+      results.push_back(runCase(cases[first + number], function, (*kernels)[number],
                                 loader.find(function.getName()), random));
       ++number;
     }

@@ -36,14 +36,12 @@ struct CaseResult {
 };
 
 /// `count` elements of `type` in `range`, exactly representable.
-HostTensor randomTensor(mlir::RankedTensorType type, Range range,
-                        std::mt19937_64 &random);
+HostTensor randomTensor(mlir::RankedTensorType type, Range range, std::mt19937_64 &random);
 /// The bytes of a tensor as kernels see it.
 std::vector<char> toBytes(const HostTensor &tensor);
 /// Evaluates a function op by op; results of less than 32 bits are rounded
 /// after each op, as kernels do.
-std::vector<HostTensor> evaluate(mlir::func::FuncOp function,
-                                 llvm::ArrayRef<HostTensor> arguments);
+std::vector<HostTensor> evaluate(mlir::func::FuncOp function, llvm::ArrayRef<HostTensor> arguments);
 /// The error that the charter allows for one op, or a chain, of this type.
 double tolerance(mlir::Type element);
 
@@ -57,15 +55,12 @@ struct Share {
 /// All cases for this machine's processor; and each again for one of the
 /// x86-64 levels that this machine executes, drawn from `seed`, or for each of
 /// them (`everyLevel`).
-std::vector<Share> sharesOf(const std::vector<KernelCase> &cases,
-                            bool everyLevel, uint64_t seed);
+std::vector<Share> sharesOf(const std::vector<KernelCase> &cases, bool everyLevel, uint64_t seed);
 
 /// Compiles all cases together, runs each whole and in random pieces (which
 /// have to agree bit for bit), and compares with the reference.
-std::vector<CaseResult> runCases(mlir::MLIRContext &context,
-                                 const std::vector<KernelCase> &cases,
-                                 const cpu::KernelOptions &options,
-                                 uint64_t seed);
+std::vector<CaseResult> runCases(mlir::MLIRContext &context, const std::vector<KernelCase> &cases,
+                                 const cpu::KernelOptions &options, uint64_t seed);
 
 } // namespace weft::test
 

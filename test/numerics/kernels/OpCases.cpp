@@ -7,15 +7,13 @@ namespace weft::test {
 const std::vector<std::string> floatTypes = {"f64", "f32", "bf16", "f16"};
 const std::vector<std::string> integerTypes = {"i64", "i32", "i8", "ui8"};
 
-Shape CaseBuilder::shape(int64_t leastRank, int64_t greatestRank,
-                         int64_t greatest) {
+Shape CaseBuilder::shape(int64_t leastRank, int64_t greatestRank, int64_t greatest) {
   Shape shape(uniform(leastRank, greatestRank));
   for (int64_t &size : shape)
     size = chance(0.1) ? 1 : uniform(1, greatest);
   // Now and then a size that fills vectors, or is one more.
   if (!shape.empty() && chance(0.3))
-    shape[uniform(0, int64_t(shape.size()) - 1)] =
-        pick<int64_t>({16, 17, 64, 65, 100});
+    shape[uniform(0, int64_t(shape.size()) - 1)] = pick<int64_t>({16, 17, 64, 65, 100});
   return shape;
 }
 
@@ -40,10 +38,8 @@ static std::string join(const std::vector<std::string> &parts) {
   return text;
 }
 
-KernelCase CaseBuilder::one(const std::string &what,
-                            const std::vector<std::string> &arguments,
-                            const std::string &body,
-                            const std::vector<std::string> &results,
+KernelCase CaseBuilder::one(const std::string &what, const std::vector<std::string> &arguments,
+                            const std::string &body, const std::vector<std::string> &results,
                             std::vector<Range> ranges) {
   KernelCase result;
   result.name = what + " " + join(arguments);
@@ -56,10 +52,9 @@ KernelCase CaseBuilder::one(const std::string &what,
   for (size_t i = 0; i < results.size(); ++i)
     values.push_back(results.size() > 1 ? "%r#" + std::to_string(i) : "%r");
   static unsigned next = 0; // names differ among all generators
-  result.text = "func.func @kernel" + std::to_string(next++) + "(" +
-                join(parameters) + ") -> (" + join(results) + ") {\n  " +
-                outputs + " = " + body + "\n  return " + join(values) + " : " +
-                join(results) + "\n}";
+  result.text = "func.func @kernel" + std::to_string(next++) + "(" + join(parameters) + ") -> (" +
+                join(results) + ") {\n  " + outputs + " = " + body + "\n  return " + join(values) +
+                " : " + join(results) + "\n}";
   result.ranges = std::move(ranges);
   return result;
 }

@@ -27,9 +27,7 @@ public:
   int64_t uniform(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   }
-  bool chance(double p) {
-    return std::uniform_real_distribution<double>(0, 1)(random) < p;
-  }
+  bool chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random) < p; }
   Shape shape(int64_t leastRank, int64_t greatestRank, int64_t greatest = 9);
   template <typename T> const T &pick(const std::vector<T> &from) {
     return from[uniform(0, int64_t(from.size()) - 1)];
@@ -41,12 +39,9 @@ public:
 
   /// One op: `body` is its text after `=`, with arguments %0, %1, ... of
   /// `arguments` and results of `results`.
-  KernelCase one(const std::string &what,
-                 const std::vector<std::string> &arguments,
-                 const std::string &body,
-                 const std::vector<std::string> &results,
+  KernelCase one(const std::string &what, const std::vector<std::string> &arguments,
+                 const std::string &body, const std::vector<std::string> &results,
                  std::vector<Range> ranges);
-
 };
 
 extern const std::vector<std::string> floatTypes, integerTypes;

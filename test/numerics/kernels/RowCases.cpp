@@ -55,20 +55,17 @@ std::vector<KernelCase> reductionCases(unsigned count, uint64_t seed) {
   std::vector<KernelCase> cases;
   auto type = CaseBuilder::type;
   for (unsigned i = 0; i < count; ++i) {
-    for (const std::string &e : {std::string("f64"), std::string("f32"),
-                                 b.pick<std::string>({"bf16", "f16"}),
-                                 b.pick(integerTypes), std::string("i1")}) {
+    for (const std::string &e :
+         {std::string("f64"), std::string("f32"), b.pick<std::string>({"bf16", "f16"}),
+          b.pick(integerTypes), std::string("i1")}) {
       bool isFloat = e[0] == 'f' || e[0] == 'b', isBool = e == "i1";
       std::vector<std::string> kinds =
           isBool    ? std::vector<std::string>{"and", "or"}
           : isFloat ? std::vector<std::string>{"sum", "prod", "max", "min"}
-                    : std::vector<std::string>{"sum", "prod", "max",
-                                               "min", "and",  "or"};
+                    : std::vector<std::string>{"sum", "prod", "max", "min", "and", "or"};
       std::string kind = b.pick(kinds);
       // Positive, so that sums do not cancel; products stay near one.
-      Range range = kind == "prod" ? Range{0.9, 1.1}
-                    : isFloat      ? Range{0.1, 4}
-                                   : Range{-9, 9};
+      Range range = kind == "prod" ? Range{0.9, 1.1} : isFloat ? Range{0.1, 4} : Range{-9, 9};
       Shape shape = b.shape(1, 4), dims, to;
       for (size_t d = 0; d < shape.size(); ++d)
         if (b.chance(0.5))
@@ -77,9 +74,8 @@ std::vector<KernelCase> reductionCases(unsigned count, uint64_t seed) {
           to.push_back(shape[d]);
       std::string from = type(shape, e), result = type(to, e);
       cases.push_back(b.one("reduce " + kind, {from},
-                            "nn.reduce " + kind +
-                                " %0 dims = " + CaseBuilder::list(dims) +
-                                " : " + from + " -> " + result,
+                            "nn.reduce " + kind + " %0 dims = " + CaseBuilder::list(dims) + " : " +
+                                from + " -> " + result,
                             {result}, {range}));
       if (isBool)
         continue;
@@ -89,11 +85,10 @@ std::vector<KernelCase> reductionCases(unsigned count, uint64_t seed) {
         left.erase(left.begin() + dim);
         std::string result = type(left, "i64");
         cases.push_back(b.one("arg_reduce", {from},
-                              "nn.arg_reduce " +
-                                  b.pick<std::string>({"max", "min"}) +
+                              "nn.arg_reduce " + b.pick<std::string>({"max", "min"}) +
                                   " %0 dim = " + std::to_string(dim) +
-                                  (b.chance(0.5) ? " {select_last}" : "") +
-                                  " : " + from + " -> " + result,
+                                  (b.chance(0.5) ? " {select_last}" : "") + " : " + from + " -> " +
+                                  result,
                               {result}, {{-4, 4}}));
       }
       { // windows
@@ -103,19 +98,17 @@ std::vector<KernelCase> reductionCases(unsigned count, uint64_t seed) {
         in.insert(in.end(), inner.begin(), inner.end());
         out.insert(out.end(), w.out.begin(), w.out.end());
         kind = b.pick<std::string>({"sum", "prod", "max", "min"});
-        range = kind == "prod" ? Range{0.9, 1.1}
-                : isFloat      ? Range{0.1, 4}
-                               : Range{-9, 9};
+        range = kind == "prod" ? Range{0.9, 1.1} : isFloat ? Range{0.1, 4} : Range{-9, 9};
         std::string from = type(in, e), result = type(out, e);
-        cases.push_back(b.one("reduce_window " + kind, {from},
-                              "nn.reduce_window " + kind + " %0" + w.attrs() +
-                                  "} : " + from + " -> " + result,
-                              {result}, {range}));
+        cases.push_back(
+            b.one("reduce_window " + kind, {from},
+                  "nn.reduce_window " + kind + " %0" + w.attrs() + "} : " + from + " -> " + result,
+                  {result}, {range}));
         result = type(out, "i64");
         cases.push_back(b.one("arg_window", {from},
                               "nn.arg_window %0" + w.attrs() +
-                                  (b.chance(0.5) ? ", column_major" : "") +
-                                  "} : " + from + " -> " + result,
+                                  (b.chance(0.5) ? ", column_major" : "") + "} : " + from + " -> " +
+                                  result,
                               {result}, {{-4, 4}}));
       }
     }
@@ -129,8 +122,7 @@ std::vector<KernelCase> contractCases(unsigned count, uint64_t seed) {
   auto type = CaseBuilder::type;
   auto list = CaseBuilder::list;
   auto elements = [&] {
-    return std::vector<std::string>{"f64", "f32",
-                                    b.pick<std::string>({"bf16", "f16"}),
+    return std::vector<std::string>{"f64", "f32", b.pick<std::string>({"bf16", "f16"}),
                                     b.pick<std::string>({"i32", "i64"})};
   };
   for (unsigned i = 0; i < count; ++i) {
@@ -164,17 +156,15 @@ std::vector<KernelCase> contractCases(unsigned count, uint64_t seed) {
       std::string accumulate = e == "bf16" || e == "f16" ? "f32" : e;
       std::string lt = type(shapeOf(lhs), e), rt = type(shapeOf(rhs), e),
                   ot = type(shapeOf(result), e);
-      cases.push_back(b.one(
-          "contract", {lt, rt},
-          "nn.contract %0, %1 lhs = " + list(lhs) + " rhs = " + list(rhs) +
-              " result = " + list(result) + " accumulate = " + accumulate +
-              " : (" + lt + ", " + rt + ") -> " + ot,
-          {ot}, {{0.1, 2}}));
+      cases.push_back(b.one("contract", {lt, rt},
+                            "nn.contract %0, %1 lhs = " + list(lhs) + " rhs = " + list(rhs) +
+                                " result = " + list(result) + " accumulate = " + accumulate +
+                                " : (" + lt + ", " + rt + ") -> " + ot,
+                            {ot}, {{0.1, 2}}));
     }
     for (const std::string &e : elements()) { // conv
       Shape in = b.shape(1, 3, 7);
-      int64_t groups = b.uniform(1, 3), channels = b.uniform(1, 3),
-              outputs = b.uniform(1, 3);
+      int64_t groups = b.uniform(1, 3), channels = b.uniform(1, 3), outputs = b.uniform(1, 3);
       Windows w;
       Shape inputDilation;
       for (int64_t size : in)
@@ -182,8 +172,7 @@ std::vector<KernelCase> contractCases(unsigned count, uint64_t seed) {
           int64_t filter = b.uniform(1, 3), stride = b.uniform(1, 2);
           int64_t dilation = b.uniform(1, 2), spread = b.uniform(1, 2);
           int64_t low = b.uniform(-1, 2), high = b.uniform(-1, 2);
-          int64_t room = (size - 1) * spread + 1 + low + high -
-                         ((filter - 1) * dilation + 1);
+          int64_t room = (size - 1) * spread + 1 + low + high - ((filter - 1) * dilation + 1);
           if (room < 0)
             continue;
           w.size.push_back(filter);
@@ -203,15 +192,13 @@ std::vector<KernelCase> contractCases(unsigned count, uint64_t seed) {
       Shape out = {batch, groups * outputs};
       out.insert(out.end(), w.out.begin(), w.out.end());
       std::string it = type(input, e), ft = type(filter, e), ot = type(out, e);
-      cases.push_back(b.one("conv", {it, ft},
-                            "nn.conv %0, %1 {strides = " + array(w.strides) +
-                                ", pad_low = " + array(w.low) +
-                                ", pad_high = " + array(w.high) +
-                                ", input_dilation = " + array(inputDilation) +
-                                ", filter_dilation = " + array(w.dilations) +
-                                ", groups = " + std::to_string(groups) +
-                                " : i64} : (" + it + ", " + ft + ") -> " + ot,
-                            {ot}, {{0.1, 2}}));
+      cases.push_back(b.one(
+          "conv", {it, ft},
+          "nn.conv %0, %1 {strides = " + array(w.strides) + ", pad_low = " + array(w.low) +
+              ", pad_high = " + array(w.high) + ", input_dilation = " + array(inputDilation) +
+              ", filter_dilation = " + array(w.dilations) + ", groups = " + std::to_string(groups) +
+              " : i64} : (" + it + ", " + ft + ") -> " + ot,
+          {ot}, {{0.1, 2}}));
     }
   }
   return cases;
@@ -226,11 +213,10 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
       Shape shape = b.shape(1, 4);
       std::string t = type(shape, e);
       int64_t rank = shape.size();
-      cases.push_back(b.one(
-          "softmax", {t},
-          "nn.softmax %0 dim = " + std::to_string(b.uniform(0, rank - 1)) +
-              (b.chance(0.3) ? " {log}" : "") + " : (" + t + ") -> " + t,
-          {t}, {{-9, 9}}));
+      cases.push_back(b.one("softmax", {t},
+                            "nn.softmax %0 dim = " + std::to_string(b.uniform(0, rank - 1)) +
+                                (b.chance(0.3) ? " {log}" : "") + " : (" + t + ") -> " + t,
+                            {t}, {{-9, 9}}));
       { // norms
         int64_t dim = b.uniform(0, rank - 1);
         std::string scale = type(Shape(shape.begin() + dim, shape.end()), e);
@@ -242,16 +228,13 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
           operands += ", %2";
           types += ", " + scale;
         }
-        std::string attrs =
-            " dim = " + std::to_string(dim) + " epsilon = 1.0e-3";
+        std::string attrs = " dim = " + std::to_string(dim) + " epsilon = 1.0e-3";
         cases.push_back(b.one("layer_norm", arguments,
-                              "nn.layer_norm " + operands + attrs + " : (" +
-                                  types + ") -> " + t,
+                              "nn.layer_norm " + operands + attrs + " : (" + types + ") -> " + t,
                               {t}, {}));
-        cases.push_back(b.one("rms_norm", {t, scale},
-                              "nn.rms_norm %0, %1" + attrs + " : (" + t + ", " +
-                                  scale + ") -> " + t,
-                              {t}, {}));
+        cases.push_back(
+            b.one("rms_norm", {t, scale},
+                  "nn.rms_norm %0, %1" + attrs + " : (" + t + ", " + scale + ") -> " + t, {t}, {}));
       }
       { // rope
         Shape full = shape, half = shape;
@@ -260,15 +243,13 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
         std::string ft = type(full, e), ht = type(half, e);
         cases.push_back(b.one("rope", {ft, ht, ht},
                               std::string("nn.rope %0, %1, %2") +
-                                  (b.chance(0.5) ? " {interleaved}" : "") +
-                                  " : (" + ft + ", " + ht + ", " + ht +
-                                  ") -> " + ft,
+                                  (b.chance(0.5) ? " {interleaved}" : "") + " : (" + ft + ", " +
+                                  ht + ", " + ht + ") -> " + ft,
                               {ft}, {{-3, 3}, {-1, 1}}));
       }
       { // attention
-        int64_t batch = b.uniform(1, 2), groups = b.uniform(1, 2),
-                each = b.uniform(1, 3), rows = b.uniform(1, 9),
-                columns = b.uniform(1, 20), depth = b.uniform(1, 20),
+        int64_t batch = b.uniform(1, 2), groups = b.uniform(1, 2), each = b.uniform(1, 3),
+                rows = b.uniform(1, 9), columns = b.uniform(1, 20), depth = b.uniform(1, 20),
                 width = b.uniform(1, 20);
         bool mask = b.chance(0.5);
         std::string q = type({batch, groups * each, rows, depth}, e),
@@ -283,12 +264,11 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
           operands += " mask %3";
           types += ", " + m;
         }
-        std::string attrs =
-            b.pick<std::string>({"", " {causal}", " {softcap = 2.0 : f64}",
-                                 " {causal, softcap = 5.0 : f64}"});
+        std::string attrs = b.pick<std::string>(
+            {"", " {causal}", " {softcap = 2.0 : f64}", " {causal, softcap = 5.0 : f64}"});
         cases.push_back(b.one("attention", arguments,
-                              "nn.attention " + operands + " scale = 0.3" +
-                                  attrs + " : (" + types + ") -> " + o,
+                              "nn.attention " + operands + " scale = 0.3" + attrs + " : (" + types +
+                                  ") -> " + o,
                               {o}, {{-2, 2}}));
         // Its gradient reads the output and its gradient behind the value.
         arguments.insert(arguments.begin() + 3, {o, o});
@@ -299,9 +279,8 @@ std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed) {
           types += ", " + m;
         }
         cases.push_back(b.one("attention_grad", arguments,
-                              "nn.attention_grad " + operands + " scale = 0.3" +
-                                  attrs + " : (" + types + ") -> (" + q + ", " +
-                                  k + ", " + v + ")",
+                              "nn.attention_grad " + operands + " scale = 0.3" + attrs + " : (" +
+                                  types + ") -> (" + q + ", " + k + ", " + v + ")",
                               {q, k, v}, {{-2, 2}}));
       }
     }

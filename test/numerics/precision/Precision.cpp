@@ -37,21 +37,29 @@ namespace {
 
 constexpr Model kModels[] = {
     {"mlp", "mlp:layers=3,inputs=64,hidden=96,classes=10,activation=gelu,std=0.1", "batch=8", true},
-    {"gpt2", "gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=64,std=0.1,init=varied", "batch=4,seq=24", true},
-    {"llama", "llama:layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64,std=0.1,init=varied",
+    {"gpt2", "gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=64,std=0.1,init=varied",
      "batch=4,seq=24", true},
-    {"bert", "bert:layers=2,hidden=64,heads=4,vocab=256,seq=64,std=0.1,init=varied,pooling=mean,normalize=1",
+    {"llama",
+     "llama:layers=2,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64,std=0.1,init=varied",
      "batch=4,seq=24", true},
-    {"vit", "vit:layers=2,hidden=64,heads=4,image=32,patch=8,classes=10,std=0.1,init=varied", "batch=4", true},
+    {"bert",
+     "bert:layers=2,hidden=64,heads=4,vocab=256,seq=64,std=0.1,init=varied,pooling=mean,normalize="
+     "1",
+     "batch=4,seq=24", true},
+    {"vit", "vit:layers=2,hidden=64,heads=4,image=32,patch=8,classes=10,std=0.1,init=varied",
+     "batch=4", true},
     {"moe",
-     "moe:layers=1,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64,experts=4,top_k=2,group=16,std=0.1,init=varied",
+     "moe:layers=1,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=256,seq=64,experts=4,top_k=2,group="
+     "16,std=0.1,init=varied",
      "batch=4,seq=16", false},
 };
 
 /// At full width, with WEFT_TEST_FULL=1.
 constexpr Model kWideModels[] = {
-    {"gpt2-wide", "gpt2:layers=2,hidden=768,heads=12,vocab=50257,seq=128,init=varied", "batch=2,seq=32", true},
-    {"llama-wide", "llama:layers=1,hidden=2048,heads=32,kv_heads=8,ffn=5632,vocab=4096,seq=128,init=varied",
+    {"gpt2-wide", "gpt2:layers=2,hidden=768,heads=12,vocab=50257,seq=128,init=varied",
+     "batch=2,seq=32", true},
+    {"llama-wide",
+     "llama:layers=1,hidden=2048,heads=32,kv_heads=8,ffn=5632,vocab=4096,seq=128,init=varied",
      "batch=2,seq=16", true},
 };
 
@@ -59,14 +67,17 @@ struct Precision {
   const char *name, *type;
   double roundoff;
 };
-constexpr Precision kPrecisions[] = {
-    {"fp64", "f64", 0x1p-53}, {"fp32", "f32", 0x1p-24}, {"fp16", "f16", 0x1p-11}, {"bf16", "bf16", 0x1p-8}};
+constexpr Precision kPrecisions[] = {{"fp64", "f64", 0x1p-53},
+                                     {"fp32", "f32", 0x1p-24},
+                                     {"fp16", "f16", 0x1p-11},
+                                     {"bf16", "bf16", 0x1p-8}};
 
 struct Layout {
   const char *mesh;
   bool sequenceParallel;
 };
-constexpr Layout kLayouts[] = {{"dp=2", false}, {"tp=2", false}, {"dp=2,tp=2", false}, {"tp=2", true}, {"tp=3", false}};
+constexpr Layout kLayouts[] = {
+    {"dp=2", false}, {"tp=2", false}, {"dp=2,tp=2", false}, {"tp=2", true}, {"tp=3", false}};
 
 class Table {
 public:
@@ -119,12 +130,14 @@ private:
     llvm::outs() << "FAILED " << model.name << ' ' << precision.name << ": " << why << '\n';
   }
 
-  void row(const Variant &variant, const Model &model, const Precision &precision, const Layout &layout,
-           const std::string &processor, const std::vector<HostTensor> &oracle, double limit) {
+  void row(const Variant &variant, const Model &model, const Precision &precision,
+           const Layout &layout, const std::string &processor,
+           const std::vector<HostTensor> &oracle, double limit) {
     std::string why;
     auto found = variant.compiled(layout.mesh, layout.sequenceParallel, processor, why);
     if (!found) {
-      fail(model, precision, std::string("does not run on '") + layout.mesh + "' for " + processor + ": " + why);
+      fail(model, precision,
+           std::string("does not run on '") + layout.mesh + "' for " + processor + ": " + why);
       return;
     }
     double error = errorOf(*found, oracle);
@@ -133,8 +146,8 @@ private:
     std::string where = *layout.mesh ? layout.mesh : "one rank";
     llvm::outs() << llvm::format("%-7s%-11s%-5s %-14s %-9s error %.2e allowed %.2e",
                                  error <= limit ? "" : "FAILED", model.name, precision.name,
-                                 (where + (layout.sequenceParallel ? " seq" : "")).c_str(), processor.c_str(), error,
-                                 limit);
+                                 (where + (layout.sequenceParallel ? " seq" : "")).c_str(),
+                                 processor.c_str(), error, limit);
   }
 };
 
@@ -143,7 +156,8 @@ private:
 int main(int argc, char **argv) {
   StringRef onlyModel = argc > 1 ? argv[1] : "", onlyPrecision = argc > 2 ? argv[2] : "";
   SmallVector<Model> models(std::begin(kModels), std::end(kModels));
-  if (const char *full = std::getenv("WEFT_TEST_FULL"); (full && *full == '1') || onlyModel.ends_with("-wide"))
+  if (const char *full = std::getenv("WEFT_TEST_FULL");
+      (full && *full == '1') || onlyModel.ends_with("-wide"))
     llvm::append_range(models, kWideModels);
   SmallString<128> folder;
   if (llvm::sys::fs::createUniqueDirectory("weft-precision", folder))
@@ -168,7 +182,7 @@ int main(int argc, char **argv) {
     }
   }
   llvm::sys::fs::remove_directories(folder);
-  llvm::outs() << "precision: " << table.compared << " of " << expected << " programs compared, " << table.failed
-               << " failed\n";
+  llvm::outs() << "precision: " << table.compared << " of " << expected << " programs compared, "
+               << table.failed << " failed\n";
   return table.failed == 0 && table.compared == expected && expected > 0 ? 0 : 1;
 }

@@ -22,7 +22,9 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::test;
 
-static func::FuncOp forward(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("forward"); }
+static func::FuncOp forward(ModuleOp module) {
+  return module.lookupSymbol<func::FuncOp>("forward");
+}
 
 /// Programs give results in the model's types; here they give what they computed.
 static void returnUncast(func::FuncOp function) {
@@ -31,7 +33,8 @@ static void returnUncast(func::FuncOp function) {
     if (auto cast = operand.get().getDefiningOp<nn::CastOp>();
         cast && isa<FloatType>(getElementTypeOrSelf(cast.getOperand().getType())))
       operand.set(cast.getOperand());
-  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(), end->getOperandTypes()));
+  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                                     end->getOperandTypes()));
 }
 
 OwningOpRef<ModuleOp> Variant::stepProgram(bool raised) const {
@@ -76,12 +79,14 @@ std::vector<HostTensor> Variant::inputsOf(ModuleOp module) const {
   std::mt19937 random(11);
   for (BlockArgument argument : function.getArguments())
     if (!function.getArgAttr(argument.getArgNumber(), nn::kSourceAttr))
-      inputs.push_back(drawInput(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr),
-                                 cast<RankedTensorType>(argument.getType()), random));
+      inputs.push_back(
+          drawInput(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr),
+                    cast<RankedTensorType>(argument.getType()), random));
   return inputs;
 }
 
-std::optional<std::vector<HostTensor>> Variant::interpreted(bool raised, InterpreterOptions::Rounding rounding) const {
+std::optional<std::vector<HostTensor>>
+Variant::interpreted(bool raised, InterpreterOptions::Rounding rounding) const {
   OwningOpRef<ModuleOp> module = stepProgram(raised);
   if (!module)
     return std::nullopt;
@@ -95,8 +100,9 @@ std::optional<std::vector<HostTensor>> Variant::interpreted(bool raised, Interpr
       continue;
     }
     auto stored = function.getArgAttrOfType<TypeAttr>(i, nn::kSourceTypeAttr);
-    auto weight = readSource(source, stored ? type.clone(stored.getValue()) : type, llvm::sys::path::parent_path(path),
-                             [&] { return function.emitError(); });
+    auto weight =
+        readSource(source, stored ? type.clone(stored.getValue()) : type,
+                   llvm::sys::path::parent_path(path), [&] { return function.emitError(); });
     if (failed(weight))
       return std::nullopt;
     weight->elementType = type.getElementType();
@@ -111,13 +117,16 @@ std::optional<std::vector<HostTensor>> Variant::interpreted(bool raised, Interpr
   return std::vector<HostTensor>(results->begin(), results->end());
 }
 
-std::optional<std::vector<HostTensor>> Variant::compiled(const std::string &mesh, bool sequenceParallel,
-                                                         const std::string &processor, std::string &why) const {
+std::optional<std::vector<HostTensor>> Variant::compiled(const std::string &mesh,
+                                                         bool sequenceParallel,
+                                                         const std::string &processor,
+                                                         std::string &why) const {
   OwningOpRef<ModuleOp> module = stepProgram(/*raised=*/true);
   if (!module)
     return std::nullopt;
   std::vector<HostTensor> inputs = inputsOf(*module), outputs;
-  auto types = llvm::map_to_vector(forward(*module).getResultTypes(), llvm::CastTo<RankedTensorType>);
+  auto types =
+      llvm::map_to_vector(forward(*module).getResultTypes(), llvm::CastTo<RankedTensorType>);
   PassManager passes(&context);
   PhaseOptions phases;
   phases.mesh = mesh;

@@ -35,12 +35,14 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> stepProgram(bool raised) const;
 
   /// What the oracle says, under one rule of rounding or the other.
-  std::optional<std::vector<HostTensor>> interpreted(bool raised, InterpreterOptions::Rounding rounding) const;
+  std::optional<std::vector<HostTensor>> interpreted(bool raised,
+                                                     InterpreterOptions::Rounding rounding) const;
 
   /// What the program compiled for `processor` computes on the ranks of `mesh`
   /// ("": one rank), or nothing and why.
   std::optional<std::vector<HostTensor>> compiled(const std::string &mesh, bool sequenceParallel,
-                                                  const std::string &processor, std::string &why) const;
+                                                  const std::string &processor,
+                                                  std::string &why) const;
 
 private:
   std::vector<HostTensor> inputsOf(mlir::ModuleOp module) const;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
-#include "weft/Support/OutputFile.h"
 #include "weft/Emit/InProcess.h"
+#include "weft/Support/OutputFile.h"
 #include "weft/runtime/Npy.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -28,23 +28,28 @@ static bool writeInput(const std::string &path, const HostTensor &tensor) {
 }
 
 /// Runs `command`; on failure `why` has what it printed.
-static bool execute(const std::vector<std::string> &command, const std::string &log, std::string &why) {
+static bool execute(const std::vector<std::string> &command, const std::string &log,
+                    std::string &why) {
   SmallVector<StringRef> words(command.begin(), command.end());
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
   int code = llvm::sys::ExecuteAndWait(command[0], words, std::nullopt, redirects, 120);
   if (code == 0)
     return true;
   auto text = llvm::MemoryBuffer::getFile(log);
-  why = command[0] + " exits with " + std::to_string(code) + ": " + (text ? (*text)->getBuffer().str() : "");
+  why = command[0] + " exits with " + std::to_string(code) + ": " +
+        (text ? (*text)->getBuffer().str() : "");
   return false;
 }
 
-static std::string compareFolders(const std::string &first, const std::string &second, unsigned &files) {
+static std::string compareFolders(const std::string &first, const std::string &second,
+                                  unsigned &files) {
   std::error_code code;
   unsigned here = 0;
-  for (llvm::sys::fs::directory_iterator it(first, code), end; it != end && !code; it.increment(code)) {
+  for (llvm::sys::fs::directory_iterator it(first, code), end; it != end && !code;
+       it.increment(code)) {
     StringRef name = llvm::sys::path::filename(it->path());
-    auto a = llvm::MemoryBuffer::getFile(it->path()), b = llvm::MemoryBuffer::getFile(second + "/" + name);
+    auto a = llvm::MemoryBuffer::getFile(it->path()),
+         b = llvm::MemoryBuffer::getFile(second + "/" + name);
     if (!a || !b || (*a)->getBuffer() != (*b)->getBuffer())
       return name.str() + " differs";
     ++here;
@@ -53,7 +58,8 @@ static std::string compareFolders(const std::string &first, const std::string &s
   return here ? "" : "no outputs";
 }
 
-static std::string runTrial(Trial &trial, const std::string &folder, const std::string &mpirun, unsigned &files) {
+static std::string runTrial(Trial &trial, const std::string &folder, const std::string &mpirun,
+                            unsigned &files) {
   std::string why, executable = folder + "/program";
   ScopedDiagnosticHandler handler(trial.program.module->getContext(), [&](Diagnostic &diagnostic) {
     why += diagnostic.str() + "; ";
@@ -65,10 +71,15 @@ static std::string runTrial(Trial &trial, const std::string &folder, const std::
   why.clear();
   OutputFile file;
   if (!file.open(executable, why, /*isProgram=*/true) ||
-      !emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}, why) || !file.commit(why))
+      !emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}, why) ||
+      !file.commit(why))
     return why;
   std::vector<std::string> inproc{executable, "--comm", "inproc"},
-      mpi{mpirun, "--allow-run-as-root", "--oversubscribe", "-n", std::to_string(trial.program.mesh.deviceCount()),
+      mpi{mpirun,
+          "--allow-run-as-root",
+          "--oversubscribe",
+          "-n",
+          std::to_string(trial.program.mesh.deviceCount()),
           executable};
   runtime::ProgramView view;
   std::vector<uint64_t> blob((artifact->blob.size() + 7) / 8);

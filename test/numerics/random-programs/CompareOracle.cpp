@@ -26,8 +26,8 @@ static double errorOf(const HostTensor &found, const HostTensor &oracle) {
 }
 
 /// The worst error of each result; a message in `why` if it does not run.
-static std::optional<std::vector<double>> errorsOf(Trial &trial, bool distributed, ArrayRef<HostTensor> oracle,
-                                                   std::string &why) {
+static std::optional<std::vector<double>> errorsOf(Trial &trial, bool distributed,
+                                                   ArrayRef<HostTensor> oracle, std::string &why) {
   auto artifact = trial.compile(distributed);
   if (failed(artifact)) {
     why += "does not compile";
@@ -78,10 +78,12 @@ static std::string runTrial(Trial &trial, Totals &totals) {
   // Some dozen roundings of the type; measured: 3e-7 and 1.2e-15.
   double limit = trial.single ? 1e-5 : 1e-13;
   for (size_t i = 0; i < one->size(); ++i)
-    for (auto [error, where] : {std::tuple((*one)[i], "one rank"), std::tuple((*many)[i], "all ranks")}) {
+    for (auto [error, where] :
+         {std::tuple((*one)[i], "one rank"), std::tuple((*many)[i], "all ranks")}) {
       totals.worst[trial.single] = std::max(totals.worst[trial.single], error);
       if (!(error <= limit))
-        why += llvm::formatv("result {0}: error {1:e} on {2}, allowed {3:e}; ", i, error, where, limit);
+        why += llvm::formatv("result {0}: error {1:e} on {2}, allowed {3:e}; ", i, error, where,
+                             limit);
     }
   return why;
 }
@@ -102,11 +104,13 @@ int test::compareWithOracle(MLIRContext &context, const Volume &volume) {
     llvm::errs() << "FAILED   seed " << seed << (trial.single ? " (f32, " : " (f64, ")
                  << trial.program.mesh.deviceCount() << " ranks): " << why << '\n';
   }
-  llvm::outs() << "random programs: seeds " << volume.firstSeed << " to " << volume.firstSeed + volume.count - 1 << ", "
-               << totals.passed << " passed, " << totals.failed << " failed";
+  llvm::outs() << "random programs: seeds " << volume.firstSeed << " to "
+               << volume.firstSeed + volume.count - 1 << ", " << totals.passed << " passed, "
+               << totals.failed << " failed";
   for (auto [ranks, count] : totals.byRanks)
     llvm::outs() << ", " << count << " on " << ranks << " ranks";
   // Comparisons read inputs only, so their margin is that of exact numbers.
-  llvm::outs() << llvm::formatv("; worst error f64 {0:e}, f32 {1:e}; none rejected\n", totals.worst[0], totals.worst[1]);
+  llvm::outs() << llvm::formatv("; worst error f64 {0:e}, f32 {1:e}; none rejected\n",
+                                totals.worst[0], totals.worst[1]);
   return totals.failed == 0 && totals.passed >= volume.count ? 0 : 1;
 }

@@ -32,7 +32,8 @@ static DialectRegistry registry() {
   return result;
 }
 
-Programs::Programs(StringRef text) : context(registry()), module(parseSourceString<ModuleOp>(text, &context)) {}
+Programs::Programs(StringRef text)
+    : context(registry()), module(parseSourceString<ModuleOp>(text, &context)) {}
 
 bool Programs::make(const step::StepMakeTrainingOptions &options, StringRef precision) {
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -56,7 +57,8 @@ HostTensor Programs::tensor(ArrayRef<int64_t> shape, const Numbers &values) {
 }
 
 HostTensor Programs::labels(ArrayRef<int64_t> values) {
-  HostTensor result(RankedTensorType::get({int64_t(values.size())}, IntegerType::get(&context, 64)));
+  HostTensor result(
+      RankedTensorType::get({int64_t(values.size())}, IntegerType::get(&context, 64)));
   result.integers.assign(values.begin(), values.end());
   return result;
 }
@@ -72,7 +74,8 @@ Numbers HandModel::forward(const Numbers &x) const {
   return y;
 }
 
-std::pair<Numbers, Numbers> HandModel::backward(const Numbers &x, const Numbers &outputGradient) const {
+std::pair<Numbers, Numbers> HandModel::backward(const Numbers &x,
+                                                const Numbers &outputGradient) const {
   Numbers dw(w.size()), db(b.size());
   for (int64_t r = 0; r < kRows; ++r)
     for (int64_t o = 0; o < kOutputs; ++o) {
@@ -94,7 +97,8 @@ OutputLoss weft::test::meanSquare(const Numbers &outputs, const Numbers &targets
   return loss;
 }
 
-OutputLoss weft::test::crossEntropy(const Numbers &logits, ArrayRef<int64_t> labels, int64_t ignored) {
+OutputLoss weft::test::crossEntropy(const Numbers &logits, ArrayRef<int64_t> labels,
+                                    int64_t ignored) {
   OutputLoss loss;
   loss.gradient.resize(logits.size());
   size_t classes = logits.size() / labels.size();

@@ -6,9 +6,9 @@
 #include "passes/step/Passes.h"
 #include "weft/Interpreter/StatefulRun.h"
 
-#include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include <random>
 
@@ -68,7 +68,8 @@ struct Random {
 
 OutputLoss meanSquare(const Numbers &outputs, const Numbers &targets);
 /// Labels of `ignored` or -100 do not count.
-OutputLoss crossEntropy(const Numbers &logits, llvm::ArrayRef<int64_t> labels, int64_t ignored = -100);
+OutputLoss crossEntropy(const Numbers &logits, llvm::ArrayRef<int64_t> labels,
+                        int64_t ignored = -100);
 
 /// max |a - b| / max(1, max |b|).
 double errorOf(const Numbers &found, const Numbers &expected);

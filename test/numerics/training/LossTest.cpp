@@ -97,9 +97,11 @@ TEST(Loss, WhatTheLossDoesNotSeeIsNotTrained) {
 TEST(Loss, WhatDoesNotFitIsAnError) {
   for (auto [loss, message] :
        {std::pair("mse:z,t", "the model has no output 'z'; its outputs are 'y'"),
-        std::pair("y", "but a loss is one number; write mse:y,TARGET or softmax_cross_entropy:y,LABELS to compare it"),
+        std::pair("y", "but a loss is one number; write mse:y,TARGET or "
+                       "softmax_cross_entropy:y,LABELS to compare it"),
         std::pair("mse:y,w", "'w' is a weight of the model, not an input"),
-        std::pair("softmax_cross_entropy:y,x", "need integers of their shape without the dim of classes")}) {
+        std::pair("softmax_cross_entropy:y,x",
+                  "need integers of their shape without the dim of classes")}) {
     Programs programs(kLinear);
     step::StepMakeTrainingOptions options;
     options.loss = loss;

@@ -133,7 +133,8 @@ HandOptimizer hand(const char *kind, double lr, double decay = 0) {
 
 TEST(Optimizer, EachFollowsItsFormula) {
   for (const char *kind : {"sgd", "momentum", "nesterov", "adam", "adamw", "adagrad", "lion"})
-    check({std::string(kind) + ":lr=0.05,weight_decay=0.1,decay=all", hand(kind, 0.05, 0.1), hand(kind, 0.05, 0.1)});
+    check({std::string(kind) + ":lr=0.05,weight_decay=0.1,decay=all", hand(kind, 0.05, 0.1),
+           hand(kind, 0.05, 0.1)});
 }
 
 TEST(Optimizer, DefaultsArePyTorchs) {
@@ -195,7 +196,9 @@ TEST(Optimizer, NamesThatMatchNothingAreErrors) {
   options.optimizer = "sgd";
   options.freeze = "bias";
   EXPECT_FALSE(programs.make(options));
-  EXPECT_NE(programs.errors.find("--freeze 'bias' matches no weight; weights have names as 'w', 'b'"), std::string::npos)
+  EXPECT_NE(
+      programs.errors.find("--freeze 'bias' matches no weight; weights have names as 'w', 'b'"),
+      std::string::npos)
       << programs.errors;
 }
 

@@ -31,7 +31,8 @@ static cl::opt<std::string> bind("bind"), loss("loss"), optimizer("optimizer"), 
     precision("precision", cl::init("f64"));
 static cl::list<std::string> data("data"), groups("param-group"), freeze("freeze");
 static cl::opt<int64_t> steps("steps", cl::init(10)),
-    batchParts("batch-parts", cl::init(1), cl::desc("Equal parts of the batch with statistics of their own"));
+    batchParts("batch-parts", cl::init(1),
+               cl::desc("Equal parts of the batch with statistics of their own"));
 static cl::opt<bool> raise("raise", cl::desc("Raise idioms to single ops, as the compiler does"));
 
 static HostTensor rows(const HostTensor &from, int64_t first, RankedTensorType type) {
@@ -81,7 +82,8 @@ static int train(ModuleOp module) {
   for (int64_t k = 0; k < steps; ++k) {
     StatefulRun::Tensors inputs;
     for (BlockArgument arg : step.getArguments()) {
-      StringRef name = step.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr).getValue();
+      StringRef name =
+          step.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr).getValue();
       auto type = cast<RankedTensorType>(arg.getType());
       if (auto found = arrays.find(name); found != arrays.end())
         inputs[name] = rows(found->second, type.getRank() ? k * type.getDimSize(0) : 0, type);

@@ -40,7 +40,8 @@ public:
       command.erase();
       return "drop";
     case 1:
-      command->getBlock()->getOperations().insert(std::next(command->getIterator()), command->clone());
+      command->getBlock()->getOperations().insert(std::next(command->getIterator()),
+                                                  command->clone());
       return "double";
     case 2:
     case 3: {
@@ -97,8 +98,9 @@ private:
           offset += int64_t(random() % 9) - 4;
         else
           std::shuffle(strides.begin(), strides.end(), random);
-        view.getResult().setType(MemRefType::get(type.getShape(), type.getElementType(),
-                                                 StridedLayoutAttr::get(type.getContext(), offset, strides)));
+        view.getResult().setType(
+            MemRefType::get(type.getShape(), type.getElementType(),
+                            StridedLayoutAttr::get(type.getContext(), offset, strides)));
         return "view";
       }
     return nullptr;
@@ -130,7 +132,8 @@ private:
     else if (auto attention = dyn_cast<rt::AttentionOp>(command))
       attention.setCausal(!attention.getCausal());
     else if (auto collective = dyn_cast<rt::CollectiveOp>(command))
-      collective.setReduction(collective.getReduction() == ReduceKind::Sum ? ReduceKind::Max : ReduceKind::Sum);
+      collective.setReduction(collective.getReduction() == ReduceKind::Sum ? ReduceKind::Max
+                                                                           : ReduceKind::Sum);
     else
       return nullptr;
     return "parameter";
@@ -150,8 +153,8 @@ struct Counts {
 using Check = llvm::function_ref<bool(emit::InProcessProgram &)>;
 
 /// True if the mutant computes the same.
-bool computesTheSame(ModuleOp module, const emit::Artifact &original, const llvm::StringMap<emit::KernelShape> &shapes,
-                     Check check) {
+bool computesTheSame(ModuleOp module, const emit::Artifact &original,
+                     const llvm::StringMap<emit::KernelShape> &shapes, Check check) {
   auto blob = emit::emitBlob(module, shapes, {});
   if (failed(blob))
     return false;
@@ -160,7 +163,8 @@ bool computesTheSame(ModuleOp module, const emit::Artifact &original, const llvm
   return program && check(*program);
 }
 
-void runMutants(ModuleOp module, const std::string &name, unsigned seeds, Check check, Counts &counts) {
+void runMutants(ModuleOp module, const std::string &name, unsigned seeds, Check check,
+                Counts &counts) {
   ASSERT_TRUE(module);
   auto artifact = emit::emitArtifact(module, {}, {});
   ASSERT_TRUE(succeeded(artifact));
@@ -189,7 +193,8 @@ void runMutants(ModuleOp module, const std::string &name, unsigned seeds, Check 
     counts.rejectedSame += same && !accepted;
     if (!same && accepted) {
       ++counts.missed;
-      ADD_FAILURE() << "seed " << seed << " of " << name << ": a wrong mutant (" << kind << ") is accepted";
+      ADD_FAILURE() << "seed " << seed << " of " << name << ": a wrong mutant (" << kind
+                    << ") is accepted";
     }
   }
 }
@@ -201,7 +206,8 @@ void runMutants(const char *text, const char *mesh, unsigned seeds, Counts &coun
   auto check = [&](emit::InProcessProgram &program) {
     std::string error;
     std::vector<HostTensor> found;
-    return program.run(sample.inputs, sample.types, found, error) && distance(found, sample.expected) <= 1e-5;
+    return program.run(sample.inputs, sample.types, found, error) &&
+           distance(found, sample.expected) <= 1e-5;
   };
   runMutants(*module, "mesh '" + std::string(mesh) + "'", seeds, check, counts);
 }
@@ -220,16 +226,17 @@ void runTrainingMutants(const char *mesh, unsigned seeds, Counts &counts) {
   auto check = [&](emit::InProcessProgram &program) {
     std::string error;
     TrainingRun run;
-    return runCompiled(program, step, training.batches, run, error) && distance(run, training.expected) <= 1e-9;
+    return runCompiled(program, step, training.batches, run, error) &&
+           distance(run, training.expected) <= 1e-9;
   };
   runMutants(*module, "training on mesh '" + std::string(mesh) + "'", seeds, check, counts);
 }
 
 void report(const Counts &counts, unsigned seeds) {
-  llvm::outs() << "seeds 0.." << seeds - 1 << ": " << counts.mutants << " mutants, " << counts.invalid
-               << " no valid IR, " << counts.wrong << " compute something else, " << counts.same
-               << " were seen to compute the same, of which " << counts.rejectedSame << " are rejected; "
-               << counts.missed << " wrong ones accepted\n";
+  llvm::outs() << "seeds 0.." << seeds - 1 << ": " << counts.mutants << " mutants, "
+               << counts.invalid << " no valid IR, " << counts.wrong << " compute something else, "
+               << counts.same << " were seen to compute the same, of which " << counts.rejectedSame
+               << " are rejected; " << counts.missed << " wrong ones accepted\n";
   EXPECT_EQ(counts.missed, 0u);
   EXPECT_GE(counts.mutants, kMinimumMutants);
   EXPECT_GE(counts.wrong, counts.mutants / 5);

@@ -42,13 +42,14 @@ TEST_P(Compiled, EqualsTheOracle) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Compiled,
-                         testing::Values(Case{"block", kBlock, "", 1}, Case{"block_tp2", kBlock, "tp=2", 2},
-                                         Case{"block_tp4", kBlock, "tp=4", 4}, Case{"block_uneven", kBlock, "tp=3", 3},
-                                         Case{"block_dp_tp", kBlock, "dp=2,tp=2", 4}, Case{"mlp", kMlp, "", 1},
-                                         Case{"mlp_tp2", kMlp, "tp=2", 2}, Case{"mlp_uneven", kMlp, "dp=4", 4},
-                                         Case{"image", kImage, "", 1}, Case{"image_dp", kImage, "dp=2", 2}),
-                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Compiled,
+    testing::Values(Case{"block", kBlock, "", 1}, Case{"block_tp2", kBlock, "tp=2", 2},
+                    Case{"block_tp4", kBlock, "tp=4", 4}, Case{"block_uneven", kBlock, "tp=3", 3},
+                    Case{"block_dp_tp", kBlock, "dp=2,tp=2", 4}, Case{"mlp", kMlp, "", 1},
+                    Case{"mlp_tp2", kMlp, "tp=2", 2}, Case{"mlp_uneven", kMlp, "dp=4", 4},
+                    Case{"image", kImage, "", 1}, Case{"image_dp", kImage, "dp=2", 2}),
+    [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
 
 TEST(Blob, SameModuleSameBytes) {
   Sample sample = makeSample(kBlock, 1);

@@ -120,7 +120,8 @@ HostTensor randomTensor(RankedTensorType type, std::mt19937 &random) {
 HostTensor weft::test::initialState(func::FuncOp function, unsigned argument) {
   auto type = cast<RankedTensorType>(function.getArgumentTypes()[argument]);
   if (auto source = function.getArgAttrOfType<nn::SourceAttr>(argument, nn::kSourceAttr)) {
-    auto tensor = readSource(source, type, "", [&] { return function.emitError() << "state " << argument << ' '; });
+    auto tensor = readSource(source, type, "",
+                             [&] { return function.emitError() << "state " << argument << ' '; });
     return succeeded(tensor) ? std::move(*tensor) : HostTensor(type);
   }
   Attribute number = function.getArgAttr(argument, nn::kInitialAttr);
@@ -130,7 +131,8 @@ HostTensor weft::test::initialState(func::FuncOp function, unsigned argument) {
 Training weft::test::makeTraining(unsigned seed, unsigned steps) {
   std::mt19937 random(seed);
   Training training;
-  training.file = (testing::TempDir() + "weft-step-" + std::to_string(getpid()) + "-" + std::to_string(seed) + ".bin");
+  training.file = (testing::TempDir() + "weft-step-" + std::to_string(getpid()) + "-" +
+                   std::to_string(seed) + ".bin");
   std::ofstream out(training.file, std::ios::binary);
   for (unsigned i = 0; i < 256; ++i) {
     double value = double(int(random() % 2001) - 1000) / 2000;
@@ -147,13 +149,15 @@ Training weft::test::makeTraining(unsigned seed, unsigned steps) {
     training.batches.emplace_back();
     for (unsigned a = 0; a < step.getNumArguments(); ++a)
       if (!step.getArgAttr(a, nn::kSourceAttr) && !step.getArgAttr(a, nn::kInitialAttr))
-        training.batches.back().push_back(randomTensor(cast<RankedTensorType>(step.getArgumentTypes()[a]), random));
+        training.batches.back().push_back(
+            randomTensor(cast<RankedTensorType>(step.getArgumentTypes()[a]), random));
   }
   training.expected = runOracle(step, training.batches);
   return training;
 }
 
-TrainingRun weft::test::runOracle(func::FuncOp step, const std::vector<std::vector<HostTensor>> &batches) {
+TrainingRun weft::test::runOracle(func::FuncOp step,
+                                  const std::vector<std::vector<HostTensor>> &batches) {
   TrainingRun run;
   std::vector<HostTensor> arguments(step.getNumArguments());
   llvm::StringMap<unsigned> states;
@@ -198,7 +202,8 @@ bool weft::test::runCompiled(emit::InProcessProgram &program, func::FuncOp step,
   for (unsigned a = 0; a < step.getNumArguments(); ++a)
     if (step.getArgAttr(a, nn::kSourceAttr) || step.getArgAttr(a, nn::kInitialAttr)) {
       std::string name = step.getArgAttrOfType<StringAttr>(a, nn::kNameAttr).str();
-      if (!program.getState(name, cast<RankedTensorType>(step.getArgumentTypes()[a]), run.states[name], error))
+      if (!program.getState(name, cast<RankedTensorType>(step.getArgumentTypes()[a]),
+                            run.states[name], error))
         return false;
     }
   return true;
@@ -206,7 +211,8 @@ bool weft::test::runCompiled(emit::InProcessProgram &program, func::FuncOp step,
 
 double weft::test::distance(const TrainingRun &found, const TrainingRun &expected) {
   double worst = 0;
-  if (found.outputs.size() != expected.outputs.size() || found.states.size() != expected.states.size())
+  if (found.outputs.size() != expected.outputs.size() ||
+      found.states.size() != expected.states.size())
     return INFINITY;
   for (auto [a, b] : llvm::zip_equal(found.outputs, expected.outputs))
     worst = std::max(worst, distance(a, b));

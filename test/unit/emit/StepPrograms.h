@@ -34,7 +34,8 @@ TrainingRun runOracle(mlir::func::FuncOp step, const std::vector<std::vector<Hos
 
 /// The same by the program @step of an executable.
 bool runCompiled(emit::InProcessProgram &program, mlir::func::FuncOp step,
-                 const std::vector<std::vector<HostTensor>> &batches, TrainingRun &run, std::string &error);
+                 const std::vector<std::vector<HostTensor>> &batches, TrainingRun &run,
+                 std::string &error);
 
 /// The largest distance of outputs and states; integers must be equal.
 double distance(const TrainingRun &found, const TrainingRun &expected);

@@ -40,20 +40,23 @@ TEST_P(CompiledTraining, EqualsTheOracle) {
   auto program = emit::InProcessProgram::open(std::move(*artifact), error);
   ASSERT_TRUE(program) << error;
   TrainingRun run;
-  ASSERT_TRUE(runCompiled(*program, training.module->lookupSymbol<func::FuncOp>("step"), training.batches, run, error))
+  ASSERT_TRUE(runCompiled(*program, training.module->lookupSymbol<func::FuncOp>("step"),
+                          training.batches, run, error))
       << error;
   double found = distance(run, training.expected);
-  llvm::outs() << GetParam().name << ": " << training.batches.size() << " steps, distance to the oracle "
-               << found << '\n';
+  llvm::outs() << GetParam().name << ": " << training.batches.size()
+               << " steps, distance to the oracle " << found << '\n';
   EXPECT_LE(found, 1e-9);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Layouts, CompiledTraining,
-    testing::Values(Layout{"one", "", ""}, Layout{"sharded2", "dp=2", ""}, Layout{"sharded4", "dp=4", ""},
-                    Layout{"replicated2", "dp=2", "w[12].*=dim0:-,dim1:-"},
-                    Layout{"replicated4", "dp=4", "w[12].*=dim0:-,dim1:-"}),
-    [](const testing::TestParamInfo<Layout> &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Layouts, CompiledTraining,
+                         testing::Values(Layout{"one", "", ""}, Layout{"sharded2", "dp=2", ""},
+                                         Layout{"sharded4", "dp=4", ""},
+                                         Layout{"replicated2", "dp=2", "w[12].*=dim0:-,dim1:-"},
+                                         Layout{"replicated4", "dp=4", "w[12].*=dim0:-,dim1:-"}),
+                         [](const testing::TestParamInfo<Layout> &info) {
+                           return info.param.name;
+                         });
 
 /// A program that only reads the states sees what the step left in them.
 TEST(CompiledPrograms, ShareStates) {

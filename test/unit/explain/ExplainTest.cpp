@@ -1,7 +1,7 @@
 // Folding of repeated layers, sizes, and names from hostile models.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "weft/Explain/Classes.h"
 #include "weft/Explain/Explain.h"
+#include "weft/Explain/Classes.h"
 
 #include "llvm/Support/JSON.h"
 #include "gtest/gtest.h"
@@ -31,7 +31,8 @@ TEST(LayerName, IsAWholeComponentThatIsNotTheLast) {
   EXPECT_EQ(foldName("adamw of layers.12.weight").pattern, "adamw of layers.*.weight");
   EXPECT_EQ(foldName("layers.2.experts.7.w").pattern, "layers.*.experts.*.w");
   EXPECT_EQ(foldName("layers.2.experts.7.w").layer, 2);
-  for (llvm::StringRef name : {"/h/Add_1", "/ln_1/Mul", "conv1.weight", "3.weight", "h.3", "h.3/", "", "h.99999999999999999999.w"}) {
+  for (llvm::StringRef name : {"/h/Add_1", "/ln_1/Mul", "conv1.weight", "3.weight", "h.3", "h.3/",
+                               "", "h.99999999999999999999.w"}) {
     EXPECT_EQ(foldName(name).pattern, name);
     EXPECT_EQ(foldName(name).layer, -1);
   }
@@ -51,7 +52,8 @@ TEST(Members, TellLayersAsRanges) {
 TEST(CollectiveClasses, KeepExceptionsApart) {
   std::vector<Collective> all;
   for (int layer = 0; layer < 4; ++layer)
-    all.push_back(sumOf("/h." + std::to_string(layer) + "/proj", layer < 3 ? "/h." + std::to_string(layer + 1) + "/norm" : "/last",
+    all.push_back(sumOf("/h." + std::to_string(layer) + "/proj",
+                        layer < 3 ? "/h." + std::to_string(layer + 1) + "/norm" : "/last",
                         layer == 1 ? 20 : 10));
   std::vector<CollectiveClass> classes = foldCollectives(all);
   ASSERT_EQ(classes.size(), 2u); // layer 1 sends more

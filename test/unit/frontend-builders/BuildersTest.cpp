@@ -30,8 +30,7 @@ std::string temporary(const std::string &name) {
   return testing::TempDir() + "weft-builders-" + name;
 }
 
-WriteSummary mustBuild(const std::string &spec, const std::string &path,
-                       bool withWeights = true) {
+WriteSummary mustBuild(const std::string &spec, const std::string &path, bool withWeights = true) {
   llvm::Expected<WriteSummary> summary = build(spec, {path, withWeights});
   if (!summary) {
     ADD_FAILURE() << llvm::toString(summary.takeError());
@@ -58,9 +57,9 @@ double decode16(uint16_t code, int exponentBits) {
   int bias = (1 << (exponentBits - 1)) - 1;
   int exponent = (code & 0x7fff) >> mantissaBits;
   double fraction = code & ((1 << mantissaBits) - 1);
-  double value = exponent == 0 ? std::ldexp(fraction, 1 - bias - mantissaBits)
-                               : std::ldexp(fraction + (1 << mantissaBits),
-                                            exponent - bias - mantissaBits);
+  double value = exponent == 0
+                     ? std::ldexp(fraction, 1 - bias - mantissaBits)
+                     : std::ldexp(fraction + (1 << mantissaBits), exponent - bias - mantissaBits);
   return code & 0x8000 ? -value : value;
 }
 
@@ -74,28 +73,24 @@ uint16_t encode16(double value, int32_t type) {
 }
 
 TEST(ModelSpec, ListsEveryFaultAtOnce) {
-  EXPECT_EQ(
-      faultsOf("gpt2:foo=1,layers=0,heads=x"),
-      "--build gpt2: unknown key 'foo'; valid keys are preset layers "
-      "hidden heads ffn vocab seq std eps attention mask_input weights seed "
-      "opset style dtype init external\n"
-      "--build gpt2: layers=0 is outside [1, 65536]\n"
-      "--build gpt2: heads=x is not a whole number in 64 bits");
+  EXPECT_EQ(faultsOf("gpt2:foo=1,layers=0,heads=x"),
+            "--build gpt2: unknown key 'foo'; valid keys are preset layers "
+            "hidden heads ffn vocab seq std eps attention mask_input weights seed "
+            "opset style dtype init external\n"
+            "--build gpt2: layers=0 is outside [1, 65536]\n"
+            "--build gpt2: heads=x is not a whole number in 64 bits");
 }
 
 TEST(ModelSpec, NamesTheNearestDivisors) {
   EXPECT_EQ(faultsOf("gpt2:hidden=100,heads=12"),
             "--build gpt2: heads=12 does not divide hidden=100 (remainder 4); "
             "choose heads=10 or 20, or another hidden");
-  EXPECT_NE(faultsOf("llama:hidden=12,heads=4,kv_heads=2").find("even"),
-            std::string::npos);
-  EXPECT_NE(faultsOf("moe:preset=tiny,top_k=5").find("top_k=5 exceeds"),
-            std::string::npos);
+  EXPECT_NE(faultsOf("llama:hidden=12,heads=4,kv_heads=2").find("even"), std::string::npos);
+  EXPECT_NE(faultsOf("moe:preset=tiny,top_k=5").find("top_k=5 exceeds"), std::string::npos);
 }
 
 TEST(ModelSpec, SingleKeysOverrideThePreset) {
-  llvm::Expected<ModelSpec> spec =
-      parseModelSpec("llama:hidden=128,preset=tiny");
+  llvm::Expected<ModelSpec> spec = parseModelSpec("llama:hidden=128,preset=tiny");
   ASSERT_TRUE(bool(spec));
   EXPECT_EQ(spec->hidden, 128);
   EXPECT_EQ(spec->kvHeads, 2);
@@ -103,9 +98,8 @@ TEST(ModelSpec, SingleKeysOverrideThePreset) {
 }
 
 TEST(Weights, SixteenBitCodesSurviveARoundTrip) {
-  for (auto [type, exponentBits] :
-       {std::pair(int32_t(onnx::Tensor::FLOAT16), 5),
-        std::pair(int32_t(onnx::Tensor::BFLOAT16), 8)}) {
+  for (auto [type, exponentBits] : {std::pair(int32_t(onnx::Tensor::FLOAT16), 5),
+                                    std::pair(int32_t(onnx::Tensor::BFLOAT16), 8)}) {
     int infinity = ((1 << exponentBits) - 1) << (15 - exponentBits);
     for (int code = 0; code + 1 < infinity; ++code) {
       double here = decode16(code, exponentBits);
@@ -154,9 +148,8 @@ TEST(Weights, FollowTheAskedDistribution) {
 
 TEST(ModelWriter, StreamsExactlyWhatProtobufWouldWrite) {
   for (const char *spec :
-       {"gpt2:preset=tiny", "llama:preset=tiny,style=compact",
-        "bert:preset=tiny,external=1", "vit:preset=tiny,dtype=bf16",
-        "moe:preset=tiny", "mlp:hidden=32", "resnet:preset=tiny"}) {
+       {"gpt2:preset=tiny", "llama:preset=tiny,style=compact", "bert:preset=tiny,external=1",
+        "vit:preset=tiny,dtype=bf16", "moe:preset=tiny", "mlp:hidden=32", "resnet:preset=tiny"}) {
     std::string path = temporary("stream.onnx");
     mustBuild(spec, path);
     EXPECT_EQ(mustParse(path).SerializeAsString(), slurp(path)) << spec;
@@ -193,16 +186,14 @@ TEST(ModelWriter, DeclaresAbsentWeightsByShapeOnly) {
   WriteSummary summary = mustBuild("gpt2:preset=175b", path, false);
   // 96 layers of 12 h^2 + 13 h, embeddings, and the last norm.
   int64_t h = 12288;
-  EXPECT_EQ(summary.parameters,
-            96 * (12 * h * h + 13 * h) + (50257 + 2048) * h + 2 * h);
+  EXPECT_EQ(summary.parameters, 96 * (12 * h * h + 13 * h) + (50257 + 2048) * h + 2 * h);
   EXPECT_FALSE(std::ifstream(path + ".data").good());
   onnx::Model model = mustParse(path);
   int64_t end = 0;
   for (const onnx::Tensor &tensor : model.graph().initializer())
     if (tensor.data_location() == onnx::Tensor::EXTERNAL) {
       EXPECT_GE(std::stoll(entry(tensor, "offset")), end);
-      end = std::stoll(entry(tensor, "offset")) +
-            std::stoll(entry(tensor, "length"));
+      end = std::stoll(entry(tensor, "offset")) + std::stoll(entry(tensor, "length"));
     }
   EXPECT_GE(end, summary.parameters * 4);
 }
@@ -236,13 +227,12 @@ TEST(Graphs, AreOrderedInEveryStyleAndOpset) {
   int count = 0;
   for (const char *model :
        {"gpt2:preset=tiny", "llama:preset=tiny,mask_input=1",
-        "bert:preset=tiny,pooling=mean,normalize=1,pooler=1,head=mlm",
-        "vit:preset=tiny", "resnet:preset=tiny", "moe:preset=tiny",
-        "mlp:activation=gelu"})
+        "bert:preset=tiny,pooling=mean,normalize=1,pooler=1,head=mlm", "vit:preset=tiny",
+        "resnet:preset=tiny", "moe:preset=tiny", "mlp:activation=gelu"})
     for (const char *style : {"exporter", "compact"})
       for (int opset = 13; opset <= 26; ++opset) {
-        std::string text = model + std::string(",style=") + style +
-                           ",opset=" + std::to_string(opset);
+        std::string text =
+            model + std::string(",style=") + style + ",opset=" + std::to_string(opset);
         llvm::Expected<ModelSpec> spec = parseModelSpec(text);
         ASSERT_TRUE(bool(spec)) << llvm::toString(spec.takeError());
         GraphBuilder g(*spec);

@@ -33,10 +33,8 @@ std::string floats(std::initializer_list<float> values) {
   return bytes;
 }
 
-void expectFault(const std::string &header, size_t dataSize,
-                 const std::string &fault) {
-  EXPECT_NE(faultOf(fileOf(header, std::string(dataSize, 0))).find(fault),
-            std::string::npos)
+void expectFault(const std::string &header, size_t dataSize, const std::string &fault) {
+  EXPECT_NE(faultOf(fileOf(header, std::string(dataSize, 0))).find(fault), std::string::npos)
       << faultOf(fileOf(header, std::string(dataSize, 0)));
 }
 
@@ -72,18 +70,15 @@ TEST(SafeTensors, RefusesLyingRanges) {
   expectFault(a + "[0,4]}}", 4, "is not what its type and shape take");
   expectFault(a + "[0,8]}}", 12, "bytes from 8 to 12 belong to no tensor");
   expectFault(a + "[4,12]}}", 12, "bytes 0 to 4 belong to no tensor");
-  expectFault(
-      a + R"([0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8,
-      "two tensors overlap at byte 4");
-  expectFault(
-      R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})",
-      0, "is not what its type and shape take");
+  expectFault(a + R"([0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8,
+              "two tensors overlap at byte 4");
+  expectFault(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0,
+              "is not what its type and shape take");
 }
 
 TEST(SafeTensors, RefusesMalformedHeaders) {
   EXPECT_NE(faultOf("").find("shorter than the 8 bytes"), std::string::npos);
-  EXPECT_NE(faultOf(std::string(8, '\xff')).find("claims a header of"),
-            std::string::npos);
+  EXPECT_NE(faultOf(std::string(8, '\xff')).find("claims a header of"), std::string::npos);
   expectFault("{", 0, "not JSON at byte");
   expectFault("[]", 0, "an array where none may be");
   expectFault("[[[[[[[[[[", 0, "an array where none may be");
@@ -93,10 +88,8 @@ TEST(SafeTensors, RefusesMalformedHeaders) {
   expectFault(R"({"a":{"shape":[1.5]}})", 0, "a fraction");
   expectFault(R"({"a":{"shape":[18446744073709551615]}})", 0, "above 2^63");
   expectFault(R"({"a":{"dtype":"F32"}})", 0, "lacks dtype, shape or two");
-  expectFault(R"({"a":{"dtype":"Q7","shape":[],"data_offsets":[0,0]}})", 0,
-              "unknown type 'Q7'");
-  expectFault(R"({"a":{"dtype":"F32","dtype":"F32"}})", 0,
-              "two fields 'dtype'");
+  expectFault(R"({"a":{"dtype":"Q7","shape":[],"data_offsets":[0,0]}})", 0, "unknown type 'Q7'");
+  expectFault(R"({"a":{"dtype":"F32","dtype":"F32"}})", 0, "two fields 'dtype'");
   expectFault(R"({"a":{},"a":{}})", 0, "listed twice");
   expectFault(R"({"a":5})", 0, "a number where none may be");
 }
@@ -125,8 +118,7 @@ TEST(SafeTensors, SurvivesDamage) {
     }
     volatile double sum = 0;
     for (const auto &item : file->tensors())
-      for (size_t k = 0;
-           isFloat(item.second) && k < item.second.bytes.size() / 8; ++k)
+      for (size_t k = 0; isFloat(item.second) && k < item.second.bytes.size() / 8; ++k)
         sum = sum + elementOf(item.second, int64_t(k));
   }
   // Damage in the numbers of a tensor is not visible; the header is most of it.
@@ -144,8 +136,7 @@ TEST(Checkpoint, TransposesAndFindsPrefixedNames) {
   ASSERT_TRUE(bool(file));
   std::vector<Weight> weights = {{"m.weight", {3, 2}, Init::zeros(), true},
                                  {"b", {2}, Init::zeros(), false}};
-  llvm::Expected<CheckpointWeights> source =
-      CheckpointWeights::match(std::move(*file), weights);
+  llvm::Expected<CheckpointWeights> source = CheckpointWeights::match(std::move(*file), weights);
   ASSERT_TRUE(bool(source)) << llvm::toString(source.takeError());
   std::vector<double> values(6), part(2);
   llvm::cantFail(source->read(weights[0], 0, values));
@@ -157,19 +148,16 @@ TEST(Checkpoint, TransposesAndFindsPrefixedNames) {
 
 TEST(Checkpoint, ListsEveryMisfit) {
   std::string bytes =
-      fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
-             floats({1, 2}));
+      fileOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", floats({1, 2}));
   llvm::Expected<SafeTensors> file =
       SafeTensors::read(llvm::MemoryBuffer::getMemBufferCopy(bytes), "f");
   ASSERT_TRUE(bool(file));
   std::vector<Weight> weights = {{"a", {3}, Init::zeros(), false},
                                  {"b", {2}, Init::zeros(), false}};
-  llvm::Expected<CheckpointWeights> source =
-      CheckpointWeights::match(std::move(*file), weights);
+  llvm::Expected<CheckpointWeights> source = CheckpointWeights::match(std::move(*file), weights);
   ASSERT_FALSE(bool(source));
   std::string fault = llvm::toString(source.takeError());
-  EXPECT_NE(fault.find("tensor 'a' has shape [2], the model needs [3]"),
-            std::string::npos);
+  EXPECT_NE(fault.find("tensor 'a' has shape [2], the model needs [3]"), std::string::npos);
   EXPECT_NE(fault.find("parameter 'b' [2] is missing"), std::string::npos);
 }
 

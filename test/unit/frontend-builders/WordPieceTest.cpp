@@ -26,8 +26,7 @@ TEST(WordPiece, GivesUpOnAWordAsAWhole) {
 }
 
 TEST(WordPiece, SplitsPunctuationAndIdeographsAndDropsAccents) {
-  EXPECT_EQ(small().encode("un,CAF\xc3\x89\xe4\xb8\x96un", 16),
-            (Ids{2, 4, 7, 8, 9, 4, 3}));
+  EXPECT_EQ(small().encode("un,CAF\xc3\x89\xe4\xb8\x96un", 16), (Ids{2, 4, 7, 8, 9, 4, 3}));
   EXPECT_EQ(small().encode("cafe\xcc\x81", 16), (Ids{2, 8, 3}));
 }
 

@@ -38,8 +38,7 @@ protected:
   }
   void refuse(const Entries &entries, const std::string &expected) {
     EXPECT_FALSE(import(modelWith(entries))) << expected;
-    EXPECT_NE(log.find("external data of tensor 'w': "), std::string::npos)
-        << log;
+    EXPECT_NE(log.find("external data of tensor 'w': "), std::string::npos) << log;
     EXPECT_NE(log.find(expected), std::string::npos)
         << "expected: " << expected << "\nreported: " << log;
   }
@@ -55,9 +54,8 @@ protected:
     std::string error;
     llvm::raw_string_ostream stream(error);
     weft::DiagnosticHandler handler(&context, stream);
-    auto bytes = readTensor(tensor, [&] {
-      return mlir::emitError(mlir::UnknownLoc::get(&context));
-    });
+    auto bytes =
+        readTensor(tensor, [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); });
     return failed(bytes) ? error : std::string(bytes->begin(), bytes->end());
   }
 
@@ -68,10 +66,8 @@ protected:
 
 TEST_F(ExternalDataTest, DataInsideTheFolderIsReferredTo) {
   EXPECT_EQ(read(accept({{"location", "w.bin"}})), "01234567");
-  EXPECT_EQ(read(accept({{"location", "sub/w.bin"},
-                         {"offset", "8"},
-                         {"length", "8"},
-                         {"checksum", "0"}})),
+  EXPECT_EQ(read(accept(
+                {{"location", "sub/w.bin"}, {"offset", "8"}, {"length", "8"}, {"checksum", "0"}})),
             "89abcdef");
   ASSERT_EQ(symlink("sub/w.bin", (folder + "/model/inside").c_str()), 0);
   EXPECT_EQ(read(accept({{"location", "inside"}})), "01234567");
@@ -80,14 +76,12 @@ TEST_F(ExternalDataTest, DataInsideTheFolderIsReferredTo) {
 TEST_F(ExternalDataTest, PathsThatLeaveTheFolder) {
   refuse({{"location", "../secret.bin"}}, "must not contain '..'");
   refuse({{"location", "sub/../../secret.bin"}}, "must not contain '..'");
-  refuse({{"location", folder + "/secret.bin"}},
-         "must be relative to the model's folder");
+  refuse({{"location", folder + "/secret.bin"}}, "must be relative to the model's folder");
   refuse({{"location", "/proc/self/environ"}}, "must be relative");
   ASSERT_EQ(symlink("../secret.bin", (folder + "/model/link").c_str()), 0);
   refuse({{"location", "link"}}, "must not leave the model's folder");
   ASSERT_EQ(symlink("..", (folder + "/model/parent").c_str()), 0);
-  refuse({{"location", "parent/secret.bin"}},
-         "must not leave the model's folder");
+  refuse({{"location", "parent/secret.bin"}}, "must not leave the model's folder");
   ASSERT_EQ(symlink("/dev/zero", (folder + "/model/zero").c_str()), 0);
   refuse({{"location", "zero"}}, "must not leave the model's folder");
   ASSERT_EQ(symlink("loop", (folder + "/model/loop").c_str()), 0);
@@ -107,28 +101,23 @@ TEST_F(ExternalDataTest, ThingsThatAreNotFiles) {
 }
 
 TEST_F(ExternalDataTest, OffsetsAndLengths) {
-  refuse({{"location", "w.bin"}, {"offset", "-8"}},
-         "offset '-8' is not a decimal number");
+  refuse({{"location", "w.bin"}, {"offset", "-8"}}, "offset '-8' is not a decimal number");
   refuse({{"location", "w.bin"}, {"offset", "9"}},
          "needs 8 bytes at offset 9, but 'w.bin' has only 16 bytes");
   refuse({{"location", "w.bin"}, {"offset", "9223372036854775807"}},
          "needs 8 bytes at offset 9223372036854775807");
-  refuse({{"location", "w.bin"}, {"offset", "18446744073709551615"}},
-         "is not a decimal number");
+  refuse({{"location", "w.bin"}, {"offset", "18446744073709551615"}}, "is not a decimal number");
   refuse({{"location", "w.bin"}, {"offset", "0x8"}}, "is not a decimal number");
   refuse({{"location", "w.bin"}, {"offset", ""}}, "is not a decimal number");
-  refuse({{"location", "w.bin"}, {"length", "4"}},
-         "needs 8 bytes, but length is 4");
+  refuse({{"location", "w.bin"}, {"length", "4"}}, "needs 8 bytes, but length is 4");
   refuse({{"location", "w.bin"}, {"length", "-1"}}, "length '-1' is not");
 }
 
 TEST_F(ExternalDataTest, Keys) {
   refuse({}, "key 'location' is missing");
   refuse({{"offset", "0"}}, "key 'location' is missing");
-  refuse({{"location", "w.bin"}, {"location", "w.bin"}},
-         "key 'location' is given twice");
-  refuse({{"location", "w.bin"}, {"offset", "0"}, {"offset", "0"}},
-         "key 'offset' is given twice");
+  refuse({{"location", "w.bin"}, {"location", "w.bin"}}, "key 'location' is given twice");
+  refuse({{"location", "w.bin"}, {"offset", "0"}, {"offset", "0"}}, "key 'offset' is given twice");
   refuse({{"location", "w.bin"}, {"checksum", "a"}, {"checksum", "a"}},
          "key 'checksum' is given twice");
   refuse({{"location", "w.bin"}, {"mode", "rw"}},
@@ -140,8 +129,7 @@ TEST_F(ExternalDataTest, AFileExchangedAfterTheImportIsNotFollowed) {
   ASSERT_TRUE(tensor);
   ASSERT_EQ(unlink((folder + "/model/w.bin").c_str()), 0);
   ASSERT_EQ(symlink("../secret.bin", (folder + "/model/w.bin").c_str()), 0);
-  EXPECT_NE(read(tensor).find("must not leave the model's folder"),
-            std::string::npos);
+  EXPECT_NE(read(tensor).find("must not leave the model's folder"), std::string::npos);
 }
 
 TEST_F(ExternalDataTest, MissingFilesAreAllowedWhenAsked) {

@@ -16,8 +16,7 @@ static std::string varint(uint64_t value) {
 }
 
 /// A length-delimited field that claims `length` bytes and holds `content`.
-static std::string field(int number, const std::string &content,
-                         uint64_t length) {
+static std::string field(int number, const std::string &content, uint64_t length) {
   return varint(number << 3 | 2) + varint(length) + content;
 }
 static std::string field(int number, const std::string &content) {
@@ -59,13 +58,11 @@ TEST_F(HostileWireTest, EveryTruncationOfAModelIsRefusedOrAValidModel) {
 }
 
 TEST_F(HostileWireTest, LyingLengths) {
-  expectRefused(field(7, "ab", 1000),
-                "field 7 claims 1000 bytes, but only 2 are left (at byte 0)");
+  expectRefused(field(7, "ab", 1000), "field 7 claims 1000 bytes, but only 2 are left (at byte 0)");
   expectRefused(field(7, field(1, "x", uint64_t(1) << 62)),
                 "model.graph: field 1 claims 4611686018427387904 bytes");
   expectRefused("\x08", "the message ends inside a number");
-  expectRefused(std::string("\x08") + std::string(11, '\xff'),
-                "a number has more than 10 bytes");
+  expectRefused(std::string("\x08") + std::string(11, '\xff'), "a number has more than 10 bytes");
   expectRefused("\x0b", "invalid wire type 3");
   expectRefused(std::string("\x02\x00", 2), "invalid field number 0");
   expectRefused(field(1, "x"), "field 'ir_version' has wire type 2");
@@ -82,8 +79,7 @@ TEST_F(HostileWireTest, DeepNesting) {
   std::string type;
   for (int i = 0; i < 5000; ++i)
     type = field(4, field(1, type));
-  expectRefused("\x08\x08" + field(7, field(11, field(2, type))),
-                "nested more than 96 deep");
+  expectRefused("\x08\x08" + field(7, field(11, field(2, type))), "nested more than 96 deep");
 }
 
 TEST_F(HostileWireTest, NestingWithinTheLimitIsImported) {
@@ -105,8 +101,7 @@ TEST_F(HostileWireTest, NodesWithoutOperator) {
   std::string nodes;
   for (int i = 0; i < 4000000; ++i)
     nodes += field(1, "");
-  expectRefused("\x08\x08" + field(7, nodes),
-                "model.graph.node[0]: the node has no op_type");
+  expectRefused("\x08\x08" + field(7, nodes), "model.graph.node[0]: the node has no op_type");
 }
 
 TEST_F(HostileWireTest, MillionsOfPartsStayWithinMemory) {
@@ -122,8 +117,7 @@ TEST_F(HostileWireTest, MillionsOfPartsStayWithinMemory) {
     parts += field(1, ""); // inputs of one node, all absent
   expectRefused("\x08\x08" + field(7, field(1, field(4, "A") + parts)),
                 "has more parts than 1024 MiB");
-  std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - start;
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   EXPECT_LT(taken.count(), 10.0);
   EXPECT_LT(peakKilobytes() - before, 2 << 20);
 }
@@ -135,8 +129,7 @@ TEST_F(HostileWireTest, AsManyPartsAsAllowedStayWithinMemory) {
     parts += node;
   auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(import(write("many.onnx", "\x08\x08" + field(7, parts)))) << log;
-  std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - start;
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   EXPECT_LT(taken.count(), 10.0);
   EXPECT_LT(peakKilobytes(), 3 << 20);
 }
@@ -144,9 +137,7 @@ TEST_F(HostileWireTest, AsManyPartsAsAllowedStayWithinMemory) {
 TEST_F(HostileWireTest, UnknownFieldsAreLeftOutAndSaid) {
   std::string bytes = reluModel().SerializeAsString() + field(500, "future");
   EXPECT_TRUE(import(write("future.onnx", bytes)));
-  EXPECT_NE(log.find("warning: has 1 fields that are not known"),
-            std::string::npos)
-      << log;
+  EXPECT_NE(log.find("warning: has 1 fields that are not known"), std::string::npos) << log;
   // The number under which the importer itself keeps places of payloads must
   // not come from the file.
   Model model = reluModel();

@@ -34,8 +34,7 @@ protected:
   }
 
   /// Imports the file and keeps what was reported in `log`.
-  mlir::OwningOpRef<mlir::ModuleOp> import(const std::string &path,
-                                           ImportOptions options = {}) {
+  mlir::OwningOpRef<mlir::ModuleOp> import(const std::string &path, ImportOptions options = {}) {
     log.clear();
     llvm::raw_string_ostream stream(log);
     weft::DiagnosticHandler handler(&context, stream);

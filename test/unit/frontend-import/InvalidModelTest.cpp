@@ -10,14 +10,12 @@ namespace {
 class InvalidModelTest : public ImportTest {
 protected:
   /// A valid model after `edit` must be refused with `expected`.
-  void refuse(const std::function<void(Model &)> &edit,
-              const std::string &expected) {
+  void refuse(const std::function<void(Model &)> &edit, const std::string &expected) {
     Model model = reluModel();
     edit(model);
     expectRefused(model.SerializeAsString(), expected);
   }
-  void refuseTensor(const std::function<void(Tensor &)> &edit,
-                    const std::string &expected) {
+  void refuseTensor(const std::function<void(Tensor &)> &edit, const std::string &expected) {
     refuse(
         [&](Model &model) {
           Tensor &tensor = *model.mutable_graph()->add_initializer();
@@ -28,12 +26,10 @@ protected:
         },
         expected);
   }
-  void refuseAttribute(const std::function<void(Attribute &)> &edit,
-                       const std::string &expected) {
+  void refuseAttribute(const std::function<void(Attribute &)> &edit, const std::string &expected) {
     refuse(
         [&](Model &model) {
-          Attribute &attribute =
-              *model.mutable_graph()->mutable_node(0)->add_attribute();
+          Attribute &attribute = *model.mutable_graph()->mutable_node(0)->add_attribute();
           attribute.set_name("a");
           edit(attribute);
         },
@@ -51,10 +47,9 @@ TEST_F(InvalidModelTest, Versions) {
 }
 
 TEST_F(InvalidModelTest, Names) {
-  refuse(
-      [](Model &m) { m.mutable_graph()->mutable_node(0)->set_input(0, "q"); },
-      "model.onnx: node 'relu' (Relu): error: reads 'q', which no "
-      "node, input or initializer defines");
+  refuse([](Model &m) { m.mutable_graph()->mutable_node(0)->set_input(0, "q"); },
+         "model.onnx: node 'relu' (Relu): error: reads 'q', which no "
+         "node, input or initializer defines");
   refuse([](Model &m) { *m.mutable_graph()->add_node() = m.graph().node(0); },
          "defines 'y', which is already defined");
   refuse([](Model &m) { m.mutable_graph()->mutable_output(0)->set_name("q"); },
@@ -90,18 +85,15 @@ TEST_F(InvalidModelTest, Names) {
 TEST_F(InvalidModelTest, Tensors) {
   refuseTensor([](Tensor &t) { t.set_data_type(99); },
                "tensor 'w' has data type 99, which is not known");
-  refuseTensor([](Tensor &t) { t.set_dims(0, -2); },
-               "tensor 'w' has the negative extent -2");
+  refuseTensor([](Tensor &t) { t.set_dims(0, -2); }, "tensor 'w' has the negative extent -2");
   refuseTensor(
       [](Tensor &t) {
         t.set_dims(0, int64_t(1) << 40);
         t.add_dims(int64_t(1) << 40);
       },
       "tensor 'w' has shape [1099511627776x1099511627776], more than the 2^40 elements");
-  refuseTensor([](Tensor &t) { t.set_raw_data("abc"); },
-               "which needs 8 bytes, but holds 3");
-  refuseTensor([](Tensor &t) { t.add_float_data(1); },
-               "which needs 2 entries, but holds 1");
+  refuseTensor([](Tensor &t) { t.set_raw_data("abc"); }, "which needs 8 bytes, but holds 3");
+  refuseTensor([](Tensor &t) { t.add_float_data(1); }, "which needs 2 entries, but holds 1");
   refuseTensor([](Tensor &t) { t.add_int64_data(1); },
                "elements of type 'f32', which do not go into int64_data");
   refuseTensor(
@@ -112,8 +104,7 @@ TEST_F(InvalidModelTest, Tensors) {
       },
       "holds its elements in more than one field");
   refuseTensor([](Tensor &t) { t.add_string_data("s"); }, "holds 1 strings");
-  refuseTensor([](Tensor &t) { t.mutable_segment()->set_begin(0); },
-               "is a segment of a tensor");
+  refuseTensor([](Tensor &t) { t.mutable_segment()->set_begin(0); }, "is a segment of a tensor");
   // The same for a payload that is left in the file.
   refuseTensor([](Tensor &t) { t.set_raw_data(std::string(5000, 0)); },
                "does not fit its 5000 bytes of raw_data");
@@ -144,10 +135,7 @@ TEST_F(InvalidModelTest, Attributes) {
 TEST_F(InvalidModelTest, Types) {
   refuse(
       [](Model &m) {
-        auto &tensor = *m.mutable_graph()
-                            ->mutable_input(0)
-                            ->mutable_type()
-                            ->mutable_tensor_type();
+        auto &tensor = *m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type();
         tensor.set_elem_type(Tensor::FLOAT);
         for (int i = 0; i < 3; ++i)
           tensor.mutable_shape()->add_dim()->set_dim_value(int64_t(1) << 30);

@@ -26,8 +26,7 @@ protected:
     return (*ops.begin()).getValue();
   }
   /// Writes `count` entries by `add`, reads them back as integers.
-  template <typename Add>
-  void expectIntegers(int type, unsigned count, Add add) {
+  template <typename Add> void expectIntegers(int type, unsigned count, Add add) {
     Tensor tensor;
     tensor.set_data_type(type);
     tensor.add_dims(count);
@@ -37,9 +36,8 @@ protected:
     TensorAttr attribute = throughFile(tensor);
     bool inFile = mlir::isa<DataAttr>(attribute.getData());
     EXPECT_EQ(inFile, count >= 1000) << type;
-    auto values = readIntegers(attribute, [&] {
-      return mlir::emitError(mlir::UnknownLoc::get(&context));
-    });
+    auto values =
+        readIntegers(attribute, [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); });
     ASSERT_TRUE(succeeded(values)) << type;
     EXPECT_EQ(std::vector<int64_t>(values->begin(), values->end()), expected)
         << Tensor::DataType_Name(type);
@@ -60,17 +58,15 @@ TEST_F(TensorDataTest, IntegersOfEveryTypeAndField) {
       t.add_int64_data(value);
       return value;
     });
-    for (auto [type, bound] :
-         {std::pair(Tensor::INT32, 1 << 30), std::pair(Tensor::INT16, 1 << 15),
-          std::pair(Tensor::INT8, 1 << 7)})
+    for (auto [type, bound] : {std::pair(Tensor::INT32, 1 << 30), std::pair(Tensor::INT16, 1 << 15),
+                               std::pair(Tensor::INT8, 1 << 7)})
       expectIntegers(type, count, [&, bound = bound](Tensor &t, unsigned i) {
         int64_t value = signedValue(i, bound);
         t.add_int32_data(value);
         return value;
       });
-    for (auto [type, bound] :
-         {std::pair(Tensor::UINT16, 1 << 16), std::pair(Tensor::UINT8, 1 << 8),
-          std::pair(Tensor::BOOL, 2)})
+    for (auto [type, bound] : {std::pair(Tensor::UINT16, 1 << 16), std::pair(Tensor::UINT8, 1 << 8),
+                               std::pair(Tensor::BOOL, 2)})
       expectIntegers(type, count, [&, bound = bound](Tensor &t, unsigned i) {
         int64_t value = (i * 37) % bound;
         t.add_int32_data(value);
@@ -120,8 +116,7 @@ TEST_F(TensorDataTest, WeightsAreNeitherReadNorCopied) {
   getrusage(RUSAGE_SELF, &before);
   auto begin = std::chrono::steady_clock::now();
   module = import(path);
-  std::chrono::duration<double> taken =
-      std::chrono::steady_clock::now() - begin;
+  std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   getrusage(RUSAGE_SELF, &after);
   ASSERT_TRUE(module) << log;
   EXPECT_LT(taken.count(), 0.5);
@@ -138,8 +133,7 @@ TEST_F(TensorDataTest, WeightsAreNeitherReadNorCopied) {
   weft::DiagnosticHandler handler(&context, stream);
   llvm::raw_null_ostream nowhere;
   EXPECT_TRUE(failed(exportModel(*module, nowhere)));
-  EXPECT_NE(log.find("needs 3221225472 bytes, but a model file holds less"),
-            std::string::npos)
+  EXPECT_NE(log.find("needs 3221225472 bytes, but a model file holds less"), std::string::npos)
       << log;
 }
 
@@ -149,16 +143,13 @@ TEST_F(TensorDataTest, PackedSmallIntegers) {
   auto values = [&](int type, const std::string &raw) {
     tensor.set_data_type(type);
     tensor.set_raw_data(raw);
-    auto read = readIntegers(throughFile(tensor), [&] {
-      return mlir::emitError(mlir::UnknownLoc::get(&context));
-    });
+    auto read = readIntegers(throughFile(tensor),
+                             [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); });
     return succeeded(read) ? std::vector<int64_t>(read->begin(), read->end())
                            : std::vector<int64_t>();
   };
-  EXPECT_EQ(values(Tensor::UINT4, "\x21\x0f"),
-            (std::vector<int64_t>{1, 2, 15}));
-  EXPECT_EQ(values(Tensor::INT4, "\x2f\x08"),
-            (std::vector<int64_t>{-1, 2, -8}));
+  EXPECT_EQ(values(Tensor::UINT4, "\x21\x0f"), (std::vector<int64_t>{1, 2, 15}));
+  EXPECT_EQ(values(Tensor::INT4, "\x2f\x08"), (std::vector<int64_t>{-1, 2, -8}));
   EXPECT_EQ(values(Tensor::UINT2, "\x39"), (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(values(Tensor::INT2, "\x39"), (std::vector<int64_t>{1, -2, -1}));
 }
@@ -186,9 +177,8 @@ TEST_F(TensorDataTest, FloatsAreTheSameBytesInEveryField) {
     doubles.set_data_type(Tensor::DOUBLE);
     halves.set_data_type(Tensor::BFLOAT16);
     auto bytes = [&](const Tensor &tensor) {
-      auto read = readTensor(throughFile(tensor), [&] {
-        return mlir::emitError(mlir::UnknownLoc::get(&context));
-      });
+      auto read = readTensor(throughFile(tensor),
+                             [&] { return mlir::emitError(mlir::UnknownLoc::get(&context)); });
       return succeeded(read) ? std::string(read->begin(), read->end()) : "";
     };
     EXPECT_EQ(bytes(raw), expected);

@@ -150,8 +150,7 @@ std::string textOf(const onnx::Model &model) {
 
 TEST(Corpus, SurvivesTheWayThroughText) {
   std::vector<fs::path> paths = corpus();
-  ASSERT_GE(int(paths.size()), kModels)
-      << "libonnx-testdata is not installed below " << kCorpus;
+  ASSERT_GE(int(paths.size()), kModels) << "libonnx-testdata is not installed below " << kCorpus;
   int failures = 0;
   for (const fs::path &path : paths) {
     onnx::Model model;

@@ -37,9 +37,7 @@ onnx::Model mustRead(llvm::StringRef text) {
 }
 
 /// Text that the writer writes exactly so.
-void expectFixed(const std::string &text) {
-  EXPECT_EQ(textOf(mustRead(text)), text);
-}
+void expectFixed(const std::string &text) { EXPECT_EQ(textOf(mustRead(text)), text); }
 
 TEST(Text, WritesEveryForm) {
   expectFixed(R"(<
@@ -179,17 +177,16 @@ TEST(Text, ReportsWhatItCannotSay) {
   graph.mutable_node(1)->add_device_configurations()->set_pipeline_stage(1);
   graph.add_sparse_initializer();
   model.GetReflection()->MutableUnknownFields(&model)->AddVarint(1000, 1);
-  EXPECT_EQ(
-      findLosses(model),
-      (std::vector<std::string>{
-          "'device_configurations' of Node: not expressible in the text "
-          "syntax, left out of 1 place, first at node 'b'",
-          "'doc_string' of Node: not expressible in the text syntax, left out "
-          "of 2 places, first at node 'a'",
-          "'sparse_initializer' of Graph: not expressible in the text syntax, "
-          "left out of 1 place, first at graph 'g'",
-          "fields that are newer than our schema of Model: not expressible in "
-          "the text syntax, left out of 1 place, first at the model"}));
+  EXPECT_EQ(findLosses(model),
+            (std::vector<std::string>{
+                "'device_configurations' of Node: not expressible in the text "
+                "syntax, left out of 1 place, first at node 'b'",
+                "'doc_string' of Node: not expressible in the text syntax, left out "
+                "of 2 places, first at node 'a'",
+                "'sparse_initializer' of Graph: not expressible in the text syntax, "
+                "left out of 1 place, first at graph 'g'",
+                "fields that are newer than our schema of Model: not expressible in "
+                "the text syntax, left out of 1 place, first at the model"}));
   EXPECT_TRUE(findLosses(mustRead(textOf(model))).empty());
 }
 
@@ -203,12 +200,11 @@ TEST(Text, ReportsValuesBesideTheKind) {
   attr.set_i(1);
   attr.set_f(2);
   node.add_attribute()->set_name("b");
-  EXPECT_EQ(findLosses(model),
-            (std::vector<std::string>{
-                "'f' beside the value of Attribute: not expressible in the "
-                "text syntax, left out of 1 place, first at attribute 'a'",
-                "a value that is missing of Attribute: not expressible in the "
-                "text syntax, left out of 1 place, first at attribute 'b'"}));
+  EXPECT_EQ(findLosses(model), (std::vector<std::string>{
+                                   "'f' beside the value of Attribute: not expressible in the "
+                                   "text syntax, left out of 1 place, first at attribute 'a'",
+                                   "a value that is missing of Attribute: not expressible in the "
+                                   "text syntax, left out of 1 place, first at attribute 'b'"}));
 }
 
 TEST(Text, RefusesTypesThatSayNothing) {
@@ -219,8 +215,7 @@ TEST(Text, RefusesTypesThatSayNothing) {
   input.mutable_type()->mutable_tensor_type()->set_elem_type(99);
   EXPECT_NE(textOf(model).find("data type 99 is not known"), std::string::npos);
   input.mutable_type()->mutable_opaque_type()->set_name("a b");
-  EXPECT_NE(textOf(model).find("is not made of identifiers"),
-            std::string::npos);
+  EXPECT_NE(textOf(model).find("is not made of identifiers"), std::string::npos);
 }
 
 TEST(Text, RefusesDamagedTensors) {
@@ -230,19 +225,16 @@ TEST(Text, RefusesDamagedTensors) {
   tensor->set_data_type(onnx::Tensor::FLOAT);
   tensor->add_dims(2);
   tensor->set_raw_data("1234567");
-  EXPECT_EQ(textOf(model),
-            "tensor 'w' has raw_data of 7 bytes, which does not fit its "
-            "dimensions (2 are needed); the model is damaged");
+  EXPECT_EQ(textOf(model), "tensor 'w' has raw_data of 7 bytes, which does not fit its "
+                           "dimensions (2 are needed); the model is damaged");
 }
 
 TEST(Text, NamesPlaceAndRemedy) {
   const std::pair<const char *, const char *> cases[] = {
       {"", "t:1:1: error: expected the name of a graph, found the end of the "
            "text"},
-      {"g (x) => (y) {\n  y = Add(x,\n}",
-       "t:3:1: error: expected the name of a value, found '}'"},
-      {"g () () {}",
-       "t:1:6: error: expected '=>' between inputs and outputs, found '('"},
+      {"g (x) => (y) {\n  y = Add(x,\n}", "t:3:1: error: expected the name of a value, found '}'"},
+      {"g () () {}", "t:1:6: error: expected '=>' between inputs and outputs, found '('"},
       {"<ir_verson: 3> g () => () {}",
        "t:1:2: error: unknown key 'ir_verson' of a model; keys are ir_version, "
        "opset_import, producer_name, producer_version, domain, model_version, "
@@ -254,10 +246,8 @@ TEST(Text, NamesPlaceAndRemedy) {
       {"g () => () <float[] w = {1}> {}",
        "t:1:13: error: a value needs its dimensions, as in float[2, 3]; a "
        "scalar has none, as in float"},
-      {"g () => () <uint8[1] w = {256}> {}",
-       "t:1:27: error: 256 does not fit in uint8, [0, 255]"},
-      {"g () => () <float w = {1e50}> {}",
-       "t:1:24: error: 1e50 is out of the range of float"},
+      {"g () => () <uint8[1] w = {256}> {}", "t:1:27: error: 256 does not fit in uint8, [0, 255]"},
+      {"g () => () <float w = {1e50}> {}", "t:1:24: error: 1e50 is out of the range of float"},
       {"g () => () {a = B<c = []>()}",
        "t:1:23: error: an empty list needs the type of its attribute, as in c: "
        "ints = []"},
@@ -269,10 +259,8 @@ TEST(Text, NamesPlaceAndRemedy) {
        "t:1:22: error: 'nits' is not an attribute type; types are float, int, "
        "string, tensor, graph, sparse_tensor, type_proto, floats, ints, "
        "strings, tensors, graphs, sparse_tensors, type_protos"},
-      {"g () => () {\"a = B()}",
-       "t:1:13: error: this string has no closing quote"},
-      {"g (flaot[2] x) => () {}",
-       "t:1:9: error: expected ')' after the list of values, found '['"},
+      {"g () => () {\"a = B()}", "t:1:13: error: this string has no closing quote"},
+      {"g (flaot[2] x) => () {}", "t:1:9: error: expected ')' after the list of values, found '['"},
       {"g () => () {a = B<c = 99999999999999999999>()}",
        "t:1:23: error: 99999999999999999999 does not fit in a signed 64-bit "
        "integer"},
@@ -285,12 +273,10 @@ TEST(Text, BoundsNesting) {
   std::string types = "g (", graphs;
   for (int i = 0; i < 100000; ++i)
     types += "seq(";
-  EXPECT_NE(faultOf(types).find("types nest deeper than 64 levels"),
-            std::string::npos);
+  EXPECT_NE(faultOf(types).find("types nest deeper than 64 levels"), std::string::npos);
   for (int i = 0; i < 100000; ++i)
     graphs += "g () => () {a = B<c = ";
-  EXPECT_NE(faultOf(graphs).find("graphs nest deeper than 64 levels"),
-            std::string::npos);
+  EXPECT_NE(faultOf(graphs).find("graphs nest deeper than 64 levels"), std::string::npos);
 }
 
 TEST(Text, KeepsTheOrderOfTrainingInformation) {
@@ -298,8 +284,7 @@ TEST(Text, KeepsTheOrderOfTrainingInformation) {
   EXPECT_EQ(faultOf(graph + "@training_info <update: [\"w\": \"v\"]>"),
             "t:3:17: error: unknown key 'update' of @training_info; keys are "
             "initialization_binding, update_binding");
-  EXPECT_EQ(faultOf(graph + "@training_info @algorithm " + graph +
-                    "@initialization " + graph),
+  EXPECT_EQ(faultOf(graph + "@training_info @algorithm " + graph + "@initialization " + graph),
             "t:5:2: error: '@initialization' is not a part of a model; "
             "'@training_info' is, with '@initialization' and '@algorithm', in "
             "this order");
@@ -307,8 +292,8 @@ TEST(Text, KeepsTheOrderOfTrainingInformation) {
 
 // Random damage gives an error or a model that can be written again.
 TEST(Text, SurvivesDamage) {
-  llvm::Expected<builders::ModelSpec> spec = builders::parseModelSpec(
-      "bert:layers=1,hidden=8,heads=2,vocab=8,seq=4,pooling=mean");
+  llvm::Expected<builders::ModelSpec> spec =
+      builders::parseModelSpec("bert:layers=1,hidden=8,heads=2,vocab=8,seq=4,pooling=mean");
   ASSERT_TRUE(bool(spec));
   builders::GraphBuilder g(*spec);
   buildGraph(g);

@@ -37,12 +37,9 @@ protected:
   }
   ~Weights() override { fs::remove_all(folder); }
 
-  std::string path(const std::string &name) const {
-    return folder + "/" + name + ".onnx";
-  }
+  std::string path(const std::string &name) const { return folder + "/" + name + ".onnx"; }
   void build(const std::string &name, const std::string &keys) {
-    auto built = builders::build(
-        "mlp:layers=2,inputs=5,classes=3," + keys, {path(name), true});
+    auto built = builders::build("mlp:layers=2,inputs=5,classes=3," + keys, {path(name), true});
     ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
   }
   static Bytes bytesIn(const std::string &file) {
@@ -62,8 +59,7 @@ protected:
     return result;
   }
   /// A .safetensors file of a model's initializers under other names.
-  std::string store(const std::string &name, const std::string &prefix,
-                    bool transposed = false) {
+  std::string store(const std::string &name, const std::string &prefix, bool transposed = false) {
     ModelFile model;
     EXPECT_FALSE(bool(model.open(path(name))));
     std::vector<SafetensorsEntry> entries;
@@ -75,13 +71,12 @@ protected:
         bytes = transposeMatrix(bytes, dims[0], dims[1]);
         std::swap(dims[0], dims[1]);
       }
-      entries.push_back({prefix + tensor.name(), DType::F32, dims, data.size(),
-                         data.size() + bytes.size()});
+      entries.push_back(
+          {prefix + tensor.name(), DType::F32, dims, data.size(), data.size() + bytes.size()});
       data += bytes;
     }
     std::string file = folder + "/" + name + ".safetensors";
-    std::ofstream(file, std::ios::binary)
-        << runtime::safetensorsHeader(entries, {}) << data;
+    std::ofstream(file, std::ios::binary) << runtime::safetensorsHeader(entries, {}) << data;
     return file;
   }
   std::string replace(const std::string &file) {
@@ -114,26 +109,23 @@ TEST_F(Weights, ListsAllThatDoesNotFitAndWritesNothing) {
                    {"^model\\.layers\\.1\\.bias$", ""},
                    {"^model\\.(layers\\.1\\.weight)$", "\\1"}};
   std::string text = replace(file);
-  for (const char *part :
-       {"tensors 'model.layers.0.weight' and 'model.layers.1.weight' both go "
-        "to 'layers.1.weight'",
-        "initializer 'layers.0.weight' (6x5 F32) gets no tensor",
-        "initializer 'layers.1.bias' (3 F32) gets no tensor",
-        "tensor 'model.layers.0.bias' has no initializer",
-        "initializer 'layers.1.weight' is 3x6 F32, tensor "
-        "'model.layers.0.weight' is 6x5 F32: shapes differ"})
+  for (const char *part : {"tensors 'model.layers.0.weight' and 'model.layers.1.weight' both go "
+                           "to 'layers.1.weight'",
+                           "initializer 'layers.0.weight' (6x5 F32) gets no tensor",
+                           "initializer 'layers.1.bias' (3 F32) gets no tensor",
+                           "tensor 'model.layers.0.bias' has no initializer",
+                           "initializer 'layers.1.weight' is 3x6 F32, tensor "
+                           "'model.layers.0.weight' is 6x5 F32: shapes differ"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nin " << text;
   EXPECT_FALSE(fs::exists(path("out")));
   options.rules = {{"(", ""}};
-  EXPECT_NE(replace(file).find("'(' is not a regular expression"),
-            std::string::npos);
+  EXPECT_NE(replace(file).find("'(' is not a regular expression"), std::string::npos);
 }
 
 TEST_F(Weights, TransposesOnlyWhenTold) {
   std::string file = store("b", "", true);
   std::string text = replace(file);
-  EXPECT_NE(text.find("add --transpose '^layers.0.weight$'"), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("add --transpose '^layers.0.weight$'"), std::string::npos) << text;
   options.transposed = {"weight$"};
   EXPECT_EQ(replace(file), "");
   EXPECT_EQ(bytesIn(path("out")), bytesIn(path("b")));
@@ -191,20 +183,18 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
     std::vector<std::vector<int64_t>> factors;
     for (int64_t dim : tensor.dims())
       factors.push_back({dim});
-    tensors.push_back(
-        {tensor.name(), rounded ? DType::BF16 : DType::F32, factors});
+    tensors.push_back({tensor.name(), rounded ? DType::BF16 : DType::F32, factors});
     if (rounded)
       tensors.push_back({tensor.name() + "#master", DType::F32, factors});
     tensors.push_back({tensor.name() + "#exp_avg", DType::F32, factors});
     rounded = !rounded;
   }
-  runtime::test::ModelSession session(
-      {"dp=3, sharded", {3}, runtime::test::Style::Sharded, 0}, tensors);
+  runtime::test::ModelSession session({"dp=3, sharded", {3}, runtime::test::Style::Sharded, 0},
+                                      tensors);
   ASSERT_EQ(session.error, "");
   std::string directory = folder + "/checkpoint";
   std::unique_ptr<runtime::CheckpointWriter> writer;
-  runtime::Status status =
-      runtime::CheckpointWriter::open(session.session, directory, {}, writer);
+  runtime::Status status = runtime::CheckpointWriter::open(session.session, directory, {}, writer);
   ASSERT_TRUE(status.ok()) << status.text();
   for (int64_t step : {1, 2}) {
     session.fill(uint64_t(step));
@@ -217,8 +207,7 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
     Bytes expected;
     for (const onnx::Tensor &tensor : model.initializers())
       for (size_t i = 0; i < bytesOf(tensor) / 4; ++i) {
-        uint64_t bits = runtime::test::elementBits(tensor.name(), DType::F32,
-                                                   int64_t(i), version);
+        uint64_t bits = runtime::test::elementBits(tensor.name(), DType::F32, int64_t(i), version);
         expected[tensor.name()].append(reinterpret_cast<char *>(&bits), 4);
       }
     return expected;
@@ -228,16 +217,13 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
     std::vector<const char *> argv;
     for (const std::string &argument : arguments)
       argv.push_back(argument.c_str());
-    return runWeightsCommand(int(argv.size()), argv.data(),
-                             openCheckpointStore);
+    return runWeightsCommand(int(argv.size()), argv.data(), openCheckpointStore);
   };
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o",
-                 path("out")}),
-            0);
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o", path("out")}), 0);
   EXPECT_EQ(bytesIn(path("out")), values(2));
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "--step",
-                 "1", "-o", path("out")}),
-            0);
+  EXPECT_EQ(
+      run({"--export-onnx", path("a"), "--weights", directory, "--step", "1", "-o", path("out")}),
+      0);
   EXPECT_EQ(bytesIn(path("out")), values(1));
   // Rank files are ordinary safetensors.
   auto opened = openSafetensors({directory + "/step-00000002"});
@@ -247,13 +233,11 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
                 std::ios::binary | std::ios::in)
       .seekp(400)
       .put('\x5a');
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o",
-                 path("out")}),
-            0);
+  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o", path("out")}), 0);
   EXPECT_EQ(bytesIn(path("out")), values(1));
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "--step",
-                 "2", "-o", path("out")}),
-            1);
+  EXPECT_EQ(
+      run({"--export-onnx", path("a"), "--weights", directory, "--step", "2", "-o", path("out")}),
+      1);
   EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory}), 2);
   EXPECT_EQ(run({"--mlir-to-onnx", "x"}), std::nullopt);
 }

@@ -23,8 +23,7 @@ struct FactorRuleTest : ::testing::Test {
     rule.results.emplace_back();
     refineShapes(from, to, rule, rule.operands[0], rule.results[0]);
     std::string why;
-    EXPECT_TRUE(rule.verify(type(from), type(to), &why))
-        << why << " in " << text(rule);
+    EXPECT_TRUE(rule.verify(type(from), type(to), &why)) << why << " in " << text(rule);
     return rule;
   }
   Type type(ArrayRef<int64_t> shape) {
@@ -47,20 +46,16 @@ TEST_F(FactorRuleTest, HeadsAreSplitOffTheMinorDim) {
 }
 
 TEST_F(FactorRuleTest, MergedBatchAndSequenceKeepBothFactors) {
-  EXPECT_EQ(text(refine({2, 3, 8}, {6, 8})),
-            "(a)(b)(c) -> (a b)(c) {a=2, b=3, c=8}");
+  EXPECT_EQ(text(refine({2, 3, 8}, {6, 8})), "(a)(b)(c) -> (a b)(c) {a=2, b=3, c=8}");
 }
 
 TEST_F(FactorRuleTest, CommonRefinementOfUnlikeShapes) {
-  EXPECT_EQ(text(refine({8, 6}, {4, 2, 6})),
-            "(a b)(c) -> (a)(b)(c) {a=4, b=2, c=6}");
-  EXPECT_EQ(text(refine({4, 8}, {8, 4})),
-            "(a)(b c) -> (a b)(c) {a=4, b=2, c=4}");
+  EXPECT_EQ(text(refine({8, 6}, {4, 2, 6})), "(a b)(c) -> (a)(b)(c) {a=4, b=2, c=6}");
+  EXPECT_EQ(text(refine({4, 8}, {8, 4})), "(a)(b c) -> (a b)(c) {a=4, b=2, c=4}");
 }
 
 TEST_F(FactorRuleTest, DimsOfSizeOneHaveNoFactor) {
-  EXPECT_EQ(text(refine({1, 4, 1}, {4, 1, 1, 1})),
-            "()(a)() -> (a)()()() {a=4}");
+  EXPECT_EQ(text(refine({1, 4, 1}, {4, 1, 1, 1})), "()(a)() -> (a)()()() {a=4}");
   EXPECT_EQ(text(refine({}, {1, 1})), "() -> ()() {}");
   EXPECT_EQ(text(refine({2, 1, 3}, {1, 6})), "(a)()(b) -> ()(a b) {a=2, b=3}");
 }

@@ -19,13 +19,10 @@ struct HostTensorTest : ::testing::Test {
 };
 
 TEST_F(HostTensorTest, FloatsRoundToNearestEven) {
-  auto round = [](double value, Type type) {
-    return roundToType({value, 0}, type).real;
-  };
+  auto round = [](double value, Type type) { return roundToType({value, 0}, type).real; };
   EXPECT_EQ(round(1 + 0x1p-24, b.getF32Type()), 1);
   EXPECT_EQ(round(1 + 0x1.8p-23, b.getF32Type()), 1 + 0x1p-22);
-  EXPECT_EQ(round(65520, b.getF16Type()),
-            std::numeric_limits<double>::infinity());
+  EXPECT_EQ(round(65520, b.getF16Type()), std::numeric_limits<double>::infinity());
   EXPECT_EQ(round(65519, b.getF16Type()), 65504);
   EXPECT_EQ(round(0x1p-25, b.getF16Type()), 0);
   EXPECT_EQ(round(1 + 0x1p-8, b.getBF16Type()), 1);
@@ -33,9 +30,7 @@ TEST_F(HostTensorTest, FloatsRoundToNearestEven) {
 }
 
 TEST_F(HostTensorTest, IntegersWrap) {
-  auto wrap = [](int64_t value, Type type) {
-    return roundToType({0, value}, type).integer;
-  };
+  auto wrap = [](int64_t value, Type type) { return roundToType({0, value}, type).integer; };
   EXPECT_EQ(wrap(200, b.getI8Type()), -56);
   EXPECT_EQ(wrap(-1, b.getIntegerType(8, false)), 255);
   EXPECT_EQ(wrap(4, b.getI1Type()), 1);
@@ -46,18 +41,15 @@ TEST_F(HostTensorTest, ConstantsRoundTripInEveryType) {
   std::mt19937_64 random(7);
   int cases = 0;
   for (Type type :
-       {Type(b.getF64Type()), Type(b.getF32Type()), Type(b.getF16Type()),
-        Type(b.getBF16Type()), Type(b.getI1Type()), Type(b.getI8Type()),
-        Type(b.getI64Type()), Type(b.getIntegerType(8, false)),
-        Type(b.getIntegerType(64, false))})
+       {Type(b.getF64Type()), Type(b.getF32Type()), Type(b.getF16Type()), Type(b.getBF16Type()),
+        Type(b.getI1Type()), Type(b.getI8Type()), Type(b.getI64Type()),
+        Type(b.getIntegerType(8, false)), Type(b.getIntegerType(64, false))})
     for (int64_t count : {0, 1, 5}) {
       HostTensor tensor(RankedTensorType::get({count}, type));
       for (int64_t i = 0; i < count; ++i)
-        tensor.set(
-            i,
-            roundToType({std::uniform_real_distribution<double>(-9, 9)(random),
-                         static_cast<int64_t>(random())},
-                        type));
+        tensor.set(i, roundToType({std::uniform_real_distribution<double>(-9, 9)(random),
+                                   static_cast<int64_t>(random())},
+                                  type));
       HostTensor again = toHostTensor(toElementsAttr(tensor));
       EXPECT_EQ(again.reals, tensor.reals);
       EXPECT_EQ(again.integers, tensor.integers);

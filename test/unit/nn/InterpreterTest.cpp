@@ -29,12 +29,11 @@ struct InterpreterTest : ProgramTest {
 };
 
 TEST_F(InterpreterTest, OnlyCastsRoundUnlessAsked) {
-  auto function =
-      parse("func.func @f(%a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, "
-            "tensor<f32>) {\n"
-            "  %0 = nn.div %a, %b : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
-            "  %1 = nn.cast %0 : (tensor<f32>) -> tensor<f32>\n"
-            "  return %0, %1 : tensor<f32>, tensor<f32>\n}");
+  auto function = parse("func.func @f(%a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, "
+                        "tensor<f32>) {\n"
+                        "  %0 = nn.div %a, %b : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
+                        "  %1 = nn.cast %0 : (tensor<f32>) -> tensor<f32>\n"
+                        "  return %0, %1 : tensor<f32>, tensor<f32>\n}");
   std::vector<HostTensor> inputs = {scalar(1, f32()), scalar(3, f32())};
   auto exact = interpret(function, inputs);
   ASSERT_TRUE(succeeded(exact));
@@ -48,12 +47,11 @@ TEST_F(InterpreterTest, OnlyCastsRoundUnlessAsked) {
 }
 
 TEST_F(InterpreterTest, ValuesMayBeUsedTwiceAndReturnedTwice) {
-  auto function =
-      parse("func.func @f(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>, "
-            "tensor<f32>) {\n"
-            "  %0 = nn.mul %a, %a : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
-            "  %1 = nn.add %0, %a : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
-            "  return %1, %1, %a : tensor<f32>, tensor<f32>, tensor<f32>\n}");
+  auto function = parse("func.func @f(%a: tensor<f32>) -> (tensor<f32>, tensor<f32>, "
+                        "tensor<f32>) {\n"
+                        "  %0 = nn.mul %a, %a : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
+                        "  %1 = nn.add %0, %a : (tensor<f32>, tensor<f32>) -> tensor<f32>\n"
+                        "  return %1, %1, %a : tensor<f32>, tensor<f32>, tensor<f32>\n}");
   auto results = interpret(function, {scalar(3, f32())});
   ASSERT_TRUE(succeeded(results));
   EXPECT_EQ((*results)[0].reals, Reals{12});
@@ -72,17 +70,15 @@ TEST_F(InterpreterTest, HooksSeeEveryOpInOrder) {
     seen.emplace_back(op->getName().getStringRef().str(), results[0].reals[0]);
   };
   ASSERT_TRUE(succeeded(interpret(function, {scalar(2, f32())}, options)));
-  EXPECT_EQ(seen, (std::vector<std::pair<std::string, double>>{
-                      {"nn.negate", -2}, {"nn.abs", 2}}));
+  EXPECT_EQ(seen, (std::vector<std::pair<std::string, double>>{{"nn.negate", -2}, {"nn.abs", 2}}));
 }
 
 TEST_F(InterpreterTest, InputsThatDoNotFitAreNamed) {
   auto function = parse("func.func @f(%a: tensor<f32>) -> tensor<f32> { return "
                         "%a : tensor<f32> }");
   EXPECT_EQ(errorOf(function, {}), "has 1 arguments, but 0 inputs were given");
-  EXPECT_EQ(
-      errorOf(function, {scalar(1, IntegerType::get(&context, 64))}),
-      "argument 0 has type 'tensor<f32>', but its input has type tensor<i64>");
+  EXPECT_EQ(errorOf(function, {scalar(1, IntegerType::get(&context, 64))}),
+            "argument 0 has type 'tensor<f32>', but its input has type tensor<i64>");
 }
 
 TEST_F(InterpreterTest, OpsWithoutReferenceAreNamed) {

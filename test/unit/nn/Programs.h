@@ -25,14 +25,12 @@ struct ProgramTest : ::testing::Test {
 
   /// The results of `%N = ...` lines with operands %a0, %a1, ...; each input is
   /// given as a constant, such as `dense<1.0> : tensor<f64>`.
-  llvm::SmallVector<HostTensor> run(llvm::ArrayRef<std::string> inputs,
-                                    const std::string &body,
+  llvm::SmallVector<HostTensor> run(llvm::ArrayRef<std::string> inputs, const std::string &body,
                                     const std::string &resultTypes) {
     std::string text = "func.func @f(";
     std::vector<HostTensor> tensors;
     for (auto [index, input] : llvm::enumerate(inputs)) {
-      auto attribute =
-          llvm::cast<mlir::ElementsAttr>(mlir::parseAttribute(input, &context));
+      auto attribute = llvm::cast<mlir::ElementsAttr>(mlir::parseAttribute(input, &context));
       tensors.push_back(toHostTensor(attribute));
       std::string type;
       llvm::raw_string_ostream(type) << attribute.getShapedType();
@@ -42,15 +40,13 @@ struct ProgramTest : ::testing::Test {
     SCOPED_TRACE(text);
     auto results = interpret(parse(text), std::move(tensors));
     EXPECT_TRUE(llvm::succeeded(results));
-    return llvm::succeeded(results) ? *results
-                                    : llvm::SmallVector<HostTensor>();
+    return llvm::succeeded(results) ? *results : llvm::SmallVector<HostTensor>();
   }
 
   /// Runs `%r = <op>` and returns its only result.
   HostTensor eval(llvm::ArrayRef<std::string> inputs, const std::string &op,
                   const std::string &resultType) {
-    auto results =
-        run(inputs, "%r = " + op + "\nreturn %r : " + resultType, resultType);
+    auto results = run(inputs, "%r = " + op + "\nreturn %r : " + resultType, resultType);
     return results.empty() ? HostTensor() : results[0];
   }
 

@@ -38,21 +38,18 @@ HostTensor randomTensor(Random &random, RankedTensorType type) {
 Value OpFactory::argument(ArrayRef<int64_t> shape, Type element) {
   // Operands hang from casts, as a module's block has no arguments.
   return UnrealizedConversionCastOp::create(builder, builder.getUnknownLoc(),
-                                            TypeRange(type(shape, element)),
-                                            ValueRange())
+                                            TypeRange(type(shape, element)), ValueRange())
       .getResult(0);
 }
 
 Value OpFactory::indices(ArrayRef<int64_t> shape, int64_t low, int64_t high) {
-  Value value = argument(shape, random.chance(0.5) ? builder.getI64Type()
-                                                   : builder.getI32Type());
+  Value value = argument(shape, random.chance(0.5) ? builder.getI64Type() : builder.getI32Type());
   ranges[value] = {low, high};
   return value;
 }
 
 Value OpFactory::zeros(ArrayRef<int64_t> shape, Type element) {
-  auto constant = DenseElementsAttr::get(type(shape, element),
-                                         builder.getZeroAttr(element));
+  auto constant = DenseElementsAttr::get(type(shape, element), builder.getZeroAttr(element));
   return make<ConstantOp>(ElementsAttr(constant))->getResult(0);
 }
 
@@ -68,8 +65,7 @@ SmallVector<HostTensor> randomOperands(OpFactory &factory, Operation *op) {
     auto range = factory.ranges.find(operand);
     if (range != factory.ranges.end())
       for (int64_t &value : tensors.back().integers)
-        value =
-            factory.random.integer(range->second.first, range->second.second);
+        value = factory.random.integer(range->second.first, range->second.second);
   }
   return tensors;
 }
@@ -78,17 +74,14 @@ SmallVector<HostTensor> randomOperands(OpFactory &factory, Operation *op) {
 static void addAttributes(OpFactory &factory, OperationState &state) {
   if (state.name.getStringRef() == CompareOp::getOperationName())
     state.addAttribute(
-        "kind", CompareKindAttr::get(
-                    factory.builder.getContext(),
-                    static_cast<CompareKind>(factory.random.integer(0, 5))));
-  if (state.name.getStringRef() == GeluOp::getOperationName() &&
-      factory.random.chance(0.5))
+        "kind", CompareKindAttr::get(factory.builder.getContext(),
+                                     static_cast<CompareKind>(factory.random.integer(0, 5))));
+  if (state.name.getStringRef() == GeluOp::getOperationName() && factory.random.chance(0.5))
     state.addAttribute("tanh", factory.builder.getUnitAttr());
 }
 
-static Operation *makeElementwise(OpFactory &factory, StringRef name,
-                                  ArrayRef<Type> operands, Type result,
-                                  ArrayRef<int64_t> shape) {
+static Operation *makeElementwise(OpFactory &factory, StringRef name, ArrayRef<Type> operands,
+                                  Type result, ArrayRef<int64_t> shape) {
   OperationState state(factory.builder.getUnknownLoc(), name);
   for (Type element : operands)
     state.addOperands(factory.argument(shape, element));
@@ -109,8 +102,7 @@ std::map<std::string, Generator> elementwiseGenerators(MLIRContext *context) {
                              b.getIntegerType(64, false),
                              b.getIntegerType(8, false)};
   // Silences the verifier while it is asked what it admits.
-  ScopedDiagnosticHandler quiet(context,
-                                [](Diagnostic &) { return success(); });
+  ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
   std::map<std::string, Generator> generators;
   Random random(0);
   auto consider = [&](StringRef name, SmallVector<Type> operands, Type result) {
@@ -123,8 +115,7 @@ std::map<std::string, Generator> elementwiseGenerators(MLIRContext *context) {
     llvm::interleaveComma(operands, os);
     os << ") -> " << result;
     generators[title] = [=](OpFactory &factory) {
-      return makeElementwise(factory, name, operands, result,
-                             factory.random.shape(0, 3));
+      return makeElementwise(factory, name, operands, result, factory.random.shape(0, 3));
     };
   };
   for (RegisteredOperationName name : context->getRegisteredOperations()) {
@@ -142,10 +133,9 @@ std::map<std::string, Generator> elementwiseGenerators(MLIRContext *context) {
   return generators;
 }
 
-::testing::AssertionResult areClose(const HostTensor &expected,
-                                    const HostTensor &found, double tolerance) {
-  if (expected.shape != found.shape ||
-      expected.elementType != found.elementType)
+::testing::AssertionResult areClose(const HostTensor &expected, const HostTensor &found,
+                                    double tolerance) {
+  if (expected.shape != found.shape || expected.elementType != found.elementType)
     return ::testing::AssertionFailure() << "shapes or element types differ";
   double greatest = 1e-300;
   for (double value : expected.reals)
@@ -153,17 +143,14 @@ std::map<std::string, Generator> elementwiseGenerators(MLIRContext *context) {
       greatest = std::max(greatest, std::abs(value));
   for (size_t i = 0; i < expected.reals.size(); ++i) {
     double a = expected.reals[i], b = found.reals[i];
-    if (a == b || (std::isnan(a) && std::isnan(b)) ||
-        std::abs(a - b) <= tolerance * greatest)
+    if (a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= tolerance * greatest)
       continue;
-    return ::testing::AssertionFailure()
-           << "element " << i << " is " << b << ", expected " << a;
+    return ::testing::AssertionFailure() << "element " << i << " is " << b << ", expected " << a;
   }
   for (size_t i = 0; i < expected.integers.size(); ++i)
     if (expected.integers[i] != found.integers[i])
-      return ::testing::AssertionFailure()
-             << "element " << i << " is " << found.integers[i] << ", expected "
-             << expected.integers[i];
+      return ::testing::AssertionFailure() << "element " << i << " is " << found.integers[i]
+                                           << ", expected " << expected.integers[i];
   return ::testing::AssertionSuccess();
 }
 

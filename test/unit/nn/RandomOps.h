@@ -23,12 +23,8 @@ public:
   int64_t integer(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(engine);
   }
-  bool chance(double probability) {
-    return std::bernoulli_distribution(probability)(engine);
-  }
-  double real() {
-    return std::uniform_real_distribution<double>(-2, 2)(engine);
-  }
+  bool chance(double probability) { return std::bernoulli_distribution(probability)(engine); }
+  double real() { return std::uniform_real_distribution<double>(-2, 2)(engine); }
   template <typename T> T pick(std::initializer_list<T> choices) {
     return choices.begin()[integer(0, choices.size() - 1)];
   }
@@ -66,8 +62,7 @@ HostTensor randomTensor(Random &random, mlir::RankedTensorType type);
 class OpFactory {
 public:
   OpFactory(mlir::MLIRContext *context, Random &random)
-      : random(random), builder(context),
-        module(mlir::ModuleOp::create(builder.getUnknownLoc())) {
+      : random(random), builder(context), module(mlir::ModuleOp::create(builder.getUnknownLoc())) {
     builder.setInsertionPointToEnd(module->getBody());
   }
 
@@ -75,20 +70,16 @@ public:
   /// Integers in [low, high].
   mlir::Value indices(llvm::ArrayRef<int64_t> shape, int64_t low, int64_t high);
   mlir::Value zeros(llvm::ArrayRef<int64_t> shape, mlir::Type element);
-  template <typename Op, typename... Args>
-  mlir::Operation *make(Args &&...args) {
-    return Op::create(builder, builder.getUnknownLoc(),
-                      std::forward<Args>(args)...);
+  template <typename Op, typename... Args> mlir::Operation *make(Args &&...args) {
+    return Op::create(builder, builder.getUnknownLoc(), std::forward<Args>(args)...);
   }
-  mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape,
-                              mlir::Type element) {
+  mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape, mlir::Type element) {
     return mlir::RankedTensorType::get(shape, element);
   }
   mlir::Type number() {
-    return random.chance(0.7) ? mlir::Type(builder.getF64Type())
-           : random.chance(0.5)
-               ? mlir::Type(builder.getI64Type())
-               : mlir::Type(builder.getIntegerType(8, /*isSigned=*/false));
+    return random.chance(0.7)   ? mlir::Type(builder.getF64Type())
+           : random.chance(0.5) ? mlir::Type(builder.getI64Type())
+                                : mlir::Type(builder.getIntegerType(8, /*isSigned=*/false));
   }
   mlir::Type real() { return builder.getF64Type(); }
 
@@ -107,20 +98,18 @@ const std::map<std::string, Generator> &structuredGenerators();
 
 /// One for each combination of element types that an elementwise op's verifier
 /// admits, named `nn.add(f32, f32) -> f32`.
-std::map<std::string, Generator>
-elementwiseGenerators(mlir::MLIRContext *context);
+std::map<std::string, Generator> elementwiseGenerators(mlir::MLIRContext *context);
 
 /// Random values of the op's operands; of constants, their own.
-llvm::SmallVector<HostTensor> randomOperands(OpFactory &factory,
-                                             mlir::Operation *op);
+llvm::SmallVector<HostTensor> randomOperands(OpFactory &factory, mlir::Operation *op);
 
 /// The number of cases: reduced, or full with WEFT_TEST_FULL=1.
 int64_t volume(int64_t reduced, int64_t full);
 
 /// Expects equal integers, and floats within `tolerance` of the greatest value;
 /// NaN equals NaN.
-::testing::AssertionResult areClose(const HostTensor &expected,
-                                    const HostTensor &found, double tolerance);
+::testing::AssertionResult areClose(const HostTensor &expected, const HostTensor &found,
+                                    double tolerance);
 
 } // namespace weft::nn::test
 

@@ -24,12 +24,9 @@ struct Split {
   int f;
   int64_t count;
 
-  int64_t pieceSize() const {
-    return llvm::divideCeil(rule.factors[f].size, count);
-  }
+  int64_t pieceSize() const { return llvm::divideCeil(rule.factors[f].size, count); }
 
-  SmallVector<int64_t> localShape(const TensorFactors &dims,
-                                  ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t> localShape(const TensorFactors &dims, ArrayRef<int64_t> shape) const {
     SmallVector<int64_t> local(shape);
     for (auto [size, factors] : llvm::zip_equal(local, dims))
       if (llvm::is_contained(factors, f))
@@ -39,8 +36,7 @@ struct Split {
 
   /// Calls `visit(global, local)` with the linear index of each element of
   /// piece `piece`, in the whole tensor and in the piece; not of padding.
-  void forEach(const TensorFactors &dims, ArrayRef<int64_t> shape,
-               int64_t piece,
+  void forEach(const TensorFactors &dims, ArrayRef<int64_t> shape, int64_t piece,
                llvm::function_ref<void(int64_t, int64_t)> visit) const {
     auto strides = rowMajorStrides(shape);
     auto local = localShape(dims, shape);
@@ -69,53 +65,43 @@ struct Split {
   }
 };
 
-HostTensor cut(const Split &split, const TensorFactors &dims,
-               const HostTensor &whole, int64_t piece) {
+HostTensor cut(const Split &split, const TensorFactors &dims, const HostTensor &whole,
+               int64_t piece) {
   const Factor &factor = split.rule.factors[split.f];
   // Padding holds the neutral element where it is combined.
   Scalar padding = factor.kind == Factor::Kind::Reduction
                        ? neutralElement(factor.reduction, whole.elementType)
                        : Scalar();
-  HostTensor local =
-      filled(RankedTensorType::get(split.localShape(dims, whole.shape),
-                                   whole.elementType),
-             padding);
-  split.forEach(dims, whole.shape, piece, [&](int64_t from, int64_t to) {
-    local.set(to, whole.at(from));
-  });
+  HostTensor local = filled(
+      RankedTensorType::get(split.localShape(dims, whole.shape), whole.elementType), padding);
+  split.forEach(dims, whole.shape, piece,
+                [&](int64_t from, int64_t to) { local.set(to, whole.at(from)); });
   return local;
 }
 
-RankedTensorType localType(const Split &split, const TensorFactors &dims,
-                           Type type) {
+RankedTensorType localType(const Split &split, const TensorFactors &dims, Type type) {
   auto ranked = cast<RankedTensorType>(type);
-  return RankedTensorType::get(split.localShape(dims, ranked.getShape()),
-                               ranked.getElementType());
+  return RankedTensorType::get(split.localShape(dims, ranked.getShape()), ranked.getElementType());
 }
 
 /// A clone of `op` on local types, as the partitioner makes it.
 Operation *makeLocal(OpFactory &factory, Operation *op, const Split &split) {
   SmallVector<Value> operands;
-  for (auto [operand, dims] :
-       llvm::zip_equal(op->getOperands(), split.rule.operands)) {
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), split.rule.operands)) {
     auto type = localType(split, dims, operand.getType());
     if (auto constant = operand.getDefiningOp<ConstantOp>()) {
       auto splat = cast<SplatElementsAttr>(constant.getValue());
       operands.push_back(
-          factory.make<ConstantOp>(ElementsAttr(splat.resizeSplat(type)))
-              ->getResult(0));
+          factory.make<ConstantOp>(ElementsAttr(splat.resizeSplat(type)))->getResult(0));
     } else {
-      operands.push_back(
-          factory.argument(type.getShape(), type.getElementType()));
+      operands.push_back(factory.argument(type.getShape(), type.getElementType()));
     }
   }
   Operation *local = factory.builder.clone(*op);
   local->setOperands(operands);
-  for (auto [result, dims] :
-       llvm::zip_equal(local->getResults(), split.rule.results))
+  for (auto [result, dims] : llvm::zip_equal(local->getResults(), split.rule.results))
     result.setType(localType(split, dims, result.getType()));
-  cast<ShardableOpInterface>(local).localizeAttributes(op->getOperandTypes(),
-                                                       op->getResultTypes());
+  cast<ShardableOpInterface>(local).localizeAttributes(op->getOperandTypes(), op->getResultTypes());
   return local;
 }
 
@@ -135,8 +121,7 @@ std::string textOf(const FactorRule &rule) {
 
 /// Subtracts the piece's start from the index component that addresses factor
 /// f.
-void localizeIndices(const Split &split, int64_t piece,
-                     SmallVectorImpl<HostTensor> &operands) {
+void localizeIndices(const Split &split, int64_t piece, SmallVectorImpl<HostTensor> &operands) {
   const Factor &factor = split.rule.factors[split.f];
   if (factor.indexOperand < 0)
     return;
@@ -159,27 +144,23 @@ SmallVector<HostTensor> evaluateInPieces(Operation *local, const Split &split,
     auto results = cast<ReferenceOpInterface>(local).evaluate(pieces);
     if (piece == 0)
       for (const HostTensor &tensor : expected)
-        whole.push_back(HostTensor(
-            RankedTensorType::get(tensor.shape, tensor.elementType)));
+        whole.push_back(HostTensor(RankedTensorType::get(tensor.shape, tensor.elementType)));
     const Factor &factor = split.rule.factors[split.f];
     bool reduces = factor.kind == Factor::Kind::Reduction && piece > 0;
     for (size_t i = 0; i < results.size(); ++i)
-      split.forEach(split.rule.results[i], whole[i].shape, piece,
-                    [&](int64_t to, int64_t from) {
-                      Scalar value = results[i].at(from);
-                      if (reduces)
-                        value = combine(factor.reduction, whole[i].elementType,
-                                        whole[i].at(to), value);
-                      whole[i].set(to, value);
-                    });
+      split.forEach(split.rule.results[i], whole[i].shape, piece, [&](int64_t to, int64_t from) {
+        Scalar value = results[i].at(from);
+        if (reduces)
+          value = combine(factor.reduction, whole[i].elementType, whole[i].at(to), value);
+        whole[i].set(to, value);
+      });
   }
   return whole;
 }
 
 /// Checks one factor of one op; returns the number of splits tried.
-int checkFactor(OpFactory &factory, Operation *op, const FactorRule &rule,
-                int f, ArrayRef<HostTensor> operands,
-                ArrayRef<HostTensor> expected) {
+int checkFactor(OpFactory &factory, Operation *op, const FactorRule &rule, int f,
+                ArrayRef<HostTensor> operands, ArrayRef<HostTensor> expected) {
   const Factor &factor = rule.factors[f];
   bool reduces = factor.kind == Factor::Kind::Reduction;
   if (factor.kind == Factor::Kind::Whole)
@@ -192,18 +173,16 @@ int checkFactor(OpFactory &factory, Operation *op, const FactorRule &rule,
     Split split{rule, f, count};
     if (split.pieceSize() * (count - 1) >= factor.size)
       continue; // A piece would be all padding.
-    SCOPED_TRACE("factor " + std::to_string(f) + " in " +
-                 std::to_string(count));
+    SCOPED_TRACE("factor " + std::to_string(f) + " in " + std::to_string(count));
     Operation *local = makeLocal(factory, op, split);
     SCOPED_TRACE(textOf(local));
     if (failed(verify(local))) {
       ADD_FAILURE() << "the local op does not verify";
       continue;
     }
-    FactorRule again = cast<ShardableOpInterface>(local).getFactorRule(
-        op->getOperandTypes(), op->getResultTypes());
-    EXPECT_EQ(textOf(again), textOf(rule))
-        << "the local op, asked at global types";
+    FactorRule again = cast<ShardableOpInterface>(local).getFactorRule(op->getOperandTypes(),
+                                                                       op->getResultTypes());
+    EXPECT_EQ(textOf(again), textOf(rule)) << "the local op, asked at global types";
     auto found = evaluateInPieces(local, split, operands, expected);
     for (auto [a, b] : llvm::zip_equal(expected, found))
       EXPECT_TRUE(areClose(a, b, 1e-12));
@@ -222,8 +201,7 @@ struct SplitTest : ::testing::Test {
   SplitTest() { context.loadDialect<NnDialect>(); }
 
   /// Makes `count` instances by `generator` and checks all their factors.
-  int check(const std::string &name, const Generator &generator,
-            int64_t count) {
+  int check(const std::string &name, const Generator &generator, int64_t count) {
     Random random(kSeed ^ llvm::xxh3_64bits(name));
     int splits = 0;
     for (int64_t i = 0; i < count && !HasFailure(); ++i) {
@@ -236,9 +214,7 @@ struct SplitTest : ::testing::Test {
       SCOPED_TRACE(textOf(op) + "\n" + textOf(rule));
       std::string why;
       EXPECT_TRUE(succeeded(verify(op)));
-      EXPECT_TRUE(
-          rule.verify(op->getOperandTypes(), op->getResultTypes(), &why))
-          << why;
+      EXPECT_TRUE(rule.verify(op->getOperandTypes(), op->getResultTypes(), &why)) << why;
       if (HasFailure())
         break;
       auto operands = randomOperands(factory, op);
@@ -251,20 +227,17 @@ struct SplitTest : ::testing::Test {
 
   /// Splits one set of operands into parts, evaluates each, combines the
   /// results.
-  void checkPartialRule(Random &random, Operation *op, ReduceKind kind,
-                        const PartialRule &rule,
+  void checkPartialRule(Random &random, Operation *op, ReduceKind kind, const PartialRule &rule,
                         SmallVector<HostTensor> operands) {
     auto reference = cast<ReferenceOpInterface>(op);
     constexpr int kParts = 3;
     SmallVector<SmallVector<HostTensor>> parts(kParts, operands);
     for (unsigned member : rule) {
-      auto type = RankedTensorType::get(operands[member].shape,
-                                        operands[member].elementType);
+      auto type = RankedTensorType::get(operands[member].shape, operands[member].elementType);
       for (int part = 0; part < kParts; ++part) {
         parts[part][member] = randomTensor(random, type);
         for (int64_t i = 0; part > 0 && i < operands[member].size(); ++i)
-          operands[member].set(i, combine(kind, type.getElementType(),
-                                          operands[member].at(i),
+          operands[member].set(i, combine(kind, type.getElementType(), operands[member].at(i),
                                           parts[part][member].at(i)));
         if (part == 0)
           operands[member] = parts[part][member];
@@ -273,16 +246,14 @@ struct SplitTest : ::testing::Test {
     auto expected = reference.evaluate(operands);
     SmallVector<HostTensor> found = reference.evaluate(parts[0]);
     for (int part = 1; part < kParts; ++part)
-      for (auto [sum, result] :
-           llvm::zip_equal(found, reference.evaluate(parts[part])))
+      for (auto [sum, result] : llvm::zip_equal(found, reference.evaluate(parts[part])))
         for (int64_t i = 0; i < sum.size(); ++i)
           sum.set(i, combine(kind, sum.elementType, sum.at(i), result.at(i)));
     for (auto [a, b] : llvm::zip_equal(expected, found))
       EXPECT_TRUE(areClose(a, b, partialTolerance(a.elementType)));
   }
 
-  int checkPartial(const std::string &name, const Generator &generator,
-                   int64_t count) {
+  int checkPartial(const std::string &name, const Generator &generator, int64_t count) {
     Random random(kSeed ^ llvm::xxh3_64bits(name));
     int checks = 0;
     for (int64_t i = 0; i < count && !HasFailure(); ++i) {
@@ -290,25 +261,19 @@ struct SplitTest : ::testing::Test {
       Operation *op = generator(factory);
       if (!op)
         continue;
-      for (ReduceKind kind :
-           {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min,
-            ReduceKind::And, ReduceKind::Or}) {
+      for (ReduceKind kind : {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min,
+                              ReduceKind::And, ReduceKind::Or}) {
         bool logic = kind == ReduceKind::And || kind == ReduceKind::Or;
         bool sums = kind == ReduceKind::Sum || kind == ReduceKind::Prod;
-        for (const PartialRule &rule :
-             cast<ShardableOpInterface>(op).getPartialRules(kind)) {
-          SCOPED_TRACE(textOf(op) + "\n" +
-                       std::string(stringifyReduceKind(kind)));
+        for (const PartialRule &rule : cast<ShardableOpInterface>(op).getPartialRules(kind)) {
+          SCOPED_TRACE(textOf(op) + "\n" + std::string(stringifyReduceKind(kind)));
           EXPECT_FALSE(rule.empty());
           // A placement may only ask for kinds that its element type has.
           bool meaningful = true;
           for (unsigned member : rule) {
             Type element =
-                cast<RankedTensorType>(op->getOperand(member).getType())
-                    .getElementType();
-            meaningful &= isa<FloatType>(element)
-                              ? !logic
-                              : !(sums && element.isInteger(1));
+                cast<RankedTensorType>(op->getOperand(member).getType()).getElementType();
+            meaningful &= isa<FloatType>(element) ? !logic : !(sums && element.isInteger(1));
             meaningful &= !op->getOperand(member).getDefiningOp<ConstantOp>();
           }
           if (!meaningful)
@@ -340,8 +305,7 @@ TEST_F(SplitTest, PiecesOfStructuredOpsMakeUpTheWhole) {
   int64_t total = 0, instances = volume(300, 3000);
   for (const auto &[name, generator] : structuredGenerators()) {
     int splits = check(name, generator, instances);
-    std::cout << name << ": " << splits << " splits of " << instances
-              << " instances\n";
+    std::cout << name << ": " << splits << " splits of " << instances << " instances\n";
     // Iota is whole by nature.
     EXPECT_GE(splits, name == "nn.iota" ? 0 : instances / 3) << name;
     total += splits;
@@ -363,21 +327,18 @@ TEST_F(SplitTest, PartsCombineToTheWhole) {
   for (const auto &[name, generator] : structuredGenerators())
     checks[name] += checkPartial(name, generator, instances);
   for (const auto &[name, generator] : elementwiseGenerators(&context))
-    checks[StringRef(name).split('(').first.str()] +=
-        checkPartial(name, generator, instances / 4);
+    checks[StringRef(name).split('(').first.str()] += checkPartial(name, generator, instances / 4);
   int64_t total = 0;
   for (const auto &[name, count] : checks)
     total += count;
   std::cout << "seed " << kSeed << ", partial rules checked " << total << "\n";
   for (StringRef name :
-       {"nn.add",      "nn.sub",           "nn.mul",      "nn.div",
-        "nn.negate",   "nn.max",           "nn.min",      "nn.and",
-        "nn.or",       "nn.select",        "nn.cast",     "nn.broadcast",
-        "nn.reshape",  "nn.transpose",     "nn.reverse",  "nn.slice",
-        "nn.concat",   "nn.pad",           "nn.contract", "nn.conv",
-        "nn.reduce",   "nn.reduce_window", "nn.scan",     "nn.gather",
-        "nn.scatter",  "nn.layer_norm",    "nn.rms_norm", "nn.rope",
-        "nn.attention"})
+       {"nn.add",        "nn.sub",           "nn.mul",     "nn.div",       "nn.negate",
+        "nn.max",        "nn.min",           "nn.and",     "nn.or",        "nn.select",
+        "nn.cast",       "nn.broadcast",     "nn.reshape", "nn.transpose", "nn.reverse",
+        "nn.slice",      "nn.concat",        "nn.pad",     "nn.contract",  "nn.conv",
+        "nn.reduce",     "nn.reduce_window", "nn.scan",    "nn.gather",    "nn.scatter",
+        "nn.layer_norm", "nn.rms_norm",      "nn.rope",    "nn.attention"})
     EXPECT_GE(checks[name.str()], 10) << name.str();
 }
 

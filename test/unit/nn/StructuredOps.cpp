@@ -14,10 +14,8 @@ static SmallVector<int64_t> erased(ArrayRef<int64_t> shape, int64_t dim) {
 
 static ReduceKind kindFor(OpFactory &f, bool logic) {
   if (logic)
-    return f.random.pick(
-        {ReduceKind::Max, ReduceKind::Min, ReduceKind::And, ReduceKind::Or});
-  return f.random.pick(
-      {ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min});
+    return f.random.pick({ReduceKind::Max, ReduceKind::Min, ReduceKind::And, ReduceKind::Or});
+  return f.random.pick({ReduceKind::Sum, ReduceKind::Prod, ReduceKind::Max, ReduceKind::Min});
 }
 
 //===----------------------------------------------------------------------===//
@@ -40,8 +38,7 @@ static Operation *makeBroadcast(OpFactory &f) {
   for (int64_t dim : dims)
     from.push_back(shape[dim]);
   Type element = f.number();
-  return f.make<BroadcastOp>(f.type(shape, element), f.argument(from, element),
-                             dims);
+  return f.make<BroadcastOp>(f.type(shape, element), f.argument(from, element), dims);
 }
 
 /// Merges and splits dims at random, so that both sides have common factors.
@@ -57,14 +54,12 @@ static Operation *makeReshape(OpFactory &f) {
         side.push_back(1);
     }
   Type element = f.number();
-  return f.make<ReshapeOp>(f.type(sides[1], element),
-                           f.argument(sides[0], element));
+  return f.make<ReshapeOp>(f.type(sides[1], element), f.argument(sides[0], element));
 }
 
 static Operation *makeTranspose(OpFactory &f) {
   auto shape = f.random.shape(0, 4);
-  return f.make<TransposeOp>(f.argument(shape, f.number()),
-                             f.random.permutation(shape.size()));
+  return f.make<TransposeOp>(f.argument(shape, f.number()), f.random.permutation(shape.size()));
 }
 
 static Operation *makeReverse(OpFactory &f) {
@@ -78,8 +73,7 @@ static Operation *makeSlice(OpFactory &f) {
   SmallVector<int64_t> from, to, starts, strides;
   for (int64_t dim = 0, e = f.random.integer(0, 3); dim < e; ++dim) {
     int64_t unit = f.random.size(), count = f.random.integer(1, 4);
-    int64_t begin = f.random.integer(0, count - 1),
-            blocks = f.random.integer(1, count - begin);
+    int64_t begin = f.random.integer(0, count - 1), blocks = f.random.integer(1, count - begin);
     from.push_back(unit * count);
     if (f.random.chance(0.7)) { // Whole blocks.
       starts.push_back(begin * unit);
@@ -88,14 +82,12 @@ static Operation *makeSlice(OpFactory &f) {
     } else {
       strides.push_back(f.random.integer(1, 3));
       starts.push_back(f.random.integer(0, from.back() - 1));
-      int64_t most =
-          (from.back() - starts.back() + strides.back() - 1) / strides.back();
+      int64_t most = (from.back() - starts.back() + strides.back() - 1) / strides.back();
       to.push_back(f.random.integer(0, most));
     }
   }
   Type element = f.number();
-  return f.make<SliceOp>(f.type(to, element), f.argument(from, element), starts,
-                         strides);
+  return f.make<SliceOp>(f.type(to, element), f.argument(from, element), starts, strides);
 }
 
 static Operation *makeConcat(OpFactory &f) {
@@ -113,8 +105,7 @@ static Operation *makeConcat(OpFactory &f) {
 static Operation *makePad(OpFactory &f) {
   SmallVector<int64_t> from, to, low, high;
   for (int64_t dim = 0, e = f.random.integer(0, 3); dim < e; ++dim) {
-    int64_t unit = f.random.size(),
-            odd = f.random.chance(0.3) ? f.random.integer(0, 2) : 0;
+    int64_t unit = f.random.size(), odd = f.random.chance(0.3) ? f.random.integer(0, 2) : 0;
     from.push_back(unit);
     low.push_back(f.random.integer(0, 2) * unit + odd);
     high.push_back(f.random.integer(0, 2) * unit);
@@ -122,11 +113,9 @@ static Operation *makePad(OpFactory &f) {
   }
   Type element = f.number();
   int64_t value = f.random.integer(0, 2);
-  TypedAttr border = isa<FloatType>(element)
-                         ? TypedAttr(f.builder.getFloatAttr(element, value))
-                         : TypedAttr(f.builder.getIntegerAttr(element, value));
-  return f.make<PadOp>(f.type(to, element), f.argument(from, element), low,
-                       high, border);
+  TypedAttr border = isa<FloatType>(element) ? TypedAttr(f.builder.getFloatAttr(element, value))
+                                             : TypedAttr(f.builder.getIntegerAttr(element, value));
+  return f.make<PadOp>(f.type(to, element), f.argument(from, element), low, high, border);
 }
 
 //===----------------------------------------------------------------------===//
@@ -143,8 +132,7 @@ static Operation *makeContract(OpFactory &f) {
     bool isIn[] = {kind != 3, kind != 2, kind != 1};
     for (int tensor = 0; tensor < 3; ++tensor)
       if (isIn[tensor])
-        lists[tensor].insert(lists[tensor].begin() +
-                                 f.random.integer(0, lists[tensor].size()),
+        lists[tensor].insert(lists[tensor].begin() + f.random.integer(0, lists[tensor].size()),
                              label);
   }
   auto shapeOf = [&](ArrayRef<int64_t> labels) {
@@ -155,18 +143,14 @@ static Operation *makeContract(OpFactory &f) {
   };
   Type element = f.number();
   return f.make<ContractOp>(f.argument(shapeOf(lists[0]), element),
-                            f.argument(shapeOf(lists[1]), element), lists[0],
-                            lists[1], lists[2]);
+                            f.argument(shapeOf(lists[1]), element), lists[0], lists[1], lists[2]);
 }
 
 static Operation *makeConv(OpFactory &f) {
-  int64_t spatial = f.random.integer(0, 2),
-          groups = f.random.pick<int64_t>({1, 1, 2, 4, 6});
+  int64_t spatial = f.random.integer(0, 2), groups = f.random.pick<int64_t>({1, 1, 2, 4, 6});
   int64_t perGroup = f.random.size(), out = groups * f.random.integer(1, 4);
-  SmallVector<int64_t> input = {f.random.size(), perGroup * groups},
-                       filter = {out, perGroup};
-  SmallVector<int64_t> result = {input[0], out}, strides, low, high, inDilation,
-                       filterDilation;
+  SmallVector<int64_t> input = {f.random.size(), perGroup * groups}, filter = {out, perGroup};
+  SmallVector<int64_t> result = {input[0], out}, strides, low, high, inDilation, filterDilation;
   for (int64_t i = 0; i < spatial; ++i) {
     bool pointwise = f.random.chance(0.3);
     input.push_back(f.random.integer(1, 6));
@@ -184,8 +168,8 @@ static Operation *makeConv(OpFactory &f) {
   }
   Type element = f.number();
   return f.make<ConvOp>(f.type(result, element), f.argument(input, element),
-                        f.argument(filter, element), strides, low, high,
-                        inDilation, filterDilation, groups);
+                        f.argument(filter, element), strides, low, high, inDilation, filterDilation,
+                        groups);
 }
 
 //===----------------------------------------------------------------------===//
@@ -205,8 +189,7 @@ static Operation *makeArgReduce(OpFactory &f) {
   int64_t dim = f.random.integer(0, shape.size() - 1);
   return f.make<ArgReduceOp>(f.type(erased(shape, dim), f.builder.getI64Type()),
                              f.random.pick({ReduceKind::Max, ReduceKind::Min}),
-                             f.argument(shape, f.number()), dim,
-                             f.random.chance(0.5));
+                             f.argument(shape, f.number()), dim, f.random.chance(0.5));
 }
 
 namespace {
@@ -227,8 +210,7 @@ static std::optional<Window> randomWindow(OpFactory &f) {
     w.low.push_back(pointwise ? 0 : f.random.integer(0, 1));
     w.high.push_back(pointwise ? 0 : f.random.integer(0, 1));
     w.dilations.push_back(f.random.integer(1, 2));
-    int64_t room = w.from.back() + w.low[i] + w.high[i] -
-                   ((w.window[i] - 1) * w.dilations[i] + 1);
+    int64_t room = w.from.back() + w.low[i] + w.high[i] - ((w.window[i] - 1) * w.dilations[i] + 1);
     if (room < 0)
       return std::nullopt;
     w.to.push_back(room / w.strides[i] + 1);
@@ -242,27 +224,25 @@ static Operation *makeReduceWindow(OpFactory &f) {
     return nullptr;
   Type element = f.number();
   return f.make<ReduceWindowOp>(f.type(w->to, element), kindFor(f, false),
-                                f.argument(w->from, element), w->window,
-                                w->strides, w->low, w->high, w->dilations);
+                                f.argument(w->from, element), w->window, w->strides, w->low,
+                                w->high, w->dilations);
 }
 
 static Operation *makeArgWindow(OpFactory &f) {
   auto w = randomWindow(f);
   if (!w)
     return nullptr;
-  return f.make<ArgWindowOp>(f.type(w->to, f.builder.getI64Type()),
-                             f.argument(w->from, f.number()), w->window,
-                             w->strides, w->low, w->high, w->dilations,
+  return f.make<ArgWindowOp>(f.type(w->to, f.builder.getI64Type()), f.argument(w->from, f.number()),
+                             w->window, w->strides, w->low, w->high, w->dilations,
                              f.random.chance(0.5));
 }
 
 static Operation *makeScan(OpFactory &f) {
   auto shape = f.random.shape(1, 3);
   Type element = f.number();
-  return f.make<ScanOp>(f.type(shape, element), kindFor(f, false),
-                        f.argument(shape, element),
-                        f.random.integer(0, shape.size() - 1),
-                        f.random.chance(0.5), f.random.chance(0.5));
+  return f.make<ScanOp>(f.type(shape, element), kindFor(f, false), f.argument(shape, element),
+                        f.random.integer(0, shape.size() - 1), f.random.chance(0.5),
+                        f.random.chance(0.5));
 }
 
 static Operation *makeTopK(OpFactory &f) {
@@ -270,8 +250,7 @@ static Operation *makeTopK(OpFactory &f) {
   int64_t dim = f.random.integer(0, shape.size() - 1);
   result[dim] = f.random.integer(0, shape[dim]);
   Type element = f.number();
-  return f.make<TopKOp>(f.type(result, element),
-                        f.type(result, f.builder.getI64Type()),
+  return f.make<TopKOp>(f.type(result, element), f.type(result, f.builder.getI64Type()),
                         f.argument(shape, element), dim, f.random.chance(0.5));
 }
 
@@ -281,8 +260,7 @@ static Operation *makeTopK(OpFactory &f) {
 
 namespace {
 struct Indexing {
-  SmallVector<int64_t> operand, indices, picked, indexed, operandBatch,
-      indicesBatch;
+  SmallVector<int64_t> operand, indices, picked, indexed, operandBatch, indicesBatch;
   int64_t greatest = 0;
 };
 } // namespace
@@ -313,11 +291,9 @@ static Indexing randomIndexing(OpFactory &f) {
 
 static Operation *makeGather(OpFactory &f) {
   Indexing x = randomIndexing(f);
-  Type element =
-      f.random.chance(0.2) ? Type(f.builder.getI1Type()) : f.number();
-  return f.make<GatherOp>(f.argument(x.operand, element),
-                          f.indices(x.indices, -1, x.greatest), x.indexed,
-                          x.operandBatch, x.indicesBatch);
+  Type element = f.random.chance(0.2) ? Type(f.builder.getI1Type()) : f.number();
+  return f.make<GatherOp>(f.argument(x.operand, element), f.indices(x.indices, -1, x.greatest),
+                          x.indexed, x.operandBatch, x.indicesBatch);
 }
 
 static Operation *makeScatter(OpFactory &f) {
@@ -327,11 +303,10 @@ static Operation *makeScatter(OpFactory &f) {
   bool zero = f.random.chance(0.4);
   if (zero && f.random.chance(0.7))
     kind = ScatterKind::Add;
-  Value operand =
-      zero ? f.zeros(x.operand, element) : f.argument(x.operand, element);
-  return f.make<ScatterOp>(
-      operand.getType(), kind, operand, f.indices(x.indices, -1, x.greatest),
-      f.argument(x.picked, element), x.indexed, x.operandBatch, x.indicesBatch);
+  Value operand = zero ? f.zeros(x.operand, element) : f.argument(x.operand, element);
+  return f.make<ScatterOp>(operand.getType(), kind, operand, f.indices(x.indices, -1, x.greatest),
+                           f.argument(x.picked, element), x.indexed, x.operandBatch,
+                           x.indicesBatch);
 }
 
 //===----------------------------------------------------------------------===//
@@ -340,8 +315,7 @@ static Operation *makeScatter(OpFactory &f) {
 
 static Operation *makeSoftmax(OpFactory &f) {
   auto shape = f.random.shape(1, 3);
-  return f.make<SoftmaxOp>(f.argument(shape, f.real()),
-                           f.random.integer(0, shape.size() - 1),
+  return f.make<SoftmaxOp>(f.argument(shape, f.real()), f.random.integer(0, shape.size() - 1),
                            f.random.chance(0.5));
 }
 
@@ -350,44 +324,37 @@ static Operation *makeLayerNorm(OpFactory &f) {
   int64_t dim = f.random.integer(0, shape.size() - 1);
   auto parameter = ArrayRef(shape).drop_front(dim);
   Value bias = f.random.chance(0.5) ? f.argument(parameter, f.real()) : Value();
-  return f.make<LayerNormOp>(f.type(shape, f.real()),
-                             f.argument(shape, f.real()),
-                             f.argument(parameter, f.real()), bias,
-                             static_cast<uint64_t>(dim), APFloat(1e-3));
+  return f.make<LayerNormOp>(f.type(shape, f.real()), f.argument(shape, f.real()),
+                             f.argument(parameter, f.real()), bias, static_cast<uint64_t>(dim),
+                             APFloat(1e-3));
 }
 
 static Operation *makeRmsNorm(OpFactory &f) {
   auto shape = f.random.shape(1, 3);
   int64_t dim = f.random.integer(0, shape.size() - 1);
-  return f.make<RmsNormOp>(
-      f.type(shape, f.real()), f.argument(shape, f.real()),
-      f.argument(ArrayRef(shape).drop_front(dim), f.real()),
-      static_cast<uint64_t>(dim), APFloat(1e-3));
+  return f.make<RmsNormOp>(f.type(shape, f.real()), f.argument(shape, f.real()),
+                           f.argument(ArrayRef(shape).drop_front(dim), f.real()),
+                           static_cast<uint64_t>(dim), APFloat(1e-3));
 }
 
 static Operation *makeRope(OpFactory &f) {
   auto angles = f.random.shape(1, 4), shape = angles;
   shape.back() *= 2;
-  return f.make<RopeOp>(f.argument(shape, f.real()),
-                        f.argument(angles, f.real()),
+  return f.make<RopeOp>(f.argument(shape, f.real()), f.argument(angles, f.real()),
                         f.argument(angles, f.real()), f.random.chance(0.5));
 }
 
 static Operation *makeAttention(OpFactory &f) {
   int64_t batch = f.random.size(), groups = f.random.size(),
           heads = groups * f.random.integer(1, 4);
-  int64_t queries = f.random.size(), keys = f.random.size(),
-          depth = f.random.size();
+  int64_t queries = f.random.size(), keys = f.random.size(), depth = f.random.size();
   int64_t out = f.random.size();
-  Value mask = f.random.chance(0.5)
-                   ? f.argument({batch, heads, queries, keys}, f.real())
-                   : Value();
-  return f.make<AttentionOp>(
-      f.type({batch, heads, queries, out}, f.real()),
-      f.argument({batch, heads, queries, depth}, f.real()),
-      f.argument({batch, groups, keys, depth}, f.real()),
-      f.argument({batch, groups, keys, out}, f.real()), mask, APFloat(0.5),
-      f.random.chance(0.3), APFloat(f.random.chance(0.3) ? 2.0 : 0.0));
+  Value mask = f.random.chance(0.5) ? f.argument({batch, heads, queries, keys}, f.real()) : Value();
+  return f.make<AttentionOp>(f.type({batch, heads, queries, out}, f.real()),
+                             f.argument({batch, heads, queries, depth}, f.real()),
+                             f.argument({batch, groups, keys, depth}, f.real()),
+                             f.argument({batch, groups, keys, out}, f.real()), mask, APFloat(0.5),
+                             f.random.chance(0.3), APFloat(f.random.chance(0.3) ? 2.0 : 0.0));
 }
 
 static Operation *makeAttentionGrad(OpFactory &f) {
@@ -395,12 +362,10 @@ static Operation *makeAttentionGrad(OpFactory &f) {
   auto attention = cast<AttentionOp>(forward);
   auto shape = attention.getType().getShape();
   return f.make<AttentionGradOp>(
-      attention.getQuery().getType(), attention.getKey().getType(),
-      attention.getValue().getType(), attention.getQuery(), attention.getKey(),
-      attention.getValue(), f.argument(shape, f.real()),
-      f.argument(shape, f.real()), attention.getMask(),
-      attention.getScaleAttr(), attention.getCausalAttr(),
-      attention.getSoftcapAttr());
+      attention.getQuery().getType(), attention.getKey().getType(), attention.getValue().getType(),
+      attention.getQuery(), attention.getKey(), attention.getValue(), f.argument(shape, f.real()),
+      f.argument(shape, f.real()), attention.getMask(), attention.getScaleAttr(),
+      attention.getCausalAttr(), attention.getSoftcapAttr());
 }
 
 static Operation *makeIota(OpFactory &f) {

@@ -15,8 +15,7 @@ TEST(Agreement, NamesTheRankTheOptionAndBothValues) {
             "rank 3 has --shuffle 8, rank 0 has --shuffle 7");
   EXPECT_EQ(differenceOf(first, "--steps\t40\n", 2),
             "rank 2 has no --shuffle, rank 0 has --shuffle 7");
-  EXPECT_EQ(differenceOf("", "--bench\t\n", 1),
-            "rank 1 has --bench, rank 0 has no --bench");
+  EXPECT_EQ(differenceOf("", "--bench\t\n", 1), "rank 1 has --bench, rank 0 has no --bench");
 }
 
 } // namespace

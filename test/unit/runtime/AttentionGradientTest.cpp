@@ -17,7 +17,9 @@ struct GradientCase {
 };
 
 /// The gradients of q, k and v, of [b, length, heads, width] each.
-template <typename T> struct Gradients { std::vector<T> q, k, v; };
+template <typename T> struct Gradients {
+  std::vector<T> q, k, v;
+};
 
 /// What goes in, laid out in the same way; the mask is [s, t].
 template <typename T> struct Values {
@@ -28,13 +30,12 @@ template <typename T> struct Values {
         k(randomValues<T>(c.b * c.t * c.g * c.d, 2, 2)),
         v(randomValues<T>(c.b * c.t * c.g * c.e, 3)),
         out(randomValues<T>(c.b * c.s * c.h * c.e, 4)),
-        upper(randomValues<T>(c.b * c.s * c.h * c.e, 5)),
-        mask(randomValues<T>(c.s * c.t, 6)) {}
+        upper(randomValues<T>(c.b * c.s * c.h * c.e, 5)), mask(randomValues<T>(c.s * c.t, 6)) {}
 };
 
 template <typename T>
-Gradients<T> runGradient(const GradientCase &c, DType dtype,
-                         const Values<T> &values, unsigned threads) {
+Gradients<T> runGradient(const GradientCase &c, DType dtype, const Values<T> &values,
+                         unsigned threads) {
   Harness h;
   h.options.threads_per_rank = threads;
   Id q = h.input("q", dtype, {c.b, c.s, c.h, c.d});
@@ -59,14 +60,12 @@ Gradients<T> runGradient(const GradientCase &c, DType dtype,
   params.softcap = c.softcap;
   params.hasMask = c.mask;
   params.keyLength = kNone;
-  std::vector<View> views = {
-      heads(q, c.h, c.s, c.d),     heads(k, c.g, c.t, c.d),
-      heads(v, c.g, c.t, c.e),     heads(out, c.h, c.s, c.e),
-      heads(upper, c.h, c.s, c.e), heads(dq, c.h, c.s, c.d),
-      heads(dk, c.g, c.t, c.d),    heads(dv, c.g, c.t, c.e)};
+  std::vector<View> views = {heads(q, c.h, c.s, c.d),     heads(k, c.g, c.t, c.d),
+                             heads(v, c.g, c.t, c.e),     heads(out, c.h, c.s, c.e),
+                             heads(upper, c.h, c.s, c.e), heads(dq, c.h, c.s, c.d),
+                             heads(dk, c.g, c.t, c.d),    heads(dv, c.g, c.t, c.e)};
   if (c.mask)
-    views.push_back(
-        p.view(mask, dtype, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
+    views.push_back(p.view(mask, dtype, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
   p.attentionGradient({0, "attention_gradient"}, params, views);
   EXPECT_OK(h.open());
   h.set("q", values.q), h.set("k", values.k), h.set("v", values.v);
@@ -77,10 +76,8 @@ Gradients<T> runGradient(const GradientCase &c, DType dtype,
           h.get<T>("dv", values.v.size())};
 }
 
-template <typename T>
-Gradients<double> plainLoops(const GradientCase &c, const Values<T> &x) {
-  Gradients<double> sum{std::vector<double>(x.q.size()),
-                        std::vector<double>(x.k.size()),
+template <typename T> Gradients<double> plainLoops(const GradientCase &c, const Values<T> &x) {
+  Gradients<double> sum{std::vector<double>(x.q.size()), std::vector<double>(x.k.size()),
                         std::vector<double>(x.v.size())};
   double scale = 1 / std::sqrt(double(c.d));
   for (int64_t b = 0; b < c.b; ++b)
@@ -131,24 +128,18 @@ Gradients<double> plainLoops(const GradientCase &c, const Values<T> &x) {
   return sum;
 }
 
-template <typename T>
-void testGradient(const GradientCase &c, DType dtype, double limit) {
+template <typename T> void testGradient(const GradientCase &c, DType dtype, double limit) {
   Values<T> values(c);
   Gradients<T> found = runGradient(c, dtype, values, 1);
   Gradients<double> exact = plainLoops(c, values);
-  std::string what = std::to_string(c.s) + " of " + std::to_string(c.t) +
-                     " as " + dtypeName(dtype);
+  std::string what = std::to_string(c.s) + " of " + std::to_string(c.t) + " as " + dtypeName(dtype);
   EXPECT_LE(errorOf(found.q, exact.q), limit) << "query, " << what;
   EXPECT_LE(errorOf(found.k, exact.k), limit) << "key, " << what;
   EXPECT_LE(errorOf(found.v, exact.v), limit) << "value, " << what;
   // Each key head is one thread's: the bits do not depend on how many.
   Gradients<T> again = runGradient(c, dtype, values, 3);
-  EXPECT_EQ(
-      std::memcmp(again.k.data(), found.k.data(), found.k.size() * sizeof(T)),
-      0);
-  EXPECT_EQ(
-      std::memcmp(again.q.data(), found.q.data(), found.q.size() * sizeof(T)),
-      0);
+  EXPECT_EQ(std::memcmp(again.k.data(), found.k.data(), found.k.size() * sizeof(T)), 0);
+  EXPECT_EQ(std::memcmp(again.q.data(), found.q.data(), found.q.size() * sizeof(T)), 0);
 }
 
 TEST(AttentionGradient, AgreesWithPlainLoops) {
@@ -179,13 +170,12 @@ TEST(AttentionGradient, RefusesWhatDoesNotFit) {
   Attention params{};
   params.keyLength = kNone;
   auto whole = [&](Id id) { return h.builder.view(id); };
-  h.builder.attentionGradient({0, "wrong"}, params,
-                              {whole(x), whole(x), whole(x), whole(x), whole(x),
-                               whole(y), whole(x), whole(x)});
+  h.builder.attentionGradient(
+      {0, "wrong"}, params,
+      {whole(x), whole(x), whole(x), whole(x), whole(x), whole(y), whole(x), whole(x)});
   weft_status status = h.open();
   EXPECT_NE(status.code, 0);
-  EXPECT_NE(std::string(status.text).find("gradient of other sizes"),
-            std::string::npos)
+  EXPECT_NE(std::string(status.text).find("gradient of other sizes"), std::string::npos)
       << status.text;
 }
 

@@ -44,8 +44,7 @@ protected:
   std::string load(ModelSession &model, const LoadOptions &options = {}) {
     model.poison();
     warnings.clear();
-    return loadCheckpoint(model.session, folder, options, info, warnings)
-        .text();
+    return loadCheckpoint(model.session, folder, options, info, warnings).text();
   }
 
   std::string folder;
@@ -55,8 +54,7 @@ protected:
 
 TEST_F(Checkpoint, TakesTheMasterCopyWhereTheParameterIsRounded) {
   save({{"w", DType::BF16, {{5}}}, {"w#master", DType::F32, {{5}}}});
-  ModelSession both(
-      kTwo, {{"w", DType::BF16, {{5}}}, {"w#master", DType::F32, {{5}}}});
+  ModelSession both(kTwo, {{"w", DType::BF16, {{5}}}, {"w#master", DType::F32, {{5}}}});
   EXPECT_EQ(load(both), "");
   EXPECT_EQ(both.compare(1), "");
   ModelSession full(kOne, {{"w", DType::F32, {{5}}}});
@@ -69,14 +67,12 @@ TEST_F(Checkpoint, TakesTheMasterCopyWhereTheParameterIsRounded) {
 
 TEST_F(Checkpoint, PrefersTheMasterCopyToTheRoundedParameter) {
   // A value that bf16 cannot hold, in the master copy only.
-  std::vector<Tensor> tensors{{"w", DType::BF16, {{1}}},
-                              {"w#master", DType::F32, {{1}}}};
+  std::vector<Tensor> tensors{{"w", DType::BF16, {{1}}}, {"w#master", DType::F32, {{1}}}};
   ModelSession model(kOne, tensors);
   const ProgramView &p = model.session->view();
   float exact = 1.00001f;
   uint16_t rounded = 0x3f80;
-  std::memcpy(model.session->ranks[0]->buffer(p.States()[0].buffer), &rounded,
-              2);
+  std::memcpy(model.session->ranks[0]->buffer(p.States()[0].buffer), &rounded, 2);
   std::memcpy(model.session->ranks[0]->buffer(p.States()[1].buffer), &exact, 4);
   std::unique_ptr<CheckpointWriter> writer;
   ASSERT_TRUE(CheckpointWriter::open(model.session, folder, {}, writer).ok());
@@ -91,8 +87,7 @@ TEST_F(Checkpoint, PrefersTheMasterCopyToTheRoundedParameter) {
 
 TEST_F(Checkpoint, MakesMissingMasterCopiesOfParameters) {
   save({{"w", DType::F32, {{5}}}});
-  ModelSession model(
-      kTwo, {{"w", DType::BF16, {{5}}}, {"w#master", DType::F32, {{5}}}});
+  ModelSession model(kTwo, {{"w", DType::BF16, {{5}}}, {"w#master", DType::F32, {{5}}}});
   EXPECT_EQ(load(model), "");
   EXPECT_EQ(model.compare(1), "");
 }
@@ -110,35 +105,31 @@ TEST_F(Checkpoint, ListsAllThatDoesNotFitAndChangesNothing) {
   std::string text = load(model);
   for (const char *part :
        {"'b' is 6 f32 in this executable, 5 f32 in the checkpoint",
-        "'c' is 5 f32 in this executable, 5 i32 in the checkpoint",
-        "'none' (1 f32) is missing", "'none#exp_avg' (1 f32) is missing",
-        "'more' (2x3 f32) is not a state of this executable"})
+        "'c' is 5 f32 in this executable, 5 i32 in the checkpoint", "'none' (1 f32) is missing",
+        "'none#exp_avg' (1 f32) is missing", "'more' (2x3 f32) is not a state of this executable"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   EXPECT_EQ(text.find("'a'"), std::string::npos) << text;
   uint32_t bits = 0;
   float values[5];
-  EXPECT_EQ(weft_get_state(model.session, "a", values, sizeof values, nullptr),
-            0);
+  EXPECT_EQ(weft_get_state(model.session, "a", values, sizeof values, nullptr), 0);
   std::memcpy(&bits, values, 4);
   EXPECT_EQ(bits, 0xa5a5a5a5u);
 }
 
 TEST_F(Checkpoint, InferenceIgnoresOptimizerState) {
-  std::vector<Tensor> trained{{"w", DType::F32, {{5}}},
-                              {"w#exp_avg", DType::F32, {{5}}},
-                              {"weft.step", DType::I64, {}}};
+  std::vector<Tensor> trained{
+      {"w", DType::F32, {{5}}}, {"w#exp_avg", DType::F32, {{5}}}, {"weft.step", DType::I64, {}}};
   save(trained);
   ModelSession inference(kOne, {{"w", DType::F32, {{5}}}});
   EXPECT_EQ(load(inference), "");
   EXPECT_EQ(inference.compare(1), "");
   // Another optimizer must not drop it silently.
-  ModelSession other(kOne, {{"w", DType::F32, {{5}}},
-                            {"w#sum", DType::F32, {{5}}},
-                            {"weft.step", DType::I64, {}}});
+  ModelSession other(
+      kOne,
+      {{"w", DType::F32, {{5}}}, {"w#sum", DType::F32, {{5}}}, {"weft.step", DType::I64, {}}});
   std::string text = load(other);
   EXPECT_NE(text.find("'w#sum' (5 f32) is missing"), std::string::npos) << text;
-  EXPECT_NE(text.find("'w#exp_avg' (5 f32) is not a state"), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("'w#exp_avg' (5 f32) is not a state"), std::string::npos) << text;
   // Unless only the parameters are wanted: the others keep their values.
   LoadOptions options;
   options.parametersOnly = true;
@@ -148,9 +139,7 @@ TEST_F(Checkpoint, InferenceIgnoresOptimizerState) {
   EXPECT_NE(other.compare(1).find("'w#sum'"), std::string::npos);
   uint32_t bits = 0;
   float values[5];
-  EXPECT_EQ(
-      weft_get_state(other.session, "w#sum", values, sizeof values, nullptr),
-      0);
+  EXPECT_EQ(weft_get_state(other.session, "w#sum", values, sizeof values, nullptr), 0);
   std::memcpy(&bits, values, 4);
   EXPECT_EQ(bits, 0xa5a5a5a5u);
 }
@@ -182,16 +171,14 @@ TEST_F(Checkpoint, AStepThatIsAskedForIsTheOneThatLoads) {
   EXPECT_EQ(load(model, options), "");
   EXPECT_EQ(model.compare(3), "");
   options.step = 4;
-  EXPECT_EQ(load(model, options),
-            "there is no checkpoint of step 4 in '" + folder + "'");
+  EXPECT_EQ(load(model, options), "there is no checkpoint of step 4 in '" + folder + "'");
   // One folder may be named as well.
   std::string whole = folder;
   folder += "/step-00000003";
   EXPECT_EQ(load(model), "");
   EXPECT_EQ(model.compare(3), "");
   folder = whole + "/nothing";
-  EXPECT_NE(load(model).find("there is no checkpoint folder"),
-            std::string::npos);
+  EXPECT_NE(load(model).find("there is no checkpoint folder"), std::string::npos);
   folder = whole;
 }
 
@@ -217,16 +204,14 @@ TEST_F(Checkpoint, FailuresOfAWriteAreToldAtTheNextSaveAndTheEnd) {
     return full && std::strcmp(operation, "write") == 0 ? ENOSPC : 0;
   };
   std::unique_ptr<CheckpointWriter> writer;
-  ASSERT_TRUE(
-      CheckpointWriter::open(model.session, folder, options, writer).ok());
+  ASSERT_TRUE(CheckpointWriter::open(model.session, folder, options, writer).ok());
   model.fill(1);
   info.step = 1;
   EXPECT_TRUE(writer->save(info).ok());
   info.step = 2;
   std::string text = writer->save(info).text();
-  for (const char *part :
-       {"checkpoint of step 1: ", "safetensors' cannot be written: ",
-        "No space left on device", "there is no complete checkpoint yet"})
+  for (const char *part : {"checkpoint of step 1: ", "safetensors' cannot be written: ",
+                           "No space left on device", "there is no complete checkpoint yet"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   text = writer->finish().text();
   EXPECT_NE(text.find("checkpoint of step 2: "), std::string::npos) << text;
@@ -239,9 +224,7 @@ TEST_F(Checkpoint, FailuresOfAWriteAreToldAtTheNextSaveAndTheEnd) {
   info.step = 4;
   EXPECT_TRUE(writer->save(info).ok());
   text = writer->finish().text();
-  EXPECT_NE(
-      text.find("the last complete one is '" + folder + "/step-00000003'"),
-      std::string::npos)
+  EXPECT_NE(text.find("the last complete one is '" + folder + "/step-00000003'"), std::string::npos)
       << text;
   EXPECT_EQ(load(model), "");
   EXPECT_EQ(info.step, 3);
@@ -257,18 +240,14 @@ TEST_F(Checkpoint, OneJobSavesInAFolder) {
   ModelSession model(kOne, {{"w", DType::F32, {{5}}}});
   std::unique_ptr<CheckpointWriter> writer, second;
   ASSERT_TRUE(CheckpointWriter::open(model.session, folder, {}, writer).ok());
-  std::string text =
-      CheckpointWriter::open(model.session, folder, {}, second).text();
-  EXPECT_NE(text.find("another job saves its checkpoints"), std::string::npos)
-      << text;
+  std::string text = CheckpointWriter::open(model.session, folder, {}, second).text();
+  EXPECT_NE(text.find("another job saves its checkpoints"), std::string::npos) << text;
   writer.reset();
   EXPECT_TRUE(CheckpointWriter::open(model.session, folder, {}, second).ok());
   second.reset();
   std::ofstream(folder + "/file") << "x";
-  text = CheckpointWriter::open(model.session, folder + "/file", {}, second)
-             .text();
-  EXPECT_NE(text.find("cannot be made: File exists"), std::string::npos)
-      << text;
+  text = CheckpointWriter::open(model.session, folder + "/file", {}, second).text();
+  EXPECT_NE(text.find("cannot be made: File exists"), std::string::npos) << text;
 }
 
 TEST_F(Checkpoint, BoxesLocateWhatTheyHold) {
@@ -301,16 +280,15 @@ TEST_F(Checkpoint, BoxesLocateWhatTheyHold) {
       ASSERT_GE(place.count, 1);
       ASSERT_LE(g + place.count, total);
       for (int64_t i = 0; i < place.count; ++i)
-        ASSERT_EQ(expected[size_t(g + i)], place.inside ? place.local + i : -1)
-            << "seed " << seed;
+        ASSERT_EQ(expected[size_t(g + i)], place.inside ? place.local + i : -1) << "seed " << seed;
     }
   }
 }
 
 TEST_F(Checkpoint, JsonTextIsUtf8) {
   EXPECT_TRUE(isUtf8("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x99\x82"));
-  for (const char *bad : {"\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80",
-                          "\xf4\x90\x80\x80", "\xe2\x82", "\xff"})
+  for (const char *bad :
+       {"\x80", "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82", "\xff"})
     EXPECT_FALSE(isUtf8(bad)) << bad;
   EXPECT_EQ(quoteJson("a\"\\\n\xc3\xa9"), "\"a\\\"\\\\\\u000a\xc3\xa9\"");
 }

@@ -17,8 +17,7 @@ struct ConvolutionCase {
 };
 
 template <typename T>
-void testConvolution(const ConvolutionCase &c, DType dtype, double limit,
-                     unsigned threads) {
+void testConvolution(const ConvolutionCase &c, DType dtype, double limit, unsigned threads) {
   Harness h;
   h.options.threads_per_rank = threads;
   size_t spatial = c.in.size();
@@ -44,15 +43,13 @@ void testConvolution(const ConvolutionCase &c, DType dtype, double limit,
   params.inputDilations = p.ints(c.inputDilations);
   params.padsBegin = p.ints(c.pads);
   // [a, b, rest..], or the same with a and b exchanged in memory.
-  auto view = [&](Id id, int64_t a, int64_t b, const Harness::Ints &rest,
-                  bool reversed) {
+  auto view = [&](Id id, int64_t a, int64_t b, const Harness::Ints &rest, bool reversed) {
     Harness::Ints sizes{a, b}, strides(rest.size());
     int64_t step = 1, offset = 0, one = count(rest);
     for (size_t d = rest.size(); d-- > 0; step *= rest[d])
       strides[d] = reversed ? -step : step;
     sizes.insert(sizes.end(), rest.begin(), rest.end());
-    Harness::Ints leading =
-        c.exchanged ? Harness::Ints{one, a * one} : Harness::Ints{b * one, one};
+    Harness::Ints leading = c.exchanged ? Harness::Ints{one, a * one} : Harness::Ints{b * one, one};
     strides.insert(strides.begin(), leading.begin(), leading.end());
     if (reversed)
       offset = (one - 1) * int64_t(dtypeBytes(dtype));
@@ -99,9 +96,7 @@ void testConvolution(const ConvolutionCase &c, DType dtype, double limit,
         for (int64_t m = 0; m < c.m; ++m)
           for (int64_t k = 0; k < inPer; ++k)
             exact[place(n, m, c.n, c.m, count(c.out)) + o] +=
-                double(
-                    vx[place(n, m / outPer * inPer + k, c.n, c.c, count(c.in)) +
-                       source]) *
+                double(vx[place(n, m / outPer * inPer + k, c.n, c.c, count(c.in)) + source]) *
                 double(vw[place(m, k, c.m, inPer, numTaps) + tapAt]);
     }
   for (int64_t n = 0; n < c.n; ++n)
@@ -141,19 +136,7 @@ TEST(Convolution, AgreesWithPlainLoops) {
        {5, 6},
        false,
        Activation::None},
-      {1,
-       6,
-       6,
-       6,
-       {9, 9},
-       {3, 3},
-       {1, 1},
-       {2, 2},
-       {1, 1},
-       {2, 2},
-       {9, 9},
-       true,
-       Activation::Silu},
+      {1, 6, 6, 6, {9, 9}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, {2, 2}, {9, 9}, true, Activation::Silu},
       {3, 2, 5, 1, {20}, {5}, {3}, {1}, {1}, {2}, {7}, true, Activation::None},
       {1,
        2,
@@ -168,19 +151,7 @@ TEST(Convolution, AgreesWithPlainLoops) {
        {4, 3, 5},
        true,
        Activation::None},
-      {1,
-       4,
-       3,
-       1,
-       {6, 5},
-       {3, 3},
-       {1, 1},
-       {1, 1},
-       {2, 2},
-       {1, 1},
-       {11, 9},
-       true,
-       Activation::None},
+      {1, 4, 3, 1, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {2, 2}, {1, 1}, {11, 9}, true, Activation::None},
       {2, 4, 6, 2, {5}, {4}, {1}, {2}, {3}, {6}, {19}, false, Activation::None},
       {1,
        16,

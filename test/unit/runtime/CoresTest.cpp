@@ -51,8 +51,7 @@ TEST(Cores, OverlappingMasksMoveFreely) {
 }
 
 TEST(Cores, OtherMachinesDoNotCount) {
-  std::vector<CoreReport> all = {report(1, {0, 1}), report(2, {0, 1}),
-                                 report(2, {0, 1})};
+  std::vector<CoreReport> all = {report(1, {0, 1}), report(2, {0, 1}), report(2, {0, 1})};
   EXPECT_EQ(shareCores(all, 0).sharers, 1);
   EXPECT_EQ(shareCores(all, 2).own, (Cores{1}));
 }
@@ -66,11 +65,9 @@ TEST(Cores, ThreadsStayWhereTheyArePut) {
   ASSERT_FALSE(mine.empty());
   Worker worker(mine);
   CoreReport seen{};
-  worker.post([](void *to) { *static_cast<CoreReport *>(to) = reportCores(); },
-              &seen);
+  worker.post([](void *to) { *static_cast<CoreReport *>(to) = reportCores(); }, &seen);
   worker.wait();
-  EXPECT_EQ(seen.mask[mine[0] / 64],
-            uint64_t(1) << (mine[0] % 64));
+  EXPECT_EQ(seen.mask[mine[0] / 64], uint64_t(1) << (mine[0] % 64));
   // The thread that asked is where it was.
   EXPECT_EQ(std::memcmp(before.mask, reportCores().mask, sizeof before.mask), 0);
 }

@@ -14,15 +14,13 @@ long countAllocations();
 
 namespace {
 
-void addKernel(int64_t begin, int64_t end, void *const *pointers,
-               const int64_t *scalars) {
+void addKernel(int64_t begin, int64_t end, void *const *pointers, const int64_t *scalars) {
   auto *to = static_cast<int64_t *>(pointers[0]);
   for (int64_t i = begin; i < end; ++i)
     to[i] += scalars[0];
 }
 // Marks the iteration range, so that a test sees how a launch was cut.
-void rangeKernel(int64_t begin, int64_t end, void *const *pointers,
-                 const int64_t *) {
+void rangeKernel(int64_t begin, int64_t end, void *const *pointers, const int64_t *) {
   auto *to = static_cast<int64_t *>(pointers[0]);
   for (int64_t i = begin; i < end; ++i)
     to[i] = begin;
@@ -46,24 +44,23 @@ TEST(Executor, RepeatsScalarsAndPredicates) {
   Id steps = b.addScalar("steps", int64_t(0));
   Id odd = b.addScalar("odd", int64_t(0));
   Id rate = b.addScalar("rate", 0.5);
-  Id out = h.output("out", DType::I64, {1, 4}, {6, 4},
-                    b.addPlacement({{{6, {tp, dp}}}, {{4, {}}}}));
+  Id out =
+      h.output("out", DType::I64, {1, 4}, {6, 4}, b.addPlacement({{{6, {tp, dp}}}, {{4, {}}}}));
   h.begin();
   b.fill({}, b.view(out), 0);
   // out[0] += 10 * coordinate + 1; once per step 0, 1, 2.
   b.repeatBegin(b.constant(3), counter);
-  b.launch({0, "first"}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 0, {1})}, {b.coordinate({tp, dp}, 10, 1)});
+  b.launch({0, "first"}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 0, {1})},
+           {b.coordinate({tp, dp}, 10, 1)});
   // out[1 + counter] += 7 through a moving view; out[3] has another writer.
   b.launch({0, "moving"}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 8, {1}, {1}, {b.scalar(counter)})},
-           {b.constant(7)});
+           {b.view(out, DType::I64, 8, {1}, {1}, {b.scalar(counter)})}, {b.constant(7)});
   b.scalarUpdate({}, odd, ScalarOp::Set, counter);
   b.scalarUpdate({}, odd, ScalarOp::Remainder, int64_t(2));
-  b.launch({0, "odd", odd}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 0, {1})}, {b.constant(100)});
-  b.launch({0, "even", odd, true}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 0, {1})}, {b.constant(1000)});
+  b.launch({0, "odd", odd}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 0, {1})},
+           {b.constant(100)});
+  b.launch({0, "even", odd, true}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 0, {1})},
+           {b.constant(1000)});
   b.scalarUpdate({}, steps, ScalarOp::Add, int64_t(1));
   b.scalarUpdate({}, rate, ScalarOp::Multiply, 0.5);
   b.repeatEnd();
@@ -98,8 +95,7 @@ TEST(Executor, ViewsPushedOutOfTheirBufferAreErrors) {
   Id out = h.output("out", DType::I64, {4});
   h.begin();
   b.launch({0, "cache"}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 0, {1}, {1}, {b.scalar(position)})},
-           {b.constant(1)});
+           {b.view(out, DType::I64, 0, {1}, {1}, {b.scalar(position)})}, {b.constant(1)});
   ASSERT_OK(h.open());
   weft_status status{};
   ASSERT_EQ(weft_set_scalar(h.session, "position", 3, &status), 0);
@@ -107,11 +103,10 @@ TEST(Executor, ViewsPushedOutOfTheirBufferAreErrors) {
   ASSERT_EQ(weft_set_scalar(h.session, "position", 4, &status), 0);
   status = h.run();
   EXPECT_EQ(status.code, 1);
-  EXPECT_NE(
-      std::string(status.text)
-          .find("rank 0: command 0 (launch of node 'cache'): a runtime scalar "
-                "moves a view to bytes 32 to 40 of a buffer of 32 bytes"),
-      std::string::npos)
+  EXPECT_NE(std::string(status.text)
+                .find("rank 0: command 0 (launch of node 'cache'): a runtime scalar "
+                      "moves a view to bytes 32 to 40 of a buffer of 32 bytes"),
+            std::string::npos)
       << status.text;
 }
 
@@ -121,8 +116,7 @@ TEST(Executor, EventsOrderStreams) {
   Harness h;
   h.kernels = {{"add", addKernel}, {"sleep", sleepKernel}};
   ProgramBuilder &b = h.builder;
-  Id a = h.output("a", DType::I64, {1000}),
-     c = h.output("c", DType::I64, {1000});
+  Id a = h.output("a", DType::I64, {1000}), c = h.output("c", DType::I64, {1000});
   Id d = h.output("d", DType::I64, {1000});
   h.begin(2, 2);
   b.fill({}, b.view(a), 0);
@@ -171,8 +165,7 @@ TEST(Executor, SlicesFollowThePlacement) {
   Id in = h.input("in", DType::I32, {2, 10});
   Id out = h.output("out", DType::I32, {1, 2, 3}, {4, 2, 3}, all);
   h.begin();
-  b.slice({}, {b.axes({a, c}), 2, 10, 1, uint64_t(-7)}, b.view(in),
-          b.view(out));
+  b.slice({}, {b.axes({a, c}), 2, 10, 1, uint64_t(-7)}, b.view(in), b.view(out));
   ASSERT_OK(h.open());
   std::vector<int32_t> values(20);
   for (int i = 0; i < 20; ++i)
@@ -187,8 +180,7 @@ TEST(Executor, SlicesFollowThePlacement) {
 TEST(Executor, CopiesBetweenStridedViews) {
   Harness h;
   ProgramBuilder &b = h.builder;
-  Id in = h.input("in", DType::U8, {4, 5, 6}),
-     out = h.output("out", DType::U8, {6, 4, 5});
+  Id in = h.input("in", DType::U8, {4, 5, 6}), out = h.output("out", DType::U8, {6, 4, 5});
   Id wide = h.output("wide", DType::U8, {3, 6});
   h.begin();
   b.copy({}, b.view(in, DType::U8, 0, {6, 4, 5}, {1, 30, 6}), b.view(out));
@@ -205,8 +197,7 @@ TEST(Executor, CopiesBetweenStridedViews) {
     for (int i = 0; i < 20; ++i)
       EXPECT_EQ(found[x * 20 + i], i * 6 + x);
   EXPECT_EQ(h.get<uint8_t>("wide", 18),
-            (std::vector<uint8_t>{5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0, 5, 4, 3,
-                                  2, 1, 0}));
+            (std::vector<uint8_t>{5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0}));
 }
 
 /// A program with every kind of work on 4 ranks and 2 streams.
@@ -214,10 +205,8 @@ void fillWithWork(Harness &h, int64_t ranks) {
   h.kernels = {{"add", addKernel}};
   ProgramBuilder &b = h.builder;
   Id tp = b.addMeshAxis("tp", ranks);
-  Id x = h.input("x", DType::F32, {64, 64}),
-     y = h.output("y", DType::F32, {64, 64});
-  Id w = h.input("w", DType::F32, {8, 8, 3, 3}),
-     n = h.output("n", DType::I64, {64});
+  Id x = h.input("x", DType::F32, {64, 64}), y = h.output("y", DType::F32, {64, 64});
+  Id w = h.input("w", DType::F32, {8, 8, 3, 3}), n = h.output("n", DType::I64, {64});
   h.begin(2, 2);
   Gemm gemm{};
   gemm.accumulator = DType::F32;
@@ -229,21 +218,18 @@ void fillWithWork(Harness &h, int64_t ranks) {
   conv.strides = conv.dilations = conv.padsBegin = b.ints({1, 1});
   conv.inputDilations = conv.strides;
   View image = b.view(x, DType::F32, 0, {1, 8, 16, 32});
-  b.convolution({0, "conv"}, conv,
-                {image, b.view(w), b.view(y, DType::F32, 0, {1, 8, 16, 32})});
+  b.convolution({0, "conv"}, conv, {image, b.view(w), b.view(y, DType::F32, 0, {1, 8, 16, 32})});
   Attention attention{};
   attention.scale = 0.125;
   attention.causal = 1;
   View heads = b.view(x, DType::F32, 0, {1, 4, 16, 64});
   b.attention({0, "attention"}, attention,
               {heads, heads, heads, b.view(y, DType::F32, 0, {1, 4, 16, 64})});
-  b.launch({0, "launch"}, b.addKernel("add"), 64, 1, {b.view(n)},
-           {b.coordinate({tp})});
+  b.launch({0, "launch"}, b.addKernel("add"), 64, 1, {b.view(n)}, {b.coordinate({tp})});
   b.copy({}, b.view(x, DType::F32, 0, {64, 64}, {1, 64}), b.view(y));
   b.eventRecord({0}, 0);
   b.eventWait({1}, 0);
-  for (CollectiveKind kind :
-       {CollectiveKind::AllReduce, CollectiveKind::Shift}) {
+  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::Shift}) {
     Collective c{};
     c.kind = kind;
     c.dtype = c.accumulator = DType::F32;
@@ -304,13 +290,11 @@ TEST(Executor, AFailingRankEndsAllWithItsName) {
     ASSERT_OK(h.open());
     auto start = std::chrono::steady_clock::now();
     weft_status status = h.run();
-    EXPECT_LT(std::chrono::steady_clock::now() - start,
-              std::chrono::seconds(5));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
     EXPECT_EQ(status.code, 3);
-    EXPECT_EQ(std::string(status.text),
-              "rank " + std::to_string(rank) +
-                  ": command 1 (convolution of node "
-                  "'conv'): failure injected by --inject");
+    EXPECT_EQ(std::string(status.text), "rank " + std::to_string(rank) +
+                                            ": command 1 (convolution of node "
+                                            "'conv'): failure injected by --inject");
   }
 }
 
@@ -324,11 +308,10 @@ TEST(Executor, AStallingRankIsNamed) {
   ASSERT_OK(h.open());
   weft_status status = h.run();
   EXPECT_EQ(status.code, 4);
-  EXPECT_NE(
-      std::string(status.text)
-          .find("no progress for 0.5 s: rank 2 does not come in command 2 "
-                "(attention of node 'attention') of program 'p'; rank "),
-      std::string::npos)
+  EXPECT_NE(std::string(status.text)
+                .find("no progress for 0.5 s: rank 2 does not come in command 2 "
+                      "(attention of node 'attention') of program 'p'; rank "),
+            std::string::npos)
       << status.text;
 }
 
@@ -342,8 +325,7 @@ TEST(Executor, ARankThatNeverComesBackIsNamed) {
   Id tp = b.addMeshAxis("tp", 2);
   Id x = h.output("x", DType::F32, {4});
   h.begin();
-  b.launch({0, "endless"}, b.addKernel("stuck"), 1, 1, {},
-           {b.coordinate({tp})});
+  b.launch({0, "endless"}, b.addKernel("stuck"), 1, 1, {}, {b.coordinate({tp})});
   Collective c{};
   c.kind = CollectiveKind::AllReduce;
   c.dtype = c.accumulator = DType::F32;
@@ -353,27 +335,25 @@ TEST(Executor, ARankThatNeverComesBackIsNamed) {
   ASSERT_OK(h.open());
   weft_status status = h.run();
   EXPECT_EQ(status.code, 4);
-  EXPECT_STREQ(status.text,
-               "no progress for 0.3 s: rank 1 does not come in command 0 "
-               "(launch of node 'endless') of program 'p'; rank 0 noticed it "
-               "in command 1 (collective all_reduce of node 'sum') of program "
-               "'p'; rank 1 does not react in command 0 (launch of node "
-               "'endless') of program 'p'");
+  EXPECT_STREQ(status.text, "no progress for 0.3 s: rank 1 does not come in command 0 "
+                            "(launch of node 'endless') of program 'p'; rank 0 noticed it "
+                            "in command 1 (collective all_reduce of node 'sum') of program "
+                            "'p'; rank 1 does not react in command 0 (launch of node "
+                            "'endless') of program 'p'");
   stuck = false;
 }
 
 TEST(Executor, WhatDoesNotFitIsSaidBeforeItIsTried) {
   Harness h;
-  Id huge = h.builder.addBuffer("huge", BufferClass::Activation, DType::F32, 0,
-                                uint64_t(1) << 50, {1});
+  Id huge =
+      h.builder.addBuffer("huge", BufferClass::Activation, DType::F32, 0, uint64_t(1) << 50, {1});
   (void)huge;
   h.arena = uint64_t(1) << 50;
   h.begin();
   weft_status status = h.open();
   EXPECT_EQ(status.code, 5);
-  EXPECT_NE(
-      std::string(status.text).find("needs 1048576.00 GiB for each of 1 ranks"),
-      std::string::npos)
+  EXPECT_NE(std::string(status.text).find("needs 1048576.00 GiB for each of 1 ranks"),
+            std::string::npos)
       << status.text;
 }
 

@@ -61,29 +61,21 @@ TEST_F(Files, NpyOfOthersIsReadOrRefusedByName) {
                        : status.text().substr(status.text().find("' ") + 2);
   };
   std::string four(16, 'x');
-  EXPECT_EQ(open("{'descr':'<f4','fortran_order':False,'shape':(2,2)}", four),
-            "2x2 f32");
-  EXPECT_EQ(
-      open("{'shape': (4,), 'fortran_order': True, 'descr': '<i4'}", four),
-      "4 i32");
-  EXPECT_EQ(
-      open("{'descr': '>f4', 'fortran_order': False, 'shape': (4,), }", four),
-      "is big-endian; save it in little-endian order");
-  EXPECT_EQ(
-      open("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", four),
-      "is in Fortran order; save it in C order");
-  EXPECT_EQ(
-      open("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", four),
-      "has dtype '<c8', which is not supported");
-  EXPECT_EQ(
-      open("{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", four),
-      "is cut off: its header promises 20 bytes of data, it has 16");
+  EXPECT_EQ(open("{'descr':'<f4','fortran_order':False,'shape':(2,2)}", four), "2x2 f32");
+  EXPECT_EQ(open("{'shape': (4,), 'fortran_order': True, 'descr': '<i4'}", four), "4 i32");
+  EXPECT_EQ(open("{'descr': '>f4', 'fortran_order': False, 'shape': (4,), }", four),
+            "is big-endian; save it in little-endian order");
+  EXPECT_EQ(open("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", four),
+            "is in Fortran order; save it in C order");
+  EXPECT_EQ(open("{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }", four),
+            "has dtype '<c8', which is not supported");
+  EXPECT_EQ(open("{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", four),
+            "is cut off: its header promises 20 bytes of data, it has 16");
   EXPECT_EQ(open("{'descr': '<f4', 'fortran_order': False, "
                  "'shape': (99999999999, 99999999999), }",
                  four),
             "has an impossible shape");
-  EXPECT_EQ(open("{}", four),
-            "has no plain dtype; structured arrays are not supported");
+  EXPECT_EQ(open("{}", four), "has no plain dtype; structured arrays are not supported");
 }
 
 TEST_F(Files, HostileNpyNeverCrashes) {
@@ -100,8 +92,7 @@ TEST_F(Files, HostileNpyNeverCrashes) {
     NpyFile file;
     if (NpyFile::open(write("bad.npy", bad), file).ok()) {
       ++accepted;
-      EXPECT_LE(file.numElements() * dtypeBytes(file.dtype()),
-                int64_t(bad.size()));
+      EXPECT_LE(file.numElements() * dtypeBytes(file.dtype()), int64_t(bad.size()));
     }
   }
   EXPECT_GT(accepted, trials / 20);
@@ -173,8 +164,7 @@ TEST(Convert, DoublesAreRoundedOnce) {
 }
 
 TEST(Convert, FloatsToIntegersSaturate) {
-  const double values[] = {-1e30, -129, -128.9, -1.9,        0.9,
-                           127.9, 128,  1e30,   std::nan("")};
+  const double values[] = {-1e30, -129, -128.9, -1.9, 0.9, 127.9, 128, 1e30, std::nan("")};
   int8_t narrow[9];
   convertElements(DType::F64, values, DType::I8, narrow, 9);
   const int8_t expected[] = {-128, -128, -128, -1, 0, 127, 127, 127, 0};
@@ -216,8 +206,7 @@ TEST_F(Files, StatesAreTheTransformedSource) {
         for (size_t i = 0; i < shape.size(); ++i)
           permutation.push_back(int64_t(i));
         std::shuffle(permutation.begin(), permutation.end(), random);
-        piece.transforms.push_back(
-            {TransformKind::Transpose, DType::F32, permutation});
+        piece.transforms.push_back({TransformKind::Transpose, DType::F32, permutation});
         std::vector<int64_t> next;
         for (int64_t from : permutation)
           next.push_back(shape[size_t(from)]);
@@ -249,8 +238,7 @@ TEST_F(Files, StatesAreTheTransformedSource) {
         if (shape[0] != 1)
           break;
         shape[0] = 3;
-        piece.transforms.push_back(
-            {TransformKind::Broadcast, DType::F32, shape});
+        piece.transforms.push_back({TransformKind::Broadcast, DType::F32, shape});
         std::vector<float> once = value;
         for (int i = 1; i < 3; ++i)
           value.insert(value.end(), once.begin(), once.end());
@@ -272,8 +260,7 @@ TEST_F(Files, StatesAreTheTransformedSource) {
         std::vector<float> kept;
         for (int64_t i = 0; i < size; ++i) {
           int64_t from = backwards ? shape[0] - 1 - i : 2 * i;
-          kept.insert(kept.end(), value.begin() + from * inner,
-                      value.begin() + (from + 1) * inner);
+          kept.insert(kept.end(), value.begin() + from * inner, value.begin() + (from + 1) * inner);
         }
         shape[0] = size, value = kept;
       }
@@ -285,8 +272,7 @@ TEST_F(Files, StatesAreTheTransformedSource) {
     exact.insert(exact.end(), value.begin(), value.end());
     exact.resize(exact.size() / 2 / size_t(shape[0]) * size_t(whole[0]), 0.f);
     std::string path = write(
-        "w.bin", "12345" + std::string(reinterpret_cast<char *>(source.data()),
-                                       source.size() * 4));
+        "w.bin", "12345" + std::string(reinterpret_cast<char *>(source.data()), source.size() * 4));
     piece.path = path;
     piece.byteOffset = 5; // sources need not be aligned
     piece.hashes = {hashBytes(source.data(), source.size() * 4)};
@@ -300,19 +286,16 @@ TEST_F(Files, StatesAreTheTransformedSource) {
     std::vector<int64_t> local = whole;
     size_t split = random() % whole.size();
     for (size_t d = 0; d < whole.size(); ++d)
-      dims.push_back({{whole[d], d == split ? ProgramBuilder::Ids{axis}
-                                            : ProgramBuilder::Ids{}}});
+      dims.push_back({{whole[d], d == split ? ProgramBuilder::Ids{axis} : ProgramBuilder::Ids{}}});
     // Any upper bound of the local extents will do for the buffer.
     Id buffer = h.buffer("w", DType::F64, whole, BufferClass::Parameter);
-    h.builder.addState("w", DType::F64, whole, h.builder.addPlacement(dims),
-                       buffer, {piece, second});
+    h.builder.addState("w", DType::F64, whole, h.builder.addPlacement(dims), buffer,
+                       {piece, second});
     h.begin();
     ASSERT_OK(h.open());
     std::vector<double> found(exact.size());
     weft_status status{};
-    ASSERT_EQ(
-        weft_get_state(h.session, "w", found.data(), found.size() * 8, &status),
-        0)
+    ASSERT_EQ(weft_get_state(h.session, "w", found.data(), found.size() * 8, &status), 0)
         << status.text;
     for (size_t i = 0; i < exact.size(); ++i)
       ASSERT_EQ(found[i], double(exact[i])) << "case " << cases;

@@ -47,8 +47,8 @@ std::string wrong(std::vector<std::string> arguments) {
 TEST(Flags, AreTakenInBothForms) {
   Line line;
   FlagTable flags = tableFor(line);
-  EXPECT_EQ(flags.parse({"--mesh", "dp=2,tp=2", "--mode=off", "--count=7",
-                         "-q", "--bench", "--rate", "0.5", "--seed=3"}),
+  EXPECT_EQ(flags.parse({"--mesh", "dp=2,tp=2", "--mode=off", "--count=7", "-q", "--bench",
+                         "--rate", "0.5", "--seed=3"}),
             "");
   EXPECT_EQ(line.mesh, "dp=2,tp=2");
   EXPECT_EQ(line.mode, "off");
@@ -66,24 +66,18 @@ TEST(Flags, AreTakenInBothForms) {
 }
 
 TEST(Flags, AreRefusedWithWhatToWriteInstead) {
-  EXPECT_EQ(wrong({"--messh", "x"}),
-            "there is no flag '--messh'; did you mean '--mesh'?");
-  EXPECT_EQ(wrong({"--frobnicate"}),
-            "there is no flag '--frobnicate'; --help shows what there is");
+  EXPECT_EQ(wrong({"--messh", "x"}), "there is no flag '--messh'; did you mean '--mesh'?");
+  EXPECT_EQ(wrong({"--frobnicate"}), "there is no flag '--frobnicate'; --help shows what there is");
   EXPECT_EQ(wrong({"word"}), "what is 'word'?; --help shows what there is");
   EXPECT_EQ(wrong({"--mesh"}), "--mesh wants a value: --mesh AXIS=N");
   EXPECT_EQ(wrong({"-q=1"}), "-q takes no value, but has '1'");
-  EXPECT_EQ(wrong({"--bench="}),
-            "--bench has an empty value; write --bench or --bench=json");
-  EXPECT_EQ(wrong({"--mode", "onn"}),
-            "--mode is on or off, not 'onn'; did you mean 'on'?");
+  EXPECT_EQ(wrong({"--bench="}), "--bench has an empty value; write --bench or --bench=json");
+  EXPECT_EQ(wrong({"--mode", "onn"}), "--mode is on or off, not 'onn'; did you mean 'on'?");
   EXPECT_EQ(wrong({"-n", "0"}), "-n wants a whole number of at least 1, not '0'");
-  EXPECT_EQ(wrong({"-n", "101"}),
-            "-n wants a whole number from 1 to 100, not '101'");
+  EXPECT_EQ(wrong({"-n", "101"}), "-n wants a whole number from 1 to 100, not '101'");
   EXPECT_EQ(wrong({"-n", "99999999999999999999"}),
             "-n wants a whole number of at least 1, not '99999999999999999999'");
-  EXPECT_EQ(wrong({"--rate", "nan"}),
-            "--rate wants a number that is not negative, not 'nan'");
+  EXPECT_EQ(wrong({"--rate", "nan"}), "--rate wants a number that is not negative, not 'nan'");
   EXPECT_EQ(wrong({"--seed", "-1"}),
             "--seed wants a seed, a whole number from 0 to 2^64 - 1, not '-1'");
   EXPECT_EQ(wrong({"--plan", "x"}), "--plan: plans are not supported yet");
@@ -99,8 +93,7 @@ TEST(Flags, HelpListsAllButWhatIsHidden) {
   EXPECT_EQ(help.find("--plan"), std::string::npos);
   EXPECT_EQ(help.substr(help.size() - 9), "The end.\n");
   size_t begin = 0;
-  for (size_t end; (end = help.find('\n', begin)) != std::string::npos;
-       begin = end + 1)
+  for (size_t end; (end = help.find('\n', begin)) != std::string::npos; begin = end + 1)
     EXPECT_LE(end - begin, 80u) << help.substr(begin, end - begin);
 }
 
@@ -111,8 +104,7 @@ TEST(Flags, HelpAnswersOneTopicOrFlag) {
     std::string fault = flags.parse({argument});
     return fault.empty() && flags.answers() ? flags.answer() : fault;
   };
-  EXPECT_EQ(answer("--help=split"),
-            "How to split\n  --mesh AXIS=N           the grid\n");
+  EXPECT_EQ(answer("--help=split"), "How to split\n  --mesh AXIS=N           the grid\n");
   EXPECT_EQ(answer("--help=--seed"), "  --seed S                a seed\n");
   EXPECT_EQ(answer("--help=plan"), "--plan: plans are not supported yet\n");
   EXPECT_EQ(answer("--help=splt"), "--help knows no topic 'splt'; topics are "
@@ -130,14 +122,12 @@ TEST(Nearest, FindsLettersAddedLeftOutChangedAndSwapped) {
   EXPECT_EQ(nearest("ids", names), Names{"input_ids"});
   EXPECT_EQ(nearest("hidden", names), Names{});
   EXPECT_EQ(nearest("", names), Names{});
-  EXPECT_EQ(didYouMean("aa", {"ab", "ac", "ad", "ae"}),
-            "; did you mean 'ab', 'ac' or 'ad'?");
+  EXPECT_EQ(didYouMean("aa", {"ab", "ac", "ad", "ae"}), "; did you mean 'ab', 'ac' or 'ad'?");
   EXPECT_EQ(didYouMean("hidden", names), "");
 }
 
 TEST(Progress, TellsWhatIsDoneAndWhatIsLeft) {
-  auto text = [](uint64_t done, uint64_t total, Progress::Unit unit,
-                 double seconds) {
+  auto text = [](uint64_t done, uint64_t total, Progress::Unit unit, double seconds) {
     char line[80];
     Progress::format(line, sizeof line, "loading", done, total, unit, seconds);
     return std::string(line);
@@ -145,8 +135,7 @@ TEST(Progress, TellsWhatIsDoneAndWhatIsLeft) {
   EXPECT_EQ(text(0, 0, Progress::Count, 65), "loading, 1:05");
   EXPECT_EQ(text(0, 10, Progress::Count, 3), "loading 0 of 10, 0:03");
   EXPECT_EQ(text(2, 10, Progress::Count, 3), "loading 2 of 10, 0:12 left");
-  EXPECT_EQ(text(3u << 20, 4u << 20, Progress::Bytes, 6),
-            "loading 3 of 4 MiB, 0:02 left");
+  EXPECT_EQ(text(3u << 20, 4u << 20, Progress::Bytes, 6), "loading 3 of 4 MiB, 0:02 left");
 }
 
 } // namespace

@@ -39,14 +39,14 @@ public:
     return id;
   }
   /// Ports with a placement; the local shape follows from it on this mesh.
-  Id input(const std::string &name, DType dtype, const Ints &local,
-           const Ints &global, Id placement) {
+  Id input(const std::string &name, DType dtype, const Ints &local, const Ints &global,
+           Id placement) {
     Id id = buffer(name, dtype, local, BufferClass::Input);
     pending.push_back({name, dtype, global, placement, id, true});
     return id;
   }
-  Id output(const std::string &name, DType dtype, const Ints &local,
-            const Ints &global, Id placement) {
+  Id output(const std::string &name, DType dtype, const Ints &local, const Ints &global,
+            Id placement) {
     Id id = buffer(name, dtype, local, BufferClass::Output);
     pending.push_back({name, dtype, global, placement, id, false});
     return id;
@@ -64,8 +64,8 @@ public:
       for (const PortDesc &port : pending)
         if (port.input == in)
           (in ? inputs : outputs)
-              .push_back(builder.addPort(port.name, port.dtype, port.shape,
-                                         port.placement, port.buffer));
+              .push_back(
+                  builder.addPort(port.name, port.dtype, port.shape, port.placement, port.buffer));
     builder.beginProgram("p", inputs, outputs);
     builder.beginBody(streams, events);
   }
@@ -77,17 +77,15 @@ public:
     builder.addStage({arena, {}});
     blob = builder.finish();
     weft_status status{};
-    weft_open(blob.data(), blob.size(), kernels.data(), kernels.size(),
-              &options, &session, &status);
+    weft_open(blob.data(), blob.size(), kernels.data(), kernels.size(), &options, &session,
+              &status);
     if (status.code == 0)
       weft_load_state(session, &status);
     return status;
   }
-  template <typename T>
-  void set(const char *name, const std::vector<T> &values) {
+  template <typename T> void set(const char *name, const std::vector<T> &values) {
     weft_status status{};
-    ASSERT_EQ(weft_set_input(session, "p", name, values.data(),
-                             values.size() * sizeof(T), &status),
+    ASSERT_EQ(weft_set_input(session, "p", name, values.data(), values.size() * sizeof(T), &status),
               0)
         << status.text;
   }
@@ -99,9 +97,7 @@ public:
   template <typename T> std::vector<T> get(const char *name, size_t count) {
     std::vector<T> values(count);
     weft_status status{};
-    EXPECT_EQ(weft_get_output(session, "p", name, values.data(),
-                              count * sizeof(T), &status),
-              0)
+    EXPECT_EQ(weft_get_output(session, "p", name, values.data(), count * sizeof(T), &status), 0)
         << status.text;
     return values;
   }
@@ -120,15 +116,15 @@ private:
   std::vector<uint8_t> blob;
 };
 
-#define EXPECT_OK(call)                                                        \
-  do {                                                                         \
-    weft_status status_ = (call);                                              \
-    EXPECT_EQ(status_.code, 0) << status_.text;                                \
+#define EXPECT_OK(call)                                                                            \
+  do {                                                                                             \
+    weft_status status_ = (call);                                                                  \
+    EXPECT_EQ(status_.code, 0) << status_.text;                                                    \
   } while (false)
-#define ASSERT_OK(call)                                                        \
-  do {                                                                         \
-    weft_status status_ = (call);                                              \
-    ASSERT_EQ(status_.code, 0) << status_.text;                                \
+#define ASSERT_OK(call)                                                                            \
+  do {                                                                                             \
+    weft_status status_ = (call);                                                                  \
+    ASSERT_EQ(status_.code, 0) << status_.text;                                                    \
   } while (false)
 
 /// max |y - e| / max |e|, as the project's numerics rules define an error.
@@ -140,8 +136,7 @@ double errorOf(const std::vector<T> &found, const std::vector<double> &exact) {
   return distance.relative();
 }
 
-template <typename T>
-std::vector<T> randomValues(size_t count, uint64_t seed, double scale = 1) {
+template <typename T> std::vector<T> randomValues(size_t count, uint64_t seed, double scale = 1) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> distribution(-scale, scale);
   std::vector<T> values(count);

@@ -20,8 +20,7 @@ TEST(KernelVariants, AllAgreeWithPlainLoops) {
   EXPECT_EQ(variants.front(), "baseline");
   for (const std::string &variant : variants) {
     ASSERT_FALSE(wasStartedFor(variant)) << "this test starts itself";
-    std::string command = "WEFT_KERNELS=" + variant +
-                          " /proc/" + std::to_string(getpid()) +
+    std::string command = "WEFT_KERNELS=" + variant + " /proc/" + std::to_string(getpid()) +
                           "/exe --gtest_brief=1 --gtest_filter='Gemm.*:"
                           "Attention.*:AttentionGradient.*:Convolution.*'";
     EXPECT_EQ(std::system(command.c_str()), 0) << variant;
@@ -33,8 +32,7 @@ TEST(KernelVariants, WhatThisMachineLacksIsToldByName) {
   Libraries libraries;
   Status status = libraries.choose("sse9");
   EXPECT_EQ(status.code(), StatusCode::Usage);
-  EXPECT_NE(status.text().find("there are baseline"), std::string::npos)
-      << status.text();
+  EXPECT_NE(status.text().find("there are baseline"), std::string::npos) << status.text();
 }
 
 } // namespace weft::runtime

@@ -11,12 +11,20 @@ namespace {
 
 /// A clean environment with these variables, until the end of the test.
 struct Environment {
-  static constexpr const char *kKnown[] = {
-      "OMPI_COMM_WORLD_RANK", "PMIX_RANK",     "PMI_RANK",
-      "RANK",                 "WORLD_SIZE",    "MASTER_ADDR",
-      "MASTER_PORT",          "SLURM_PROCID",  "SLURM_STEP_NUM_TASKS",
-      "SLURM_STEP_NODELIST",  "SLURM_JOB_ID",  "SLURM_STEP_ID",
-      "TORCHELASTIC_RUN_ID",  "TORCHELASTIC_RESTART_COUNT"};
+  static constexpr const char *kKnown[] = {"OMPI_COMM_WORLD_RANK",
+                                           "PMIX_RANK",
+                                           "PMI_RANK",
+                                           "RANK",
+                                           "WORLD_SIZE",
+                                           "MASTER_ADDR",
+                                           "MASTER_PORT",
+                                           "SLURM_PROCID",
+                                           "SLURM_STEP_NUM_TASKS",
+                                           "SLURM_STEP_NODELIST",
+                                           "SLURM_JOB_ID",
+                                           "SLURM_STEP_ID",
+                                           "TORCHELASTIC_RUN_ID",
+                                           "TORCHELASTIC_RESTART_COUNT"};
   Environment(std::vector<std::pair<const char *, const char *>> values) {
     for (const char *name : kKnown)
       unsetenv(name);
@@ -45,8 +53,11 @@ TEST(Launch, MpiComesFirst) {
 }
 
 TEST(Launch, TorchrunListensOnItsPortItself) {
-  Environment environment({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node1"},
-                           {"MASTER_PORT", "29500"}, {"TORCHELASTIC_RUN_ID", "none"}});
+  Environment environment({{"RANK", "1"},
+                           {"WORLD_SIZE", "4"},
+                           {"MASTER_ADDR", "node1"},
+                           {"MASTER_PORT", "29500"},
+                           {"TORCHELASTIC_RUN_ID", "none"}});
   Launcher launch;
   EXPECT_TRUE(detectLauncher(launch).ok());
   EXPECT_EQ(launch.kind, Launcher::Kind::Tcp);
@@ -57,8 +68,11 @@ TEST(Launch, TorchrunListensOnItsPortItself) {
 }
 
 TEST(Launch, SlurmStepsMeetAtTheirFirstNode) {
-  Environment environment({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_JOB_ID", "77"},
-                           {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NODELIST", "gpu[07-10,12]"}});
+  Environment environment({{"SLURM_PROCID", "5"},
+                           {"SLURM_STEP_NUM_TASKS", "8"},
+                           {"SLURM_JOB_ID", "77"},
+                           {"SLURM_STEP_ID", "0"},
+                           {"SLURM_STEP_NODELIST", "gpu[07-10,12]"}});
   Launcher launch;
   EXPECT_TRUE(detectLauncher(launch).ok());
   EXPECT_EQ(launch.kind, Launcher::Kind::Tcp);
@@ -71,7 +85,8 @@ TEST(Launch, WrongVariablesAreNamed) {
   for (auto &[rank, size, port, named] :
        {std::tuple("4", "4", "1", "RANK"), std::tuple("x", "4", "1", "RANK"),
         std::tuple("0", "0", "1", "WORLD_SIZE"), std::tuple("0", "2", "99999", "MASTER_PORT")}) {
-    Environment environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", port}});
+    Environment environment(
+        {{"RANK", rank}, {"WORLD_SIZE", size}, {"MASTER_ADDR", "h"}, {"MASTER_PORT", port}});
     Launcher launch;
     Status status = detectLauncher(launch);
     EXPECT_EQ(status.code(), StatusCode::Usage);

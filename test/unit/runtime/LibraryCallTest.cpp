@@ -15,22 +15,18 @@ struct GemmCase {
   int64_t gap; // extra elements between rows: strides unlike the sizes
 };
 
-template <typename T>
-void testGemm(const GemmCase &c, DType dtype, double limit) {
+template <typename T> void testGemm(const GemmCase &c, DType dtype, double limit) {
   Harness h;
   auto stored = [&](int64_t rows, int64_t columns, bool transposed) {
     return transposed ? std::pair(columns, rows) : std::pair(rows, columns);
   };
-  auto strides = [&](int64_t rows, int64_t columns, bool transposed,
-                     bool broadcast) {
+  auto strides = [&](int64_t rows, int64_t columns, bool transposed, bool broadcast) {
     auto [r, s] = stored(rows, columns, transposed);
     int64_t pitch = s + c.gap;
     int64_t each = broadcast ? 0 : r * pitch;
-    return transposed ? Harness::Ints{each, 1, pitch}
-                      : Harness::Ints{each, pitch, 1};
+    return transposed ? Harness::Ints{each, 1, pitch} : Harness::Ints{each, pitch, 1};
   };
-  auto count = [&](int64_t rows, int64_t columns, bool transposed,
-                   bool broadcast) {
+  auto count = [&](int64_t rows, int64_t columns, bool transposed, bool broadcast) {
     auto [r, s] = stored(rows, columns, transposed);
     return (broadcast ? 1 : c.batch) * r * (s + c.gap);
   };
@@ -95,12 +91,10 @@ void testGemm(const GemmCase &c, DType dtype, double limit) {
 }
 
 TEST(Gemm, AgreesWithPlainLoops) {
-  const Activation acts[] = {Activation::None, Activation::Relu,
-                             Activation::GeluErf, Activation::GeluTanh,
-                             Activation::Silu};
-  const int64_t sizes[][3] = {{1, 1, 1},     {5, 7, 3},     {12, 32, 16},
-                              {13, 33, 65},  {1, 100, 40},  {100, 1, 40},
-                              {64, 96, 200}, {130, 70, 300}};
+  const Activation acts[] = {Activation::None, Activation::Relu, Activation::GeluErf,
+                             Activation::GeluTanh, Activation::Silu};
+  const int64_t sizes[][3] = {{1, 1, 1},    {5, 7, 3},    {12, 32, 16},  {13, 33, 65},
+                              {1, 100, 40}, {100, 1, 40}, {64, 96, 200}, {130, 70, 300}};
   unsigned index = 0;
   for (auto [m, n, k] : sizes)
     for (unsigned variant = 0; variant < 8; ++variant, ++index) {
@@ -121,9 +115,7 @@ TEST(Gemm, AgreesWithPlainLoops) {
 }
 
 TEST(Gemm, EmptyContractionIsTheEpilogueOfZero) {
-  GemmCase c{
-      1,    4,     5,     0, false, false, false, false, Activation::None,
-      true, false, false, 1, 0};
+  GemmCase c{1, 4, 5, 0, false, false, false, false, Activation::None, true, false, false, 1, 0};
   testGemm<float>(c, DType::F32, 0);
 }
 
@@ -142,15 +134,13 @@ TEST(Gemm, IntegersWrap) {
   h.set<int8_t>("b", {-128, 1, 127, 2, 3, 4});
   ASSERT_OK(h.run());
   EXPECT_EQ(h.get<int32_t>("c", 4),
-            (std::vector<int32_t>{16384 + 16129 + 3, -128 + 254 + 4,
-                                  -256 - 381 + 12, 2 - 6 + 16}));
+            (std::vector<int32_t>{16384 + 16129 + 3, -128 + 254 + 4, -256 - 381 + 12, 2 - 6 + 16}));
 }
 
 // One sum per element in one order: cutting rows or columns changes no bit, so
 // tensor-parallel columns agree with the whole product.
 TEST(Gemm, PartsHaveTheBitsOfTheWhole) {
-  auto product = [](int64_t m, int64_t n, int64_t firstColumn,
-                    bool transposed) {
+  auto product = [](int64_t m, int64_t n, int64_t firstColumn, bool transposed) {
     const int64_t k = 1001; // more than one block of sums
     Harness h;
     Id a = h.input("a", DType::F32, {m, k});
@@ -161,9 +151,8 @@ TEST(Gemm, PartsHaveTheBitsOfTheWhole) {
     params.accumulator = DType::F32;
     params.alpha = 1;
     ProgramBuilder &p = h.builder;
-    View part = transposed
-                    ? p.view(b, DType::F32, firstColumn * k * 4, {k, n}, {1, k})
-                    : p.view(b, DType::F32, firstColumn * 4, {k, n}, {96, 1});
+    View part = transposed ? p.view(b, DType::F32, firstColumn * k * 4, {k, n}, {1, k})
+                           : p.view(b, DType::F32, firstColumn * 4, {k, n}, {96, 1});
     p.gemm({}, params, {p.view(a), part, p.view(c)});
     EXPECT_OK(h.open());
     h.set("a", randomValues<float>(m * k, 7));
@@ -200,8 +189,7 @@ struct AttentionCase {
   int64_t keys; // that count
 };
 
-template <typename T>
-void testAttention(const AttentionCase &c, DType dtype, double limit) {
+template <typename T> void testAttention(const AttentionCase &c, DType dtype, double limit) {
   Harness h;
   // [b, s, h, d] in memory, as models have it: strides unlike the view's order.
   Id q = h.input("q", dtype, {c.b, c.s, c.h, c.d});
@@ -227,11 +215,9 @@ void testAttention(const AttentionCase &c, DType dtype, double limit) {
   params.hasLogSumExp = 1;
   params.keyLength = p.addValue(p.constant(c.keys));
   std::vector<View> views = {heads(q, c.h, c.s, c.d), heads(k, c.g, c.t, c.d),
-                             heads(v, c.g, c.t, c.e),
-                             heads(out, c.h, c.s, c.e)};
+                             heads(v, c.g, c.t, c.e), heads(out, c.h, c.s, c.e)};
   if (c.mask)
-    views.push_back(
-        p.view(mask, maskType, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
+    views.push_back(p.view(mask, maskType, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
   views.push_back(p.view(sum));
   p.attention({0, "attention"}, params, views);
   ASSERT_OK(h.open());
@@ -242,8 +228,7 @@ void testAttention(const AttentionCase &c, DType dtype, double limit) {
   std::vector<uint8_t> allowed(c.s * c.t);
   for (int64_t i = 0; i < c.s; ++i)
     for (int64_t j = 0; j < c.t; ++j)
-      allowed[i * c.t + j] =
-          (i * 7 + j * 3) % 5 != 0 && !(c.mask == 3 && i % 3 == 1);
+      allowed[i * c.t + j] = (i * 7 + j * 3) % 5 != 0 && !(c.mask == 3 && i % 3 == 1);
   h.set("q", vq), h.set("k", vk), h.set("v", vv);
   if (isBool)
     h.set("mask", allowed);
@@ -284,8 +269,7 @@ void testAttention(const AttentionCase &c, DType dtype, double limit) {
           double value = 0;
           for (int64_t j = 0; j < c.t; ++j)
             if (weight[j] != 0)
-              value += weight[j] / total *
-                       double(vv[((b * c.t + j) * c.g + group) * c.e + e]);
+              value += weight[j] / total * double(vv[((b * c.t + j) * c.g + group) * c.e + e]);
           exact[((b * c.s + i) * c.h + head) * c.e + e] = value;
         }
       }
@@ -302,8 +286,7 @@ void testAttention(const AttentionCase &c, DType dtype, double limit) {
       continue;
     }
     EXPECT_NEAR(sums[i], exactSum[i],
-                dtype == DType::F64 ? 1e-12
-                                    : 1e-4 * (1 + std::fabs(exactSum[i])));
+                dtype == DType::F64 ? 1e-12 : 1e-4 * (1 + std::fabs(exactSum[i])));
   }
 }
 
@@ -312,7 +295,7 @@ TEST(Attention, AgreesWithPlainLoops) {
       {1, 1, 1, 1, 1, 4, 4, false, 0, 0, 1},
       {2, 3, 3, 17, 17, 16, 16, false, 0, 0, 17},
       {1, 4, 2, 40, 40, 32, 24, true, 0, 0, 40},
-      {1, 6, 1, 5, 300, 64, 64, true, 0, 0, 300}, // one key head, bottom right
+      {1, 6, 1, 5, 300, 64, 64, true, 0, 0, 300},   // one key head, bottom right
       {1, 2, 2, 300, 300, 16, 40, true, 0, 0, 300}, // several blocks of each
       {1, 2, 2, 20, 9, 8, 8, true, 0, 0, 9},        // rows that see nothing
       {2, 2, 1, 33, 150, 16, 16, false, 1, 0, 150}, // additive mask

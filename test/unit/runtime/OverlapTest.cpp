@@ -28,12 +28,10 @@ TEST(Overlap, CountsWhatIsComputedMeanwhile) {
   expect(overlapOf(list({{1, 3}, {5, 6}}), {0, 10}, list({})), 3, 3);
   // Waits cover half of the first, all of the second, and one covers parts of
   // two.
-  expect(overlapOf(list({{1, 3}, {5, 6}}), {0, 10}, list({{2, 3}, {4, 7}})), 3,
-         1);
+  expect(overlapOf(list({{1, 3}, {5, 6}}), {0, 10}, list({{2, 3}, {4, 7}})), 3, 1);
   expect(overlapOf(list({{1, 3}, {5, 8}}), {0, 10}, list({{2, 6}})), 5, 3);
   // Several waits in one communication.
-  expect(overlapOf(list({{0, 10}}), {0, 10}, list({{1, 2}, {3, 4}, {9, 10}})),
-         10, 7);
+  expect(overlapOf(list({{0, 10}}), {0, 10}, list({{1, 2}, {3, 4}, {9, 10}})), 10, 7);
 }
 
 TEST(Overlap, EndsWithComputation) {

@@ -19,8 +19,7 @@ struct Placed {
   ProgramView view;
   Id placement;
 
-  Placed(const std::vector<int64_t> &axes,
-         const ProgramBuilder::PlacementDesc &dims) {
+  Placed(const std::vector<int64_t> &axes, const ProgramBuilder::PlacementDesc &dims) {
     for (int64_t size : axes)
       builder.addMeshAxis("x" + std::to_string(size), size);
     placement = builder.addPlacement(dims);
@@ -29,9 +28,7 @@ struct Placed {
     Status status = ProgramView::open(blob.data(), blob.size(), view);
     EXPECT_TRUE(status.ok()) << status.text();
   }
-  ShardMap map(int64_t rank) const {
-    return ShardMap(view, placement, coordinatesOf(view, rank));
-  }
+  ShardMap map(int64_t rank) const { return ShardMap(view, placement, coordinatesOf(view, rank)); }
 };
 
 std::vector<std::pair<int64_t, int64_t>> pairsOf(const ShardMap &map) {
@@ -75,11 +72,9 @@ TEST(Placement, FusedProjectionShardsItsInnerFactor) {
   ShardMap map = p.map(1);
   EXPECT_EQ(map.localShape(), (std::vector<int64_t>{6, 2}));
   std::vector<std::array<int64_t, 3>> runs;
-  map.forEachRun([&](const ShardMap::Run &run) {
-    runs.push_back({run.global, run.local, run.count});
-  });
-  EXPECT_EQ(runs, (std::vector<std::array<int64_t, 3>>{
-                      {4, 0, 4}, {12, 4, 4}, {20, 8, 4}}));
+  map.forEachRun(
+      [&](const ShardMap::Run &run) { runs.push_back({run.global, run.local, run.count}); });
+  EXPECT_EQ(runs, (std::vector<std::array<int64_t, 3>>{{4, 0, 4}, {12, 4, 4}, {20, 8, 4}}));
 }
 
 TEST(Placement, OneOfTheReplicasWrites) {

@@ -22,8 +22,7 @@ std::vector<uint8_t> sample() {
   Id qkv = b.addPlacement({{{3, {}}, {8, {tp}}}, {{4, {}}}});
   Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {4, 4});
   Id y = b.addBuffer("y", BufferClass::Output, DType::F32, 64, 128, {8, 4});
-  Id w =
-      b.addBuffer("w", BufferClass::Parameter, DType::F32, 192, 192, {12, 4});
+  Id w = b.addBuffer("w", BufferClass::Parameter, DType::F32, 192, 192, {12, 4});
   std::vector<float> bytes(96, 1.0f);
   ProgramBuilder::PieceDesc piece;
   piece.kind = SourceKind::Embedded;
@@ -54,15 +53,13 @@ std::vector<uint8_t> sample() {
   conv.strides = conv.dilations = conv.inputDilations = b.ints({1});
   conv.padsBegin = b.ints({0});
   b.convolution({}, conv,
-                {b.view(x, DType::F32, 0, {1, 2, 4}),
-                 b.view(w, DType::F32, 0, {2, 2, 1}),
+                {b.view(x, DType::F32, 0, {1, 2, 4}), b.view(w, DType::F32, 0, {2, 2, 1}),
                  b.view(y, DType::F32, 0, {1, 2, 4})});
   Attention attention{};
   attention.scale = 0.5;
   attention.keyLength = b.addValue(b.scalar(step));
   View heads = b.view(x, DType::F32, 0, {1, 1, 4, 4});
-  b.attention({}, attention,
-              {heads, heads, heads, b.view(y, DType::F32, 0, {1, 1, 4, 4})});
+  b.attention({}, attention, {heads, heads, heads, b.view(y, DType::F32, 0, {1, 1, 4, 4})});
   b.fill({}, b.view(y), 0);
   b.eventRecord({0}, 0);
   b.eventWait({1}, 0);
@@ -70,8 +67,7 @@ std::vector<uint8_t> sample() {
   gather.kind = CollectiveKind::AllGather;
   gather.dtype = gather.accumulator = DType::F32;
   gather.communicator = comm;
-  gather.outer = 1, gather.extent = 8, gather.inner = 4,
-  gather.middle = gather.otherExtent = 1;
+  gather.outer = 1, gather.extent = 8, gather.inner = 4, gather.middle = gather.otherExtent = 1;
   b.collective({1, "gather"}, gather, {b.view(x), b.view(y)});
   Collective first = gather, second = gather;
   first.kind = second.kind = CollectiveKind::AllReduce;
@@ -80,8 +76,7 @@ std::vector<uint8_t> sample() {
   View end = b.view(y, DType::F32, 32, {3, 4});
   b.collective({1, "bucket"}, {first, second}, {begin, begin, end, end});
   b.slice({}, {b.axes({tp}), 1, 8, 4, 0}, b.view(y), b.view(x));
-  b.copy({0, "", step, true}, b.view(x),
-         b.view(y, DType::F32, 0, {4, 4}, {}, {b.scalar(step)}));
+  b.copy({0, "", step, true}, b.view(x), b.view(y, DType::F32, 0, {4, 4}, {}, {b.scalar(step)}));
   b.scalarUpdate({}, step, ScalarOp::Add, int64_t(1));
   b.endBody();
   b.endProgram();
@@ -92,8 +87,7 @@ std::vector<uint8_t> sample() {
 void fixChecksum(std::vector<uint8_t> &blob) {
   ProgramHeader header;
   std::memcpy(&header, blob.data(), sizeof header);
-  header.checksum =
-      hashBytes(blob.data() + sizeof header, blob.size() - sizeof header);
+  header.checksum = hashBytes(blob.data() + sizeof header, blob.size() - sizeof header);
   std::memcpy(blob.data(), &header, sizeof header);
 }
 
@@ -106,9 +100,7 @@ TEST(Program, RoundTripsAndIsDeterministic) {
   EXPECT_EQ(view.numRanks(), 4);
   EXPECT_EQ(view.string(view.Programs()[0].name), "forward");
   std::string text = dump(view);
-  EXPECT_NE(text.find("state 'w' [24 = 3 x 8{tp}, 4] f32 in buffer 2"),
-            std::string::npos)
-      << text;
+  EXPECT_NE(text.find("state 'w' [24 = 3 x 8{tp}, 4] f32 in buffer 2"), std::string::npos) << text;
   EXPECT_NE(text.find("launch k over 16 grain 4 coordinate{dp,tp} step*2+1 "
                       "(%0[4,4], %1[8,4])"
                       " // node"),
@@ -131,8 +123,7 @@ TEST(Program, EveryFlippedByteIsNoticed) {
     std::vector<uint8_t> bad = blob;
     bad[i] ^= 0x40;
     ProgramView view;
-    EXPECT_FALSE(ProgramView::open(bad.data(), bad.size(), view).ok())
-        << "byte " << i;
+    EXPECT_FALSE(ProgramView::open(bad.data(), bad.size(), view).ok()) << "byte " << i;
   }
   for (size_t size = 0; size < blob.size(); size += 7) {
     ProgramView view;
@@ -151,8 +142,7 @@ void openSession(const ProgramView &view, const std::vector<uint8_t> &blob) {
   const weft_kernel_entry kernels[] = {{"k", noKernel}};
   weft_session *session = nullptr;
   weft_status status{};
-  if (weft_open(blob.data(), blob.size(), kernels, 1, nullptr, &session,
-                &status) == 0)
+  if (weft_open(blob.data(), blob.size(), kernels, 1, nullptr, &session, &status) == 0)
     weft_load_state(session, &status);
   weft_close(session);
 }
@@ -166,8 +156,7 @@ TEST(Program, HostileTablesNeverCrash) {
   for (int trial = 0; trial < 60000; ++trial) {
     std::vector<uint8_t> bad = blob;
     for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
-      size_t at = sizeof(ProgramHeader) +
-                  random() % (bad.size() - sizeof(ProgramHeader));
+      size_t at = sizeof(ProgramHeader) + random() % (bad.size() - sizeof(ProgramHeader));
       static constexpr uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
       bad[at] = random() % 2 ? uint8_t(random()) : values[random() % 5];
     }
@@ -223,8 +212,7 @@ TEST(Program, BucketsAreOfOneKindAndWhole) {
   expect(faultOf({sum}, 4), "parameters that do not exist");
   other = sum;
   other.kind = CollectiveKind::Shift;
-  expect(faultOf({other, other}, 4),
-         "several tensors, which its kind does not");
+  expect(faultOf({other, other}, 4), "several tensors, which its kind does not");
 }
 
 TEST(Program, MessagesNameCommandAndProblem) {
@@ -240,11 +228,9 @@ TEST(Program, MessagesNameCommandAndProblem) {
   ProgramView view;
   Status status = ProgramView::open(blob.data(), blob.size(), view);
   EXPECT_EQ(status.code(), StatusCode::UserError);
-  EXPECT_EQ(
-      status.text(),
-      "the executable program is corrupt: program 0: command 0 (fill of node "
-      "'layers.0/relu') has a view outside of its buffer; compile the model "
-      "again");
+  EXPECT_EQ(status.text(), "the executable program is corrupt: program 0: command 0 (fill of node "
+                           "'layers.0/relu') has a view outside of its buffer; compile the model "
+                           "again");
 }
 
 } // namespace

@@ -20,8 +20,7 @@ inline double activate(Activation activation, double x) {
   case Activation::GeluErf:
     return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
   case Activation::GeluTanh:
-    return 0.5 * x *
-           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
   case Activation::Silu:
     return x / (1 + std::exp(-x));
   }

@@ -27,13 +27,11 @@ using sample::TrainingSample;
 // The published known answers of Philox4x32-10.
 TEST(Order, PhiloxIsPhilox) {
   using Words = std::array<uint32_t, 4>;
-  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
-            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   uint32_t all = 0xffffffff;
   EXPECT_EQ(philox({all, all, all, all}, {all, all}),
             (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
-                   {0xa4093822, 0x299f31d0}),
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
@@ -93,8 +91,7 @@ TEST(Order, EpochsWrapAndDiffer) {
   }
   EXPECT_NE(epochs[0], epochs[1]);
   EXPECT_NE(epochs[1], epochs[2]);
-  EXPECT_NE(epochs[0],
-            std::vector<uint64_t>(second.begin(), second.begin() + 10));
+  EXPECT_NE(epochs[0], std::vector<uint64_t>(second.begin(), second.begin() + 10));
   for (std::vector<uint64_t> &epoch : epochs) {
     std::sort(epoch.begin(), epoch.end());
     for (uint64_t i = 0; i < 10; ++i)
@@ -110,8 +107,8 @@ public:
     weft_options_init(&options);
     options.threads_per_rank = 1;
     weft_status status{};
-    weft_open(blob.data(), blob.size(), sample::kKernels, sample::kNumKernels,
-              &options, &session, &status);
+    weft_open(blob.data(), blob.size(), sample::kKernels, sample::kNumKernels, &options, &session,
+              &status);
     EXPECT_EQ(status.code, 0) << status.text;
     char name[] = "/tmp/weft-training-XXXXXX";
     folder = mkdtemp(name);
@@ -144,12 +141,10 @@ public:
         if (p.string(port.name) == name)
           rank->map(port.placement).forEachRun([&](const ShardMap::Run &run) {
             for (int64_t i = 0; i < run.count; ++i) {
-              const char *at = rank->buffer(port.buffer) +
-                               (run.local + i) * dtypeBytes(port.dtype);
-              values[size_t(run.global + i)] =
-                  port.dtype == DType::I32
-                      ? *reinterpret_cast<const int32_t *>(at)
-                      : *reinterpret_cast<const int64_t *>(at);
+              const char *at = rank->buffer(port.buffer) + (run.local + i) * dtypeBytes(port.dtype);
+              values[size_t(run.global + i)] = port.dtype == DType::I32
+                                                   ? *reinterpret_cast<const int32_t *>(at)
+                                                   : *reinterpret_cast<const int64_t *>(at);
             }
           });
     return values;
@@ -163,9 +158,7 @@ private:
   std::vector<uint8_t> blob;
 };
 
-BatchFeed::Roles roles(int64_t vocabulary = 256) {
-  return {"tokens", "labels", -100, vocabulary};
-}
+BatchFeed::Roles roles(int64_t vocabulary = 256) { return {"tokens", "labels", -100, vocabulary}; }
 
 // Position p is sample p mod n (or what the shuffle says), sample i begins at
 // token i * sequence, labels one later, wherever the shards lie.
@@ -189,8 +182,7 @@ TEST(BatchFeed, EveryLayoutSeesTheSameTokens) {
       for (int64_t step = 0; step < 7; ++step) {
         feed.start(step * kBatch);
         ASSERT_TRUE(feed.take().ok());
-        std::vector<int64_t> inputs = s.input("tokens"),
-                             labels = s.input("labels");
+        std::vector<int64_t> inputs = s.input("tokens"), labels = s.input("labels");
         for (int64_t i = 0; i < kBatch * kSequence; ++i) {
           uint64_t position = uint64_t(step * kBatch + i / kSequence);
           uint64_t at = order(position) * kSequence + uint64_t(i % kSequence);
@@ -238,8 +230,7 @@ TEST(BatchFeed, SaysWhatIsWrong) {
     uint64_t bytes = dtypeBytes(type);
     for (int64_t size : shape)
       bytes *= uint64_t(size);
-    std::vector<int64_t> held(values.begin(),
-                              values.begin() + int64_t(bytes / sizeof(int64_t)));
+    std::vector<int64_t> held(values.begin(), values.begin() + int64_t(bytes / sizeof(int64_t)));
     return s.file(name, held, npyHeader(type, shape));
   };
   std::string good = npy("good.npy", DType::I64, {10, kSequence});
@@ -295,9 +286,8 @@ TEST(BatchFeed, SaysWhatIsWrong) {
       some.classes = 10;
       BatchFeed f(*s.session, "step", some);
       WEFT_TRY(f.addArray("tokens", good));
-      WEFT_TRY(
-          f.addArray("labels", s.file("labels.npy", labels,
-                                      npyHeader(DType::I64, {10, kSequence}))));
+      WEFT_TRY(f.addArray("labels",
+                          s.file("labels.npy", labels, npyHeader(DType::I64, {10, kSequence}))));
       WEFT_TRY(f.finish());
       f.start(0);
       return f.take();
@@ -345,9 +335,7 @@ TEST(Training, StepsAreQuietAndLayoutsAgree) {
     options.shuffleSeed = 5;
     options.log = s.file("log.jsonl", std::vector<char>());
     long early = 0, late = 0;
-    options.onStep = [&](int64_t step) {
-      (step == 4 ? early : late) = countAllocations();
-    };
+    options.onStep = [&](int64_t step) { (step == 4 ? early : late) = countAllocations(); };
     Status status = train(s.session, options, true);
     EXPECT_TRUE(status.ok()) << status.text();
     EXPECT_EQ(late - early, 0) << "dp=" << dp << " tp=" << tp;
@@ -365,8 +353,7 @@ TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
   TrainingOptions options;
   options.steps = 30;
   options.saveEvery = 10;
-  options.dataTokens =
-      s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
+  options.dataTokens = s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
   options.save = s.folder + "/checkpoints";
   // A file where a checkpoint is to be; the write in the background fails.
   options.onStep = [&](int64_t step) {
@@ -377,13 +364,9 @@ TEST(Training, TheLastSaveOutlivesAFailureBeforeIt) {
   Status status = train(s.session, options, true);
   std::string told = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(status.ok()) << status.text();
-  EXPECT_NE(told.find("warning: checkpoint of step 20"), std::string::npos)
-      << told;
-  EXPECT_NE(told.find("saved " + options.save + "/step-00000030"),
-            std::string::npos)
-      << told;
-  EXPECT_TRUE(std::filesystem::exists(options.save +
-                                      "/step-00000030/manifest.json"));
+  EXPECT_NE(told.find("warning: checkpoint of step 20"), std::string::npos) << told;
+  EXPECT_NE(told.find("saved " + options.save + "/step-00000030"), std::string::npos) << told;
+  EXPECT_TRUE(std::filesystem::exists(options.save + "/step-00000030/manifest.json"));
   std::filesystem::remove_all(options.save);
 }
 
@@ -392,16 +375,13 @@ TEST(Training, ALossThatIsNotFiniteEndsIt) {
   // The sample diverges at step 1000.
   TrainingOptions options;
   options.steps = 1010;
-  options.dataTokens =
-      s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
+  options.dataTokens = s.file("text.bin", std::vector<uint8_t>(300, 'a')) + ":byte";
   testing::internal::CaptureStdout();
   Status status = train(s.session, options, true);
   const std::string &told = status.text();
   std::string steps = testing::internal::GetCapturedStdout();
   EXPECT_EQ(status.code(), StatusCode::UserError);
-  EXPECT_NE(told.find("step 1001: the loss is nan (grad_norm"),
-            std::string::npos)
-      << told;
+  EXPECT_NE(told.find("step 1001: the loss is nan (grad_norm"), std::string::npos) << told;
   EXPECT_NE(steps.find("step  1001  loss nan"), std::string::npos);
 }
 

@@ -24,7 +24,9 @@ protected:
     AxisSearchOptions options;
     options.axisSize = axisSize;
     options.sequenceParallel = sequenceParallel;
-    options.isState = [&](Value value) { return !isa<BlockArgument>(value) || value != function.getArgument(0); };
+    options.isState = [&](Value value) {
+      return !isa<BlockArgument>(value) || value != function.getArgument(0);
+    };
     return searchAxis(function.front(), options);
   }
 
@@ -147,7 +149,8 @@ func.func @forward(%ids: tensor<2x8x1xi64>, %table: tensor<50x16xf32>, %scale: t
   %2 = nn.contract %1, %table lhs = [0, 1, 2] rhs = [3, 2] result = [0, 1, 3] accumulate = f32
       : (tensor<2x8x16xf32>, tensor<50x16xf32>) -> tensor<2x8x50xf32>
   return %2 : tensor<2x8x50xf32>
-})mlir", 2);
+})mlir",
+                                   2);
   EXPECT_EQ(argument(result, 1), "0/1");
   EXPECT_EQ(text(result.splits.lookup(function.front().getTerminator()->getOperand(0))), "2/1");
   EXPECT_EQ(result.numCollectives, 1u);

@@ -1,7 +1,7 @@
 // Splitting dims over factors, and the judge of an op's consistency.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "RandomPlacement.h"
 #include "weft/Sharding/Projection.h"
+#include "RandomPlacement.h"
 
 #include <gtest/gtest.h>
 

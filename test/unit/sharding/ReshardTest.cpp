@@ -1,7 +1,7 @@
 // The planner's choices, and its plans run on tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "RandomPlacement.h"
 #include "weft/Sharding/Reshard.h"
+#include "RandomPlacement.h"
 #include "weft/Sharding/Shards.h"
 
 #include "mlir/IR/Builders.h"
@@ -17,12 +17,15 @@ static std::string stepsText(const Mesh &mesh, const ReshardPlan *plan) {
     return "none";
   std::string text;
   llvm::raw_string_ostream os(text);
-  llvm::interleave(plan->steps, os, [&](const ReshardStep &step) {
-    os << stringifyStepKind(step.kind) << ' ';
-    printAxes(mesh, step.axes, os);
-    if (step.dim >= 0)
-      os << " dim " << step.dim;
-  }, "; ");
+  llvm::interleave(
+      plan->steps, os,
+      [&](const ReshardStep &step) {
+        os << stringifyStepKind(step.kind) << ' ';
+        printAxes(mesh, step.axes, os);
+        if (step.dim >= 0)
+          os << " dim " << step.dim;
+      },
+      "; ");
   return text;
 }
 
@@ -50,11 +53,9 @@ TEST(Reshard, FindsThePublishedCollectives) {
   EXPECT_EQ(plan(place(r, r), place(dp, tp)), "slice \"dp\" dim 0; slice \"tp\" dim 1");
   EXPECT_EQ(plan(place(r, r), place(r, r, true)), "partialize \"tp\"");
   EXPECT_EQ(plan(place(r, r), place(r, r)), "");
-  EXPECT_EQ(planner.plan(place(both, r), place(swapped, r), 4)->steps.back().kind,
-            StepKind::Slice);
+  EXPECT_EQ(planner.plan(place(both, r), place(swapped, r), 4)->steps.back().kind, StepKind::Slice);
   // 2 * (n-1)/n * bytes of the ring all_reduce.
-  EXPECT_DOUBLE_EQ(planner.plan(place(r, r, true), place(r, r), 4)->bytes,
-                   2 * 0.75 * 64 * 64 * 4);
+  EXPECT_DOUBLE_EQ(planner.plan(place(r, r, true), place(r, r), 4)->bytes, 2 * 0.75 * 64 * 64 * 4);
 }
 
 /// Runs the plan on all devices and compares with the target's distribution.
@@ -70,8 +71,8 @@ static testing::AssertionResult runPlan(const Mesh &mesh, const Placement &from,
     if (step.kind == StepKind::Mask) {
       maskPadding(mesh, step.result, *step.result.padding, shards);
     } else {
-      CollectiveGeometry geometry = geometryOf(mesh, step.kind, step.axes, step.dim, step.otherDim,
-                                               here, step.result);
+      CollectiveGeometry geometry =
+          geometryOf(mesh, step.kind, step.axes, step.dim, step.otherDim, here, step.result);
       shards = runStep(mesh, geometry, localShape(mesh, step.result), shards);
     }
     here = step.result;

@@ -65,8 +65,7 @@ private:
   bool relabel(Value value, Placement placement) {
     placement = canonicalize(mesh.getValue(), placement);
     SmallVector<int64_t> global(globalShape(placement));
-    if (placement == placementOf(value) ||
-        !verifyPlacement(mesh.getValue(), placement, global) ||
+    if (placement == placementOf(value) || !verifyPlacement(mesh.getValue(), placement, global) ||
         localShape(mesh.getValue(), placement) != localShape(mesh.getValue(), placementOf(value)))
       return false;
     value.setType(dist::localType(getElementTypeOrSelf(value.getType()), mesh, placement));
@@ -118,8 +117,9 @@ private:
     SmallVector<StringRef> names;
     for (Attribute name : op->getAttrOfType<ArrayAttr>("axes")) {
       StringRef text = cast<StringAttr>(name).getValue();
-      names.push_back(text == axes.axes[a].name ? StringRef(axes.axes[b].name)
-                      : text == axes.axes[b].name ? StringRef(axes.axes[a].name) : text);
+      names.push_back(text == axes.axes[a].name   ? StringRef(axes.axes[b].name)
+                      : text == axes.axes[b].name ? StringRef(axes.axes[a].name)
+                                                  : text);
     }
     auto attr = OpBuilder(op).getStrArrayAttr(names);
     if (attr == op->getAttr("axes"))
@@ -177,7 +177,8 @@ private:
       ReduceKind kind = kinds[random.below(4)];
       for (PartialAxis &entry : from.partial)
         entry.kind = kind;
-      return !isa<BlockArgument>(op->getOperand(0)) && relabel(op->getOperand(0), from) ? "kind" : "";
+      return !isa<BlockArgument>(op->getOperand(0)) && relabel(op->getOperand(0), from) ? "kind"
+                                                                                        : "";
     }
     if (!op->hasAttr("axes"))
       return "";
@@ -309,8 +310,8 @@ public:
 
   /// Mutates the first program of `module`, which computes `oracle`, some times.
   void judge(ModuleOp module, const std::vector<HostTensor> &inputs, ArrayRef<HostTensor> oracle,
-             llvm::function_ref<double(const HostTensor &, const HostTensor &)> error, double tolerance,
-             Random &random, const std::string &what) {
+             llvm::function_ref<double(const HostTensor &, const HostTensor &)> error,
+             double tolerance, Random &random, const std::string &what) {
     for (int attempt = 0; attempt < 6; ++attempt) {
       OwningOpRef<ModuleOp> mutant(module.clone());
       auto function = *mutant->getOps<func::FuncOp>().begin();
@@ -320,8 +321,8 @@ public:
         continue;
       // The program's results are whatever the mutated return gives.
       Operation *terminator = function.getBody().front().getTerminator();
-      function.setFunctionType(FunctionType::get(&context, function.getArgumentTypes(),
-                                                 terminator->getOperandTypes()));
+      function.setFunctionType(
+          FunctionType::get(&context, function.getArgumentTypes(), terminator->getOperandTypes()));
       Tally &tally = tallies[kind];
       for (Tally *t : {&tally, &total})
         ++t->mutants;
@@ -342,9 +343,9 @@ public:
         t->acceptedEqual += accepted && equal;
         t->different += !equal;
       }
-      ASSERT_TRUE(!accepted || equal)
-          << what << ", mutation " << kind << ": accepted, but computes something else (" << why
-          << ")\n" << before << print(*mutant);
+      ASSERT_TRUE(!accepted || equal) << what << ", mutation " << kind
+                                      << ": accepted, but computes something else (" << why << ")\n"
+                                      << before << print(*mutant);
     }
   }
 
@@ -355,12 +356,14 @@ public:
   /// verifier; of dim, reorder and repeat that is every one that matters.
   void report(const std::map<std::string, int> &least) {
     for (auto &[kind, t] : tallies)
-      std::printf("%-8s %5d mutants: %5d rejected by ops, %5d by dist-verify-spmd, %5d accepted and "
-                  "equal; of those that ran %5d computed something else\n",
-                  kind.c_str(), t.mutants, t.byOps, t.bySpmd, t.acceptedEqual, t.different);
-    std::printf("total    %5d mutants (seeds from 0), %d rejected by ops, %d by dist-verify-spmd; %d "
-                "computed something else when run, 0 of those accepted\n",
-                total.mutants, total.byOps, total.bySpmd, total.different);
+      std::printf(
+          "%-8s %5d mutants: %5d rejected by ops, %5d by dist-verify-spmd, %5d accepted and "
+          "equal; of those that ran %5d computed something else\n",
+          kind.c_str(), t.mutants, t.byOps, t.bySpmd, t.acceptedEqual, t.different);
+    std::printf(
+        "total    %5d mutants (seeds from 0), %d rejected by ops, %d by dist-verify-spmd; %d "
+        "computed something else when run, 0 of those accepted\n",
+        total.mutants, total.byOps, total.bySpmd, total.different);
     EXPECT_GE(total.mutants, 1000);
     for (const auto &[kind, count] : least)
       EXPECT_GE(tallies[kind].different, count) << kind;
@@ -384,8 +387,10 @@ TEST(Mutation, NoAcceptedMutantComputesSomethingElse) {
     RandomProgram program = randomProgram(setup.context, random, random.between(2, 8));
     auto oracle = interpret(program.function, program.inputs);
     annotate(program, random);
-    ASSERT_TRUE(succeeded(oracle) && succeeded(partition(*program.module, true, random.chance(50))));
-    judge.judge(*program.module, program.inputs, *oracle, errorOf, 1e-10, random, "seed " + std::to_string(seed));
+    ASSERT_TRUE(succeeded(oracle) &&
+                succeeded(partition(*program.module, true, random.chance(50))));
+    judge.judge(*program.module, program.inputs, *oracle, errorOf, 1e-10, random,
+                "seed " + std::to_string(seed));
     if (HasFatalFailure())
       return;
   }

@@ -36,7 +36,8 @@ public:
       int64_t vocabulary = random.between(5, 9);
       Term ids = input({batch, random.between(2, 5), 1}, builder.getI64Type());
       table = state({vocabulary, hidden});
-      x = ids.make<GatherOp>(table, ids.value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{});
+      x = ids.make<GatherOp>(table, ids.value, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{},
+                             ArrayRef<int64_t>{});
     }
     for (int64_t layer = random.between(1, 2); layer > 0; --layer) {
       if (x.rank() == 3 && random.chance(60))
@@ -49,13 +50,14 @@ public:
     else if (random.chance(60) || states == 0)
       x = linear(x, random.between(2, 6));
     func::ReturnOp::create(builder, loc, x.value);
-    function.setFunctionType(builder.getFunctionType(
-        function.getBody().front().getArgumentTypes(), TypeRange{x.type()}));
+    function.setFunctionType(builder.getFunctionType(function.getBody().front().getArgumentTypes(),
+                                                     TypeRange{x.type()}));
     return module;
   }
 
 private:
-  BlockArgument argument(ArrayRef<int64_t> shape, Type element, ArrayRef<NamedAttribute> attributes) {
+  BlockArgument argument(ArrayRef<int64_t> shape, Type element,
+                         ArrayRef<NamedAttribute> attributes) {
     unsigned number = function.getNumArguments();
     if (failed(function.insertArgument(number, RankedTensorType::get(shape, element),
                                        builder.getDictionaryAttr(attributes), loc)))
@@ -67,18 +69,21 @@ private:
     SmallVector<StringRef> dims(shape.size(), "");
     dims[0] = "batch";
     return {builder, loc,
-            argument(shape, element, {builder.getNamedAttr(kNameAttr, builder.getStringAttr("x")),
-                                      builder.getNamedAttr("nn.dims", builder.getStrArrayAttr(dims))})};
+            argument(shape, element,
+                     {builder.getNamedAttr(kNameAttr, builder.getStringAttr("x")),
+                      builder.getNamedAttr("nn.dims", builder.getStrArrayAttr(dims))})};
   }
 
   Value state(ArrayRef<int64_t> shape) {
     std::string name = "w" + std::to_string(states++);
-    return argument(shape, real,
-                    {builder.getNamedAttr(kNameAttr, builder.getStringAttr(name)),
-                     builder.getNamedAttr(kSourceAttr, SourceAttr::get(builder.getContext(), "", 0, 0, 0))});
+    return argument(
+        shape, real,
+        {builder.getNamedAttr(kNameAttr, builder.getStringAttr(name)),
+         builder.getNamedAttr(kSourceAttr, SourceAttr::get(builder.getContext(), "", 0, 0, 0))});
   }
 
-  Term contract(Term a, Value b, ArrayRef<int64_t> left, ArrayRef<int64_t> right, ArrayRef<int64_t> result) {
+  Term contract(Term a, Value b, ArrayRef<int64_t> left, ArrayRef<int64_t> right,
+                ArrayRef<int64_t> result) {
     return a.make<ContractOp>(a.value, b, left, right, result);
   }
 
@@ -101,7 +106,8 @@ private:
     int64_t last = x.rank() - 1, size = x.shape().back();
     if (random.chance(50))
       return x.make<RmsNormOp>(x.type(), x.value, state({size}), last, llvm::APFloat(1e-2));
-    return x.make<LayerNormOp>(x.type(), x.value, state({size}), state({size}), last, llvm::APFloat(1e-2));
+    return x.make<LayerNormOp>(x.type(), x.value, state({size}), state({size}), last,
+                               llvm::APFloat(1e-2));
   }
 
   Term perceptron(Term x) {
@@ -113,7 +119,8 @@ private:
   }
 
   Term heads(Term x, int64_t count) {
-    return x.reshape({x.shape()[0], x.shape()[1], count, x.shape()[2] / count}).transpose({0, 2, 1, 3});
+    return x.reshape({x.shape()[0], x.shape()[1], count, x.shape()[2] / count})
+        .transpose({0, 2, 1, 3});
   }
 
   Term attention(Term x) {
@@ -121,13 +128,14 @@ private:
     Term q(builder, loc, {}), k = q, v = q;
     if (random.chance(50)) { // fused
       Term all = linear(x, 3 * width);
-      q = all.sliceDim(2, 0, width), k = all.sliceDim(2, width, width), v = all.sliceDim(2, 2 * width, width);
+      q = all.sliceDim(2, 0, width), k = all.sliceDim(2, width, width),
+      v = all.sliceDim(2, 2 * width, width);
     } else {
       q = linear(x, width), k = linear(x, width), v = linear(x, width);
     }
     Term qh = heads(q, count), kh = heads(k, count), vh = heads(v, count);
-    Term out = q.make<AttentionOp>(qh.type(), qh.value, kh.value, vh.value, Value(), llvm::APFloat(0.5),
-                                   random.chance(50), llvm::APFloat(0.0));
+    Term out = q.make<AttentionOp>(qh.type(), qh.value, kh.value, vh.value, Value(),
+                                   llvm::APFloat(0.5), random.chance(50), llvm::APFloat(0.0));
     return linear(out.transpose({0, 2, 1, 3}).reshape(x.shape()), width);
   }
 
@@ -153,13 +161,14 @@ std::string TrainingLayout::pipeline(bool loops) const {
   auto split = [](bool is) { return is ? std::string("sharded") : std::string("replicated"); };
   std::string assign = "func.func(dist-assign-axis{axis=tp sequence-parallel=" +
                        std::string(sequenceParallel ? "true" : "false") + " programs=";
-  std::string text = "dist-attach-mesh{mesh=" + mesh +
-                     " microbatches=" + std::to_string(microbatches) + "},dist-place{batch-axes=" +
-                     (StringRef(mesh).contains("dp") ? "dp" : "") + "},dist-propagate," + assign + "lead})," +
-                     "dist-place-state{axis=" + zeroAxis + " slots=" + split(zero >= 1) + " gradients=" +
-                     split(zero >= 2) + " parameters=" + split(zero >= 3) + "},dist-share-state," + assign +
-                     "follow}),dist-insert-reshards,dist-verify-spmd,dist-partition,dist-verify-spmd,"
-                     "dist-simplify-collectives,cse,dist-verify-spmd";
+  std::string text =
+      "dist-attach-mesh{mesh=" + mesh + " microbatches=" + std::to_string(microbatches) +
+      "},dist-place{batch-axes=" + (StringRef(mesh).contains("dp") ? "dp" : "") +
+      "},dist-propagate," + assign + "lead})," + "dist-place-state{axis=" + zeroAxis +
+      " slots=" + split(zero >= 1) + " gradients=" + split(zero >= 2) +
+      " parameters=" + split(zero >= 3) + "},dist-share-state," + assign +
+      "follow}),dist-insert-reshards,dist-verify-spmd,dist-partition,dist-verify-spmd,"
+      "dist-simplify-collectives,cse,dist-verify-spmd";
   return text + (loops ? ",dist-form-loops,dist-verify-spmd" : "");
 }
 
@@ -168,7 +177,8 @@ OwningOpRef<ModuleOp> randomModel(MLIRContext &context, Random &random, int64_t 
 }
 
 TrainingCase randomTrainingCase(MLIRContext &context, Random &random) {
-  static const char *const meshes[] = {"dp=2", "dp=3", "dp=2x2", "tp=2", "tp=3", "dp=2,tp=2", "dp=2x2,tp=2", "dp=3,tp=2", "dp=4"};
+  static const char *const meshes[] = {"dp=2",      "dp=3",        "dp=2x2",    "tp=2", "tp=3",
+                                       "dp=2,tp=2", "dp=2x2,tp=2", "dp=3,tp=2", "dp=4"};
   TrainingCase result;
   TrainingLayout &layout = result.layout;
   layout.mesh = meshes[random.below(std::size(meshes))];
@@ -180,7 +190,8 @@ TrainingCase randomTrainingCase(MLIRContext &context, Random &random) {
   layout.sequenceParallel = random.chance(50);
   Mesh mesh = *Mesh::parse(layout.mesh);
   int64_t shards = mesh.groupSize(mesh.resolve("dp")) * layout.microbatches;
-  result.module = randomModel(context, random, shards * random.between(1, 2) + (random.chance(20) ? 1 : 0));
+  result.module =
+      randomModel(context, random, shards * random.between(1, 2) + (random.chance(20) ? 1 : 0));
   StepOptions &options = result.options;
   options.optimizer = StepOptions::Optimizer(random.below(3));
   options.clip = random.chance(60) ? 0.1 : 0;

@@ -34,7 +34,8 @@ struct TrainingCase {
 
 /// `@forward` of perceptrons, attention blocks, norms and (tied) embeddings over
 /// f64, of sizes that axes do not always divide: one input, one result.
-mlir::OwningOpRef<mlir::ModuleOp> randomModel(mlir::MLIRContext &context, Random &random, int64_t batch);
+mlir::OwningOpRef<mlir::ModuleOp> randomModel(mlir::MLIRContext &context, Random &random,
+                                              int64_t batch);
 
 /// Such a model, a layout, and its training step.
 TrainingCase randomTrainingCase(mlir::MLIRContext &context, Random &random);
@@ -44,9 +45,9 @@ std::vector<HostTensor> randomArguments(mlir::func::FuncOp function, Random &ran
 
 /// Runs a program `steps` times on `run`, each time with the states that it
 /// returned; the results of all runs one after the other.
-std::vector<HostTensor>
-runSteps(mlir::func::FuncOp function, std::vector<HostTensor> arguments, int steps,
-         llvm::function_ref<std::optional<std::vector<HostTensor>>(llvm::ArrayRef<HostTensor>)> run);
+std::vector<HostTensor> runSteps(
+    mlir::func::FuncOp function, std::vector<HostTensor> arguments, int steps,
+    llvm::function_ref<std::optional<std::vector<HostTensor>>(llvm::ArrayRef<HostTensor>)> run);
 
 } // namespace weft::test
 

@@ -109,8 +109,9 @@ private:
     case 3:
       return push(nn::MulOp::create(builder, loc, value, partner(value)));
     case 4:
-      return push(random.chance(50) ? nn::MaxOp::create(builder, loc, value, partner(value)).getResult()
-                                    : nn::SubOp::create(builder, loc, value, partner(value)).getResult());
+      return push(random.chance(50)
+                      ? nn::MaxOp::create(builder, loc, value, partner(value)).getResult()
+                      : nn::SubOp::create(builder, loc, value, partner(value)).getResult());
     case 5:
     case 6:
       return addProduct(value);
@@ -310,8 +311,7 @@ private:
     }
     int64_t rows = random.between(3, 8), width = random.between(2, 5), count = random.between(2, 7);
     Value base = nn::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(type({rows, width}), builder.getFloatAttr(real, 0)));
+        builder, loc, DenseElementsAttr::get(type({rows, width}), builder.getFloatAttr(real, 0)));
     if (random.chance(50))
       base = argument({rows, width});
     Value indices = indexArgument({count, 1}, rows);
@@ -322,14 +322,15 @@ private:
   }
 
   int addAttention() {
-    int64_t batch = random.between(1, 3), groups = random.between(1, 3), heads = groups * random.between(1, 2);
+    int64_t batch = random.between(1, 3), groups = random.between(1, 3),
+            heads = groups * random.between(1, 2);
     int64_t rows = random.between(2, 4), depth = 2 * random.between(1, 2);
     Value query = argument({batch, heads, rows, depth});
-    Value key = argument({batch, groups, rows, depth}), value = argument({batch, groups, rows, depth});
-    return push(nn::AttentionOp::create(builder, loc, query.getType(), query, key, value, Value(),
-                                        builder.getF64FloatAttr(0.5),
-                                        random.chance(50) ? builder.getUnitAttr() : UnitAttr(),
-                                        builder.getF64FloatAttr(0)));
+    Value key = argument({batch, groups, rows, depth}),
+          value = argument({batch, groups, rows, depth});
+    return push(nn::AttentionOp::create(
+        builder, loc, query.getType(), query, key, value, Value(), builder.getF64FloatAttr(0.5),
+        random.chance(50) ? builder.getUnitAttr() : UnitAttr(), builder.getF64FloatAttr(0)));
   }
 
   int addConvolution() {
@@ -351,12 +352,14 @@ private:
     int64_t dim = random.below(shape.size());
     Value made;
     if (random.chance(50)) {
-      made = nn::CompareOp::create(builder, loc, nn::CompareKind::Lt, argument(shape), argument(shape));
-      made = nn::ReduceOp::create(builder, loc, random.chance(50) ? ReduceKind::And : ReduceKind::Or,
-                                  made, dim);
+      made = nn::CompareOp::create(builder, loc, nn::CompareKind::Lt, argument(shape),
+                                   argument(shape));
+      made = nn::ReduceOp::create(builder, loc,
+                                  random.chance(50) ? ReduceKind::And : ReduceKind::Or, made, dim);
     } else {
       static const ReduceKind kinds[] = {ReduceKind::Sum, ReduceKind::Max, ReduceKind::Min};
-      made = nn::ReduceOp::create(builder, loc, kinds[random.below(3)], indexArgument(shape, 9), dim);
+      made =
+          nn::ReduceOp::create(builder, loc, kinds[random.below(3)], indexArgument(shape, 9), dim);
     }
     return push(nn::CastOp::create(builder, loc, made, real));
   }
@@ -371,16 +374,18 @@ private:
     auto kind = [&](ReduceKind k) { return nn::ReduceKindAttr::get(builder.getContext(), k); };
     switch (random.below(4)) {
     case 0:
-      return push(nn::ScanOp::create(builder, loc, value.getType(), kind(ReduceKind::Sum), value, dimAttr,
-                                     UnitAttr(), random.chance(50) ? builder.getUnitAttr() : UnitAttr()));
+      return push(nn::ScanOp::create(builder, loc, value.getType(), kind(ReduceKind::Sum), value,
+                                     dimAttr, UnitAttr(),
+                                     random.chance(50) ? builder.getUnitAttr() : UnitAttr()));
     case 1:
       return push(nn::ReverseOp::create(builder, loc, value.getType(), value,
                                         builder.getDenseI64ArrayAttr(dim)));
     case 2: {
       SmallVector<int64_t> rest(shape);
       rest.erase(rest.begin() + dim);
-      Value found = nn::ArgReduceOp::create(builder, loc, RankedTensorType::get(rest, index),
-                                            kind(ReduceKind::Max), argument(shape), dimAttr, UnitAttr());
+      Value found =
+          nn::ArgReduceOp::create(builder, loc, RankedTensorType::get(rest, index),
+                                  kind(ReduceKind::Max), argument(shape), dimAttr, UnitAttr());
       return push(nn::CastOp::create(builder, loc, found, real));
     }
     default: {
@@ -400,8 +405,9 @@ private:
       if ((value.use_empty() || results.empty()) && results.size() < 4)
         results.push_back(value);
     func::ReturnOp::create(builder, loc, results);
-    function.setFunctionType(builder.getFunctionType(
-        body->getArgumentTypes(), llvm::map_to_vector(results, [](Value v) { return v.getType(); })));
+    function.setFunctionType(
+        builder.getFunctionType(body->getArgumentTypes(),
+                                llvm::map_to_vector(results, [](Value v) { return v.getType(); })));
   }
 
   OpBuilder builder;

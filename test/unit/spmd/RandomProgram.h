@@ -23,7 +23,8 @@ struct RandomProgram {
 
 /// A program of up to `length` ops over f64 (or f32) tensors that covers every
 /// kind of factor: reductions of all kinds, compound dims, indices, whole dims.
-RandomProgram randomProgram(mlir::MLIRContext &context, Random &random, int length, bool single = false);
+RandomProgram randomProgram(mlir::MLIRContext &context, Random &random, int length,
+                            bool single = false);
 
 /// Random `dist.placement`s on arguments and `dist.placements` on ops; uneven and
 /// compound ones included.

@@ -23,7 +23,8 @@ TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
     annotate(program, random);
     std::string before = print(*program.module);
     ASSERT_TRUE(succeeded(partition(*program.module, random.chance(60), random.chance(50))))
-        << "seed " << seed << "\n" << before;
+        << "seed " << seed << "\n"
+        << before;
     program.function.walk([&](Operation *op) {
       StringRef name = op->getName().getStringRef();
       masks += name == "dist.mask";
@@ -32,7 +33,8 @@ TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
     });
     std::string why;
     auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
-    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n" << before << print(*program.module);
+    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n"
+                         << before << print(*program.module);
     for (auto [index, found, expected] : llvm::enumerate(*results, *oracle)) {
       double error = errorOf(found, expected);
       worst = std::max(worst, error);
@@ -40,8 +42,9 @@ TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
                               << before << print(*program.module);
     }
   }
-  std::printf("programs: %d seeds from 0, %d steps, %d masks, %d localized indices, worst error %g\n",
-              count, collectives, masks, localized, worst);
+  std::printf(
+      "programs: %d seeds from 0, %d steps, %d masks, %d localized indices, worst error %g\n",
+      count, collectives, masks, localized, worst);
   EXPECT_GE(collectives, 2 * count);
   EXPECT_GE(masks, count / 10);
   EXPECT_GE(localized, count / 50);

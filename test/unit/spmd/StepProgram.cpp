@@ -106,7 +106,8 @@ private:
   /// An optimizer state of the parameter, of its shape.
   Term slot(BlockArgument parameter, StringRef suffix, std::string &name) {
     unsigned number = function.getNumArguments();
-    StringRef of = cast<StringAttr>(function.getArgAttr(parameter.getArgNumber(), kNameAttr)).getValue();
+    StringRef of =
+        cast<StringAttr>(function.getArgAttr(parameter.getArgNumber(), kNameAttr)).getValue();
     name = (of + "#" + suffix).str();
     Type element = getElementTypeOrSelf(parameter.getType());
     SmallVector<NamedAttribute> attributes = {
@@ -149,8 +150,9 @@ private:
         updates.push_back({first, m.value});
         updates.push_back({second, v.value});
       }
-      updates.push_back({cast<StringAttr>(function.getArgAttr(parameter.getArgNumber(), kNameAttr)).str(),
-                         next.value});
+      updates.push_back(
+          {cast<StringAttr>(function.getArgAttr(parameter.getArgNumber(), kNameAttr)).str(),
+           next.value});
     }
     return norm;
   }

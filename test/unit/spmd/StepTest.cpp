@@ -31,7 +31,8 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
     PassManager passes(&setup.context);
     ASSERT_TRUE(succeeded(parsePassPipeline(test.layout.pipeline(), passes)));
     ASSERT_TRUE(succeeded(passes.run(*test.module)))
-        << "seed " << seed << " " << test.layout.text() << "\n" << before;
+        << "seed " << seed << " " << test.layout.text() << "\n"
+        << before;
     ++byZero[test.layout.zero];
     withTensor += StringRef(test.layout.mesh).contains("tp");
     test.module->walk([&](dist::RepeatOp) { ++loops; });
@@ -53,7 +54,8 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
         return interpretSpmd(function, inputs, 1e-10, &why);
       });
       ASSERT_EQ(found.size(), oracle.size())
-          << "seed " << seed << " " << test.layout.text() << ": " << why << "\n" << print(*test.module);
+          << "seed " << seed << " " << test.layout.text() << ": " << why << "\n"
+          << print(*test.module);
       for (auto [index, a, b] : llvm::enumerate(found, oracle)) {
         double error = stateErrorOf(a, b);
         worst = std::max(worst, error);
@@ -63,9 +65,10 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
       }
     }
   }
-  std::printf("training: %d seeds from 0 (%d, %d, %d, %d of ZeRO 0 to 3, %d with tp), %d steps, %d loops, "
-              "worst error %g\n",
-              count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, steps, loops, worst);
+  std::printf(
+      "training: %d seeds from 0 (%d, %d, %d, %d of ZeRO 0 to 3, %d with tp), %d steps, %d loops, "
+      "worst error %g\n",
+      count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, steps, loops, worst);
   EXPECT_GE(loops, count / 4);
   for (int zero : byZero)
     EXPECT_GE(zero, count / 20);
@@ -127,10 +130,12 @@ TEST(Step, PayloadIsThatOfTheZeroStages) {
                   succeeded(passes.run(*module)));
       EXPECT_EQ(payload(*module->getOps<func::FuncOp>().begin()),
                 2 * parameters + (zero == 3 ? again : 0))
-          << "seed " << seed << ", ZeRO-" << zero << "\n" << print(*module);
+          << "seed " << seed << ", ZeRO-" << zero << "\n"
+          << print(*module);
     }
     regathered += again > 0;
   }
-  std::printf("payload: %d models at ZeRO 0 to 3, %d with parameters that gradients read\n", tested, regathered);
+  std::printf("payload: %d models at ZeRO 0 to 3, %d with parameters that gradients read\n", tested,
+              regathered);
   EXPECT_GE(regathered, 10);
 }

@@ -42,8 +42,9 @@ int main(int argc, char **argv) {
   std::vector<HostTensor> inputs;
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     // What the optimizer keeps starts at zero.
-    inputs.push_back(function.getArgAttr(index, "nn.initial") ? HostTensor(cast<RankedTensorType>(type))
-                                                               : randomInput(type, random));
+    inputs.push_back(function.getArgAttr(index, "nn.initial")
+                         ? HostTensor(cast<RankedTensorType>(type))
+                         : randomInput(type, random));
   auto oracle = interpret(function, inputs);
   PassManager passes(&setup.context);
   if (failed(oracle) || failed(parsePassPipeline(pipeline, passes)) || failed(passes.run(*module)))

@@ -51,8 +51,8 @@ struct CompiledKernel {
 ///
 /// On failure an error has been emitted at the function or op concerned; a
 /// cluster whose temporaries do not fit must be outlined in smaller pieces.
-mlir::FailureOr<std::vector<CompiledKernel>>
-compileKernels(mlir::ModuleOp module, const KernelOptions &options = {});
+mlir::FailureOr<std::vector<CompiledKernel>> compileKernels(mlir::ModuleOp module,
+                                                            const KernelOptions &options = {});
 
 /// The stack that a kernel may use for temporaries: threads that run kernels
 /// need this much and 64 KiB more.

@@ -51,8 +51,7 @@ struct CheckpointInfo {
 /// "create", "write", "fsync", "fsyncdir", "rename", "unlink", "rmdir". Zero
 /// lets it happen, an errno value makes it fail without happening.
 /// Called by several threads at once.
-using FileHook =
-    std::function<int(const char *operation, const std::string &path)>;
+using FileHook = std::function<int(const char *operation, const std::string &path)>;
 
 struct CheckpointOptions {
   int64_t keep = 3; // how many stay, the newest ones; at least 1
@@ -70,8 +69,7 @@ public:
   /// Makes `directory` if need be, checks that it can be written and allocates
   /// the snapshot. Takes a lock: one job at a time saves in a directory.
   static Status open(weft_session *session, const std::string &directory,
-                     const CheckpointOptions &options,
-                     std::unique_ptr<CheckpointWriter> &writer);
+                     const CheckpointOptions &options, std::unique_ptr<CheckpointWriter> &writer);
   /// Waits for the write in work, whose failure is lost unless `finish` was
   /// called. Close it before the session.
   ~CheckpointWriter();
@@ -117,9 +115,8 @@ struct LoadOptions {
 /// parameter. An executable without optimizer state ignores that of the
 /// checkpoint. weft_load_state need not be called before, except for
 /// `parametersOnly`.
-Status loadCheckpoint(weft_session *session, const std::string &path,
-                      const LoadOptions &options, CheckpointInfo &info,
-                      std::vector<std::string> &warnings);
+Status loadCheckpoint(weft_session *session, const std::string &path, const LoadOptions &options,
+                      CheckpointInfo &info, std::vector<std::string> &warnings);
 
 } // namespace weft::runtime
 

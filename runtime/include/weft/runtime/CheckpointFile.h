@@ -19,8 +19,7 @@ public:
 
   /// Opens the newest sound checkpoint of `path`, or that of `step`, under the
   /// rules of loadCheckpoint. Every byte of every file is checked now.
-  static Status open(const std::string &path, int64_t step,
-                     std::unique_ptr<CheckpointFile> &file,
+  static Status open(const std::string &path, int64_t step, std::unique_ptr<CheckpointFile> &file,
                      std::vector<std::string> &warnings);
   ~CheckpointFile();
 

@@ -42,9 +42,8 @@ struct weft_comm_vtable {
 
   /// Collective over the members, which call it in the same order. `id`
   /// distinguishes groups of the same members. `ranks` are process ranks.
-  int32_t (*create_group)(void *backend, uint32_t id, const int64_t *ranks,
-                          int64_t members, int64_t me, void **group,
-                          weft_status *status);
+  int32_t (*create_group)(void *backend, uint32_t id, const int64_t *ranks, int64_t members,
+                          int64_t me, void **group, weft_status *status);
   void (*destroy_group)(void *group);
 
   /// Gives sends[j] to member j and makes `received`, one pointer a block of
@@ -52,16 +51,13 @@ struct weft_comm_vtable {
   /// `staging[j]`, or right at the giver's memory. Blocks are of the same sizes
   /// on both sides. The pointers hold, and nothing in `sends` may change, until
   /// exchange_end. Member `me` included; its staging has no memory.
-  int32_t (*exchange_begin)(void *group, const weft_message *sends,
-                            const weft_message *staging, const void **received,
-                            weft_status *status);
+  int32_t (*exchange_begin)(void *group, const weft_message *sends, const weft_message *staging,
+                            const void **received, weft_status *status);
   int32_t (*exchange_end)(void *group, weft_status *status);
 
   /// Rendezvous of two members; the others do not take part.
-  int32_t (*send)(void *group, int64_t to, const void *data, uint64_t bytes,
-                  weft_status *status);
-  int32_t (*recv)(void *group, int64_t from, void *data, uint64_t bytes,
-                  weft_status *status);
+  int32_t (*send)(void *group, int64_t to, const void *data, uint64_t bytes, weft_status *status);
+  int32_t (*recv)(void *group, int64_t from, void *data, uint64_t bytes, weft_status *status);
 
   /// Ends the job on all processes with `code`; returns where there are none
   /// other.
@@ -72,8 +68,7 @@ struct weft_comm_vtable {
 
 /// A plugin exports this under the name `weft_communicator_open`.
 typedef int32_t (*weft_communicator_open_fn)(const weft_comm_host *host,
-                                             const weft_comm_vtable **vtable,
-                                             void **backend,
+                                             const weft_comm_vtable **vtable, void **backend,
                                              weft_status *status);
 }
 

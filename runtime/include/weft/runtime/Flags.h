@@ -37,22 +37,18 @@ public:
 
   /// `names` are separated by `|`, the one that messages use first. A flag
   /// without `help` is not listed. `placeholder` is what --help calls the value.
-  void value(const std::string &names, std::string placeholder,
-             std::string help, Take take);
+  void value(const std::string &names, std::string placeholder, std::string help, Take take);
   /// A flag whose value may be left out and then is ""; it has to be attached.
-  void optional(const std::string &names, std::string placeholder,
-                std::string help, Take take);
-  void alone(const std::string &names, std::string help,
-             std::function<void()> take);
+  void optional(const std::string &names, std::string placeholder, std::string help, Take take);
+  void alone(const std::string &names, std::string help, std::function<void()> take);
 
-  void text(const std::string &names, std::string placeholder,
-            std::string help, std::string &target);
+  void text(const std::string &names, std::string placeholder, std::string help,
+            std::string &target);
   void toggle(const std::string &names, std::string help, bool &target);
   /// A whole number from `least` to `greatest`.
   template <typename T>
-  void count(const std::string &names, std::string placeholder,
-             std::string help, T &target, int64_t least,
-             int64_t greatest = int64_t(1) << 48) {
+  void count(const std::string &names, std::string placeholder, std::string help, T &target,
+             int64_t least, int64_t greatest = int64_t(1) << 48) {
     value(names, std::move(placeholder), std::move(help),
           [&target, least, greatest](const std::string &text) {
             int64_t number = 0;
@@ -63,15 +59,13 @@ public:
           });
   }
   /// A number from 0 to 2^64 - 1.
-  void seed(const std::string &names, std::string placeholder,
-            std::string help, uint64_t &target);
+  void seed(const std::string &names, std::string placeholder, std::string help, uint64_t &target);
   /// A number from 0 to `greatest`.
-  void number(const std::string &names, std::string placeholder,
-              std::string help, double &target, double greatest);
+  void number(const std::string &names, std::string placeholder, std::string help, double &target,
+              double greatest);
   /// One of `choices`.
-  void choice(const std::string &names, std::string placeholder,
-              std::string help, std::string &target,
-              std::vector<std::string> choices);
+  void choice(const std::string &names, std::string placeholder, std::string help,
+              std::string &target, std::vector<std::string> choices);
   /// A flag that is known but refused, with the reason.
   void refused(const std::string &name, std::string reason);
   /// What stands without a flag; the returned text is the whole message.
@@ -94,14 +88,12 @@ public:
   /// The names of all listed flags, for near misses and tests.
   std::vector<std::string> names() const;
 
-  static std::string parseCount(const std::string &text, int64_t least,
-                                int64_t greatest, int64_t &number);
-  static std::string parseNumber(const std::string &text, double greatest,
-                                 double &number);
+  static std::string parseCount(const std::string &text, int64_t least, int64_t greatest,
+                                int64_t &number);
+  static std::string parseNumber(const std::string &text, double greatest, double &number);
   static std::string parseSeed(const std::string &text, uint64_t &seed);
   /// "is a, b or c, not 'd'; did you mean 'c'?"
-  static std::string notAmong(const std::string &text,
-                              const std::vector<std::string> &choices);
+  static std::string notAmong(const std::string &text, const std::vector<std::string> &choices);
 
 private:
   enum class Kind { Value, Optional, Alone, Refused };
@@ -116,8 +108,8 @@ private:
     std::string key, title, text;
   };
 
-  void add(const std::string &names, std::string placeholder,
-           std::string help, Kind kind, Take take);
+  void add(const std::string &names, std::string placeholder, std::string help, Kind kind,
+           Take take);
   const Flag *find(const std::string &name) const;
   std::string unknown(const std::string &name) const;
   std::string describe(const Flag &flag) const;

@@ -11,13 +11,11 @@ namespace weft::runtime {
 /// Those of `known` that resemble `word`, the nearest first, `most` at most:
 /// few letters added, left out, changed or swapped, or one is a part of the
 /// other. Upper and lower case are alike.
-std::vector<std::string> nearest(const std::string &word,
-                                 const std::vector<std::string> &known,
+std::vector<std::string> nearest(const std::string &word, const std::vector<std::string> &known,
                                  size_t most = 3);
 
 /// "; did you mean 'A' or 'B'?", or nothing.
-std::string didYouMean(const std::string &word,
-                       const std::vector<std::string> &known);
+std::string didYouMean(const std::string &word, const std::vector<std::string> &known);
 
 } // namespace weft::runtime
 

@@ -41,8 +41,7 @@ std::string npyHeader(DType type, const std::vector<int64_t> &shape);
 
 /// Creates or empties `path` and gives it a header and its full length; ranks
 /// then write their runs behind `headerBytes`.
-Status createNpy(const std::string &path, DType type,
-                 const std::vector<int64_t> &shape);
+Status createNpy(const std::string &path, DType type, const std::vector<int64_t> &shape);
 
 /// "2x3" or "scalar".
 std::string shapeText(const std::vector<int64_t> &shape);

@@ -39,8 +39,7 @@ public:
   };
 
   /// The tensor's placement was checked by ProgramView::open.
-  ShardMap(const ProgramView &program, Id placement,
-           const std::vector<int64_t> &coordinates);
+  ShardMap(const ProgramView &program, Id placement, const std::vector<int64_t> &coordinates);
 
   const std::vector<int64_t> &globalShape() const { return global; }
   /// The static local shape, padding included.
@@ -54,8 +53,7 @@ public:
 
   /// What this rank holds along one dimension, in indices of it.
   std::vector<Run> runsOf(size_t dim) const {
-    return dim < segments.size() ? segments[dim]
-                                 : std::vector<Run>{{0, 0, global[dim]}};
+    return dim < segments.size() ? segments[dim] : std::vector<Run>{{0, 0, global[dim]}};
   }
 
   /// Calls `visit(Run)` for the runs in ascending local order.
@@ -76,8 +74,7 @@ private:
   // `dim` counts the dimensions before the whole ones at the end, which are
   // part of every run.
   template <typename Visit>
-  void walk(size_t dim, int64_t globalBase, int64_t localBase,
-            Visit &visit) const {
+  void walk(size_t dim, int64_t globalBase, int64_t localBase, Visit &visit) const {
     if (dim == segments.size()) {
       visit(Run{globalBase, localBase, block});
       return;
@@ -85,8 +82,8 @@ private:
     bool last = dim + 1 == segments.size();
     for (const Run &segment : segments[dim]) {
       if (last) {
-        visit(Run{(globalBase + segment.global) * block,
-                  (localBase + segment.local) * block, segment.count * block});
+        visit(Run{(globalBase + segment.global) * block, (localBase + segment.local) * block,
+                  segment.count * block});
         continue;
       }
       for (int64_t i = 0; i < segment.count; ++i)
@@ -97,7 +94,7 @@ private:
 
   std::vector<int64_t> global, local;
   std::vector<std::vector<Run>> segments; // of the dimensions not whole
-  int64_t block = 1; // elements of the whole trailing dimensions
+  int64_t block = 1;                      // elements of the whole trailing dimensions
   int64_t valid = 1;
   bool writer = true;
 };

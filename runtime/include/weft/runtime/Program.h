@@ -42,21 +42,7 @@ struct Range {
   uint32_t count;
 };
 
-enum class DType : uint8_t {
-  F64,
-  F32,
-  BF16,
-  F16,
-  I8,
-  I16,
-  I32,
-  I64,
-  U8,
-  U16,
-  U32,
-  U64,
-  Bool
-};
+enum class DType : uint8_t { F64, F32, BF16, F16, I8, I16, I32, I64, U8, U16, U32, U64, Bool };
 constexpr unsigned kNumDTypes = 13;
 unsigned dtypeBytes(DType type);   // a Bool is one byte, 0 or 1
 const char *dtypeName(DType type); // "f32", "bf16", "bool"
@@ -154,7 +140,7 @@ struct StatePiece {
   StringId path;       // File: absolute, or relative to the model's directory
   uint64_t byteOffset; // in the file, or in the Data section
   uint64_t byteLength; // = product(sourceShape) * dtypeBytes
-  Range hashes; // SourceHashes, one per block (SourceBlocks.h); empty = no check
+  Range hashes;        // SourceHashes, one per block (SourceBlocks.h); empty = no check
   Range sourceShape;   // Ints
   Range transforms;    // Transforms, applied first to last
   Range start;         // Ints, one per state dimension; empty = all zero
@@ -165,7 +151,7 @@ enum class TransformKind : uint8_t {
   Transpose, // result dimension i = operand dimension ints[i]
   Reshape,   // to shape ints, same number of elements
   Broadcast, // to shape ints, same tensor rank; only extents of 1 may grow
-  Slice // ints = starts, sizes, steps (tensor rank of each); steps may be < 0
+  Slice      // ints = starts, sizes, steps (tensor rank of each); steps may be < 0
 };
 struct Transform {
   TransformKind kind;
@@ -218,11 +204,10 @@ struct View {
   Id buffer; // Buffers
   DType dtype;
   uint8_t reserved[3];
-  int64_t
-      byteOffset; // from the buffer's start, a multiple of the dtype's bytes
-  Range sizes;    // Ints
-  Range strides;  // Ints, as many
-  Range terms;    // ScalarValues in elements, summed; checked at each use
+  int64_t byteOffset; // from the buffer's start, a multiple of the dtype's bytes
+  Range sizes;        // Ints
+  Range strides;      // Ints, as many
+  Range terms;        // ScalarValues in elements, summed; checked at each use
 };
 
 enum class Opcode : uint8_t {
@@ -237,10 +222,10 @@ enum class Opcode : uint8_t {
   /// several tensors: source destination source destination ..., the first
   /// one's Collective at params, the others' behind it.
   Collective,
-  EventRecord, // params: event number
-  EventWait,   // params: event number
-  RepeatBegin, // params: Repeats
-  RepeatEnd,   // params: kNone
+  EventRecord,  // params: event number
+  EventWait,    // params: event number
+  RepeatBegin,  // params: Repeats
+  RepeatEnd,    // params: kNone
   ScalarUpdate, // params: ScalarUpdates
   /// params: Attentions; views: q k v out, out's gradient, the gradients of q,
   /// k and v, [mask]. The probabilities are computed again.
@@ -341,9 +326,9 @@ struct Slice {
 };
 
 enum class CollectiveKind : uint8_t {
-  AllGather, // source [outer, shard, inner] -> destination [outer, extent,
-             // inner]
-  AllReduce, // source [outer, extent, inner] -> the same shape; may be in place
+  AllGather,     // source [outer, shard, inner] -> destination [outer, extent,
+                 // inner]
+  AllReduce,     // source [outer, extent, inner] -> the same shape; may be in place
   ReduceScatter, // source [outer, extent, inner] -> destination [outer, shard,
                  // inner]
   AllToAll,      // see Collective
@@ -425,7 +410,7 @@ struct Program {
 
 /// Memory that one stage's ranks need.
 struct Stage {
-  uint64_t arenaBytes; // a multiple of 64; the runtime adds library scratch
+  uint64_t arenaBytes;                   // a multiple of 64; the runtime adds library scratch
   uint64_t peakBytes[kNumBufferClasses]; // by BufferClass, for reports
 };
 
@@ -439,9 +424,9 @@ struct ModuleInfo {
   StringId modelDirectory; // where relative paths start, unless --model-dir
   StringId target;         // "cpu"
   StringId processor;      // that kernels are for: "x86-64-v3", "znver5"
-  StringId features; // that kernels may use (Processor.h), comma-separated
-  StringId options;  // what weft-compile was told, to be read by people
-  Range stageAxes; // AxisIds; a rank's stage is its coordinate along them
+  StringId features;       // that kernels may use (Processor.h), comma-separated
+  StringId options;        // what weft-compile was told, to be read by people
+  Range stageAxes;         // AxisIds; a rank's stage is its coordinate along them
   uint32_t threadsPerRank; // 0 = cores / local ranks
 };
 
@@ -454,41 +439,41 @@ struct StringRef {
 // Container
 //===----------------------------------------------------------------------===//
 
-#define WEFT_PROGRAM_SECTIONS(X)                                               \
-  X(Info, ModuleInfo)                                                          \
-  X(Stages, Stage)                                                             \
-  X(Strings, StringRef)                                                        \
-  X(StringBytes, char)                                                         \
-  X(Ints, int64_t)                                                             \
-  X(AxisIds, uint32_t)                                                         \
-  X(Metadata, MetadataEntry)                                                   \
-  X(MeshAxes, MeshAxis)                                                        \
-  X(Communicators, Communicator)                                               \
-  X(Placements, Placement)                                                     \
-  X(PlacementDims, PlacementDim)                                               \
-  X(PlacementParts, PlacementPart)                                             \
-  X(Buffers, Buffer)                                                           \
-  X(States, State)                                                             \
-  X(StatePieces, StatePiece)                                                   \
-  X(SourceHashes, uint64_t)                                                    \
-  X(Transforms, Transform)                                                     \
-  X(Ports, Port)                                                               \
-  X(Scalars, Scalar)                                                           \
-  X(ScalarValues, ScalarValue)                                                 \
-  X(Kernels, Kernel)                                                           \
-  X(Programs, Program)                                                         \
-  X(Bodies, Body)                                                              \
-  X(Commands, Command)                                                         \
-  X(Views, View)                                                               \
-  X(Launches, Launch)                                                          \
-  X(Gemms, Gemm)                                                               \
-  X(Convolutions, Convolution)                                                 \
-  X(Attentions, Attention)                                                     \
-  X(Fills, Fill)                                                               \
-  X(Slices, Slice)                                                             \
-  X(Collectives, Collective)                                                   \
-  X(Repeats, Repeat)                                                           \
-  X(ScalarUpdates, ScalarUpdate)                                               \
+#define WEFT_PROGRAM_SECTIONS(X)                                                                   \
+  X(Info, ModuleInfo)                                                                              \
+  X(Stages, Stage)                                                                                 \
+  X(Strings, StringRef)                                                                            \
+  X(StringBytes, char)                                                                             \
+  X(Ints, int64_t)                                                                                 \
+  X(AxisIds, uint32_t)                                                                             \
+  X(Metadata, MetadataEntry)                                                                       \
+  X(MeshAxes, MeshAxis)                                                                            \
+  X(Communicators, Communicator)                                                                   \
+  X(Placements, Placement)                                                                         \
+  X(PlacementDims, PlacementDim)                                                                   \
+  X(PlacementParts, PlacementPart)                                                                 \
+  X(Buffers, Buffer)                                                                               \
+  X(States, State)                                                                                 \
+  X(StatePieces, StatePiece)                                                                       \
+  X(SourceHashes, uint64_t)                                                                        \
+  X(Transforms, Transform)                                                                         \
+  X(Ports, Port)                                                                                   \
+  X(Scalars, Scalar)                                                                               \
+  X(ScalarValues, ScalarValue)                                                                     \
+  X(Kernels, Kernel)                                                                               \
+  X(Programs, Program)                                                                             \
+  X(Bodies, Body)                                                                                  \
+  X(Commands, Command)                                                                             \
+  X(Views, View)                                                                                   \
+  X(Launches, Launch)                                                                              \
+  X(Gemms, Gemm)                                                                                   \
+  X(Convolutions, Convolution)                                                                     \
+  X(Attentions, Attention)                                                                         \
+  X(Fills, Fill)                                                                                   \
+  X(Slices, Slice)                                                                                 \
+  X(Collectives, Collective)                                                                       \
+  X(Repeats, Repeat)                                                                               \
+  X(ScalarUpdates, ScalarUpdate)                                                                   \
   X(Data, uint8_t)
 
 enum class Section : uint32_t {
@@ -537,10 +522,10 @@ public:
   /// Checks the `bytes` at `blob` (8-byte aligned) and makes `view` of them.
   static Status open(const void *blob, uint64_t bytes, ProgramView &view);
 
-#define WEFT_SECTION(NAME, TYPE)                                               \
-  Table<TYPE> NAME() const {                                                   \
-    const SectionRecord &r = records[uint32_t(Section::NAME)];                 \
-    return {reinterpret_cast<const TYPE *>(base + r.offset), r.count};         \
+#define WEFT_SECTION(NAME, TYPE)                                                                   \
+  Table<TYPE> NAME() const {                                                                       \
+    const SectionRecord &r = records[uint32_t(Section::NAME)];                                     \
+    return {reinterpret_cast<const TYPE *>(base + r.offset), r.count};                             \
   }
   WEFT_PROGRAM_SECTIONS(WEFT_SECTION)
 #undef WEFT_SECTION
@@ -553,9 +538,7 @@ public:
   Table<int64_t> ints(Range range) const { return Ints().slice(range); }
   Table<uint32_t> axes(Range range) const { return AxisIds().slice(range); }
   /// Of the blob: tells executables apart.
-  uint64_t checksum() const {
-    return reinterpret_cast<const ProgramHeader *>(base)->checksum;
-  }
+  uint64_t checksum() const { return reinterpret_cast<const ProgramHeader *>(base)->checksum; }
   int64_t numRanks() const; // product of the mesh's axis sizes
 
 private:
@@ -577,8 +560,8 @@ uint64_t hashBytes(const void *data, size_t bytes);
 extern "C" {
 /// Runs iterations [begin, end) of a launch; `pointers` are the launch's views
 /// (first elements), `scalars` its scalars.
-typedef void (*weft_kernel_fn)(int64_t begin, int64_t end,
-                               void *const *pointers, const int64_t *scalars);
+typedef void (*weft_kernel_fn)(int64_t begin, int64_t end, void *const *pointers,
+                               const int64_t *scalars);
 typedef struct weft_kernel_entry {
   const char *name;
   weft_kernel_fn function;

@@ -81,15 +81,14 @@ public:
   Id addPlacement(const PlacementDesc &dims);
   /// A placement that splits nothing.
   Id addReplicated(const Ints &shape);
-  Id addBuffer(std::string_view name, BufferClass kind, DType dtype,
-               uint64_t offset, uint64_t bytes, const Ints &shape);
+  Id addBuffer(std::string_view name, BufferClass kind, DType dtype, uint64_t offset,
+               uint64_t bytes, const Ints &shape);
   /// Embeds bytes; returns the offset for PieceDesc::byteOffset.
   uint64_t addData(const void *bytes, size_t count);
-  Id addState(std::string_view name, DType dtype, const Ints &shape,
-              Id placement, Id buffer, const std::vector<PieceDesc> &pieces,
-              uint32_t stage = kNone);
-  Id addPort(std::string_view name, DType dtype, const Ints &shape,
-             Id placement, Id buffer, uint32_t stage = kNone);
+  Id addState(std::string_view name, DType dtype, const Ints &shape, Id placement, Id buffer,
+              const std::vector<PieceDesc> &pieces, uint32_t stage = kNone);
+  Id addPort(std::string_view name, DType dtype, const Ints &shape, Id placement, Id buffer,
+             uint32_t stage = kNone);
   Id addScalar(std::string_view name, int64_t initial);
   Id addScalar(std::string_view name, double initial);
   Id addKernel(std::string_view symbol);
@@ -98,40 +97,31 @@ public:
   /// The whole buffer, row-major, in its own shape.
   View view(Id buffer);
   /// A window; row-major strides if `strides` is empty and `sizes` is not.
-  View view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes,
-            const Ints &strides = {},
+  View view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes, const Ints &strides = {},
             const std::vector<ScalarValue> &terms = {});
 
   ScalarValue constant(int64_t value);
-  ScalarValue coordinate(const Ids &axes, int64_t scale = 1,
-                         int64_t addend = 0);
+  ScalarValue coordinate(const Ids &axes, int64_t scale = 1, int64_t addend = 0);
   ScalarValue scalar(Id scalar, int64_t scale = 1, int64_t addend = 0);
   Id addValue(const ScalarValue &value);
 
   /// Ports must be added before the program that lists them; the lists must be
   /// consecutive ids, as addPort gives them.
-  void beginProgram(std::string_view name, const Ids &inputs,
-                    const Ids &outputs);
+  void beginProgram(std::string_view name, const Ids &inputs, const Ids &outputs);
   void beginBody(uint32_t streams, uint32_t events);
   void endBody();
   void endProgram();
 
   void launch(const On &on, Id kernel, int64_t extent, int64_t grain,
-              const std::vector<View> &pointers,
-              const std::vector<ScalarValue> &scalars);
+              const std::vector<View> &pointers, const std::vector<ScalarValue> &scalars);
   void gemm(const On &on, const Gemm &params, const std::vector<View> &views);
-  void convolution(const On &on, const Convolution &params,
-                   const std::vector<View> &views);
-  void attentionGradient(const On &on, const Attention &params,
-                         const std::vector<View> &views);
-  void attention(const On &on, const Attention &params,
-                 const std::vector<View> &views);
+  void convolution(const On &on, const Convolution &params, const std::vector<View> &views);
+  void attentionGradient(const On &on, const Attention &params, const std::vector<View> &views);
+  void attention(const On &on, const Attention &params, const std::vector<View> &views);
   void copy(const On &on, const View &source, const View &destination);
   void fill(const On &on, const View &destination, uint64_t bits);
-  void slice(const On &on, const Slice &params, const View &source,
-             const View &destination);
-  void collective(const On &on, const Collective &params,
-                  const std::vector<View> &views);
+  void slice(const On &on, const Slice &params, const View &source, const View &destination);
+  void collective(const On &on, const Collective &params, const std::vector<View> &views);
   /// Several tensors at once: views are source, destination, source, ...
   void collective(const On &on, const std::vector<Collective> &bucket,
                   const std::vector<View> &views);
@@ -147,8 +137,7 @@ public:
   std::vector<uint8_t> finish() const;
 
 private:
-  void append(const On &on, Opcode opcode, uint32_t params,
-              const std::vector<View> &views);
+  void append(const On &on, Opcode opcode, uint32_t params, const std::vector<View> &views);
   Range values(const std::vector<ScalarValue> &list);
 
   struct Tables {

@@ -26,11 +26,11 @@ typedef struct weft_options {
   uint32_t threads_per_rank;   // 0 = the program's, else cores / local ranks
   double timeout_seconds;      // 0 = 600; a rank waits this long for others
   const char *model_directory; // null = the program's
-  uint32_t trace_commands; // room for so many trace events a stream; 0 = off
-  int64_t inject_rank;     // for tests of failures: this rank fails or stalls
-  int64_t inject_command;  // before this command of a run; -1 = never
-  uint32_t inject_stall;   // stall for ever instead of failing
-  uint32_t no_pin;         // let the system move ranks' threads between cores
+  uint32_t trace_commands;     // room for so many trace events a stream; 0 = off
+  int64_t inject_rank;         // for tests of failures: this rank fails or stalls
+  int64_t inject_command;      // before this command of a run; -1 = never
+  uint32_t inject_stall;       // stall for ever instead of failing
+  uint32_t no_pin;             // let the system move ranks' threads between cores
   /* Lines "name<TAB>value" that all processes must have alike, beside the
      program itself; null = none. weft_open fails where they differ. */
   const char *agreement;
@@ -43,9 +43,8 @@ void weft_options_init(weft_options *options);
 /// arena, library primitives, communicators. Does not read weights. After a
 /// failure `session` may be set all the same; then weft_abort_job and
 /// weft_close are the only calls left for it.
-int32_t weft_open(const void *blob, uint64_t bytes,
-                  const weft_kernel_entry *kernels, uint64_t num_kernels,
-                  const weft_options *options, weft_session **session,
+int32_t weft_open(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
+                  uint64_t num_kernels, const weft_options *options, weft_session **session,
                   weft_status *status);
 void weft_close(weft_session *session);
 /// After a failure: ends the processes of a job that spans several with exit
@@ -64,34 +63,28 @@ int64_t weft_first_local_rank(const weft_session *session);
 int32_t weft_load_state(weft_session *session, weft_status *status);
 
 /// Copies each local rank's part of a global row-major tensor of `bytes` bytes.
-int32_t weft_set_input(weft_session *session, const char *program,
-                       const char *name, const void *data, uint64_t bytes,
-                       weft_status *status);
+int32_t weft_set_input(weft_session *session, const char *program, const char *name,
+                       const void *data, uint64_t bytes, weft_status *status);
 /// The same from a .npy file, of which each rank reads only its part.
-int32_t weft_set_input_file(weft_session *session, const char *program,
-                            const char *name, const char *path,
-                            weft_status *status);
+int32_t weft_set_input_file(weft_session *session, const char *program, const char *name,
+                            const char *path, weft_status *status);
 
 /// Runs a program on all local ranks and waits for them.
-int32_t weft_run(weft_session *session, const char *program,
-                 weft_status *status);
+int32_t weft_run(weft_session *session, const char *program, weft_status *status);
 
 /// Puts the local ranks' parts of an output into a global row-major tensor;
 /// elements of other processes are left alone.
-int32_t weft_get_output(weft_session *session, const char *program,
-                        const char *name, void *data, uint64_t bytes,
-                        weft_status *status);
+int32_t weft_get_output(weft_session *session, const char *program, const char *name, void *data,
+                        uint64_t bytes, weft_status *status);
 /// The same, and on the first process all elements of all others. Collective.
-int32_t weft_gather_output(weft_session *session, const char *program,
-                           const char *name, void *data, uint64_t bytes,
-                           weft_status *status);
+int32_t weft_gather_output(weft_session *session, const char *program, const char *name, void *data,
+                           uint64_t bytes, weft_status *status);
 /// The same as weft_get_output for a state, in its stored dtype.
-int32_t weft_get_state(weft_session *session, const char *name, void *data,
-                       uint64_t bytes, weft_status *status);
+int32_t weft_get_state(weft_session *session, const char *name, void *data, uint64_t bytes,
+                       weft_status *status);
 /// Creates a .npy file; every process writes its part. Collective.
-int32_t weft_write_output(weft_session *session, const char *program,
-                          const char *name, const char *path,
-                          weft_status *status);
+int32_t weft_write_output(weft_session *session, const char *program, const char *name,
+                          const char *path, weft_status *status);
 
 /// Values as the bits of an int64_t or double, by the scalar's kind.
 int32_t weft_set_scalar(weft_session *session, const char *name, uint64_t bits,
@@ -104,7 +97,7 @@ typedef struct weft_statistics {
   uint64_t scratch_bytes; // of these: library scratch added at load
   uint32_t threads_per_rank;
   uint32_t pinned_cores; // that a local rank has to itself; 0 = not pinned
-  uint32_t num_threads; // all threads the session made, without library teams
+  uint32_t num_threads;  // all threads the session made, without library teams
   uint64_t runs;
   double run_seconds;           // of the slowest local rank, summed over runs
   double communication_seconds; // of these: stream 0 waited or communicated
@@ -113,17 +106,14 @@ typedef struct weft_statistics {
   double collective_seconds;
   double hidden_seconds;
 } weft_statistics;
-void weft_get_statistics(const weft_session *session,
-                         weft_statistics *statistics);
+void weft_get_statistics(const weft_session *session, weft_statistics *statistics);
 
 /// Largest value of `local` over all processes; a barrier too.
-int32_t weft_reduce_max(weft_session *session, double local, double *result,
-                        weft_status *status);
+int32_t weft_reduce_max(weft_session *session, double local, double *result, weft_status *status);
 
 /// Writes the collected trace of all ranks as Chrome/Perfetto JSON, from the
 /// first process. Collective.
-int32_t weft_write_trace(weft_session *session, const char *path,
-                         weft_status *status);
+int32_t weft_write_trace(weft_session *session, const char *path, weft_status *status);
 
 #ifdef __cplusplus
 }

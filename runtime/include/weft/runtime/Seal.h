@@ -24,8 +24,7 @@ struct Seal {
 constexpr uint64_t kSealMagic = 0x4c41455354464557ull; // "WEFTSEAL"
 
 /// The seal for a file of `bytes` bytes, to be written behind them.
-Seal makeSeal(const void *file, uint64_t bytes, uint64_t blobOffset,
-              uint64_t blobBytes);
+Seal makeSeal(const void *file, uint64_t bytes, uint64_t blobOffset, uint64_t blobBytes);
 
 /// Whether the `bytes` at `file` are an executable as it was compiled: its
 /// length, and its checksum at the speed of memory. Tells what it is otherwise.

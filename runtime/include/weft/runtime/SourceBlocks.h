@@ -16,11 +16,9 @@ inline uint64_t numSourceBlocks(uint64_t bytes) {
 }
 
 /// The hash of block `block` of a source; the last block may be short.
-inline uint64_t hashSourceBlock(const void *source, uint64_t bytes,
-                                uint64_t block) {
+inline uint64_t hashSourceBlock(const void *source, uint64_t bytes, uint64_t block) {
   uint64_t begin = block * kSourceBlockBytes;
-  uint64_t count =
-      bytes - begin < kSourceBlockBytes ? bytes - begin : kSourceBlockBytes;
+  uint64_t count = bytes - begin < kSourceBlockBytes ? bytes - begin : kSourceBlockBytes;
   return hashBytes(static_cast<const uint8_t *>(source) + begin, count);
 }
 

@@ -22,14 +22,9 @@ enum class StatusCode : int32_t {
 class [[nodiscard]] Status {
 public:
   Status() = default;
-  Status(StatusCode code, std::string text)
-      : statusCode(code), message(std::move(text)) {}
-  static Status user(std::string text) {
-    return {StatusCode::UserError, std::move(text)};
-  }
-  static Status internal(std::string text) {
-    return {StatusCode::Internal, std::move(text)};
-  }
+  Status(StatusCode code, std::string text) : statusCode(code), message(std::move(text)) {}
+  static Status user(std::string text) { return {StatusCode::UserError, std::move(text)}; }
+  static Status internal(std::string text) { return {StatusCode::Internal, std::move(text)}; }
 
   bool ok() const { return statusCode == StatusCode::Ok; }
   StatusCode code() const { return statusCode; }
@@ -47,11 +42,11 @@ private:
 };
 
 /// Returns from the caller with the status of `expression` if it is not ok.
-#define WEFT_TRY(expression)                                                   \
-  do {                                                                         \
-    ::weft::runtime::Status weftStatus = (expression);                         \
-    if (!weftStatus.ok())                                                      \
-      return weftStatus;                                                       \
+#define WEFT_TRY(expression)                                                                       \
+  do {                                                                                             \
+    ::weft::runtime::Status weftStatus = (expression);                                             \
+    if (!weftStatus.ok())                                                                          \
+      return weftStatus;                                                                           \
   } while (false)
 
 } // namespace weft::runtime

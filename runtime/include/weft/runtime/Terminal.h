@@ -33,8 +33,8 @@ public:
   enum Unit { Count, Bytes };
   /// `total` 0: how much there is to do is not known, only time is told.
   /// `counter`: what is done is counted there and not by `add`.
-  Progress(bool speaks, std::string what, uint64_t total = 0,
-           Unit unit = Count, const std::atomic<uint64_t> *counter = nullptr);
+  Progress(bool speaks, std::string what, uint64_t total = 0, Unit unit = Count,
+           const std::atomic<uint64_t> *counter = nullptr);
   ~Progress();
   Progress(const Progress &) = delete;
 
@@ -45,8 +45,8 @@ public:
   static void hide();
 
   /// The text behind the bar; at most `size` characters of it.
-  static void format(char *line, size_t size, const char *what, uint64_t done,
-                     uint64_t total, Unit unit, double seconds);
+  static void format(char *line, size_t size, const char *what, uint64_t done, uint64_t total,
+                     Unit unit, double seconds);
 
 private:
   void watch();

@@ -37,8 +37,8 @@ struct TrainingOptions {
   bool shuffleGiven = false, shuffle = false;
   uint64_t shuffleSeed = 0;
   std::string log;
-  int64_t logEvery = 0; // 0 = all; on terminals as many as can be read
-  int64_t evalEvery = 0; // 0 = once, at the end
+  int64_t logEvery = 0;    // 0 = all; on terminals as many as can be read
+  int64_t evalEvery = 0;   // 0 = once, at the end
   int64_t evalBatches = 0; // the first so many; 0 = all
   std::string save, resume;
   int64_t saveEvery = 0; // 0 = once, at the end
@@ -61,8 +61,7 @@ double peakMemory();
 /// program "step"; position p is sample p modulo the number of samples, or what
 /// the shuffle of epoch p / samples puts there. `speaks`: this process prints.
 /// Collective. A loss that is no longer finite is a UserError on all processes.
-Status train(weft_session *session, const TrainingOptions &options,
-             bool speaks);
+Status train(weft_session *session, const TrainingOptions &options, bool speaks);
 
 } // namespace weft::runtime
 
