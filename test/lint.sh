@@ -11,6 +11,13 @@ report() { # TITLE LINES
 }
 
 sources=$(git ls-files '*.cpp' '*.h' '*.td' '*.c' | grep -v '^build/')
+formatter=${CLANG_FORMAT:-clang-format-22}
+report "not as clang-format wants it: run $formatter -i" \
+  "$(command -v "$formatter" >/dev/null || echo "there is no $formatter: tools/install-deps.sh"
+    git ls-files '*.cpp' '*.h' '*.c' '*.cu' '*.cuh' | xargs -P "$(nproc)" -n 50 "$formatter" --dry-run -Werror 2>&1 |
+    grep error | head)"
+report "comments past 100 columns, which clang-format leaves as they are" \
+  "$(git ls-files '*.cpp' '*.h' | xargs awk 'length > 100 && /^ *\/\// { print FILENAME ":" FNR }' | head)"
 report "runtime must not know LLVM, MLIR or protobuf" \
   "$(grep -rnE '#include [<"](llvm|mlir|google/protobuf)/' runtime --include='*.cpp' --include='*.h' | head)"
 report "dialects must not include passes" \

@@ -14,7 +14,6 @@
 #include "weft/Emit/Emit.h"
 #include "weft/Emit/Memory.h"
 #include "weft/Explain/Explain.h"
-#include "weft/Interfaces/TensorSize.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
@@ -35,26 +34,6 @@
 using namespace mlir;
 using namespace weft;
 using namespace weft::driver;
-
-/// What a model file holds is checked where it is imported; a text of a later
-/// phase holds what its writer put there.
-static LogicalResult checkSizes(ModuleOp module) {
-  auto isBounded = [](Value value) {
-    if (hasBoundedSize(value.getType()))
-      return true;
-    emitError(value.getLoc()) << "a value "
-                              << describeExcess(cast<ShapedType>(value.getType()).getShape());
-    return false;
-  };
-  WalkResult result = module.walk([&](Operation *op) {
-    bool bounded = llvm::all_of(op->getResults(), isBounded);
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        bounded = bounded && llvm::all_of(block.getArguments(), isBounded);
-    return bounded ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return mlir::failure(result.wasInterrupted());
-}
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/pipelines/Phases.h"
+#include "weft/Interfaces/TensorSize.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/Support/FileSystem.h"
@@ -211,4 +212,22 @@ void weft::driver::printProgram(ModuleOp module, llvm::raw_ostream &out) {
   }
   module->print(out, flags);
   out << '\n';
+}
+
+LogicalResult weft::driver::checkSizes(ModuleOp module) {
+  auto isBounded = [](Value value) {
+    if (hasBoundedSize(value.getType()))
+      return true;
+    emitError(value.getLoc()) << "a value "
+                              << describeExcess(cast<ShapedType>(value.getType()).getShape());
+    return false;
+  };
+  WalkResult result = module.walk([&](Operation *op) {
+    bool bounded = llvm::all_of(op->getResults(), isBounded);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        bounded = bounded && llvm::all_of(block.getArguments(), isBounded);
+    return bounded ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return mlir::failure(result.wasInterrupted());
 }

@@ -51,8 +51,8 @@ std::string placeRule(const Mesh &mesh, const Placement &placement) {
   return rule;
 }
 
-/// What a state's placement costs each time if nobody asked for less memory: how it is stored and how it is read
-/// differ. What ZeRO splits is gathered on purpose, and has a phase.
+/// What a state's placement costs each time if nobody asked for less memory: how it is stored and
+/// how it is read differ. What ZeRO splits is gathered on purpose, and has a phase.
 std::string hintFor(StepOpInterface step, dist::ReasonAttr reason) {
   if (reason.getRole().getValue() != "state" || step->hasAttr(dist::kPhaseAttr))
     return "";

@@ -60,8 +60,8 @@ static double bytesOf(Value buffer) {
   return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
 }
 
-/// Of a program that was read at this phase; else more is known from before. Commands keep the reasons of
-/// what they move.
+/// Of a program that was read at this phase; else more is known from before. Commands keep the
+/// reasons of what they move.
 static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &program) {
   for (auto command : from.getOps<rt::CollectiveOp>()) {
     auto reasons = command->getAttrOfType<ArrayAttr>(dist::kReasonsAttr);

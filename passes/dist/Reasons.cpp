@@ -65,8 +65,9 @@ private:
            });
   }
 
-  /// Of a value that awaits a reduction over `axes` the op that reduces, the last if sums of several are added up; ops
-  /// that only hand partial values on are passed. Else what makes the value.
+  /// Of a value that awaits a reduction over `axes` the op that reduces, the last if sums of
+  /// several are added up; ops that only hand partial values on are passed. Else what makes the
+  /// value.
   Maker makerOf(Value value, ArrayRef<AxisId> axes) {
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -88,7 +89,8 @@ private:
     return {nodeName(op), {}};
   }
 
-  /// The factors that `op` reduces and `axes` split, as the dims of a placement; null if there are none.
+  /// The factors that `op` reduces and `axes` split, as the dims of a placement; null if there are
+  /// none.
   PlacementAttr summedBy(Operation *op, ArrayRef<AxisId> axes) {
     FactorRule rule = globalRuleOf(op);
     std::optional<OpSharding> sharding = shardingFromOperands(
@@ -109,8 +111,8 @@ private:
                               canonicalize(mesh.getValue(), std::move(summed)));
   }
 
-  /// Who needs the value, in program order. What follows within the maker's own node, such as its bias, hands
-  /// it on, unless it is the end.
+  /// Who needs the value, in program order. What follows within the maker's own node, such as its
+  /// bias, hands it on, unless it is the end.
   llvm::SetVector<StringAttr> readersOf(Value value, StringRef maker) {
     SmallVector<OpOperand *> uses;
     llvm::SmallPtrSet<Operation *, 8> passed;

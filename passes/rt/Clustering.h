@@ -53,10 +53,10 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// rule: products of the leading factors that its results and the operand have
 /// in common and that are parallel. A cluster takes the intersection over its
 /// edges; it grows while a piece stays small enough for a cache and pieces stay
-/// many enough for the threads, and the ops few enough for code generators. No op is computed twice, except free ones.
-/// Forward pass, backward pass and optimizer form clusters of their own, so does
-/// each update (it overwrites its states): one number that many of them read, and
-/// the sum over all gradients, stays outside.
+/// many enough for the threads, and the ops few enough for code generators. No op is computed
+/// twice, except free ones. Forward pass, backward pass and optimizer form clusters of their own,
+/// so does each update (it overwrites its states): one number that many of them read, and the sum
+/// over all gradients, stays outside.
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and

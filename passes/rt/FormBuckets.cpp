@@ -19,7 +19,8 @@ using namespace weft::rt;
 
 namespace {
 
-/// Into so many buckets reductions are cut at least, and what brings updates to their place, unless they get too small.
+/// Into so many buckets reductions are cut at least, and what brings updates to their place, unless
+/// they get too small.
 constexpr int64_t kLeastBuckets = 8;
 /// The same of gathered states.
 constexpr int64_t kLeastGathers = 32;
@@ -162,7 +163,8 @@ private:
       Operation *op = ops[number];
       Line *line = lineOf(op);
       int64_t bytes = wholeBytes(cast<StepOpInterface>(op));
-      // Small ones come early; large ones would live longer beside them if they came with later ones.
+      // Small ones come early; large ones would live longer beside them if they came with later
+      // ones.
       if (line->open.empty() || (bytes > least / kSmallPart && line->bytes + bytes > line->limit)) {
         openGroup[line] = groups.size();
         groups.emplace_back();

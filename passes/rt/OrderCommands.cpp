@@ -173,10 +173,9 @@ private:
            llvm::all_of(producers[i], [&](size_t producer) { return updates[producer]; });
   }
 
-  /// Updates, and sums of gradients, run as soon as their gradient is there and the old values are read
-  /// for the last time, so that gradients need not all live at once. If the
-  /// gradient comes over the network, the update leaves it the time until the
-  /// next one is sent.
+  /// Updates, and sums of gradients, run as soon as their gradient is there and the old values are
+  /// read for the last time, so that gradients need not all live at once. If the gradient comes
+  /// over the network, the update leaves it the time until the next one is sent.
   void advanceUpdates() {
     std::vector<bool> updates(ops.size());
     std::set<int64_t> arrivals;

@@ -75,8 +75,8 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
                                          << "' is needed for a loss, so it would be computed in a "
                                             "small type and lose what is added to it; compile "
                                             "the model's own training step with --precision fp32";
-    // What leads to products is computed in the small type; losses behind the last ones are not, as with
-    // losses that flags name.
+    // What leads to products is computed in the small type; losses behind the last ones are not, as
+    // with losses that flags name.
     llvm::DenseSet<Operation *> narrow;
     for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
       if (needed.contains(&op) &&

@@ -13,7 +13,8 @@ using namespace weft::dist;
 
 namespace {
 
-/// Prints the mesh, which is part of every placed type, as `#mesh`, and reasons, which are long, as `#reason3`.
+/// Prints the mesh, which is part of every placed type, as `#mesh`, and reasons, which are long, as
+/// `#reason3`.
 struct DistAsmInterface : public OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(Attribute attr, llvm::raw_ostream &os) const override {

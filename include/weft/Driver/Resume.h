@@ -26,6 +26,11 @@ std::string modelPathOf(mlir::ModuleOp module, const std::string &otherwise);
 /// hold the names of nodes, and with files by their absolute path.
 void printProgram(mlir::ModuleOp module, llvm::raw_ostream &out);
 
+/// Fails where a value of a program's text is larger than any tensor may be. What a model
+/// file holds is checked where it is imported; a text of a later phase holds what its
+/// writer put there.
+mlir::LogicalResult checkSizes(mlir::ModuleOp module);
+
 } // namespace weft::driver
 
 #endif // WEFT_DRIVER_RESUME_H

@@ -7,8 +7,8 @@
 
 namespace weft::explain {
 
-/// `/h.3/mlp/Gemm` is of the class `/h.*/mlp/Gemm`, layer 3. A number counts layers if it is a whole
-/// component of the name and not its last, so `/h.3/Add_1` stays apart from `/h.3/Add_2`.
+/// `/h.3/mlp/Gemm` is of the class `/h.*/mlp/Gemm`, layer 3. A number counts layers if it is a
+/// whole component of the name and not its last, so `/h.3/Add_1` stays apart from `/h.3/Add_2`.
 struct LayerName {
   std::string pattern;
   int64_t layer = -1; // the first such number; -1: none

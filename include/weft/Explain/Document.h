@@ -12,7 +12,8 @@
 namespace weft::explain {
 
 /// Placements are texts as `[8{dp}, 3*768{tp}], partial = sum{tp}`, or `whole`. Bytes of
-/// communication are those that one rank sends in one run of the program; bytes of memory are one rank's.
+/// communication are those that one rank sends in one run of the program; bytes of memory are one
+/// rank's.
 
 struct Axis {
   std::string name;

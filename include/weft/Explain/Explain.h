@@ -36,7 +36,8 @@ std::vector<std::string> hintsOf(const Document &document);
 /// Memory by class, and the largest buffers when most is alive.
 void printMemory(const Memory &memory, llvm::raw_ostream &out);
 
-/// Two kinds of lines for an overview: what each program sends over which axes, and memory by class.
+/// Two kinds of lines for an overview: what each program sends over which axes, and memory by
+/// class.
 void printSummary(const Document &document, llvm::raw_ostream &out);
 
 /// One JSON document; docs/explain.md describes it. Without `indent` on one line.

@@ -10,9 +10,9 @@ namespace weft {
 /// `used` split further over those of `axes` on which it is replicated: a part
 /// of one dim gets them as its minor-most axes. Of all parts the one with the
 /// least padding, and of those the most major, whose shards are the longest runs
-/// in memory; and always so that one all_gather undoes it. A part with fewer elements than devices is not cut, because some
-/// would hold nothing; `used` itself comes back if none can be.
-/// Example, over "dp"=4: `[10, 24]` -> `[10, 24{"dp"}]`, `[12, 24{"tp"}]` -> `[12{"dp"}, 24{"tp"}]`.
+/// in memory; and always so that one all_gather undoes it. A part with fewer elements than devices
+/// is not cut, because some would hold nothing; `used` itself comes back if none can be. Example,
+/// over "dp"=4: `[10, 24]` -> `[10, 24{"dp"}]`, `[12, 24{"tp"}]` -> `[12{"dp"}, 24{"tp"}]`.
 Placement splitFurther(const Mesh &mesh, const Placement &used, llvm::ArrayRef<AxisId> axes);
 
 /// Elements that one device holds, padding included.

@@ -5,8 +5,8 @@
 // run changes fields of a model below FOLDER, so that it still parses, and
 // compiles it as a process of its own. In place of FOLDER a model as text, which
 // brings its training step along, is compiled with --train. With --numbers only
-// numbers change that say how large tensors are, and shape operands are known. A signal, an exit code other than 0
-// and 1 (and 5, does not fit), more than 10 seconds of processor time or 4 GiB,
+// numbers change that say how large tensors are, and shape operands are known. A signal, an exit
+// code other than 0 and 1 (and 5, does not fit), more than 10 seconds of processor time or 4 GiB,
 // and an error without a message are failures; --keep leaves those models.
 #include "python_free_frontend/text/TextReader.h"
 #include "test/faults/mutations/Mutations.h"

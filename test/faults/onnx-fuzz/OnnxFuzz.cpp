@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Usage: onnx-fuzz FOLDER [--text=FILE] [--runs=N] [--seed=S]. Each run takes a
-// model from the corpus below FOLDER, every eighth time that in FILE, mutates its bytes or its fields, and imports it. A
-// refusal must come with exactly one error; an accepted model must verify,
-// print, parse and export, and its conversion to `nn` must succeed or report an
-// error; so must its training step if it has one. A crash prints the seed that repeats it.
+// model from the corpus below FOLDER, every eighth time that in FILE, mutates its bytes or its
+// fields, and imports it. A refusal must come with exactly one error; an accepted model must
+// verify, print, parse and export, and its conversion to `nn` must succeed or report an error; so
+// must its training step if it has one. A crash prints the seed that repeats it.
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/MLIRContext.h"

@@ -1,6 +1,6 @@
-// Ranks, all of them and their launcher are killed, stopped and asked to stop at random moments: all processes are gone in
-// time, one message names the right rank, and the resumed run is the straight one, to the bit.
-// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Ranks, all of them and their launcher are killed, stopped and asked to stop at random moments:
+// all processes are gone in time, one message names the right rank, and the resumed run is the
+// straight one, to the bit. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
 #include <algorithm>
@@ -128,7 +128,8 @@ private:
     bool speaks = fault.victim != Victim::Launcher && !inOne && !asks;
     if (errors.size() != (speaks ? 1 : 0))
       return failed(fault, trial, std::to_string(errors.size()) + " errors are told");
-    // The first rank that is named is the one to blame; of those that mpirun ended before they were there, one.
+    // The first rank that is named is the one to blame; of those that mpirun ended before they were
+    // there, one.
     size_t at = speaks ? errors[0].find("rank ") : 0;
     if (speaks && fault.moment == Moment::Start &&
         errors[0].find("ended before it met") != std::string::npos)

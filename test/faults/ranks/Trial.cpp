@@ -23,7 +23,8 @@ namespace {
 constexpr const char *kSteps = "100", *kEvery = "4", *kEvaluations = "10";
 
 std::string contentsOf(const fs::path &path) {
-  // A process may vanish while its files are read, which a stream's own iterators answer by an exception.
+  // A process may vanish while its files are read, which a stream's own iterators answer by an
+  // exception.
   std::ifstream in(path, std::ios::binary);
   std::ostringstream out;
   out << in.rdbuf();
