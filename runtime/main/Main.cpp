@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
-#include "../lib/Interrupt.h"
-#include "../lib/Session.h"
+#include "base/Interrupt.h"
+#include "session/Session.h"
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/ExecutableFile.h"
 #include "weft/runtime/Launch.h"

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
-#include "../lib/Convert.h"
-#include "../lib/InputFile.h"
-#include "../lib/ValuesText.h"
+#include "base/Convert.h"
+#include "base/ValuesText.h"
+#include "files/InputFile.h"
 
 #include <cerrno>
 #include <cmath>

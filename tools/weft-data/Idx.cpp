@@ -3,7 +3,7 @@
 #include "Idx.h"
 #include "weft/runtime/OutputFile.h"
 
-#include "../../runtime/lib/Convert.h"
+#include "base/Convert.h"
 
 #include <algorithm>
 #include <cerrno>

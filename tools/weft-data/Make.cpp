@@ -3,9 +3,9 @@
 #include "Make.h"
 #include "weft/runtime/OutputFile.h"
 
-#include "../../runtime/lib/Convert.h"
-#include "../../runtime/lib/Philox.h"
-#include "../../runtime/lib/ValuesText.h"
+#include "base/Convert.h"
+#include "base/Philox.h"
+#include "base/ValuesText.h"
 
 #include <algorithm>
 #include <cerrno>

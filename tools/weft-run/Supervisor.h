@@ -3,7 +3,7 @@
 #ifndef WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
 #define WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
 
-#include "../../runtime/lib/Board.h"
+#include "job/Board.h"
 
 #include <chrono>
 #include <csignal>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CheckpointModel.h"
 
-#include "Convert.h"
+#include "base/Convert.h"
 
 #include <cstring>
 #include <random>

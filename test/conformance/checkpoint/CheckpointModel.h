@@ -3,7 +3,7 @@
 #ifndef WEFT_TEST_CONFORMANCE_CHECKPOINT_CHECKPOINTMODEL_H
 #define WEFT_TEST_CONFORMANCE_CHECKPOINT_CHECKPOINTMODEL_H
 
-#include "Session.h"
+#include "session/Session.h"
 
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/ProgramBuilder.h"

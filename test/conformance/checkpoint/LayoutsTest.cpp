@@ -7,8 +7,8 @@
 // `save` saves, each `mpi` loads and saves again, and `load` loads that.
 #include "CheckpointModel.h"
 
-#include "CheckpointBox.h"
-#include "CheckpointFiles.h"
+#include "checkpoint/CheckpointBox.h"
+#include "checkpoint/CheckpointFiles.h"
 
 #include <cerrno>
 #include <cstdio>

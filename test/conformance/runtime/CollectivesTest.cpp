@@ -9,7 +9,7 @@
 #include "weft/runtime/ProgramBuilder.h"
 #include "weft/runtime/Runtime.h"
 
-#include "../../../runtime/lib/Convert.h"
+#include "base/Convert.h"
 
 #include <algorithm>
 #include <cmath>

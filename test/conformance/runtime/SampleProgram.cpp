@@ -9,7 +9,7 @@
 #include "weft/runtime/Npy.h"
 #include "weft/runtime/ProgramBuilder.h"
 
-#include "../../../runtime/lib/Convert.h"
+#include "base/Convert.h"
 
 #include <cstdio>
 #include <fstream>

@@ -1,9 +1,9 @@
 // Interrupted, truncated, flipped and forged checkpoints never load wrongly.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "CheckpointManifest.h"
 #include "CheckpointModel.h"
 #include "FaultyDisk.h"
 #include "ManifestEdits.h"
+#include "checkpoint/CheckpointManifest.h"
 
 #include <chrono>
 #include <cstdio>

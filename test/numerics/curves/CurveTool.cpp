@@ -9,10 +9,10 @@
 //   weft-curves exact ONE CHECKPOINT            states to 1e-9 of max(1, largest element)
 //   weft-curves updates START EXACT ONE CHECKPOINT
 //                                               updates in l2 norm per tensor, see judgeUpdates
-#include "CheckpointFiles.h"
-#include "CheckpointFolder.h"
-#include "CheckpointManifest.h"
-#include "CheckpointReader.h"
+#include "checkpoint/CheckpointFiles.h"
+#include "checkpoint/CheckpointFolder.h"
+#include "checkpoint/CheckpointManifest.h"
+#include "checkpoint/CheckpointReader.h"
 
 #include "../../support/Distance.h"
 

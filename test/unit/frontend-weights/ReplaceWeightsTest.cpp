@@ -4,7 +4,7 @@
 
 #include "CheckpointModel.h"
 #include "CheckpointStore.h"
-#include "Safetensors.h"
+#include "files/Safetensors.h"
 #include "python_free_frontend/builders/Builders.h"
 #include "python_free_frontend/weights/Command.h"
 #include "python_free_frontend/weights/ModelFile.h"

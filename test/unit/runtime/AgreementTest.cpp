@@ -1,6 +1,6 @@
 // What differs between the processes of a job is named.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../../runtime/lib/Agreement.h"
+#include "job/Agreement.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
-#include "../../../runtime/lib/Convert.h"
+#include "base/Convert.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // What loading converts, refuses and leaves alone; what saving says of
 // failures. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "CheckpointManifest.h"
 #include "CheckpointModel.h"
-#include "Safetensors.h"
+#include "checkpoint/CheckpointManifest.h"
+#include "files/Safetensors.h"
 
 #include <cerrno>
 #include <cstring>

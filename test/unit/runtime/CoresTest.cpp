@@ -1,7 +1,7 @@
 // How ranks share the cores of a machine.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../../runtime/lib/Cores.h"
-#include "../../../runtime/lib/Threads.h"
+#include "base/Cores.h"
+#include "base/Threads.h"
 
 #include <cstring>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // How much communication is hidden under computation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../../runtime/lib/Overlap.h"
+#include "engine/Overlap.h"
 
 #include <gtest/gtest.h>
 #include <initializer_list>

@@ -5,7 +5,7 @@
 
 #include "Harness.h"
 
-#include "../../../runtime/lib/Convert.h"
+#include "base/Convert.h"
 
 #include <cmath>
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
-#include "../../../runtime/lib/BatchFeed.h"
-#include "../../../runtime/lib/Philox.h"
 #include "../../conformance/runtime/TrainingSample.h"
+#include "base/Philox.h"
+#include "training/BatchFeed.h"
 
 #include "weft/runtime/Training.h"
 

@@ -1,0 +1,23 @@
+// What the processes of a job tell each other about a checkpoint.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_CHECKPOINTGROUP_H
+#define WEFT_RUNTIME_LIB_CHECKPOINTGROUP_H
+
+#include "session/Session.h"
+
+namespace weft::runtime {
+
+/// The same status on all processes: the one of the first that failed, with
+/// its rank. Collective, a barrier too.
+Status agree(weft_session &session, const Status &own);
+
+/// Gives every process's text to the first one; `all` is empty on the others.
+/// Collective.
+Status gatherTexts(weft_session &session, const std::string &text, std::vector<std::string> &all);
+
+/// Gives the first process's text to all. Collective.
+Status broadcast(weft_session &session, std::string &text);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_CHECKPOINTGROUP_H

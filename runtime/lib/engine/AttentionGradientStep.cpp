@@ -1,0 +1,107 @@
+// Gradient of attention: key heads over the rank's threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "engine/Executor.h"
+#include "engine/Libraries.h"
+
+#include <algorithm>
+
+using namespace weft::runtime;
+
+namespace {
+
+class AttentionGradientStep : public Step {
+public:
+  AttentionGradientStep(const PrepareContext &context, const Command &command, Status &status)
+      : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
+        threads(context.threads) {
+    Table<View> all = context.program.Views().slice(command.views);
+    for (unsigned i = 0; i < kMask + (params.hasMask != 0); ++i) {
+      status = ResolvedView::make(context, all[i], views[i]);
+      if (!status.ok())
+        return;
+    }
+    const ResolvedView &k = views[kKey];
+    slot =
+        (dense.attentionGradientScratch(k.sizes[2], k.sizes[3], views[kValue].sizes[3], k.dtype) +
+         63) /
+        64 * 64;
+  }
+
+  uint64_t scratchBytes() const override { return slot * threads; }
+
+  Status run(StreamContext &stream) override {
+    char *bases[kMask + 1] = {};
+    for (unsigned i = 0; i < kMask + (params.hasMask != 0); ++i) {
+      bases[i] = views[i].address(stream);
+      if (!bases[i])
+        return views[i].leaves(stream);
+    }
+    const ResolvedView &q = views[kQuery], &k = views[kKey];
+    int64_t keyHeads = k.sizes[1];
+    int64_t sharing = q.sizes[1] / std::max<int64_t>(1, keyHeads);
+    // The heads that share keys and values add up their gradients: one task.
+    auto body = [&](int64_t begin, int64_t end, unsigned part) {
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t entry = task / keyHeads, keyHead = task % keyHeads;
+        auto matrix = [&](unsigned which, int64_t head) {
+          const ResolvedView &view = views[which];
+          int64_t offset = entry * view.strides[0] + head * view.strides[1];
+          return MatrixRef{bases[which] + offset * int64_t(dtypeBytes(view.dtype)), view.dtype,
+                           view.strides[2], view.strides[3]};
+        };
+        for (int64_t i = 0; i < sharing; ++i) {
+          int64_t head = keyHead * sharing + i;
+          AttentionGradientProblem problem{};
+          problem.rows = q.sizes[2];
+          problem.keys = k.sizes[2];
+          problem.depth = q.sizes[3];
+          problem.valueDepth = views[kValue].sizes[3];
+          problem.q = matrix(kQuery, head);
+          problem.k = matrix(kKey, keyHead);
+          problem.v = matrix(kValue, keyHead);
+          problem.out = matrix(kOut, head);
+          problem.upper = matrix(kUpper, head);
+          problem.dq = matrix(kQueryGradient, head);
+          problem.dk = matrix(kKeyGradient, keyHead);
+          problem.dv = matrix(kValueGradient, keyHead);
+          if (params.hasMask)
+            problem.mask = matrix(kMask, head);
+          problem.scale = params.scale;
+          problem.softcap = params.softcap;
+          problem.causal = params.causal != 0;
+          problem.firstHead = i == 0;
+          problem.lastHead = i + 1 == sharing;
+          dense.attentionGradient(problem, stream.scratch + part * slot);
+        }
+      }
+    };
+    stream.pool->forEach(k.sizes[0] * keyHeads, 1, body);
+    return {};
+  }
+
+private:
+  enum : unsigned {
+    kQuery,
+    kKey,
+    kValue,
+    kOut,
+    kUpper,
+    kQueryGradient,
+    kKeyGradient,
+    kValueGradient,
+    kMask
+  };
+  Attention params;
+  const DenseKernels &dense;
+  unsigned threads;
+  ResolvedView views[kMask + 1];
+  uint64_t slot = 0;
+};
+
+} // namespace
+
+StepPtr weft::runtime::makeAttentionGradient(const PrepareContext &context, const Command &command,
+                                             Status &status) {
+  StepPtr step = std::make_unique<AttentionGradientStep>(context, command, status);
+  return status.ok() ? std::move(step) : nullptr;
+}

@@ -1,0 +1,204 @@
+// Matrix products: batches and tiles over the rank's threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "engine/Executor.h"
+#include "engine/Libraries.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// A view of [b.., i, j] as matrices, one per batch entry.
+struct BatchedMatrix {
+  ResolvedView view;
+  bool present = false;
+
+  MatrixRef at(const char *base, const int64_t *index, unsigned batch) const {
+    if (!present)
+      return {nullptr, view.dtype, 0, 0};
+    int64_t offset = 0;
+    for (unsigned d = 0; d < batch; ++d)
+      offset += index[d] * view.strides[d];
+    return {base + offset * int64_t(dtypeBytes(view.dtype)), view.dtype, view.strides[batch],
+            view.strides[batch + 1]};
+  }
+};
+
+/// Below this many multiplications (some 8 microseconds) another thread does
+/// not pay.
+constexpr int64_t kGrain = 512 * 1024;
+
+class GemmStep : public Step {
+public:
+  GemmStep(const PrepareContext &context, const Command &command, Status &status)
+      : params(context.program.Gemms()[command.params]), dense(context.libraries.dense()),
+        threads(context.threads) {
+    Table<View> views = context.program.Views().slice(command.views);
+    unsigned next = 0;
+    for (BatchedMatrix *m : {&a, &b, &c, &bias, &residual}) {
+      if ((m == &bias && !params.hasBias) || (m == &residual && !params.hasResidual))
+        continue;
+      m->present = true;
+      status = ResolvedView::make(context, views[next++], m->view);
+      if (!status.ok())
+        return;
+    }
+    batch = c.view.rank - 2;
+    m = c.view.sizes[batch];
+    n = c.view.sizes[batch + 1];
+    k = a.view.sizes[batch + 1];
+    entries = 1;
+    for (unsigned d = 0; d < batch; ++d)
+      entries *= c.view.sizes[d];
+    isInteger = unsigned(a.view.dtype) > unsigned(DType::F16);
+    plan();
+  }
+
+  uint64_t scratchBytes() const override { return slot * threads; }
+
+  Status run(StreamContext &stream) override {
+    struct Base {
+      BatchedMatrix *matrix;
+      char *address;
+    } bases[] = {
+        {&a, nullptr}, {&b, nullptr}, {&c, nullptr}, {&bias, nullptr}, {&residual, nullptr}};
+    for (Base &base : bases) {
+      if (!base.matrix->present)
+        continue;
+      base.address = base.matrix->view.address(stream);
+      if (!base.address)
+        return base.matrix->view.leaves(stream);
+    }
+    int64_t tasks = entries * rowParts * columnParts;
+    auto body = [&](int64_t begin, int64_t end, unsigned part) {
+      for (int64_t task = begin; task < end; ++task) {
+        int64_t rest = task;
+        int64_t column = rest % columnParts * columnsEach;
+        rest /= columnParts;
+        int64_t row = rest % rowParts * rowsEach;
+        rest /= rowParts;
+        int64_t index[kMaxTensorRank];
+        for (unsigned d = batch; d-- > 0; rest /= c.view.sizes[d])
+          index[d] = rest % c.view.sizes[d];
+        MatrixRef refs[5];
+        for (unsigned i = 0; i < 5; ++i)
+          refs[i] = bases[i].matrix->at(bases[i].address, index, batch);
+        one(refs, row, column, stream.scratch + part * slot);
+      }
+    };
+    stream.pool->forEach(tasks, 1, body);
+    return {};
+  }
+
+private:
+  static void advance(MatrixRef &ref, int64_t rows, int64_t columns) {
+    if (ref.data)
+      ref.data += (rows * ref.row + columns * ref.column) * int64_t(dtypeBytes(ref.dtype));
+  }
+
+  /// Cuts each product so that all threads have work; never along k.
+  void plan() {
+    // The fewest parts that come out even, as every part packs operands anew.
+    int64_t most = std::max<int64_t>(1, m * n * k / kGrain);
+    int64_t wanted = 1;
+    while (wanted < most && entries * wanted < 4 * int64_t(threads) &&
+           entries * wanted % threads != 0)
+      ++wanted;
+    auto cut = [](int64_t extent, int64_t parts, int64_t tile) {
+      int64_t each = (extent + parts - 1) / parts;
+      return std::max<int64_t>(tile, (each + tile - 1) / tile * tile);
+    };
+    // Cutting the longer side copies less of the other one.
+    rowsEach = m >= n ? cut(m, wanted, dense.tileRows) : std::max<int64_t>(1, m);
+    columnsEach = m >= n ? std::max<int64_t>(1, n) : cut(n, wanted, dense.tileColumns);
+    rowParts = (m + rowsEach - 1) / rowsEach;
+    columnParts = (n + columnsEach - 1) / columnsEach;
+    slot = isInteger ? 0
+                     : dense.gemmScratch(std::min(m, rowsEach), std::min(n, columnsEach), k,
+                                         a.view.dtype);
+  }
+
+  void one(MatrixRef *refs, int64_t row, int64_t column, char *scratch) const {
+    int64_t rows = std::min(rowsEach, m - row);
+    int64_t columns = std::min(columnsEach, n - column);
+    advance(refs[0], row, 0);
+    advance(refs[1], 0, column);
+    for (unsigned i = 2; i < 5; ++i)
+      advance(refs[i], row, column);
+    if (!isInteger) {
+      GemmProblem problem{rows,
+                          columns,
+                          k,
+                          refs[0],
+                          refs[1],
+                          refs[2],
+                          refs[3],
+                          refs[4],
+                          params.alpha,
+                          params.activation,
+                          params.accumulate != 0};
+      dense.gemm(problem, scratch);
+      return;
+    }
+    integers(rows, columns, refs);
+  }
+
+  // Integer products are rare (index arithmetic, quantised models before they
+  // have kernels of their own), so they are a plain loop. Unsigned arithmetic
+  // wraps as documented.
+  void integers(int64_t rows, int64_t columns, const MatrixRef *refs) const {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        uint64_t sum = 0;
+        for (unsigned r = 3; r < 5; ++r)
+          if (refs[r].data)
+            sum += readInteger(refs[r], i, j);
+        if (params.accumulate)
+          sum += readInteger(refs[2], i, j);
+        for (int64_t p = 0; p < k; ++p)
+          sum += readInteger(refs[0], i, p) * readInteger(refs[1], p, j);
+        char *to = const_cast<char *>(refs[2].data) +
+                   (i * refs[2].row + j * refs[2].column) * int64_t(dtypeBytes(refs[2].dtype));
+        std::memcpy(to, &sum, dtypeBytes(refs[2].dtype));
+      }
+  }
+  static uint64_t readInteger(const MatrixRef &ref, int64_t i, int64_t j) {
+    int64_t at = i * ref.row + j * ref.column;
+    switch (ref.dtype) {
+    case DType::I8:
+      return uint64_t(reinterpret_cast<const int8_t *>(ref.data)[at]);
+    case DType::I16:
+      return uint64_t(reinterpret_cast<const int16_t *>(ref.data)[at]);
+    case DType::I32:
+      return uint64_t(reinterpret_cast<const int32_t *>(ref.data)[at]);
+    case DType::U8:
+      return reinterpret_cast<const uint8_t *>(ref.data)[at];
+    case DType::U16:
+      return reinterpret_cast<const uint16_t *>(ref.data)[at];
+    case DType::U32:
+      return reinterpret_cast<const uint32_t *>(ref.data)[at];
+    default:
+      return reinterpret_cast<const uint64_t *>(ref.data)[at];
+    }
+  }
+
+  Gemm params;
+  const DenseKernels &dense;
+  unsigned threads;
+  BatchedMatrix a, b, c, bias, residual;
+  unsigned batch = 0;
+  int64_t m = 0, n = 0, k = 0, entries = 1;
+  bool isInteger = false;
+  int64_t rowsEach = 1, columnsEach = 1, rowParts = 1, columnParts = 1;
+  uint64_t slot = 0; // scratch bytes of one thread
+};
+
+} // namespace
+
+StepPtr weft::runtime::makeGemm(const PrepareContext &context, const Command &command,
+                                Status &status) {
+  StepPtr step = std::make_unique<GemmStep>(context, command, status);
+  return status.ok() ? std::move(step) : nullptr;
+}

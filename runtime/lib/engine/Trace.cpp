@@ -1,0 +1,111 @@
+// Writes the collected trace events.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "checkpoint/CheckpointGroup.h"
+#include "weft/runtime/OutputFile.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+using namespace weft::runtime;
+
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += unsigned(c) < 0x20 ? ' ' : c;
+  }
+  return result;
+}
+
+/// The name of a rank, or of one of its streams.
+std::string nameEvent(const char *what, int64_t rank, size_t stream, const std::string &name) {
+  return std::string("\n{\"name\":\"") + what + "\",\"ph\":\"M\",\"pid\":" + std::to_string(rank) +
+         ",\"tid\":" + std::to_string(stream) + ",\"args\":{\"name\":\"" + name + "\"}},";
+}
+
+/// When the session's clock was at zero, in seconds that processes share: to
+/// the microsecond on one machine, as well as their clocks agree on several.
+double epochOf(const weft_session &session) {
+  std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  return now.count() - secondsSince(session.shared.epoch);
+}
+
+/// The events of this process's ranks, each with a comma behind it; `offset` is
+/// added to their times.
+std::string eventsOf(const weft_session &session, double offset) {
+  const ProgramView &p = session.view();
+  // What a command reads and writes, for its share of the memory's bandwidth.
+  auto bytesOf = [&](const Command &command) {
+    uint64_t bytes = 0;
+    for (const View &view : p.Views().slice(command.views)) {
+      uint64_t size = dtypeBytes(view.dtype);
+      for (size_t d = 0; d < p.ints(view.sizes).size(); ++d)
+        size *= p.ints(view.strides)[d] ? p.ints(view.sizes)[d] : 1;
+      bytes += size;
+    }
+    return bytes;
+  };
+  std::string text;
+  char numbers[256];
+  for (const std::unique_ptr<RankContext> &rank : session.ranks) {
+    const auto &streams = rank->streamContexts();
+    text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
+    for (size_t s = 0; s < streams.size(); ++s) {
+      text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
+      for (const TraceEvent &event : streams[s].trace) {
+        const Program &program = p.Programs()[event.program];
+        const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
+        const Command &command = p.Commands()[body.commands.begin + event.command];
+        std::string name = opcodeName(command.opcode);
+        if (command.opcode == Opcode::Launch)
+          name = std::string(p.string(p.Kernels()[p.Launches()[command.params].kernel].symbol));
+        else if (command.opcode == Opcode::Collective)
+          name = collectiveKindName(p.Collectives()[command.params].kind) +
+                 (command.views.count > 2 ? " of " + std::to_string(command.views.count / 2)
+                                          : std::string());
+        std::snprintf(numbers, sizeof numbers,
+                      "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
+                      "\"tdur\":%.3f,\"args\":{",
+                      static_cast<long long>(rank->rank()), s, (event.begin + offset) * 1e6,
+                      (event.end - event.begin) * 1e6, event.cpu * 1e6);
+        text += "\n{\"name\":\"" + quoted(name) + "\",\"cat\":\"" + opcodeName(command.opcode) +
+                "\"," + numbers + "\"node\":\"" + quoted(p.string(command.node)) +
+                "\",\"command\":" + std::to_string(event.command) +
+                ",\"bytes\":" + std::to_string(bytesOf(command)) + "}},";
+      }
+    }
+  }
+  return text;
+}
+
+Status writeTrace(weft_session &session, const char *path) {
+  double epoch = epochOf(session), first = epoch;
+  std::string mine(reinterpret_cast<const char *>(&epoch), sizeof epoch);
+  WEFT_TRY(broadcast(session, mine));
+  std::memcpy(&first, mine.data(), sizeof first);
+  std::vector<std::string> all;
+  WEFT_TRY(gatherTexts(session, eventsOf(session, epoch - first), all));
+  if (session.firstRank != 0)
+    return {};
+  OutputFile file(path);
+  WEFT_TRY(file.open());
+  std::string text = "{\"traceEvents\":[";
+  for (const std::string &part : all)
+    text += part;
+  if (text.back() == ',')
+    text.pop_back();
+  text += "\n],\"displayTimeUnit\":\"ms\"}\n";
+  // What is not written is seen by commit.
+  std::fwrite(text.data(), 1, text.size(), file.stream());
+  return file.commit();
+}
+
+} // namespace
+
+int32_t weft_write_trace(weft_session *session, const char *path, weft_status *status) {
+  return report(writeTrace(*session, path), status);
+}

@@ -1,0 +1,86 @@
+// Maps token files and arrays of samples.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "files/DataFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+DataFile::~DataFile() {
+  if (mapping)
+    munmap(mapping, mappedBytes);
+}
+
+Status DataFile::openArray(const std::string &path, std::unique_ptr<DataFile> &file) {
+  file = std::make_unique<DataFile>();
+  WEFT_TRY(NpyFile::open(path, file->array));
+  file->name = path;
+  file->type = file->array.dtype();
+  file->data = static_cast<const char *>(file->array.data());
+  file->elements = file->array.numElements();
+  file->avoidHugePages();
+  if (file->shape().empty() || file->shape()[0] < 1)
+    return Status::user("'" + path + "' is " + shapeText(file->shape()) +
+                        " and holds no sample: the first dimension of data "
+                        "counts samples");
+  return {};
+}
+
+Status DataFile::openTokens(const std::string &spec, std::unique_ptr<DataFile> &file) {
+  file = std::make_unique<DataFile>();
+  file->type = DType::U16;
+  file->name = spec;
+  size_t colon = spec.rfind(':');
+  if (colon != std::string::npos) {
+    std::string word = spec.substr(colon + 1);
+    bool known = word == "u16" || word == "u32" || word == "byte";
+    if (known)
+      file->name = spec.substr(0, colon);
+    if (word == "u32")
+      file->type = DType::U32;
+    else if (word == "byte")
+      file->type = DType::U8;
+  }
+  const std::string &path = file->name;
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return Status::user("token file '" + path + "' cannot be read: " + std::strerror(errno) +
+                        (colon == std::string::npos || path != spec
+                             ? ""
+                             : "; token types are :u16, :u32 and :byte"));
+  struct stat info;
+  if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+    file->mappedBytes = size_t(info.st_size);
+    void *memory = mmap(nullptr, file->mappedBytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    file->mapping = memory == MAP_FAILED ? nullptr : memory;
+  }
+  close(descriptor);
+  if (!file->mapping)
+    return Status::user("token file '" + path + "' is empty or not a regular file");
+  unsigned bytes = dtypeBytes(file->type);
+  if (file->mappedBytes % bytes != 0)
+    return Status::user("token file '" + path + "' has " + std::to_string(file->mappedBytes) +
+                        " bytes, which is no multiple of the " + std::to_string(bytes) +
+                        " of a token; say :u16, :u32 or :byte behind its name");
+  file->data = static_cast<const char *>(file->mapping);
+  file->elements = int64_t(file->mappedBytes / bytes);
+  file->avoidHugePages();
+  return {};
+}
+
+void DataFile::advise(int advice) const {
+  auto first = reinterpret_cast<uintptr_t>(data);
+  uintptr_t page = first & ~uintptr_t(sysconf(_SC_PAGESIZE) - 1);
+  madvise(reinterpret_cast<void *>(page),
+          size_t(first - page) + size_t(elements) * dtypeBytes(type), advice);
+}
+
+/// A sample of some bytes must not bring in two megabytes (tmpfs would).
+void DataFile::avoidHugePages() const { advise(MADV_NOHUGEPAGE); }
+
+void DataFile::release() const { advise(MADV_DONTNEED); }

@@ -1,0 +1,78 @@
+// Checks values of inputs by header and by range.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "files/InputFile.h"
+
+#include "base/Convert.h"
+
+#include <cstdlib>
+#include <type_traits>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// The first element that is no index of `rows` rows; -1 = none. Unsigned
+/// values past the middle of 64 bits count as negative, and are as wrong.
+int64_t firstOutside(const NpyFile &file, int64_t rows, int64_t &value) {
+  int64_t found = -1;
+  withType(file.dtype(), [&](auto type) {
+    using T = decltype(type);
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+      auto *values = static_cast<const T *>(file.data());
+      int64_t count = file.numElements();
+      int64_t least = std::is_signed_v<T> ? -rows : 0;
+      for (int64_t i = 0; i < count && found < 0; ++i) {
+        value = int64_t(values[i]);
+        if (value < least || value >= rows)
+          found = i;
+      }
+    }
+  });
+  return found;
+}
+
+} // namespace
+
+std::vector<int64_t> weft::runtime::shapeOf(const ProgramView &p, Range shape) {
+  return {p.ints(shape).begin(), p.ints(shape).end()};
+}
+
+std::string weft::runtime::metadataOf(const ProgramView &p, const std::string &key) {
+  for (const MetadataEntry &entry : p.Metadata())
+    if (p.string(entry.key) == key)
+      return std::string(p.string(entry.value));
+  return {};
+}
+
+std::optional<int64_t> weft::runtime::rowsOf(const ProgramView &p, std::string_view input) {
+  std::string text = metadataOf(p, "lookup." + std::string(input));
+  int64_t rows = std::atoll(text.c_str());
+  return rows > 0 ? std::optional(rows) : std::nullopt;
+}
+
+std::string weft::runtime::textOf(const NpyFile &file, const std::string &path) {
+  return "'" + path + "' is " + shapeText(file.shape()) + " " + dtypeName(file.dtype());
+}
+
+Status weft::runtime::openInputFile(const ProgramView &p, const Port &port, const std::string &path,
+                                    NpyFile &file) {
+  std::string name(p.string(port.name));
+  WEFT_TRY(NpyFile::open(path, file));
+  bool sameType = file.dtype() == port.dtype ||
+                  (file.dtype() == DType::U16 && port.dtype == DType::BF16) ||
+                  (file.dtype() == DType::BF16 && port.dtype == DType::U16);
+  std::vector<int64_t> shape = shapeOf(p, port.shape);
+  if (!sameType || file.shape() != shape)
+    return Status::user(
+        "input '" + name + "' must be " + shapeText(shape) + " " + dtypeName(port.dtype) +
+        ", but " + textOf(file, path) +
+        (sameType ? "; bind the sizes when compiling (--bind)" : "; convert the file"));
+  std::optional<int64_t> rows = rowsOf(p, p.string(port.name));
+  int64_t value = 0;
+  int64_t outside = rows ? firstOutside(file, *rows, value) : -1;
+  if (outside < 0)
+    return {};
+  return Status::user("input '" + name + "': element " + std::to_string(outside) + " of '" + path +
+                      "' is " + std::to_string(value) + ", but the model looks it up in " +
+                      std::to_string(*rows) + " rows; these are 0 to " + std::to_string(*rows - 1));
+}

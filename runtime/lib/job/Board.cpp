@@ -1,0 +1,127 @@
+// Shared memory of a job, and what /proc says of processes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "job/Board.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+static_assert(std::atomic<int64_t>::is_always_lock_free, "processes share atomics, but no locks");
+static_assert(sizeof(BoardHeader) <= 256, "slots begin behind the header");
+
+namespace {
+
+constexpr uint64_t kMagic = 0x57656674'426f6131; // "WeftBoa1"
+
+std::string hostName() {
+  char name[sizeof BoardHeader::host] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+} // namespace
+
+int64_t weft::runtime::sinceBoot() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
+}
+
+char weft::runtime::processState(int32_t pid) {
+  char path[32], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return 0;
+  ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  text[std::max<ssize_t>(size, 0)] = 0;
+  // The name before it may hold anything, parentheses too.
+  const char *end = std::strrchr(text, ')');
+  if (!end || end[1] == 0 || end[2] == 'Z' || end[2] == 'X')
+    return 0;
+  return end[2];
+}
+
+Board &Board::operator=(Board &&other) noexcept {
+  std::swap(memory, other.memory);
+  std::swap(bytes, other.bytes);
+  std::swap(descriptor, other.descriptor);
+  return *this;
+}
+
+Board::~Board() {
+  if (memory)
+    munmap(memory, bytes);
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+Status Board::make(int64_t ranks, Board &result) {
+  Board board;
+  board.bytes = bytesFor(ranks);
+  board.descriptor = memfd_create("weft-board", MFD_CLOEXEC);
+  bool good = board.descriptor >= 0 && ftruncate(board.descriptor, off_t(board.bytes)) == 0;
+  void *memory =
+      good ? mmap(nullptr, board.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board.descriptor, 0)
+           : MAP_FAILED;
+  if (memory == MAP_FAILED)
+    return Status::user(std::string("memory that the ranks share cannot be "
+                                    "made: ") +
+                        std::strerror(errno));
+  board.memory = memory;
+  BoardHeader &header = board.header();
+  header.magic = kMagic;
+  header.ranks = ranks;
+  std::snprintf(header.host, sizeof header.host, "%s", hostName().c_str());
+  result = static_cast<Board &&>(board);
+  return {};
+}
+
+std::string Board::address() const {
+  return std::string(header().host) + ":/proc/" + std::to_string(getpid()) + "/fd/" +
+         std::to_string(descriptor);
+}
+
+bool Board::open(const std::string &address, int64_t ranks, Board &result) {
+  size_t colon = address.find(':');
+  if (colon == std::string::npos || address.substr(0, colon) != hostName())
+    return false;
+  Board board;
+  board.bytes = bytesFor(ranks);
+  // What lies there in another process may be anything.
+  board.descriptor =
+      ::open(address.c_str() + colon + 1, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat info{};
+  if (board.descriptor < 0 || fstat(board.descriptor, &info) != 0 || !S_ISREG(info.st_mode) ||
+      size_t(info.st_size) != board.bytes)
+    return false;
+  void *memory =
+      mmap(nullptr, board.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, board.descriptor, 0);
+  if (memory == MAP_FAILED)
+    return false;
+  board.memory = memory;
+  if (board.header().magic != kMagic || board.header().ranks != ranks)
+    return false;
+  result = static_cast<Board &&>(board);
+  return true;
+}
+
+void Board::put(int64_t rank, int32_t code, const std::string &text, bool consequence) const {
+  BoardSlot &mine = slot(rank);
+  if (mine.code.load() != 0)
+    return;
+  mine.consequence = consequence;
+  mine.when = sinceBoot();
+  std::snprintf(mine.text, sizeof mine.text, "%s", text.c_str());
+  mine.code.store(code, std::memory_order_release);
+  header().failed.store(1);
+}

@@ -1,0 +1,136 @@
+// Reads the board after a hang or a loss.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "job/Judge.h"
+
+#include "engine/Executor.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// The stream that tells most: one that computes, else one that waits.
+const StreamMark *tellingStream(const BoardSlot &slot) {
+  const StreamMark *found = nullptr;
+  for (const StreamMark &mark : slot.streams) {
+    Doing doing = mark.doing.load();
+    if (doing == Doing::Computing)
+      return &mark;
+    if (doing == Doing::Waiting && !found)
+      found = &mark;
+  }
+  return found;
+}
+
+bool isStill(const BoardSlot &slot, double timeout) {
+  // A process that waits shows up many times a second. A busy machine may hold
+  // it up, but not for half as long as others wait.
+  double silent = double(sinceBoot() - slot.beat.load()) * 1e-9;
+  return slot.beat.load() != 0 && silent > std::max(0.5, timeout / 2);
+}
+
+bool isBusy(const BoardSlot &slot) {
+  if (slot.host.load() == Doing::Computing)
+    return true;
+  const StreamMark *mark = tellingStream(slot);
+  return slot.host.load() == Doing::Nothing && mark && mark->doing.load() == Doing::Computing;
+}
+
+std::string nameOf(const Board &board, int64_t rank) {
+  const BoardSlot &slot = board.slot(rank);
+  std::string text = "rank " + std::to_string(rank);
+  if (slot.pid.load() == 0)
+    return text;
+  return text + " (pid " + std::to_string(slot.pid.load()) + " on " + board.header().host + ")";
+}
+
+std::string stateOf(const BoardSlot &slot) {
+  if (slot.phase.load() == Phase::Absent)
+    return "has not started";
+  if (slot.phase.load() == Phase::Gone)
+    return "has ended";
+  char state = slot.beat.load() == 0 ? 0 : processState(slot.pid.load());
+  return state == 'T' || state == 't' ? "is stopped" : "does not come";
+}
+
+std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
+  std::string place = describePlace(program, slot);
+  return place.empty() ? "" : " in " + place;
+}
+
+} // namespace
+
+bool weft::runtime::isLost(const BoardSlot &slot) {
+  Phase phase = slot.phase.load();
+  return slot.pid.load() != 0 && slot.code.load() == 0 &&
+         (phase == Phase::Meeting || phase == Phase::Working) && processState(slot.pid.load()) == 0;
+}
+
+std::string weft::runtime::describePlace(const ProgramView &p, const BoardSlot &slot) {
+  std::string text;
+  if (int64_t steps = slot.steps.load())
+    text = "step " + std::to_string(steps - 1);
+  else if (slot.phase.load() == Phase::Meeting)
+    return "the meeting of the ranks";
+  uint32_t program = slot.program.load(), stage = slot.stage.load();
+  const StreamMark *mark = tellingStream(slot);
+  // Another process wrote it: nothing is taken for granted.
+  if (program == 0 || program > p.Programs().size() || !mark || stage >= p.Stages().size() ||
+      slot.host.load() != Doing::Nothing)
+    return text;
+  const Program &entry = p.Programs()[program - 1];
+  Table<Command> commands = p.Commands().slice(p.Bodies()[entry.bodies.begin + stage].commands);
+  uint32_t command = mark->command.load();
+  if (command >= commands.size())
+    return text;
+  return text + (text.empty() ? "" : ", ") + describeCommand(p, commands[command], command) +
+         " of program '" + std::string(p.string(entry.name)) + "'";
+}
+
+Status weft::runtime::judge(const Board &board, const ProgramView &program, int64_t witness,
+                            const Status &failure, double timeout) {
+  bool hang = failure.code() == StatusCode::Hang;
+  if (!board || (!hang && failure.code() != StatusCode::RankFailed))
+    return failure;
+  // Who met without being on the board is on another machine.
+  bool meeting = board.slot(witness).phase.load() == Phase::Meeting;
+  std::vector<int64_t> dead, still, busy, gone;
+  for (int64_t rank = 0; rank < board.ranks(); ++rank) {
+    const BoardSlot &slot = board.slot(rank);
+    if (rank == witness || slot.code.load() != 0)
+      continue;
+    if (isLost(slot))
+      dead.push_back(rank);
+    else if (slot.phase.load() == Phase::Gone)
+      gone.push_back(rank);
+    else if (slot.phase.load() == Phase::Absent ? meeting : isStill(slot, timeout))
+      still.push_back(rank);
+    else if (slot.phase.load() == Phase::Working && isBusy(slot))
+      busy.push_back(rank);
+  }
+  const std::vector<int64_t> &guilty = !dead.empty()    ? dead
+                                       : !hang          ? dead
+                                       : !still.empty() ? still
+                                       : !busy.empty()  ? busy
+                                                        : gone;
+  if (guilty.empty())
+    return failure;
+  constexpr size_t kMost = 4; // in words
+  std::string text;
+  for (size_t i = 0; i < std::min(guilty.size(), kMost); ++i) {
+    const BoardSlot &slot = board.slot(guilty[i]);
+    text += (i ? "; " : "") + nameOf(board, guilty[i]) + " " +
+            (dead.empty() ? stateOf(slot) : "ended without a word") + placeOf(program, slot);
+  }
+  if (guilty.size() > kMost)
+    text += "; and " + std::to_string(guilty.size() - kMost) + " more";
+  char patience[48] = "";
+  if (dead.empty())
+    std::snprintf(patience, sizeof patience, "no progress for %g s: ", timeout);
+  return {dead.empty() ? StatusCode::Hang : StatusCode::RankFailed,
+          patience + text + "; rank " + std::to_string(witness) + " noticed it" +
+              placeOf(program, board.slot(witness))};
+}

@@ -1,0 +1,113 @@
+// The watching thread, and who tells a failure.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "job/Watch.h"
+
+#include "job/Judge.h"
+
+#include "weft/runtime/Terminal.h"
+
+#include <cstdio>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+constexpr std::chrono::milliseconds kPeriod{50};
+/// After a failure a process has so long to end by itself.
+constexpr double kGraceSeconds = 0.5;
+/// Beyond the world's patience, as waits that know more come first.
+constexpr double kMeetingSlack = 0.3;
+
+} // namespace
+
+Watch::Watch(const Board &board, const ProgramView &program, World &world, int64_t rank)
+    : board(board), program(program), world(world), rank(rank), since(Clock::now()),
+      thread([this] { run(); }) {}
+
+Watch::~Watch() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    ending = true;
+  }
+  changed.notify_all();
+  thread.join();
+}
+
+void Watch::run() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!changed.wait_for(lock, kPeriod, [this] { return ending; }))
+    look();
+}
+
+int64_t Watch::neighbour() const {
+  for (int64_t i = 1; i < board.ranks(); ++i) {
+    int64_t other = (rank + i) % board.ranks();
+    if (board.slot(other).pid.load() != 0)
+      return other;
+  }
+  return -1;
+}
+
+void Watch::look() {
+  BoardSlot &mine = board.slot(rank);
+  mine.beat.store(sinceBoot());
+  Phase now = mine.phase.load();
+  if (now != phase) {
+    phase = now;
+    since = Clock::now();
+  }
+  // Libraries meet and leave in calls of their own, under no clock but this.
+  if (phase != Phase::Working && secondsSince(since) > world.timeoutSeconds() + kMeetingSlack)
+    giveUp(judge(board, program, rank,
+                 {StatusCode::Hang, phase == Phase::Meeting ? "the ranks did not meet in time"
+                                                            : "the ranks did not part in time"},
+                 world.timeoutSeconds()));
+  int64_t other = neighbour();
+  if (other >= 0 && !world.aborted() && isLost(board.slot(other)))
+    world.abort(judge(board, program, rank, World::stopped(), world.timeoutSeconds()));
+  int32_t supervisor = board.header().supervisor;
+  if (supervisor != 0 && processState(supervisor) == 0)
+    _exit(int(StatusCode::RankFailed)); // nobody is left to tell
+  if (board.header().failed.load() != 0 && !world.aborted())
+    world.abort(World::stopped());
+  if (!world.aborted())
+    return;
+  if (!failing) {
+    failing = true;
+    failed = Clock::now();
+  }
+  if (phase != Phase::Working || secondsSince(failed) > kGraceSeconds)
+    giveUp(world.failure());
+}
+
+void Watch::giveUp(const Status &status) {
+  tellFailure(board, rank, status, status.code() == StatusCode::RankFailed);
+  // The other thread may be telling what this one only notices.
+  int32_t own = board.slot(rank).code.load();
+  _exit(own != 0 ? own : int(status.code()));
+}
+
+void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &status,
+                                bool consequence) {
+  BoardHeader &header = board.header();
+  board.put(rank, int32_t(status.code()), status.text(), consequence);
+  if (header.supervisor != 0)
+    return;
+  // Whoever tells it does so before the others end: a launcher may then end
+  // the one that speaks.
+  constexpr double kPatience = 0.3, kSpeech = 1.0;
+  Clock::time_point start = Clock::now();
+  auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  while (consequence && header.teller.load() == 0 && secondsSince(start) < kPatience)
+    pause();
+  int32_t nobody = 0;
+  if (header.teller.compare_exchange_strong(nobody, int32_t(rank) + 1)) {
+    if (!status.text().empty())
+      std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
+    std::fflush(stderr);
+    header.told.store(1);
+  }
+  while (header.told.load() == 0 && secondsSince(start) < kSpeech)
+    pause();
+}

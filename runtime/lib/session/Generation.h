@@ -1,0 +1,49 @@
+// Continues a prompt with a trained language model.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_GENERATION_H
+#define WEFT_RUNTIME_LIB_GENERATION_H
+
+#include "files/InputFile.h"
+#include "job/Processes.h"
+
+#include "weft/runtime/Training.h"
+
+namespace weft::runtime {
+
+/// Runs program "forward", whose token input is [batch, sequence], on a window
+/// of the last tokens; sample 0 holds it, the others stay zero. A model that
+/// looks ahead would see the zeros behind the window's end: models are causal.
+class Generator {
+public:
+  explicit Generator(weft_session &session) : session(session) {}
+
+  /// Finds ports and parses the prompt. `bytes`: the vocabulary is known to be
+  /// bytes. `constants`: inputs that have their values already.
+  Status prepare(const GenerationOptions &options, bool bytes,
+                 const TrainingOptions::Files &constants);
+  /// Collective; all processes get the same tokens. `text` is the prompt and
+  /// what follows, readable.
+  Status run(std::string &text, bool shows);
+
+private:
+  void findByShape(const ProgramView &program, const Program &forward);
+  Status parsePrompt(const std::string &prompt);
+  /// The logits behind token `last` of the window, on every process.
+  Status readLogits(int64_t last);
+  int64_t choose(uint64_t position);
+  std::string asText(const std::vector<int64_t> &tokens) const;
+
+  weft_session &session;
+  GenerationOptions options;
+  bool bytes = false;
+  const Port *tokens = nullptr, *logits = nullptr;
+  int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::vector<int64_t> context;
+  Processes processes;
+  std::vector<double> row;
+  std::vector<std::pair<double, int64_t>> ranked;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_GENERATION_H

@@ -1,0 +1,136 @@
+// The session behind the C interface.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_SESSION_H
+#define WEFT_RUNTIME_LIB_SESSION_H
+
+#include "engine/Libraries.h"
+#include "engine/RankContext.h"
+#include "job/Judge.h"
+#include "job/Watch.h"
+
+#include "weft/runtime/Runtime.h"
+
+#include <cstdio>
+
+struct weft_session {
+  /// After a failure the others get this long to notice it and stop.
+  static constexpr double kGraceSeconds = 0.4;
+
+  explicit weft_session(double timeout) : world(timeout) {
+    shared.world = &world;
+    shared.libraries = &libraries;
+  }
+
+  weft::runtime::World world;
+  weft::runtime::Libraries libraries;
+  weft::runtime::SessionShared shared;
+  std::vector<std::unique_ptr<weft::runtime::RankContext>> ranks;
+  int64_t firstRank = 0;
+  /// Of all processes, for what they tell each other between runs; null if
+  /// there is but this one.
+  void *processGroup = nullptr;
+  std::unique_ptr<weft::runtime::Watch> watch; // of one process among several
+  bool silent = false;                         // another process tells the same failure
+  bool broken = false;                         // a rank's thread did not come back
+  weft_options options{};
+  weft_statistics statistics{};
+  // The job that all local ranks do; set before it is posted.
+  uint32_t program = 0;
+
+  const weft::runtime::ProgramView &view() const { return shared.program; }
+
+  /// Runs `job` on every rank's own thread and waits for all.
+  template <void (*Function)(weft_session &, weft::runtime::RankContext &)>
+  weft::runtime::Status onRanks() {
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      pairs[i] = {this, ranks[i].get()};
+      ranks[i]->slot().host.store(weft::runtime::Doing::Nothing);
+      ranks[i]->thread().post(
+          [](void *argument) {
+            auto *pair = static_cast<PairSlot *>(argument);
+            auto &doing = pair->rank->slot().streams[0].doing;
+            doing.store(weft::runtime::Doing::Computing);
+            Function(*pair->session, *pair->rank);
+            doing.store(weft::runtime::Doing::Nothing);
+          },
+          &pairs[i]);
+    }
+    weft::runtime::Clock::time_point failed{};
+    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
+      while (!rank->thread().waitFor(0.1)) {
+        if (!world.aborted())
+          continue;
+        if (failed == weft::runtime::Clock::time_point{})
+          failed = weft::runtime::Clock::now();
+        if (weft::runtime::secondsSince(failed) > kGraceSeconds) {
+          broken = true;
+          weft::runtime::Status status = world.failure();
+          std::string place = describePlace(view(), rank->slot());
+          return {status.code(), status.text() + "; rank " + std::to_string(rank->rank()) +
+                                     " does not react" + (place.empty() ? "" : " in " + place)};
+        }
+      }
+    if (world.aborted())
+      return world.failure();
+    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
+      rank->slot().host.store(weft::runtime::Doing::Computing);
+    for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
+      if (!rank->status.ok())
+        return rank->status;
+    return {};
+  }
+
+  /// Calls what waits for other processes, between runs.
+  template <typename Call> weft::runtime::Status waiting(Call call) {
+    using namespace weft::runtime;
+    if (world.aborted())
+      return world.failure();
+    BoardSlot &slot = shared.board.slot(firstRank);
+    slot.host.store(Doing::Waiting);
+    Status status = commCall(call);
+    if (!status.ok() && !world.aborted())
+      world.abort(judge(shared.board, view(), firstRank, status, world.timeoutSeconds()));
+    if (!status.ok())
+      return world.failure();
+    slot.host.store(Doing::Computing);
+    return {};
+  }
+
+  struct PairSlot {
+    weft_session *session;
+    weft::runtime::RankContext *rank;
+  };
+  std::vector<PairSlot> pairs;
+};
+
+namespace weft::runtime {
+
+/// Hands a status over to the caller.
+inline int32_t report(const Status &status, weft_status *result) {
+  if (result) {
+    result->code = int32_t(status.code());
+    std::snprintf(result->text, sizeof result->text, "%s", status.text().c_str());
+  }
+  return int32_t(status.code());
+}
+
+/// Bytes of all states of this process's ranks.
+uint64_t stateBytes(const weft_session &session);
+
+Status findProgram(const ProgramView &program, const char *name, uint32_t &index);
+
+/// Gives the bytes that every process sends to all; `received[i]` has room for
+/// what process i sends. Collective.
+Status exchangeOnce(weft_session &session, weft_block sent,
+                    const std::vector<weft_block> &received);
+
+/// Puts what other processes hold of an output into `tensor` of the first one.
+/// Collective.
+Status gatherOutput(weft_session &session, const Port &port, char *tensor);
+
+/// Largest value over all processes; a barrier too.
+Status reduceMax(weft_session &session, double local, double &result);
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_SESSION_H

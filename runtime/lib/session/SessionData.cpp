@@ -1,0 +1,237 @@
+// The C interface: inputs, outputs, state, scalars.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "files/InputFile.h"
+#include "session/Session.h"
+#include "weft/runtime/OutputFile.h"
+
+#include "weft/runtime/Npy.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+std::string names(const ProgramView &p, Range ports) {
+  std::string text;
+  for (const Port &port : p.Ports().slice(ports))
+    text += (text.empty() ? "'" : ", '") + std::string(p.string(port.name)) + "'";
+  return text.empty() ? "none" : text;
+}
+
+Status findPort(const ProgramView &p, const char *program, const char *name, bool input,
+                const Port *&result) {
+  uint32_t index = 0;
+  WEFT_TRY(findProgram(p, program, index));
+  Range range = input ? p.Programs()[index].inputs : p.Programs()[index].outputs;
+  for (const Port &port : p.Ports().slice(range))
+    if (p.string(port.name) == name) {
+      result = &port;
+      return {};
+    }
+  return Status::user(std::string("program '") + program + "' has no " +
+                      (input ? "input" : "output") + " '" + name + "'; it has " + names(p, range));
+}
+
+uint64_t globalBytes(const ProgramView &p, DType dtype, Range shape) {
+  uint64_t bytes = dtypeBytes(dtype);
+  for (int64_t size : p.ints(shape))
+    bytes *= uint64_t(size);
+  return bytes;
+}
+
+Status checkBytes(const char *name, uint64_t expected, uint64_t found) {
+  if (expected == found)
+    return {};
+  return Status::user(std::string("'") + name + "' has " + std::to_string(expected) +
+                      " bytes, the caller's buffer " + std::to_string(found));
+}
+
+/// Copies between global memory and the local ranks' shards.
+void scatter(weft_session &session, const Port &port, const void *data) {
+  uint64_t bytes = dtypeBytes(port.dtype);
+  for (std::unique_ptr<RankContext> &rank : session.ranks) {
+    if (!rank->holds(port.stage))
+      continue;
+    const ShardMap &map = rank->map(port.placement);
+    char *to = rank->buffer(port.buffer);
+    if (map.numValid() != map.numLocal())
+      std::memset(to, 0, size_t(map.numLocal()) * bytes);
+    map.forEachRun([&](const ShardMap::Run &run) {
+      std::memcpy(to + run.local * bytes, static_cast<const char *>(data) + run.global * bytes,
+                  size_t(run.count) * bytes);
+    });
+  }
+}
+
+void gather(weft_session &session, DType dtype, Id placement, Id buffer, uint32_t stage,
+            void *data) {
+  uint64_t bytes = dtypeBytes(dtype);
+  for (std::unique_ptr<RankContext> &rank : session.ranks) {
+    if (!rank->holds(stage) || !rank->map(placement).isWriter())
+      continue;
+    const char *from = rank->buffer(buffer);
+    rank->map(placement).forEachRun([&](const ShardMap::Run &run) {
+      std::memcpy(static_cast<char *>(data) + run.global * bytes, from + run.local * bytes,
+                  size_t(run.count) * bytes);
+    });
+  }
+}
+
+Status setInputFile(weft_session &session, const char *program, const char *name,
+                    const char *path) {
+  const ProgramView &p = session.view();
+  const Port *port = nullptr;
+  WEFT_TRY(findPort(p, program, name, true, port));
+  NpyFile file;
+  WEFT_TRY(openInputFile(p, *port, path, file));
+  scatter(session, *port, file.data());
+  return {};
+}
+
+Status writeRuns(RankContext &rank, const Port &port, const char *path, size_t headerBytes) {
+  int descriptor = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return Status::user(std::string("'") + path + "' cannot be written: " + std::strerror(errno));
+  int64_t bytes = dtypeBytes(port.dtype);
+  const char *from = rank.buffer(port.buffer);
+  bool good = true;
+  rank.map(port.placement).forEachRun([&](const ShardMap::Run &run) {
+    int64_t done = 0, total = run.count * bytes;
+    while (good && done < total) {
+      ssize_t n = pwrite(descriptor, from + run.local * bytes + done, size_t(total - done),
+                         off_t(int64_t(headerBytes) + run.global * bytes + done));
+      if (n < 0 && errno == EINTR)
+        continue;
+      good = n > 0;
+      done += n;
+    }
+  });
+  int error = errno;
+  close(descriptor);
+  if (!good)
+    return Status::user(std::string("'") + path + "' cannot be written: " + std::strerror(error));
+  return {};
+}
+
+Status writeOutput(weft_session &session, const char *program, const char *name, const char *path) {
+  const ProgramView &p = session.view();
+  const Port *port = nullptr;
+  WEFT_TRY(findPort(p, program, name, false, port));
+  std::vector<int64_t> shape = shapeOf(p, port->shape);
+  Status status;
+  std::string partial = partialName(path);
+  if (session.firstRank == 0)
+    status = createNpy(partial, port->dtype, shape);
+  // The others wait for the file, and learn whether it is there.
+  double worst = 0;
+  WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
+  if (worst > 0)
+    return status.ok() ? Status::user(std::string("rank 0 cannot write '") + path + "'")
+                       : settlePartial(path, status);
+  size_t header = npyHeader(port->dtype, shape).size();
+  for (std::unique_ptr<RankContext> &rank : session.ranks)
+    if (rank->holds(port->stage) && rank->map(port->placement).isWriter())
+      if (status.ok())
+        status = writeRuns(*rank, *port, partial.c_str(), header);
+  // All of it is there, or nothing; and no process goes on before it is.
+  WEFT_TRY(reduceMax(session, status.ok() ? 0 : 1, worst));
+  Status whole = worst == 0 || !status.ok()
+                     ? status
+                     : Status::user(std::string("another rank cannot write '") + path + "'");
+  if (session.firstRank == 0)
+    whole = settlePartial(path, whole);
+  WEFT_TRY(reduceMax(session, whole.ok() ? 0 : 1, worst));
+  if (worst > 0 && whole.ok())
+    return Status::user(std::string("rank 0 cannot write '") + path + "'");
+  return whole;
+}
+
+Status findScalar(const ProgramView &p, const char *name, uint32_t &index) {
+  for (uint32_t i = 0; i < p.Scalars().size(); ++i)
+    if (p.string(p.Scalars()[i].name) == name) {
+      index = i;
+      return {};
+    }
+  return Status::user(std::string("the program has no scalar '") + name + "'");
+}
+
+} // namespace
+
+int32_t weft_set_input(weft_session *session, const char *program, const char *name,
+                       const void *data, uint64_t bytes, weft_status *status) {
+  const Port *port = nullptr;
+  Status result = findPort(session->view(), program, name, true, port);
+  if (result.ok())
+    result = checkBytes(name, globalBytes(session->view(), port->dtype, port->shape), bytes);
+  if (result.ok())
+    scatter(*session, *port, data);
+  return report(result, status);
+}
+
+int32_t weft_set_input_file(weft_session *session, const char *program, const char *name,
+                            const char *path, weft_status *status) {
+  return report(setInputFile(*session, program, name, path), status);
+}
+
+int32_t weft_get_output(weft_session *session, const char *program, const char *name, void *data,
+                        uint64_t bytes, weft_status *status) {
+  const Port *port = nullptr;
+  Status result = findPort(session->view(), program, name, false, port);
+  if (result.ok())
+    result = checkBytes(name, globalBytes(session->view(), port->dtype, port->shape), bytes);
+  if (result.ok())
+    gather(*session, port->dtype, port->placement, port->buffer, port->stage, data);
+  return report(result, status);
+}
+
+int32_t weft_gather_output(weft_session *session, const char *program, const char *name, void *data,
+                           uint64_t bytes, weft_status *status) {
+  int32_t code = weft_get_output(session, program, name, data, bytes, status);
+  const Port *port = nullptr;
+  if (code != 0 || !findPort(session->view(), program, name, false, port).ok())
+    return code;
+  return report(gatherOutput(*session, *port, static_cast<char *>(data)), status);
+}
+
+int32_t weft_get_state(weft_session *session, const char *name, void *data, uint64_t bytes,
+                       weft_status *status) {
+  const ProgramView &p = session->view();
+  for (const State &state : p.States()) {
+    if (p.string(state.name) != name)
+      continue;
+    Status result = checkBytes(name, globalBytes(p, state.dtype, state.shape), bytes);
+    if (result.ok())
+      gather(*session, state.dtype, state.placement, state.buffer, state.stage, data);
+    return report(result, status);
+  }
+  return report(Status::user(std::string("the program has no state '") + name + "'"), status);
+}
+
+int32_t weft_write_output(weft_session *session, const char *program, const char *name,
+                          const char *path, weft_status *status) {
+  return report(writeOutput(*session, program, name, path), status);
+}
+
+int32_t weft_set_scalar(weft_session *session, const char *name, uint64_t bits,
+                        weft_status *status) {
+  uint32_t index = 0;
+  Status result = findScalar(session->view(), name, index);
+  if (result.ok())
+    for (std::unique_ptr<RankContext> &rank : session->ranks)
+      rank->scalars()[index] = bits;
+  return report(result, status);
+}
+
+int32_t weft_get_scalar(weft_session *session, const char *name, uint64_t *bits,
+                        weft_status *status) {
+  uint32_t index = 0;
+  Status result = findScalar(session->view(), name, index);
+  if (result.ok())
+    *bits = session->ranks[0]->scalars()[index];
+  return report(result, status);
+}

@@ -1,0 +1,533 @@
+// The loop over steps and what happens between them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/runtime/Training.h"
+
+#include "base/Convert.h"
+#include "base/Interrupt.h"
+#include "checkpoint/CheckpointGroup.h"
+#include "job/Agreement.h"
+#include "session/Generation.h"
+#include "training/BatchFeed.h"
+#include "training/TrainingLog.h"
+
+#include "weft/runtime/Checkpoint.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+/// A scalar output that some stage's ranks hold, all alike.
+struct ScalarOutput {
+  const Port *port = nullptr;
+
+  /// Whether a rank of this process holds it; then its value.
+  bool read(weft_session &session, double &value) const {
+    for (std::unique_ptr<RankContext> &rank : session.ranks) {
+      if (!port || !rank->holds(port->stage))
+        continue;
+      convertElements(port->dtype, rank->buffer(port->buffer), DType::F64, &value, 1);
+      return true;
+    }
+    return false;
+  }
+};
+
+/// What the processes tell each other after every run.
+struct Report {
+  static constexpr size_t kValues = 3;
+  double has[kValues], value[kValues]; // scalar outputs
+  double stop, seconds, communication, memory, counted;
+  double collectives, hidden; // seconds, of a rank of the process
+};
+constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
+
+class Trainer {
+public:
+  Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
+      : session(session), options(options), p(session.view()), roles(findRoles()),
+        log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}),
+        steps(session, "step", roles), evaluation(session, "eval", roles), generator(session) {}
+
+  Status run() {
+    if (options.interrupt)
+      options.interrupt->follow(&session.shared.board.header());
+    Status status = runAll();
+    if (options.interrupt)
+      options.interrupt->follow(nullptr);
+    return status;
+  }
+
+private:
+  Status runAll() {
+    WEFT_TRY(prepare());
+    WEFT_TRY(loadState());
+    Status trained = trainSteps();
+    log.end();
+    WEFT_TRY(trained);
+    WEFT_TRY(saveFailure);
+    if (evaluates && !evaluated && !stopped) {
+      StepRecord record;
+      WEFT_TRY(evaluate(record));
+      if (record.evaluated)
+        log.note("eval_loss %.9g over %.0f elements", record.evaluationLoss,
+                 record.evaluationElements);
+      else
+        log.note("evaluation stopped");
+    }
+    if (writer) {
+      Progress progress(shows(), "saving the checkpoint");
+      WEFT_TRY(writer->finish());
+    }
+    reportMemory();
+    if (!options.generation.wanted || stopped)
+      return log.fileStatus();
+    std::string text;
+    WEFT_TRY(generator.run(text, shows()));
+    log.text(text);
+    return log.fileStatus();
+  }
+
+  BatchFeed::Roles findRoles() const {
+    BatchFeed::Roles found;
+    found.tokens = metadataOf(p, "train.tokens");
+    found.labels = metadataOf(p, "train.labels");
+    std::string loss = metadataOf(p, "train.loss");
+    size_t at = loss.find("ignore=");
+    if (at != std::string::npos)
+      found.ignored = std::atoll(loss.c_str() + at + 7);
+    found.allCount = metadataOf(p, "train.labels_all_count") == "1";
+    found.classes = std::atoll(metadataOf(p, "train.classes").c_str());
+    std::string logits = metadataOf(p, "generate.logits");
+    for (const Program &program : p.Programs())
+      for (const Port &port : p.Ports().slice(program.outputs))
+        if (!logits.empty() && p.string(port.name) == logits && port.shape.count > 0)
+          found.vocabulary = p.ints(port.shape)[port.shape.count - 1];
+    return found;
+  }
+
+  /// Everything that can be wrong with the command line, before slow things.
+  Status prepare() {
+    processes.open(session, kReportSize);
+    trains = options.steps > 0;
+    evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
+    if (trains) {
+      WEFT_TRY(feed(steps, options.data, options.dataTokens));
+      for (const std::string &doubt : steps.doubts())
+        log.warning(doubt);
+      WEFT_TRY(findScalar("step", "loss", outputs[0]));
+      WEFT_TRY(findScalar("step", "grad_norm", outputs[1]));
+      WEFT_TRY(findScalar("step", "lr", outputs[2]));
+    }
+    if (evaluates) {
+      WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
+      WEFT_TRY(findScalar("eval", "loss", evalLoss));
+      if (!evaluation.canFillUp() && evaluation.samples() < evaluation.batch())
+        return Status::user("the data for --eval-every has " +
+                            std::to_string(evaluation.samples()) + " samples, but a batch is " +
+                            std::to_string(evaluation.batch()) +
+                            " and cannot be filled up, as no labels say what does not count");
+    }
+    // Files of other lengths would put other samples into the same step.
+    std::string sizes;
+    if (trains)
+      sizes += "samples of --data\t" + std::to_string(steps.samples()) + "\n";
+    if (evaluates)
+      sizes += "samples of --eval-data\t" + std::to_string(evaluation.samples()) + "\n";
+    WEFT_TRY(agreeOn(session, sizes));
+    if (options.generation.wanted)
+      WEFT_TRY(generator.prepare(options.generation,
+                                 steps.holdsByteTokens() || evaluation.holdsByteTokens(),
+                                 options.inputs));
+    WEFT_TRY(chooseStart());
+    if (!resumes)
+      WEFT_TRY(refuseOldCheckpoints());
+    if (!options.save.empty())
+      WEFT_TRY(CheckpointWriter::open(&session, options.save, {}, writer));
+    return {};
+  }
+
+  static bool holdsCheckpoints(const std::string &path) {
+    DIR *folder = path.empty() ? nullptr : opendir(path.c_str());
+    bool found = false;
+    while (const dirent *entry = folder ? readdir(folder) : nullptr)
+      // What an interrupted save left behind is none.
+      found |= std::strncmp(entry->d_name, "step-", 5) == 0 && !std::strstr(entry->d_name, ".tmp");
+    if (folder)
+      closedir(folder);
+    return found;
+  }
+
+  /// Where a run saves it may resume, before there is anything: so one command
+  /// line does for the first start and for all others.
+  Status chooseStart() {
+    std::string begins = !options.resume.empty() && options.resume == options.save &&
+                                 !holdsCheckpoints(options.resume)
+                             ? "1"
+                             : "";
+    WEFT_TRY(broadcast(session, begins));
+    resumes = !options.resume.empty() && begins.empty();
+    if (!begins.empty())
+      log.note("--resume: '%s' holds no checkpoint yet; starting anew", options.resume.c_str());
+    return {};
+  }
+
+  /// A new run among the checkpoints of an old one would be confusing: the
+  /// newest of them is what --resume takes.
+  Status refuseOldCheckpoints() const {
+    if (!holdsCheckpoints(options.save))
+      return {};
+    return Status::user("--save: '" + options.save +
+                        "' holds checkpoints of an earlier run; go on with "
+                        "--resume " +
+                        options.save + ", or choose another directory");
+  }
+
+  /// Constants first, then files.
+  Status feed(BatchFeed &target, const TrainingOptions::Files &arrays, const std::string &tokens) {
+    for (const auto &entry : options.inputs)
+      target.addConstant(entry.first);
+    if (!tokens.empty())
+      WEFT_TRY(target.addTokens(tokens));
+    for (const auto &entry : arrays)
+      WEFT_TRY(target.addArray(entry.first, entry.second));
+    return target.finish();
+  }
+
+  Status findScalar(const char *program, const char *name, ScalarOutput &output) {
+    uint32_t index = 0;
+    WEFT_TRY(findProgram(p, program, index));
+    for (const Port &port : p.Ports().slice(p.Programs()[index].outputs))
+      if (p.string(port.name) == name && port.shape.count == 0)
+        output.port = &port;
+    if (!output.port)
+      return Status::internal(std::string("program '") + program + "' has no scalar output '" +
+                              name + "'");
+    return {};
+  }
+
+  bool shows() const { return log.isSpeaking() && !options.quiet; }
+
+  Status loadState() {
+    Progress progress(shows(), "loading weights", stateBytes(session), Progress::Bytes,
+                      &session.shared.loadedBytes);
+    WEFT_TRY(session.onRanks<touch>());
+    if (!resumes) {
+      WEFT_TRY(commCall([&](weft_status *s) { return weft_load_state(&session, s); }));
+    } else {
+      std::vector<std::string> warnings;
+      Status status = loadCheckpoint(&session, options.resume, {}, info, warnings);
+      for (const std::string &warning : warnings)
+        log.warning(warning);
+      WEFT_TRY(status);
+      log.note("resumed after step %lld, %lld samples seen", static_cast<long long>(info.step),
+               static_cast<long long>(info.samples));
+    }
+    WEFT_TRY(chooseOrder());
+    for (const auto &[name, path] : options.inputs)
+      for (const Program &program : p.Programs())
+        for (const Port &port : p.Ports().slice(program.inputs))
+          if (p.string(port.name) == name)
+            WEFT_TRY(commCall([&, name = name, path = path](weft_status *s) {
+              return weft_set_input_file(&session, std::string(p.string(program.name)).c_str(),
+                                         name.c_str(), path.c_str(), s);
+            }));
+    if (!options.log.empty())
+      WEFT_TRY(log.openFile(options.log, resumes));
+    return {};
+  }
+
+  static void touch(weft_session &, RankContext &rank) {
+    rank.touchArena();
+    rank.status = {};
+  }
+
+  /// A resumed run goes on with the order it had, unless told otherwise.
+  Status chooseOrder() {
+    bool shuffle = options.shuffle;
+    uint64_t seed = options.shuffleSeed;
+    auto saved = info.notes.find("shuffle");
+    if (resumes && saved != info.notes.end()) {
+      bool had = saved->second != "none";
+      uint64_t hadSeed = info.seed;
+      if (!options.shuffleGiven) {
+        shuffle = had;
+        seed = hadSeed;
+      } else if (shuffle != had || (shuffle && seed != hadSeed)) {
+        log.note("--shuffle %s from here on; the checkpoint was made with %s",
+                 shuffle ? std::to_string(seed).c_str() : "none",
+                 had ? std::to_string(hadSeed).c_str() : "none");
+      }
+    }
+    info.seed = seed;
+    info.notes["shuffle"] = shuffle ? std::to_string(seed) : "none";
+    if (shuffle && trains)
+      steps.shuffle(seed);
+    return {};
+  }
+
+  Status trainSteps() {
+    if (!trains)
+      return {};
+    if (info.step >= options.steps) {
+      log.note("all %lld steps are done", static_cast<long long>(options.steps));
+      return {};
+    }
+    steps.start(info.samples);
+    log.begin(info.step, options.steps);
+    bool cut = false; // an evaluation that was due is not there
+    while (info.step < options.steps && !stopped) {
+      StepRecord record;
+      WEFT_TRY(oneStep(record));
+      bool due = evaluates && (options.evalEvery > 0 ? info.step % options.evalEvery == 0
+                                                     : info.step == options.steps);
+      if (due && !stopped)
+        WEFT_TRY(evaluate(record));
+      cut = due && !record.evaluated;
+      bool last = stopped || info.step == options.steps;
+      log.step(record);
+      if (options.onStep)
+        options.onStep(record.step);
+      if (!std::isfinite(record.loss))
+        return spoiled(record);
+      if (writer && (last || (options.saveEvery > 0 && info.step % options.saveEvery == 0)))
+        WEFT_TRY(save(last));
+    }
+    // What asked in the last step came too late to stop anything.
+    if (stopped && !cut && !options.generation.wanted && info.step == options.steps &&
+        options.interrupt)
+      options.interrupt->allDone();
+    if (stopped && cut)
+      log.note("stopped before the evaluation was done");
+    if (stopped && info.step < options.steps)
+      log.note("stopped after %lld of %lld steps", static_cast<long long>(info.step),
+               static_cast<long long>(options.steps));
+    return {};
+  }
+
+  Status oneStep(StepRecord &record) {
+    Clock::time_point start = Clock::now();
+    for (std::unique_ptr<RankContext> &rank : session.ranks)
+      rank->slot().steps.store(info.step + 1);
+    WEFT_TRY(steps.take());
+    int64_t next = info.samples + steps.batch();
+    if (info.step + 1 < options.steps)
+      steps.start(next);
+    weft_statistics before, after;
+    weft_get_statistics(&session, &before);
+    WEFT_TRY(runProgram("step"));
+    weft_get_statistics(&session, &after);
+    Report mine{};
+    for (size_t i = 0; i < Report::kValues; ++i)
+      mine.has[i] = outputs[i].read(session, mine.value[i]);
+    mine.stop = interrupted();
+    mine.seconds = secondsSince(start);
+    mine.communication = (after.communication_seconds - before.communication_seconds) /
+                         std::max(1e-12, after.run_seconds - before.run_seconds);
+    mine.collectives = after.collective_seconds - before.collective_seconds;
+    mine.hidden = after.hidden_seconds - before.hidden_seconds;
+    mine.memory = memory.peak();
+    mine.memory = mine.memory > options.baseMemory
+                      ? (mine.memory - options.baseMemory) / double(session.ranks.size())
+                      : 0;
+    Report all{};
+    WEFT_TRY(agree(mine, all));
+    heed(int(all.stop), mine.seconds);
+    record.step = info.step;
+    record.steps = options.steps;
+    record.loss = all.value[0];
+    record.gradientNorm = all.value[1];
+    record.rate = all.value[2];
+    record.seconds = all.seconds;
+    record.tokens = double(steps.elementsPerBatch());
+    record.communicationShare = all.communication;
+    record.collectiveSeconds = all.collectives / double(processes.count());
+    record.overlap = all.collectives > 0 ? all.hidden / all.collectives : 0;
+    record.memoryBytes = peakBytes = all.memory;
+    record.predictedBytes = predictedBytes();
+    record.epoch = info.samples / steps.samples();
+    info.step += 1;
+    info.samples = next;
+    return {};
+  }
+
+  int interrupted() const { return options.interrupt ? options.interrupt->requested() : 0; }
+
+  /// After every run: what all processes know of signals, and that all goes on.
+  void heed(int signal, double seconds) {
+    stopped = signal != 0;
+    if (!options.interrupt)
+      return;
+    options.interrupt->stepTook(seconds);
+    if (stopped)
+      options.interrupt->stopping(signal);
+  }
+
+  Status runProgram(const char *name) {
+    return commCall([&](weft_status *s) { return weft_run(&session, name, s); });
+  }
+
+  /// The first process that holds a value tells it; counts add up; of the rest
+  /// the largest counts.
+  Status agree(const Report &mine, Report &all) {
+    static_assert(sizeof(Report) % sizeof(double) == 0, "a table of doubles");
+    WEFT_TRY(processes.exchange(reinterpret_cast<const double *>(&mine), kReportSize));
+    for (int64_t i = 0; i < processes.count(); ++i) {
+      Report other;
+      std::memcpy(&other, processes.of(i), sizeof other);
+      for (size_t j = 0; j < Report::kValues; ++j)
+        if (other.has[j] != 0 && all.has[j] == 0) {
+          all.has[j] = 1;
+          all.value[j] = other.value[j];
+        }
+      all.stop = std::max(all.stop, other.stop);
+      all.seconds = std::max(all.seconds, other.seconds);
+      all.communication = std::max(all.communication, other.communication);
+      all.memory = std::max(all.memory, other.memory);
+      all.counted += other.counted;
+      all.collectives += other.collectives;
+      all.hidden += other.hidden;
+    }
+    return {};
+  }
+
+  /// The mean over all elements that count, whatever the batches. Nothing is
+  /// recorded if the run is stopped meanwhile.
+  Status evaluate(StepRecord &record) {
+    int64_t batch = evaluation.batch(), samples = evaluation.samples();
+    if (options.evalBatches > 0)
+      samples = std::min(samples, options.evalBatches * batch);
+    int64_t end = evaluation.canFillUp() ? samples : samples / batch * batch;
+    double total = 0, elements = 0;
+    evaluation.start(0, end);
+    Progress progress(shows(), "evaluating", uint64_t((end + batch - 1) / batch));
+    for (int64_t at = 0; at < end; at += batch) {
+      Clock::time_point begun = Clock::now();
+      WEFT_TRY(evaluation.take());
+      Report mine{}, all{};
+      mine.counted = evaluation.countedHere();
+      if (at + batch < end)
+        evaluation.start(at + batch, end);
+      WEFT_TRY(runProgram("eval"));
+      mine.has[0] = evalLoss.read(session, mine.value[0]);
+      mine.stop = interrupted();
+      WEFT_TRY(agree(mine, all));
+      heed(int(all.stop), secondsSince(begun));
+      if (stopped)
+        return {};
+      progress.add(1);
+      double counted = evaluation.countsLabels() ? all.counted : double(batch);
+      if (counted == 0)
+        continue;
+      total += all.value[0] * counted;
+      elements += counted;
+    }
+    record.evaluated = evaluated = true;
+    record.evaluationLoss = total / elements;
+    record.evaluationElements = elements;
+    return {};
+  }
+
+  /// A failed save is told and training goes on: the last good one stays.
+  Status save(bool last) {
+    Progress progress(shows(), "saving the checkpoint");
+    // The write before this one may have failed; that is told, and no reason to
+    // give up this one.
+    WEFT_TRY(warnOf(writer->finish()));
+    Status status = writer->save(info);
+    savedStep = info.step;
+    if (status.ok() && last)
+      status = writer->finish();
+    WEFT_TRY(warnOf(status));
+    saveFailure = last ? status : Status();
+    if (status.ok() && last)
+      log.note("saved %s", writer->lastCommitted().c_str());
+    return {};
+  }
+
+  /// Of a failed save, after which training goes on; a rank that is lost is
+  /// none, and nothing goes on without it.
+  Status warnOf(const Status &status) {
+    if (status.code() == StatusCode::RankFailed || status.code() == StatusCode::Hang)
+      return status;
+    if (!status.ok())
+      log.warning(status.text());
+    return {};
+  }
+
+  Status spoiled(const StepRecord &record) {
+    auto plain = [](double value) { return std::isnan(value) ? NAN : value; };
+    char numbers[96];
+    std::snprintf(numbers, sizeof numbers, "step %lld: the loss is %g (grad_norm %g, lr %g)",
+                  static_cast<long long>(record.step), plain(record.loss),
+                  plain(record.gradientNorm), plain(record.rate));
+    std::string text = numbers;
+    text += "; the parameters are spoiled. Lower lr, clip gradients (clip=1), "
+            "or compute in fp32";
+    if (writer) {
+      // What was saved just before this step gave this loss.
+      bool saved = writer->finish().ok() && !writer->lastCommitted().empty();
+      if (saved && savedStep < record.step)
+        text += "; --resume " + writer->lastCommitted() + " has the last good ones";
+      else if (saved)
+        text += "; " + writer->lastCommitted() + " has spoiled ones, too: --resume one before it";
+    }
+    return Status::user(text);
+  }
+
+  /// A rank's arena, which was planned when compiling, and the images that
+  /// --save writes checkpoints from.
+  double predictedBytes() const {
+    weft_statistics statistics;
+    weft_get_statistics(&session, &statistics);
+    double images = writer ? double(writer->snapshotBytes()) : 0;
+    return double(statistics.arena_bytes) + images / double(session.ranks.size());
+  }
+
+  void reportMemory() {
+    if (peakBytes == 0)
+      return;
+    constexpr double kMebibyte = 1 << 20;
+    log.note("memory a rank: peak %.1f MiB measured (VmHWM, less %.1f MiB of "
+             "the process before the arena), %.1f MiB predicted",
+             peakBytes / kMebibyte, options.baseMemory / kMebibyte, predictedBytes() / kMebibyte);
+    weft_statistics statistics;
+    weft_get_statistics(&session, &statistics);
+    double images = writer ? double(writer->snapshotBytes()) : 0;
+    log.note("of which %llu bytes are the arena as compiled, %.1f MiB scratch of "
+             "library calls, and %.1f MiB what checkpoints are written from",
+             static_cast<unsigned long long>(statistics.arena_bytes - statistics.scratch_bytes),
+             double(statistics.scratch_bytes) / kMebibyte,
+             images / kMebibyte / double(session.ranks.size()));
+  }
+
+  weft_session &session;
+  const TrainingOptions &options;
+  const ProgramView &p;
+  BatchFeed::Roles roles;
+  TrainingLog log;
+  MemoryMeter memory;
+  Processes processes;
+  BatchFeed steps, evaluation;
+  Generator generator;
+  std::unique_ptr<CheckpointWriter> writer;
+  CheckpointInfo info;
+  ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
+  bool resumes = false;                            // from a checkpoint that is there
+  bool trains = false, evaluates = false, evaluated = false, stopped = false;
+  double peakBytes = 0;
+  int64_t savedStep = -1;
+  Status saveFailure;
+};
+
+} // namespace
+
+double weft::runtime::peakMemory() { return MemoryMeter().peak(); }
+
+Status weft::runtime::train(weft_session *session, const TrainingOptions &options, bool speaks) {
+  return Trainer(*session, options, speaks).run();
+}

@@ -1,0 +1,165 @@
+// Prints steps for people and as JSON.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "training/TrainingLog.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace weft::runtime;
+
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+/// Between two lines of steps on a terminal, so that they can be read.
+constexpr double kSecondsPerLine = 0.25;
+
+/// `"key":value,`; JSON has no word for NaN and infinities but null.
+void putNumber(std::FILE *file, const char *key, double value, const char *format = "%.17g") {
+  std::fprintf(file, "\"%s\":", key);
+  if (std::isfinite(value))
+    std::fprintf(file, format, value);
+  else
+    std::fputs("null", file);
+  std::fputc(',', file);
+}
+
+/// printf tells the sign of a NaN, which means nothing.
+double plain(double value) { return std::isnan(value) ? NAN : value; }
+
+} // namespace
+
+TrainingLog::TrainingLog(bool speaks, bool tokensAreTokens, Options options)
+    // mpirun gives ranks a terminal for stdout that nobody looks at.
+    : speaks(speaks), terminal(speaks && isatty(STDOUT_FILENO) && drawsOnStderr()),
+      options(options), unit(tokensAreTokens ? "tokens" : "samples") {}
+
+TrainingLog::~TrainingLog() {
+  if (file)
+    std::fclose(file);
+}
+
+Status TrainingLog::openFile(const std::string &path, bool append) {
+  if (!speaks)
+    return {};
+  this->path = path;
+  file = std::fopen(path.c_str(), append ? "a" : "w");
+  if (!file)
+    return Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno));
+  return {};
+}
+
+void TrainingLog::begin(int64_t done, int64_t all) {
+  firstStep = done;
+  bar.emplace(speaks && !options.quiet, "training", uint64_t(all - done));
+}
+
+/// The first and the last one, evaluations, what is wrong, and every so many.
+bool TrainingLog::isPrinted(const StepRecord &r) {
+  bool due = options.logEvery > 0 ? (r.step + 1) % options.logEvery == 0
+             : terminal           ? secondsSince(printed) >= kSecondsPerLine
+                                  : true;
+  bool result =
+      due || r.step == firstStep || r.step + 1 == r.steps || r.evaluated || !std::isfinite(r.loss);
+  if (result)
+    printed = Clock::now();
+  return result;
+}
+
+void TrainingLog::step(const StepRecord &r) {
+  if (!speaks)
+    return;
+  double rate = r.tokens / std::max(r.seconds, 1e-9);
+  if (bar)
+    bar->set(uint64_t(r.step + 1 - firstStep));
+  if (isPrinted(r))
+    print(r, rate);
+  if (file)
+    write(r, rate);
+}
+
+void TrainingLog::print(const StepRecord &r, double rate) {
+  Progress::hide();
+  std::printf("step %5lld  loss %-9.6g grad_norm %-9.4g lr %-9.3g %9.1f %s/s  "
+              "%8.2f ms  comm %.1f ms, %2.0f %% hidden  mem %.1f MiB",
+              static_cast<long long>(r.step), plain(r.loss), plain(r.gradientNorm), plain(r.rate),
+              rate, unit, r.seconds * 1e3, r.collectiveSeconds * 1e3, r.overlap * 100,
+              r.memoryBytes / kMebibyte);
+  if (r.evaluated)
+    std::printf("  eval_loss %.6g", r.evaluationLoss);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void TrainingLog::write(const StepRecord &r, double rate) {
+  std::fprintf(file, "{\"step\":%lld,", static_cast<long long>(r.step));
+  putNumber(file, "loss", r.loss);
+  putNumber(file, "grad_norm", r.gradientNorm);
+  putNumber(file, "lr", r.rate);
+  putNumber(file, "step_ms", r.seconds * 1e3, "%.6g");
+  putNumber(file, "tokens_per_s", rate, "%.6g");
+  putNumber(file, "mem_bytes", r.memoryBytes, "%.0f");
+  putNumber(file, "mem_predicted_bytes", r.predictedBytes, "%.0f");
+  putNumber(file, "communication_share", r.communicationShare, "%.4g");
+  putNumber(file, "communication_ms", r.collectiveSeconds * 1e3, "%.6g");
+  putNumber(file, "overlap", r.overlap, "%.4g");
+  if (r.evaluated) {
+    putNumber(file, "eval_loss", r.evaluationLoss);
+    putNumber(file, "eval_elements", r.evaluationElements, "%.0f");
+  }
+  std::fprintf(file, "\"epoch\":%lld}\n", static_cast<long long>(r.epoch));
+  if ((std::fflush(file) == 0 && !std::ferror(file)) || !lost.ok())
+    return;
+  lost = Status::user("--log: '" + path + "' cannot be written: " + std::strerror(errno) +
+                      "; it lacks steps from " + std::to_string(r.step) + " on");
+  warning(lost.text());
+}
+
+void TrainingLog::note(const char *format, ...) {
+  if (!speaks || options.quiet)
+    return;
+  Progress::hide();
+  va_list arguments;
+  va_start(arguments, format);
+  std::fputs("weft: ", stderr);
+  std::vfprintf(stderr, format, arguments);
+  std::fputc('\n', stderr);
+  va_end(arguments);
+}
+
+void TrainingLog::warning(const std::string &text) {
+  if (!speaks)
+    return;
+  Progress::hide();
+  std::fprintf(stderr, "weft: %s%s\n", warningWord().c_str(), text.c_str());
+}
+
+void TrainingLog::text(const std::string &text) {
+  if (!speaks)
+    return;
+  Progress::hide();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+MemoryMeter::MemoryMeter() : descriptor(::open("/proc/self/status", O_RDONLY | O_CLOEXEC)) {}
+
+MemoryMeter::~MemoryMeter() {
+  if (descriptor >= 0)
+    close(descriptor);
+}
+
+double MemoryMeter::peak() const {
+  char text[4096];
+  ssize_t size = pread(descriptor, text, sizeof text - 1, 0);
+  if (size <= 0)
+    return 0;
+  text[size] = 0;
+  const char *line = std::strstr(text, "VmHWM:");
+  return line ? double(std::atoll(line + 6)) * 1024 : 0;
+}

@@ -1,0 +1,89 @@
+// What training tells: a line a step, a progress bar, JSON lines, memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_TRAININGLOG_H
+#define WEFT_RUNTIME_LIB_TRAININGLOG_H
+
+#include "job/World.h"
+
+#include "weft/runtime/Terminal.h"
+
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace weft::runtime {
+
+struct StepRecord {
+  int64_t step = 0, steps = 0; // this one, counted from 0; and how many
+  double loss = 0, gradientNorm = 0, rate = 0;
+  double seconds = 0;
+  double tokens = 0; // of the step: elements of the labels
+  double communicationShare = 0;
+  double collectiveSeconds = 0, overlap = 0;  // Overlap.h; the hidden part
+  double memoryBytes = 0, predictedBytes = 0; // a rank
+  int64_t epoch = 0;
+  bool evaluated = false;
+  double evaluationLoss = 0, evaluationElements = 0;
+};
+
+/// Only one process of a job speaks; the others have a silent one. Lines of
+/// steps go to stdout, everything else to stderr; nothing is allocated per
+/// step.
+class TrainingLog {
+public:
+  struct Options {
+    bool quiet = false;   // no remarks but warnings and errors
+    int64_t logEvery = 0; // lines of steps; 0 = all, or what can be read
+  };
+  TrainingLog(bool speaks, bool tokensAreTokens, Options options);
+  ~TrainingLog();
+  TrainingLog(const TrainingLog &) = delete;
+
+  /// JSON lines to `path`; `append`: behind those of an earlier run.
+  Status openFile(const std::string &path, bool append);
+  void step(const StepRecord &record);
+  /// A remark, on stderr.
+  void note(const char *format, ...) __attribute__((format(printf, 2, 3)));
+  /// The same, even if it is to be quiet.
+  void warning(const std::string &text);
+  /// Steps are counted for a bar from `done` to `all`.
+  void begin(int64_t done, int64_t all);
+  void end() { bar.reset(); }
+  /// Text that is the result, on stdout.
+  void text(const std::string &text);
+  bool isSpeaking() const { return speaks; }
+  /// Whether the file has all lines so far. Training goes on without it.
+  const Status &fileStatus() const { return lost; }
+
+private:
+  void print(const StepRecord &record, double rate);
+  void write(const StepRecord &record, double rate);
+  bool isPrinted(const StepRecord &record);
+
+  bool speaks, terminal;
+  Options options;
+  const char *unit; // what is counted per second
+  std::string path;
+  std::FILE *file = nullptr;
+  Status lost;
+  std::optional<Progress> bar;
+  int64_t firstStep = 0;
+  Clock::time_point printed{};
+};
+
+/// Measures the process's peak resident memory (VmHWM) without allocating.
+class MemoryMeter {
+public:
+  MemoryMeter();
+  ~MemoryMeter();
+  MemoryMeter(const MemoryMeter &) = delete;
+  /// Bytes; 0 = not known.
+  double peak() const;
+
+private:
+  int descriptor;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_TRAININGLOG_H
