@@ -8,7 +8,7 @@
 #ifndef WEFT_RUNTIME_LIB_KERNELS_VECTOR_H
 #define WEFT_RUNTIME_LIB_KERNELS_VECTOR_H
 
-#include "../Convert.h"
+#include "base/Convert.h"
 
 #include <cmath>
 #include <cstring>
