@@ -2,9 +2,9 @@
 # Plants the bugs of bugs.txt into a copy of the sources, one at a time: do the tests notice?
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# usage: planted.sh check [TREE]            each bug still applies: its text is there, exactly once, and its tests are, too
-#        planted.sh copy FOLDER             copies the tracked files to FOLDER and builds them in FOLDER/build/release
-#        planted.sh run FOLDER [REGEX]      plants those whose name matches into such a copy, one at a time
+# usage: planted.sh check [TREE]              each bug still applies: its text is there, exactly once, and its tests are, too
+#        planted.sh copy FOLDER               copies the tracked files to FOLDER and builds them in FOLDER/build/release
+#        planted.sh run FOLDER... [-R REGEX]  plants those whose name matches into such copies, one at a time in each
 #
 # `run` first wants the named tests to pass without any bug. Then per bug it builds what the named tests need and runs
 # them; if none fails, a wider set. At least 95 of 100 bugs must be caught, and each must compile.
@@ -99,7 +99,7 @@ passes() {
 }
 
 build() { # shellcheck disable=SC2046
-  cmake --build "$build" -j "$(nproc)" --target $(for test in $1; do targets "$test"; done | tr ' ' '\n' | sort -u) \
+  cmake --build "$build" -j "$jobs" --target $(for test in $1; do targets "$test"; done | tr ' ' '\n' | sort -u) \
     >"$work/build.log" 2>&1
 }
 
@@ -112,22 +112,12 @@ caught() {
   return 1
 }
 
-run() {
-  local tree=$1 only=${2:-.} planted=0 found=0 broken=0 missed="" name file old new tests by
+# plant TREE SHARE SHARES ONLY: in TREE every SHARES-th bug from SHARE on; writes their numbers to $counts/SHARE.
+plant() {
+  local tree=$1 share=$2 shares=$3 only=$4 planted=0 found=0 broken=0 missed="" name file old new tests by
   build=$tree/build/release
-  lit=$(sed -n 's/^LLVM_TOOLS_BINARY_DIR:.*=//p' "$build/CMakeCache.txt")
-  lit=${lit:-$(llvm-config-22 --bindir 2>/dev/null || echo /usr/lib/llvm-22/bin)}/lit
-  work=$(mktemp -d)
-  trap 'rm -rf "$work"' EXIT
-  check "$tree" || return 1
-  local all
-  all=$(bugs "$only" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u)
-  build "$all" || { echo "the copy does not build"; tail -20 "$work/build.log"; return 1; }
-  if by=$(caught "$all"); then
-    echo "$by fails without any bug"
-    tail -20 "$work/log"
-    return 1
-  fi
+  work=$counts/work$share
+  mkdir "$work"
   while IFS=$'\x1f' read -r name file old new tests <&3; do
     planted=$((planted + 1))
     cp -p "$tree/$file" "$work/clean"
@@ -148,9 +138,46 @@ run() {
     fi
     # A newer date than the planted file's, so that it is built again.
     cp "$work/clean" "$tree/$file"
-  done 3< <(bugs "$only")
-  echo "$planted bugs planted, $found caught, $broken do not compile${missed:+; missed:$missed}"
-  [ $planted -gt 0 ] && [ $broken -eq 0 ] && [ $((found * 100)) -ge $((planted * percent)) ]
+  done 3< <(bugs "$only" | awk -v share="$share" -v shares="$shares" 'NR % shares == share')
+  echo "$planted $found $broken$missed" >"$counts/$share"
+}
+
+# run FOLDER... [-R REGEX]: the copies share the bugs.
+run() {
+  local trees=() only=. all by share planted found broken missed sum=0 caught=0 bad=0 names=""
+  while [ $# -gt 0 ]; do
+    case "$1" in
+      -R) only=${2:?a regular expression}; shift ;;
+      *) trees+=("$(cd "$1" && pwd)") || return 1 ;;
+    esac
+    shift
+  done
+  build=${trees[0]}/build/release
+  lit=$(sed -n 's/^LLVM_TOOLS_BINARY_DIR:.*=//p' "$build/CMakeCache.txt")
+  lit=${lit:-$(llvm-config-22 --bindir 2>/dev/null || echo /usr/lib/llvm-22/bin)}/lit
+  counts=$(mktemp -d)
+  trap 'rm -rf "$counts"' EXIT
+  work=$counts
+  jobs=$(nproc)
+  check "${trees[0]}" || return 1
+  all=$(bugs "$only" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u)
+  build "$all" || { echo "the copy does not build"; tail -20 "$work/build.log"; return 1; }
+  if by=$(caught "$all"); then
+    echo "$by fails without any bug"
+    tail -20 "$work/log"
+    return 1
+  fi
+  jobs=$(((jobs + ${#trees[@]} - 1) / ${#trees[@]}))
+  for share in "${!trees[@]}"; do
+    plant "${trees[$share]}" "$share" ${#trees[@]} "$only" &
+  done
+  wait
+  for share in "${!trees[@]}"; do
+    read -r planted found broken missed <"$counts/$share" || return 1
+    sum=$((sum + planted)) caught=$((caught + found)) bad=$((bad + broken)) names+="${missed:+ $missed}"
+  done
+  echo "$sum bugs planted, $caught caught, $bad do not compile${names:+; missed:$names}"
+  [ $sum -gt 0 ] && [ $bad -eq 0 ] && [ $((caught * 100)) -ge $((sum * percent)) ]
 }
 
 copy() {
@@ -161,6 +188,6 @@ copy() {
 case "${1:-}" in
   check) check "${2:-$here/../../..}" ;;
   copy) copy "${2:?a folder}" ;;
-  run) run "$(cd "${2:?a folder made by copy}" && pwd)" "${3:-.}" ;;
+  run) shift; run "${@:?a folder made by copy}" ;;
   *) sed -n 's/^# \{0,1\}//; 5,7p' "$0" >&2; exit 2 ;;
 esac
