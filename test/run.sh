@@ -42,7 +42,8 @@ if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
   # PyTorch is among the packages of --full: that nothing was compared is a failure, too.
   test/numerics/peers/run.sh build/release/bin || beside="peers"
   step "bugs planted in a copy of the sources"
-  { test/faults/planted/planted.sh copy build/planted && test/faults/planted/planted.sh run build/planted; } ||
+  { test/faults/planted/planted.sh copy build/planted1 && test/faults/planted/planted.sh copy build/planted2 &&
+      test/faults/planted/planted.sh run build/planted1 build/planted2; } ||
     beside+=" planted-bugs"
 fi
 echo "took $SECONDS s in all"
