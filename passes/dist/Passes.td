@@ -68,7 +68,7 @@ def DistReadDevices : Dist_Pass<"dist-read-devices"> {
     splits asked of a value only where it is read, are dropped with a remark each and one warning for all: by the
     standard they are hints.
 
-    **Example** in test/passes/dist/read-devices.test.
+    **Example** in test/passes/dist/read-devices.mlir.
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: the module's mesh">,

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Breaks every rule of test/lint.sh in a copy of the tree, and sees that lint names each violation.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# usage: planted-violations.sh TREE FOLDER
+#
+# Layers: per row of docs/architecture.md, one #include per part that the row does not stand on, and one link. Then one
+# violation per other rule. All are planted at once, in different files, and lint runs once.
+set -euo pipefail
+tree=$1 copy=$2
+rm -rf "$copy" && mkdir -p "$copy"
+(cd "$tree" && git ls-files -z | while IFS= read -r -d '' file; do [ -f "$file" ] && printf '%s\0' "$file"; done |
+  tar --null -T - -cf -) | tar -xf - -C "$copy"
+cd "$copy"
+git init -q . && git add -A
+
+wanted=$copy.wanted
+: > "$wanted"
+python3 "$tree/test/house/layers.py" --forbidden . > "$copy.forbidden"
+while IFS=$'\t' read -r row file header path; do
+  printf '\n#include "%s"\n' "$header" >> "$file"
+  printf '%s: %s includes %s\n' "$file" "$row" "$path" >> "$wanted"
+done < "$copy.forbidden"
+# Every row but `tests`, which may include anything, has something that it must not include.
+rows=$(sed -n '/^| part |/,/^$/p' docs/architecture.md | grep -c '^| [a-z]')
+[ "$(cut -f1 "$copy.forbidden" | sort -u | wc -l)" -eq $((rows - 2)) ] || { echo "a row forbids nothing"; exit 1; }
+
+plant() { # FILE TEXT WANTED
+  printf '%s\n' "$2" >> "$1"
+  printf '%s\n' "$3" >> "$wanted"
+}
+plant dialects/nn/IR/CMakeLists.txt 'target_link_libraries(WeftNn PUBLIC WeftNnPasses)' 'dialects (WeftNn) links'
+plant runtime/CMakeLists.txt 'target_link_libraries(weft_runtime_core PUBLIC LLVM)' 'runtime (weft_runtime_core) links LLVM'
+plant docs/testing.md 'See [there](no-such-page.md).' 'docs/testing.md: links to no-such-page.md'
+plant docs/testing.md 'See [there](training.md#no-such-heading).' 'docs/testing.md: links to training.md#no-such-heading'
+plant runtime/lib/base/Planted.cpp '// As in lib/No/Such.cpp.' 'runtime/lib/base/Planted.cpp: names lib/No/Such.cpp'
+plant passes/dist/Passes.td '// See test/passes/no-such.mlir.' 'passes/dist/Passes.td: names test/passes/no-such.mlir'
+plant runtime/lib/base/Planted.cpp "int  planted;" 'runtime/lib/base/Planted.cpp'
+plant runtime/lib/base/Planted.h "// $(printf 'wide %.0s' {1..30})" 'runtime/lib/base/Planted.h:1'
+plant runtime/lib/base/Planted.h "// $(printf TO; printf DO): none" 'runtime/lib/base/Planted.h:2:'
+plant lib/Support/Planted.h '// No licence.' 'lib/Support/Planted.h'
+plant lib/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Support/Long.cpp: 601'
+plant test/passes/planted.mlir '// CHECK: nothing' 'test/passes/planted.mlir'
+plant test/passes/split.mlir "$(printf '// RUN: true\n// %s\n' -----)" 'test/passes/split.mlir'
+plant docs/testing.md "In $copy/build" 'docs/testing.md:'
+plant docs/testing.md "$(printf '<%.0s' {1..7}) HEAD" 'docs/testing.md: <<<<<<< HEAD'
+git add -A
+
+if test/lint.sh > "$copy.out" 2>&1; then
+  echo "lint is clean although rules are broken"
+  exit 1
+fi
+# Lines move when several violations are planted in one file.
+sed -E 's/^([^:]+):[0-9]+: (.*)/&\n\1: \2/; s/^([^:]+):[0-9]+:([^ ].*)/&\n\1: \2/' "$copy.out" > "$copy.said"
+missed=0
+while IFS= read -r line; do
+  grep -qF -- "$line" "$copy.said" || { echo "lint does not say: $line"; missed=$((missed + 1)); }
+done < "$wanted"
+rules=$(grep -c '^report "' test/lint.sh)
+broken=$(sed -nE 's/^lint: ([0-9]+) rule.*/\1/p' "$copy.out")
+echo "$(wc -l < "$wanted") violations of $rules rules planted, $missed missed"
+[ "$missed" -eq 0 ] && [ "$broken" -eq "$rules" ] || { echo "$broken of $rules rules broken"; exit 1; }
+rm -rf "$copy"
