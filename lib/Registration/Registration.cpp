@@ -17,6 +17,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/cpu/Passes.h"
 #include "passes/dist/Passes.h"
+#include "passes/kernels/Passes.h"
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/pipelines/ImportToGraph.h"
@@ -36,6 +37,7 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 void weft::registerAllPasses() {
+  kernels::registerKernelsPasses();
   cpu::registerCpuPasses();
   cpu::registerKernelPipeline();
   dist::registerDistPasses();

@@ -1,4 +1,4 @@
-// The search for a kernel's stages and units.
+// The search for a kernel's nests and units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KernelPlanner.h"
 
@@ -8,26 +8,27 @@
 
 using namespace mlir;
 using namespace weft::cpu;
+using namespace weft::kernels;
 
-int64_t weft::cpu::stackBytesOf(const Stage &stage) {
-  if (stage.kind == Stage::Kind::Copy || stage.isScalar())
+int64_t weft::cpu::stackBytesOf(const LoopNest &nest) {
+  if (nest.kind == LoopNest::Kind::Copy || nest.isScalar())
     return 0;
   int64_t bytes = 0;
-  for (auto [value, result] : llvm::zip_equal(stage.values, stage.results))
+  for (auto [value, result] : llvm::zip_equal(nest.values, nest.results))
     if (result < 0) {
       int64_t width = memoryType(getElementTypeOrSelf(value)).getIntOrFloatBitWidth() / 8;
-      bytes += llvm::alignTo(stage.boxElements() * width, 64);
+      bytes += llvm::alignTo(nest.boxElements() * width, 64);
     }
   return bytes;
 }
 
 //===----------------------------------------------------------------------===//
-// Stages
+// Nests
 //===----------------------------------------------------------------------===//
 
-void Planner::makeStages() {
-  plan.stages.clear();
-  elements.staged.clear();
+void Planner::makeNests() {
+  plan.nests.clear();
+  elements.nestResults.clear();
   Block &body = kernel.getBody().front();
   // What the results reach.
   llvm::DenseSet<Operation *> live;
@@ -42,83 +43,83 @@ void Planner::makeStages() {
   for (Operation &op : body.without_terminator()) {
     if (!live.contains(&op) || op.getNumResults() == 0 || elements.storage.count(op.getResult(0)))
       continue;
-    Stage stage;
+    LoopNest nest;
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (generic && generic.getNumReductionLoops() > 0)
-      stage.kind = Stage::Kind::Reduction;
+      nest.kind = LoopNest::Kind::Reduction;
     else if (isa<scf::ForallOp>(op))
-      stage.kind = Stage::Kind::Rows;
+      nest.kind = LoopNest::Kind::Rows;
     else if (isa<TensorType>(op.getResult(0).getType()) &&
              (returned.contains(op.getResult(0)) || kept.contains(op.getResult(0))))
-      stage.kind = Stage::Kind::Elementwise;
+      nest.kind = LoopNest::Kind::Elementwise;
     else
       continue;
-    stage.op = &op;
-    stage.values.assign(op.result_begin(), op.result_end());
-    stage.results.assign(stage.values.size(), -1);
-    plan.stages.push_back(std::move(stage));
+    nest.op = &op;
+    nest.values.assign(op.result_begin(), op.result_end());
+    nest.results.assign(nest.values.size(), -1);
+    plan.nests.push_back(std::move(nest));
   }
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
     bool placed = false;
-    for (Stage &stage : plan.stages)
-      for (auto [own, result] : llvm::zip_equal(stage.values, stage.results))
+    for (LoopNest &nest : plan.nests)
+      for (auto [own, result] : llvm::zip_equal(nest.values, nest.results))
         if (own == value && result < 0 && !placed) {
           result = number;
           placed = true;
         }
     if (placed)
       continue;
-    Stage copy;
-    copy.kind = Stage::Kind::Copy;
+    LoopNest copy;
+    copy.kind = LoopNest::Kind::Copy;
     copy.values = {value};
     copy.results = {int(number)};
     copy.target = resultStorages[number];
-    plan.stages.push_back(std::move(copy));
+    plan.nests.push_back(std::move(copy));
   }
-  for (Stage &stage : plan.stages) {
-    if (stage.kind != Stage::Kind::Copy)
-      elements.staged.insert(stage.values.begin(), stage.values.end());
-    for (size_t dim = 0; dim < stage.shape().size(); ++dim)
-      stage.groups.push_back({int64_t(dim)});
+  for (LoopNest &nest : plan.nests) {
+    if (nest.kind != LoopNest::Kind::Copy)
+      elements.nestResults.insert(nest.values.begin(), nest.values.end());
+    for (size_t dim = 0; dim < nest.shape().size(); ++dim)
+      nest.groups.push_back({int64_t(dim)});
   }
 }
 
-static bool isOneElement(const Stage &stage) {
-  return llvm::all_of(stage.shape(), [](int64_t size) { return size == 1; });
+static bool isOneElement(const LoopNest &nest) {
+  return llvm::all_of(nest.shape(), [](int64_t size) { return size == 1; });
 }
 
-MutableArrayRef<Stage> Planner::resultStages() {
-  return MutableArrayRef<Stage>(plan.stages).drop_while([](Stage &stage) {
-    return stage.isTemporary();
+MutableArrayRef<LoopNest> Planner::resultNests() {
+  return MutableArrayRef<LoopNest>(plan.nests).drop_while([](LoopNest &nest) {
+    return nest.isTemporary();
   });
 }
 
 /// All results have one shape and are computed element by element; temporaries
 /// are single elements and come first.
 bool Planner::isElementwise() {
-  ArrayRef<Stage> results = resultStages();
-  auto isPointwise = [](const Stage &stage) {
-    return stage.kind == Stage::Kind::Elementwise || stage.kind == Stage::Kind::Copy;
+  ArrayRef<LoopNest> results = resultNests();
+  auto isPointwise = [](const LoopNest &nest) {
+    return nest.kind == LoopNest::Kind::Elementwise || nest.kind == LoopNest::Kind::Copy;
   };
-  return llvm::all_of(plan.stages, isPointwise) &&
+  return llvm::all_of(plan.nests, isPointwise) &&
          llvm::all_of(
-             plan.stages,
-             [](const Stage &stage) { return !stage.isTemporary() || isOneElement(stage); }) &&
-         llvm::all_of(results, [&](const Stage &stage) {
-           return !stage.isTemporary() && stage.shape() == results.front().shape();
+             plan.nests,
+             [](const LoopNest &nest) { return !nest.isTemporary() || isOneElement(nest); }) &&
+         llvm::all_of(results, [&](const LoopNest &nest) {
+           return !nest.isTemporary() && nest.shape() == results.front().shape();
          });
 }
 
 /// Settles an elementwise kernel as one nest, if it can be.
 bool Planner::planTogether() {
-  makeStages();
+  makeNests();
   for (;;) {
     // Single elements first: nothing but them is read to make them.
-    std::vector<Stage> numbers, others;
-    for (Stage &stage : plan.stages)
-      (stage.isTemporary() ? numbers : others).push_back(std::move(stage));
-    plan.stages = std::move(numbers);
-    llvm::append_range(plan.stages, others);
+    std::vector<LoopNest> numbers, others;
+    for (LoopNest &nest : plan.nests)
+      (nest.isTemporary() ? numbers : others).push_back(std::move(nest));
+    plan.nests = std::move(numbers);
+    llvm::append_range(plan.nests, others);
     if (!isElementwise() || !analyse({}) || !readsInPlace)
       return false;
     // One nest computes what several results need once, whatever it costs.
@@ -128,7 +129,7 @@ bool Planner::planTogether() {
     if (cast<RankedTensorType>(value.getType()).getNumElements() != 1)
       return false;
     kept.insert(value);
-    makeStages();
+    makeNests();
   }
   joinDims();
   SmallVector<UnitDim> units = tileUnits();
@@ -182,30 +183,30 @@ void Planner::grow(Demand &demand, Value tensor, const Recorder::Read &read) {
   }
 }
 
-/// Gives a stage the box that others read of it; false if it is a result of
+/// Gives a nest the box that others read of it; false if it is a result of
 /// which a unit would read more than it computes.
-bool Planner::place(Stage &stage, const Demand &demand) {
-  if (stage.isTemporary()) {
-    stage.box = demand.box;
-    if (stage.kind == Stage::Kind::Rows)
-      for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
+bool Planner::place(LoopNest &nest, const Demand &demand) {
+  if (nest.isTemporary()) {
+    nest.box = demand.box;
+    if (nest.kind == LoopNest::Kind::Rows)
+      for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(nest.op))))
         if (isRow) {
-          int64_t size = stage.shape()[dim];
-          stage.box[dim] = {space.constant(0), size, size};
+          int64_t size = nest.shape()[dim];
+          nest.box[dim] = {space.constant(0), size, size};
         }
     return true;
   }
-  if (stage.kind == Stage::Kind::Rows)
-    for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(stage.op))))
-      if (isRow && stage.box[dim].width != stage.shape()[dim])
+  if (nest.kind == LoopNest::Kind::Rows)
+    for (auto [dim, isRow] : llvm::enumerate(rowDims(cast<scf::ForallOp>(nest.op))))
+      if (isRow && nest.box[dim].width != nest.shape()[dim])
         return false;
   if (!demand.any)
     return true;
   // Joined dims are those of elementwise kernels that read in place.
   for (auto [number, read] : llvm::enumerate(demand.box)) {
-    if (stage.groups.size() != demand.box.size())
+    if (nest.groups.size() != demand.box.size())
       return true;
-    const BoxDim &own = stage.box[number];
+    const BoxDim &own = nest.box[number];
     auto distance =
         dyn_cast<AffineConstantExpr>(space.add(read.base, space.multiply(own.base, -1)));
     if (!distance || distance.getValue() < 0 || distance.getValue() + read.width > own.width)
@@ -229,14 +230,14 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
   plan.unitCost = 0;
   // Any value serves as induction variable of scrap code.
   Value placeholder = arith::ConstantIndexOp::create(elements.builder, kernel.getLoc(), 0);
-  auto groupSize = [](const Stage &stage, unsigned group) {
+  auto groupSize = [](const LoopNest &nest, unsigned group) {
     int64_t size = 1;
-    for (int64_t dim : stage.groups[group])
-      size *= stage.shape()[dim];
+    for (int64_t dim : nest.groups[group])
+      size *= nest.shape()[dim];
     return size;
   };
-  const Stage *anyResult =
-      &*llvm::find_if(plan.stages, [](Stage &stage) { return !stage.isTemporary(); });
+  const LoopNest *anyResult =
+      &*llvm::find_if(plan.nests, [](LoopNest &nest) { return !nest.isTemporary(); });
   SmallVector<AffineExpr> bases;
   for (const UnitDim &unit : units) {
     int64_t extent = llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
@@ -244,31 +245,31 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
     AffineExpr dim = space.addDim(extent, true, placeholder);
     bases.push_back(space.multiply(dim, unit.chunk));
   }
-  for (Stage &stage : plan.stages) {
-    stage.box.clear();
-    if (stage.isTemporary())
+  for (LoopNest &nest : plan.nests) {
+    nest.box.clear();
+    if (nest.isTemporary())
       continue;
-    for (unsigned group = 0; group < stage.groups.size(); ++group) {
-      int64_t size = groupSize(stage, group);
-      stage.box.push_back({space.constant(0), size, size});
+    for (unsigned group = 0; group < nest.groups.size(); ++group) {
+      int64_t size = groupSize(nest, group);
+      nest.box.push_back({space.constant(0), size, size});
     }
     for (auto [unit, base] : llvm::zip_equal(units, bases))
-      stage.box[unit.group] = {base, unit.chunk, stage.box[unit.group].size};
+      nest.box[unit.group] = {base, unit.chunk, nest.box[unit.group].size};
   }
 
   DenseMap<Value, Demand> demands;
-  StageEmitter emitter(elements);
-  for (Stage &stage : llvm::reverse(plan.stages)) {
+  LoopNestEmitter emitter(elements);
+  for (LoopNest &nest : llvm::reverse(plan.nests)) {
     Demand demand;
-    for (Value value : stage.values) {
+    for (Value value : nest.values) {
       auto found = demands.find(value);
-      if (found == demands.end() || stage.kind == Stage::Kind::Copy)
+      if (found == demands.end() || nest.kind == LoopNest::Kind::Copy)
         continue;
       if (!demand.any) {
         demand = found->second;
         continue;
       }
-      // Two values of one stage: one box for both.
+      // Two values of one nest: one box for both.
       for (auto [own, other] : llvm::zip_equal(demand.box, found->second.box)) {
         if (own.base == other.base && own.width == other.width)
           continue;
@@ -276,44 +277,44 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
         own.width = own.size;
       }
     }
-    if (stage.isTemporary() && !demand.any)
+    if (nest.isTemporary() && !demand.any)
       continue; // nothing reads it after all
     for (auto [dim, box] : llvm::enumerate(demand.box))
-      box.size = stage.shape()[dim];
-    if (!place(stage, demand))
+      box.size = nest.shape()[dim];
+    if (!place(nest, demand))
       return false;
     // The nest writes somewhere while it is probed; others must still see that
     // its values are read.
-    if (stage.kind != Stage::Kind::Copy && !stage.isScalar())
-      for (auto [value, result] : llvm::zip_equal(stage.values, stage.results))
+    if (nest.kind != LoopNest::Kind::Copy && !nest.isScalar())
+      for (auto [value, result] : llvm::zip_equal(nest.values, nest.results))
         elements.storage[value] =
             result >= 0 ? resultStorages[result]
-                        : temporaryStorage(stage, value, resultStorages[0].pointer, space);
+                        : temporaryStorage(nest, value, resultStorages[0].pointer, space);
     NestReport report;
     for (unsigned round = 0; round < 6; ++round) {
-      report = emitter.probe(stage);
+      report = emitter.probe(nest);
       bool cut = false;
       for (auto split : report.wantedSplits)
-        if (!llvm::is_contained(stage.splits, split)) {
-          stage.splits.push_back(split);
+        if (!llvm::is_contained(nest.splits, split)) {
+          nest.splits.push_back(split);
           cut = true;
         }
       if (!cut)
         break;
     }
-    if (stage.kind != Stage::Kind::Copy)
-      for (Value value : stage.values)
+    if (nest.kind != LoopNest::Kind::Copy)
+      for (Value value : nest.values)
         elements.storage.erase(value);
     for (const Recorder::Read &read : report.seen.demands) {
       grow(demands[read.tensor], read.tensor, read);
       bool isOne = cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
-      readsInPlace &= isOne || (read.indices == report.valueIndices && !stage.isTemporary());
+      readsInPlace &= isOne || (read.indices == report.valueIndices && !nest.isTemporary());
     }
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
-    double work = report.seen.work + double(report.seen.accesses.size()) * stage.boxElements();
+    double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
     plan.unitCost += work / (report.contiguous ? 8 : 1) + 6 * report.starts;
-    plan.stackBytes += stackBytesOf(stage);
+    plan.stackBytes += stackBytesOf(nest);
   }
   return true;
 }
@@ -337,7 +338,7 @@ Value Planner::findWorthKeeping(bool isOneElement) {
     if (found->second.points < 1.5 * count)
       continue;
     // A scalar is free to keep; a temporary costs a store and a load.
-    if (inlineCost(value, elements.staged) >= (count == 1 ? 4 : 12))
+    if (inlineCost(value, elements.nestResults) >= (count == 1 ? 4 : 12))
       return value;
   }
   return nullptr;
@@ -346,16 +347,16 @@ Value Planner::findWorthKeeping(bool isOneElement) {
 /// Analyses until no further value is worth a temporary and all fit.
 bool Planner::settle(ArrayRef<UnitDim> units) {
   for (;;) {
-    makeStages();
+    makeNests();
     if (!analyse(units))
       return false;
     if (plan.stackBytes > stackLimit) {
       // Give up the greatest temporary that can be computed in place.
-      Stage *greatest = nullptr;
-      for (Stage &stage : plan.stages)
-        if (stage.kind == Stage::Kind::Elementwise && stage.isTemporary() &&
-            (!greatest || stackBytesOf(stage) > stackBytesOf(*greatest)))
-          greatest = &stage;
+      LoopNest *greatest = nullptr;
+      for (LoopNest &nest : plan.nests)
+        if (nest.kind == LoopNest::Kind::Elementwise && nest.isTemporary() &&
+            (!greatest || stackBytesOf(nest) > stackBytesOf(*greatest)))
+          greatest = &nest;
       if (!greatest)
         return false;
       kept.erase(greatest->values[0]);
@@ -381,7 +382,7 @@ FailureOr<KernelPlan> Planner::run() {
   if (mustBeTogether && !empty)
     return kernel.emitError("overwrites an argument, but is not one loop nest");
   kept.clear();
-  makeStages();
+  makeNests();
   SmallVector<SmallVector<UnitDim>> ways = candidates();
   if (empty)
     ways.assign(1, {});

@@ -1,9 +1,9 @@
-// Which stages a kernel has, and how its work is cut into units.
+// Which nests a kernel has, and how its work is cut into units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_PASSES_CPU_KERNELPLAN_H
 #define WEFT_PASSES_CPU_KERNELPLAN_H
 
-#include "KernelStages.h"
+#include "passes/kernels/LoopNests.h"
 
 #include <vector>
 
@@ -18,15 +18,15 @@ struct UnitDim {
 /// The plan of one kernel.
 ///
 /// A unit of parallel work computes a box of every result. The boxes of
-/// temporaries follow from what the stages after them read, so that a unit
+/// temporaries follow from what the nests after them read, so that a unit
 /// computes all that it needs by itself: units are independent, may run in any
 /// order, and results do not depend on how many run together.
 struct KernelPlan {
-  std::vector<Stage> stages; // in the order of execution
+  std::vector<kernels::LoopNest> nests; // in the order of execution
   llvm::SmallVector<UnitDim> units;
   /// Number of units along each unit dim; their product is the kernel's extent.
   llvm::SmallVector<int64_t> unitExtents;
-  /// All stages are elementwise, over one box, and read each other in place,
+  /// All nests are elementwise, over one box, and read each other in place,
   /// but for temporaries of one element, which come first. Elements are read
   /// before they are written.
   bool together = false;
@@ -43,16 +43,16 @@ struct KernelPlan {
   }
 };
 
-/// Bytes that the temporaries of a stage take on the stack.
-int64_t stackBytesOf(const Stage &stage);
+/// Bytes that the temporaries of a nest take on the stack.
+int64_t stackBytesOf(const kernels::LoopNest &nest);
 
 /// Plans `kernel`, a function of tensors. `elements` has storages for the
 /// arguments, results are in `resultStorages`; its builder stands where scrap
 /// code may refer to them. Fails if temporaries do not fit on the stack, or a
 /// kernel that must be together is not, with an error at the function.
-mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel, ElementEmitter &elements,
-                                       llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit,
-                                       bool mustBeTogether);
+mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
+                                       llvm::ArrayRef<kernels::Storage> resultStorages,
+                                       int64_t stackLimit, bool mustBeTogether);
 
 } // namespace weft::cpu
 

@@ -1,4 +1,4 @@
-// The search for a kernel's stages and units, in its parts.
+// The search for a kernel's nests and units, in its parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_PASSES_CPU_KERNELPLANNER_H
 #define WEFT_PASSES_CPU_KERNELPLANNER_H
@@ -10,15 +10,15 @@ namespace weft::cpu {
 /// Elements of a tensor that are read: one box, grown by every read.
 struct Demand {
   bool any = false;
-  llvm::SmallVector<BoxDim> box;
+  llvm::SmallVector<kernels::BoxDim> box;
   double points = 0;
 };
 
-/// Chooses the stages, temporaries and units of one kernel.
+/// Chooses the nests, temporaries and units of one kernel.
 class Planner {
 public:
-  Planner(mlir::func::FuncOp kernel, ElementEmitter &elements,
-          llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit, bool mustBeTogether)
+  Planner(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
+          llvm::ArrayRef<kernels::Storage> resultStorages, int64_t stackLimit, bool mustBeTogether)
       : kernel(kernel), elements(elements), space(elements.space), resultStorages(resultStorages),
         stackLimit(stackLimit), mustBeTogether(mustBeTogether),
         terminator(llvm::cast<mlir::func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
@@ -27,9 +27,9 @@ public:
 
 private:
   mlir::func::FuncOp kernel;
-  ElementEmitter &elements;
-  IndexSpace &space;
-  llvm::ArrayRef<Storage> resultStorages;
+  kernels::ElementEmitter &elements;
+  kernels::IndexSpace &space;
+  llvm::ArrayRef<kernels::Storage> resultStorages;
   int64_t stackLimit;
   bool mustBeTogether;
   mlir::func::ReturnOp terminator;
@@ -38,16 +38,16 @@ private:
   KernelPlan plan;
   /// What was computed in place during the last analysis.
   llvm::DenseMap<mlir::Value, Demand> visits;
-  /// Every stage read other stages at its own indices only.
+  /// Every nest read other nests at its own indices only.
   bool readsInPlace = true;
 
-  void makeStages();
-  void grow(Demand &demand, mlir::Value tensor, const Recorder::Read &read);
-  bool place(Stage &stage, const Demand &demand);
+  void makeNests();
+  void grow(Demand &demand, mlir::Value tensor, const kernels::Recorder::Read &read);
+  bool place(kernels::LoopNest &nest, const Demand &demand);
   bool analyse(llvm::ArrayRef<UnitDim> units);
   mlir::Value findWorthKeeping(bool isOneElement = false);
   bool settle(llvm::ArrayRef<UnitDim> units);
-  llvm::MutableArrayRef<Stage> resultStages();
+  llvm::MutableArrayRef<kernels::LoopNest> resultNests();
   bool isElementwise();
   bool planTogether();
   void joinDims();

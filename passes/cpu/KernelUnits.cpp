@@ -8,41 +8,42 @@
 
 using namespace mlir;
 using namespace weft::cpu;
+using namespace weft::kernels;
 
 void Planner::joinDims() {
-  StageEmitter emitter(elements);
+  LoopNestEmitter emitter(elements);
   SmallVector<bool> joinable;
-  for (Stage &stage : resultStages()) {
-    Value value = stage.values[0];
-    if (stage.kind != Stage::Kind::Copy)
-      elements.storage[value] = resultStorages[stage.results[0]];
-    SmallVector<bool> own = emitter.joinableDims(stage);
-    if (stage.kind != Stage::Kind::Copy)
+  for (LoopNest &nest : resultNests()) {
+    Value value = nest.values[0];
+    if (nest.kind != LoopNest::Kind::Copy)
+      elements.storage[value] = resultStorages[nest.results[0]];
+    SmallVector<bool> own = emitter.joinableDims(nest);
+    if (nest.kind != LoopNest::Kind::Copy)
       elements.storage.erase(value);
     if (joinable.empty())
       joinable = own;
     for (auto [all, one] : llvm::zip_equal(joinable, own))
       all = all && one;
   }
-  for (Stage &stage : resultStages()) {
-    stage.groups.clear();
+  for (LoopNest &nest : resultNests()) {
+    nest.groups.clear();
     for (size_t dim = 0; dim < joinable.size(); ++dim) {
       if (!joinable[dim])
-        stage.groups.emplace_back();
-      stage.groups.back().push_back(dim);
+        nest.groups.emplace_back();
+      nest.groups.back().push_back(dim);
     }
   }
 }
 
 /// Units of about 4096 elements, less if that gives more than 64 of them.
 SmallVector<UnitDim> Planner::elementwiseUnits() {
-  const Stage &stage = resultStages().front();
+  const LoopNest &nest = resultNests().front();
   int64_t total = 1;
   SmallVector<int64_t> sizes;
-  for (auto &group : stage.groups) {
+  for (auto &group : nest.groups) {
     int64_t size = 1;
     for (int64_t dim : group)
-      size *= stage.shape()[dim];
+      size *= nest.shape()[dim];
     sizes.push_back(size);
     total *= size;
   }
@@ -58,7 +59,7 @@ SmallVector<UnitDim> Planner::elementwiseUnits() {
     } else if (sizes[group] > room) {
       // Whole vectors, and whole pieces of loops that are cut.
       int64_t multiple = inner == 1 ? 64 : 1;
-      for (auto [key, factor] : stage.splits)
+      for (auto [key, factor] : nest.splits)
         if (key == unsigned(group))
           multiple = std::lcm(multiple, factor);
       int64_t chunk = llvm::alignTo(room, multiple);
@@ -78,28 +79,28 @@ SmallVector<UnitDim> Planner::elementwiseUnits() {
 /// cache.
 SmallVector<UnitDim> Planner::tileUnits() {
   constexpr int64_t side = 16;
-  if (resultStages().front().groups.size() < 2 || !analyse({}))
+  if (resultNests().front().groups.size() < 2 || !analyse({}))
     return {};
   std::optional<unsigned> other;
-  StageEmitter emitter(elements);
-  for (Stage &stage : resultStages()) {
-    if (!stage.splits.empty() || stage.box.back().width < 2 * side)
+  LoopNestEmitter emitter(elements);
+  for (LoopNest &nest : resultNests()) {
+    if (!nest.splits.empty() || nest.box.back().width < 2 * side)
       return {};
-    if (stage.kind != Stage::Kind::Elementwise)
+    if (nest.kind != LoopNest::Kind::Elementwise)
       continue;
-    elements.storage[stage.values[0]] = resultStorages[stage.results[0]];
-    if (auto found = emitter.stridedDim(stage))
+    elements.storage[nest.values[0]] = resultStorages[nest.results[0]];
+    if (auto found = emitter.stridedDim(nest))
       other = found;
-    elements.storage.erase(stage.values[0]);
+    elements.storage.erase(nest.values[0]);
   }
-  const Stage &stage = plan.stages[0];
-  unsigned last = stage.groups.size() - 1;
-  if (!other || stage.box[*other].width < 2 * side)
+  const LoopNest &nest = plan.nests[0];
+  unsigned last = nest.groups.size() - 1;
+  if (!other || nest.box[*other].width < 2 * side)
     return {};
   SmallVector<UnitDim> units;
   for (unsigned group = 0; group <= last; ++group) {
     bool isTile = group == *other || group == last;
-    if (stage.box[group].width > 1)
+    if (nest.box[group].width > 1)
       units.push_back({group, isTile ? side : 1});
   }
   return units;

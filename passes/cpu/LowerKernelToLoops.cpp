@@ -3,7 +3,6 @@
 #include "KernelPlan.h"
 #include "passes/cpu/Passes.h"
 #include "weft/Interfaces/KernelAttributes.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,6 +15,7 @@ namespace weft::cpu {
 
 using namespace mlir;
 using namespace weft::cpu;
+using namespace weft::kernels;
 
 namespace {
 
@@ -39,8 +39,8 @@ private:
   void makeEntry(func::FuncOp body, const KernelPlan &plan);
   Storage denseStorage(Value memory, RankedTensorType type, IndexSpace &space);
   void placeConstants(ElementEmitter &elements);
-  void placeStage(Stage &stage, ElementEmitter &elements, ArrayRef<Storage> results,
-                  OpBuilder &atEntry);
+  void placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results,
+                 OpBuilder &atEntry);
   void emitUnits(KernelPlan &plan, ElementEmitter &elements, ArrayRef<Storage> results,
                  func::FuncOp body);
 };
@@ -122,24 +122,24 @@ void KernelLowering::placeConstants(ElementEmitter &elements) {
   }
 }
 
-/// Gives the values of a stage their memory.
-void KernelLowering::placeStage(Stage &stage, ElementEmitter &elements, ArrayRef<Storage> results,
-                                OpBuilder &atEntry) {
-  if (stage.kind == Stage::Kind::Copy)
+/// Gives the values of a nest their memory.
+void KernelLowering::placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results,
+                               OpBuilder &atEntry) {
+  if (nest.kind == LoopNest::Kind::Copy)
     return;
-  for (auto [value, result] : llvm::zip_equal(stage.values, stage.results)) {
+  for (auto [value, result] : llvm::zip_equal(nest.values, nest.results)) {
     if (result >= 0) {
       elements.storage[value] = results[result];
       continue;
     }
-    if (stage.isScalar())
+    if (nest.isScalar())
       continue;
     Value count = LLVM::ConstantOp::create(
-        atEntry, loc, atEntry.getI64IntegerAttr(std::max<int64_t>(1, stage.boxElements())));
+        atEntry, loc, atEntry.getI64IntegerAttr(std::max<int64_t>(1, nest.boxElements())));
     Value memory = LLVM::AllocaOp::create(atEntry, loc, pointer,
                                           memoryType(getElementTypeOrSelf(value)), count,
                                           /*alignment=*/64);
-    elements.storage[value] = temporaryStorage(stage, value, memory, elements.space);
+    elements.storage[value] = temporaryStorage(nest, value, memory, elements.space);
   }
 }
 
@@ -165,27 +165,27 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
       elements.space.dims[dim].iv = arith::RemUIOp::create(code, loc, rest, extent);
       rest = arith::DivUIOp::create(code, loc, rest, extent);
     }
-    StageEmitter stages(elements);
-    MutableArrayRef<Stage> all(plan.stages);
+    LoopNestEmitter emitter(elements);
+    MutableArrayRef<LoopNest> all(plan.nests);
     if (plan.together) {
       while (!all.empty() && all.front().isTemporary()) {
         if (!all.front().box.empty() || all.front().groups.empty())
-          stages.emit(all.front());
+          emitter.emit(all.front());
         all = all.drop_front();
       }
-      auto joint =
-          all.take_while([](const Stage &stage) { return stage.kind == Stage::Kind::Elementwise; });
-      for (Stage &stage : joint)
-        placeStage(stage, elements, results, atEntry);
+      auto joint = all.take_while(
+          [](const LoopNest &nest) { return nest.kind == LoopNest::Kind::Elementwise; });
+      for (LoopNest &nest : joint)
+        placeNest(nest, elements, results, atEntry);
       if (!joint.empty())
-        stages.emitTogether(joint);
+        emitter.emitTogether(joint);
       all = all.drop_front(joint.size());
     }
-    for (Stage &stage : all) {
-      if (stage.isTemporary() && stage.box.empty() && !stage.groups.empty())
+    for (LoopNest &nest : all) {
+      if (nest.isTemporary() && nest.box.empty() && !nest.groups.empty())
         continue; // nothing reads it
-      placeStage(stage, elements, results, atEntry);
-      stages.emit(stage);
+      placeNest(nest, elements, results, atEntry);
+      emitter.emit(nest);
     }
   }
   func::ReturnOp::create(code, loc);

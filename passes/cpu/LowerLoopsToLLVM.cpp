@@ -87,7 +87,7 @@ static LogicalResult checkMovesBitsOnly(Operation *op) {
                       LLVM::FPToSIOp, LLVM::FPToUIOp>(op);
   if (computes && (llvm::any_of(op->getOperandTypes(), isBFloat16) ||
                    llvm::any_of(op->getResultTypes(), isBFloat16)))
-    return op->emitError("computes in bf16, which cpu-expand-math expands");
+    return op->emitError("computes in bf16, which kernels-expand-math expands");
   return success();
 }
 

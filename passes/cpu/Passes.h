@@ -16,6 +16,11 @@ namespace weft::cpu {
 #define GEN_PASS_REGISTRATION
 #include "passes/cpu/Passes.h.inc"
 
+/// What `cpu-lower-kernel-to-loops` leaves on each kernel: the number of its units of parallel
+/// work, and how many of them at least are worth a thread of their own (about 20 us of work).
+inline constexpr llvm::StringLiteral kExtentAttr = "rt.parallel_extent";
+inline constexpr llvm::StringLiteral kGrainAttr = "rt.parallel_grain";
+
 /// From functions of `nn` ops to the LLVM dialect.
 void buildKernelPipeline(mlir::OpPassManager &manager);
 

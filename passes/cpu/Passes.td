@@ -6,27 +6,10 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertNnToLinalg : Pass<"convert-nn-to-linalg", "::mlir::func::FuncOp"> {
-  let summary = "replace ops by the bodies they give";
-  let description = [{
-    **Requires** an outlined kernel: ops with KernelOpInterface on tensors
-    without encoding, in one block.
-
-    **Ensures** bodies in the vocabulary of dialects/nn/IR/NnKernels.h; types of
-    the function are signless. Each op is asked by `buildBody`; one without the
-    interface is an error.
-
-    Example: `test/passes/cpu/convert-nn-to-linalg.mlir`.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::tensor::TensorDialect"];
-}
-
 def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
   let summary = "fuse, place temporaries, and cut the work into units";
   let description = [{
-    **Requires** functions as ConvertNnToLinalg leaves them.
+    **Requires** functions as `convert-nn-to-linalg` leaves them.
 
     **Ensures** for each function `name` a function of the runtime's kernel
     type, `(begin, end, pointers, scalars)`, that runs units [begin, end), with
@@ -37,9 +20,10 @@ def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
     Elements are pulled: a result's element is computed by inlining the bodies
     of its producers at its index, so that elementwise ops, broadcasts,
     transposes, reshapes and slices fuse with their consumer and cost index
-    arithmetic only, most of which vanishes (IndexSpace.h). What is reduced, or
-    needed more often than it has elements and dear, gets a nest of its own
-    (KernelStages.h) and, per unit, a register or a temporary on the stack.
+    arithmetic only, most of which vanishes (passes/kernels/IndexSpace.h). What is
+    reduced, or needed more often than it has elements and dear, gets a loop nest of
+    its own (passes/kernels/LoopNests.h) and, per unit, a register or a temporary on
+    the stack.
     Units are boxes of the results; of several ways to cut them the one with
     the least estimated work is taken (KernelPlan.h). linalg's own tiling and
     one-shot bufferization were not used because fused clusters of arbitrary
@@ -57,27 +41,11 @@ def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
-def ExpandMath : Pass<"cpu-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "turn f32 functions into polynomials that vectorize";
-  let description = [{
-    **Requires** scalar `math` ops. **Ensures** that exp, expm1, log, log1p, tanh
-    and erf of f32 are polynomials (errors of a few ulp), and that nothing
-    computes in bf16: arithmetic and functions are those of f32 (f64 for integers
-    of more than 24 bits) with one rounding of the result, and conversions from
-    and to bf16 are integer arithmetic, rounding to nearest even, also from f64:
-    not every libgcc has a function for it, and processors' own instructions
-    flush subnormals. Functions of f64 stay, and become calls of libm.
-
-    Example: `test/passes/cpu/expand-math.mlir`.
-  }];
-  let dependentDialects = ["::mlir::vector::VectorDialect"];
-}
-
 def LowerLoopsToLLVM : Pass<"cpu-lower-loops-to-llvm", "::mlir::ModuleOp"> {
   let summary = "convert loops and scalars to the LLVM dialect";
   let description = [{
-    **Requires** what LowerKernelToLoops and ExpandMath leave. **Ensures** the LLVM
-    dialect only; functions that are neither LLVM intrinsics nor polynomials are
+    **Requires** what `cpu-lower-kernel-to-loops` and `kernels-expand-math` leave.
+    **Ensures** the LLVM dialect only; functions that are neither LLVM intrinsics nor polynomials are
     calls of libm. A bf16 is an i16: LLVM's code generator takes bf16 values
     through f32 even where they are only moved, by functions of libgcc.
 

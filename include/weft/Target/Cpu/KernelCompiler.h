@@ -12,10 +12,6 @@
 
 namespace weft::cpu {
 
-/// Set on a kernel by its lowering; see CompiledKernel.
-inline constexpr llvm::StringLiteral kExtentAttr = "rt.parallel_extent";
-inline constexpr llvm::StringLiteral kGrainAttr = "rt.parallel_grain";
-
 struct KernelOptions {
   /// LLVM's name of the processor; "native" is this machine's.
   std::string processor = "native";

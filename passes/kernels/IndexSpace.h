@@ -1,7 +1,7 @@
 // Index expressions over loops whose ranges are known.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_INDEXSPACE_H
-#define WEFT_PASSES_CPU_INDEXSPACE_H
+#ifndef WEFT_PASSES_KERNELS_INDEXSPACE_H
+#define WEFT_PASSES_KERNELS_INDEXSPACE_H
 
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace weft::cpu {
+namespace weft::kernels {
 
 /// A loop: dim `i` of every expression of the space is loop `i`.
 struct LoopDim {
@@ -77,6 +77,6 @@ private:
   mlir::MLIRContext *context;
 };
 
-} // namespace weft::cpu
+} // namespace weft::kernels
 
-#endif // WEFT_PASSES_CPU_INDEXSPACE_H
+#endif // WEFT_PASSES_KERNELS_INDEXSPACE_H

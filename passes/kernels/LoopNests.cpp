@@ -1,6 +1,6 @@
-// Loop nests of stages.
+// Loop nests of nests.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "StageNest.h"
+#include "NestLoops.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -9,24 +9,24 @@
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
-using namespace weft::cpu;
+using namespace weft::kernels;
 
-SmallVector<bool> weft::cpu::rowDims(scf::ForallOp forall) {
+SmallVector<bool> weft::kernels::rowDims(scf::ForallOp forall) {
   auto insert = cast<tensor::ParallelInsertSliceOp>(forall.getTerminator().getBody()->front());
   return llvm::map_to_vector(insert.getMixedOffsets(),
                              [](OpFoldResult offset) { return isa<Attribute>(offset); });
 }
 
-Storage weft::cpu::temporaryStorage(const Stage &stage, Value value, Value pointer,
-                                    IndexSpace &space) {
+Storage weft::kernels::temporaryStorage(const LoopNest &nest, Value value, Value pointer,
+                                        IndexSpace &space) {
   Storage storage;
   storage.pointer = pointer;
   storage.element = getElementTypeOrSelf(value);
   storage.offset = space.constant(0);
-  storage.strides.assign(stage.box.size(), 0);
+  storage.strides.assign(nest.box.size(), 0);
   int64_t stride = 1;
-  for (int64_t dim = int64_t(stage.box.size()) - 1; dim >= 0; --dim) {
-    const BoxDim &box = stage.box[dim];
+  for (int64_t dim = int64_t(nest.box.size()) - 1; dim >= 0; --dim) {
+    const BoxDim &box = nest.box[dim];
     if (box.width == 1)
       continue;
     storage.strides[dim] = stride;
@@ -45,14 +45,14 @@ static bool carriesScalar(linalg::GenericOp generic) {
   return generic.getIteratorTypesArray().back() == utils::IteratorType::reduction;
 }
 
-StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
+LoopNestEmitter::Loops LoopNestEmitter::makeLoops(LoopNest &nest) {
   IndexSpace &space = elements.space;
-  Nest nest;
+  Loops loops;
   // A loop of `extent` cut at the wanted inner extents, as an index.
-  auto addLoops = [&](SmallVectorImpl<Nest::Loop> &into, int64_t extent, bool reduction,
+  auto addLoops = [&](SmallVectorImpl<Loops::Loop> &into, int64_t extent, bool reduction,
                       unsigned key) {
     SmallVector<int64_t> inner;
-    for (auto [splitKey, factor] : stage.splits)
+    for (auto [splitKey, factor] : nest.splits)
       if (splitKey == key && extent % factor == 0 && factor < extent)
         inner.push_back(factor);
     llvm::sort(inner, std::greater<int64_t>());
@@ -71,12 +71,12 @@ StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
     return space.add(index, dim);
   };
 
-  SmallVector<bool> isRow(stage.box.size(), false);
-  if (stage.kind == Stage::Kind::Rows)
-    isRow = rowDims(cast<scf::ForallOp>(stage.op));
+  SmallVector<bool> isRow(nest.box.size(), false);
+  if (nest.kind == LoopNest::Kind::Rows)
+    isRow = rowDims(cast<scf::ForallOp>(nest.op));
   // Box dims first: as loops, or fixed by the unit.
-  SmallVector<SmallVector<Nest::Loop>> boxLoops(stage.box.size());
-  for (auto [number, box] : llvm::enumerate(stage.box)) {
+  SmallVector<SmallVector<Loops::Loop>> boxLoops(nest.box.size());
+  for (auto [number, box] : llvm::enumerate(nest.box)) {
     AffineExpr index = box.base;
     if (box.width != 1 && !isRow[number]) {
       auto reach = space.range(box.base);
@@ -92,69 +92,69 @@ StageEmitter::Nest StageEmitter::makeNest(Stage &stage) {
       index = space.add(index, within);
     }
     SmallVector<int64_t> sizes;
-    for (int64_t dim : stage.groups[number])
-      sizes.push_back(stage.shape()[dim]);
-    space.delinearize(index, sizes, nest.valueIndices);
+    for (int64_t dim : nest.groups[number])
+      sizes.push_back(nest.shape()[dim]);
+    space.delinearize(index, sizes, loops.valueIndices);
   }
 
-  if (stage.kind != Stage::Kind::Reduction) {
-    for (auto &loops : boxLoops)
-      nest.loops.append(loops);
-    return nest;
+  if (nest.kind != LoopNest::Kind::Reduction) {
+    for (auto &own : boxLoops)
+      loops.list.append(own);
+    return loops;
   }
-  auto generic = cast<linalg::GenericOp>(stage.op);
-  nest.lanes = carriesScalar(generic);
-  nest.genericLoops.resize(generic.getNumLoops());
+  auto generic = cast<linalg::GenericOp>(nest.op);
+  loops.lanes = carriesScalar(generic);
+  loops.genericLoops.resize(generic.getNumLoops());
   AffineMap map = resultMapOf(generic);
   SmallVector<int64_t> extents = generic.getStaticLoopRanges();
   SmallVector<int> boxOf(generic.getNumLoops(), -1);
   for (auto [position, expr] : llvm::enumerate(map.getResults())) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
     boxOf[loop] = position;
-    nest.genericLoops[loop] = nest.valueIndices[position];
+    loops.genericLoops[loop] = loops.valueIndices[position];
   }
   for (unsigned loop = 0; loop < generic.getNumLoops(); ++loop) {
     if (boxOf[loop] >= 0) {
-      nest.loops.append(boxLoops[boxOf[loop]]);
+      loops.list.append(boxLoops[boxOf[loop]]);
       continue;
     }
-    bool isLane = nest.lanes && loop + 1 == generic.getNumLoops();
-    unsigned key = isLane ? kNever : stage.box.size() + loop;
-    nest.genericLoops[loop] = addLoops(nest.loops, extents[loop], true, key);
+    bool isLane = loops.lanes && loop + 1 == generic.getNumLoops();
+    unsigned key = isLane ? kNever : nest.box.size() + loop;
+    loops.genericLoops[loop] = addLoops(loops.list, extents[loop], true, key);
   }
-  return nest;
+  return loops;
 }
 
 //===----------------------------------------------------------------------===//
 // Joining loops
 //===----------------------------------------------------------------------===//
 
-void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
+void LoopNestEmitter::joinLoops(Loops &loops, const Recorder &seen) {
   IndexSpace &space = elements.space;
-  SmallVector<Nest::Loop> joined;
+  SmallVector<Loops::Loop> joined;
   SmallVector<AffineExpr> replacement;
   for (unsigned d = 0; d < space.dims.size(); ++d)
     replacement.push_back(getAffineDimExpr(d, elements.builder.getContext()));
-  for (size_t i = 0; i < nest.loops.size();) {
+  for (size_t i = 0; i < loops.list.size();) {
     size_t end = i + 1;
     auto isLane = [&](size_t at) {
-      return nest.lanes && nest.loops[at].reduction && at + 1 == nest.loops.size();
+      return loops.lanes && loops.list[at].reduction && at + 1 == loops.list.size();
     };
     auto mayJoin = [&](size_t at) {
-      return at < nest.loops.size() && nest.loops[at].reduction == nest.loops[i].reduction &&
-             !nest.loops[at].clamped && !nest.loops[at - 1].clamped && !isLane(at) &&
+      return at < loops.list.size() && loops.list[at].reduction == loops.list[i].reduction &&
+             !loops.list[at].clamped && !loops.list[at - 1].clamped && !isLane(at) &&
              !isLane(at - 1) &&
-             loopsInStep(space, nest.loops[at - 1].dim, nest.loops[at].dim, seen);
+             loopsInStep(space, loops.list[at - 1].dim, loops.list[at].dim, seen);
     };
     while (mayJoin(end))
       ++end;
     if (end == i + 1) {
-      joined.push_back(nest.loops[i]);
+      joined.push_back(loops.list[i]);
     } else {
       SmallVector<int64_t> extents;
       int64_t total = 1;
       for (size_t at = i; at < end; ++at) {
-        extents.push_back(space.dims[nest.loops[at].dim].extent);
+        extents.push_back(space.dims[loops.list[at].dim].extent);
         total *= extents.back();
       }
       AffineExpr whole = space.addDim(total, false);
@@ -162,15 +162,15 @@ void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
       SmallVector<AffineExpr> parts;
       space.delinearize(whole, extents, parts);
       for (size_t at = i; at < end; ++at)
-        replacement[nest.loops[at].dim] = parts[at - i];
-      Nest::Loop loop = nest.loops[i];
+        replacement[loops.list[at].dim] = parts[at - i];
+      Loops::Loop loop = loops.list[i];
       loop.dim = space.dims.size() - 1;
       joined.push_back(loop);
     }
     i = end;
   }
-  nest.loops = joined;
-  for (auto *indices : {&nest.valueIndices, &nest.genericLoops})
+  loops.list = joined;
+  for (auto *indices : {&loops.valueIndices, &loops.genericLoops})
     for (AffineExpr &index : *indices)
       if (index)
         index = space.substitute(index, replacement);
@@ -181,11 +181,11 @@ void StageEmitter::joinLoops(Nest &nest, const Recorder &seen) {
 //===----------------------------------------------------------------------===//
 
 /// Opens the loops number `which` of the nest around `body`.
-void StageEmitter::loops(Location loc, const Nest &nest, ArrayRef<unsigned> which,
-                         llvm::function_ref<void()> body) {
+void LoopNestEmitter::openLoops(Location loc, const Loops &loops, ArrayRef<unsigned> which,
+                                llvm::function_ref<void()> body) {
   if (which.empty())
     return body();
-  const Nest::Loop &loop = nest.loops[which.front()];
+  const Loops::Loop &loop = loops.list[which.front()];
   OpBuilder &builder = elements.builder;
   Value upper;
   if (loop.clamped) {
@@ -195,35 +195,36 @@ void StageEmitter::loops(Location loc, const Nest &nest, ArrayRef<unsigned> whic
     upper = arith::MinSIOp::create(builder, loc, extent, space.materialize(builder, loc, left));
   }
   elements.loop(loc, loop.dim, upper, {}, [&](ValueRange) {
-    loops(loc, nest, which.drop_front(), body);
+    openLoops(loc, loops, which.drop_front(), body);
     return SmallVector<Value>();
   });
 }
 
-Value StageEmitter::computeElement(Stage &stage, const Nest &nest) {
-  Value value = stage.values.front();
-  if (stage.kind == Stage::Kind::Copy)
-    return elements.element(value, nest.valueIndices);
-  Value computed = elements.define(value, nest.valueIndices);
-  elements.remember(value, nest.valueIndices, computed);
+Value LoopNestEmitter::computeElement(LoopNest &nest, const Loops &loops) {
+  Value value = nest.values.front();
+  if (nest.kind == LoopNest::Kind::Copy)
+    return elements.element(value, loops.valueIndices);
+  Value computed = elements.define(value, loops.valueIndices);
+  elements.remember(value, loops.valueIndices, computed);
   return computed;
 }
 
-void StageEmitter::storeElement(Stage &stage, const Nest &nest, Value computed) {
-  const Storage target = stage.kind == Stage::Kind::Copy
-                             ? stage.target
-                             : elements.storage.lookup(stage.values.front());
-  elements.store(target, nest.valueIndices, computed, stage.loc());
+void LoopNestEmitter::storeElement(LoopNest &nest, const Loops &loops, Value computed) {
+  const Storage target = nest.kind == LoopNest::Kind::Copy
+                             ? nest.target
+                             : elements.storage.lookup(nest.values.front());
+  elements.store(target, loops.valueIndices, computed, nest.loc());
 }
 
-void StageEmitter::emitElementwise(Stage &stage, Nest &nest) {
-  if (stage.isScalar()) {
-    Value value = stage.values.front();
-    elements.storage[value].scalar = elements.define(value, nest.valueIndices);
+void LoopNestEmitter::emitElementwise(LoopNest &nest, Loops &loops) {
+  if (nest.isScalar()) {
+    Value value = nest.values.front();
+    elements.storage[value].scalar = elements.define(value, loops.valueIndices);
     return;
   }
-  auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
-  loops(stage.loc(), nest, all, [&] { storeElement(stage, nest, computeElement(stage, nest)); });
+  auto all = llvm::to_vector(llvm::seq<unsigned>(0, loops.list.size()));
+  openLoops(nest.loc(), loops, all,
+            [&] { storeElement(nest, loops, computeElement(nest, loops)); });
 }
 
 /// Marks the loop of a reduction, so that it is cut into the same lanes
@@ -249,14 +250,14 @@ static Attribute laneAnnotation(linalg::GenericOp generic, int64_t extent) {
                                        unroll, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {});
 }
 
-void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
+void LoopNestEmitter::emitReduction(LoopNest &nest, Loops &loops) {
   // Loops around a reduction gain by unrolling: sums stay in registers.
   llvm::SaveAndRestore unroll(elements.unrollLongLoops, true);
-  auto generic = cast<linalg::GenericOp>(stage.op);
+  auto generic = cast<linalg::GenericOp>(nest.op);
   SmallVector<unsigned> outer, init, inner;
   bool seenReduction = false;
-  for (auto [number, loop] : llvm::enumerate(nest.loops)) {
-    if (nest.lanes) {
+  for (auto [number, loop] : llvm::enumerate(loops.list)) {
+    if (loops.lanes) {
       (loop.reduction ? inner : outer).push_back(number);
       continue;
     }
@@ -265,25 +266,25 @@ void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
     if (seenReduction && !loop.reduction)
       init.push_back(number);
   }
-  auto storageOf = [&](unsigned number) { return elements.storage.lookup(stage.values[number]); };
+  auto storageOf = [&](unsigned number) { return elements.storage.lookup(nest.values[number]); };
   auto inits = [&] {
     SmallVector<Value> values;
     for (Value initial : generic.getDpsInits())
-      values.push_back(elements.element(initial, nest.valueIndices));
+      values.push_back(elements.element(initial, loops.valueIndices));
     return values;
   };
-  if (nest.lanes || init.empty()) {
+  if (loops.lanes || init.empty()) {
     // Scalars are carried through the reduction loops.
     std::function<SmallVector<Value>(ArrayRef<unsigned>, ValueRange)> reduce =
         [&](ArrayRef<unsigned> which, ValueRange carried) {
           if (which.empty())
-            return elements.inlineGeneric(generic, nest.genericLoops, llvm::to_vector(carried));
-          unsigned dim = nest.loops[which.front()].dim;
+            return elements.inlineGeneric(generic, loops.genericLoops, llvm::to_vector(carried));
+          unsigned dim = loops.list[which.front()].dim;
           Attribute annotation;
-          if (nest.lanes && which.size() == 1)
+          if (loops.lanes && which.size() == 1)
             annotation = laneAnnotation(generic, elements.space.dims[dim].extent);
           return elements.loop(
-              stage.loc(), dim, nullptr, carried,
+              nest.loc(), dim, nullptr, carried,
               [&](ValueRange arguments) { return reduce(which.drop_front(), arguments); },
               annotation);
         };
@@ -291,30 +292,30 @@ void StageEmitter::emitReduction(Stage &stage, Nest &nest) {
       SmallVector<Value> sums = reduce(inner, inits());
       for (auto [number, sum] : llvm::enumerate(sums)) {
         if (keep)
-          elements.storage[stage.values[number]].scalar = sum;
+          elements.storage[nest.values[number]].scalar = sum;
         else
-          elements.store(storageOf(number), nest.valueIndices, sum, stage.loc());
+          elements.store(storageOf(number), loops.valueIndices, sum, nest.loc());
       }
     };
-    if (stage.isScalar())
+    if (nest.isScalar())
       return one(true);
-    loops(stage.loc(), nest, outer, [&] { one(false); });
+    openLoops(nest.loc(), loops, outer, [&] { one(false); });
     return;
   }
   // Partial sums of a run of elements lie in the result while the reduction
   // loops go around it.
-  loops(stage.loc(), nest, outer, [&] {
-    loops(stage.loc(), nest, init, [&] {
+  openLoops(nest.loc(), loops, outer, [&] {
+    openLoops(nest.loc(), loops, init, [&] {
       for (auto [number, value] : llvm::enumerate(inits()))
-        elements.store(storageOf(number), nest.valueIndices, value, stage.loc());
+        elements.store(storageOf(number), loops.valueIndices, value, nest.loc());
     });
-    loops(stage.loc(), nest, inner, [&] {
+    openLoops(nest.loc(), loops, inner, [&] {
       SmallVector<Value> sums;
-      for (unsigned number = 0; number < stage.values.size(); ++number)
-        sums.push_back(elements.load(storageOf(number), nest.valueIndices, stage.loc()));
-      sums = elements.inlineGeneric(generic, nest.genericLoops, sums);
+      for (unsigned number = 0; number < nest.values.size(); ++number)
+        sums.push_back(elements.load(storageOf(number), loops.valueIndices, nest.loc()));
+      sums = elements.inlineGeneric(generic, loops.genericLoops, sums);
       for (auto [number, sum] : llvm::enumerate(sums))
-        elements.store(storageOf(number), nest.valueIndices, sum, stage.loc());
+        elements.store(storageOf(number), loops.valueIndices, sum, nest.loc());
     });
   });
 }
@@ -351,8 +352,9 @@ static bool carriesTensorsOnly(scf::ForallOp forall) {
   return !result.wasInterrupted();
 }
 
-void StageEmitter::emitInterchanged(Operation &op, ElementEmitter::Region &region, Nest &nest) {
-  auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
+void LoopNestEmitter::emitInterchanged(Operation &op, ElementEmitter::Region &region,
+                                       Loops &loops) {
+  auto all = llvm::to_vector(llvm::seq<unsigned>(0, loops.list.size()));
   auto loop = dyn_cast<scf::ForOp>(op);
   if (!loop) {
     elements.emitOp(op, region);
@@ -369,22 +371,23 @@ void StageEmitter::emitInterchanged(Operation &op, ElementEmitter::Region &regio
   elements.loop(loop.getLoc(), dim, nullptr, {}, [&](ValueRange) {
     Operation &first = loop.getBody()->front();
     if (isa<scf::ForOp>(first)) {
-      emitInterchanged(first, region, nest);
+      emitInterchanged(first, region, loops);
     } else {
-      loops(loop.getLoc(), nest, all, [&] { (void)elements.emitBlock(*loop.getBody(), region); });
+      openLoops(loop.getLoc(), loops, all,
+                [&] { (void)elements.emitBlock(*loop.getBody(), region); });
     }
     return SmallVector<Value>();
   });
 }
 
-void StageEmitter::emitRows(Stage &stage, Nest &nest) {
-  auto forall = cast<scf::ForallOp>(stage.op);
+void LoopNestEmitter::emitRows(LoopNest &nest, Loops &loops) {
+  auto forall = cast<scf::ForallOp>(nest.op);
   ElementEmitter::Region region;
   for (Operation &op : forall.getTerminator().getBody()->getOperations()) {
     auto insert = cast<tensor::ParallelInsertSliceOp>(op);
     unsigned number = cast<BlockArgument>(insert.getDest()).getArgNumber() - forall.getRank();
     // The row is the part of the output that the insertion would write.
-    const Storage output = elements.storage.lookup(stage.values[number]);
+    const Storage output = elements.storage.lookup(nest.values[number]);
     Storage row = output;
     row.isMutable = true;
     row.strides.clear();
@@ -394,42 +397,42 @@ void StageEmitter::emitRows(Stage &stage, Nest &nest) {
         row.strides.push_back(output.strides[dim]);
         continue;
       }
-      region.indices[iv] = nest.valueIndices[dim];
+      region.indices[iv] = loops.valueIndices[dim];
       row.offset = elements.space.add(
-          row.offset, elements.space.multiply(nest.valueIndices[dim], output.strides[dim]));
+          row.offset, elements.space.multiply(loops.valueIndices[dim], output.strides[dim]));
     }
     elements.storage[originOf(insert.getSource())] = row;
   }
-  auto all = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
+  auto all = llvm::to_vector(llvm::seq<unsigned>(0, loops.list.size()));
   if (carriesTensorsOnly(forall)) {
     for (Operation &op : forall.getBody()->without_terminator())
-      emitInterchanged(op, region, nest);
+      emitInterchanged(op, region, loops);
     return;
   }
-  loops(stage.loc(), nest, all, [&] {
+  openLoops(nest.loc(), loops, all, [&] {
     for (Operation &op : forall.getBody()->without_terminator())
       elements.emitOp(op, region);
   });
 }
 
 //===----------------------------------------------------------------------===//
-// Stages
+// Nests
 //===----------------------------------------------------------------------===//
 
-void StageEmitter::emitNest(Stage &stage, Nest &nest) {
-  switch (stage.kind) {
-  case Stage::Kind::Elementwise:
-  case Stage::Kind::Copy:
-    return emitElementwise(stage, nest);
-  case Stage::Kind::Reduction:
-    return emitReduction(stage, nest);
-  case Stage::Kind::Rows:
-    return emitRows(stage, nest);
+void LoopNestEmitter::emitLoops(LoopNest &nest, Loops &loops) {
+  switch (nest.kind) {
+  case LoopNest::Kind::Elementwise:
+  case LoopNest::Kind::Copy:
+    return emitElementwise(nest, loops);
+  case LoopNest::Kind::Reduction:
+    return emitReduction(nest, loops);
+  case LoopNest::Kind::Rows:
+    return emitRows(nest, loops);
   }
 }
 
 /// Runs `emit` into a block that is thrown away.
-void StageEmitter::record(Recorder &into, llvm::function_ref<void()> emit) {
+void LoopNestEmitter::record(Recorder &into, llvm::function_ref<void()> emit) {
   // The scrap block may refer to values around the insertion point.
   OpBuilder &builder = elements.builder;
   OpBuilder::InsertionGuard guard(builder);
@@ -447,33 +450,33 @@ void StageEmitter::record(Recorder &into, llvm::function_ref<void()> emit) {
   scrap->dropAllReferences();
 }
 
-void StageEmitter::emit(Stage &stage) {
-  Nest nest = makeNest(stage);
+void LoopNestEmitter::emit(LoopNest &nest) {
+  Loops loops = makeLoops(nest);
   Recorder seen;
-  record(seen, [&] { emitNest(stage, nest); });
-  joinLoops(nest, seen);
-  emitNest(stage, nest);
+  record(seen, [&] { emitLoops(nest, loops); });
+  joinLoops(loops, seen);
+  emitLoops(nest, loops);
 }
 
-void StageEmitter::emitTogether(MutableArrayRef<Stage> stages) {
-  for (Stage &stage : stages.drop_front())
-    for (auto split : stage.splits)
-      if (!llvm::is_contained(stages.front().splits, split))
-        stages.front().splits.push_back(split);
-  Nest nest = makeNest(stages.front());
+void LoopNestEmitter::emitTogether(MutableArrayRef<LoopNest> nests) {
+  for (LoopNest &nest : nests.drop_front())
+    for (auto split : nest.splits)
+      if (!llvm::is_contained(nests.front().splits, split))
+        nests.front().splits.push_back(split);
+  Loops loops = makeLoops(nests.front());
   auto all = [&] {
-    auto which = llvm::to_vector(llvm::seq<unsigned>(0, nest.loops.size()));
-    loops(stages.front().loc(), nest, which, [&] {
+    auto which = llvm::to_vector(llvm::seq<unsigned>(0, loops.list.size()));
+    openLoops(nests.front().loc(), loops, which, [&] {
       // A result may lie where an operand is read: all are read first.
       SmallVector<Value> computed;
-      for (Stage &stage : stages)
-        computed.push_back(computeElement(stage, nest));
-      for (auto [stage, value] : llvm::zip_equal(stages, computed))
-        storeElement(stage, nest, value);
+      for (LoopNest &nest : nests)
+        computed.push_back(computeElement(nest, loops));
+      for (auto [nest, value] : llvm::zip_equal(nests, computed))
+        storeElement(nest, loops, value);
     });
   };
   Recorder seen;
   record(seen, all);
-  joinLoops(nest, seen);
+  joinLoops(loops, seen);
   all();
 }

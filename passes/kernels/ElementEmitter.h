@@ -1,7 +1,7 @@
 // Code for one element of a tensor, from the ops that define the tensor.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_ELEMENTEMITTER_H
-#define WEFT_PASSES_CPU_ELEMENTEMITTER_H
+#ifndef WEFT_PASSES_KERNELS_ELEMENTEMITTER_H
+#define WEFT_PASSES_KERNELS_ELEMENTEMITTER_H
 
 #include "IndexSpace.h"
 
@@ -10,7 +10,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
-namespace weft::cpu {
+namespace weft::kernels {
 
 /// Where the elements of a tensor are: in memory, element `i` at
 /// `offset + sum(strides[d] * i[d])`, or one element in a register.
@@ -40,7 +40,7 @@ struct Recorder {
   llvm::SmallVector<Access> accesses;
   /// Index expressions that were needed as values.
   llvm::SmallVector<mlir::AffineExpr> values;
-  /// Elements of tensors that another stage computes.
+  /// Elements of tensors that another nest computes.
   llvm::SmallVector<Read> demands;
   /// Elements computed in place by inlining.
   llvm::SmallVector<Read> visits;
@@ -59,9 +59,9 @@ public:
   mlir::OpBuilder &builder;
   IndexSpace &space;
   llvm::DenseMap<mlir::Value, Storage> storage;
-  /// Tensors that a stage computes. Without storage, reading them records a
+  /// Tensors that a nest computes. Without storage, reading them records a
   /// demand (when the storage is still to be planned).
-  llvm::DenseSet<mlir::Value> staged;
+  llvm::DenseSet<mlir::Value> nestResults;
   Recorder *recorder = nullptr;
   /// Whether LLVM may unroll loops of more than a few iterations.
   bool unrollLongLoops = false;
@@ -132,11 +132,11 @@ private:
 
 /// Scalar operations to compute one element by inlining, and whether that is
 /// worth a temporary when it is needed more than once.
-double inlineCost(mlir::Value tensor, const llvm::DenseSet<mlir::Value> &staged);
+double inlineCost(mlir::Value tensor, const llvm::DenseSet<mlir::Value> &nestResults);
 
 /// The type by which an element lies in memory: i1 is a byte.
 mlir::Type memoryType(mlir::Type element);
 
-} // namespace weft::cpu
+} // namespace weft::kernels
 
-#endif // WEFT_PASSES_CPU_ELEMENTEMITTER_H
+#endif // WEFT_PASSES_KERNELS_ELEMENTEMITTER_H

@@ -1,14 +1,14 @@
 // A kernel as a list of loop nests over pieces of its tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_KERNELSTAGES_H
-#define WEFT_PASSES_CPU_KERNELSTAGES_H
+#ifndef WEFT_PASSES_KERNELS_LOOPNESTS_H
+#define WEFT_PASSES_KERNELS_LOOPNESTS_H
 
 #include "ElementEmitter.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-namespace weft::cpu {
+namespace weft::kernels {
 
 /// The part of one dim that one unit of parallel work needs: `width` indices
 /// from `base`, which depends on unit loops only.
@@ -22,9 +22,9 @@ struct BoxDim {
 /// One loop nest that computes whole elements of its `values`, all of one
 /// shape, and stores them.
 ///
-/// Example, softmax over rows: stages max (scalar), exp (a row in a
+/// Example, softmax over rows: nests for max (scalar), exp (a row in a
 /// temporary), sum (scalar), quotient (the result); the unit is a row.
-struct Stage {
+struct LoopNest {
   enum class Kind {
     /// One value, each element for itself.
     Elementwise,
@@ -73,64 +73,64 @@ struct Stage {
 llvm::SmallVector<bool> rowDims(mlir::scf::ForallOp forall);
 
 /// Dense memory at `pointer` for the box of a temporary.
-Storage temporaryStorage(const Stage &stage, mlir::Value value, mlir::Value pointer,
+Storage temporaryStorage(const LoopNest &nest, mlir::Value value, mlir::Value pointer,
                          IndexSpace &space);
 
 /// What emitting a nest would do.
 struct NestReport {
   Recorder seen;
-  /// The stage's values are written at these indices.
+  /// The nest's values are written at these indices.
   llvm::SmallVector<mlir::AffineExpr> valueIndices;
   /// Whether the innermost loop runs along memory.
   bool contiguous = true;
   /// Number of times the innermost loop starts, per unit.
   double starts = 1;
-  /// Cuts that would make divisions vanish, in the terms of Stage::splits.
+  /// Cuts that would make divisions vanish, in the terms of LoopNest::splits.
   llvm::SmallVector<std::pair<unsigned, int64_t>> wantedSplits;
 };
 
-/// Emits the nests of stages one after another.
-class StageEmitter {
+/// Emits loop nests one after another.
+class LoopNestEmitter {
 public:
-  explicit StageEmitter(ElementEmitter &elements) : elements(elements) {}
+  explicit LoopNestEmitter(ElementEmitter &elements) : elements(elements) {}
 
-  /// Emits `stage`, whose values have storages (or are scalars). Adjacent loops
+  /// Emits `nest`, whose values have storages (or are scalars). Adjacent loops
   /// that all accesses pass through in step become one.
-  void emit(Stage &stage);
+  void emit(LoopNest &nest);
 
-  /// Emits elementwise stages of one shape and box, which read each other at
+  /// Emits elementwise nests of one shape and box, which read each other at
   /// their own indices only, as one nest.
-  void emitTogether(llvm::MutableArrayRef<Stage> stages);
+  void emitTogether(llvm::MutableArrayRef<LoopNest> nests);
 
   /// Emits the nest into a block that is thrown away, to see what it does.
-  NestReport probe(Stage &stage);
+  NestReport probe(LoopNest &nest);
 
-  /// For each dim of an elementwise stage whether it may become one with the
+  /// For each dim of an elementwise nest whether it may become one with the
   /// dim before it. The box holds whole dims.
-  llvm::SmallVector<bool> joinableDims(Stage &stage);
+  llvm::SmallVector<bool> joinableDims(LoopNest &nest);
 
   /// The box dim, if it is not the last, in which most operands that do not run
   /// along memory in the last dim do.
-  std::optional<unsigned> stridedDim(Stage &stage);
+  std::optional<unsigned> stridedDim(LoopNest &nest);
 
 private:
-  struct Nest;
-  Nest makeNest(Stage &stage);
-  void joinLoops(Nest &nest, const Recorder &seen);
-  void emitNest(Stage &stage, Nest &nest);
-  void emitElementwise(Stage &stage, Nest &nest);
-  mlir::Value computeElement(Stage &stage, const Nest &nest);
-  void storeElement(Stage &stage, const Nest &nest, mlir::Value computed);
-  void emitReduction(Stage &stage, Nest &nest);
-  void emitRows(Stage &stage, Nest &nest);
-  void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region, Nest &nest);
+  struct Loops;
+  Loops makeLoops(LoopNest &nest);
+  void joinLoops(Loops &loops, const Recorder &seen);
+  void emitLoops(LoopNest &nest, Loops &loops);
+  void emitElementwise(LoopNest &nest, Loops &loops);
+  mlir::Value computeElement(LoopNest &nest, const Loops &loops);
+  void storeElement(LoopNest &nest, const Loops &loops, mlir::Value computed);
+  void emitReduction(LoopNest &nest, Loops &loops);
+  void emitRows(LoopNest &nest, Loops &loops);
+  void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region, Loops &loops);
   void record(Recorder &into, llvm::function_ref<void()> emit);
-  void loops(mlir::Location loc, const Nest &nest, llvm::ArrayRef<unsigned> which,
-             llvm::function_ref<void()> body);
+  void openLoops(mlir::Location loc, const Loops &loops, llvm::ArrayRef<unsigned> which,
+                 llvm::function_ref<void()> body);
 
   ElementEmitter &elements;
 };
 
-} // namespace weft::cpu
+} // namespace weft::kernels
 
-#endif // WEFT_PASSES_CPU_KERNELSTAGES_H
+#endif // WEFT_PASSES_KERNELS_LOOPNESTS_H

@@ -8,7 +8,7 @@
 #include <numeric>
 
 using namespace mlir;
-using namespace weft::cpu;
+using namespace weft::kernels;
 
 AffineExpr IndexSpace::addDim(int64_t extent, bool unit, Value iv) {
   dims.push_back({extent, iv, unit});

@@ -1,12 +1,12 @@
-// What a stage's nest would do, found by emitting it into scrap.
+// What a loop nest would do, found by emitting it into scrap.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "StageNest.h"
+#include "NestLoops.h"
 
 using namespace mlir;
-using namespace weft::cpu;
+using namespace weft::kernels;
 
-bool weft::cpu::loopsInStep(const IndexSpace &space, unsigned outer, unsigned inner,
-                            const Recorder &seen) {
+bool weft::kernels::loopsInStep(const IndexSpace &space, unsigned outer, unsigned inner,
+                                const Recorder &seen) {
   int64_t extent = space.dims[inner].extent;
   for (const Recorder::Access &access : seen.accesses) {
     auto outerStep = space.coefficient(access.address, outer);
@@ -20,25 +20,25 @@ bool weft::cpu::loopsInStep(const IndexSpace &space, unsigned outer, unsigned in
   return true;
 }
 
-NestReport StageEmitter::probe(Stage &stage) {
+NestReport LoopNestEmitter::probe(LoopNest &nest) {
   IndexSpace &space = elements.space;
   NestReport report;
-  Nest nest = makeNest(stage);
+  Loops loops = makeLoops(nest);
   space.wantedSplits.clear();
-  record(report.seen, [&] { emitNest(stage, nest); });
-  report.valueIndices = nest.valueIndices;
+  record(report.seen, [&] { emitLoops(nest, loops); });
+  report.valueIndices = loops.valueIndices;
   for (auto [dim, inner] : space.wantedSplits)
-    for (const Nest::Loop &loop : nest.loops)
+    for (const Loops::Loop &loop : loops.list)
       if (loop.dim == dim && loop.key != kNever)
         report.wantedSplits.push_back({loop.key, inner * loop.inside});
   // Lanes run along the last reduction loop, all else along the last loop.
-  const Nest::Loop *innermost = nullptr;
-  for (const Nest::Loop &loop : nest.loops)
-    if (!nest.lanes || loop.reduction)
+  const Loops::Loop *innermost = nullptr;
+  for (const Loops::Loop &loop : loops.list)
+    if (!loops.lanes || loop.reduction)
       innermost = &loop;
   if (!innermost)
     return report;
-  for (const Nest::Loop &loop : nest.loops)
+  for (const Loops::Loop &loop : loops.list)
     if (&loop != innermost)
       report.starts *= space.dims[loop.dim].extent;
   auto along = [&](AffineExpr expr, bool last) {
@@ -53,47 +53,47 @@ NestReport StageEmitter::probe(Stage &stage) {
   return report;
 }
 
-SmallVector<bool> StageEmitter::joinableDims(Stage &stage) {
-  SmallVector<bool> joinable(stage.box.size(), false);
-  if (!stage.splits.empty())
+SmallVector<bool> LoopNestEmitter::joinableDims(LoopNest &nest) {
+  SmallVector<bool> joinable(nest.box.size(), false);
+  if (!nest.splits.empty())
     return joinable;
-  Nest nest = makeNest(stage);
+  Loops loops = makeLoops(nest);
   Recorder seen;
-  record(seen, [&] { emitNest(stage, nest); });
+  record(seen, [&] { emitLoops(nest, loops); });
   int previous = -1; // the last loop that is not of one iteration
   int next = 0;
-  for (auto [number, box] : llvm::enumerate(stage.box)) {
+  for (auto [number, box] : llvm::enumerate(nest.box)) {
     if (box.width == 1) {
       joinable[number] = number > 0;
       continue;
     }
     int loop = next++;
     joinable[number] =
-        number > 0 && (previous < 0 || loopsInStep(elements.space, nest.loops[previous].dim,
-                                                   nest.loops[loop].dim, seen));
+        number > 0 && (previous < 0 || loopsInStep(elements.space, loops.list[previous].dim,
+                                                   loops.list[loop].dim, seen));
     previous = loop;
   }
   return joinable;
 }
 
-std::optional<unsigned> StageEmitter::stridedDim(Stage &stage) {
+std::optional<unsigned> LoopNestEmitter::stridedDim(LoopNest &nest) {
   IndexSpace &space = elements.space;
-  Nest nest = makeNest(stage);
+  Loops loops = makeLoops(nest);
   Recorder seen;
-  record(seen, [&] { emitNest(stage, nest); });
+  record(seen, [&] { emitLoops(nest, loops); });
   // Loops stand for box dims in order; those of one iteration have none.
   SmallVector<unsigned> boxOf;
-  for (auto [number, box] : llvm::enumerate(stage.box))
+  for (auto [number, box] : llvm::enumerate(nest.box))
     if (box.width != 1)
       boxOf.push_back(number);
-  if (boxOf.size() != nest.loops.size() || nest.loops.size() < 2)
+  if (boxOf.size() != loops.list.size() || loops.list.size() < 2)
     return std::nullopt;
   for (const Recorder::Access &access : seen.accesses) {
-    auto last = space.coefficient(access.address, nest.loops.back().dim);
+    auto last = space.coefficient(access.address, loops.list.back().dim);
     if (!last || *last == 0 || *last == 1)
       continue;
-    for (unsigned loop = 0; loop + 1 < nest.loops.size(); ++loop) {
-      auto step = space.coefficient(access.address, nest.loops[loop].dim);
+    for (unsigned loop = 0; loop + 1 < loops.list.size(); ++loop) {
+      auto step = space.coefficient(access.address, loops.list[loop].dim);
       if (step && *step == 1)
         return boxOf[loop];
     }

@@ -9,9 +9,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
-using namespace weft::cpu;
+using namespace weft::kernels;
 
-Type weft::cpu::memoryType(Type element) {
+Type weft::kernels::memoryType(Type element) {
   return element.isInteger(1) ? IntegerType::get(element.getContext(), 8) : element;
 }
 
@@ -39,7 +39,7 @@ Value ElementEmitter::element(Value tensor, ArrayRef<AffineExpr> indices) {
     isConstant = !stored->second.isMutable;
     value = stored->second.scalar ? stored->second.scalar
                                   : load(stored->second, indices, tensor.getLoc());
-  } else if (staged.contains(tensor)) {
+  } else if (nestResults.contains(tensor)) {
     recorder->demands.push_back({tensor, llvm::to_vector(indices), points});
     value = zeroOf(builder, tensor.getLoc(), getElementTypeOrSelf(tensor));
   } else {
@@ -485,7 +485,7 @@ SmallVector<Value> ElementEmitter::emitBlock(Block &block, Region &region) {
 // Cost
 //===----------------------------------------------------------------------===//
 
-double weft::cpu::inlineCost(Value tensor, const llvm::DenseSet<Value> &staged) {
+double weft::kernels::inlineCost(Value tensor, const llvm::DenseSet<Value> &nestResults) {
   // Bounded, because values that are reached by many ways count many times.
   constexpr double enough = 64;
   Operation *op = tensor.getDefiningOp();
@@ -496,11 +496,11 @@ double weft::cpu::inlineCost(Value tensor, const llvm::DenseSet<Value> &staged) 
     generic.getBody()->walk([&](Operation *inner) {
       cost += operationCost(*inner);
       if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
-        if (!staged.contains(extract.getTensor()) && cost < enough)
-          cost += inlineCost(extract.getTensor(), staged);
+        if (!nestResults.contains(extract.getTensor()) && cost < enough)
+          cost += inlineCost(extract.getTensor(), nestResults);
     });
   for (Value operand : op->getOperands())
-    if (cost < enough && isa<TensorType>(operand.getType()) && !staged.contains(operand))
-      cost += inlineCost(operand, staged);
+    if (cost < enough && isa<TensorType>(operand.getType()) && !nestResults.contains(operand))
+      cost += inlineCost(operand, nestResults);
   return std::min(cost, enough);
 }

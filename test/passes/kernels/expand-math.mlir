@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --pass-pipeline="builtin.module(func.func(cpu-expand-math))" | FileCheck %s
+// RUN: weft-opt %s --pass-pipeline="builtin.module(func.func(kernels-expand-math))" | FileCheck %s
 
 // f32 functions become polynomials that a vectorizer understands.
 // CHECK-LABEL: func.func @single(

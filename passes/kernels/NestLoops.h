@@ -1,21 +1,21 @@
-// The loops of one stage; shared by the files of StageEmitter.
+// The loops of one loop nest; shared by the files of LoopNestEmitter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_STAGENEST_H
-#define WEFT_PASSES_CPU_STAGENEST_H
+#ifndef WEFT_PASSES_KERNELS_NESTLOOPS_H
+#define WEFT_PASSES_KERNELS_NESTLOOPS_H
 
-#include "KernelStages.h"
+#include "LoopNests.h"
 
-namespace weft::cpu {
+namespace weft::kernels {
 
 /// Key of loops that are never cut.
 inline constexpr unsigned kNever = ~0u;
 
 /// The loops of a nest, outermost first, and what they compute.
-struct StageEmitter::Nest {
+struct LoopNestEmitter::Loops {
   struct Loop {
     unsigned dim;
     bool reduction;
-    /// Which entry of Stage::splits cuts it, and the extent of what is inside.
+    /// Which entry of LoopNest::splits cuts it, and the extent of what is inside.
     unsigned key;
     int64_t inside;
     /// Stops at `size - base` if that is less than the extent.
@@ -23,7 +23,7 @@ struct StageEmitter::Nest {
     mlir::AffineExpr base = {};
     int64_t size = 0;
   };
-  llvm::SmallVector<Loop> loops;
+  llvm::SmallVector<Loop> list;
   /// Index of the values, a dim each.
   llvm::SmallVector<mlir::AffineExpr> valueIndices;
   /// Reduction only: index of each loop of the generic.
@@ -36,6 +36,6 @@ struct StageEmitter::Nest {
 /// inner loop times its extent with the outer one.
 bool loopsInStep(const IndexSpace &space, unsigned outer, unsigned inner, const Recorder &seen);
 
-} // namespace weft::cpu
+} // namespace weft::kernels
 
-#endif // WEFT_PASSES_CPU_STAGENEST_H
+#endif // WEFT_PASSES_KERNELS_NESTLOOPS_H

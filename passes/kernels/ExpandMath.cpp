@@ -1,6 +1,6 @@
 // Polynomials for f32 functions, integer arithmetic for bf16.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/cpu/Passes.h"
+#include "passes/kernels/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -9,10 +9,10 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace weft::cpu {
+namespace weft::kernels {
 #define GEN_PASS_DEF_EXPANDMATH
-#include "passes/cpu/Passes.h.inc"
-} // namespace weft::cpu
+#include "passes/kernels/Passes.h.inc"
+} // namespace weft::kernels
 
 using namespace mlir;
 
@@ -187,7 +187,7 @@ struct ExtendBFloat16ToDouble : OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-struct ExpandMath : weft::cpu::impl::ExpandMathBase<ExpandMath> {
+struct ExpandMath : weft::kernels::impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {

@@ -1,6 +1,6 @@
 // Replaces ops by the bodies they give.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/cpu/Passes.h"
+#include "passes/kernels/Passes.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,10 +10,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
-namespace weft::cpu {
+namespace weft::kernels {
 #define GEN_PASS_DEF_CONVERTNNTOLINALG
-#include "passes/cpu/Passes.h.inc"
-} // namespace weft::cpu
+#include "passes/kernels/Passes.h.inc"
+} // namespace weft::kernels
 
 using namespace mlir;
 
@@ -40,7 +40,7 @@ static LogicalResult checkSignature(func::FuncOp kernel) {
 }
 
 namespace {
-struct ConvertNnToLinalg : weft::cpu::impl::ConvertNnToLinalgBase<ConvertNnToLinalg> {
+struct ConvertNnToLinalg : weft::kernels::impl::ConvertNnToLinalgBase<ConvertNnToLinalg> {
   void runOnOperation() override {
     func::FuncOp kernel = getOperation();
     if (kernel.isExternal())
