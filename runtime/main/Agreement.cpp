@@ -20,6 +20,17 @@ constexpr const char *kFiles[] = {"--input", "--expect", "--data", "--eval-data"
 /// A path of which it counts that it is given.
 constexpr const char *kPaths[] = {"--output-dir", "--trace", "--data-tokens", "--eval-data-tokens"};
 
+/// In one line, and otherwise than any other value.
+std::string inOneLine(const std::string &value) {
+  std::string text;
+  for (char c : value)
+    if (c == '\n')
+      text += "\\n";
+    else
+      text += c == '\\' ? "\\\\" : std::string(1, c);
+  return text;
+}
+
 template <typename List> bool contains(const List &list, const std::string &flag) {
   return std::find(std::begin(list), std::end(list), flag) != std::end(list);
 }
@@ -41,9 +52,7 @@ std::string weft::runtime::agreementOf(const CommandLine &options) {
     lines[repeats ? flag + " " + text : flag] = repeats ? "" : text;
   }
   std::string result;
-  for (auto &[flag, value] : lines) {
-    std::replace(value.begin(), value.end(), '\n', ' ');
-    result += flag + "\t" + value + "\n";
-  }
+  for (const auto &[flag, value] : lines)
+    result += inOneLine(flag) + "\t" + inOneLine(value) + "\n";
   return result;
 }

@@ -147,7 +147,7 @@ private:
     if (speaks && !training.log.empty())
       WEFT_TRY(checkWritable("--log", training.log));
     if (speaks && !options.trace.empty())
-      WEFT_TRY(checkWritable("--trace", options.trace));
+      WEFT_TRY(checkReplaceable("--trace", options.trace));
     return {};
   }
 
@@ -243,7 +243,7 @@ private:
         return Status::user("--output-dir: '" + options.outputDirectory +
                             "' cannot be written: " + std::strerror(errno));
     }
-    return speaks && !options.trace.empty() ? checkWritable("--trace", options.trace) : Status();
+    return speaks && !options.trace.empty() ? checkReplaceable("--trace", options.trace) : Status();
   }
 
   Status makeOutputDirectory() {

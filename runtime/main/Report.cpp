@@ -5,6 +5,7 @@
 #include "base/Convert.h"
 #include "base/ValuesText.h"
 #include "files/InputFile.h"
+#include "weft/runtime/OutputFile.h"
 
 #include <cerrno>
 #include <cmath>
@@ -184,12 +185,22 @@ Status weft::runtime::checkExpectedFile(const ProgramView &p, const Port &output
                       " " + dtypeName(output.dtype) + ", but " + textOf(file, path));
 }
 
-Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
+/// A pipe or a device is not opened to see whether it can be: that would end a
+/// pipe for whoever reads there.
+static bool isWritablePipe(const std::string &path) {
   struct stat info{};
-  bool isNew = stat(path.c_str(), &info) != 0;
-  // Opening a pipe would end it for whoever reads there.
-  if (!isNew && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) && access(path.c_str(), W_OK) == 0)
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) &&
+         access(path.c_str(), W_OK) == 0;
+}
+
+Status weft::runtime::checkReplaceable(const char *flag, const std::string &path) {
+  return isWritablePipe(path) ? Status() : OutputFile(path).open().prefix(flag);
+}
+
+Status weft::runtime::checkWritable(const char *flag, const std::string &path) {
+  if (isWritablePipe(path))
     return {};
+  bool isNew = access(path.c_str(), F_OK) != 0;
   int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor < 0)
     return Status::user(std::string(flag) + ": '" + path +

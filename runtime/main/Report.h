@@ -32,8 +32,10 @@ template <typename Call> Status checked(Call call) {
 /// ids, by its values; and what an output is compared with.
 Status checkInputFile(const ProgramView &program, const Port &input, const std::string &path);
 Status checkExpectedFile(const ProgramView &program, const Port &output, const std::string &path);
-/// Whether a file can be written; nothing is left behind.
+/// Whether a file can be written where it is, or replaced by a new one, which
+/// is written beside it. Nothing is left behind.
 Status checkWritable(const char *flag, const std::string &path);
+Status checkReplaceable(const char *flag, const std::string &path);
 
 /// Prints shape, range and first values of an output, from the process that
 /// speaks, which is the first one. Collective.

@@ -21,6 +21,7 @@ Status failure(const std::string &what) { return Status::user(what + ": " + std:
 Status makeBoard(int64_t ranks, Job &job) {
   WEFT_TRY(Board::make(ranks, job.board));
   job.board.header().supervisor = getpid();
+  job.board.header().supervisorStarted = processStart(getpid());
   setenv(kBoardVariable, job.board.address().c_str(), 1);
   return {};
 }
@@ -77,9 +78,9 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
       continue;
     alone += alone < 0 ? 1 : kPeriodMs;
     for (int64_t rank = 0; rank < board.ranks(); ++rank) {
-      int32_t pid = board.slot(rank).pid.load();
-      if (pid != 0 && board.slot(rank).phase.load() != Phase::Gone && processState(pid) != 0)
-        kill(pid, SIGKILL);
+      const BoardSlot &slot = board.slot(rank);
+      if (slot.phase.load() != Phase::Gone && slot.processState() != 0)
+        kill(slot.pid.load(), SIGKILL);
     }
     if (alone == 0)
       kill(launcher, SIGTERM);

@@ -72,9 +72,8 @@ bool Supervisor::isLeft() const {
       return true;
   // mpirun may be gone before its ranks.
   for (int64_t rank = 0; job.underMpirun && rank < job.board.ranks(); ++rank) {
-    int32_t pid = job.board.slot(rank).pid.load();
-    // A number that a rank gave back may be somebody else's.
-    if (pid != 0 && job.board.slot(rank).phase.load() != Phase::Gone && processState(pid) != 0)
+    const BoardSlot &slot = job.board.slot(rank);
+    if (slot.phase.load() != Phase::Gone && slot.processState() != 0)
       return true;
   }
   return false;
@@ -138,7 +137,7 @@ void Supervisor::lookAtBoard() {
       fail();
     if (pid == 0 || ended)
       continue;
-    char state = processState(pid);
+    char state = slot.processState();
     Phase phase = slot.phase.load();
     if (state == 0 && job.underMpirun && slot.code.load() == 0 && phase != Phase::Leaving &&
         phase != Phase::Gone) {
@@ -191,10 +190,9 @@ void Supervisor::endAll() {
   }
   fail();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
-    int32_t pid = job.board.slot(rank).pid.load();
-    if (job.underMpirun && pid != 0 && job.board.slot(rank).phase.load() != Phase::Gone &&
-        processState(pid) != 0)
-      kill(pid, SIGKILL);
+    const BoardSlot &slot = job.board.slot(rank);
+    if (job.underMpirun && slot.phase.load() != Phase::Gone && slot.processState() != 0)
+      kill(slot.pid.load(), SIGKILL);
   }
   // mpirun ends when its ranks have, and cleans up behind them; unless it
   // hangs, as version 4.1 does now and then.

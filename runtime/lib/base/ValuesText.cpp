@@ -3,6 +3,7 @@
 #include "base/ValuesText.h"
 #include "base/Convert.h"
 
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -29,6 +30,8 @@ std::string weft::runtime::valuesText(DType type, const void *data, int64_t coun
     high = value > high ? value : high;
     sum += value;
   }
+  if (low > high) // nothing but NaN
+    low = high = NAN;
   return text + ", ...]" + numberText(" min ", low) + numberText(" max ", high) +
          numberText(" mean ", sum / double(count));
 }

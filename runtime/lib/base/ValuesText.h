@@ -10,7 +10,8 @@
 namespace weft::runtime {
 
 /// "[1, 2, 3]"; of more than eight values the first ones, then the least, the
-/// largest and the mean of all. The mean of values with a NaN is NaN.
+/// largest and the mean of all. The mean of values with a NaN is NaN, the
+/// least and the largest are those of all others.
 std::string valuesText(DType type, const void *data, int64_t count);
 
 } // namespace weft::runtime

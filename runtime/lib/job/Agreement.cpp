@@ -5,28 +5,20 @@
 #include "weft/runtime/CheckpointFile.h"
 
 #include <algorithm>
-#include <cstring>
 #include <sstream>
 
 using namespace weft::runtime;
 
 namespace {
 
-/// Of one size, as processes that disagree may not know each other's. Lines
-/// that do not fit are compared all the same, by their hash.
-struct Record {
-  uint64_t hash;
-  uint64_t length; // of the text as far as it is here
-  char text[4080];
+/// What processes tell each other first. The texts follow only if they differ:
+/// then everybody knows how long each is.
+struct Summary {
+  uint64_t hash, length;
 };
 
-Record recordOf(const std::string &lines) {
-  Record record{};
-  record.hash = hashBytes(lines.data(), lines.size());
-  record.length = std::min(lines.size(), sizeof record.text);
-  std::memcpy(record.text, lines.data(), size_t(record.length));
-  return record;
-}
+/// More than any command line is long.
+constexpr uint64_t kMostLength = 8 << 20;
 
 std::map<std::string, std::string> parse(const std::string &lines) {
   std::map<std::string, std::string> values;
@@ -45,6 +37,19 @@ std::string valueIn(const std::map<std::string, std::string> &values, const std:
   return found->second.empty() ? name : name + " " + found->second;
 }
 
+/// Of a long value, what lies around its first byte that `other` does not have.
+std::string excerpt(const std::string &value, const std::string &other) {
+  constexpr size_t kMost = 240, kBefore = 80;
+  if (value.size() <= kMost)
+    return value;
+  size_t same = 0;
+  while (same < value.size() && same < other.size() && value[same] == other[same])
+    ++same;
+  size_t begin = same < kBefore ? 0 : same - kBefore;
+  return (begin ? "..." : "") + value.substr(begin, kMost) +
+         (begin + kMost < value.size() ? "..." : "");
+}
+
 } // namespace
 
 std::string weft::runtime::differenceOf(const std::string &first, const std::string &other,
@@ -52,10 +57,12 @@ std::string weft::runtime::differenceOf(const std::string &first, const std::str
   std::map<std::string, std::string> mine = parse(first), its = parse(other);
   std::map<std::string, std::string> all = mine;
   all.insert(its.begin(), its.end());
-  for (const auto &[name, value] : all)
-    if (valueIn(mine, name) != valueIn(its, name))
-      return "rank " + std::to_string(otherRank) + " has " + valueIn(its, name) + ", rank 0 has " +
-             valueIn(mine, name);
+  for (const auto &[name, value] : all) {
+    std::string here = valueIn(mine, name), there = valueIn(its, name);
+    if (here != there)
+      return "rank " + std::to_string(otherRank) + " has " + excerpt(there, here) +
+             ", rank 0 has " + excerpt(here, there);
+  }
   return "";
 }
 
@@ -63,21 +70,33 @@ Status weft::runtime::agreeOn(weft_session &session, const std::string &lines) {
   if (!session.processGroup)
     return {};
   const CommBackend &comm = session.shared.comm;
-  Record mine = recordOf(lines);
-  std::vector<Record> all(size_t(comm.vtable->num_processes(comm.backend)), mine);
+  Summary mine{hashBytes(lines.data(), lines.size()), lines.size()};
+  std::vector<Summary> summaries(size_t(comm.vtable->num_processes(comm.backend)), mine);
   std::vector<weft_block> received;
-  for (Record &record : all)
-    received.push_back({&record, sizeof record});
+  for (Summary &summary : summaries)
+    received.push_back({&summary, sizeof summary});
   WEFT_TRY(exchangeOnce(session, {&mine, sizeof mine}, received));
-  auto textOf = [](const Record &record) {
-    return std::string(record.text, size_t(std::min<uint64_t>(record.length, sizeof record.text)));
+  auto differs = [&](const Summary &other) {
+    return other.hash != summaries[0].hash || other.length != summaries[0].length;
   };
-  for (size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank].hash == all[0].hash)
+  if (std::none_of(summaries.begin(), summaries.end(), differs))
+    return {};
+  std::vector<std::string> texts;
+  for (size_t rank = 0; rank < summaries.size(); ++rank) {
+    if (summaries[rank].length > kMostLength)
+      return {StatusCode::Usage,
+              "the options of rank " + std::to_string(rank) + " are too long to be compared"};
+    texts.emplace_back(size_t(summaries[rank].length), '\0');
+  }
+  for (size_t rank = 0; rank < texts.size(); ++rank)
+    received[rank] = {texts[rank].data(), texts[rank].size()};
+  WEFT_TRY(exchangeOnce(session, {lines.data(), lines.size()}, received));
+  for (size_t rank = 1; rank < texts.size(); ++rank) {
+    if (!differs(summaries[rank]))
       continue;
-    std::string text = differenceOf(textOf(all[0]), textOf(all[rank]), int64_t(rank));
+    std::string text = differenceOf(texts[0], texts[rank], int64_t(rank));
     if (text.empty())
-      text = "rank " + std::to_string(rank) + " has other options than rank 0, too long to show";
+      text = "rank " + std::to_string(rank) + " has other options than rank 0";
     return {StatusCode::Usage, text + "; start all ranks with one program and the same options"};
   }
   return {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -35,20 +36,55 @@ int64_t weft::runtime::sinceBoot() {
   return int64_t(now.tv_sec) * 1000000000 + now.tv_nsec;
 }
 
-char weft::runtime::processState(int32_t pid) {
-  char path[32], text[512];
+namespace {
+
+/// What /proc says of a process: fields 3 and 22 of proc(5).
+struct ProcessFacts {
+  char state = 0;
+  uint64_t started = 0;
+};
+
+ProcessFacts factsOf(int32_t pid) {
+  char path[32], text[1024];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
   int file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0)
-    return 0;
+    return {};
   ssize_t size = read(file, text, sizeof text - 1);
   close(file);
   text[std::max<ssize_t>(size, 0)] = 0;
   // The name before it may hold anything, parentheses too.
   const char *end = std::strrchr(text, ')');
   if (!end || end[1] == 0 || end[2] == 'Z' || end[2] == 'X')
-    return 0;
-  return end[2];
+    return {};
+  ProcessFacts facts{end[2], 0};
+  constexpr int kState = 3, kStart = 22; // numbers of fields
+  const char *field = end + 2;
+  for (int i = kState; field && i < kStart; ++i)
+    field = std::strchr(field + 1, ' ');
+  if (field)
+    facts.started = std::strtoull(field, nullptr, 10);
+  return facts;
+}
+
+} // namespace
+
+uint64_t weft::runtime::processStart(int32_t pid) { return factsOf(pid).started; }
+
+char weft::runtime::processState(int32_t pid, uint64_t started) {
+  ProcessFacts facts = factsOf(pid);
+  bool isAnother = started != 0 && facts.started != 0 && facts.started != started;
+  return isAnother ? char(0) : facts.state;
+}
+
+void BoardSlot::enter() {
+  started.store(processStart(getpid()));
+  pid.store(getpid());
+}
+
+char BoardSlot::processState() const {
+  int32_t number = pid.load();
+  return number == 0 ? char(0) : weft::runtime::processState(number, started.load());
 }
 
 Board &Board::operator=(Board &&other) noexcept {
@@ -115,13 +151,14 @@ bool Board::open(const std::string &address, int64_t ranks, Board &result) {
   return true;
 }
 
-void Board::put(int64_t rank, int32_t code, const std::string &text, bool consequence) const {
+bool Board::put(int64_t rank, int32_t code, const std::string &text, bool consequence) const {
   BoardSlot &mine = slot(rank);
-  if (mine.code.load() != 0)
-    return;
+  if (mine.claimed.exchange(1) != 0)
+    return false;
   mine.consequence = consequence;
   mine.when = sinceBoot();
   std::snprintf(mine.text, sizeof mine.text, "%s", text.c_str());
   mine.code.store(code, std::memory_order_release);
   header().failed.store(1);
+  return true;
 }

@@ -29,7 +29,8 @@ struct BoardSlot {
   static constexpr unsigned kStreams = 8;
   static constexpr size_t kText = 1800;
 
-  std::atomic<int32_t> pid;
+  std::atomic<int32_t> pid;      // written after `started`
+  std::atomic<uint64_t> started; // see processStart
   std::atomic<Phase> phase;
   std::atomic<int64_t> beat;     // last sign of life, by sinceBoot(); 0 = none
   std::atomic<int64_t> steps;    // of training: begun so far
@@ -38,17 +39,25 @@ struct BoardSlot {
   std::atomic<Doing> host; // between runs; a run is `Nothing`
   StreamMark streams[kStreams];
 
-  // A failure: the code is written last, and says that the rest is there.
+  // A failure: the first thread that has one claims it; the code is written
+  // last, and says that the rest is there.
+  std::atomic<int32_t> claimed;
   std::atomic<int32_t> code;
   int32_t consequence; // of another rank's failure, which matters more
   int64_t when;
   char text[kText];
+
+  /// Of the calling process, which is the rank's.
+  void enter();
+  /// As processState; 0 also before there is a process.
+  char processState() const;
 };
 
 struct BoardHeader {
   uint64_t magic;
   int64_t ranks;
   int32_t supervisor;          // process id of weft-run, 0 = none: it tells failures
+  uint64_t supervisorStarted;  // see processStart
   char host[64];               // name of the machine
   std::atomic<int32_t> stop;   // signal that asks training to end; 0 = none
   std::atomic<int32_t> failed; // some rank has, so nobody need go on
@@ -59,9 +68,14 @@ struct BoardHeader {
 /// Nanoseconds of a clock that all processes of a machine share.
 int64_t sinceBoot();
 
+/// When a process was started, in ticks of the system's clock; 0 = not known.
+uint64_t processStart(int32_t pid);
+
 /// 'R', 'S', 'T' (stopped) ... as /proc says; 0 = there is no such process, or
-/// it is dead and only waited for.
-char processState(int32_t pid);
+/// it is dead and only waited for. A process that was started at another time
+/// than `started` is not the one that is meant: the system gave its number away
+/// again.
+char processState(int32_t pid, uint64_t started);
 
 /// Memory without a name in any file system: it goes with the last process that
 /// uses it. Others open it by its maker's descriptor.
@@ -87,8 +101,9 @@ public:
     return reinterpret_cast<BoardSlot *>(static_cast<char *>(memory) + kSlots)[rank];
   }
 
-  /// Leaves a rank's failure for others to read.
-  void put(int64_t rank, int32_t code, const std::string &text, bool consequence) const;
+  /// Leaves a rank's failure for others to read; false if another thread of the
+  /// rank has left one, or is about to.
+  bool put(int64_t rank, int32_t code, const std::string &text, bool consequence) const;
 
 private:
   static constexpr size_t kSlots = 256;

@@ -52,7 +52,7 @@ std::string stateOf(const BoardSlot &slot) {
     return "has not started";
   if (slot.phase.load() == Phase::Gone)
     return "has ended";
-  char state = slot.beat.load() == 0 ? 0 : processState(slot.pid.load());
+  char state = slot.beat.load() == 0 ? char(0) : slot.processState();
   return state == 'T' || state == 't' ? "is stopped" : "does not come";
 }
 
@@ -66,7 +66,7 @@ std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
 bool weft::runtime::isLost(const BoardSlot &slot) {
   Phase phase = slot.phase.load();
   return slot.pid.load() != 0 && slot.code.load() == 0 &&
-         (phase == Phase::Meeting || phase == Phase::Working) && processState(slot.pid.load()) == 0;
+         (phase == Phase::Meeting || phase == Phase::Working) && slot.processState() == 0;
 }
 
 std::string weft::runtime::describePlace(const ProgramView &p, const BoardSlot &slot) {

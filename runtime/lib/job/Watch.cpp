@@ -66,8 +66,8 @@ void Watch::look() {
   int64_t other = neighbour();
   if (other >= 0 && !world.aborted() && isLost(board.slot(other)))
     world.abort(judge(board, program, rank, World::stopped(), world.timeoutSeconds()));
-  int32_t supervisor = board.header().supervisor;
-  if (supervisor != 0 && processState(supervisor) == 0)
+  const BoardHeader &header = board.header();
+  if (header.supervisor != 0 && processState(header.supervisor, header.supervisorStarted) == 0)
     _exit(int(StatusCode::RankFailed)); // nobody is left to tell
   if (board.header().failed.load() != 0 && !world.aborted())
     world.abort(World::stopped());
@@ -83,7 +83,7 @@ void Watch::look() {
 
 void Watch::giveUp(const Status &status) {
   tellFailure(board, rank, status, status.code() == StatusCode::RankFailed);
-  // The other thread may be telling what this one only notices.
+  // The other thread may have told what this one only notices.
   int32_t own = board.slot(rank).code.load();
   _exit(own != 0 ? own : int(status.code()));
 }
@@ -91,18 +91,21 @@ void Watch::giveUp(const Status &status) {
 void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &status,
                                 bool consequence) {
   BoardHeader &header = board.header();
-  board.put(rank, int32_t(status.code()), status.text(), consequence);
-  if (header.supervisor != 0)
-    return;
+  // Another thread of this process may be first, and the one to tell it.
+  bool isFirst = board.put(rank, int32_t(status.code()), status.text(), consequence);
   // Whoever tells it does so before the others end: a launcher may then end
   // the one that speaks.
   constexpr double kPatience = 0.3, kSpeech = 1.0;
   Clock::time_point start = Clock::now();
   auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
-  while (consequence && header.teller.load() == 0 && secondsSince(start) < kPatience)
+  while (board.slot(rank).code.load() == 0 && secondsSince(start) < kPatience)
+    pause();
+  if (header.supervisor != 0)
+    return;
+  while (isFirst && consequence && header.teller.load() == 0 && secondsSince(start) < kPatience)
     pause();
   int32_t nobody = 0;
-  if (header.teller.compare_exchange_strong(nobody, int32_t(rank) + 1)) {
+  if (isFirst && header.teller.compare_exchange_strong(nobody, int32_t(rank) + 1)) {
     if (!status.text().empty())
       std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
     std::fflush(stderr);

@@ -96,7 +96,7 @@ void enter(weft_session &session, Board board, int64_t rank, Phase phase) {
   session.watch.reset();
   session.shared.board = std::move(board);
   BoardSlot &slot = session.shared.board.slot(rank);
-  slot.pid.store(getpid());
+  slot.enter();
   slot.beat.store(sinceBoot());
   slot.host.store(Doing::Computing);
   slot.phase.store(phase);

@@ -50,6 +50,13 @@ differ "rank 3 has $program dp=4,tp=1\), rank 0 has $program dp=2,tp=2\)" "$four
   "$grid" "${same[@]}" --steps 3
 differ 'rank 3 has samples of --data 74, rank 0 has samples of --data 49' "$grid" --data-tokens "$work/long:byte" --steps 3 -- \
   "$grid" "${same[@]}" --steps 3
+# A long value in front of what differs hides nothing; a line break is no space.
+long=$(head -c 6000 "$text" | tr -c 'a-z' a)
+differ 'rank 3 has --steps 4, rank 0 has --steps 3' "$grid" "${same[@]}" --generate "$long" --steps 4 -- \
+  "$grid" "${same[@]}" --generate "$long" --steps 3
+differ 'rank 3 has --generate a b, rank 0 has --generate a.nb' "$grid" "${same[@]}" --steps 3 --generate 'a b' -- \
+  "$grid" "${same[@]}" --steps 3 --generate 'a
+b'
 # What may differ: where files lie, how patient a rank is, its threads.
 cp "$work/short" "$work/copy"
 port=$((port + 1))
@@ -61,4 +68,4 @@ may_differ() {
 (may_differ) >"$work/alike" 2>&1
 expect 0 'step +2  loss' cat "$work/alike"
 [ "$mpi" = mpi ] || echo 'SKIPPED: the checks of mpirun, MPI was not found'
-finish 16
+finish 22

@@ -33,6 +33,28 @@ expect 1 'have 20 bytes, expected at least 92; the file is cut off' \
   "$out" "${x[@]}" --model-dir "$work"
 sed 's/^headers:./headers:Z/' "$data/weights.bin" >"$work/weights.bin"
 expect 1 "changed since the model was compiled" "$out" "${x[@]}" --model-dir "$work"
+# What is no file of weights is refused by name, and nothing waits for it.
+refused() { # WHY
+  for comm in inproc tcp; do
+    expect 1 "rank .: parameter 'w': weights '$work/weights.bin' cannot be read: $1" \
+      "$run" --comm $comm "$out" "${x[@]}" --model-dir "$work"
+  done
+  rm -r "$work/weights.bin"
+}
+rm "$work/weights.bin"
+mkfifo "$work/weights.bin"
+refused 'it is not a regular file'
+mkdir "$work/weights.bin"
+refused 'it is not a regular file'
+ln -s "$(realpath "$data/weights.bin")" "$work/weights.bin"
+refused "a file that a model names must not lie outside of the model's folder"
+ln -s /dev/zero "$work/weights.bin"
+refused "a file that a model names must not lie outside of the model's folder"
+if [ "$(id -u)" = 0 ] && mknod "$work/weights.bin" c 1 5 2>/dev/null; then
+  refused 'it is not a regular file'
+else
+  echo 'SKIPPED: a device as weights, it cannot be made here'
+fi
 
 expect 0 'y: 5x3 f32 = \[.*\] min' "$out" "${model[@]}" "${x[@]}"
 expect 0 'y: max error .*: ok' "$run" -n 4 "$out" "${model[@]}" "${x[@]}" \
@@ -63,6 +85,9 @@ expect 0 'they agree' echo "$(agree)"
 expect 0 "input 'x' is zeros" "$out" "${model[@]}" --bench
 expect 0 'tokens/s' "$out" "${model[@]}" "${x[@]}" --bench
 expect 0 'wrote the trace' "$out" "${model[@]}" "${x[@]}" --trace "$work/trace.json"
+# A trace is a new file beside the old one: that its folder takes none is told before the run.
+expect 1 "--trace: '/proc/self/comm' cannot be written" "$out" "${model[@]}" "${x[@]}" --trace /proc/self/comm
+expect 1 "--trace: '$work/nowhere/t.json' cannot be written: No such file" "$out" "${model[@]}" "${x[@]}" --trace "$work/nowhere/t.json"
 expect 0 '"name":"bias_relu","cat":"launch".*"node":"layer/relu"' cat "$work/trace.json"
 
 # A failing and a stalling rank end all others, by name. Command 1 is the launch.
@@ -115,4 +140,4 @@ else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
-finish 46
+finish 70

@@ -61,6 +61,7 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
   wFile.dtype = DType::F16;
   wFile.sourceShape = {kHidden, kIn};
   wFile.path = "weights.bin";
+  wFile.confined = true; // as the data that an .onnx names
   wFile.byteOffset = 8;
   wFile.hashes = {hash};
   wFile.transforms = {{TransformKind::Transpose, DType::F32, {1, 0}},

@@ -18,4 +18,12 @@ TEST(Agreement, NamesTheRankTheOptionAndBothValues) {
   EXPECT_EQ(differenceOf("", "--bench\t\n", 1), "rank 1 has --bench, rank 0 has no --bench");
 }
 
+TEST(Agreement, ShowsOfLongValuesWhereTheyDiffer) {
+  std::string prompt(5000, 'a');
+  std::string text = differenceOf("--generate\t" + prompt + "bc\n--steps\t4\n",
+                                  "--generate\t" + prompt + "bd\n--steps\t4\n", 1);
+  EXPECT_NE(text.find("aabd, rank 0 has ..."), std::string::npos) << text;
+  EXPECT_LT(text.size(), 300u);
+}
+
 } // namespace

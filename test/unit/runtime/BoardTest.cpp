@@ -1,0 +1,84 @@
+// The board on which processes show each other where they are and why they failed.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "job/Board.h"
+
+#include "base/ValuesText.h"
+#include "job/Judge.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace weft::runtime;
+
+namespace {
+
+TEST(Board, OneOfTwoThreadsLeavesTheFailure) {
+  constexpr int kTimes = 300;
+  for (int i = 0; i < kTimes; ++i) {
+    Board board;
+    ASSERT_TRUE(Board::make(1, board).ok());
+    std::atomic<int> ready{0};
+    bool first[2];
+    auto fail = [&](int thread) {
+      ++ready;
+      while (ready.load() < 2)
+        std::this_thread::yield();
+      first[thread] = board.put(0, 3 + thread, std::string(1500, char('a' + thread)), thread != 0);
+    };
+    std::thread other(fail, 1);
+    fail(0);
+    other.join();
+    ASSERT_NE(first[0], first[1]);
+    int winner = first[1];
+    const BoardSlot &slot = board.slot(0);
+    EXPECT_EQ(slot.code.load(), 3 + winner);
+    EXPECT_EQ(slot.consequence, winner);
+    EXPECT_EQ(slot.text, std::string(1500, char('a' + winner)));
+  }
+}
+
+TEST(Board, KnowsAProcessByItsStartToo) {
+  Board board;
+  ASSERT_TRUE(Board::make(2, board).ok());
+  BoardSlot &slot = board.slot(0);
+  EXPECT_EQ(slot.processState(), 0);
+  slot.enter();
+  slot.phase.store(Phase::Working);
+  ASSERT_NE(slot.started.load(), 0u);
+  EXPECT_EQ(slot.processState(), 'R');
+  EXPECT_FALSE(isLost(slot));
+  // As if the rank had died, and its number were this process's.
+  slot.started.store(slot.started.load() - 1);
+  EXPECT_EQ(slot.processState(), 0);
+  EXPECT_TRUE(isLost(slot));
+
+  pid_t child = fork();
+  if (child == 0) {
+    board.slot(1).enter();
+    pause();
+    _exit(0);
+  }
+  while (board.slot(1).pid.load() == 0)
+    usleep(1000);
+  EXPECT_NE(board.slot(1).processState(), 0);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(board.slot(1).processState(), 0);
+}
+
+TEST(ValuesText, TellsTheRangeOfWhatIsANumber) {
+  std::vector<float> values(10, NAN);
+  EXPECT_NE(valuesText(DType::F32, values.data(), 10).find("min nan max nan mean nan"),
+            std::string::npos);
+  values[3] = 2;
+  EXPECT_NE(valuesText(DType::F32, values.data(), 10).find("min 2 max 2 mean nan"),
+            std::string::npos);
+}
+
+} // namespace
