@@ -39,7 +39,7 @@ template <typename List> bool contains(const List &list, const std::string &flag
 
 std::string weft::runtime::agreementOf(const CommandLine &options) {
   std::map<std::string, std::string> lines;
-  for (const auto &[flag, value] : options.given) {
+  for (const auto &[flag, value, alone] : options.given) {
     if (contains(kOwn, flag))
       continue;
     std::string text = value;

@@ -54,6 +54,13 @@ void addWhere(FlagTable &flags, CommandLine &line) {
   flags.text("--inject", "RANK:COMMAND[:stall]", "", line.inject);
 }
 
+void addRestarts(FlagTable &flags, CommandLine &line) {
+  flags.count("--max-restarts", "N",
+              "when a rank dies or hangs, start training again from the last checkpoint of "
+              "--save, at most N times (0)",
+              line.maxRestarts, 0, 1000000);
+}
+
 void addWhat(FlagTable &flags, CommandLine &line) {
   flags.topic("what", "What it runs:");
   flags.text("--program", "NAME", "one of the executable's programs; default: the first",
@@ -93,6 +100,8 @@ FlagTable tableFor(const std::string &name, bool positional, CommandLine &line) 
   FlagTable flags(positional ? "weft-run" : "weft executable",
                   introOf(name + (positional ? " OUT" : "")));
   addWhere(flags, line);
+  if (positional)
+    addRestarts(flags, line);
   addWhat(flags, line);
   addTrainingFlags(flags, line.training);
   flags.epilogue(kEnd);
@@ -131,8 +140,7 @@ Status weft::runtime::parseCommandLine(const std::string &name,
   std::string wrong = flags.parse(arguments);
   if (!wrong.empty())
     return {StatusCode::Usage, wrong};
-  for (const FlagTable::Given &given : flags.given())
-    result.given.emplace_back(given.name, given.value);
+  result.given = flags.given();
   if (flags.answers()) {
     result.answer = flags.answer();
     return {};

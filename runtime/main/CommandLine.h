@@ -30,7 +30,8 @@ struct CommandLine {
   bool info = false, dump = false, countRanks = false;
   std::string showPlacement; // of this state, input or output
   std::string inject;        // RANK:COMMAND[:stall]
-  Files given;               // every flag and its value, in order
+  long maxRestarts = 0;      // weft-run only
+  std::vector<FlagTable::Given> given;
   TrainingOptions training;
   std::string answer; // to --help or --version; then nothing else counts
 };

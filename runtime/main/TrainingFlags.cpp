@@ -124,6 +124,8 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
 
 Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
   const TrainingOptions &training = options.training;
+  if (options.maxRestarts > 0 && training.save.empty())
+    return usage("--max-restarts wants --save DIR, from where it goes on");
   if (!training.wanted)
     return {};
   if (training.generation.tuned && !training.generation.wanted)

@@ -1,6 +1,7 @@
-// weft-run: starts an executable on its ranks, in one process or by mpirun.
+// weft-run: starts an executable on its ranks, in one process or several.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandLine.h"
+#include "Restarts.h"
 #include "Start.h"
 
 #include "weft/runtime/ExecutableFile.h"
@@ -21,16 +22,33 @@ int fail(const std::string &text, StatusCode code) {
   return int(code);
 }
 
-int supervise(const std::vector<std::string> &command, int64_t ranks, const CommandLine &options) {
-  Job job;
-  job.training = options.training.wanted;
-  job.timeout = options.timeout > 0 ? options.timeout : job.timeout;
+/// Where the ranks run: threads of one process, or processes.
+enum class Ranks { Here, Tcp, Mpi };
+
+Status start(Ranks where, const std::vector<std::string> &command, int64_t ranks,
+             const ExecutableFile &executable, const Signals &signals, Job &job) {
+  if (where == Ranks::Here)
+    return startHere(command, executable.descriptor(), signals, job);
+  return where == Ranks::Mpi ? startMpi(command, ranks, signals, job)
+                             : startTcp(command, ranks, signals, job);
+}
+
+int supervise(Ranks where, const std::string &path, int64_t ranks, const ExecutableFile &executable,
+              const CommandLine &options) {
   Signals signals;
-  Status status = options.comm == "mpi" ? startMpi(command, ranks, signals, job)
-                                        : startTcp(command, ranks, signals, job);
-  if (!status.ok())
-    return fail(status.text(), status.code());
-  return Supervisor(job, signals).run();
+  Restarts restarts(options);
+  while (true) {
+    Job job;
+    job.training = options.training.wanted;
+    job.timeout = options.timeout > 0 ? options.timeout : job.timeout;
+    std::vector<std::string> command = commandOf(path, options, restarts.resume());
+    Status status = start(where, command, ranks, executable, signals, job);
+    if (!status.ok())
+      return fail(status.text(), status.code());
+    Outcome outcome = Supervisor(job, signals).run();
+    if (!restarts.again(outcome))
+      return restarts.last(outcome);
+  }
 }
 
 } // namespace
@@ -55,24 +73,15 @@ int main(int argc, char **argv) {
   status = ExecutableFile::open(path, executable);
   if (!status.ok())
     return fail(status.text(), status.code());
-  std::vector<std::string> command;
-  long ranks = 1;
   bool runs =
       !options.info && !options.dump && !options.countRanks && options.showPlacement.empty();
-  if (runs && (options.comm == "mpi" || options.comm == "tcp")) {
-    ranks = options.ranks ? options.ranks : executable.program().numRanks();
-  }
-  command.push_back(path);
-  bool named = false;
-  for (const std::string &argument : arguments) {
-    if (!named && argument == options.executable) {
-      named = true;
-      continue;
-    }
-    command.push_back(argument);
-  }
-  if (runs && (options.comm == "mpi" || (options.comm == "tcp" && ranks > 1)))
-    return supervise(command, ranks, options);
+  int64_t ranks = options.ranks ? options.ranks : executable.program().numRanks();
+  Ranks where = options.comm == "mpi"                ? Ranks::Mpi
+                : options.comm == "tcp" && ranks > 1 ? Ranks::Tcp
+                                                     : Ranks::Here;
+  if (runs && (where != Ranks::Here || options.maxRestarts > 0))
+    return supervise(where, path, ranks, executable, options);
+  std::vector<std::string> command = commandOf(path, options, "");
   std::vector<char *> pointers;
   for (std::string &word : command)
     pointers.push_back(word.data());

@@ -153,3 +153,21 @@ Status weft::runtime::startMpi(const std::vector<std::string> &command, int64_t 
   job.children.push_back(child);
   return {};
 }
+
+Status weft::runtime::startHere(const std::vector<std::string> &command, int executable,
+                                const Signals &signals, Job &job) {
+  std::vector<std::string> words = command;
+  std::vector<char *> pointers = pointersTo(words);
+  WEFT_TRY(makeBoard(1, job));
+  job.inOneProcess = true;
+  pid_t child = fork();
+  if (child == 0) {
+    signals.shield();
+    fexecve(executable, pointers.data(), environ);
+    _exit(127);
+  }
+  if (child < 0)
+    return failure("'" + command[0] + "' cannot be run");
+  job.children.push_back(child);
+  return {};
+}

@@ -16,6 +16,10 @@ Status startTcp(const std::vector<std::string> &command, int64_t ranks, const Si
 Status startMpi(const std::vector<std::string> &command, int64_t ranks, const Signals &signals,
                 Job &job);
 
+/// `command` in one process, which is run from `executable`, a descriptor.
+Status startHere(const std::vector<std::string> &command, int executable, const Signals &signals,
+                 Job &job);
+
 } // namespace weft::runtime
 
 #endif // WEFT_TOOLS_WEFT_RUN_START_H

@@ -79,7 +79,7 @@ bool Supervisor::isLeft() const {
   return false;
 }
 
-int Supervisor::run() {
+Outcome Supervisor::run() {
   stoppedSince.resize(size_t(job.board.ranks()));
   while (true) {
     bool ended = reap();
@@ -93,7 +93,10 @@ int Supervisor::run() {
     if (!ended)
       usleep(kPeriod);
   }
-  return verdict();
+  Outcome outcome = verdict();
+  bool lost = outcome.code == int(StatusCode::RankFailed) || outcome.code == int(StatusCode::Hang);
+  outcome.isAccident = lost && !wasWished() && !neverRan();
+  return outcome;
 }
 
 /// Whether a child ended.
@@ -166,6 +169,15 @@ void Supervisor::heedSignals() {
     return;
   ++asked;
   signal = came;
+  if (asked == 2 && !job.inOneProcess) // which says so itself
+    std::fputs("weft: stopping at once; what is not saved yet is lost\n", stderr);
+  if (job.inOneProcess) {
+    job.board.header().stop.store(came);
+    for (pid_t child : job.children)
+      if (child != 0)
+        kill(child, came);
+    return;
+  }
   bool begun = false;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
     begun |= job.board.slot(rank).steps.load() > 0;
@@ -217,13 +229,17 @@ const BoardSlot *Supervisor::toldFailure(bool consequence, bool hang) const {
   return found;
 }
 
+/// The signal that ended a rank, which mpirun knows of its ranks; 0 = none.
+int Supervisor::causeOf(const Death &death) const {
+  bool told = job.underMpirun && WIFEXITED(launcherResult) && WEXITSTATUS(launcherResult) > 128;
+  return told ? WEXITSTATUS(launcherResult) - 128 : death.signal;
+}
+
 std::string Supervisor::describe(const Death &death) const {
   const BoardSlot &slot = job.board.slot(death.rank);
   std::string name = "rank " + std::to_string(death.rank) + " (pid " + std::to_string(death.pid) +
                      " on " + job.board.header().host + ") ";
-  int cause = death.signal;
-  if (job.underMpirun && WIFEXITED(launcherResult) && WEXITSTATUS(launcherResult) > 128)
-    cause = WEXITSTATUS(launcherResult) - 128;
+  int cause = causeOf(death);
   std::string end = cause != 0        ? "was ended by " + signalText(cause)
                     : job.underMpirun ? std::string("ended without a word")
                                       : "ended with exit code " + std::to_string(death.code) +
@@ -265,54 +281,91 @@ std::string Supervisor::stoppedRanks() const {
   return "no progress for " + std::string(seconds) + " s; stopped: " + names;
 }
 
-int Supervisor::verdict() const {
-  auto tell = [](const std::string &text, int code) {
-    if (!text.empty())
-      std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text.c_str());
-    return code;
-  };
-  if (const BoardSlot *own = toldFailure(false, false))
-    return tell(own->text, own->code.load());
-  bool wished =
-      asked > 0 && (failing || job.board.header().stop.load() != 0) && !toldFailure(false, true);
+int weft::runtime::tell(const Outcome &outcome) {
+  if (!outcome.text.empty())
+    std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), outcome.text.c_str());
+  return outcome.code;
+}
+
+/// Whether it ended because a user sent a signal.
+bool Supervisor::wasWished() const {
+  if (asked == 0 || (!failing && job.board.header().stop.load() == 0) || toldFailure(false, true))
+    return false;
   for (const Death &death : deaths) // what another signal ended did not stop
-    wished &= death.signal == 0 || death.signal == signal;
-  if (wished) {
+    if (int cause = causeOf(death); cause != 0 && cause != signal)
+      return false;
+  return true;
+}
+
+/// Whether the executable, or mpirun, could not be started.
+bool Supervisor::neverRan() const {
+  constexpr int kCannotStart = 127; // as shells say it
+  bool isSeen = !job.underMpirun || WIFSIGNALED(launcherResult);
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
+    isSeen |= job.board.slot(rank).pid.load() != 0;
+  return !isSeen || (!deaths.empty() && deaths.front().code == kCannotStart);
+}
+
+Outcome Supervisor::verdict() const {
+  const BoardSlot *own = toldFailure(false, false), *hang = toldFailure(false, true),
+                  *lost = toldFailure(true, false);
+  if (own)
+    return {own->code.load(), own->text};
+  if (wasWished()) {
     // Unless the wish came in the last step, and all was done.
-    bool stopped = ended || heeded;
+    bool stopped = ended || heeded || (job.inOneProcess && !deaths.empty());
     int code = WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 0;
-    return stopped || code != 0 ? 128 + signal : 0;
+    return {stopped || code != 0 ? 128 + signal : 0, ""};
   }
-  const BoardSlot *hang = toldFailure(false, true);
+  if (job.inOneProcess)
+    return verdictOnOne();
   for (const Death &death : deaths)
     if ((death.signal != 0 || job.underMpirun) && (!hang || death.when < hang->when))
-      return tell(describeAbsent(death).empty() ? describe(death) : describeAbsent(death),
-                  int(StatusCode::RankFailed));
+      return {int(StatusCode::RankFailed),
+              describeAbsent(death).empty() ? describe(death) : describeAbsent(death)};
   if (hang)
-    return tell(hang->text, int(StatusCode::Hang));
-  if (const BoardSlot *lost = toldFailure(true, false))
-    return tell(lost->text, int(StatusCode::RankFailed));
-  if (!deaths.empty()) {
-    const Death &first = deaths.front();
-    bool own = first.code == int(StatusCode::UserError) || first.code == int(StatusCode::Usage) ||
-               first.code == int(StatusCode::Internal);
-    // Before they meet, rank 0 tells what is wrong with all of them.
-    for (const Death &death : deaths)
-      if (own && death.rank == 0 && death.code == first.code)
-        return first.code;
-    return tell(describe(first), own ? first.code : int(StatusCode::RankFailed));
-  }
+    return {int(StatusCode::Hang), hang->text};
+  if (lost)
+    return {int(StatusCode::RankFailed), lost->text};
+  if (!deaths.empty())
+    return verdictOnDeaths();
   if (failing && ended && launcherResult == 0)
-    return tell(stoppedRanks(), int(StatusCode::Hang));
-  if (!job.underMpirun || launcherResult == 0)
-    return 0;
+    return {int(StatusCode::Hang), stoppedRanks()};
+  return job.underMpirun && launcherResult != 0 ? verdictOnLauncher() : Outcome();
+}
+
+/// Ranks ended by themselves, before there was a board to tell why.
+Outcome Supervisor::verdictOnDeaths() const {
+  const Death &first = deaths.front();
+  bool own = first.code == int(StatusCode::UserError) || first.code == int(StatusCode::Usage) ||
+             first.code == int(StatusCode::Internal);
+  // Before they meet, rank 0 tells what is wrong with all of them.
+  for (const Death &death : deaths)
+    if (own && death.rank == 0 && death.code == first.code)
+      return {first.code, ""};
+  return {own ? first.code : int(StatusCode::RankFailed), describe(first)};
+}
+
+/// The process of all ranks tells its failures itself, unless it is killed.
+Outcome Supervisor::verdictOnOne() const {
+  if (deaths.empty())
+    return {};
+  const Death &death = deaths.front();
+  if (death.signal == 0)
+    return {death.code, ""};
+  return {int(StatusCode::RankFailed),
+          "the process of all ranks (pid " + std::to_string(death.pid) + " on " +
+              job.board.header().host + ") was ended by " + signalText(death.signal)};
+}
+
+Outcome Supervisor::verdictOnLauncher() const {
   int code =
       WIFEXITED(launcherResult) ? WEXITSTATUS(launcherResult) : 128 + WTERMSIG(launcherResult);
   if (code == 127)
-    return tell("mpirun is not installed; use --comm tcp or inproc", int(StatusCode::UserError));
+    return {int(StatusCode::UserError), "mpirun is not installed; use --comm tcp or inproc"};
   if (code == int(StatusCode::UserError) || code == int(StatusCode::Usage) ||
       code == int(StatusCode::Internal))
-    return code;
-  return tell("mpirun ended with exit code " + std::to_string(code) + ", and no rank says why",
-              int(StatusCode::RankFailed));
+    return {code, ""};
+  return {int(StatusCode::RankFailed),
+          "mpirun ended with exit code " + std::to_string(code) + ", and no rank says why"};
 }

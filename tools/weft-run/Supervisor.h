@@ -18,8 +18,9 @@ struct Job {
   /// A process for each rank, or mpirun alone; 0 = has ended.
   std::vector<pid_t> children;
   bool underMpirun = false;
-  bool training = false; // ends in good order when it is asked to
-  double timeout = 600;  // of the ranks' patience, in seconds
+  bool inOneProcess = false; // which has all ranks, and answers signals itself
+  bool training = false;     // ends in good order when it is asked to
+  double timeout = 600;      // of the ranks' patience, in seconds
 };
 
 /// The signals that weft-run answers instead of its ranks, which are in groups
@@ -37,13 +38,24 @@ private:
   sigset_t watched, before;
 };
 
-/// Ends what is left when one rank fails, tells the failure, and returns the
-/// exit code: of the rank that failed first, or 128 and the signal that a user
-/// sent.
+/// How a job ended.
+struct Outcome {
+  int code = 0;     // exit code
+  std::string text; // of a failure that nobody has told yet
+  /// A rank was lost or hung, so another attempt may succeed. Not if a user
+  /// wanted it to stop, nor if it would fail again for the same reason.
+  bool isAccident = false;
+};
+
+/// "weft: error: ...", if there is something to tell; the exit code.
+int tell(const Outcome &outcome);
+
+/// Ends what is left when one rank fails, and says why: the exit code is that of
+/// the rank that failed first, or 128 and the signal that a user sent.
 class Supervisor {
 public:
   Supervisor(Job &job, const Signals &signals) : job(job), signals(signals) {}
-  int run();
+  Outcome run();
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -62,8 +74,14 @@ private:
   void endAll();
   bool isLeft() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
-  int verdict() const;
+  bool wasWished() const;
+  bool neverRan() const;
+  Outcome verdict() const;
+  Outcome verdictOnDeaths() const;
+  Outcome verdictOnOne() const;
+  Outcome verdictOnLauncher() const;
   std::string stoppedRanks() const;
+  int causeOf(const Death &death) const;
   std::string describe(const Death &death) const;
   std::string describeAbsent(const Death &death) const;
 

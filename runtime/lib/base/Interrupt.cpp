@@ -62,7 +62,7 @@ void Interrupt::watch() {
   while (!ending.load()) {
     int signal = sigtimedwait(&watched, nullptr, &period);
     if (signal > 0 && first.load() != 0 && secondsSince(since) > kSameWish)
-      end(signal); // the user means it
+      endAtOnce(signal); // the user means it
     if (signal > 0 && first.load() == 0) {
       first.store(signal);
       since = Clock::now();
@@ -88,6 +88,12 @@ void Interrupt::watch() {
       std::fputs("weft: the running step does not end; stopping at once\n", stderr);
     end(requested());
   }
+}
+
+void Interrupt::endAtOnce(int signal) const {
+  if (speaks)
+    std::fputs("weft: stopping at once; what is not saved yet is lost\n", stderr);
+  end(signal);
 }
 
 void Interrupt::end(int signal) {

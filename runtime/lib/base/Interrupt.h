@@ -39,6 +39,7 @@ public:
 
 private:
   void watch();
+  [[noreturn]] void endAtOnce(int signal) const;
   [[noreturn]] static void end(int signal);
 
   bool speaks;

@@ -109,6 +109,8 @@ expect 0 '^rank 0,rank 1,rank 2,rank 3,$' bash -c "grep -o '\"rank [0-9]' '$work
 expect 0 '^same$' bash -c "[ \$(grep -c '\"ph\":\"X\"' '$work/tcp.json') = \$(grep -c '\"ph\":\"X\"' '$work/trace.json') ] && echo same"
 expect 0 'p50_ms' "$run" --comm tcp "$out" "${model[@]}" --bench=json
 expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "$out" "${model[@]}" "${x[@]}"
+# No weft-run tells failures here: one rank of the machine does.
+expect 0 '^1$' bash -c "'${0%/*}/start-tcp.sh' 4 '$out' ${x[*]} --model-dir '$work' 2>&1 | grep -c 'error:'"
 expect 2 'tcp ranks are started by torchrun, srun or weft-run --comm tcp' "$out" --comm tcp "${x[@]}"
 expect 2 'but not MASTER_ADDR' env RANK=0 WORLD_SIZE=4 "$out" "${x[@]}"
 expect 2 "WORLD_SIZE is 'four'" env RANK=0 WORLD_SIZE=four "$out" "${x[@]}"

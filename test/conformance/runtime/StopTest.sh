@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# What users stop: a second wish ends at once, a failure after a wish is told, and who is told what goes wrong.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+set -u
+run=$1 text=$2 mpi=$3 two=$4 grid=$5 # dp=2; dp=2 tp=2
+# shellcheck source=test/conformance/runtime/expect.sh
+. "$(dirname "$0")/expect.sh"
+# shellcheck source=test/conformance/runtime/rank-pid.sh
+. "$(dirname "$0")/rank-pid.sh"
+
+comms=(inproc tcp)
+if [ "$mpi" = mpi ]; then comms+=(mpi); else echo 'SKIPPED: stops under mpi, MPI was not found'; fi
+forever=(--data-tokens "$text:byte" --steps 100000000)
+# awaits PATTERN: a line of what the job told.
+awaits() { timeout 20 sh -c "until grep -qE '$1' '$work/told'; do sleep 0.02; done"; }
+told() { expect 0 "$1" cat "$work/told"; }
+# ends CODE SECONDS: the job, so soon.
+ends() {
+  local begin=$EPOCHREALTIME
+  wait $job
+  expect 0 "^$1\$" echo $?
+  expect 0 '^soon$' awk "BEGIN {print ($EPOCHREALTIME - $begin < $2) ? \"soon\" : \"late\"}"
+}
+
+# A log that nobody reads holds up the step in which a user wants to stop.
+for comm in "${comms[@]}"; do
+  mkfifo "$work/pipe"
+  sleep 100 <"$work/pipe" &
+  reader=$!
+  "$run" --comm "$comm" "$two" "${forever[@]}" --save "$work/$comm" --every 50 --log "$work/pipe" >"$work/told" 2>&1 &
+  job=$!
+  awaits '^step +150 '
+  until size=$(wc -c <"$work/told") && sleep 0.3 && [ "$size" = "$(wc -c <"$work/told")" ]; do :; done
+  kill -INT $job
+  awaits 'stopping after the running step; once more to stop at once'
+  sleep 0.5
+  kill -INT $job
+  ends 130 1.5
+  expect 0 '^1$' grep -cE 'weft: stopping at once; what is not saved yet is lost' "$work/told"
+  expect 0 '^0$' echo "$(grep -c 'error:' "$work/told")"
+  kill $reader
+  rm "$work/pipe"
+  expect 0 'resumed after step [1-9][0-9]*[05]0, ' "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/$comm"
+done
+
+# A rank that dies after the wish is a failure, not a stop.
+for comm in "${comms[@]:1}"; do
+  "$run" --comm "$comm" "$grid" "${forever[@]}" >"$work/told" 2>&1 &
+  job=$!
+  awaits '^step +20 '
+  victim=$(rank_pid "$grid" "$comm" 1)
+  kill -STOP "$victim"
+  kill -TERM $job
+  awaits 'stopping after the running step'
+  kill -KILL "$victim"
+  ends 3 4
+  told 'error: rank 1 \(pid [0-9]+ on .*\) was ended by signal 9'
+  expect 0 '^1$' grep -c 'error:' "$work/told"
+done
+
+# A wish in the last step's evaluation leaves that out; all steps are done and saved.
+yes "$(head -c 1000 "$text")" | head -c 60000000 >"$work/long"
+last=("$two" --data-tokens "$text:byte" --steps 3 --eval-data-tokens "$work/long:byte" --save "$work/last" --resume "$work/last")
+"$run" --comm tcp "${last[@]}" >"$work/told" 2>&1 &
+job=$!
+awaits '^step +1 '
+sleep 0.3
+kill -TERM $job
+ends 143 5
+told 'stopped before the evaluation was done'
+told "saved $work/last/step-00000003"
+expect 0 'eval_loss [0-9.]+ over' "$run" --comm tcp "${last[@]}" --eval-batches 5
+
+# What is wrong on a machine is told once there: by the first of its ranks, as far as the launcher says which that is.
+LC_ALL=C sed 's/bigram/bigrim/' "$grid" >"$work/damaged"
+chmod +x "$work/damaged"
+voices() { # RANKS_OF_A_MACHINE; 0 = the launcher does not say
+  export WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=1
+  for rank in 0 1 2 3; do
+    [ "$1" = 0 ] || export LOCAL_RANK=$((rank % $1))
+    RANK=$rank "$work/damaged" "${forever[@]}" 2>&1
+  done | grep -c 'error:'
+}
+expect 0 '^1$' echo "$(voices 4)"
+expect 0 '^2$' echo "$(voices 2)"
+expect 0 '^4$' echo "$(voices 0)"
+finish 30
