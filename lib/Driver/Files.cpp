@@ -4,6 +4,7 @@
 
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/pipelines/Phases.h"
+#include "weft/Support/OutputFile.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,7 +22,7 @@ bool driver::makesExecutable(const Options &options) {
 
 std::vector<std::string> driver::inputFiles(const Options &options) {
   std::vector<std::string> files{options.model};
-  for (StringRef binding : llvm::split(options.bind, ','))
+  for (StringRef binding : llvm::split(options.compile.phases.bind, ','))
     if (StringRef file = binding.split("=@").second; !file.empty())
       files.push_back(file.str());
   return files;
@@ -90,18 +91,6 @@ ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inpu
       return UserError;
   }
   return Ok;
-}
-
-std::string driver::seenFrom(StringRef executableFolder, StringRef folder) {
-  SmallString<256> from, to;
-  if (llvm::sys::fs::real_path(executableFolder, from) || llvm::sys::fs::real_path(folder, to))
-    return folder.str();
-  StringRef rest = to.str();
-  if (rest == from.str())
-    return ".";
-  if (rest.consume_front(from.str()) && rest.consume_front("/"))
-    return rest.str();
-  return to.str().str();
 }
 
 std::string driver::flagsText(ModuleOp module) {

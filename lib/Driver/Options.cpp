@@ -109,22 +109,22 @@ void addSplitting(FlagTable &flags, Options &options) {
   flags.value("--bind", "NAME=N,...",
               "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
               "binds a nameless dim",
-              append(options.bind, ","));
+              append(options.compile.phases.bind, ","));
   flags.topic("split", "How to split");
   flags.text("--mesh", "AXIS=N,...",
              "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = "
              "row-major index. Over "
              "dp the batch is split, over any other axis weights, by least communication",
-             options.mesh);
+             options.compile.phases.mesh);
   flags.text("--batch-axes", "AXIS+...",
              "the batch over these axes instead of dp; none: over no axis. An axis over which "
              "--place splits the "
              "batch of an input is one, too",
-             options.batchAxes);
+             options.compile.phases.batchAxes);
   flags.toggle("--allow-idle-axes",
                "let processes repeat the work of others where an axis splits nothing, which else "
                "is an error",
-               options.allowIdleAxes);
+               options.compile.phases.allowIdleAxes);
   flags.value("--place", "REGEX=dimN:AXIS,..",
               "how to split values whose name matches: weights, inputs, outputs and nodes, as "
               "Netron or --explain "
@@ -133,11 +133,15 @@ void addSplitting(FlagTable &flags, Options &options) {
               "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
               "--mesh; --mesh dp=1 "
               "ignores them",
-              append(options.place, ";"));
-  flags.choice("--sequence-parallel", "on|off|auto",
-               "also split norms and residuals over weight axes (auto: off); less memory, the same "
-               "bytes moved",
-               options.sequenceParallel, {"on", "off", "auto"});
+              append(options.compile.phases.place, ";"));
+  flags.value("--sequence-parallel", "on|off|auto",
+              "also split norms and residuals over weight axes (auto: off); less memory, the same "
+              "bytes moved",
+              [&options](const std::string &text) -> std::string {
+                options.compile.phases.sequenceParallel = text == "on";
+                bool known = text == "on" || text == "off" || text == "auto";
+                return known ? "" : FlagTable::notAmong(text, {"on", "off", "auto"});
+              });
   flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
   flags.refused("--auto", "the planner is not supported yet; give --mesh");
@@ -146,22 +150,23 @@ void addSplitting(FlagTable &flags, Options &options) {
 
 void addComputing(FlagTable &flags, Options &options) {
   flags.topic("compute", "How to compute");
-  flags.value(
-      "--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
-      [&options](const std::string &text) { return takePrecision(text, options.precision); });
-  flags.count("--threads-per-rank", "N", "default: cores / local ranks", options.threadsPerRank, 0,
-              kMostThreads);
+  flags.value("--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
+              [&options](const std::string &text) {
+                return takePrecision(text, options.compile.phases.precision);
+              });
+  flags.count("--threads-per-rank", "N", "default: cores / local ranks",
+              options.compile.threadsPerRank, 0, kMostThreads);
   flags.value(
       "--bucket-size", "SIZE",
       "collectives that can wait for each other share messages up to this size: 25MiB; 0: none do",
-      takeBytes(options.bucketBytes, "25MiB", ", or 0 for no buckets"));
+      takeBytes(options.compile.phases.bucketBytes, "25MiB", ", or 0 for no buckets"));
   flags.value("--target", "cpu", "what it runs on", [](const std::string &text) -> std::string {
     return text == "cpu" ? "" : "'" + text + "' is not supported yet; the target is cpu";
   });
   flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)",
-             options.processor);
-  flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)", options.optLevel, 0,
-              kMostOptimization);
+             options.compile.kernels.processor);
+  flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)",
+              options.compile.kernels.optLevel, 0, kMostOptimization);
   flags.toggle("--deterministic", "the same bits in every run: on a CPU always so",
                options.deterministic);
 }
@@ -203,7 +208,7 @@ void addFiles(FlagTable &flags, Options &options) {
   flags.text("-o|--output", "OUT",
              "the executable (default a.out); - with --compile-to: the screen", options.output);
   flags.value("--memory-limit", "SIZE", "fail (exit code 5) if a process needs more: 80GiB",
-              takeBytes(options.memoryLimit, "80GiB or 512MiB"));
+              takeBytes(options.compile.memoryLimit, "80GiB or 512MiB"));
   flags.toggle("--copy-weights",
                "put the weights beside OUT instead of referring to them where they are",
                options.copyWeights);
@@ -211,7 +216,7 @@ void addFiles(FlagTable &flags, Options &options) {
                "fold no weight into the code, however small, so that OUT can take those of a "
                "checkpoint: weft-run OUT "
                "--resume DIR. Programs of --train always can",
-               options.keepWeights);
+               options.compile.phases.keepWeights);
   flags.text("--linker", "PROGRAM", "default: c++, g++ or clang++", options.linker);
   flags.text("--runtime-dir", "DIR", "where libweft_runtime.a is", options.runtimeDirectory);
 }
@@ -220,7 +225,7 @@ FlagTable tableFor(Options &options) {
   FlagTable flags("weft-compile", kIntro);
   addSplitting(flags, options);
   addComputing(flags, options);
-  addTrainingFlags(flags, options.training);
+  addTrainingFlags(flags, options);
   addSeeing(flags, options);
   addFiles(flags, options);
   flags.epilogue(kEnd);
@@ -234,14 +239,16 @@ FlagTable tableFor(Options &options) {
 }
 
 std::string checkBatchAxes(const Options &options, const Mesh &mesh) {
-  if (options.batchAxes.empty())
+  if (options.compile.phases.batchAxes.empty())
     return "";
-  if (options.mesh.empty())
+  if (options.compile.phases.mesh.empty())
     return "--batch-axes needs --mesh: it names axes of it";
-  std::string axes = batchAxesOf(mesh, options.batchAxes);
+  std::string axes = batchAxesOf(mesh, options.compile.phases.batchAxes);
   for (llvm::StringRef name : llvm::split(axes, '+'))
     if (!axes.empty() && mesh.resolve(name).empty())
-      return ("--batch-axes: --mesh '" + options.mesh + "' has no axis '" + name + "'").str();
+      return ("--batch-axes: --mesh '" + options.compile.phases.mesh + "' has no axis '" + name +
+              "'")
+          .str();
   return "";
 }
 
@@ -267,9 +274,10 @@ std::string check(const Options &options, bool resumes) {
   if (!resumes && !isModelFile(options.model))
     return "";
   std::string why;
-  std::optional<Mesh> mesh = options.mesh.empty() ? Mesh() : Mesh::parse(options.mesh, &why);
+  std::optional<Mesh> mesh =
+      options.compile.phases.mesh.empty() ? Mesh() : Mesh::parse(options.compile.phases.mesh, &why);
   if (!mesh)
-    return "--mesh '" + options.mesh + "': " + why;
+    return "--mesh '" + options.compile.phases.mesh + "': " + why;
   for (const Mesh::Axis &axis : mesh->axes)
     if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
       return "--mesh: pipeline stages (pp) are not supported yet; use dp and tp";
@@ -297,8 +305,6 @@ bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Optio
     error = check(options, resumes);
   return error.empty();
 }
-
-bool weft::driver::isModelFile(llvm::StringRef path) { return path.ends_with(".onnx"); }
 
 std::string weft::driver::helpText() {
   Options options;

@@ -3,11 +3,8 @@
 #include "weft/Driver/Resume.h"
 
 #include "dialects/dist/IR/Dist.h"
-#include "dialects/onnx/IR/Onnx.h"
 #include "passes/pipelines/Phases.h"
-#include "weft/Interfaces/TensorSize.h"
 
-#include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -179,55 +176,4 @@ bool weft::driver::resumeOptions(ModuleOp module, Phase at,
   merged.insert(merged.end(), arguments.begin(), arguments.end());
   options = Options();
   return parseOptions(merged, options, error, /*resumes=*/true);
-}
-
-std::string weft::driver::modelPathOf(ModuleOp module, const std::string &otherwise) {
-  auto path = module->getAttrOfType<StringAttr>(kModelAttr);
-  return path ? path.getValue().str() : otherwise;
-}
-
-void weft::driver::printProgram(ModuleOp module, llvm::raw_ostream &out) {
-  OpPrintingFlags flags;
-  flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
-  OwningOpRef<ModuleOp> copy;
-  if (onnx::getModel(module)) {
-    // A model as in the file names files as they were found from here.
-    copy = module.clone();
-    auto absolute = [&](StringAttr file) {
-      SmallString<256> path(file.getValue());
-      llvm::sys::fs::make_absolute(path);
-      return StringAttr::get(module.getContext(), path);
-    };
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](onnx::DataAttr data) -> std::optional<Attribute> {
-      return onnx::DataAttr::get(module.getContext(), data.getField(), absolute(data.getFile()),
-                                 data.getOffset(), data.getLength());
-    });
-    replacer.addReplacement([&](FileLineColLoc loc) -> std::optional<Attribute> {
-      return FileLineColLoc::get(absolute(loc.getFilename()), loc.getLine(), loc.getColumn());
-    });
-    replacer.recursivelyReplaceElementsIn(*copy, /*replaceAttrs=*/true, /*replaceLocs=*/true,
-                                          /*replaceTypes=*/false);
-    module = *copy;
-  }
-  module->print(out, flags);
-  out << '\n';
-}
-
-LogicalResult weft::driver::checkSizes(ModuleOp module) {
-  auto isBounded = [](Value value) {
-    if (hasBoundedSize(value.getType()))
-      return true;
-    emitError(value.getLoc()) << "a value "
-                              << describeExcess(cast<ShapedType>(value.getType()).getShape());
-    return false;
-  };
-  WalkResult result = module.walk([&](Operation *op) {
-    bool bounded = llvm::all_of(op->getResults(), isBounded);
-    for (Region &region : op->getRegions())
-      for (Block &block : region)
-        bounded = bounded && llvm::all_of(block.getArguments(), isBounded);
-    return bounded ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return mlir::failure(result.wasInterrupted());
 }

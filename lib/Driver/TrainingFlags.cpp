@@ -20,21 +20,21 @@ constexpr const char *kExample = R"(
 
 )";
 
-std::string takeZero(llvm::StringRef value, TrainingFlags &flags) {
+std::string takeZero(llvm::StringRef value, PhaseOptions &training) {
   auto [stage, axis] = value.split(':');
   if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3' ||
       (value.contains(':') && axis.empty()))
     return ("is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + value + "'")
         .str();
-  flags.zero = value.str();
+  training.zero = value.str();
   return "";
 }
 
-std::string takeFreeze(const std::string &value, TrainingFlags &flags) {
+std::string takeFreeze(const std::string &value, PhaseOptions &training) {
   std::string why;
   if (!step::isRegex(value, why))
     return why;
-  step::appendToList(flags.freeze, value);
+  step::appendToList(training.freeze, value);
   return "";
 }
 
@@ -56,7 +56,8 @@ FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices
 
 } // namespace
 
-void weft::driver::addTrainingFlags(FlagTable &flags, TrainingFlags &training) {
+void weft::driver::addTrainingFlags(FlagTable &flags, Options &options) {
+  PhaseOptions &training = options.compile.phases;
   flags.topic("training", "How to train", kExample);
   flags.toggle("--train",
                "make the programs step, eval and forward; without --loss and --optimizer a model "
@@ -64,10 +65,10 @@ void weft::driver::addTrainingFlags(FlagTable &flags, TrainingFlags &training) {
                "own TrainingInfo says",
                training.train);
   // All others want --train, and so are remembered.
-  auto add = [&flags, &training](const char *name, const char *placeholder, const char *help,
-                                 FlagTable::Take take) {
-    flags.value(name, placeholder, help, [name, take, &training](const std::string &value) {
-      training.given.push_back(name);
+  auto add = [&flags, &options](const char *name, const char *placeholder, const char *help,
+                                FlagTable::Take take) {
+    flags.value(name, placeholder, help, [name, take, &options](const std::string &value) {
+      options.trainingFlags.push_back(name);
       return take(value);
     });
   };
@@ -119,35 +120,37 @@ void weft::driver::addTrainingFlags(FlagTable &flags, TrainingFlags &training) {
 
 /// The axis that --zero splits state over must be in the mesh.
 static std::string checkZero(const Options &options) {
-  auto [stage, axis] = llvm::StringRef(options.training.zero).split(':');
-  if (stage.empty() || stage == "0")
+  const PhaseOptions &phases = options.compile.phases;
+  auto [stage, axis] = llvm::StringRef(phases.zero).split(':');
+  if (stage == "0")
     return "";
-  std::optional<Mesh> mesh = Mesh::parse(options.mesh);
-  std::string told = "--zero " + options.training.zero + " splits state over ";
+  std::optional<Mesh> mesh = Mesh::parse(phases.mesh);
+  std::string told = "--zero " + phases.zero + " splits state over ";
   if (axis.empty()) {
     // Placements of inputs may name further axes of the batch.
-    if (mesh && !options.mesh.empty() &&
-        (!batchAxesOf(*mesh, options.batchAxes).empty() || !options.place.empty()))
+    if (mesh && !phases.mesh.empty() &&
+        (!batchAxesOf(*mesh, phases.batchAxes).empty() || !phases.place.empty()))
       return "";
-    return told + "the axes of the batch, and --mesh '" + options.mesh +
+    return told + "the axes of the batch, and --mesh '" + phases.mesh +
            "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " + stage.str() + ":AXIS";
   }
-  if (mesh && !options.mesh.empty() && !mesh->resolve(axis).empty())
+  if (mesh && !phases.mesh.empty() && !mesh->resolve(axis).empty())
     return "";
-  return told + "axis '" + axis.str() + "', which --mesh '" + options.mesh +
+  return told + "axis '" + axis.str() + "', which --mesh '" + phases.mesh +
          "' lacks; write --mesh " + axis.split('.').first.str() + "=N";
 }
 
 std::string weft::driver::checkTraining(const Options &options) {
-  const TrainingFlags &flags = options.training;
+  const PhaseOptions &flags = options.compile.phases;
+  const std::vector<std::string> &given = options.trainingFlags;
   if (!flags.train)
-    return flags.given.empty() ? "" : flags.given.front() + " needs --train";
+    return given.empty() ? "" : given.front() + " needs --train";
   if (!flags.usesOwnStep() && flags.optimizer.empty())
     return "--loss needs --optimizer beside it: adamw:lr=1e-3, for one; --help=optimizer lists all";
   std::string error;
   if (flags.usesOwnStep()) {
     for (llvm::StringRef flag : {"--param-group", "--freeze", "--grad-dtype"})
-      if (llvm::is_contained(flags.given, flag))
+      if (llvm::is_contained(given, flag))
         return (flag + " goes with --loss and --optimizer; without them a model is trained as its "
                        "TrainingInfo says")
             .str();
@@ -156,7 +159,7 @@ std::string weft::driver::checkTraining(const Options &options) {
                  error)) {
     return error;
   }
-  if (flags.recompute == "auto" && options.memoryLimit == 0)
+  if (flags.recompute == "auto" && options.compile.memoryLimit == 0)
     return "--recompute auto recomputes the least that fits into --memory-limit; give it, or "
            "choose selective or full";
   return checkZero(options);

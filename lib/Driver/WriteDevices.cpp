@@ -6,6 +6,7 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/dist/Passes.h"
 #include "python_free_frontend/exporter/Exporter.h"
+#include "weft/Support/OutputFile.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"

@@ -6,7 +6,6 @@
 #include "weft/Sharding/Mesh.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassOptions.h"
 
 namespace weft {
 
@@ -19,64 +18,54 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 /// Of --batch-stats: statistics of each microbatch, not of the whole batch.
 inline constexpr llvm::StringLiteral kPerMicrobatch = "per-microbatch";
 
-/// What the phases need to know, in the words of weft-compile's flags.
-struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
-  Option<std::string> bind{*this, "bind",
-                           llvm::cl::desc("Extents of symbolic dims, as in weft-compile --bind")};
-  Option<std::string> mesh{*this, "mesh",
-                           llvm::cl::desc("Axes and sizes, dp=2,tp=2; none: one device")};
-  Option<std::string> place{*this, "place", llvm::cl::desc("Placement rules, separated by ;")};
-  Option<std::string> batchAxes{
-      *this, "batch-axes",
-      llvm::cl::desc("Axes that split the batch, dp+pod; none; empty: dp if the mesh has it")};
-  Option<bool> allowIdleAxes{
-      *this, "allow-idle-axes",
-      llvm::cl::desc("Let processes repeat the work of others where an axis splits nothing"),
-      llvm::cl::init(false)};
-  Option<bool> sequenceParallel{
-      *this, "sequence-parallel",
-      llvm::cl::desc("Also split norms and residuals between matrix products"),
-      llvm::cl::init(false)};
-  Option<bool> recordPlacements{
-      *this, "record-placements",
-      llvm::cl::desc("Note the placements by name, for --dist-write-devices"),
-      llvm::cl::init(false)};
-  Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"),
-                                llvm::cl::init("f32")};
+/// Of --recompute: the least that fits into a limit of memory; no pass knows it, as it takes trials.
+inline constexpr llvm::StringLiteral kAutoRecompute = "auto";
 
-  Option<int64_t> bucketBytes{*this, "bucket-bytes",
-                              llvm::cl::desc("Bytes of a bucket of collectives; 0: no buckets"),
-                              llvm::cl::init(25 << 20)};
-  Option<bool> keepWeights{*this, "keep-weights", llvm::cl::desc("Fold no weight into the program"),
-                           llvm::cl::init(false)};
-  // Training; without `train` the others mean nothing.
-  Option<bool> train{*this, "train", llvm::cl::desc("Make the programs step, eval and forward"),
-                     llvm::cl::init(false)};
-  Option<std::string> loss{*this, "loss", llvm::cl::desc("As weft-compile --loss")};
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("As weft-compile --optimizer")};
-  Option<std::string> paramGroups{*this, "param-groups",
-                                  llvm::cl::desc("REGEX:key=value,..., separated by ;")};
-  Option<std::string> freeze{*this, "freeze",
-                             llvm::cl::desc("Patterns of weights not to train, separated by ;")};
-  Option<std::string> gradDtype{*this, "grad-dtype",
-                                llvm::cl::desc("fp32, bf16, fp16 or fp64; empty: fp32 or wider")};
-  Option<std::string> recompute{*this, "recompute", llvm::cl::desc("none, selective, full or best"),
-                                llvm::cl::init("none")};
-  Option<double> recomputeShare{*this, "recompute-share",
-                                llvm::cl::desc("With best: of what full saves, from 0 to 1"),
-                                llvm::cl::init(1)};
-  Option<std::string> zero{
-      *this, "zero",
-      llvm::cl::desc("0..3[:AXIS], what of the state is split over the batch's axes or AXIS"),
-      llvm::cl::init("0")};
-  Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};
-  Option<int64_t> microbatches{
-      *this, "microbatches", llvm::cl::desc("Parts that the batch is taken in"), llvm::cl::init(1)};
-  Option<std::string> batchStats{*this, "batch-stats", llvm::cl::desc("global or per-microbatch"),
-                                 llvm::cl::init("global")};
-  Option<int64_t> memoryLimit{*this, "memory-limit",
-                              llvm::cl::desc("Bytes of one process; 0: no limit"),
-                              llvm::cl::init(0)};
+/// What the phases are asked to make, in the words of weft-compile's flags.
+struct PhaseOptions {
+  /// Extents of symbolic dims and inputs made constant: batch=8,INPUT=@FILE.npy.
+  std::string bind;
+  /// Axes and sizes, dp=2,tp=2; empty: one device.
+  std::string mesh;
+  /// Rules REGEX=dimN:AXIS, separated by `;`.
+  std::string place;
+  /// Axes that split the batch, dp+pod; none; empty: dp if the mesh has it.
+  std::string batchAxes;
+  /// Let processes repeat the work of others where an axis splits nothing.
+  bool allowIdleAxes = false;
+  /// Also split norms and residuals between matrix products.
+  bool sequenceParallel = false;
+  /// Note the placements by name, for `dist-write-devices`.
+  bool recordPlacements = false;
+  /// f32, bf16, f16 or f64.
+  std::string precision = "f32";
+  /// Bytes of a bucket of collectives; 0: no buckets.
+  int64_t bucketBytes = 25 << 20;
+  /// Fold no weight into the program.
+  bool keepWeights = false;
+
+  /// Make the programs step, eval and forward. Without it what follows means nothing.
+  bool train = false;
+  std::string loss, optimizer;
+  /// Without a loss and an optimizer the model itself says how it is trained.
+  bool usesOwnStep() const { return loss.empty() && optimizer.empty(); }
+  /// REGEX:key=value,..., separated by `;`.
+  std::string paramGroups;
+  /// Patterns of weights not to train, separated by `;`.
+  std::string freeze;
+  /// fp32, bf16, fp16 or fp64; empty: fp32 or wider.
+  std::string gradDtype;
+  /// none, selective, full, or best: the best `recomputeShare` (0 to 1) of what full saves.
+  std::string recompute = "none";
+  double recomputeShare = 1;
+  /// 0..3[:AXIS]: what of the state is split over the batch's axes or AXIS.
+  std::string zero = "0";
+  /// Of random numbers.
+  uint64_t seed = 0;
+  /// Parts that the batch is taken in.
+  int64_t microbatches = 1;
+  /// global or per-microbatch.
+  std::string batchStats = "global";
 };
 
 /// The axes of `mesh` that split the batch, joined by `+`: those `given` (joined by

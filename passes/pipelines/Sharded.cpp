@@ -44,12 +44,11 @@ static dist::DistPlaceStateOptions placeStateOptions(llvm::StringRef zero) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh(
-      {options.mesh, options.train ? options.microbatches.getValue() : 1}));
+  pm.addPass(dist::createDistAttachMesh({options.mesh, options.train ? options.microbatches : 1}));
   std::optional<Mesh> mesh = Mesh::parse(options.mesh);
   dist::DistPlaceOptions place;
   place.rules = options.place;
-  place.wholeMicrobatches = options.train && options.batchStats.getValue() == kPerMicrobatch;
+  place.wholeMicrobatches = options.train && options.batchStats == kPerMicrobatch;
   if (mesh)
     place.batchAxes = batchAxesOf(*mesh, options.batchAxes);
   auto assignAxes = [&](llvm::StringRef programs) {
@@ -66,7 +65,7 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   // How state is used is known now; how it is stored follows. The other programs
   // take it as they find it.
   if (options.train)
-    pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero.getValue())));
+    pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero)));
   pm.addPass(dist::createDistShareState());
   assignAxes("follow");
   // Reshards turn placements into types, of results that may still be partial.

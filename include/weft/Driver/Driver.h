@@ -4,8 +4,6 @@
 #define WEFT_DRIVER_DRIVER_H
 
 #include "weft/Driver/Options.h"
-#include "weft/Emit/Sources.h"
-#include "weft/Support/OutputFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -14,6 +12,13 @@ namespace weft::driver {
 
 /// Runs the whole command line; returns the exit code. `program` is argv[0].
 int compileMain(const std::vector<std::string> &arguments, const std::string &program);
+
+/// Before anything is read: whether the run can end well. Returns an exit code, as the next.
+int checkCommandLine(const Options &options, const std::string &program);
+/// When the program is read: adds what its text says to `options`, settles the mesh, and tells the
+/// compilation.
+int prepare(Compilation &compilation, const std::vector<std::string> &arguments, Options &options);
+EmitOptions emitOptions(mlir::ModuleOp module, const Options &options, const std::string &program);
 
 /// Whether an executable, and the weights beside it, will be written.
 bool makesExecutable(const Options &options);
@@ -24,16 +29,8 @@ std::vector<std::string> dataFiles(mlir::ModuleOp model);
 /// written, and takes the place of none of `inputs`.
 ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs,
                       std::string &error);
-/// `folder` as an executable in another names it: what lies beside it or below it
-/// moves with it, and the executable's bytes do not depend on where both are.
-std::string seenFrom(llvm::StringRef executableFolder, llvm::StringRef folder);
 /// The flags that the module records (recordCommandLine), for people to read.
 std::string flagsText(mlir::ModuleOp module);
-
-/// Copies the bytes that states refer to into `file`, which will be `path`, and
-/// refers them, and their hashes, there.
-bool copyWeights(mlir::ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
-                 const std::string &path, OutputFile &file, std::string &error);
 
 /// Writes `model`, at the rung `import`, into the file `path` with the placements
 /// that `sharded` recorded as its first device configuration.

@@ -19,18 +19,6 @@ void recordCommandLine(mlir::ModuleOp module, const std::string &model, const Op
 bool resumeOptions(mlir::ModuleOp module, Phase at, const std::vector<std::string> &arguments,
                    Options &options, std::string &error);
 
-/// The file of the model that a program was made of; `otherwise` if it does not say.
-std::string modelPathOf(mlir::ModuleOp module, const std::string &otherwise);
-
-/// Prints a program so that it can be fed back from any folder: with locations, which
-/// hold the names of nodes, and with files by their absolute path.
-void printProgram(mlir::ModuleOp module, llvm::raw_ostream &out);
-
-/// Fails where a value of a program's text is larger than any tensor may be. What a model
-/// file holds is checked where it is imported; a text of a later phase holds what its
-/// writer put there.
-mlir::LogicalResult checkSizes(mlir::ModuleOp module);
-
 } // namespace weft::driver
 
 #endif // WEFT_DRIVER_RESUME_H

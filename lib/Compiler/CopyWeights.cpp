@@ -1,7 +1,8 @@
 // Bundles the bytes that states refer to into one file beside the executable.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "CopyWeights.h"
+
 #include "dialects/rt/IR/Rt.h"
-#include "weft/Driver/Driver.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
@@ -10,9 +11,8 @@
 using namespace mlir;
 using namespace weft;
 
-bool weft::driver::copyWeights(ModuleOp module, emit::SourceFiles &sources,
-                               emit::SourceHashes &hashes, const std::string &path,
-                               OutputFile &file, std::string &error) {
+bool weft::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
+                       const std::string &path, OutputFile &file, std::string &error) {
   if (!file.open(path, error))
     return false;
   llvm::raw_pwrite_stream &out = file.os();

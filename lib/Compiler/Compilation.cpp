@@ -1,0 +1,99 @@
+// A program's way through the phases.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Compiler/Compilation.h"
+
+#include "ChooseRecompute.h"
+#include "passes/pipelines/Phases.h"
+#include "passes/rt/Passes.h"
+#include "weft/Emit/Memory.h"
+#include "weft/Registration/Registration.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace weft;
+
+DialectRegistry weft::compilerRegistry() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  cpu::registerKernelDialects(registry);
+  return registry;
+}
+
+Compilation::Compilation(OwningOpRef<ModuleOp> program, Phase phase, CompileOptions options)
+    : options(std::move(options)), module(std::move(program)), phase(phase), start(phase) {
+  auto path = (*module)->getAttrOfType<StringAttr>(kModelAttr);
+  modelPath = path ? path.getValue().str() : "";
+}
+
+Compilation Compilation::clone() const {
+  Compilation copy(getModule().clone(), phase, options);
+  copy.modelPath = modelPath;
+  copy.start = start;
+  return copy;
+}
+
+LogicalResult Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager pm(&getContext());
+  if (timesPasses)
+    pm.enableTiming();
+  build(pm);
+  return pm.run(*module);
+}
+
+LogicalResult Compilation::runTo(Phase last) {
+  assert(last <= Phase::Scheduled && "an executable is emitted, not run to");
+  while (phase < last)
+    if (failed(runNext()))
+      return failure();
+  return success();
+}
+
+LogicalResult Compilation::runNext() {
+  Phase next = Phase(unsigned(phase) + 1);
+  if (next == Phase::Step && options.phases.recompute == kAutoRecompute)
+    if (failed(chooseRecompute(*this)))
+      return failure();
+  LogicalResult ran = next == Phase::Local ? runLocal() : runPasses([&](OpPassManager &pm) {
+    buildPhase(pm, next, options.phases);
+  });
+  phase = next;
+  if (failed(ran))
+    blame(next);
+  return ran;
+}
+
+LogicalResult Compilation::runLocal() {
+  if (failed(runPasses([&](OpPassManager &pm) { buildPartition(pm, options.phases); })))
+    return failure();
+  if (onPartitioned)
+    onPartitioned(*module);
+  return runPasses([&](OpPassManager &pm) { buildOutline(pm, options.phases); });
+}
+
+LogicalResult Compilation::verify() {
+  if (phase != Phase::Scheduled)
+    return success();
+  return runPasses([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); });
+}
+
+FailureOr<int64_t> Compilation::measureMemory() const {
+  if (phase >= Phase::Scheduled)
+    return emit::memoryUse(getModule()).arenaBytes;
+  Compilation copy = clone();
+  if (failed(copy.runTo(Phase::Scheduled)))
+    return failure();
+  return emit::memoryUse(copy.getModule()).arenaBytes;
+}
+
+LogicalResult Compilation::inspectPartitioned(llvm::function_ref<void(ModuleOp)> inspect) {
+  Compilation copy = clone();
+  LogicalResult ran = copy.runTo(Phase::Staged);
+  if (succeeded(ran))
+    ran = copy.runPasses([&](OpPassManager &pm) { buildPartition(pm, options.phases); });
+  if (succeeded(ran))
+    inspect(copy.getModule());
+  else
+    blame(Phase::Local);
+  return ran;
+}

@@ -1,0 +1,102 @@
+// From a scheduled program to an executable and, where asked for, its weights beside it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Compiler/Compilation.h"
+
+#include "CopyWeights.h"
+#include "weft/Emit/Emit.h"
+#include "weft/runtime/Flags.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+
+/// `folder` as an executable in another names it: what lies beside it or below it moves with it, and
+/// the executable's bytes do not depend on where both are.
+static std::string seenFrom(StringRef executableFolder, StringRef folder) {
+  SmallString<256> from, to;
+  if (llvm::sys::fs::real_path(executableFolder, from) || llvm::sys::fs::real_path(folder, to))
+    return folder.str();
+  StringRef rest = to.str();
+  if (rest == from.str())
+    return ".";
+  if (rest.consume_front(from.str()) && rest.consume_front("/"))
+    return rest.str();
+  return to.str().str();
+}
+
+namespace {
+
+class Emission {
+public:
+  Emission(Compilation &compilation, const EmitOptions &emit)
+      : compilation(compilation), module(compilation.getModule()), emit(emit) {}
+
+  /// Ties the program to its weights: where they are, and the hashes of their bytes.
+  bool settleSources(std::string &error) {
+    SmallString<256> model(compilation.getModelPath());
+    llvm::sys::fs::make_absolute(model);
+    blob.modelName = llvm::sys::path::filename(model).str();
+    blob.modelDirectory = llvm::sys::path::parent_path(model).str();
+    emit::SourceFiles sources(blob.modelDirectory, blob.modelName);
+    if (!emit::hashSources(module, sources, blob.hashes, error))
+      return false;
+    SmallString<256> output(emit.output);
+    llvm::sys::fs::make_absolute(output);
+    StringRef outputDirectory = llvm::sys::path::parent_path(output);
+    if (emit.copyWeights) {
+      SmallString<256> path{StringRef(output), ".weights"};
+      blob.bundle = llvm::sys::path::filename(path).str();
+      blob.modelDirectory = outputDirectory.str();
+      if (!copyWeights(module, sources, blob.hashes, path.str().str(), bundle.emplace(), error))
+        return false;
+    }
+    blob.modelDirectory = seenFrom(outputDirectory, blob.modelDirectory);
+    return true;
+  }
+
+  FailureOr<emit::Artifact> makeArtifact() {
+    blob.commandLine = emit.commandLine;
+    blob.threadsPerRank = compilation.options.threadsPerRank;
+    blob.version = runtime::weftVersion();
+    return emit::emitArtifact(module, compilation.options.kernels, blob);
+  }
+
+  bool link(const emit::Artifact &artifact, std::string &error) {
+    OutputFile executable;
+    if (!executable.open(emit.output, error, /*isProgram=*/true) ||
+        !emit::linkExecutable(artifact, executable.os(), {emit.linker, emit.runtimeDirectory},
+                              error))
+      return false;
+    // The weights first: an executable never names those of another one.
+    return (!bundle || bundle->commit(error)) && executable.commit(error);
+  }
+
+private:
+  Compilation &compilation;
+  ModuleOp module;
+  const EmitOptions &emit;
+  emit::BlobOptions blob;
+  std::optional<OutputFile> bundle; ///< until the executable is there
+};
+
+} // namespace
+
+LogicalResult Compilation::emitExecutable(const EmitOptions &emit) {
+  assert(phase == Phase::Scheduled && "only a scheduled program has commands");
+  std::string error;
+  auto fail = [&] { return emitError(UnknownLoc::get(&getContext())) << error; };
+  Emission emission(*this, emit);
+  if (!emission.settleSources(error))
+    return fail();
+  FailureOr<emit::Artifact> artifact = emission.makeArtifact();
+  if (failed(artifact)) {
+    blame(Phase::Executable);
+    return failure();
+  }
+  if (!emission.link(*artifact, error))
+    return fail();
+  phase = Phase::Executable;
+  return success();
+}

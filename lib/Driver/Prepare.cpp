@@ -1,0 +1,119 @@
+// What is settled before the first phase: whether files can be written, flags of earlier runs, and
+// the mesh.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Report.h"
+#include "dialects/onnx/IR/Onnx.h"
+#include "passes/dist/DeviceSpecs.h"
+#include "passes/onnx/OnnxToNn.h"
+#include "weft/Driver/Driver.h"
+#include "weft/Driver/Resume.h"
+#include "weft/Emit/Emit.h"
+#include "weft/Target/Cpu/Processor.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::driver;
+
+/// Beside the build's or installation's `bin`.
+static std::string runtimeDirectory(const Options &options, const std::string &program) {
+  if (!options.runtimeDirectory.empty())
+    return options.runtimeDirectory;
+  static int anchor;
+  SmallString<256> path(llvm::sys::fs::getMainExecutable(program.c_str(), &anchor));
+  llvm::sys::path::remove_filename(path);
+  llvm::sys::path::append(path, "..", "lib");
+  return path.str().str();
+}
+
+/// What would fail after a long compilation for a reason that is known now.
+static int checkPlaces(const Options &options) {
+  StringRef dumps = options.dumpDirectory;
+  if (!dumps.empty() && llvm::sys::fs::exists(dumps) && !llvm::sys::fs::is_directory(dumps))
+    return tell("--dump-phases '" + dumps.str() + "' is a file, not a folder", UserError);
+  if (!llvm::sys::fs::is_directory(options.model))
+    return Ok;
+  bool isCheckpoint = llvm::sys::fs::exists(options.model + "/latest") ||
+                      llvm::sys::fs::exists(options.model + "/manifest.json");
+  return tell("'" + options.model + "' is a folder, not a model" +
+                  (isCheckpoint
+                       ? "; weft-translate --export-onnx MODEL.onnx --weights " + options.model +
+                             " -o OUT.onnx puts the weights of a checkpoint into a model"
+                       : ""),
+              UserError);
+}
+
+int driver::checkCommandLine(const Options &options, const std::string &program) {
+  std::string error;
+  if (!cpu::checkProcessor(options.compile.kernels.processor, error))
+    return tell("--processor: " + error, Usage);
+  if (int code = checkPlaces(options))
+    return code;
+  if (ExitCode code = checkOutputs(options, inputFiles(options), error))
+    return tell(error, code);
+  if (makesExecutable(options) &&
+      !emit::checkLinker({options.linker, runtimeDirectory(options, program)}, error))
+    return tell(error, UserError);
+  return Ok;
+}
+
+/// Without --mesh a model that has device configurations is asked for its own.
+static int settleMesh(ModuleOp module, Options &options) {
+  std::string &mesh = options.compile.phases.mesh;
+  if (mesh.empty())
+    if (auto configured = dist::configuredMesh(module)) {
+      mesh = configured->mesh;
+      options.given.push_back({"--mesh", mesh});
+      if (!options.quiet)
+        llvm::errs() << "mesh " << mesh << " from the model's device configuration '"
+                     << configured->configuration << "'\n";
+    }
+  if (mesh.empty() && !options.compile.phases.place.empty())
+    return tell("--place needs --mesh: it splits over its axes", Usage);
+  if (options.writeDevices.empty())
+    return Ok;
+  if (mesh.empty())
+    return tell("--write-devices needs --mesh: without one there are no placements", Usage);
+  if (!onnx::getModel(module))
+    return tell("--write-devices needs a model as in the file, not a program of a later phase",
+                UserError);
+  options.compile.phases.recordPlacements = true;
+  return Ok;
+}
+
+int driver::prepare(Compilation &compilation, const std::vector<std::string> &arguments,
+                    Options &options) {
+  ModuleOp module = compilation.getModule();
+  std::string error;
+  if (!isModelFile(options.model) &&
+      !resumeOptions(module, compilation.getPhase(), arguments, options, error))
+    return tell(error, Usage);
+  std::vector<std::string> data = dataFiles(module);
+  data.push_back(compilation.getModelPath());
+  if (ExitCode code = checkOutputs(options, data, error))
+    return tell(error, code);
+  const PhaseOptions &phases = options.compile.phases;
+  if (onnx::getMainGraph(module) && phases.train && phases.usesOwnStep() &&
+      !onnx::hasOwnStep(module))
+    return tell("--train needs --loss and --optimizer: the model has no training step of its own "
+                "(TrainingInfo)",
+                UserError);
+  if (int code = settleMesh(module, options))
+    return code;
+  recordCommandLine(module, compilation.getModelPath(), options);
+  compilation.options = options.compile;
+  return Ok;
+}
+
+EmitOptions driver::emitOptions(ModuleOp module, const Options &options,
+                                const std::string &program) {
+  EmitOptions emit;
+  emit.output = options.output;
+  emit.copyWeights = options.copyWeights;
+  emit.linker = options.linker;
+  emit.runtimeDirectory = runtimeDirectory(options, program);
+  emit.commandLine = flagsText(module);
+  return emit;
+}

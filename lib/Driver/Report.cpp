@@ -1,0 +1,119 @@
+// What weft-compile tells of a compilation: times, dumps, the plan, its memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Report.h"
+
+#include "weft/Support/OutputFile.h"
+#include "weft/runtime/Terminal.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::driver;
+
+int driver::tell(const std::string &error, ExitCode code) {
+  runtime::Progress::hide();
+  llvm::errs() << "weft-compile: " << runtime::errorWord() << error << '\n';
+  return code;
+}
+
+void Report::begin(const Compilation &compilation, bool sequenceParallel) {
+  document.model = llvm::sys::path::filename(compilation.getModelPath()).str();
+  document.sequenceParallel = sequenceParallel;
+  // What an earlier run wrote of phases that this one reaches, or not, is not of this program.
+  for (unsigned i = unsigned(compilation.getPhase()) + 1;
+       !options.dumpDirectory.empty() && i < unsigned(Phase::Executable); ++i)
+    (void)llvm::sys::fs::remove(dumpPath(Phase(i)));
+}
+
+int Report::phaseEnded(const Compilation &compilation, double seconds) {
+  Phase phase = compilation.getPhase();
+  runtime::Progress::hide();
+  if (!options.quiet)
+    llvm::errs() << llvm::format("%-10s %8.3f s\n", phaseName(phase).str().c_str(), seconds);
+  if (options.dumpDirectory.empty() || phase == Phase::Executable)
+    return Ok;
+  if (auto code = llvm::sys::fs::create_directories(options.dumpDirectory))
+    return tell("cannot make folder '" + options.dumpDirectory + "': " + code.message(), UserError);
+  return printInto(compilation.getModule(), dumpPath(phase));
+}
+
+std::string Report::dumpPath(Phase phase) const {
+  SmallString<128> path(options.dumpDirectory);
+  llvm::sys::path::append(path, std::to_string(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+  return path.str().str();
+}
+
+void Report::explainTo(llvm::raw_ostream &out) {
+  switch (options.explain) {
+  case Explain::No:
+    return;
+  case Explain::Json:
+    return explain::printJson(document, /*indent=*/true, out);
+  case Explain::Text:
+  case Explain::Full:
+    return explain::printText(document,
+                              options.explain == Explain::Full ? explain::Detail::Full
+                                                               : explain::Detail::Classes,
+                              options.explainNodes, out);
+  }
+}
+
+int Report::showPlan() {
+  explainTo(llvm::outs());
+  if (options.report.empty())
+    return Ok;
+  OutputFile file;
+  std::string error;
+  if (!file.open(options.report, error))
+    return tell(error, UserError);
+  explain::printHtml(document, file.os());
+  return file.commit(error) ? Ok : tell(error, UserError);
+}
+
+int Report::showSchedule(const Compilation &compilation) {
+  explain::collectSchedule(compilation.getModule(), document);
+  if (int code = showPlan())
+    return code;
+  if (options.dryRun && options.explain == Explain::No && !options.quiet)
+    explain::printSummary(document, llvm::outs());
+  const CompileOptions &asked = options.compile;
+  int64_t bytes = document.memory.arena;
+  if (asked.memoryLimit == 0 || bytes <= asked.memoryLimit)
+    return Ok;
+  bool isLeast = asked.phases.recompute == kAutoRecompute || asked.phases.recompute == "full";
+  llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
+               << (isLeast ? " with all blocks recomputed" : "") << ", more than the limit of "
+               << asked.memoryLimit
+               << "; use more processes, another placement or a smaller batch\n";
+  explain::printMemory(document.memory, llvm::errs());
+  return DoesNotFit;
+}
+
+int Report::printProgram(const Compilation &compilation) {
+  if (options.dryRun)
+    return Ok;
+  if (options.output != Options().output && options.output != "-")
+    return printInto(compilation.getModule(), options.output);
+  weft::printProgram(compilation.getModule(), llvm::outs());
+  return Ok;
+}
+
+int Report::printInto(ModuleOp module, StringRef path) {
+  OutputFile file;
+  std::string error;
+  if (!file.open(path, error))
+    return tell(error, UserError);
+  weft::printProgram(module, file.os());
+  return file.commit(error) ? Ok : tell(error, UserError);
+}
+
+void Report::recomputeTrial(StringRef mode, double share, int64_t bytes) {
+  if (options.quiet)
+    return;
+  std::string percent = std::to_string(int(share * 1000) / 10.0).substr(0, 4) + " %";
+  llvm::errs() << "recompute " << mode << (mode == "best" ? " " + percent : "") << ": " << bytes
+               << " bytes a process\n";
+}
