@@ -19,7 +19,7 @@ namespace {
 
 /// After the first failure the others get this long to end and to say what
 /// they saw; mpirun as much again.
-constexpr double kGraceSeconds = 0.4, kLauncherSeconds = 1.0;
+constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.6;
 constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
 
@@ -81,6 +81,7 @@ bool Supervisor::isLeft() const {
 
 Outcome Supervisor::run() {
   stoppedSince.resize(size_t(job.board.ranks()));
+  watched.resize(size_t(job.board.ranks()));
   while (true) {
     bool ended = reap();
     if (ended || secondsSince(looked) > kLookSeconds)
@@ -131,8 +132,33 @@ void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
   fail();
 }
 
+/// One of mpirun's ranks is there no more.
+void Supervisor::noteLost(int64_t rank) {
+  const BoardSlot &slot = job.board.slot(rank);
+  Phase phase = slot.phase.load();
+  if (ended || slot.code.load() != 0 || phase == Phase::Leaving || phase == Phase::Gone)
+    return;
+  for (const Death &death : deaths)
+    if (death.rank == rank)
+      return;
+  deaths.push_back({rank, slot.pid.load(), 0, 0, sinceBoot()});
+  fail();
+}
+
+void Supervisor::watchRanks() {
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
+    if (int32_t pid = job.board.slot(rank).pid.load(); pid != 0 && !watched[size_t(rank)]) {
+      watched[size_t(rank)] = true;
+      exits.watch(pid, rank);
+    }
+  for (int64_t rank : exits.next())
+    noteLost(rank);
+}
+
 void Supervisor::lookAtBoard() {
   looked = Clock::now();
+  if (job.underMpirun)
+    watchRanks();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     int32_t pid = slot.pid.load();
@@ -141,16 +167,8 @@ void Supervisor::lookAtBoard() {
     if (pid == 0 || ended)
       continue;
     char state = slot.processState();
-    Phase phase = slot.phase.load();
-    if (state == 0 && job.underMpirun && slot.code.load() == 0 && phase != Phase::Leaving &&
-        phase != Phase::Gone) {
-      bool known = false;
-      for (const Death &death : deaths)
-        known |= death.rank == rank;
-      if (!known)
-        deaths.push_back({rank, pid, 0, 0, sinceBoot()});
-      fail();
-    }
+    if (state == 0 && job.underMpirun)
+      noteLost(rank);
     // The others notice a stopped rank when they wait for it; nobody does if
     // all are stopped.
     Clock::time_point &since = stoppedSince[size_t(rank)];

@@ -3,6 +3,8 @@
 #ifndef WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
 #define WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
 
+#include "Exits.h"
+
 #include "job/Board.h"
 
 #include <chrono>
@@ -69,6 +71,8 @@ private:
   bool reap();
   void noteDeath(size_t child, pid_t pid, int result);
   void lookAtBoard();
+  void watchRanks();
+  void noteLost(int64_t rank);
   void heedSignals();
   void fail();
   void endAll();
@@ -87,7 +91,7 @@ private:
 
   Job &job;
   const Signals &signals;
-  std::vector<Death> deaths; // in the order they were seen
+  std::vector<Death> deaths; // in the order they came, as far as the system tells
   int launcherResult = 0;
   int asked = 0;  // times that a user sent a signal
   int signal = 0; // the last one
@@ -95,6 +99,8 @@ private:
   bool heeded = false; // a rank ended because of that
   Clock::time_point failedAt, endedAt, looked;
   std::vector<Clock::time_point> stoppedSince;
+  Exits exits; // of mpirun's ranks
+  std::vector<bool> watched;
 };
 
 } // namespace weft::runtime
