@@ -12,7 +12,8 @@
 using namespace mlir;
 using namespace weft;
 
-/// `folder` as an executable in another names it: what lies beside it or below it moves with it, and
+/// `folder` as an executable in another names it: what lies beside it or below it moves with it,
+/// and
 /// the executable's bytes do not depend on where both are.
 static std::string seenFrom(StringRef executableFolder, StringRef folder) {
   SmallString<256> from, to;

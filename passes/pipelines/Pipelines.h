@@ -18,7 +18,8 @@ std::optional<Phase> parsePhase(llvm::StringRef name);
 /// Of --batch-stats: statistics of each microbatch, not of the whole batch.
 inline constexpr llvm::StringLiteral kPerMicrobatch = "per-microbatch";
 
-/// Of --recompute: the least that fits into a limit of memory; no pass knows it, as it takes trials.
+/// Of --recompute: the least that fits into a limit of memory; no pass knows it, as it takes
+/// trials.
 inline constexpr llvm::StringLiteral kAutoRecompute = "auto";
 
 /// What the phases are asked to make, in the words of weft-compile's flags.
