@@ -19,6 +19,10 @@ for name in ("HOME", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 config.substitutions.append(("%weft_build", config.weft_build))
 config.substitutions.append(("%weft_source", os.path.dirname(config.test_source_root)))
+# MLIR's records, for mlir-tblgen.
+config.substitutions.append(("%llvm_include", config.llvm_include))
+# The examples of the generated pages (test/docs/examples.py).
+config.substitutions.append(("%doctest", "python3 " + os.path.join(config.test_source_root, "docs", "examples.py") + " check"))
 # Debian's ONNX test data, a package that test/run.sh installs.
 config.substitutions.append(("%onnx_testdata", "/usr/share/libonnx-testdata/data"))
 

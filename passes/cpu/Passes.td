@@ -38,7 +38,8 @@ def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
     Option<"stackLimit", "stack-limit", "int64_t", "1048576",
            "Bytes of stack that temporaries may take; what does not fit is computed again where it is needed.">,
   ];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect"];
 }
 
 def LowerLoopsToLLVM : Pass<"cpu-lower-loops-to-llvm", "::mlir::ModuleOp"> {

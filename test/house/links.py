@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Finds dead links in pages, and files that pages, comments and TableGen descriptions name but that are not there.
+# Finds dead links in pages, pages that docs/README.md does not list, and files that pages, comments and TableGen descriptions name but that are not there.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: links.py TREE
 import os
@@ -13,7 +13,8 @@ listed = subprocess.run(["git", "-C", str(root), "ls-files", "-co", "--exclude-s
 files = {name for name in listed.stdout.splitlines() if (root / name).is_file()}
 folders = {os.path.dirname(name)[:end] for name in files for end in
            [m.start() for m in re.finditer("/", name)] + [len(name)]}
-# A path below one of our top folders, with an extension that our files have; `{a,b}` and `*` are patterns, not names.
+# A path below one of our top folders, with an extension that our files have; `{a,b}` and `*` are patterns, not names,
+# and so is a path with a word in capitals, as in the usage of a script.
 NAMED = re.compile(r"(?<![\w/.$}{%@<>*-])((?:dialects|docs|include|lib|passes|python_free_frontend|runtime|test|tools|weft)"
                    r"/[\w/.-]*\w\.(?:cpp|h|td|md|mlir|test|sh|py|txt|json|onnxtxt))(?![\w*{/])")
 PREFIXES = ["", "include/", "runtime/include/", "runtime/lib/"]
@@ -39,7 +40,7 @@ def dead_links(page, number, line):
 
 def missing_files(name, number, text):
     for path in NAMED.findall(text):
-        if not any(prefix + path in files for prefix in PREFIXES + [os.path.dirname(name) + "/"]):
+        if not re.search(r"\b[A-Z]{3,}\b", path) and not any(prefix + path in files for prefix in PREFIXES + [os.path.dirname(name) + "/"]):
             yield f"{name}:{number}: names {path}, which is not there"
 
 
@@ -62,5 +63,8 @@ for name in sorted(files):
         if name.endswith(".md"):
             wrong += dead_links(name, number, line)
         wrong += missing_files(name, number, prose(name, line))
+contents = (root / "docs/README.md").read_text()
+wrong += [f"{name}: docs/README.md does not list this page" for name in sorted(files)
+          if re.fullmatch(r"docs/[\w-]+\.md", name) and name != "docs/README.md" and f"({name[5:]})" not in contents]
 print("\n".join(wrong))
 sys.exit(bool(wrong))

@@ -32,6 +32,7 @@ plant dialects/nn/IR/CMakeLists.txt 'target_link_libraries(WeftNn PUBLIC WeftNnP
 plant runtime/CMakeLists.txt 'target_link_libraries(weft_runtime_core PUBLIC LLVM)' 'runtime (weft_runtime_core) links LLVM'
 plant docs/testing.md 'See [there](no-such-page.md).' 'docs/testing.md: links to no-such-page.md'
 plant docs/testing.md 'See [there](training.md#no-such-heading).' 'docs/testing.md: links to training.md#no-such-heading'
+plant docs/no-such-page-yet.md 'A page.' 'docs/no-such-page-yet.md: docs/README.md does not list this page'
 plant runtime/lib/base/Planted.cpp '// As in lib/No/Such.cpp.' 'runtime/lib/base/Planted.cpp: names lib/No/Such.cpp'
 plant passes/dist/Passes.td '// See test/passes/no-such.mlir.' 'passes/dist/Passes.td: names test/passes/no-such.mlir'
 plant runtime/lib/base/Planted.cpp "int  planted;" 'runtime/lib/base/Planted.cpp'

@@ -96,3 +96,32 @@ func.func @clusters(%x: tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7> {
   %2 = rt.dense %1 : tensor<4x8xf32, 7>
   return %2 : tensor<4x8xf32, 7>
 }
+
+// Steps that share messages; the code of an op that depends on the process.
+#one = #dist.mesh<["dp"=2]>
+!due = tensor<4xf32, #dist.local<#one, [4], partial = sum["dp"]>>
+!whole = tensor<4xf32, #dist.local<#one, [4]>>
+// CHECK-LABEL: func.func @buckets
+func.func @buckets(%x: !due, %y: !due) -> (!whole, !whole) {
+  // CHECK: %{{.+}}:2 = rt.bucket(%{{.+}}, %{{.+}} : tensor<4xf32, {{.*}}>, tensor<4xf32, {{.*}}>) -> (tensor<4xf32, {{.*}}>, tensor<4xf32, {{.*}}>) {
+  %0:2 = rt.bucket(%x, %y : !due, !due) -> (!whole, !whole) {
+  ^bb0(%p: !due, %q: !due):
+    %1 = dist.all_reduce %p ["dp"] accumulate f32 : !due -> !whole
+    %2 = dist.all_reduce %q ["dp"] accumulate f32 : !due -> !whole
+    // CHECK: rt.yield %{{.+}}, %{{.+}}
+    rt.yield %1, %2 : !whole, !whole
+  }
+  return %0#0, %0#1 : !whole, !whole
+}
+
+// CHECK-LABEL: func.func @bodies
+func.func @bodies(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // CHECK: %[[C:.+]] = rt.coordinate "tp" : tensor<1xi64>
+  %0 = rt.coordinate "tp" : tensor<1xi64>
+  // CHECK: rt.body(%{{.+}}, %[[C]] : tensor<3xf32>, tensor<1xi64>) -> tensor<3xf32> {
+  %1 = rt.body(%x, %0 : tensor<3xf32>, tensor<1xi64>) -> tensor<3xf32> {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<1xi64>):
+    rt.yield %a : tensor<3xf32>
+  }
+  return %1 : tensor<3xf32>
+}

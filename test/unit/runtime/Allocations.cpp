@@ -9,6 +9,17 @@ static std::atomic<long> allocations{0};
 
 long countAllocations() { return allocations.load(); }
 
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+// Sanitizers define these operators themselves; what they hand out is told to a hook.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void *, size_t),
+                                                         void (*)(const volatile void *));
+[[maybe_unused]] static const int installed = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void *, size_t) { allocations.fetch_add(1, std::memory_order_relaxed); },
+    [](const volatile void *) {});
+#else
 void *operator new(size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void *memory = std::malloc(bytes ? bytes : 1))
@@ -26,3 +37,4 @@ void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif

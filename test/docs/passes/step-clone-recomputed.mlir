@@ -1,0 +1,40 @@
+// RUN: %doctest %s
+// What the backward pass reads of a marked op is computed again in front of its first reader there.
+//--- before
+module {
+  func.func @step(%arg0: tensor<4x6xf32> {nn.name = "x"}, %arg1: tensor<6x6xf32> {nn.initial = 1.000000e+00 : f32, nn.name = "w"}) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+    %0 = nn.contract %arg0, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %1 = nn.contract %0, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.recompute} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %2 = nn.tanh %1 {nn.recompute} : tensor<4x6xf32>
+    %3 = nn.add %0, %2 : tensor<4x6xf32>
+    %4 = nn.contract %3, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.recompute} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %5 = nn.tanh %4 {nn.recompute} : tensor<4x6xf32>
+    %6 = nn.add %3, %5 : tensor<4x6xf32>
+    %7 = nn.exp %6 : tensor<4x6xf32>
+    %8 = nn.mul %6, %6 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    %9 = nn.mul %8, %5 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    %10 = nn.mul %9, %2 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    return %7, %10 : tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}
+//--- after
+module {
+  func.func @step(%arg0: tensor<4x6xf32> {nn.name = "x"}, %arg1: tensor<6x6xf32> {nn.initial = 1.000000e+00 : f32, nn.name = "w"}) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
+    %0 = nn.contract %arg0, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %1 = nn.contract %0, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %2 = nn.tanh %1 : tensor<4x6xf32>
+    %3 = nn.add %0, %2 : tensor<4x6xf32>
+    %4 = nn.contract %3, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %5 = nn.tanh %4 : tensor<4x6xf32>
+    %6 = nn.add %3, %5 : tensor<4x6xf32>
+    %7 = nn.exp %6 : tensor<4x6xf32>
+    %8 = nn.mul %6, %6 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    %9 = nn.contract %3, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "input_gradient"} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %10 = nn.tanh %9 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    %11 = nn.mul %8, %10 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    %12 = nn.contract %0, %arg1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "input_gradient"} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %13 = nn.tanh %12 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    %14 = nn.mul %11, %13 {nn.role = "input_gradient"} : tensor<4x6xf32>
+    return %7, %14 : tensor<4x6xf32>, tensor<4x6xf32>
+  }
+}
