@@ -1,13 +1,17 @@
 // Ranks, all of them and their launcher are killed, stopped and asked to stop at random moments:
-// all processes are gone in time, one message names the right rank, and the resumed run is the
-// straight one, to the bit. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// all processes are gone in time and leave nothing in shared memory, one message names the right
+// rank, and the resumed run is the straight one, to the bit.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <thread>
 
 using namespace faults;
 
@@ -31,15 +35,15 @@ struct Fault {
 
 struct Count {
   int trials = 0, hits = 0, failures = 0;
-  double slowest = 0;
+  double slowest = 0, seconds = 0; // until all was gone; in all, of trials
 };
 
 class Campaign {
 public:
-  Campaign(Setting setting, unsigned seed) : setting(std::move(setting)), random(seed) {}
+  explicit Campaign(Setting setting) : setting(std::move(setting)) {}
 
   void straight() {
-    Trial trial(setting, "inproc", "straight");
+    Trial trial(setting, "inproc");
     if (trial.finish() != 0)
       fail("the straight run", trial.log());
     curve = trial.curve();
@@ -48,37 +52,31 @@ public:
       fail("the straight run", "no log or no checkpoint");
   }
 
-  void run(const Fault &fault) {
-    Count &count = counts[fault.text()];
-    ++count.trials;
-    double slack = setting.full ? 0 : 4; // on a busy machine
-    bool stops = fault.signal == SIGSTOP;
-    Trial trial(setting, fault.comm, "trial", stops ? 2 : 60);
-    int64_t rank = int64_t(random() % uint64_t(trial.ranks()));
-    trial.start();
-    std::vector<pid_t> victims = aim(trial, fault, rank);
-    if (victims.empty())
-      return; // it was over before
-    for (pid_t pid : victims)
-      kill(pid, fault.signal);
-    double limit = (stops ? 3 : 2) + slack;
-    double seconds = trial.waitForAll(limit + 5);
-    int code = trial.code();
-    if (code == 0)
-      return resume(trial, fault); // it came too late
-    ++count.hits;
-    count.slowest = std::max(count.slowest, seconds);
-    if (seconds > limit)
-      failed(fault, trial, "its processes were gone after " + std::to_string(seconds) + " s only");
-    check(trial, fault, rank, code);
-    resume(trial, fault);
+  /// All of `faults`, some at a time: times are then upper bounds, as trials hold
+  /// up one another. Each has random numbers of its own, whichever thread it is on.
+  void runAll(const std::vector<Fault> &faults, unsigned seed, unsigned jobs) {
+    std::atomic<size_t> next{0};
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < jobs; ++i)
+      threads.emplace_back([&] {
+        for (size_t at = next++; at < faults.size(); at = next++) {
+          std::mt19937_64 random(seed + (at << 32));
+          double begin = now();
+          run(faults[at], random);
+          std::lock_guard<std::mutex> lock(mutex);
+          counts[faults[at].text()].seconds += now() - begin;
+        }
+      });
+    for (std::thread &thread : threads)
+      thread.join();
   }
 
-  int report() const {
+  int report(bool hasMpi) const {
     int failures = broken, hits = 0, trials = 0;
     for (const auto &[text, count] : counts) {
-      std::printf("%-48s %3d trials, %3d hit, slowest %.2f s, %d failed\n", text.c_str(),
-                  count.trials, count.hits, count.slowest, count.failures);
+      std::printf("%-48s %3d trials of %.1f s, %3d hit, slowest %.2f s, %d failed\n", text.c_str(),
+                  count.trials, count.seconds / count.trials, count.hits, count.slowest,
+                  count.failures);
       failures += count.failures;
       hits += count.hits;
       trials += count.trials;
@@ -86,21 +84,63 @@ public:
     std::printf("%d trials, %d hit, %d failures\n", trials, hits, failures);
     if (hits * 2 < trials)
       std::printf("FAILED: most faults came too late\n");
-    return failures == 0 && hits * 2 >= trials ? 0 : 1;
+    if (hasMpi && sharing == 0)
+      std::printf("FAILED: no job was seen to share memory by files\n");
+    return failures == 0 && hits * 2 >= trials && (!hasMpi || sharing > 0) ? 0 : 1;
   }
 
 private:
+  using Random = std::mt19937_64;
+
+  void run(const Fault &fault, Random &random) {
+    double slack = setting.full ? 0 : 4; // on a busy machine
+    bool stops = fault.signal == SIGSTOP;
+    Trial trial(setting, fault.comm, stops ? 2 : 60);
+    int64_t rank = int64_t(random() % uint64_t(trial.ranks()));
+    trial.start();
+    std::vector<pid_t> victims = aim(trial, fault, rank, random);
+    update(fault, [](Count &count) { ++count.trials; });
+    if (victims.empty())
+      return; // it was over before
+    bool shares = !trial.leftovers().empty();
+    for (pid_t pid : victims)
+      kill(pid, fault.signal);
+    double limit = (stops ? 3 : 2) + slack;
+    double seconds = trial.waitForAll(limit + 5);
+    int code = trial.code();
+    if (std::vector<std::string> left = trial.leftovers(); !left.empty())
+      failed(fault, trial, left.front() + " is left in shared memory");
+    if (code == 0)
+      return resume(trial, fault); // it came too late
+    update(fault, [&](Count &count) {
+      ++count.hits;
+      count.slowest = std::max(count.slowest, seconds);
+      sharing += shares;
+    });
+    if (seconds > limit)
+      failed(fault, trial, "its processes were gone after " + std::to_string(seconds) + " s only");
+    check(trial, fault, rank, code);
+    resume(trial, fault);
+  }
+
+  template <typename Change> void update(const Fault &fault, Change change) {
+    std::lock_guard<std::mutex> lock(mutex);
+    change(counts[fault.text()]);
+  }
   void fail(const std::string &what, const std::string &log) {
     ++broken;
     std::printf("FAILED: %s\n%s\n", what.c_str(), log.c_str());
   }
   void failed(const Fault &fault, Trial &trial, const std::string &what) {
-    ++counts[fault.text()].failures;
-    std::printf("FAILED: %s: %s\n%s\n", fault.text().c_str(), what.c_str(), trial.log().c_str());
+    update(fault, [&](Count &count) {
+      ++count.failures;
+      std::printf("FAILED: %s: %s\n%s\n", fault.text().c_str(), what.c_str(), trial.log().c_str());
+      std::fflush(stdout);
+    });
   }
 
   /// Waits for the moment; the processes to hit then.
-  std::vector<pid_t> aim(Trial &trial, const Fault &fault, int64_t rank) {
+  std::vector<pid_t> aim(Trial &trial, const Fault &fault, int64_t rank, Random &random) {
     auto pause = [&](unsigned most) { sleepFor(double(random() % most) * 1e-3); };
     if (fault.moment == Moment::Start)
       pause(100);
@@ -112,7 +152,7 @@ private:
     if (fault.victim == Victim::Launcher || inOne)
       return {trial.pid()};
     std::vector<pid_t> ranks;
-    while (ranks.empty() && trial.runs())
+    for (; ranks.empty() && trial.runs(); sleepFor(0.002))
       ranks = trial.rankPids(fault.victim == Victim::All ? -1 : rank);
     return ranks;
   }
@@ -149,47 +189,59 @@ private:
   }
 
   Setting setting;
-  std::mt19937_64 random;
+  std::string curve, state; // of the straight run
+  std::mutex mutex;         // of what follows
   std::map<std::string, Count> counts;
-  std::string curve, state;
-  int broken = 0;
+  int broken = 0, sharing = 0; // jobs that had files in shared memory when they were hit
 };
+
+/// 500 kills and 200 stops, or some of each kind.
+std::vector<Fault> chooseFaults(const std::vector<const char *> &comms, bool full) {
+  std::vector<Fault> faults;
+  auto add = [&](int few, int many, const Fault &fault) {
+    faults.insert(faults.end(), size_t(full ? many : few), fault);
+  };
+  const Moment moments[] = {Moment::Start, Moment::Step, Moment::Save};
+  for (const char *comm : comms)
+    for (Moment moment : moments) {
+      add(1, 60, {comm, Victim::Rank, moment, SIGKILL});
+      add(0, 10, {comm, Victim::All, moment, SIGKILL});
+      add(moment == Moment::Step, 8, {comm, Victim::Launcher, moment, SIGKILL});
+      add(1, 34, {comm, Victim::Rank, moment, SIGSTOP});
+      if (moment != Moment::Start)
+        for (int signal : {SIGTERM, SIGHUP})
+          add(signal == SIGHUP && moment == Moment::Step, 5,
+              {comm, Victim::Launcher, moment, signal});
+    }
+  for (Moment moment : moments)
+    add(moment == Moment::Save, 12, {"inproc", Victim::Rank, moment, SIGKILL});
+  return faults;
+}
 
 } // namespace
 
 int main(int argc, char **argv) {
   if (argc < 5) {
-    std::fprintf(stderr, "usage: %s WEFT_RUN EXECUTABLE TEXT mpi|no-mpi [SEED]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s WEFT_RUN EXECUTABLE TEXT mpi|no-mpi [SEED [JOBS]]\n", argv[0]);
     return 2;
   }
   Setting setting{argv[1], argv[2], argv[3], std::getenv("WEFT_TEST_FULL") != nullptr};
-  Campaign campaign(setting, argc > 5 ? unsigned(std::atoi(argv[5])) : 1);
-  campaign.straight();
+  unsigned seed = argc > 5 ? unsigned(std::atoi(argv[5])) : 1;
+  unsigned jobs = argc > 6 ? unsigned(std::atoi(argv[6])) : 3;
   std::vector<const char *> comms = {"tcp"};
-  if (std::strcmp(argv[4], "mpi") == 0)
+  bool hasMpi = std::strcmp(argv[4], "mpi") == 0;
+  if (hasMpi)
     comms.push_back("mpi");
   else
     std::printf("SKIPPED: the faults under mpi, MPI was not found\n");
-  // 500 kills and 200 stops, or some of each kind.
-  const Moment moments[] = {Moment::Start, Moment::Step, Moment::Save};
-  auto times = [&](int few, int many) { return setting.full ? many : few; };
-  for (const char *comm : comms)
-    for (Moment moment : moments) {
-      for (int i = 0; i < times(1, 60); ++i)
-        campaign.run({comm, Victim::Rank, moment, SIGKILL});
-      for (int i = 0; i < times(0, 10); ++i)
-        campaign.run({comm, Victim::All, moment, SIGKILL});
-      for (int i = 0; i < times(moment == Moment::Step, 8); ++i)
-        campaign.run({comm, Victim::Launcher, moment, SIGKILL});
-      for (int i = 0; i < times(1, 34); ++i)
-        campaign.run({comm, Victim::Rank, moment, SIGSTOP});
-      if (moment != Moment::Start)
-        for (int signal : {SIGTERM, SIGHUP})
-          for (int i = 0; i < times(signal == SIGHUP && moment == Moment::Step, 5); ++i)
-            campaign.run({comm, Victim::Launcher, moment, signal});
-    }
-  for (Moment moment : moments)
-    for (int i = 0; i < times(moment == Moment::Save, 12); ++i)
-      campaign.run({"inproc", Victim::Rank, moment, SIGKILL});
-  return campaign.report();
+  double begin = now();
+  Campaign campaign(setting);
+  campaign.straight();
+  std::vector<Fault> faults = chooseFaults(comms, setting.full);
+  // Those that wait beside those that compute.
+  std::shuffle(faults.begin(), faults.end(), std::mt19937_64(seed));
+  campaign.runAll(faults, seed, jobs);
+  int code = campaign.report(hasMpi);
+  std::printf("%.0f s, %u trials at a time\n", now() - begin, jobs);
+  return code;
 }

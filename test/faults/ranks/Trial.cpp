@@ -31,10 +31,6 @@ std::string contentsOf(const fs::path &path) {
   return out.str();
 }
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 /// The value of a variable in the environment of a process; empty = has none.
 std::string variableOf(const std::string &environment, const std::string &name) {
   std::string begin = '\0' + name + "=";
@@ -53,20 +49,32 @@ bool isDead(const fs::path &process) {
 
 } // namespace
 
+double faults::now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 void faults::sleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-Trial::Trial(const Setting &setting, const std::string &comm, const std::string &name,
-             double timeout)
-    : setting(setting), comm(comm), timeout(timeout) {
-  std::string place = (fs::temp_directory_path() / ("weft-" + name + "-XXXXXX")).string();
-  folder = mkdtemp(place.data());
+static std::string makeFolder(const fs::path &place) {
+  std::string name = (place / "weft-trial-XXXXXX").string();
+  const char *made = mkdtemp(name.data());
+  if (!made) {
+    std::perror(name.c_str());
+    std::exit(1);
+  }
+  return made;
 }
+
+Trial::Trial(const Setting &setting, const std::string &comm, double timeout)
+    : setting(setting), comm(comm), folder(makeFolder(fs::temp_directory_path())),
+      shared(makeFolder("/dev/shm")), timeout(timeout) {}
 
 Trial::~Trial() {
   std::error_code ignored;
   fs::remove_all(folder, ignored);
+  fs::remove_all(shared, ignored);
 }
 
 std::vector<std::string> Trial::command() const {
@@ -98,21 +106,35 @@ std::vector<std::string> Trial::command() const {
           std::to_string(timeout)};
 }
 
-void Trial::start() {
-  std::vector<std::string> words = command();
+/// The job's mark, and for what MPI shares a folder of the job's own.
+std::vector<std::string> Trial::environment() const {
+  std::vector<std::string> variables{"WEFT_TRIAL=" + folder,
+                                     "OMPI_MCA_btl_vader_backing_directory=" + shared};
+  for (char **variable = environ; *variable; ++variable)
+    variables.emplace_back(*variable);
+  return variables;
+}
+
+static std::vector<char *> pointersTo(std::vector<std::string> &words) {
   std::vector<char *> pointers;
   for (std::string &word : words)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  setenv("WEFT_TRIAL", folder.c_str(), 1);
+  return pointers;
+}
+
+void Trial::start() {
+  std::vector<std::string> words = command(), variables = environment();
+  std::vector<char *> arguments = pointersTo(words), inherited = pointersTo(variables);
+  int file = ::open((folder + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   job = fork();
   if (job == 0) {
-    int file = ::open((folder + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
     dup2(file, STDOUT_FILENO);
     dup2(file, STDERR_FILENO);
-    execv(pointers[0], pointers.data());
+    execve(arguments[0], arguments.data(), inherited.data());
     _exit(127);
   }
+  close(file);
   exitCode = -1;
 }
 
@@ -123,23 +145,40 @@ bool Trial::runs() {
   return exitCode < 0;
 }
 
+std::vector<pid_t> Trial::processes() const {
+  std::vector<pid_t> found;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator("/proc", ignored)) {
+    pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid != 0 && pid != job && !isDead(entry.path()) &&
+        variableOf(contentsOf(entry.path() / "environ"), "WEFT_TRIAL") == folder)
+      found.push_back(pid);
+  }
+  return found;
+}
+
 std::vector<pid_t> Trial::rankPids(int64_t rank) const {
   std::vector<pid_t> found;
   std::error_code ignored;
   fs::path executable = fs::canonical(setting.executable, ignored);
-  for (const auto &entry : fs::directory_iterator("/proc", ignored)) {
-    pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid == 0 || fs::read_symlink(entry.path() / "exe", ignored) != executable ||
-        isDead(entry.path()))
+  for (pid_t pid : processes()) {
+    fs::path process = fs::path("/proc") / std::to_string(pid);
+    if (fs::read_symlink(process / "exe", ignored) != executable)
       continue;
-    std::string environment = contentsOf(entry.path() / "environ");
-    if (variableOf(environment, "WEFT_TRIAL") != folder)
-      continue;
-    std::string number = variableOf(environment, comm == "mpi" ? "OMPI_COMM_WORLD_RANK" : "RANK");
+    std::string number = variableOf(contentsOf(process / "environ"),
+                                    comm == "mpi" ? "OMPI_COMM_WORLD_RANK" : "RANK");
     if (rank < 0 || number == std::to_string(rank))
       found.push_back(pid);
   }
   return found;
+}
+
+std::vector<std::string> Trial::leftovers() const {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(shared, ignored))
+    names.push_back(entry.path().filename());
+  return names;
 }
 
 bool Trial::waitForSave(bool beingWritten) {
@@ -158,17 +197,19 @@ bool Trial::waitForSave(bool beingWritten) {
 double Trial::waitForAll(double most) {
   double start = now();
   while (true) {
-    bool left = runs();
-    std::vector<pid_t> ranks = rankPids(-1);
-    double waited = now() - start;
-    if (!left && ranks.empty())
-      return waited;
-    if (waited > most) {
-      ranks.push_back(job);
-      for (pid_t pid : ranks)
+    bool left = runs(), late = now() - start > most;
+    // To look at all processes of the machine takes time that the job needs.
+    std::vector<pid_t> others;
+    if (!left || late)
+      others = processes();
+    if (!left && others.empty())
+      return now() - start;
+    if (late && left)
+      others.push_back(job);
+    for (pid_t pid : others)
+      if (late)
         kill(pid, SIGKILL);
-    }
-    sleepFor(0.03);
+    sleepFor(0.01);
   }
 }
 

@@ -18,11 +18,13 @@ struct Setting {
 
 void sleepFor(double seconds);
 
-/// A training job in a folder of its own, which goes with it.
+double now(); // seconds of a clock
+
+/// A training job in a folder of its own, which goes with it; several may be
+/// under way at once, each by a thread of its own.
 class Trial {
 public:
-  Trial(const Setting &setting, const std::string &comm, const std::string &name,
-        double timeout = 60);
+  Trial(const Setting &setting, const std::string &comm, double timeout = 60);
   ~Trial();
   Trial(const Trial &) = delete;
 
@@ -32,9 +34,12 @@ public:
   pid_t pid() const { return job; }
   /// Of this job's processes that run the executable: of a rank, -1 = all.
   std::vector<pid_t> rankPids(int64_t rank) const;
+  /// What the job left in shared memory: names of files.
+  std::vector<std::string> leftovers() const;
   /// Until there is a checkpoint, or one is being written; false if the job ended before.
   bool waitForSave(bool beingWritten);
-  /// Seconds until weft-run and all ranks have ended; kills them after `most`.
+  /// Seconds until weft-run, all ranks, and mpirun between them have ended; kills
+  /// them after `most`.
   double waitForAll(double most);
   int code() const { return exitCode; }
   /// Runs it to its end, from where it is.
@@ -48,9 +53,12 @@ public:
 
 private:
   std::vector<std::string> command() const;
+  std::vector<std::string> environment() const;
+  /// Processes that inherited the job's mark, but weft-run.
+  std::vector<pid_t> processes() const;
 
   const Setting &setting;
-  std::string comm, folder;
+  std::string comm, folder, shared; // a folder in shared memory
   double timeout;
   pid_t job = 0;
   int exitCode = -1;
