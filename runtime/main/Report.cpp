@@ -4,6 +4,7 @@
 
 #include "base/Convert.h"
 #include "base/ValuesText.h"
+#include "files/FileCache.h"
 #include "files/InputFile.h"
 #include "weft/runtime/OutputFile.h"
 
@@ -91,10 +92,7 @@ static std::string weightsText(const ProgramView &p, const std::string &modelDir
   for (const StatePiece &piece : p.StatePieces()) {
     if (piece.kind != SourceKind::File)
       continue;
-    std::string path(p.string(piece.path));
-    if (path.empty() || path[0] != '/')
-      path = modelDirectory + (modelDirectory.empty() ? "" : "/") + path;
-    File &file = files[path];
+    File &file = files[FileCache::join(modelDirectory, std::string(p.string(piece.path)))];
     ++file.sources;
     file.bytes += piece.byteLength;
     file.checked += piece.hashes.count != 0;

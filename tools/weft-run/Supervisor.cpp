@@ -23,10 +23,6 @@ constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.6;
 constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
 
-double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 std::string signalText(int signal) {
   return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
@@ -176,8 +172,10 @@ void Supervisor::lookAtBoard() {
       since = {};
     else if (since == Clock::time_point{})
       since = Clock::now();
-    else if (secondsSince(since) > job.timeout + 0.5)
+    else if (secondsSince(since) > job.timeout + 0.5) {
+      isStuck |= !failing;
       fail();
+    }
   }
 }
 
@@ -274,8 +272,8 @@ std::string Supervisor::describe(const Death &death) const {
   return name + end + (steps ? " in step " + std::to_string(steps - 1) : "");
 }
 
-/// mpirun ends those that are there when one ends that never was: the first of
-/// these are to blame, or one of them if there are several.
+/// mpirun ends those that are there when one ends that never was. So to blame is
+/// one of these, or the first that is seen to have ended.
 std::string Supervisor::describeAbsent(const Death &death) const {
   if (!job.underMpirun || job.board.slot(death.rank).phase.load() != Phase::Meeting)
     return "";
@@ -283,7 +281,9 @@ std::string Supervisor::describeAbsent(const Death &death) const {
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
     if (job.board.slot(rank).phase.load() == Phase::Absent)
       names += (names.empty() ? "rank " : " or rank ") + std::to_string(rank);
-  return names.empty() ? "" : names + " ended before it met the others";
+  return names.empty()
+             ? ""
+             : names + " or rank " + std::to_string(death.rank) + " ended before it met the others";
 }
 
 /// Which ranks do nothing, as somebody stopped them.
@@ -347,7 +347,7 @@ Outcome Supervisor::verdict() const {
     return {int(StatusCode::RankFailed), lost->text};
   if (!deaths.empty())
     return verdictOnDeaths();
-  if (failing && ended && launcherResult == 0)
+  if (isStuck || (failing && ended && launcherResult == 0))
     return {int(StatusCode::Hang), stoppedRanks()};
   return job.underMpirun && launcherResult != 0 ? verdictOnLauncher() : Outcome();
 }

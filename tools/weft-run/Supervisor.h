@@ -6,8 +6,8 @@
 #include "Exits.h"
 
 #include "job/Board.h"
+#include "job/World.h"
 
-#include <chrono>
 #include <csignal>
 #include <string>
 #include <sys/types.h>
@@ -60,7 +60,6 @@ public:
   Outcome run();
 
 private:
-  using Clock = std::chrono::steady_clock;
   struct Death { // of a rank, by a signal or with an exit code
     int64_t rank = -1;
     int32_t pid = 0;
@@ -96,7 +95,8 @@ private:
   int asked = 0;  // times that a user sent a signal
   int signal = 0; // the last one
   bool failing = false, ended = false;
-  bool heeded = false; // a rank ended because of that
+  bool isStuck = false; // that is why: ranks stay stopped
+  bool heeded = false;  // a rank ended because of that
   Clock::time_point failedAt, endedAt, looked;
   std::vector<Clock::time_point> stoppedSince;
   Exits exits; // of mpirun's ranks

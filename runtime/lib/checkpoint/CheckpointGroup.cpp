@@ -22,6 +22,14 @@ int64_t numProcesses(const weft_session &session) {
   return comm.everyRankIsLocal ? 1 : comm.vtable->num_processes(comm.backend);
 }
 
+/// The sizes of all processes' texts. Collective.
+Status exchangeSizes(weft_session &session, uint64_t own, std::vector<uint64_t> &sizes) {
+  std::vector<weft_block> received;
+  for (uint64_t &size : sizes)
+    received.push_back({&size, sizeof size});
+  return exchangeOnce(session, {&own, sizeof own}, received);
+}
+
 } // namespace
 
 Status weft::runtime::agree(weft_session &session, const Status &own) {
@@ -52,39 +60,24 @@ Status weft::runtime::gatherTexts(weft_session &session, const std::string &text
   all.assign(first ? size_t(processes) : 0, text);
   if (processes == 1)
     return {};
-  uint64_t bytes = text.size();
-  std::vector<std::string> sizes(size_t(processes), std::string(8, '\0'));
-  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8), sizes));
-  std::vector<weft_block> sends(sizes.size()), staging(sizes.size());
-  std::vector<const void *> received(sizes.size());
-  sends[0] = {text.data(), text.size()};
+  std::vector<uint64_t> sizes(static_cast<size_t>(processes));
+  WEFT_TRY(exchangeSizes(session, text.size(), sizes));
+  std::vector<weft_block> received;
   for (size_t i = 0; i < all.size(); ++i) {
-    std::memcpy(&bytes, sizes[i].data(), 8);
-    all[i].resize(size_t(bytes));
-    staging[i] = {all[i].data(), all[i].size()};
+    all[i].resize(size_t(sizes[i]));
+    received.push_back({all[i].data(), all[i].size()});
   }
-  std::vector<weft_message> given = messagesOf(sends), wanted = messagesOf(staging);
-  const weft_comm_vtable &vtable = *session.shared.comm.vtable;
-  WEFT_TRY(session.waiting([&](weft_status *s) {
-    return vtable.exchange_begin(session.processGroup, given.data(), wanted.data(), received.data(),
-                                 s);
-  }));
-  if (first)
-    all[0] = text;
-  return session.waiting(
-      [&](weft_status *s) { return vtable.exchange_end(session.processGroup, s); });
+  return gatherOnce(session, {text.data(), text.size()}, received);
 }
 
 Status weft::runtime::broadcast(weft_session &session, std::string &text) {
   int64_t processes = numProcesses(session);
   if (processes == 1)
     return {};
-  uint64_t bytes = text.size();
-  std::vector<std::string> sizes(size_t(processes), std::string(8, '\0'));
-  WEFT_TRY(exchange(session, std::string(reinterpret_cast<char *>(&bytes), 8), sizes));
-  std::memcpy(&bytes, sizes[0].data(), 8);
+  std::vector<uint64_t> sizes(static_cast<size_t>(processes));
+  WEFT_TRY(exchangeSizes(session, text.size(), sizes));
   std::vector<std::string> all(static_cast<size_t>(processes));
-  all[0].resize(bytes);
+  all[0].resize(size_t(sizes[0]));
   bool first = session.firstRank == 0;
   WEFT_TRY(exchange(session, first ? text : std::string(), all));
   text = all[0];

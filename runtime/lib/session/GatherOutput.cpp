@@ -57,24 +57,14 @@ Status weft::runtime::gatherOutput(weft_session &session, const Port &port, char
   Part own(p, port, session.firstRank);
   std::vector<char> packed(own.size());
   own.pack(session.ranks[0]->buffer(port.buffer), packed.data());
-  std::vector<std::vector<char>> parts(static_cast<size_t>(ranks));
-  std::vector<weft_block> sends(parts.size()), staging(parts.size());
-  std::vector<const void *> received(parts.size());
-  sends[0] = {packed.data(), packed.size()};
-  for (int64_t rank = 0; first && rank < ranks; ++rank) {
-    parts[size_t(rank)].resize(Part(p, port, rank).size());
-    staging[size_t(rank)] = {parts[size_t(rank)].data(), parts[size_t(rank)].size()};
+  std::vector<std::vector<char>> parts(first ? size_t(ranks) : 0);
+  std::vector<weft_block> received;
+  for (size_t rank = 0; rank < parts.size(); ++rank) {
+    parts[rank].resize(Part(p, port, int64_t(rank)).size());
+    received.push_back({parts[rank].data(), parts[rank].size()});
   }
-  std::vector<weft_message> given = messagesOf(sends), wanted = messagesOf(staging);
-  const weft_comm_vtable &vtable = *session.shared.comm.vtable;
-  WEFT_TRY(session.waiting([&](weft_status *s) {
-    return vtable.exchange_begin(session.processGroup, given.data(), wanted.data(), received.data(),
-                                 s);
-  }));
-  for (int64_t rank = 0; first && rank < ranks; ++rank)
-    Part(p, port, rank)
-        .unpack(static_cast<const char *>(rank == 0 ? packed.data() : received[size_t(rank)]),
-                tensor);
-  return session.waiting(
-      [&](weft_status *s) { return vtable.exchange_end(session.processGroup, s); });
+  WEFT_TRY(gatherOnce(session, {packed.data(), packed.size()}, received));
+  for (size_t rank = 0; rank < parts.size(); ++rank)
+    Part(p, port, int64_t(rank)).unpack(parts[rank].data(), tensor);
+  return {};
 }

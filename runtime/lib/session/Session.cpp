@@ -296,11 +296,12 @@ Status weft::runtime::findProgram(const ProgramView &p, const char *name, uint32
   return Status::user(std::string("there is no program '") + name + "'; there is " + known);
 }
 
-Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
-                                   const std::vector<weft_block> &received) {
+/// Of both there is one for each process: what it is sent, and room for what it
+/// sends.
+static Status exchangeBlocks(weft_session &session, const std::vector<weft_block> &sends,
+                             const std::vector<weft_block> &received) {
   const weft_comm_vtable &vtable = *session.shared.comm.vtable;
   void *group = session.processGroup;
-  std::vector<weft_block> sends(received.size(), sent);
   std::vector<const void *> places(received.size());
   WEFT_TRY(session.waiting([&](weft_status *s) {
     return vtable.exchange_begin(group, messagesOf(sends).data(), messagesOf(received).data(),
@@ -310,6 +311,20 @@ Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
     if (received[i].bytes > 0)
       std::memmove(const_cast<void *>(received[i].data), places[i], received[i].bytes);
   return session.waiting([&](weft_status *s) { return vtable.exchange_end(group, s); });
+}
+
+Status weft::runtime::exchangeOnce(weft_session &session, weft_block sent,
+                                   const std::vector<weft_block> &received) {
+  return exchangeBlocks(session, std::vector<weft_block>(received.size(), sent), received);
+}
+
+Status weft::runtime::gatherOnce(weft_session &session, weft_block sent,
+                                 const std::vector<weft_block> &received) {
+  const CommBackend &comm = session.shared.comm;
+  std::vector<weft_block> sends(size_t(comm.vtable->num_processes(comm.backend))), room = received;
+  sends[0] = sent;
+  room.resize(sends.size());
+  return exchangeBlocks(session, sends, room);
 }
 
 Status weft::runtime::reduceMax(weft_session &session, double local, double &result) {

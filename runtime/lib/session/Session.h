@@ -124,6 +124,10 @@ Status findProgram(const ProgramView &program, const char *name, uint32_t &index
 Status exchangeOnce(weft_session &session, weft_block sent,
                     const std::vector<weft_block> &received);
 
+/// The same for the first process alone: `received` is empty on the others.
+/// Collective.
+Status gatherOnce(weft_session &session, weft_block sent, const std::vector<weft_block> &received);
+
 /// Puts what other processes hold of an output into `tensor` of the first one.
 /// Collective.
 Status gatherOutput(weft_session &session, const Port &port, char *tensor);
