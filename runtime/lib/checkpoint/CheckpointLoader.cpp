@@ -142,18 +142,18 @@ private:
 
   Status load() {
     const ProgramView &p = *program;
+    std::map<uint32_t, HostCopy> targets;
     std::map<uint32_t, WantedElements> wanted;
     std::vector<Work> work;
     for (uint32_t s = 0; s < p.States().size(); ++s) {
       const State &state = p.States()[s];
       const Tensor *tensor = (*sources)[s];
       if (!isSaved(p, state) && rank->holds(state.stage))
-        WEFT_TRY(loadState(p, state, rank->map(state.placement), session->shared.modelDirectory,
-                           session->shared.files, rank->buffer(state.buffer)));
+        WEFT_TRY(loadConstant(state));
       if (!tensor || !rank->holds(state.stage))
         continue;
       const ShardMap &map = rank->map(state.placement);
-      char *target = rank->buffer(state.buffer);
+      char *target = targets.emplace(s, rank->shard(state)).first->second.data();
       if (map.numValid() != map.numLocal())
         std::memset(target, 0, size_t(map.numLocal()) * dtypeBytes(state.dtype));
       wanted.emplace(std::piecewise_construct, std::forward_as_tuple(s),
@@ -185,7 +185,16 @@ private:
     for (auto &[s, elements] : wanted)
       if (elements.taken() != rank->map(p.States()[s].placement).numValid())
         return Status::user("boxes of tensor '" + elements.source().name + "' leave a gap");
+    for (auto &[s, target] : targets)
+      WEFT_TRY(target.upload());
     return {};
+  }
+
+  Status loadConstant(const State &state) {
+    HostCopy target = rank->shard(state);
+    WEFT_TRY(loadState(*program, state, rank->map(state.placement), session->shared.modelDirectory,
+                       session->shared.files, target.data()));
+    return target.upload();
   }
 
   /// False if no element is in both.

@@ -35,12 +35,14 @@ struct LocalFile {
       munmap(image, bytes);
   }
   /// Copies the rank's pieces of its states.
-  void take() {
+  Status take() {
     const ProgramView &p = *program;
     for (const CheckpointPiece &piece : pieces) {
       const State &state = p.States()[piece.state];
       int64_t size = dtypeBytes(state.dtype);
-      const char *from = rank->buffer(state.buffer);
+      HostCopy shard = rank->shard(state);
+      WEFT_TRY(shard.download());
+      const char *from = shard.data();
       char *to = image + dataOffset + piece.offset;
       rank->map(state.placement).forEachRun([&](const ShardMap::Run &run) {
         for (int64_t done = 0; done < run.count;) {
@@ -53,6 +55,7 @@ struct LocalFile {
         }
       });
     }
+    return {};
   }
 };
 
@@ -331,8 +334,12 @@ Status CheckpointWriter::Implementation::beginSave(const CheckpointInfo &info) {
 
 void CheckpointWriter::Implementation::snapshot() {
   for (std::unique_ptr<LocalFile> &file : own)
-    file->rank->thread().post([](void *argument) { static_cast<LocalFile *>(argument)->take(); },
-                              file.get());
+    file->rank->thread().post(
+        [](void *argument) {
+          auto *local = static_cast<LocalFile *>(argument);
+          local->status = local->take();
+        },
+        file.get());
   for (std::unique_ptr<LocalFile> &file : own)
     file->rank->thread().wait();
 }
@@ -371,8 +378,7 @@ void CheckpointWriter::Implementation::writeAll() {
 void CheckpointWriter::Implementation::writeOwnFiles() {
   for (size_t i = nextFile++; i < own.size(); i = nextFile++) {
     LocalFile &file = *own[i];
-    file.status = {};
-    if (file.bytes != 0)
+    if (file.status.ok() && file.bytes != 0)
       file.status =
           files.writeFile(temporary + "/" + checkpointFileName(uint64_t(file.rank->rank())),
                           file.image, file.bytes, manifest.blockBytes, file.hashes.data());

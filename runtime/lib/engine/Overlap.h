@@ -3,34 +3,9 @@
 #ifndef WEFT_RUNTIME_LIB_OVERLAP_H
 #define WEFT_RUNTIME_LIB_OVERLAP_H
 
-#include <cstddef>
-#include <vector>
+#include "device/Timeline.h"
 
 namespace weft::runtime {
-
-/// Seconds since the session opened.
-struct Span {
-  double begin, end;
-};
-
-/// Spans of one stream in one run, disjoint and in order. Nothing is allocated
-/// after `reserve`; what does not fit any more is added to the last span.
-class SpanList {
-public:
-  void reserve(size_t count) { spans.reserve(count); }
-  void clear() { spans.clear(); }
-  void add(Span span) {
-    if (spans.size() < spans.capacity())
-      spans.push_back(span);
-    else if (!spans.empty())
-      spans.back().end = span.end;
-  }
-  const Span *begin() const { return spans.data(); }
-  const Span *end() const { return spans.data() + spans.size(); }
-
-private:
-  std::vector<Span> spans;
-};
 
 /// Communication time is while a collective is under way on the rank, from its
 /// start to its end, waiting for the others included; it is hidden while the

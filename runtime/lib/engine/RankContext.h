@@ -1,10 +1,13 @@
-// Everything that hangs from one rank: arena, threads, streams, scalars.
+// Everything that hangs from one rank: device, threads that issue, scalars.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_LIB_RANKCONTEXT_H
 #define WEFT_RUNTIME_LIB_RANKCONTEXT_H
 
-#include "comm/Groups.h"
+#include "base/Threads.h"
+#include "comm/TransportCollectives.h"
+#include "device/HostCopy.h"
 #include "engine/Executor.h"
+#include "engine/Overlap.h"
 #include "session/StateLoader.h"
 
 #include <map>
@@ -23,44 +26,48 @@ struct SessionShared {
   Clock::time_point epoch = Clock::now();
   World *world = nullptr;
   Board board; // of this process's ranks at least
-  Libraries *libraries = nullptr;
   CommBackend comm;
   FileCache files;
   /// Of states, by weft_load_state and from checkpoints, while they are loaded.
   std::atomic<uint64_t> loadedBytes{0};
 };
 
-class RankContext {
+class RankContext : private FailureSink {
 public:
   /// Its threads stay on `cores`; none: on all.
   RankContext(SessionShared &shared, int64_t rank, const std::vector<int> &cores);
-  ~RankContext();
+  /// Makes the device of that kind (Devices.h).
+  Status open(const std::string &kind);
   RankContext(const RankContext &) = delete;
 
-  /// Makes groups, prepares all programs, allocates the arena. Collective, and
+  /// Makes groups, prepares all programs, allocates the arena. `open` was called. Collective, and
   /// called on the rank's own thread.
   Status prepare();
   Status loadState();
-  Status runProgram(uint32_t program, const PreparedBody::Injection &injection);
+  Status runProgram(uint32_t program, const Injection &injection);
 
   int64_t rank() const { return processRank; }
   unsigned stage() const { return stageIndex; }
   const std::vector<int64_t> &coordinates() const { return position; }
   bool holds(uint32_t stage) const { return stage == kNone || stage == stageIndex; }
-  char *buffer(Id id) const { return arena + shared.program.Buffers()[id].offset; }
+  Device &device() const { return *ownDevice; }
+  /// A buffer's place in the arena.
+  uint64_t offset(Id buffer) const { return shared.program.Buffers()[buffer].offset; }
+  /// The rank's shard of a Port or State, for the host to work on.
+  template <typename Tensor> HostCopy shard(const Tensor &tensor) {
+    uint64_t elements = uint64_t(map(tensor.placement).numLocal());
+    return {*ownDevice, offset(tensor.buffer), elements * dtypeBytes(tensor.dtype)};
+  }
   const ShardMap &map(Id placement);
   std::vector<uint64_t> &scalars() { return values; }
-
-  /// Makes every page of the arena resident, so that measured memory is whole.
-  void touchArena();
 
   uint64_t arenaBytes() const { return totalBytes; }
   uint64_t scratchBytes() const { return totalBytes - planBytes; }
   unsigned numThreads() const;
   double lastSeconds() const { return seconds; }
-  double lastCommunicationSeconds() const { return streams[0].communicationSeconds; }
+  double lastCommunicationSeconds() const { return ownDevice->timeline(0).communicationSeconds; }
   Overlap lastOverlap() const { return overlap; }
-  const std::vector<StreamContext> &streamContexts() const { return streams; }
+  unsigned numStreams() const { return unsigned(marks.size()); }
   /// What it shows on the board.
   BoardSlot &slot() const { return shared.board.slot(processRank); }
   /// A failure as all ranks see it, not only this one (Judge.h).
@@ -71,12 +78,19 @@ public:
   Status status;
 
 private:
-  struct StreamJob {
+  /// A thread that issues commands, of one stream or of all.
+  struct Issuer {
     RankContext *self;
     unsigned stream;
+    IssuerState state;
+    Status status;
   };
-  void runStream(unsigned stream);
-  Status allocate(uint64_t bytes);
+  void issue(Issuer &issuer);
+  void commandFailed(CommandPlace place, const Status &failure) override;
+  void fail(const Status &failure);
+  /// Where the scratch of each stream lies, and what else is known of it.
+  DevicePlan planDevice();
+  void makeIssuers(uint32_t events);
 
   SessionShared &shared;
   int64_t processRank;
@@ -84,23 +98,22 @@ private:
   std::vector<int64_t> position;
   unsigned stageIndex = 0;
   GroupTable groups;
+  std::unique_ptr<Device> ownDevice;
+  std::unique_ptr<TransportCollectives> collectives;
   std::vector<PreparedBody> bodies; // by program
   std::map<Id, ShardMap> maps;
-  char *arena = nullptr;
   uint64_t totalBytes = 0, planBytes = 0;
-  std::vector<uint64_t> values; // scalars
-  ThreadPool pool, serial;
-  EventTable events;
-  std::vector<StreamContext> streams;
+  std::vector<uint64_t> values;                       // scalars
+  std::vector<StreamMark *> marks;                    // by stream
   std::vector<StreamMark> farMarks;                   // of streams that the board has no room for
-  std::vector<std::unique_ptr<Worker>> streamWorkers; // of streams 1, 2, ...
-  std::vector<StreamJob> jobs;
+  std::vector<Issuer> issuers;                        // the first one is the rank's thread
+  std::vector<std::unique_ptr<Worker>> issuerThreads; // of issuers 1, 2, ...
   // The run in work.
   std::atomic<uint32_t> current{kNone};
-  PreparedBody::Injection injection;
+  Injection injection;
   double seconds = 0;
   Overlap overlap;
-  Worker worker; // stream 0; last, so that it ends first
+  Worker worker; // the rank's thread; last, so that it ends first
 };
 
 } // namespace weft::runtime

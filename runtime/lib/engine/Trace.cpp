@@ -52,11 +52,10 @@ std::string eventsOf(const weft_session &session, double offset) {
   std::string text;
   char numbers[256];
   for (const std::unique_ptr<RankContext> &rank : session.ranks) {
-    const auto &streams = rank->streamContexts();
     text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
-    for (size_t s = 0; s < streams.size(); ++s) {
+    for (size_t s = 0; s < rank->numStreams(); ++s) {
       text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
-      for (const TraceEvent &event : streams[s].trace) {
+      for (const TraceEvent &event : rank->device().timeline(unsigned(s)).trace) {
         const Program &program = p.Programs()[event.program];
         const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
         const Command &command = p.Commands()[body.commands.begin + event.command];

@@ -141,16 +141,23 @@ Status Generator::readLogits(int64_t last) {
     const ShardMap &map = rank->map(logits->placement);
     if (!map.isWriter())
       continue;
-    const char *from = rank->buffer(logits->buffer);
+    int64_t width = dtypeBytes(logits->dtype);
+    Status status;
     map.forEachRun([&](const ShardMap::Run &run) {
       int64_t begin = std::max(run.global, first);
       int64_t stop = std::min(run.global + run.count, end);
-      if (begin < stop)
-        convertElements(logits->dtype,
-                        from +
-                            (run.local + begin - run.global) * int64_t(dtypeBytes(logits->dtype)),
-                        DType::F64, row.data() + (begin - first), stop - begin);
+      if (begin >= stop || !status.ok())
+        return;
+      // Of all logits only these few are brought.
+      int64_t local = run.local + begin - run.global;
+      HostCopy part(rank->device(), rank->offset(logits->buffer) + uint64_t(local * width),
+                    uint64_t((stop - begin) * width));
+      status = part.download();
+      if (status.ok())
+        convertElements(logits->dtype, part.data(), DType::F64, row.data() + (begin - first),
+                        stop - begin);
     });
+    WEFT_TRY(status);
   }
   WEFT_TRY(processes.exchange(row.data(), row.size()));
   for (int64_t i = 0; i < vocabulary; ++i) {

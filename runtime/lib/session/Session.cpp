@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "session/Session.h"
 #include "base/Cores.h"
+#include "device/host/HostDevice.h"
 #include "job/Agreement.h"
 
 #include "weft/runtime/Terminal.h"
@@ -33,7 +34,7 @@ void loadJob(weft_session &session, RankContext &rank) {
   failIfNotOk(session, rank);
 }
 void runJob(weft_session &session, RankContext &rank) {
-  PreparedBody::Injection injection;
+  Injection injection;
   if (session.options.inject_rank == rank.rank()) {
     injection.command = session.options.inject_command;
     injection.stall = session.options.inject_stall != 0;
@@ -172,9 +173,6 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   SessionShared &shared = session->shared;
   session->options = options;
   session->options.model_directory = session->options.comm = session->options.agreement = nullptr;
-  // For tests, and to compare processors: kernels of products below the best.
-  if (const char *kernelSet = std::getenv("WEFT_KERNELS"))
-    WEFT_TRY(session->libraries.choose(kernelSet));
   WEFT_TRY(ProgramView::open(blob, bytes, shared.program));
   const ProgramView &p = shared.program;
   WEFT_TRY(bindKernels(p, kernels, numKernels, shared.kernels));
@@ -241,10 +239,13 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   for (const Body &body : p.Bodies())
     streams = std::max(streams, body.streams);
   session->world.setSpin((threads + streams - 1) * share.sharers <= share.cores);
+  // For tests: another kind of device that was linked in.
+  const char *device = std::getenv("WEFT_DEVICE");
   for (int64_t i = 0; i < local; ++i) {
     share = shareCores(reports, session->firstRank + i);
     session->ranks.push_back(std::make_unique<RankContext>(shared, session->firstRank + i,
                                                            pin ? share.own : std::vector<int>()));
+    WEFT_TRY(session->ranks.back()->open(device ? device : HostDevice::kName));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;
   session->pairs.resize(session->ranks.size());

@@ -3,7 +3,6 @@
 #ifndef WEFT_RUNTIME_LIB_SESSION_H
 #define WEFT_RUNTIME_LIB_SESSION_H
 
-#include "engine/Libraries.h"
 #include "engine/RankContext.h"
 #include "job/Judge.h"
 #include "job/Watch.h"
@@ -16,13 +15,9 @@ struct weft_session {
   /// After a failure the others get this long to notice it and stop.
   static constexpr double kGraceSeconds = 0.4;
 
-  explicit weft_session(double timeout) : world(timeout) {
-    shared.world = &world;
-    shared.libraries = &libraries;
-  }
+  explicit weft_session(double timeout) : world(timeout) { shared.world = &world; }
 
   weft::runtime::World world;
-  weft::runtime::Libraries libraries;
   weft::runtime::SessionShared shared;
   std::vector<std::unique_ptr<weft::runtime::RankContext>> ranks;
   int64_t firstRank = 0;

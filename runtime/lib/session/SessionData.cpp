@@ -52,34 +52,40 @@ Status checkBytes(const char *name, uint64_t expected, uint64_t found) {
 }
 
 /// Copies between global memory and the local ranks' shards.
-void scatter(weft_session &session, const Port &port, const void *data) {
+Status scatter(weft_session &session, const Port &port, const void *data) {
   uint64_t bytes = dtypeBytes(port.dtype);
   for (std::unique_ptr<RankContext> &rank : session.ranks) {
     if (!rank->holds(port.stage))
       continue;
     const ShardMap &map = rank->map(port.placement);
-    char *to = rank->buffer(port.buffer);
+    HostCopy shard = rank->shard(port);
+    char *to = shard.data();
     if (map.numValid() != map.numLocal())
       std::memset(to, 0, size_t(map.numLocal()) * bytes);
     map.forEachRun([&](const ShardMap::Run &run) {
       std::memcpy(to + run.local * bytes, static_cast<const char *>(data) + run.global * bytes,
                   size_t(run.count) * bytes);
     });
+    WEFT_TRY(shard.upload());
   }
+  return {};
 }
 
-void gather(weft_session &session, DType dtype, Id placement, Id buffer, uint32_t stage,
-            void *data) {
-  uint64_t bytes = dtypeBytes(dtype);
+/// Of a Port or a State.
+template <typename Tensor> Status gather(weft_session &session, const Tensor &tensor, void *data) {
+  uint64_t bytes = dtypeBytes(tensor.dtype);
   for (std::unique_ptr<RankContext> &rank : session.ranks) {
-    if (!rank->holds(stage) || !rank->map(placement).isWriter())
+    if (!rank->holds(tensor.stage) || !rank->map(tensor.placement).isWriter())
       continue;
-    const char *from = rank->buffer(buffer);
-    rank->map(placement).forEachRun([&](const ShardMap::Run &run) {
+    HostCopy shard = rank->shard(tensor);
+    WEFT_TRY(shard.download());
+    const char *from = shard.data();
+    rank->map(tensor.placement).forEachRun([&](const ShardMap::Run &run) {
       std::memcpy(static_cast<char *>(data) + run.global * bytes, from + run.local * bytes,
                   size_t(run.count) * bytes);
     });
   }
+  return {};
 }
 
 Status setInputFile(weft_session &session, const char *program, const char *name,
@@ -89,16 +95,17 @@ Status setInputFile(weft_session &session, const char *program, const char *name
   WEFT_TRY(findPort(p, program, name, true, port));
   NpyFile file;
   WEFT_TRY(openInputFile(p, *port, path, file));
-  scatter(session, *port, file.data());
-  return {};
+  return scatter(session, *port, file.data());
 }
 
 Status writeRuns(RankContext &rank, const Port &port, const char *path, size_t headerBytes) {
+  HostCopy shard = rank.shard(port);
+  WEFT_TRY(shard.download());
   int descriptor = ::open(path, O_WRONLY | O_CLOEXEC);
   if (descriptor < 0)
     return Status::user(std::string("'") + path + "' cannot be written: " + std::strerror(errno));
   int64_t bytes = dtypeBytes(port.dtype);
-  const char *from = rank.buffer(port.buffer);
+  const char *from = shard.data();
   bool good = true;
   rank.map(port.placement).forEachRun([&](const ShardMap::Run &run) {
     int64_t done = 0, total = run.count * bytes;
@@ -169,7 +176,7 @@ int32_t weft_set_input(weft_session *session, const char *program, const char *n
   if (result.ok())
     result = checkBytes(name, globalBytes(session->view(), port->dtype, port->shape), bytes);
   if (result.ok())
-    scatter(*session, *port, data);
+    result = scatter(*session, *port, data);
   return report(result, status);
 }
 
@@ -185,7 +192,7 @@ int32_t weft_get_output(weft_session *session, const char *program, const char *
   if (result.ok())
     result = checkBytes(name, globalBytes(session->view(), port->dtype, port->shape), bytes);
   if (result.ok())
-    gather(*session, port->dtype, port->placement, port->buffer, port->stage, data);
+    result = gather(*session, *port, data);
   return report(result, status);
 }
 
@@ -206,7 +213,7 @@ int32_t weft_get_state(weft_session *session, const char *name, void *data, uint
       continue;
     Status result = checkBytes(name, globalBytes(p, state.dtype, state.shape), bytes);
     if (result.ok())
-      gather(*session, state.dtype, state.placement, state.buffer, state.stage, data);
+      result = gather(*session, state, data);
     return report(result, status);
   }
   return report(Status::user(std::string("the program has no state '") + name + "'"), status);

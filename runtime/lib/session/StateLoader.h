@@ -9,7 +9,7 @@
 
 namespace weft::runtime {
 
-/// Fills `target`, the state's local buffer on the rank of `map`. Only the
+/// Fills `target`, all of the shard that the rank of `map` has of the state. Only the
 /// blocks of sources that hold this rank's elements are read, and the hash of
 /// each is compared once in this process.
 Status loadState(const ProgramView &program, const State &state, const ShardMap &map,

@@ -408,8 +408,8 @@ Status BatchFeed::take() {
   worker.wait();
   WEFT_TRY(status);
   for (Part &part : parts)
-    std::copy(part.staging.begin(), part.staging.end(),
-              part.rank->buffer(bindings[part.binding].port->buffer));
+    WEFT_TRY(part.rank->device().upload(part.rank->offset(bindings[part.binding].port->buffer),
+                                        part.staging.data(), part.staging.size()));
   counted = counting;
   return {};
 }

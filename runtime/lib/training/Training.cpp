@@ -25,15 +25,18 @@ namespace {
 struct ScalarOutput {
   const Port *port = nullptr;
 
-  /// Whether a rank of this process holds it; then its value.
-  bool read(weft_session &session, double &value) const {
+  /// `holds` becomes 1 if a rank of this process has it; then its value is read.
+  Status read(weft_session &session, double &holds, double &value) const {
     for (std::unique_ptr<RankContext> &rank : session.ranks) {
       if (!port || !rank->holds(port->stage))
         continue;
-      convertElements(port->dtype, rank->buffer(port->buffer), DType::F64, &value, 1);
-      return true;
+      alignas(8) char bytes[8];
+      WEFT_TRY(rank->device().download(bytes, rank->offset(port->buffer), dtypeBytes(port->dtype)));
+      convertElements(port->dtype, bytes, DType::F64, &value, 1);
+      holds = 1;
+      return {};
     }
-    return false;
+    return {};
   }
 };
 
@@ -242,8 +245,7 @@ private:
   }
 
   static void touch(weft_session &, RankContext &rank) {
-    rank.touchArena();
-    rank.status = {};
+    rank.status = rank.device().makeResident();
   }
 
   /// A resumed run goes on with the order it had, unless told otherwise.
@@ -323,7 +325,7 @@ private:
     weft_get_statistics(&session, &after);
     Report mine{};
     for (size_t i = 0; i < Report::kValues; ++i)
-      mine.has[i] = outputs[i].read(session, mine.value[i]);
+      WEFT_TRY(outputs[i].read(session, mine.has[i], mine.value[i]));
     mine.stop = interrupted();
     mine.seconds = secondsSince(start);
     mine.communication = (after.communication_seconds - before.communication_seconds) /
@@ -413,7 +415,7 @@ private:
       if (at + batch < end)
         evaluation.start(at + batch, end);
       WEFT_TRY(runProgram("eval"));
-      mine.has[0] = evalLoss.read(session, mine.value[0]);
+      WEFT_TRY(evalLoss.read(session, mine.has[0], mine.value[0]));
       mine.stop = interrupted();
       WEFT_TRY(agree(mine, all));
       heed(int(all.stop), secondsSince(begun));

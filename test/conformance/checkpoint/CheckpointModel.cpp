@@ -4,6 +4,7 @@
 
 #include "base/Convert.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -180,25 +181,39 @@ ModelSession::ModelSession(const Layout &layout, const std::vector<Tensor> &tens
 
 ModelSession::~ModelSession() { weft_close(session); }
 
-/// Calls visit(state, index, bytes of the element, rank).
+/// Moving memory does not fail.
+static void check(const Status &status) {
+  if (!status.ok())
+    std::abort();
+}
+
+/// Calls visit(state, index, bytes of the element, rank); what it writes stays.
 template <typename Visit> void ModelSession::forEachElement(Visit visit) {
   const ProgramView &p = session->view();
   for (std::unique_ptr<RankContext> &rank : session->ranks)
     for (const State &state : p.States()) {
-      char *buffer = rank->buffer(state.buffer);
+      HostCopy shard = rank->shard(state);
+      check(shard.download());
       uint64_t bytes = dtypeBytes(state.dtype);
       rank->map(state.placement).forEachRun([&](const ShardMap::Run &run) {
         for (int64_t i = 0; i < run.count; ++i)
-          visit(state, run.global + i, buffer + uint64_t(run.local + i) * bytes, rank->rank());
+          visit(state, run.global + i, shard.data() + uint64_t(run.local + i) * bytes,
+                rank->rank());
       });
+      check(shard.upload());
     }
 }
 
 void ModelSession::poison() {
   const ProgramView &p = session->view();
+  uint64_t most = 0;
+  for (const State &state : p.States())
+    most = std::max(most, p.Buffers()[state.buffer].bytes);
+  std::vector<char> garbage(most, char(0xa5));
   for (std::unique_ptr<RankContext> &rank : session->ranks)
     for (const State &state : p.States())
-      std::memset(rank->buffer(state.buffer), 0xa5, p.Buffers()[state.buffer].bytes);
+      check(rank->device().upload(rank->offset(state.buffer), garbage.data(),
+                                  p.Buffers()[state.buffer].bytes));
 }
 
 void ModelSession::fill(uint64_t version) {

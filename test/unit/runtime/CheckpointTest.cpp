@@ -72,8 +72,9 @@ TEST_F(Checkpoint, PrefersTheMasterCopyToTheRoundedParameter) {
   const ProgramView &p = model.session->view();
   float exact = 1.00001f;
   uint16_t rounded = 0x3f80;
-  std::memcpy(model.session->ranks[0]->buffer(p.States()[0].buffer), &rounded, 2);
-  std::memcpy(model.session->ranks[0]->buffer(p.States()[1].buffer), &exact, 4);
+  RankContext &rank = *model.session->ranks[0];
+  ASSERT_TRUE(rank.device().upload(rank.offset(p.States()[0].buffer), &rounded, 2).ok());
+  ASSERT_TRUE(rank.device().upload(rank.offset(p.States()[1].buffer), &exact, 4).ok());
   std::unique_ptr<CheckpointWriter> writer;
   ASSERT_TRUE(CheckpointWriter::open(model.session, folder, {}, writer).ok());
   ASSERT_TRUE(writer->save({}).ok());

@@ -1,6 +1,6 @@
 // The tests of products, once for each instruction set that this machine executes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Libraries.h"
+#include "device/host/Libraries.h"
 
 #include <gtest/gtest.h>
 

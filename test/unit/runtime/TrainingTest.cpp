@@ -138,15 +138,18 @@ public:
     const ProgramView &p = session->view();
     for (const Port &port : p.Ports().slice(p.Programs()[0].inputs))
       for (auto &rank : session->ranks)
-        if (p.string(port.name) == name)
+        if (p.string(port.name) == name) {
+          HostCopy shard = rank->shard(port);
+          EXPECT_TRUE(shard.download().ok());
           rank->map(port.placement).forEachRun([&](const ShardMap::Run &run) {
             for (int64_t i = 0; i < run.count; ++i) {
-              const char *at = rank->buffer(port.buffer) + (run.local + i) * dtypeBytes(port.dtype);
+              const char *at = shard.data() + (run.local + i) * dtypeBytes(port.dtype);
               values[size_t(run.global + i)] = port.dtype == DType::I32
                                                    ? *reinterpret_cast<const int32_t *>(at)
                                                    : *reinterpret_cast<const int64_t *>(at);
             }
           });
+        }
     return values;
   }
 

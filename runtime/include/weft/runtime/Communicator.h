@@ -1,9 +1,11 @@
-// What a communicator backend provides: groups, exchanges, sends.
+// What a transport provides: groups, exchanges, sends.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Backends only move bytes. The collectives are algorithms above them
-// (Collectives.cpp), so that every backend reduces in the same order and all
-// agree bit for bit.
+// A transport only moves bytes, from memory of the host to memory of the host,
+// and knows neither devices nor reductions. The collectives are algorithms above
+// it (TransportCollectives.h), so that all transports reduce in the same order
+// and agree bit for bit. A library that does collectives as a whole, in the
+// memory of devices, is not a transport but another CollectiveProvider.
 #ifndef WEFT_RUNTIME_COMMUNICATOR_H
 #define WEFT_RUNTIME_COMMUNICATOR_H
 

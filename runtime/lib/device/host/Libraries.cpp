@@ -1,6 +1,6 @@
 // Chooses kernels by the processor, or by name.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Libraries.h"
+#include "device/host/Libraries.h"
 
 #include "weft/runtime/Processor.h"
 

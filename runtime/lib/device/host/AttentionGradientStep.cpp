@@ -1,7 +1,7 @@
 // Gradient of attention: key heads over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Executor.h"
-#include "engine/Libraries.h"
+#include "device/host/Libraries.h"
+#include "device/host/Step.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 
 class AttentionGradientStep : public Step {
 public:
-  AttentionGradientStep(const PrepareContext &context, const Command &command, Status &status)
+  AttentionGradientStep(const HostContext &context, const Command &command, Status &status)
       : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
         threads(context.threads) {
     Table<View> all = context.program.Views().slice(command.views);
@@ -29,7 +29,7 @@ public:
 
   uint64_t scratchBytes() const override { return slot * threads; }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     char *bases[kMask + 1] = {};
     for (unsigned i = 0; i < kMask + (params.hasMask != 0); ++i) {
       bases[i] = views[i].address(stream);
@@ -100,7 +100,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeAttentionGradient(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeAttentionGradient(const HostContext &context, const Command &command,
                                              Status &status) {
   StepPtr step = std::make_unique<AttentionGradientStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;

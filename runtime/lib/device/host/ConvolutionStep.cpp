@@ -1,7 +1,7 @@
 // Convolutions: boxes of output positions and channels over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Executor.h"
-#include "engine/Libraries.h"
+#include "device/host/Libraries.h"
+#include "device/host/Step.h"
 
 #include <algorithm>
 #include <numeric>
@@ -44,7 +44,7 @@ std::vector<Residue> residuesOf(int64_t outputs, int64_t taps, int64_t dilation,
 
 class ConvolutionStep : public Step {
 public:
-  ConvolutionStep(const PrepareContext &context, const Command &command, Status &status)
+  ConvolutionStep(const HostContext &context, const Command &command, Status &status)
       : params(context.program.Convolutions()[command.params]), dense(context.libraries.dense()),
         threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
@@ -60,7 +60,7 @@ public:
 
   uint64_t scratchBytes() const override { return slot * threads; }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     const ResolvedView *views[] = {&input, &weight, &output, &bias};
     char *bases[4] = {};
     for (unsigned i = 0; i < (params.hasBias ? 4u : 3u); ++i) {
@@ -204,7 +204,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeConvolution(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeConvolution(const HostContext &context, const Command &command,
                                        Status &status) {
   StepPtr step = std::make_unique<ConvolutionStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;

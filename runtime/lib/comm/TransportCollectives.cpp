@@ -1,13 +1,13 @@
 // Collectives as exchanges of blocks, reduced in member order.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// All backends run these same algorithms, so their results agree bit for bit
+// All transports run these same algorithms, so their results agree bit for bit
 // (Reduce.h). A command may carry many tensors, a bucket: they travel in the
 // same exchanges, each from and to its own place, and no element's sum depends
 // on what else is in the bucket.
-#include "comm/Groups.h"
+#include "comm/TransportCollectives.h"
+
 #include "comm/Reduce.h"
-#include "engine/Executor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,8 @@ struct Part {
   int64_t whole = 0, part = 0, row = 0; // elements, elements, bytes
   std::vector<Shard> shards, others;    // by member, of extent and otherExtent
   ResolvedView source, destination;
-  char *from = nullptr, *to = nullptr; // in this run
+  int64_t sourceBytes = 0, destinationBytes = 0;
+  char *from = nullptr, *to = nullptr; // in this run: memory of the host
 };
 
 /// Elements [begin, end) of part `part`.
@@ -64,12 +65,13 @@ private:
   size_t capacity = 0;
 };
 
-class CollectiveStep : public Step {
+class TransportCollective : public PreparedCollective {
 public:
-  CollectiveStep(const PrepareContext &context, const Command &command, Status &status)
-      : params(context.program.Collectives()[command.params]) {
+  TransportCollective(const PrepareContext &context, GroupTable &groups, Device &device,
+                      const Command &command, Status &status)
+      : device(device), params(context.program.Collectives()[command.params]) {
     const ProgramView &p = context.program;
-    status = context.groups.get(p, params.communicator, context.stream, context.coordinates, group);
+    status = groups.get(p, params.communicator, context.stream, context.coordinates, group);
     if (!status.ok())
       return;
     members = group->members();
@@ -82,8 +84,10 @@ public:
       part.params = p.Collectives()[command.params + i];
       cut(p, part);
       auto [first, second] = viewElements(part);
+      part.sourceBytes = first * bytes;
+      part.destinationBytes = isSingle() ? 0 : second * bytes;
       status = ResolvedView::make(context, views[2 * i], part.source, first);
-      if (status.ok() && views.size() > 1)
+      if (status.ok() && !isSingle())
         status = ResolvedView::make(context, views[2 * i + 1], part.destination, second);
       total += part.whole;
     }
@@ -93,20 +97,77 @@ public:
     sources.resize(size_t(members));
     chunk = (total + members - 1) / members;
     planScratch();
+    if (!device.isHostMemory())
+      makeCopies();
   }
 
-  bool communicates() const override { return true; }
-  uint64_t scratchBytes() const override { return packBytes + stageBytes; }
+  uint64_t scratchBytes() const override { return copies ? 0 : packBytes + stageBytes; }
 
-  Status run(StreamContext &stream) override {
-    bool single = params.kind == CollectiveKind::Send || params.kind == CollectiveKind::Recv;
-    for (Part &part : parts) {
-      if (!(part.from = part.source.address(stream)))
-        return part.source.leaves(stream);
-      if (!single && !(part.to = part.destination.address(stream)))
-        return part.destination.leaves(stream);
+  Status run(const CommandFrame &frame, char *scratch) override {
+    if (!copies) {
+      WEFT_TRY(findOperands(frame));
+      return move(scratch, scratch + packBytes);
     }
-    char *pack = stream.scratch, *stage = stream.scratch + packBytes;
+    WEFT_TRY(downloadSources(frame));
+    WEFT_TRY(move(copies.get(), copies.get() + packBytes));
+    return uploadResults(frame);
+  }
+
+private:
+  /// Send and Recv have one view, which is the source's here.
+  bool isSingle() const {
+    return params.kind == CollectiveKind::Send || params.kind == CollectiveKind::Recv;
+  }
+
+  Status findOperands(const CommandFrame &frame) {
+    for (Part &part : parts) {
+      if (!(part.from = part.source.address(frame)))
+        return part.source.leaves(frame);
+      if (!isSingle() && !(part.to = part.destination.address(frame)))
+        return part.destination.leaves(frame);
+    }
+    return {};
+  }
+
+  /// Memory of the host for scratch and operands.
+  void makeCopies() {
+    uint64_t size = packBytes + stageBytes;
+    for (const Part &part : parts)
+      size += alignUp(uint64_t(part.sourceBytes)) + alignUp(uint64_t(part.destinationBytes));
+    copies.reset(new char[size]);
+    char *at = copies.get() + packBytes + stageBytes;
+    for (Part &part : parts) {
+      part.from = at;
+      at += alignUp(uint64_t(part.sourceBytes));
+      part.to = at;
+      at += alignUp(uint64_t(part.destinationBytes));
+    }
+  }
+  Status downloadSources(const CommandFrame &frame) {
+    for (const Part &part : parts) {
+      int64_t place;
+      if (!part.source.locate(frame.scalars, place))
+        return part.source.leaves(frame);
+      if (params.kind != CollectiveKind::Recv)
+        WEFT_TRY(device.download(part.from, uint64_t(place), uint64_t(part.sourceBytes)));
+    }
+    return {};
+  }
+  Status uploadResults(const CommandFrame &frame) {
+    for (const Part &part : parts) {
+      const ResolvedView &view = isSingle() ? part.source : part.destination;
+      const char *from = isSingle() ? part.from : part.to;
+      int64_t place, size = isSingle() ? part.sourceBytes : part.destinationBytes;
+      if (!view.locate(frame.scalars, place))
+        return view.leaves(frame);
+      if (params.kind != CollectiveKind::Send)
+        WEFT_TRY(device.upload(uint64_t(place), from, uint64_t(size)));
+    }
+    return {};
+  }
+
+  /// Between memory of the host, on all members.
+  Status move(char *pack, char *stage) {
     switch (params.kind) {
     case CollectiveKind::AllGather:
       return allGather(stage);
@@ -132,7 +193,6 @@ public:
     return {};
   }
 
-private:
   /// Finds every member's shards.
   void cut(const ProgramView &p, Part &part) const {
     Table<uint32_t> axes = p.axes(p.Communicators()[params.communicator].axes);
@@ -504,6 +564,7 @@ private:
     return exchange(false);
   }
 
+  Device &device;
   Collective params; // of all parts alike: kind, types, communicator
   const Group *group = nullptr;
   int64_t members = 1, bytes = 1, total = 0, chunk = 0;
@@ -513,12 +574,14 @@ private:
   std::vector<const void *> received, sources;
   int64_t slotBytes = 0; // of what one member gives
   uint64_t packBytes = 0, stageBytes = 0;
+  std::unique_ptr<char[]> copies; // memory of the host where the device's is not
 };
 
 } // namespace
 
-StepPtr weft::runtime::makeCollective(const PrepareContext &context, const Command &command,
-                                      Status &status) {
-  StepPtr step = std::make_unique<CollectiveStep>(context, command, status);
-  return status.ok() ? std::move(step) : nullptr;
+std::unique_ptr<PreparedCollective> TransportCollectives::prepare(const PrepareContext &context,
+                                                                  const Command &command,
+                                                                  Status &status) {
+  auto collective = std::make_unique<TransportCollective>(context, groups, device, command, status);
+  return status.ok() ? std::move(collective) : nullptr;
 }

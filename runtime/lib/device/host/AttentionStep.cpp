@@ -1,7 +1,7 @@
 // Attention: heads and blocks of query rows over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Executor.h"
-#include "engine/Libraries.h"
+#include "device/host/Libraries.h"
+#include "device/host/Step.h"
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@ namespace {
 
 class AttentionStep : public Step {
 public:
-  AttentionStep(const PrepareContext &context, const Command &command, Status &status)
+  AttentionStep(const HostContext &context, const Command &command, Status &status)
       : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
         threads(context.threads) {
     const ProgramView &p = context.program;
@@ -32,7 +32,7 @@ public:
 
   uint64_t scratchBytes() const override { return slot * threads; }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     const ResolvedView *views[] = {&q, &k, &v_, &out, &mask, &sum};
     char *bases[6] = {};
     for (unsigned i = 0; i < 6; ++i) {
@@ -111,7 +111,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeAttention(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeAttention(const HostContext &context, const Command &command,
                                      Status &status) {
   StepPtr step = std::make_unique<AttentionStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;

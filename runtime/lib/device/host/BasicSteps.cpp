@@ -1,6 +1,6 @@
 // Steps that need no library: launches, copies, fills, slices.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Executor.h"
+#include "device/host/Step.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@ constexpr int64_t kCopyGrainBytes = 64 * 1024;
 
 class LaunchStep : public Step {
 public:
-  LaunchStep(const PrepareContext &context, const Command &command, Status &status) {
+  LaunchStep(const HostContext &context, const Command &command, Status &status) {
     const ProgramView &p = context.program;
     const Launch &launch = p.Launches()[command.params];
     function = context.kernels[launch.kernel]->function;
@@ -32,7 +32,7 @@ public:
     scalars.resize(values.size());
   }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     for (size_t i = 0; i < views.size(); ++i) {
       pointers[i] = views[i].address(stream);
       if (!pointers[i])
@@ -59,7 +59,7 @@ private:
 /// Moves elements of one size between strided windows.
 class CopyStep : public Step {
 public:
-  CopyStep(const PrepareContext &context, const Command &command, Status &status) {
+  CopyStep(const HostContext &context, const Command &command, Status &status) {
     Table<View> list = context.program.Views().slice(command.views);
     status = ResolvedView::make(context, list[0], source);
     if (status.ok())
@@ -87,7 +87,7 @@ public:
       total *= dim.size;
   }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     const char *from = source.address(stream);
     char *to = destination.address(stream);
     if (!from || !to)
@@ -166,12 +166,12 @@ void fillRun(char *to, int64_t count, uint64_t bits, unsigned bytes) {
 
 class FillStep : public Step {
 public:
-  FillStep(const PrepareContext &context, const Command &command, Status &status)
+  FillStep(const HostContext &context, const Command &command, Status &status)
       : bits(context.program.Fills()[command.params].bits) {
     status = ResolvedView::make(context, context.program.Views()[command.views.begin], view);
   }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     char *to = view.address(stream);
     if (!to)
       return view.leaves(stream);
@@ -207,7 +207,7 @@ private:
 
 class SliceStep : public Step {
 public:
-  SliceStep(const PrepareContext &context, const Command &command, Status &status)
+  SliceStep(const HostContext &context, const Command &command, Status &status)
       : params(context.program.Slices()[command.params]) {
     const ProgramView &p = context.program;
     std::vector<int64_t> sizes, positions;
@@ -225,7 +225,7 @@ public:
                                   params.outer * shard.extent * params.inner);
   }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     const char *from = source.address(stream);
     char *to = destination.address(stream);
     if (!from || !to)
@@ -253,26 +253,26 @@ private:
 };
 
 template <typename T>
-StepPtr make(const PrepareContext &context, const Command &command, Status &status) {
+StepPtr make(const HostContext &context, const Command &command, Status &status) {
   StepPtr step = std::make_unique<T>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;
 }
 
 } // namespace
 
-StepPtr weft::runtime::makeLaunch(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeLaunch(const HostContext &context, const Command &command,
                                   Status &status) {
   return make<LaunchStep>(context, command, status);
 }
-StepPtr weft::runtime::makeCopy(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeCopy(const HostContext &context, const Command &command,
                                 Status &status) {
   return make<CopyStep>(context, command, status);
 }
-StepPtr weft::runtime::makeFill(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeFill(const HostContext &context, const Command &command,
                                 Status &status) {
   return make<FillStep>(context, command, status);
 }
-StepPtr weft::runtime::makeSlice(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeSlice(const HostContext &context, const Command &command,
                                  Status &status) {
   return make<SliceStep>(context, command, status);
 }

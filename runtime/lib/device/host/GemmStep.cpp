@@ -1,7 +1,7 @@
 // Matrix products: batches and tiles over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "engine/Executor.h"
-#include "engine/Libraries.h"
+#include "device/host/Libraries.h"
+#include "device/host/Step.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,7 +32,7 @@ constexpr int64_t kGrain = 512 * 1024;
 
 class GemmStep : public Step {
 public:
-  GemmStep(const PrepareContext &context, const Command &command, Status &status)
+  GemmStep(const HostContext &context, const Command &command, Status &status)
       : params(context.program.Gemms()[command.params]), dense(context.libraries.dense()),
         threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
@@ -58,7 +58,7 @@ public:
 
   uint64_t scratchBytes() const override { return slot * threads; }
 
-  Status run(StreamContext &stream) override {
+  Status run(HostStream &stream) override {
     struct Base {
       BatchedMatrix *matrix;
       char *address;
@@ -197,7 +197,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeGemm(const PrepareContext &context, const Command &command,
+StepPtr weft::runtime::makeGemm(const HostContext &context, const Command &command,
                                 Status &status) {
   StepPtr step = std::make_unique<GemmStep>(context, command, status);
   return status.ok() ? std::move(step) : nullptr;

@@ -1,0 +1,40 @@
+// Whole collectives over the memory of a device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A transport (Communicator.h) moves bytes of the host between ranks and knows
+// no reductions. A provider does a Collective command as a whole, on operands in
+// the arena, as a part of a stream: what was issued on the stream before it is
+// done when it begins, and what comes later sees its result. TransportCollectives.h
+// is the provider that any transport gives; a library that reduces in the memory
+// of devices is another one.
+#ifndef WEFT_RUNTIME_LIB_COLLECTIVEPROVIDER_H
+#define WEFT_RUNTIME_LIB_COLLECTIVEPROVIDER_H
+
+#include "device/Resolved.h"
+
+#include <memory>
+
+namespace weft::runtime {
+
+class PreparedCollective {
+public:
+  virtual ~PreparedCollective() = default;
+  /// Bytes of the stream's scratch, on the device, that it uses.
+  virtual uint64_t scratchBytes() const = 0;
+  /// Called by the device where the stream has come to it, on all members in
+  /// the same order. Allocates nothing. `scratch`: an address on the device.
+  virtual Status run(const CommandFrame &frame, char *scratch) = 0;
+};
+
+class CollectiveProvider {
+public:
+  virtual ~CollectiveProvider() = default;
+  /// Null and `status` on failure. All members prepare the same collectives in
+  /// the same order.
+  virtual std::unique_ptr<PreparedCollective> prepare(const PrepareContext &context,
+                                                      const Command &command, Status &status) = 0;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_COLLECTIVEPROVIDER_H

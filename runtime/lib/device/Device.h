@@ -1,0 +1,142 @@
+// A rank's device: its memory, and the streams that run commands on it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whoever is not a device knows the arena by offsets alone, in bytes from its
+// start: where it lies, and whether the host can touch it there, is the
+// device's own business. The host's bytes come and go by upload, download and
+// clear; a device whose memory is the host's says so by `hostView`, and
+// HostCopy.h uses that to copy nothing.
+//
+// Life of a device: made (Devices.h), `prepare` for every command of every
+// program, `allocate` once, then uploads, downloads and runs. A run is `begin`,
+// the commands of all streams in the order of the list, and `finish` for each
+// stream.
+//
+// Threads: `prepare`, `allocate` and `begin` are called by the rank's thread.
+// `issue`, `record`, `wait` and `finish` of one stream are called by one thread
+// at a time: a thread for each stream if the device `blocks`, else the rank's
+// thread for all. Memory is moved by any thread, also by several at the same
+// time, but between runs only; a collective moves its operands when its stream
+// has come to it.
+//
+// A failure's message says what is wrong but not in which command, which the
+// caller knows.
+#ifndef WEFT_RUNTIME_LIB_DEVICE_H
+#define WEFT_RUNTIME_LIB_DEVICE_H
+
+#include "device/Resolved.h"
+#include "device/Timeline.h"
+#include "job/Board.h"
+#include "job/World.h"
+
+#include <memory>
+#include <vector>
+
+namespace weft::runtime {
+
+/// A command that a device has made ready, and that it alone can run.
+class PreparedCommand {
+public:
+  virtual ~PreparedCommand() = default;
+  /// Bytes of its stream's scratch that it uses.
+  virtual uint64_t scratchBytes() const { return 0; }
+  /// Time in it counts as communication.
+  virtual bool communicates() const { return false; }
+};
+using PreparedCommandPtr = std::unique_ptr<PreparedCommand>;
+
+/// Which command, for marks, traces and messages.
+struct CommandPlace {
+  uint32_t program, command; // numbers of the program, and in its body
+};
+
+/// Who is told of a command that fails after it was issued.
+class FailureSink {
+public:
+  virtual ~FailureSink() = default;
+  /// Stops the run. Called by any thread.
+  virtual void commandFailed(CommandPlace place, const Status &failure) = 0;
+};
+
+/// What a device is made with.
+struct DeviceOptions {
+  World *world = nullptr;
+  Clock::time_point epoch;                           // times count from here
+  const weft_kernel_entry *const *kernels = nullptr; // by kernel id
+  unsigned threads = 1;                              // of the host, for the work of stream 0
+  bool spin = false;                                 // they may wait actively
+  std::vector<int> cores;                            // for threads of the host; none: all
+  int64_t numLocalRanks = 1;                         // that share the machine's memory
+  size_t traceCapacity = 0;                          // trace events of a stream; 0 = none
+  FailureSink *failures = nullptr;
+};
+
+/// What is known of a stream when all commands are prepared.
+struct StreamPlan {
+  uint64_t scratch; // its offset, behind what was planned; a multiple of 64
+  StreamMark *mark; // shows where the stream is
+  size_t commands;  // most in a program
+};
+struct DevicePlan {
+  uint64_t bytes; // of the arena, scratch included
+  uint32_t events;
+  uint32_t scalars; // how many `issue` gets
+  std::vector<StreamPlan> streams;
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+
+  //===--- Commands -------------------------------------------------------===//
+
+  /// Null and `status` on failure; null for the opcodes of control, which the
+  /// host follows (Walker.h).
+  virtual PreparedCommandPtr prepare(const PrepareContext &context, const Command &command,
+                                     Status &status) = 0;
+
+  //===--- Memory ---------------------------------------------------------===//
+
+  virtual Status allocate(const DevicePlan &plan) = 0;
+  virtual Status upload(uint64_t to, const void *from, uint64_t bytes) = 0;
+  virtual Status download(void *to, uint64_t from, uint64_t bytes) = 0;
+  /// Makes bytes zero.
+  virtual Status clear(uint64_t to, uint64_t bytes) = 0;
+  /// Makes every page of the arena resident, so that measured memory is whole.
+  virtual Status makeResident() = 0;
+  /// Whether the arena is memory that the host reads and writes in place.
+  virtual bool isHostMemory() const { return false; }
+  /// The arena, once it is allocated; null if it is not the host's memory.
+  virtual char *hostView() const { return nullptr; }
+
+  //===--- Runs -----------------------------------------------------------===//
+
+  /// Whether `issue` and `wait` return when the command is done or the event
+  /// has come, not before. Then every stream needs a thread that issues.
+  virtual bool blocks() const = 0;
+  /// Threads that the device made.
+  virtual unsigned numThreads() const = 0;
+  /// Begins a run on `streams` streams: no event is recorded yet.
+  virtual void begin(unsigned streams) = 0;
+  /// What the command needs of `scalars` is taken before it returns, or stays
+  /// valid until the command is done if the device blocks. Allocates nothing.
+  virtual Status issue(unsigned stream, CommandPlace place, PreparedCommand &command,
+                       const uint64_t *scalars) = 0;
+  /// The event's `count`th record, behind all that was issued on the stream.
+  virtual Status record(unsigned stream, uint32_t event, uint64_t count) = 0;
+  /// What is issued on the stream later begins after that record.
+  virtual Status wait(unsigned stream, CommandPlace place, uint32_t event, uint64_t count) = 0;
+  /// Waits until all that was issued on the stream is done.
+  virtual Status synchronize(unsigned stream) = 0;
+  /// The same, at the end of the stream's part in the run.
+  virtual Status finish(unsigned stream) = 0;
+  /// Called instead for a run that failed, after which there is no other: waits
+  /// until no stream works any more. What was not begun is not run.
+  virtual void abandon() {}
+  /// Of a finished run.
+  virtual const Timeline &timeline(unsigned stream) const = 0;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_DEVICE_H

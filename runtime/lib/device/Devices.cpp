@@ -1,0 +1,34 @@
+// Finds a kind of device by its name.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/Devices.h"
+
+#include "device/host/HostDevice.h"
+
+using namespace weft::runtime;
+
+// Before any constructor runs, so that kinds may be added in any order.
+static const DeviceKind *kinds = nullptr;
+
+DeviceKind::DeviceKind(const char *name, Make make) : name(name), make(make), next(kinds) {
+  kinds = this;
+}
+
+const DeviceKind *DeviceKind::find(const std::string &name, std::string &known) {
+  for (const DeviceKind *kind = kinds; kind; kind = kind->next) {
+    if (kind->name == name)
+      return kind;
+    known += std::string(", ") + kind->name;
+  }
+  return nullptr;
+}
+
+Status weft::runtime::makeDevice(const std::string &name, const DeviceOptions &options,
+                                 std::unique_ptr<Device> &device) {
+  if (name == HostDevice::kName)
+    return HostDevice::make(options, device);
+  std::string known = HostDevice::kName;
+  if (const DeviceKind *kind = DeviceKind::find(name, known))
+    return kind->make(options, device);
+  return {StatusCode::Usage,
+          "WEFT_DEVICE: there is no kind of device '" + name + "'; there is " + known};
+}
