@@ -16,7 +16,6 @@ using namespace weft;
 DialectRegistry weft::compilerRegistry() {
   DialectRegistry registry;
   registerAllDialects(registry);
-  cpu::registerKernelDialects(registry);
   return registry;
 }
 

@@ -5,6 +5,7 @@
 
 #include "Report.h"
 #include "dialects/dist/IR/Dist.h"
+#include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
@@ -169,6 +170,7 @@ private:
 
 int weft::driver::compileMain(const std::vector<std::string> &arguments,
                               const std::string &program) {
+  registerAllTargets();
   Options options;
   std::string error;
   if (!parseOptions(arguments, options, error))

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
 #include "weft/Sharding/Mesh.h"
+#include "weft/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
@@ -160,9 +161,11 @@ void addComputing(FlagTable &flags, Options &options) {
       "--bucket-size", "SIZE",
       "collectives that can wait for each other share messages up to this size: 25MiB; 0: none do",
       takeBytes(options.compile.phases.bucketBytes, "25MiB", ", or 0 for no buckets"));
-  flags.value("--target", "cpu", "what it runs on", [](const std::string &text) -> std::string {
-    return text == "cpu" ? "" : "'" + text + "' is not supported yet; the target is cpu";
-  });
+  flags.value("--target", "NAME", "what it runs on (default cpu)",
+              [&options](const std::string &text) -> std::string {
+                options.compile.phases.target = text;
+                return lookupTarget(text) ? "" : "'" + text + "' is not one of: " + targetNames();
+              });
   flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)",
              options.compile.kernels.processor);
   flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)",

@@ -7,8 +7,7 @@
 #include "passes/onnx/OnnxToNn.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Driver/Resume.h"
-#include "weft/Emit/Emit.h"
-#include "weft/Target/Cpu/Processor.h"
+#include "weft/Target/Target.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -47,14 +46,16 @@ static int checkPlaces(const Options &options) {
 
 int driver::checkCommandLine(const Options &options, const std::string &program) {
   std::string error;
-  if (!cpu::checkProcessor(options.compile.kernels.processor, error))
+  // --target was checked when it was read.
+  const Target &target = *lookupTarget(options.compile.phases.target);
+  if (!target.checkOptions(options.compile.kernels, error))
     return tell("--processor: " + error, Usage);
   if (int code = checkPlaces(options))
     return code;
   if (ExitCode code = checkOutputs(options, inputFiles(options), error))
     return tell(error, code);
   if (makesExecutable(options) &&
-      !emit::checkLinker({options.linker, runtimeDirectory(options, program)}, error))
+      !target.checkLink({options.linker, runtimeDirectory(options, program)}, error))
     return tell(error, UserError);
   return Ok;
 }

@@ -44,7 +44,7 @@ constexpr FlagPhases kPhases[] = {
     {"--memory-limit", Phase::Executable, Phase::Executable, Phase::Executable},
     {"--threads-per-rank", Phase::Executable, Phase::Executable, Phase::Executable},
     {"--deterministic", Phase::Executable, Phase::Executable, Phase::Executable},
-    {"--target", Phase::Executable, Phase::Executable, Phase::Executable},
+    {"--target", Phase::Local, Phase::Local, Phase::Executable},
     {"--processor", Phase::Executable, Phase::Executable, Phase::Executable},
     {"-O", Phase::Executable, Phase::Executable, Phase::Executable},
     {"--opt-level", Phase::Executable, Phase::Executable, Phase::Executable},

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
-#include "weft/Target/Cpu/Processor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -10,25 +9,33 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::emit;
 
-FailureOr<Artifact> emit::emitArtifact(ModuleOp module, const cpu::KernelOptions &kernelOptions,
+FailureOr<Artifact> emit::emitArtifact(ModuleOp module, const KernelOptions &kernelOptions,
                                        const BlobOptions &options) {
+  const Target *target = targetOf(module);
+  if (!target)
+    return failure();
   // Kernels are compiled from a module that holds nothing else.
   OwningOpRef<ModuleOp> bodies = ModuleOp::create(module.getLoc());
   for (auto function : module.getOps<func::FuncOp>())
     if (!function.isExternal() && function.isPrivate() && !function->hasAttr(rt::kSpecAttr))
       bodies->push_back(function.clone());
-  auto kernels = cpu::compileKernels(*bodies, kernelOptions);
-  if (failed(kernels))
+  auto images = target->compile(*bodies, kernelOptions);
+  if (failed(images))
     return failure();
-  llvm::StringMap<KernelShape> shapes;
-  for (const cpu::CompiledKernel &kernel : *kernels)
-    shapes[kernel.symbol] = {kernel.extent, kernel.grain};
+  llvm::StringMap<LaunchShape> shapes;
+  for (const KernelImage &kernel : images->kernels)
+    shapes[kernel.symbol] = kernel.shape;
   BlobOptions told = options;
-  told.processor = cpu::resolveProcessor(kernelOptions.processor).name;
-  // Without kernels of its own a program runs wherever the runtime does.
-  told.features = kernels->empty() ? "" : cpu::neededFeatures(kernelOptions.processor);
+  told.target = target->name().str();
+  told.processor = images->processor;
+  told.features = images->features;
   auto blob = emitBlob(module, shapes, told);
   if (failed(blob))
     return failure();
-  return Artifact{std::move(*blob), std::move(*kernels)};
+  return Artifact{target, std::move(*blob), std::move(*images)};
+}
+
+bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
+                          const LinkOptions &options, std::string &error) {
+  return artifact.target->link(artifact.blob, artifact.images, options, out, error);
 }

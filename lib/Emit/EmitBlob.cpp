@@ -65,7 +65,7 @@ std::vector<uint8_t> bytesOf(ElementsAttr value) {
 
 class Emitter {
 public:
-  Emitter(ModuleOp module, const llvm::StringMap<emit::KernelShape> &kernels,
+  Emitter(ModuleOp module, const llvm::StringMap<LaunchShape> &kernels,
           const emit::BlobOptions &options)
       : module(module), kernels(kernels), options(options) {}
 
@@ -415,7 +415,7 @@ private:
   }
 
   ModuleOp module;
-  const llvm::StringMap<emit::KernelShape> &kernels;
+  const llvm::StringMap<LaunchShape> &kernels;
   const emit::BlobOptions &options;
   Builder_ out;
   llvm::StringMap<run::Id> axes, scalars, states;
@@ -425,7 +425,7 @@ private:
 } // namespace
 
 FailureOr<std::vector<uint8_t>> emit::emitBlob(ModuleOp module,
-                                               const llvm::StringMap<KernelShape> &kernels,
+                                               const llvm::StringMap<LaunchShape> &kernels,
                                                const BlobOptions &options) {
   return Emitter(module, kernels, options).emit();
 }

@@ -49,9 +49,9 @@ std::unique_ptr<InProcessProgram> InProcessProgram::open(Artifact artifact, std:
   std::unique_ptr<InProcessProgram> program(new InProcessProgram);
   Impl &impl = *program->impl;
   impl.artifact = std::move(artifact);
-  if (failed(impl.loader.add(impl.artifact.kernels, error)))
+  if (failed(impl.loader.add(impl.artifact.images.kernels, error)))
     return nullptr;
-  for (const cpu::CompiledKernel &kernel : impl.artifact.kernels)
+  for (const KernelImage &kernel : impl.artifact.images.kernels)
     impl.kernels.push_back({kernel.symbol.c_str(), impl.loader.find(kernel.symbol)});
   size_t bytes = impl.artifact.blob.size();
   impl.blob.resize((bytes + 7) / 8);

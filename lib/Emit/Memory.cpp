@@ -1,6 +1,7 @@
 // Sums of live buffers over the commands of programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Emit/Memory.h"
+#include "weft/Target/Target.h"
 
 #include <map>
 
@@ -15,20 +16,22 @@ static int64_t bytesOf(Type type) {
 
 MemoryUse emit::memoryUse(ModuleOp module) {
   MemoryUse use;
+  const Target *target = targetOf(module);
+  const int64_t alignment = target ? target->traits().alignment : TargetTraits().alignment;
   std::array<int64_t, kNumClasses> states{};
   for (auto state : module.getOps<rt::StateOp>()) {
     states[unsigned(state.getKind())] += bytesOf(state.getLocal());
     use.atPeak.push_back({state.getSymName(), state.getKind(), bytesOf(state.getLocal())});
     use.arenaBytes = std::max<int64_t>(
         use.arenaBytes,
-        llvm::alignTo(state.getOffset().value_or(0) + bytesOf(state.getLocal()), 64));
+        llvm::alignTo(state.getOffset().value_or(0) + bytesOf(state.getLocal()), alignment));
   }
   use.peaks = states;
   rt::ProgramOp fullest;
   int64_t most = -1;
   for (auto program : module.getOps<rt::ProgramOp>()) {
     use.arenaBytes =
-        std::max<int64_t>(use.arenaBytes, llvm::alignTo(program.getArena().value_or(0), 64));
+        std::max<int64_t>(use.arenaBytes, llvm::alignTo(program.getArena().value_or(0), alignment));
     std::map<int64_t, std::array<int64_t, kNumClasses>> change;
     for (auto buffer : program.getOps<rt::BufferOp>())
       if (buffer.getLives()) {

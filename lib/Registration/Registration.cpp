@@ -25,6 +25,7 @@
 #include "passes/rt/Passes.h"
 #include "passes/search/Passes.h"
 #include "passes/step/Passes.h"
+#include "weft/Target/Cpu/CpuTarget.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
@@ -34,7 +35,11 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<nn::NnDialect>();
   registry.insert<onnx::OnnxDialect>();
   registry.insert<rt::RtDialect>();
+  registerAllTargets();
+  registerTargetDialects(registry);
 }
+
+void weft::registerAllTargets() { registerTarget(cpu::createCpuTarget()); }
 
 void weft::registerAllPasses() {
   kernels::registerKernelsPasses();

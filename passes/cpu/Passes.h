@@ -10,6 +10,10 @@
 
 namespace weft::cpu {
 
+/// The stack that a kernel may use for temporaries, in bytes: threads that run kernels need this
+/// much and 64 KiB more.
+inline constexpr int64_t kMaxStackBytes = 1 << 20;
+
 #define GEN_PASS_DECL
 #include "passes/cpu/Passes.h.inc"
 

@@ -35,7 +35,7 @@ def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
     Example: `test/passes/cpu/lower-kernel-to-loops.mlir`.
   }];
   let options = [
-    Option<"stackLimit", "stack-limit", "int64_t", "1048576",
+    Option<"stackLimit", "stack-limit", "int64_t", "::weft::cpu::kMaxStackBytes",
            "Bytes of stack that temporaries may take; what does not fit is computed again where it is needed.">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",

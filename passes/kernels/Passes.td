@@ -14,7 +14,9 @@ def ConvertNnToLinalg : Pass<"convert-nn-to-linalg", "::mlir::func::FuncOp"> {
 
     **Ensures** bodies in the vocabulary of dialects/nn/IR/NnKernels.h; types of
     the function are signless. Each op is asked by `buildBody`; one without the
-    interface is an error.
+    interface is an error. The body of a slice from the start of a dim reads an operand
+    that is larger than its loops, which `linalg`'s own verifier refuses: who runs this
+    pass on such kernels turns verification off.
 
     Example: `test/passes/kernels/convert-nn-to-linalg.mlir`.
   }];

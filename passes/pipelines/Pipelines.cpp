@@ -69,6 +69,7 @@ void weft::buildRecomputation(OpPassManager &pm) {
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+  pm.addPass(rt::createRtSetTarget({options.target}));
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtUnrollMicrobatches());
   // Before kernels are formed: a reduction in two takes its operand's makers in.
@@ -151,6 +152,9 @@ struct PhaseOptionsText : PassPipelineOptions<PhaseOptionsText> {
   Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"),
                                 llvm::cl::init("f32")};
 
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("What it runs on, as weft-compile --target"),
+                             llvm::cl::init("cpu")};
   Option<int64_t> bucketBytes{*this, "bucket-bytes",
                               llvm::cl::desc("Bytes of a bucket of collectives; 0: no buckets"),
                               llvm::cl::init(25 << 20)};
@@ -193,6 +197,7 @@ struct PhaseOptionsText : PassPipelineOptions<PhaseOptionsText> {
     options.recordPlacements = recordPlacements;
     options.precision = precision;
     options.bucketBytes = bucketBytes;
+    options.target = target;
     options.keepWeights = keepWeights;
     options.train = train;
     options.loss = loss;

@@ -42,6 +42,8 @@ struct PhaseOptions {
   std::string precision = "f32";
   /// Bytes of a bucket of collectives; 0: no buckets.
   int64_t bucketBytes = 25 << 20;
+  /// The name of the target, which acts from `local` on.
+  std::string target = "cpu";
   /// Fold no weight into the program.
   bool keepWeights = false;
 

@@ -3,6 +3,7 @@
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
+#include "weft/Target/Target.h"
 
 namespace weft::rt {
 #define GEN_PASS_DEF_RTASSIGNSTREAMS
@@ -14,9 +15,7 @@ using namespace weft::rt;
 
 namespace {
 
-constexpr unsigned kCompute = 0, kCommunication = 1;
-/// Communication that reads this much may be under way in any case.
-constexpr int64_t kBytesUnderWay = 64 << 20;
+constexpr unsigned kCompute = 0;
 
 /// Puts the communication of one program on its stream; the list keeps its
 /// order. Communication waits for the compute command listed before it. Both
@@ -24,11 +23,15 @@ constexpr int64_t kBytesUnderWay = 64 << 20;
 /// before the event.
 class Scheduler {
 public:
-  explicit Scheduler(ProgramOp program) : program(program), builder(program.getContext()) {}
+  Scheduler(ProgramOp program, const weft::TargetTraits &traits)
+      : program(program), builder(program.getContext()),
+        communicationStream(traits.streamFor(weft::StreamKind::Communication)),
+        bytesUnderWay(traits.bytesUnderWay), numStreams(traits.streams.size()) {}
 
   void run() {
     std::vector<CommandInterface> commands = commandsOf(program);
-    if (llvm::none_of(commands, [](CommandInterface c) { return c.isCommunication(); }))
+    auto communicates = [](CommandInterface command) { return command.isCommunication(); };
+    if (communicationStream == kCompute || llvm::none_of(commands, communicates))
       return;
     for (CommandInterface command : commands) {
       findDependencies(command);
@@ -36,7 +39,7 @@ public:
         users[buffer].push_back({command, writes});
     }
     emit(commands);
-    program.setStreams(2);
+    program.setStreams(numStreams);
     program.setEvents(events);
   }
 
@@ -65,7 +68,7 @@ private:
     int64_t bytes = 0;
     for (int64_t i = int64_t(communications.size()) - 1; i > awaited; --i) {
       bytes += communications[i].bytes;
-      if (bytes > std::max(kBytesUnderWay, 2 * largest))
+      if (bytes > std::max(bytesUnderWay, 2 * largest))
         return i;
     }
     return -1;
@@ -138,19 +141,21 @@ private:
     Location loc = item.command->getLoc();
     if (item.startsAt) {
       RecordOp::create(builder, loc, events, kCompute);
-      WaitOp::create(builder, loc, events++, kCommunication);
+      WaitOp::create(builder, loc, events++, communicationStream);
     }
-    item.command.setStreamNumber(kCommunication);
+    item.command.setStreamNumber(communicationStream);
     Block &body = program.getBody().front();
     item.command->moveBefore(&body, body.end());
     if (item.isAwaited) {
       endEvent[number.lookup(item.command)] = events;
-      RecordOp::create(builder, loc, events++, kCommunication);
+      RecordOp::create(builder, loc, events++, communicationStream);
     }
   }
 
   ProgramOp program;
   OpBuilder builder;
+  const unsigned communicationStream;
+  const int64_t bytesUnderWay, numStreams;
   llvm::DenseMap<Value, SmallVector<std::pair<CommandInterface, bool>>> users;
   llvm::DenseMap<Operation *, int64_t> number; // within its stream
   std::vector<CommandInterface> compute;
@@ -163,8 +168,11 @@ private:
 
 struct AssignStreams : weft::rt::impl::RtAssignStreamsBase<AssignStreams> {
   void runOnOperation() override {
+    const weft::Target *target = weft::targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
     for (auto program : getOperation().getOps<ProgramOp>())
-      Scheduler(program).run();
+      Scheduler(program, target->traits()).run();
   }
 };
 

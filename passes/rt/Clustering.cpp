@@ -20,15 +20,6 @@ using namespace weft::rt;
 
 namespace {
 
-/// A piece of all of a cluster's temporaries should stay in a core's second
-/// level cache, and must fit a kernel's stack (1 MiB).
-constexpr int64_t kMaxPieceBytes = 512 << 10;
-/// Fewer pieces than this leave threads idle, unless the work is small anyway.
-constexpr int64_t kFewPieces = 16;
-constexpr int64_t kSmallElements = 1 << 15;
-/// A kernel of more ops and views is no faster, and code is generated from it
-/// recursively, and in more than linear time.
-constexpr unsigned kMostOps = 256;
 /// Whoever reads through views goes through all of them; one behind more than
 /// this is copied.
 constexpr unsigned kMostViews = 64;
@@ -140,7 +131,7 @@ std::optional<ValueLayout> weft::rt::layoutOf(Value value,
   return layout;
 }
 
-Clustering::Clustering(Block &block) {
+Clustering::Clustering(Block &block, const Target &target) : target(target) {
   classify(block);
   demandLayouts(block);
   formClusters(block);
@@ -154,7 +145,7 @@ void Clustering::classify(Block &block) {
     if (behind <= kMostViews && isFreeOp(&op)) {
       roles[&op] = Role::Free;
       views[&op] = behind;
-    } else if (planLibraryDense(&op))
+    } else if (planLibraryDense(target, &op))
       roles[&op] = Role::Library;
     else if (isa<KernelOpInterface>(op))
       roles[&op] = Role::Kernel;
@@ -190,7 +181,7 @@ void Clustering::absorbPermutation(Operation *op) {
                            ? layout->strides
                            : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
   }
-  if (planLibrary(op, operands, {*strides})) {
+  if (planLibrary(target, op, operands, {*strides})) {
     roles[view] = Role::Absorbed;
     absorbedBy[op] = view;
   }
@@ -206,7 +197,7 @@ void Clustering::demandLayouts(Block &block) {
         if (!layoutOf(op.getOperand(i), root))
           demandDense(&op, i);
       // Strided operands may not collapse into the library's dims; dense ones do.
-      for (unsigned i = 0; i < op.getNumOperands() && !planLibrary(&op, root); ++i)
+      for (unsigned i = 0; i < op.getNumOperands() && !planLibrary(target, &op, root); ++i)
         if (op.getOperand(i).getDefiningOp() && !isRoot(op.getOperand(i).getDefiningOp()))
           demandDense(&op, i);
       absorbPermutation(&op);
@@ -330,12 +321,14 @@ void Clustering::tryMerge(Operation *consumer, unsigned operand) {
       joinsGradients(producer, consumer))
     return;
   Cluster &a = clusters[from], &b = clusters[into];
-  if (a.size + b.size > kMostOps)
+  const TargetTraits &traits = target.traits();
+  if (a.size + b.size > traits.mostKernelOps)
     return;
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
   int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements),
           bytes = a.bytes + b.bytes;
-  if (bytes / pieces > kMaxPieceBytes || (pieces < kFewPieces && elements > kSmallElements))
+  if (bytes / pieces > traits.onChipBytes ||
+      (pieces < traits.leastPieces && elements > traits.smallElements))
     return;
   if (wouldCycle(from, into))
     return;

@@ -3,6 +3,8 @@
 #ifndef WEFT_PASSES_RT_CLUSTERING_H
 #define WEFT_PASSES_RT_CLUSTERING_H
 
+#include "weft/Target/Target.h"
+
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -52,8 +54,8 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// an edge the possible numbers of pieces follow from the consumer's factor
 /// rule: products of the leading factors that its results and the operand have
 /// in common and that are parallel. A cluster takes the intersection over its
-/// edges; it grows while a piece stays small enough for a cache and pieces stay
-/// many enough for the threads, and the ops few enough for code generators. No op is computed
+/// edges; it grows while a piece stays small enough for the target's chip and pieces stay
+/// many enough for all of it, and the ops few enough for code generators. No op is computed
 /// twice, except free ones. Forward pass, backward pass and optimizer form clusters of their own,
 /// so does each update (it overwrites its states): one number that many of them read, and the sum
 /// over all gradients, stays outside.
@@ -63,7 +65,7 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// b*s pieces; the cluster runs in b*s rows and the sum never leaves the cache.
 class Clustering {
 public:
-  explicit Clustering(mlir::Block &block);
+  Clustering(mlir::Block &block, const Target &target);
 
   struct Node {
     Role role;
@@ -98,6 +100,7 @@ private:
     int64_t bytes = 0, elements = 0; // sum over results; largest tensor
     unsigned size = 0;               // ops, and the views that they read through
   };
+  const Target &target;
   llvm::DenseMap<mlir::Operation *, Role> roles;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> absorbedBy;
   llvm::DenseMap<mlir::Operation *, unsigned> position, clusterOf;

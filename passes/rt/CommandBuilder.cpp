@@ -194,8 +194,15 @@ private:
       layouts.push_back(specLayout(input));
       strides.push_back(layouts.back().strides);
     }
-    std::optional<LibraryPlan> plan = planLibrary(libraryOp, strides, resultStrides);
-    assert(plan && "rt-fuse-kernels left a library call that the runtime does not take");
+    const Target *target = targetOf(op->getParentOfType<ModuleOp>());
+    if (!target)
+      return nullptr;
+    std::optional<LibraryLayout> plan = planLibrary(*target, libraryOp, strides, resultStrides);
+    if (!plan) {
+      libraryOp->emitOpError() << "is no library call that target '" << target->name()
+                               << "' takes with these types and layouts";
+      return nullptr;
+    }
     SmallVector<Value> operands;
     for (auto [layout, part] : llvm::zip(layouts, plan->operands))
       operands.push_back(window(bufferOf(layout.root), part.sizes, part.strides, layout.offset));

@@ -29,7 +29,8 @@ namespace {
 /// Rebuilds one block as the nodes of its clustering, in their order.
 class Fuser {
 public:
-  Fuser(Block &block) : block(block), clustering(block), builder(block.getTerminator()) {}
+  Fuser(Block &block, const Target &target)
+      : block(block), clustering(block, target), builder(block.getTerminator()) {}
 
   void run() {
     for (auto [user, operand] : clustering.denseUses()) {
@@ -296,13 +297,16 @@ private:
 
 struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
   void runOnOperation() override {
+    const Target *target = targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
     for (func::FuncOp function : programsOf(getOperation())) {
       Block &body = function.getBody().front();
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
         if (isOpTriviallyDead(&op))
           op.erase();
       NormSeparation().run(body);
-      Fuser(body).run();
+      Fuser(body, *target).run();
     }
   }
 };

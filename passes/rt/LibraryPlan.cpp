@@ -43,8 +43,8 @@ Loops collapse(const Loops &loops) {
   return result;
 }
 
-std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorType> types,
-                                    ArrayRef<SmallVector<int64_t, 4>> strides) {
+std::optional<LibraryLayout> planGemm(const GemmCall &call, ArrayRef<RankedTensorType> types,
+                                      ArrayRef<SmallVector<int64_t, 4>> strides) {
   auto group = [&](ArrayRef<unsigned> lhs, ArrayRef<unsigned> rhs, ArrayRef<unsigned> result) {
     Loops loops;
     std::array<ArrayRef<unsigned>, 3> dims{lhs, rhs, result};
@@ -86,8 +86,9 @@ std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorT
     columns.strides = {0, 1, 1};
   if (sum.size == 1)
     sum.strides = {1, columns.size, 0};
-  LibraryPlan plan{call, {Window(), Window()}, {Window()}};
-  auto fill = [&](Window &window, unsigned tensor, const Loop &first, const Loop &second) {
+  LibraryLayout plan{call, {LibraryTensor(), LibraryTensor()}, {LibraryTensor()}};
+  auto fill = [&](LibraryTensor &window, unsigned tensor, const Loop &first, const Loop &second) {
+    window.element = types[tensor].getElementType();
     for (const Loop &loop : batch) {
       window.sizes.push_back(loop.size);
       window.strides.push_back(loop.strides[tensor]);
@@ -103,42 +104,25 @@ std::optional<LibraryPlan> planGemm(const GemmCall &call, ArrayRef<RankedTensorT
   return plan;
 }
 
-bool isLibraryFloat(Type type) {
-  return type.isF64() || type.isF32() || type.isBF16() || type.isF16();
-}
-
-/// What the runtime's commands accept.
-bool runtimeTakes(const LibraryCall &call, ArrayRef<RankedTensorType> types) {
-  Type first = types[0].getElementType(), result = types.back().getElementType();
-  if (llvm::any_of(types, [](RankedTensorType type) { return type.getNumElements() == 0; }))
-    return false;
-  if (auto *gemm = std::get_if<GemmCall>(&call)) {
-    if (types[1].getElementType() != first)
-      return false;
-    if (isLibraryFloat(first)) {
-      Type sum = first.isF64() ? first : Type(Float32Type::get(first.getContext()));
-      return gemm->accumulate == sum && (result == first || (!first.isF64() && result == sum));
-    }
-    return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) &&
-           gemm->accumulate == result && first.getIntOrFloatBitWidth() >= 8;
+/// Every tensor as it is.
+LibraryLayout wholeTensors(const LibraryCall &call, ArrayRef<RankedTensorType> types,
+                           ArrayRef<SmallVector<int64_t, 4>> strides, size_t numOperands) {
+  LibraryLayout layout{call, {}, {}};
+  for (auto [type, list] : llvm::zip(types, strides)) {
+    LibraryTensor tensor{type.getElementType(), llvm::to_vector(type.getShape()),
+                         SmallVector<int64_t>(list.begin(), list.end())};
+    auto &side = layout.operands.size() < numOperands ? layout.operands : layout.results;
+    side.push_back(std::move(tensor));
   }
-  for (RankedTensorType type : ArrayRef<RankedTensorType>(types))
-    if (type.getElementType() != first || !isLibraryFloat(first))
-      return false;
-  if (auto *conv = std::get_if<ConvCall>(&call)) {
-    size_t rank = types[0].getRank();
-    return rank >= 3 && rank <= 5 &&
-           llvm::all_of(llvm::zip(conv->strides, conv->inputDilation),
-                        [](auto dim) { return std::get<0>(dim) == 1 || std::get<1>(dim) == 1; });
-  }
-  return true;
+  return layout;
 }
 
 } // namespace
 
-std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op,
-                                                 ArrayRef<SmallVector<int64_t, 4>> operandStrides,
-                                                 ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
+std::optional<LibraryLayout>
+weft::rt::planLibrary(const Target &target, Operation *op,
+                      ArrayRef<SmallVector<int64_t, 4>> operandStrides,
+                      ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
   if (!call)
@@ -148,21 +132,14 @@ std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op,
     types.push_back(cast<RankedTensorType>(type));
   for (Type type : op->getResultTypes())
     types.push_back(cast<RankedTensorType>(type));
-  if (!runtimeTakes(*call, types))
-    return std::nullopt;
   SmallVector<SmallVector<int64_t, 4>> strides(operandStrides.begin(), operandStrides.end());
   strides.append(resultStrides.begin(), resultStrides.end());
+  std::optional<LibraryLayout> plan;
   if (auto *gemm = std::get_if<GemmCall>(&*call))
-    return planGemm(*gemm, types, strides);
-  LibraryPlan plan{*call, {}, {}};
-  for (auto [type, list] : llvm::zip(types, strides)) {
-    Window window;
-    llvm::append_range(window.sizes, type.getShape());
-    llvm::append_range(window.strides, list);
-    auto &side = plan.operands.size() < operandStrides.size() ? plan.operands : plan.results;
-    side.push_back(std::move(window));
-  }
-  return plan;
+    plan = planGemm(*gemm, types, strides);
+  else
+    plan = wholeTensors(*call, types, strides, op->getNumOperands());
+  return plan && target.takes(*plan) ? plan : std::nullopt;
 }
 
 static SmallVector<int64_t, 4> denseStrides(Value value) {
@@ -172,25 +149,26 @@ static SmallVector<SmallVector<int64_t, 4>> denseStrides(ResultRange results) {
   return llvm::map_to_vector(results, [](Value value) { return denseStrides(value); });
 }
 
-std::optional<LibraryPlan> weft::rt::planLibraryDense(Operation *op) {
+std::optional<LibraryLayout> weft::rt::planLibraryDense(const Target &target, Operation *op) {
   SmallVector<SmallVector<int64_t, 4>> strides;
   for (Value operand : op->getOperands()) {
     if (!isa<RankedTensorType>(operand.getType()))
       return std::nullopt;
     strides.push_back(denseStrides(operand));
   }
-  return isa<KernelOpInterface>(op) ? planLibrary(op, strides, denseStrides(op->getResults()))
-                                    : std::nullopt;
+  return isa<KernelOpInterface>(op)
+             ? planLibrary(target, op, strides, denseStrides(op->getResults()))
+             : std::nullopt;
 }
 
-std::optional<LibraryPlan> weft::rt::planLibrary(Operation *op,
-                                                 llvm::function_ref<bool(Operation *)> isRoot) {
+std::optional<LibraryLayout> weft::rt::planLibrary(const Target &target, Operation *op,
+                                                   llvm::function_ref<bool(Operation *)> isRoot) {
   SmallVector<SmallVector<int64_t, 4>> strides;
   for (Value operand : op->getOperands()) {
     std::optional<ValueLayout> layout = layoutOf(operand, isRoot);
     strides.push_back(layout ? layout->strides : denseStrides(operand));
   }
-  return planLibrary(op, strides, denseStrides(op->getResults()));
+  return planLibrary(target, op, strides, denseStrides(op->getResults()));
 }
 
 std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {

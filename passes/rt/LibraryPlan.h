@@ -3,7 +3,7 @@
 #ifndef WEFT_PASSES_RT_LIBRARYPLAN_H
 #define WEFT_PASSES_RT_LIBRARYPLAN_H
 
-#include "weft/Interfaces/LibraryCall.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
@@ -11,36 +11,25 @@
 
 namespace weft::rt {
 
-/// Sizes and strides, in elements.
-struct Window {
-  llvm::SmallVector<int64_t> sizes, strides;
-};
-
-/// The windows of the operands and of the results in order, as the command
-/// takes them; offsets stay those of the values.
-struct LibraryPlan {
-  LibraryCall call;
-  llvm::SmallVector<Window> operands, results;
-};
-
 /// The plan of `op` for operands and results with these strides; nothing if the
-/// op has no library call, the runtime lacks its element types, or the dims do
-/// not collapse into the command's.
+/// op has no library call, the dims do not collapse into the command's, or the
+/// target does not take it. Offsets stay those of the values.
 ///
 /// A product's dims collapse as far as neighbours are contiguous in every
 /// tensor that has them; what is left over in m or n becomes batch dims, along
 /// which the other operand has stride 0. Example: q k^T of heads inside a fused
 /// projection, lhs [b, s, h, d] with strides of a [b, s, 3, h, d] buffer.
-std::optional<LibraryPlan> planLibrary(mlir::Operation *op,
-                                       llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
-                                       llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides);
+std::optional<LibraryLayout>
+planLibrary(const Target &target, mlir::Operation *op,
+            llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
+            llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides);
 
 /// The same for dense operands and results.
-std::optional<LibraryPlan> planLibraryDense(mlir::Operation *op);
+std::optional<LibraryLayout> planLibraryDense(const Target &target, mlir::Operation *op);
 
 /// The same for operands that are views as `layoutOf` tells, and dense results.
-std::optional<LibraryPlan> planLibrary(mlir::Operation *op,
-                                       llvm::function_ref<bool(mlir::Operation *)> isRoot);
+std::optional<LibraryLayout> planLibrary(const Target &target, mlir::Operation *op,
+                                         llvm::function_ref<bool(mlir::Operation *)> isRoot);
 
 /// If `view` only permutes its operand's elements: the strides that the operand
 /// has in a dense buffer of the view's result.

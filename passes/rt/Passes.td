@@ -40,6 +40,19 @@ def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect"];
 }
 
+def RtSetTarget : Pass<"rt-set-target", "::mlir::ModuleOp"> {
+  let summary = "Say on the module what the program runs on";
+  let description = [{
+    **Requires** a module that names no other target. **Ensures** `weft.target`, but for the
+    default target; fails if there is no target of that name. Passes from here on ask that target
+    (weft/Target/Target.h) how much a kernel may hold, what is a library call, where buffers may
+    start: no number of a machine stands in them.
+
+    **Example**: test/passes/rt/set-target.mlir.
+  }];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "The target's name">];
+}
+
 def RtSplitReductions : Pass<"rt-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Make two reductions of one that no threads could share";
   let description = [{
@@ -241,7 +254,7 @@ def RtAssignStreams : Pass<"rt-assign-streams", "::mlir::ModuleOp"> {
 def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
   let summary = "Give every buffer its place in the arena";
   let description = [{
-    **Requires** assigned streams. **Ensures** offsets (multiples of 64 bytes)
+    **Requires** assigned streams. **Ensures** offsets (multiples of the target's alignment)
     and lifetimes: buffers that share bytes are never alive together. States
     come first and belong to all programs, then inputs and outputs, which live
     for the whole program, then all others, largest first, each in the smallest

@@ -3,6 +3,7 @@
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
+#include "weft/Target/Target.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -18,11 +19,9 @@ using namespace weft::rt;
 
 namespace {
 
-constexpr int64_t kAlignment = 64;
-
-int64_t alignedBytes(MemRefType type) {
+int64_t alignedBytes(MemRefType type, int64_t alignment) {
   int64_t bytes = type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-  return llvm::alignTo(std::max<int64_t>(bytes, 1), kAlignment);
+  return llvm::alignTo(std::max<int64_t>(bytes, 1), alignment);
 }
 
 struct Placed {
@@ -60,7 +59,7 @@ private:
   std::vector<Placed> placed;
 };
 
-void planProgram(ProgramOp program, int64_t base) {
+void planProgram(ProgramOp program, int64_t base, int64_t alignment) {
   Builder builder(program.getContext());
   std::vector<BufferOp> buffers(program.getOps<BufferOp>().begin(),
                                 program.getOps<BufferOp>().end());
@@ -77,13 +76,13 @@ void planProgram(ProgramOp program, int64_t base) {
   for (BufferOp buffer : buffers)
     if (isPort(buffer)) {
       place(buffer, base, 0, end);
-      base += alignedBytes(cast<MemRefType>(buffer.getType()));
+      base += alignedBytes(cast<MemRefType>(buffer.getType()), alignment);
     }
   // Largest first: small buffers then fill the gaps that large ones leave.
   llvm::erase_if(buffers, isPort);
   std::vector<std::pair<int64_t, size_t>> bySize;
   for (auto [i, buffer] : llvm::enumerate(buffers))
-    bySize.push_back({-alignedBytes(cast<MemRefType>(buffer.getType())), i});
+    bySize.push_back({-alignedBytes(cast<MemRefType>(buffer.getType()), alignment), i});
   llvm::sort(bySize);
   Gaps gaps(base);
   int64_t peak = base;
@@ -100,13 +99,16 @@ void planProgram(ProgramOp program, int64_t base) {
 
 struct PlanArena : weft::rt::impl::RtPlanArenaBase<PlanArena> {
   void runOnOperation() override {
-    int64_t base = 0;
+    const weft::Target *target = weft::targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
+    int64_t base = 0, alignment = target->traits().alignment;
     for (auto state : getOperation().getOps<StateOp>()) {
       state.setOffset(base);
-      base += alignedBytes(cast<MemRefType>(state.getLocal()));
+      base += alignedBytes(cast<MemRefType>(state.getLocal()), alignment);
     }
     for (auto program : getOperation().getOps<ProgramOp>())
-      planProgram(program, base);
+      planProgram(program, base, alignment);
   }
 };
 

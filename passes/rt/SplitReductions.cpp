@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Passes.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -20,21 +21,16 @@ using namespace weft::rt;
 
 namespace {
 
-/// Less than this is done sooner than shared.
-constexpr int64_t kSmallElements = 1 << 15;
-/// Parts of a sum over everything: enough for all threads, and not too many to
-/// add up.
-constexpr int64_t kFewParts = 64, kManyParts = 1 << 16;
-
 int64_t product(ArrayRef<int64_t> sizes) { return llvm::product_of(sizes); }
 
 struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
-  using OpRewritePattern::OpRewritePattern;
+  SplitReduce(MLIRContext *context, const TargetTraits &traits)
+      : OpRewritePattern(context), traits(traits) {}
 
   LogicalResult matchAndRewrite(nn::ReduceOp op, PatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getOperand().getType());
     ArrayRef<int64_t> shape = type.getShape(), dims = op.getDims();
-    if (type.getNumElements() <= kSmallElements || dims.empty() || dims.front() != 0)
+    if (type.getNumElements() <= traits.smallElements || dims.empty() || dims.front() != 0)
       return failure();
     // The sizes as [parts.., one run that the first reduction takes].
     SmallVector<int64_t> parts;
@@ -80,6 +76,8 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
   }
 
 private:
+  const TargetTraits &traits;
+
   /// How many dims at the end are all reduced.
   static int64_t trailingDims(ArrayRef<int64_t> dims, int64_t rank) {
     int64_t count = 0;
@@ -90,12 +88,13 @@ private:
 
   /// A product of whole leading dims, so that its parts are parts of what makes
   /// the operand, too; of a dim with too many elements a divisor.
-  static int64_t partsOf(ArrayRef<int64_t> shape) {
+  int64_t partsOf(ArrayRef<int64_t> shape) const {
     int64_t parts = 1;
     for (int64_t size : shape) {
-      if (parts >= kFewParts)
+      if (parts >= traits.leastSumParts)
         break;
-      int64_t divisor = parts * size <= kManyParts ? size : 4 * kFewParts / parts;
+      int64_t divisor =
+          parts * size <= traits.mostSumParts ? size : 4 * traits.leastSumParts / parts;
       while (size % divisor != 0)
         --divisor;
       parts *= divisor;
@@ -116,8 +115,11 @@ private:
 
 struct SplitReductions : weft::rt::impl::RtSplitReductionsBase<SplitReductions> {
   void runOnOperation() override {
+    const Target *target = targetOf(getOperation());
+    if (!target)
+      return signalPassFailure();
     RewritePatternSet patterns(&getContext());
-    patterns.add<SplitReduce>(&getContext());
+    patterns.add<SplitReduce>(&getContext(), target->traits());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

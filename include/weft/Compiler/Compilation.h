@@ -4,7 +4,7 @@
 #define WEFT_COMPILER_COMPILATION_H
 
 #include "passes/pipelines/Pipelines.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -17,7 +17,7 @@ namespace weft {
 /// All that decides what a program is compiled to. Whoever fills it has parsed it.
 struct CompileOptions {
   PhaseOptions phases;
-  cpu::KernelOptions kernels;
+  KernelOptions kernels;
   /// 0: cores / local ranks.
   unsigned threadsPerRank = 0;
   /// Bytes of one process that `phases.recompute` = "auto" keeps to; 0: no limit.
@@ -29,7 +29,7 @@ struct EmitOptions {
   std::string output;
   /// Put the weights beside `output` (OUTPUT.weights) instead of referring to them where they are.
   bool copyWeights = false;
-  /// As emit::LinkOptions has them.
+  /// As LinkOptions has them.
   std::string linker, runtimeDirectory;
   /// How it was compiled, for people to read.
   std::string commandLine;

@@ -3,7 +3,7 @@
 #ifndef WEFT_EMIT_EMIT_H
 #define WEFT_EMIT_EMIT_H
 
-#include "weft/Target/Cpu/KernelCompiler.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -23,15 +23,14 @@ struct BlobOptions {
   std::string modelName;
   /// Where relative paths of weights start.
   std::string modelDirectory;
-  std::string target = "cpu";
   /// 0: cores / local ranks.
   unsigned threadsPerRank = 0;
   std::string version;
   /// The command line, for people to read.
   std::string commandLine;
-  /// That kernels are compiled for, and those of its features that a machine may
+  /// The target, what its kernels are compiled for, and those of its features that a machine may
   /// lack; emitArtifact fills them in.
-  std::string processor, features;
+  std::string target = kDefaultTarget.str(), processor, features;
   /// Of the sources in files. What has none is not checked when it is loaded.
   SourceHashes hashes = SourceHashes();
   /// The file that weights were copied into. It and the model's own file, which
@@ -39,48 +38,28 @@ struct BlobOptions {
   std::string bundle;
 };
 
-/// How a kernel's iterations may be cut, told by the target that compiled it.
-struct KernelShape {
-  int64_t extent = 1, grain = 1;
-};
-
 /// The programs, states and tables of `module` as the runtime's blob. Equal
 /// modules give equal bytes. Emits an error at what cannot be told.
 mlir::FailureOr<std::vector<uint8_t>> emitBlob(mlir::ModuleOp module,
-                                               const llvm::StringMap<KernelShape> &kernels,
+                                               const llvm::StringMap<LaunchShape> &kernels,
                                                const BlobOptions &options);
 
 /// All that an executable is made of.
 struct Artifact {
+  const Target *target;
   std::vector<uint8_t> blob;
-  std::vector<cpu::CompiledKernel> kernels;
+  KernelImages images;
 };
 
 /// Compiles the kernels of `module` (private functions with a body that are no
-/// program's spec) and emits its blob.
-mlir::FailureOr<Artifact> emitArtifact(mlir::ModuleOp module, const cpu::KernelOptions &kernels,
+/// program's spec) for its target and emits its blob.
+mlir::FailureOr<Artifact> emitArtifact(mlir::ModuleOp module, const KernelOptions &kernels,
                                        const BlobOptions &options);
 
-struct LinkOptions {
-  /// The C++ driver that links; empty: the first found of c++, g++, clang++-22
-  /// and clang++.
-  std::string linker;
-  /// Where libweft_runtime.a is.
-  std::string runtimeDirectory;
-};
-
-/// Whether there is a linker and the runtime to link with.
-bool checkLinker(const LinkOptions &options, std::string &error);
-
-/// Links blob, kernels and runtime into one sealed executable (weft/runtime/Seal.h)
-/// and writes it to `out`. On failure returns false and tells in `error` what to do.
+/// Writes the executable, as the artifact's target makes it. On failure returns
+/// false and tells in `error` what to do.
 bool linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options,
                     std::string &error);
-
-/// The relocatable ELF object that holds the blob and the kernel table, with
-/// the symbols of runtime/include/weft/runtime/Program.h.
-bool emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object,
-                     std::string &error);
 
 } // namespace weft::emit
 

@@ -45,7 +45,7 @@ void weft::cpu::registerKernelDialects(DialectRegistry &registry) {
 }
 
 /// Lowers the one kernel of `module` and reads off what the runtime needs.
-static LogicalResult lower(ModuleOp module, CompiledKernel &kernel) {
+static LogicalResult lower(ModuleOp module, weft::KernelImage &kernel) {
   // Failures print their own diagnostics; nothing is written to stderr here.
   PassManager manager(module.getContext(), ModuleOp::getOperationName(),
                       OpPassManager::Nesting::Implicit);
@@ -58,16 +58,16 @@ static LogicalResult lower(ModuleOp module, CompiledKernel &kernel) {
     if (!extent)
       continue;
     kernel.symbol = function.getSymName();
-    kernel.extent = extent.getInt();
-    kernel.grain = function->getAttrOfType<IntegerAttr>(kGrainAttr).getInt();
+    kernel.shape.extent = extent.getInt();
+    kernel.shape.grain = function->getAttrOfType<IntegerAttr>(kGrainAttr).getInt();
     function->removeAttr(kExtentAttr);
     function->removeAttr(kGrainAttr);
   }
   return success();
 }
 
-FailureOr<std::vector<CompiledKernel>> weft::cpu::compileKernels(ModuleOp module,
-                                                                 const KernelOptions &options) {
+FailureOr<std::vector<weft::KernelImage>> weft::cpu::compileKernels(ModuleOp module,
+                                                                    const KernelOptions &options) {
   MLIRContext *context = module.getContext();
   // Loading dialects is not possible while threads run.
   DialectRegistry registry;
@@ -85,10 +85,10 @@ FailureOr<std::vector<CompiledKernel>> weft::cpu::compileKernels(ModuleOp module
     modules.emplace_back(ModuleOp::create(function.getLoc()));
     modules.back()->push_back(function.clone());
   }
-  std::vector<CompiledKernel> kernels(modules.size());
+  std::vector<weft::KernelImage> kernels(modules.size());
   auto compile = [&](size_t number) -> LogicalResult {
     ModuleOp one = *modules[number];
-    CompiledKernel &kernel = kernels[number];
+    weft::KernelImage &kernel = kernels[number];
     if (failed(lower(one, kernel)))
       return failure();
     llvm::LLVMContext llvmContext;
@@ -97,7 +97,7 @@ FailureOr<std::vector<CompiledKernel>> weft::cpu::compileKernels(ModuleOp module
         translateModuleToLLVMIR(one, llvmContext, kernel.symbol);
     if (!llvmModule)
       return one.emitError("LLVM IR of this kernel could not be made");
-    return ObjectEmitter(options).emit(*llvmModule, kernel.object, one.getLoc());
+    return ObjectEmitter(options).emit(*llvmModule, kernel.bytes, one.getLoc());
   };
   if (failed(failableParallelForEachN(context, 0, modules.size(), compile)))
     return failure();

@@ -25,13 +25,13 @@ KernelLoader::KernelLoader() : impl(std::make_unique<Impl>()) {
 
 KernelLoader::~KernelLoader() = default;
 
-mlir::LogicalResult KernelLoader::add(llvm::ArrayRef<CompiledKernel> kernels, std::string &why) {
+mlir::LogicalResult KernelLoader::add(llvm::ArrayRef<weft::KernelImage> kernels, std::string &why) {
   why = impl->why;
   if (!impl->jit)
     return mlir::failure();
-  for (const CompiledKernel &kernel : kernels) {
+  for (const weft::KernelImage &kernel : kernels) {
     auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
-        llvm::StringRef(kernel.object.data(), kernel.object.size()), kernel.symbol);
+        llvm::StringRef(kernel.bytes.data(), kernel.bytes.size()), kernel.symbol);
     if (llvm::Error error = impl->jit->addObjectFile(std::move(buffer))) {
       why = llvm::toString(std::move(error));
       return mlir::failure();

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace weft::cpu;
 
-static std::unique_ptr<llvm::TargetMachine> makeMachine(const KernelOptions &options,
+static std::unique_ptr<llvm::TargetMachine> makeMachine(const weft::KernelOptions &options,
                                                         std::string &why) {
   static std::once_flag initialized;
   std::call_once(initialized, [] {

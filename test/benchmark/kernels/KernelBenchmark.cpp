@@ -310,7 +310,7 @@ int main(int argc, char **argv) {
         add(type);
       bytes += bytesOf(type);
     }
-    int64_t extent = kernels->front().extent;
+    int64_t extent = kernels->front().shape.extent;
     double seconds = fastest(threads == 1, [&] {
       share(threads, extent,
             [&](int64_t begin, int64_t end) { code(begin, end, pointers.data(), nullptr); });
@@ -320,7 +320,8 @@ int main(int argc, char **argv) {
     std::printf("%-24s %7.1f GB/s %4.0f %%  %8lld units, grain %lld, compiled "
                 "in %.1f ms, %zu bytes\n",
                 benchmark.name, rate, isProduct ? 0.0 : 100 * rate / stream, (long long)extent,
-                (long long)kernels->front().grain, compile.count(), kernels->front().object.size());
+                (long long)kernels->front().shape.grain, compile.count(),
+                kernels->front().bytes.size());
   }
   return 0;
 }

@@ -142,7 +142,7 @@ private:
     buildPhase(local, Phase::Scheduled, phases);
     if (failed(local.run(module)))
       return {Outcome::Wrong, "does not compile: " + messages};
-    cpu::KernelOptions kernels;
+    KernelOptions kernels;
     kernels.optLevel = 1;
     auto artifact = emit::emitArtifact(module, kernels, {});
     if (failed(artifact))

@@ -22,7 +22,6 @@
 #include "passes/step/FillGradients.h"
 #include "weft/Interpreter/StateSource.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -330,7 +329,6 @@ static void print(const std::string &name, const Result &result) {
 static std::vector<Result> runCases(std::vector<Case> &cases, Backend &backend) {
   DialectRegistry registry;
   registerAllDialects(registry);
-  cpu::registerKernelDialects(registry);
   std::vector<Result> results(cases.size());
   std::atomic<size_t> next = 0;
   auto work = [&] {

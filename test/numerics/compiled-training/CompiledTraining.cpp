@@ -9,7 +9,6 @@
 
 #include "python_free_frontend/builders/Builders.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -51,7 +50,6 @@ bool runCase(const Model &model, const Layout &layout, const std::string &path,
              const std::string &folder) {
   DialectRegistry registry;
   registerAllDialects(registry);
-  cpu::registerKernelDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   TrainingTrial trial;

@@ -13,7 +13,6 @@
 #include "python_free_frontend/text/TextReader.h"
 #include "weft/Interpreter/StatefulRun.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -277,7 +276,6 @@ int main() {
     return 1;
   DialectRegistry registry;
   registerAllDialects(registry);
-  cpu::registerKernelDialects(registry);
   std::string plain = (folder + "/plain.onnx").str();
   if (!writeModel(modelText(nullptr), plain))
     return 1;

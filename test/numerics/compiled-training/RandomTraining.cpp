@@ -10,7 +10,6 @@
 #include "../../unit/sharding/RandomPlacement.h"
 
 #include "weft/Registration/Registration.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
@@ -32,7 +31,6 @@ struct Totals {
 void runSeed(uint64_t seed, bool tell, Totals &totals) {
   DialectRegistry registry;
   registerAllDialects(registry);
-  cpu::registerKernelDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   llvm::SmallString<128> folder;

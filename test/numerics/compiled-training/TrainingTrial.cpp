@@ -332,7 +332,7 @@ TrialOutcome TrainingTrial::run(MLIRContext &context) const {
     return fail("the oracle fails:");
   if (failed(toScheduled.run(*module)))
     return fail("does not compile:");
-  cpu::KernelOptions kernels;
+  KernelOptions kernels;
   kernels.optLevel = optLevel;
   emit::BlobOptions blob;
   blob.modelDirectory = folder;

@@ -9,7 +9,6 @@
 #include "passes/pipelines/Pipelines.h"
 #include "weft/Emit/InProcess.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"
@@ -85,7 +84,6 @@ struct CompiledGradients : ::testing::Test {
   CompiledGradients() {
     DialectRegistry registry;
     registerAllDialects(registry);
-    cpu::registerKernelDialects(registry);
     context.appendDialectRegistry(registry);
     context.disableMultithreading();
     context.loadAllAvailableDialects();
@@ -132,7 +130,7 @@ struct CompiledGradients : ::testing::Test {
     for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Local, Phase::Scheduled})
       buildPhase(passes, phase, phases);
     ASSERT_TRUE(succeeded(passes.run(*bundle.module))) << what;
-    cpu::KernelOptions kernels;
+    KernelOptions kernels;
     kernels.optLevel = 1;
     emit::BlobOptions blob;
     blob.threadsPerRank = 1;

@@ -138,7 +138,7 @@ struct Call {
 } // namespace
 
 static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
-                          const cpu::CompiledKernel &kernel, cpu::KernelLoader::Function code,
+                          const KernelImage &kernel, cpu::KernelLoader::Function code,
                           std::mt19937_64 &random) {
   CaseResult result;
   result.name = kernelCase.name;
@@ -155,9 +155,9 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
   }
   std::vector<HostTensor> expected = evaluate(function, arguments);
   Call whole(arguments, expected), pieces(arguments, expected);
-  code(0, kernel.extent, whole.pointers.data(), nullptr);
-  for (int64_t begin = 0; begin < kernel.extent;) {
-    int64_t end = std::uniform_int_distribution<int64_t>(begin + 1, kernel.extent)(random);
+  code(0, kernel.shape.extent, whole.pointers.data(), nullptr);
+  for (int64_t begin = 0; begin < kernel.shape.extent;) {
+    int64_t end = std::uniform_int_distribution<int64_t>(begin + 1, kernel.shape.extent)(random);
     code(begin, end, pieces.pointers.data(), nullptr);
     begin = end;
   }
@@ -202,7 +202,7 @@ std::vector<Share> sharesOf(const std::vector<KernelCase> &cases, bool everyLeve
 }
 
 std::vector<CaseResult> runCases(MLIRContext &context, const std::vector<KernelCase> &cases,
-                                 const cpu::KernelOptions &options, uint64_t seed) {
+                                 const KernelOptions &options, uint64_t seed) {
   std::vector<CaseResult> results;
   std::mt19937_64 random(seed);
   constexpr size_t batch = 128;

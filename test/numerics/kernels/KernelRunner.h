@@ -60,7 +60,7 @@ std::vector<Share> sharesOf(const std::vector<KernelCase> &cases, bool everyLeve
 /// Compiles all cases together, runs each whole and in random pieces (which
 /// have to agree bit for bit), and compares with the reference.
 std::vector<CaseResult> runCases(mlir::MLIRContext &context, const std::vector<KernelCase> &cases,
-                                 const cpu::KernelOptions &options, uint64_t seed);
+                                 const KernelOptions &options, uint64_t seed);
 
 } // namespace weft::test
 

@@ -19,7 +19,6 @@
 #include "python_free_frontend/builders/Builders.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 #include "weft/Target/Cpu/Processor.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -121,7 +120,6 @@ private:
   static DialectRegistry registry() {
     DialectRegistry result;
     registerAllDialects(result);
-    cpu::registerKernelDialects(result);
     return result;
   }
 

@@ -33,7 +33,6 @@ int main(int argc, char **argv) {
     volume.count = mpi ? test::volume(5, 20) : test::volume(60, 400);
   DialectRegistry registry;
   registerAllDialects(registry);
-  cpu::registerKernelDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   return mpi ? compareWithMpi(context, volume) : compareWithOracle(context, volume);

@@ -53,7 +53,7 @@ FailureOr<emit::Artifact> Trial::compile(bool distributed) {
   buildPhase(passes, Phase::Scheduled, phases);
   if (failed(passes.run(*module)))
     return failure();
-  cpu::KernelOptions kernels;
+  KernelOptions kernels;
   kernels.optLevel = 1;
   emit::BlobOptions blob;
   blob.threadsPerRank = 1;

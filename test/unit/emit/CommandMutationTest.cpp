@@ -154,12 +154,13 @@ using Check = llvm::function_ref<bool(emit::InProcessProgram &)>;
 
 /// True if the mutant computes the same.
 bool computesTheSame(ModuleOp module, const emit::Artifact &original,
-                     const llvm::StringMap<emit::KernelShape> &shapes, Check check) {
+                     const llvm::StringMap<LaunchShape> &shapes, Check check) {
   auto blob = emit::emitBlob(module, shapes, {});
   if (failed(blob))
     return false;
   std::string error;
-  auto program = emit::InProcessProgram::open({std::move(*blob), original.kernels}, error);
+  auto program =
+      emit::InProcessProgram::open({original.target, std::move(*blob), original.images}, error);
   return program && check(*program);
 }
 
@@ -168,9 +169,9 @@ void runMutants(ModuleOp module, const std::string &name, unsigned seeds, Check 
   ASSERT_TRUE(module);
   auto artifact = emit::emitArtifact(module, {}, {});
   ASSERT_TRUE(succeeded(artifact));
-  llvm::StringMap<emit::KernelShape> shapes;
-  for (const cpu::CompiledKernel &kernel : artifact->kernels)
-    shapes[kernel.symbol] = {kernel.extent, kernel.grain};
+  llvm::StringMap<LaunchShape> shapes;
+  for (const KernelImage &kernel : artifact->images.kernels)
+    shapes[kernel.symbol] = kernel.shape;
   ASSERT_TRUE(computesTheSame(module, *artifact, shapes, check)) << name;
   for (unsigned seed = 0; seed < seeds; ++seed) {
     OwningOpRef<ModuleOp> mutant = module.clone();

@@ -5,7 +5,6 @@
 #include "../../support/Distance.h"
 #include "weft/Interpreter/Interpreter.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Target/Cpu/KernelCompiler.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -70,7 +69,6 @@ MLIRContext &test::context() {
   static MLIRContext *context = [] {
     DialectRegistry registry;
     registerAllDialects(registry);
-    cpu::registerKernelDialects(registry);
     auto *made = new MLIRContext(registry, MLIRContext::Threading::DISABLED);
     made->loadAllAvailableDialects();
     return made;

@@ -20,7 +20,7 @@ public:
   ~KernelLoader();
 
   /// Adds the kernels' objects; a failure is printed to `why`.
-  mlir::LogicalResult add(llvm::ArrayRef<CompiledKernel> kernels, std::string &why);
+  mlir::LogicalResult add(llvm::ArrayRef<KernelImage> kernels, std::string &why);
   /// The address of a kernel that was added; null if there is none.
   Function find(llvm::StringRef symbol);
 

@@ -1,6 +1,6 @@
 // Links blob, kernels and runtime into one ELF executable.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "weft/Emit/Emit.h"
+#include "weft/Target/Executable.h"
 
 #include "weft/Support/OnInterrupt.h"
 #include "weft/runtime/Seal.h"
@@ -23,7 +23,6 @@
 #include <optional>
 
 using namespace weft;
-using namespace weft::emit;
 
 namespace {
 
@@ -85,8 +84,10 @@ std::string findLinker(llvm::StringRef wanted, std::string &error) {
 
 } // namespace
 
-bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char> &object,
-                           std::string &error) {
+/// The relocatable object that holds the blob and the kernel table, with the symbols of
+/// runtime/include/weft/runtime/Program.h.
+static bool emitTableObject(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
+                            llvm::SmallVectorImpl<char> &object, std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::LLVMContext context;
@@ -112,16 +113,13 @@ bool emit::emitTableObject(const Artifact &artifact, llvm::SmallVectorImpl<char>
     return new llvm::GlobalVariable(module, data->getType(), true,
                                     llvm::GlobalValue::PrivateLinkage, data, "name");
   };
-  add("weft_program_blob",
-      llvm::ConstantDataArray::get(
-          context, llvm::ArrayRef<uint8_t>(artifact.blob.data(), artifact.blob.size())),
-      64);
-  add("weft_program_blob_size", llvm::ConstantInt::get(word, artifact.blob.size()), 8);
+  add("weft_program_blob", llvm::ConstantDataArray::get(context, blob), 64);
+  add("weft_program_blob_size", llvm::ConstantInt::get(word, blob.size()), 8);
   auto *entry = llvm::StructType::get(pointer, pointer);
   auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
                                            {word, word, pointer, pointer}, false);
   std::vector<llvm::Constant *> entries;
-  for (const cpu::CompiledKernel &kernel : artifact.kernels)
+  for (const KernelImage &kernel : kernels)
     entries.push_back(llvm::ConstantStruct::get(
         entry,
         {text(kernel.symbol), llvm::Function::Create(function, llvm::GlobalValue::ExternalLinkage,
@@ -150,7 +148,7 @@ static std::string findRuntime(const LinkOptions &options, std::string &error) {
   return full.str().str();
 }
 
-bool emit::checkLinker(const LinkOptions &options, std::string &error) {
+bool weft::checkLinker(const LinkOptions &options, std::string &error) {
   error.clear();
   findLinker(options.linker, error);
   if (error.empty())
@@ -193,8 +191,8 @@ static bool runLinker(const std::string &linker, const ScratchDirectory &scratch
 }
 
 /// Writes the linked file and the seal behind it.
-static bool writeSealed(const std::string &linked, const Artifact &artifact, llvm::raw_ostream &out,
-                        std::string &error) {
+static bool writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t> program,
+                        llvm::raw_ostream &out, std::string &error) {
   auto file =
       llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) {
@@ -202,7 +200,7 @@ static bool writeSealed(const std::string &linked, const Artifact &artifact, llv
     return false;
   }
   llvm::StringRef bytes = (*file)->getBuffer();
-  llvm::StringRef blob(reinterpret_cast<const char *>(artifact.blob.data()), artifact.blob.size());
+  llvm::StringRef blob(reinterpret_cast<const char *>(program.data()), program.size());
   size_t offset = bytes.find(blob);
   if (offset == llvm::StringRef::npos) {
     error = "the linked file does not hold the program as it is; is '--linker' one that packs?";
@@ -213,8 +211,8 @@ static bool writeSealed(const std::string &linked, const Artifact &artifact, llv
   return true;
 }
 
-bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
-                          const LinkOptions &options, std::string &error) {
+bool weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
+                          const LinkOptions &options, llvm::raw_ostream &out, std::string &error) {
   error.clear();
   std::string linker = findLinker(options.linker, error), runtime = findRuntime(options, error);
   if (!error.empty())
@@ -223,13 +221,13 @@ bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
   if (!error.empty())
     return false;
   llvm::SmallVector<char> table;
-  if (!emitTableObject(artifact, table, error) ||
+  if (!emitTableObject(blob, kernels, table, error) ||
       !writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size()), error))
     return false;
   // Names do not get into the output, so that its bytes do not depend on the scratch folder.
   std::vector<std::string> args{"-o", scratch.file("out"), scratch.file("table.o")};
-  for (size_t i = 0; i < artifact.kernels.size(); ++i) {
-    const auto &object = artifact.kernels[i].object;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const auto &object = kernels[i].bytes;
     std::string file = scratch.file("kernel" + std::to_string(i) + ".o");
     if (!writeFile(file, llvm::StringRef(object.data(), object.size()), error))
       return false;
@@ -243,6 +241,5 @@ bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
   for (const std::string &argument : args)
     response += quoted(argument);
   return writeFile(scratch.file("link.rsp"), response, error) &&
-         runLinker(linker, scratch, error) &&
-         writeSealed(scratch.file("out"), artifact, out, error);
+         runLinker(linker, scratch, error) && writeSealed(scratch.file("out"), blob, out, error);
 }

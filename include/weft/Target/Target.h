@@ -1,0 +1,159 @@
+// What a program runs on, as the passes and the emission see it: numbers, library calls, images.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_TARGET_TARGET_H
+#define WEFT_TARGET_TARGET_H
+
+#include "weft/Interfaces/LibraryCall.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+/// What a queue of commands, run in order, is for.
+enum class StreamKind { Compute, Communication };
+
+/// The numbers of a target that neutral passes ask for. They decide how a program is fused,
+/// ordered and laid out, never what it computes or where its values are placed.
+struct TargetTraits {
+  /// Bytes: buffers start on multiples of it. A power of two of at least 64, the least that the
+  /// program format has.
+  int64_t alignment = 64;
+  /// Bytes that one piece of all values of a fused kernel may have: what stays close to the
+  /// arithmetic between producer and consumer, such as a core's second-level cache.
+  int64_t onChipBytes = 512 << 10;
+  /// Ops and views of one kernel at most: code is generated from it recursively, in more than
+  /// linear time.
+  int64_t mostKernelOps = 256;
+  /// Independent pieces of a kernel below which parts of the device would idle.
+  int64_t leastPieces = 16;
+  /// Elements: less work than this is done sooner than shared.
+  int64_t smallElements = 1 << 15;
+  /// Row groups: parts of a sum over everything that are enough for all of the device, and parts
+  /// that are too many to add up.
+  int64_t leastSumParts = 64, mostSumParts = 1 << 16;
+  /// The streams by their numbers; the first computes. Without one for communication the compute
+  /// stream does it, in order.
+  llvm::SmallVector<StreamKind, 2> streams = {StreamKind::Compute, StreamKind::Communication};
+  /// Bytes that communication under way may read in any case; more is waited for, so that what it
+  /// reads does not fill the memory.
+  int64_t bytesUnderWay = 64 << 20;
+
+  /// The number of the first stream of that kind; 0, the compute stream, if there is none.
+  unsigned streamFor(StreamKind kind) const;
+};
+
+/// A tensor of a library call: sizes and strides in elements.
+struct LibraryTensor {
+  mlir::Type element;
+  llvm::SmallVector<int64_t> sizes, strides;
+};
+
+/// A library call with its operands and results in order, as the command would take them: those
+/// of a product are [batch.., rows, columns] with up to four batch dims.
+struct LibraryLayout {
+  LibraryCall call;
+  llvm::SmallVector<LibraryTensor> operands, results;
+};
+
+/// How a kernel is launched: units [0, extent) in any order and any split, at least `grain` of
+/// them a thread.
+struct LaunchShape {
+  int64_t extent = 1, grain = 1;
+};
+
+/// One compiled kernel. Only its target knows what the bytes are.
+struct KernelImage {
+  /// The name of the function that it was made from.
+  std::string symbol;
+  LaunchShape shape;
+  llvm::SmallVector<char, 0> bytes;
+};
+
+/// All kernels of a program, and what a machine must have to run them, in words of its target:
+/// which processor they are for, and which of its features a machine may lack (comma-separated).
+struct KernelImages {
+  std::vector<KernelImage> kernels;
+  std::string processor, features;
+};
+
+struct KernelOptions {
+  /// In the target's words. On a CPU LLVM's name; "native" is this machine's.
+  std::string processor = "native";
+  /// 0 to 3: 3 for programs that run long, 1 for throw-away kernels (tests), where compilation
+  /// dominates. Results may differ in the last bit between levels.
+  unsigned optLevel = 3;
+};
+
+struct LinkOptions {
+  /// The C++ driver that links; empty: the first found of c++, g++, clang++-22 and clang++.
+  std::string linker;
+  /// Where the runtime's archives are.
+  std::string runtimeDirectory;
+};
+
+/// A target. Objects are immutable and live as long as the process; threads may share them.
+class Target {
+public:
+  virtual ~Target();
+
+  /// As --target and `weft.target` name it: "cpu".
+  virtual llvm::StringRef name() const = 0;
+  virtual const TargetTraits &traits() const = 0;
+
+  /// Whether the target's runtime does this library call, with these element types and layouts.
+  /// What it does not take becomes a generated kernel.
+  virtual bool takes(const LibraryLayout &layout) const = 0;
+
+  /// The dialects and translations that `compile` needs.
+  virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
+
+  /// Whether kernels can be compiled so; else `error` says why not and what would be possible.
+  virtual bool checkOptions(const KernelOptions &options, std::string &error) const = 0;
+
+  /// Compiles each `func.func` of `module` that has a body: `nn` ops on tensors without
+  /// encodings, where results may overwrite arguments (`rt.in_place`). The module is left as it
+  /// was, and equal modules give equal bytes. On failure an error has been emitted.
+  virtual mlir::FailureOr<KernelImages> compile(mlir::ModuleOp module,
+                                                const KernelOptions &options) const = 0;
+
+  /// Whether `link` has the tools that it needs; else `error` says what to install.
+  virtual bool checkLink(const LinkOptions &options, std::string &error) const = 0;
+
+  /// Writes the executable of a program (blob, see weft/runtime/Program.h) and its kernels. On
+  /// failure returns false and tells in `error` what to do.
+  virtual bool link(llvm::ArrayRef<uint8_t> blob, const KernelImages &kernels,
+                    const LinkOptions &options, llvm::raw_ostream &out,
+                    std::string &error) const = 0;
+};
+
+/// Makes the target known by its name. Not while others look one up.
+void registerTarget(std::unique_ptr<Target> target);
+
+/// The target of that name; null if there is none.
+const Target *lookupTarget(llvm::StringRef name);
+
+/// "cpu, toy": for messages.
+std::string targetNames();
+
+/// What `compile` of the targets known by now needs.
+void registerTargetDialects(mlir::DialectRegistry &registry);
+
+/// Of a module from `local` on: the name of its target. Absent: kDefaultTarget.
+inline constexpr llvm::StringLiteral kTargetAttr = "weft.target";
+inline constexpr llvm::StringLiteral kDefaultTarget = "cpu";
+
+/// The module's target; null, with an error at the module, if there is none of its name.
+const Target *targetOf(mlir::ModuleOp module);
+
+} // namespace weft
+
+#endif // WEFT_TARGET_TARGET_H

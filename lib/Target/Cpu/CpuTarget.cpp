@@ -1,0 +1,98 @@
+// The CPU's numbers, and what its library takes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Target/Cpu/CpuTarget.h"
+
+#include "weft/Target/Cpu/KernelCompiler.h"
+#include "weft/Target/Cpu/Processor.h"
+#include "weft/Target/Executable.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+bool isLibraryFloat(Type type) {
+  return type.isF64() || type.isF32() || type.isBF16() || type.isF16();
+}
+
+bool isEmpty(const LibraryTensor &tensor) { return llvm::is_contained(tensor.sizes, 0); }
+
+/// Products of floats sum in f32 or f64 and give the operands' type or the sum's; those of
+/// integers of at least 8 bits give the type that they sum in.
+bool takesProduct(const GemmCall &call, Type lhs, Type rhs, Type result) {
+  if (rhs != lhs)
+    return false;
+  if (isLibraryFloat(lhs)) {
+    Type sum = lhs.isF64() ? lhs : Type(Float32Type::get(lhs.getContext()));
+    return call.accumulate == sum && (result == lhs || (!lhs.isF64() && result == sum));
+  }
+  return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) &&
+         call.accumulate == result && lhs.getIntOrFloatBitWidth() >= 8;
+}
+
+/// One to three spatial dims; no dim both strided and dilated in its input.
+bool takesConvolution(const ConvCall &call, const LibraryTensor &input) {
+  size_t rank = input.sizes.size();
+  return rank >= 3 && rank <= 5 &&
+         llvm::all_of(llvm::zip(call.strides, call.inputDilation),
+                      [](auto dim) { return std::get<0>(dim) == 1 || std::get<1>(dim) == 1; });
+}
+
+/// The numbers are those of a server's cores: 512 KiB of second-level cache a core, with room for
+/// the stack of a kernel (cpu::kMaxStackBytes); 16 threads; cache lines and vectors of 64 bytes.
+class CpuTarget : public Target {
+public:
+  StringRef name() const override { return "cpu"; }
+  const TargetTraits &traits() const override { return numbers; }
+
+  bool takes(const LibraryLayout &layout) const override {
+    if (llvm::any_of(layout.operands, isEmpty) || llvm::any_of(layout.results, isEmpty))
+      return false;
+    Type first = layout.operands[0].element;
+    if (auto *gemm = std::get_if<GemmCall>(&layout.call))
+      return takesProduct(*gemm, first, layout.operands[1].element, layout.results[0].element);
+    auto isOfFirst = [&](const LibraryTensor &tensor) { return tensor.element == first; };
+    if (!isLibraryFloat(first) || !llvm::all_of(layout.operands, isOfFirst) ||
+        !llvm::all_of(layout.results, isOfFirst))
+      return false;
+    auto *conv = std::get_if<ConvCall>(&layout.call);
+    return !conv || takesConvolution(*conv, layout.operands[0]);
+  }
+
+  void registerDialects(DialectRegistry &registry) const override {
+    cpu::registerKernelDialects(registry);
+  }
+
+  bool checkOptions(const KernelOptions &options, std::string &error) const override {
+    return cpu::checkProcessor(options.processor, error);
+  }
+
+  FailureOr<KernelImages> compile(ModuleOp module, const KernelOptions &options) const override {
+    auto kernels = cpu::compileKernels(module, options);
+    if (failed(kernels))
+      return failure();
+    // Without kernels of its own a program runs wherever the runtime does.
+    std::string features = kernels->empty() ? "" : cpu::neededFeatures(options.processor);
+    return KernelImages{std::move(*kernels), cpu::resolveProcessor(options.processor).name,
+                        std::move(features)};
+  }
+
+  bool checkLink(const LinkOptions &options, std::string &error) const override {
+    return checkLinker(options, error);
+  }
+
+  bool link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
+            raw_ostream &out, std::string &error) const override {
+    return linkExecutable(blob, kernels.kernels, options, out, error);
+  }
+
+private:
+  TargetTraits numbers;
+};
+
+} // namespace
+
+std::unique_ptr<Target> weft::cpu::createCpuTarget() { return std::make_unique<CpuTarget>(); }

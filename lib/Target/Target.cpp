@@ -1,0 +1,54 @@
+// The registry of targets.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Target/Target.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace weft;
+
+using Registry = std::map<std::string, std::unique_ptr<Target>, std::less<>>;
+
+static Registry &registry() {
+  static Registry targets;
+  return targets;
+}
+
+Target::~Target() = default;
+
+unsigned TargetTraits::streamFor(StreamKind kind) const {
+  const StreamKind *found = llvm::find(streams, kind);
+  return found == streams.end() ? 0 : unsigned(found - streams.begin());
+}
+
+void weft::registerTarget(std::unique_ptr<Target> target) {
+  // Tools and tests may register the same list twice; the first stays.
+  std::string name = target->name().str();
+  registry().try_emplace(std::move(name), std::move(target));
+}
+
+const Target *weft::lookupTarget(llvm::StringRef name) {
+  auto found = registry().find(name.str());
+  return found == registry().end() ? nullptr : found->second.get();
+}
+
+std::string weft::targetNames() { return llvm::join(llvm::make_first_range(registry()), ", "); }
+
+void weft::registerTargetDialects(DialectRegistry &dialects) {
+  for (const auto &entry : registry())
+    entry.second->registerDialects(dialects);
+}
+
+const Target *weft::targetOf(ModuleOp module) {
+  auto name = module->getAttrOfType<StringAttr>(kTargetAttr);
+  llvm::StringRef wanted = name ? name.getValue() : llvm::StringRef(kDefaultTarget);
+  const Target *target = lookupTarget(wanted);
+  if (!target)
+    module.emitError() << "the program is for target '" << wanted
+                       << "', which is not one of: " << targetNames();
+  return target;
+}
