@@ -12,7 +12,7 @@ comms=(inproc tcp)
 if [ "$mpi" = mpi ]; then comms+=(mpi); else echo 'SKIPPED: stops under mpi, MPI was not found'; fi
 forever=(--data-tokens "$text:byte" --steps 100000000)
 # awaits PATTERN: a line of what the job told.
-awaits() { timeout 20 sh -c "until grep -qE '$1' '$work/told'; do sleep 0.02; done"; }
+awaits() { timeout 60 sh -c "until grep -qE '$1' '$work/told'; do sleep 0.02; done"; }
 told() { expect 0 "$1" cat "$work/told"; }
 # ends CODE SECONDS: the job, so soon.
 ends() {
