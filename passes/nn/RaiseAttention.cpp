@@ -17,8 +17,8 @@ namespace weft {
 using namespace mlir;
 using namespace weft;
 
-/// Scores this low have no weight beside any that is not masked; HF's GPT-2
-/// masks with -1e4, others with the lowest number of their type.
+/// A score at or below this is masked: its softmax is zero beside any that is not. Exported GPT-2s
+/// mask with -1e4, others with the lowest number of their type.
 static constexpr double kHidden = -1e4;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }

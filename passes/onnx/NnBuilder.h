@@ -42,9 +42,9 @@ public:
   mlir::Location loc;
   /// The bytes of a program argument that is state with known contents.
   std::function<std::optional<HostTensor>(mlir::BlockArgument)> readArgument;
-  /// Whether a node that may compute otherwise while the model is trained does
-  /// so: as the node says, but for models that are to be trained, whose forward
-  /// pass has both forms. That someone asked tells whether they differ.
+  /// Whether a node takes the form that it has in training (statistics of the batch, dropout): as
+  /// `training` says if it is set, else as the node says. Remembers that a node asked, because only
+  /// then do the two forms of a model differ.
   bool isTraining(bool asNodeSays) {
     askedForTraining = true;
     return training.value_or(asNodeSays);

@@ -19,12 +19,12 @@ using namespace weft::rt;
 
 namespace {
 
-/// Into so many buckets reductions are cut at least, and what brings updates to their place, unless
-/// they get too small.
+/// The least number of buckets of reductions, and of the gathers that bring updates to their
+/// states; fewer where a bucket would be smaller than `first-bytes`.
 constexpr int64_t kLeastBuckets = 8;
-/// The same of gathered states.
+/// The least number of buckets of gathered states.
 constexpr int64_t kLeastGathers = 32;
-/// A gathered state of less than this part of a first bucket goes with those before it in any case.
+/// A gathered state smaller than `first-bytes` over this joins the bucket before it in any case.
 constexpr int64_t kSmallPart = 16;
 
 /// The whole tensor, which is operand or result.

@@ -13,9 +13,9 @@ struct OwnGradient {
   llvm::SmallVector<mlir::Value> xs, gradients;
 };
 
-/// Replaces arguments marked `nn.gradient` by what they stand for, and drops the
-/// results that told of what. A gradient may be used to compute the next one
-/// that is differentiated.
+/// Replaces each argument marked `nn.gradient` by the gradient that it stands for, and drops the
+/// results that the mark refers to, which only named the values to differentiate. A gradient may be
+/// an operand of what the next one differentiates.
 mlir::FailureOr<llvm::SmallVector<OwnGradient>> fillGradients(mlir::func::FuncOp function);
 
 /// Makes a training step of the one that the model describes: adds the global norm

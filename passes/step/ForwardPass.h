@@ -25,9 +25,9 @@ public:
     mlir::Value value;
     size_t position;
   };
-  /// Values through which all that follows hangs on what was before, where
-  /// something was joined (residuals) or a product made: what is kept there is
-  /// worth keeping. So is the first one, as an embedding would need its table.
+  /// Values through which every path from the inputs to the loss goes, where a residual is
+  /// added or a product made: keeping one lets all before it be dropped. The first such value
+  /// (an embedding) is one, too, since to recompute it would need the whole table.
   llvm::ArrayRef<Cut> cuts() const { return narrow; }
 
   /// The cuts that lie between repeated blocks: of the period that covers most

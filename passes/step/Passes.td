@@ -26,8 +26,8 @@ def StepFillGradients : Pass<"step-fill-gradients", "::mlir::func::FuncOp"> {
   let summary = "Compute the gradients that a model itself asks for";
   let description = [{
     **Requires** `nn` ops in the precision that is computed in. **Ensures** that no argument is marked
-    `nn.gradient`: ops that compute what it stood for are there instead, and the results that
-    told of what are gone. `convert-onnx-to-nn` makes such arguments of the results of
+    `nn.gradient`: ops that compute the gradient replace it, and the results that only named
+    the values to differentiate are gone. `convert-onnx-to-nn` makes such arguments of the results of
     ONNX's `Gradient`, because idioms are raised and precision is set in between. `@training.step` stays
     as it is: `step-make-training` fills it and uses the gradients' norm.
 

@@ -185,7 +185,7 @@ def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
     `axis`, in type `accumulate[j]`: the first microbatch sets it, the others are combined in order. The accumulator may be
     the result's own buffer from the first iteration on; nothing else survives an iteration, so
     all iterations may use the same memory. Lifespan: made by `dist-form-loops`, the last pass on placements in `local`;
-    lowered to `rt.repeat`.
+    unrolled by `rt-unroll-microbatches`.
 
     Constraints, in the order the verifier reports them:
     - `axis` is a temporal axis of the mesh.

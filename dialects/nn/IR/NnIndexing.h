@@ -1,5 +1,5 @@
-// How gather and scatter name the dims of their operand, indices and picked
-// elements. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Names of the dims of gather and scatter: of operand, indices and elements picked.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DIALECTS_NN_NNINDEXING_H
 #define WEFT_DIALECTS_NN_NNINDEXING_H
 

@@ -16,8 +16,7 @@ def Rt_ClusterOp : Rt_Op<"cluster", [Pure, IsolatedFromAbove, SingleBlock,
     The body holds `nn` ops on local types without placement; its arguments are
     the inputs in order. A `kernel` cluster becomes a generated kernel; a
     `library` cluster holds one op with a library call, whose operands and
-    result may be re-indexed by view ops and whose result may pass through an
-    epilogue. `pieces` says into how many independent leading pieces of equal
+    result may be re-indexed by view ops (the library writes the permuted order). `pieces` says into how many independent leading pieces of equal
     size all results can be cut (1: runs whole).
 
     Lifespan: made by `rt-fuse-kernels`; `kernel` clusters are removed by

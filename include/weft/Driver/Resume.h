@@ -1,4 +1,4 @@
-// What a program's text says of how it was compiled, and how to go on from there.
+// How a program's text records the way it was compiled, and how to go on from there.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DRIVER_RESUME_H
 #define WEFT_DRIVER_RESUME_H

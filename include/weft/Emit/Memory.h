@@ -17,7 +17,7 @@ struct MemoryItem {
   int64_t bytes;
 };
 
-/// What is alive while one program runs, states among it.
+/// The buffers and states that are alive while one program runs.
 struct MemoryTimeline {
   /// From this command on, until the next moment.
   struct Moment {
@@ -33,8 +33,8 @@ struct MemoryUse {
   int64_t arenaBytes = 0;
   /// The most bytes of each class that are alive together in some program.
   std::array<int64_t, kNumClasses> peaks{};
-  /// What is alive when most is: states, and the buffers of `program`, which
-  /// needs the most. Largest first.
+  /// All that is alive at the peak: states, and the buffers of `program`, which
+  /// has the highest peak of all programs. Largest first.
   llvm::StringRef program;
   int64_t command = 0;
   std::vector<MemoryItem> atPeak;

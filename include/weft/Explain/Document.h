@@ -1,4 +1,4 @@
-// What a compiled program moves, holds and where, and why: the data behind --explain and --report.
+// The data behind --explain and --report: collectives, memory and placements, with their reasons.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_EXPLAIN_DOCUMENT_H
 #define WEFT_EXPLAIN_DOCUMENT_H

@@ -30,7 +30,7 @@ void printText(const Document &document, Detail detail, llvm::StringRef nodes,
 std::string reasonText(const Collective &collective, const std::vector<std::string> &readers,
                        int64_t readerCount);
 
-/// What a person can change about what moves; repeated layers are one hint.
+/// Flags that would change which bytes move, as sentences; repeated layers share one.
 std::vector<std::string> hintsOf(const Document &document);
 
 /// Memory by class, and the largest buffers when most is alive.

@@ -1,4 +1,4 @@
-// What an op that is best done by a library asks of it, as data.
+// The call of a library that computes an op, as data.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_INTERFACES_LIBRARYCALL_H
 #define WEFT_INTERFACES_LIBRARYCALL_H

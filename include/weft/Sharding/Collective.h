@@ -1,4 +1,4 @@
-// What each step between two placements does to a tensor, and its geometry.
+// The effect of each step between two placements on a tensor, and its geometry.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SHARDING_COLLECTIVE_H
 #define WEFT_SHARDING_COLLECTIVE_H

@@ -53,7 +53,7 @@ struct Placement {
   llvm::SmallVector<DimPlacement, 4> dims;
   /// Sorted by axis; all of one kind, because sum and max do not commute.
   llvm::SmallVector<PartialAxis, 1> partial;
-  /// What the padding holds: the neutral element of a reduction, or anything.
+  /// The contents of the padding: the neutral element of a reduction, or anything.
   std::optional<ReduceKind> padding;
   /// Sorted by component; only index tensors in `local` have any.
   llvm::SmallVector<LocalIndex, 0> localIndices;

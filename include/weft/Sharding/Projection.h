@@ -47,8 +47,8 @@ bool splitDim(const Mesh &mesh, llvm::ArrayRef<Part> dim, llvm::ArrayRef<int64_t
 DimPlacement joinDim(const Mesh &mesh, const DimFactors &dim,
                      llvm::ArrayRef<FactorSharding> factors);
 
-/// What a tensor with these factors looks like under the op's sharding; without
-/// partial axes and padding state.
+/// The placement of a tensor with these factors under the op's sharding, without
+/// partial axes and without the contents of padding.
 Placement joinTensor(const Mesh &mesh, const TensorFactors &tensor,
                      llvm::ArrayRef<FactorSharding> factors);
 

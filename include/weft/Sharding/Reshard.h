@@ -28,7 +28,7 @@ struct ReshardPlan {
   double cost = 0;
 };
 
-/// What a collective costs: bytes over the axis's relative bandwidth, and a
+/// The cost of a collective: bytes over the axis's relative bandwidth, and a
 /// latency for each; as many times as there are microbatches, if the value is
 /// another one in each. So gradients are accumulated first and reduced once.
 struct CommunicationCost {

@@ -1,4 +1,4 @@
-// Tensors as all devices of a mesh hold them, for tests and the interpreter.
+// The elements of a tensor that each device of a mesh holds.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SHARDING_SHARDS_H
 #define WEFT_SHARDING_SHARDS_H
@@ -19,7 +19,7 @@ Scalar neutralElement(ReduceKind kind, mlir::Type elementType);
 /// `a` combined with `b`. NaN wins in max and min.
 Scalar combine(ReduceKind kind, Scalar a, Scalar b, mlir::Type elementType);
 
-/// What each device holds of `global`: its elements by toGlobal, with padding
+/// The part of `global` on each device: its elements by toGlobal, with padding
 /// as the placement says; undefined padding is NaN, or an absurd integer, so that
 /// a leak shows. On partial axes the first device holds the value, the others
 /// the neutral element.

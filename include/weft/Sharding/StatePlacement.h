@@ -1,4 +1,4 @@
-// Where state is stored so that no two devices keep the same of it.
+// Where state is stored so that no two devices hold the same elements: the rule behind ZeRO.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SHARDING_STATEPLACEMENT_H
 #define WEFT_SHARDING_STATEPLACEMENT_H
@@ -7,12 +7,12 @@
 
 namespace weft {
 
-/// `used` split further over those of `axes` on which it is replicated: a part
-/// of one dim gets them as its minor-most axes. Of all parts the one with the
-/// least padding, and of those the most major, whose shards are the longest runs
-/// in memory; and always so that one all_gather undoes it. A part with fewer elements than devices
-/// is not cut, because some would hold nothing; `used` itself comes back if none can be. Example,
-/// over "dp"=4: `[10, 24]` -> `[10, 24{"dp"}]`, `[12, 24{"tp"}]` -> `[12{"dp"}, 24{"tp"}]`.
+/// `used`, split further over those of `axes` on which it is replicated.
+/// One factor of one dim gets these axes, as its minor-most: so one all_gather undoes it.
+/// It is the factor with the least padding; of several the most major, because its shards are the
+/// longest runs in memory. A factor with fewer elements than devices is not split, since some
+/// devices would hold nothing; if none can be split, `used` is returned. Example, over "dp"=4:
+/// `[10, 24]` -> `[10, 24{"dp"}]`, `[12, 24{"tp"}]` -> `[12{"dp"}, 24{"tp"}]`.
 Placement splitFurther(const Mesh &mesh, const Placement &used, llvm::ArrayRef<AxisId> axes);
 
 /// Elements that one device holds, padding included.

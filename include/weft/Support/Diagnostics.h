@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// What a location says about the node of the model it goes back to.
+/// The node of the model that a location goes back to.
 struct NodeLocation {
   llvm::StringRef file, node, opType;
   unsigned line = 0, column = 0;

@@ -1,4 +1,4 @@
-// What a misspelt name may have meant, for the compiler's messages.
+// The name that a misspelt one may have meant, for the compiler's messages.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SUPPORT_NEAREST_H
 #define WEFT_SUPPORT_NEAREST_H

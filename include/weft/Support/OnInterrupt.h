@@ -1,4 +1,4 @@
-// What must not stay behind when a signal ends the process.
+// Files and folders to remove when a signal ends the process.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SUPPORT_ONINTERRUPT_H
 #define WEFT_SUPPORT_ONINTERRUPT_H

@@ -21,7 +21,7 @@ Processor resolveProcessor(llvm::StringRef name);
 /// names come near.
 bool checkProcessor(llvm::StringRef name, std::string &error);
 
-/// What code for it may use and a machine may lack: names of
+/// Features that code for it uses and that a machine may lack: names of
 /// weft::runtime::processorFeatures, comma-separated.
 std::string neededFeatures(llvm::StringRef name);
 

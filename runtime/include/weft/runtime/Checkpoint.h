@@ -37,7 +37,7 @@
 
 namespace weft::runtime {
 
-/// What training needs beside the tensors to go on as if it never stopped.
+/// The state of a training beside its tensors, with which it goes on as if it never stopped.
 /// Random numbers are counter-based, so a seed and the step are their state.
 struct CheckpointInfo {
   int64_t step = 0;    // steps done; the next one has this number
@@ -47,7 +47,7 @@ struct CheckpointInfo {
   std::map<std::string, std::string> notes;
 };
 
-/// What a test makes of a file operation. `operation` is one of "mkdir",
+/// A test's answer to a file operation. `operation` is one of "mkdir",
 /// "create", "write", "fsync", "fsyncdir", "rename", "unlink", "rmdir". Zero
 /// lets it happen, an errno value makes it fail without happening.
 /// Called by several threads at once.

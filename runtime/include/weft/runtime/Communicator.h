@@ -20,14 +20,14 @@ struct weft_block {
   const void *data;
   uint64_t bytes;
 };
-/// What one member gives to another: blocks that travel together, so that many
+/// A message from one member to another: blocks that travel together, so that many
 /// small tensors cost one exchange and need not be copied next to each other.
 struct weft_message {
   const weft_block *blocks;
   uint64_t count;
 };
 
-/// What the runtime offers to a backend.
+/// Functions of the runtime that a backend may call.
 struct weft_comm_host {
   void *context;
   /// Non-zero once a local rank failed: give up waiting.

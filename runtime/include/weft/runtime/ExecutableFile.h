@@ -32,8 +32,8 @@ private:
   ProgramView view;
 };
 
-/// What the processor of this machine lacks to run the program's kernels, and
-/// what to do.
+/// Fails if this machine's processor lacks a feature that the program's kernels need; says which,
+/// and the flag to compile with.
 Status checkProcessor(const ProgramView &program);
 
 } // namespace weft::runtime

@@ -29,7 +29,7 @@ public:
   /// `intro` is what --help begins with.
   FlagTable(std::string tool, std::string intro);
 
-  /// What follows belongs to this topic: `key` for --help=KEY, a title, and
+  /// Opens a topic, to which the next flags belong: `key` for --help=KEY, a title, and
   /// text that stands before the flags.
   void topic(std::string key, std::string title, std::string text = "");
   /// Behind all flags: exit codes, for one.
@@ -68,7 +68,7 @@ public:
               std::string &target, std::vector<std::string> choices);
   /// A flag that is known but refused, with the reason.
   void refused(const std::string &name, std::string reason);
-  /// What stands without a flag; the returned text is the whole message.
+  /// Takes the arguments without a flag; the returned text is the whole message.
   void positional(Take take) { takePositional = std::move(take); }
 
   /// Returns what is wrong with the command line, or nothing.
@@ -81,7 +81,7 @@ public:
     bool alone; // without a value
   };
   const std::vector<Given> &given() const { return written; }
-  /// What --help or --version prints.
+  /// The text that --help or --version prints.
   std::string answer() const;
 
   std::string help() const;

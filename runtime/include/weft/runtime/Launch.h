@@ -22,7 +22,7 @@ struct JobAddress {
   int listener = -1; // of rank 0: a socket that its launcher made for it
 };
 
-/// What the environment says. In this order:
+/// The job that the environment describes. In this order:
 /// - OMPI_COMM_WORLD_SIZE, PMIX_RANK or PMI_SIZE: an MPI launcher, or srun with
 ///   --mpi; the rest is MPI's to know.
 /// - RANK and WORLD_SIZE (torchrun, or by hand): processes that meet over TCP

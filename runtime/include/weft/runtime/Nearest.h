@@ -1,4 +1,4 @@
-// What a misspelt name may have meant.
+// The name that a misspelt one may have meant.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_NEAREST_H
 #define WEFT_RUNTIME_NEAREST_H

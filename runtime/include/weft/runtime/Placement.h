@@ -51,7 +51,7 @@ public:
   /// Of the ranks that hold the same elements this one writes them to files.
   bool isWriter() const { return writer; }
 
-  /// What this rank holds along one dimension, in indices of it.
+  /// The runs of indices along one dimension that this rank holds.
   std::vector<Run> runsOf(size_t dim) const {
     return dim < segments.size() ? segments[dim] : std::vector<Run>{{0, 0, global[dim]}};
   }

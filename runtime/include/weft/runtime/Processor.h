@@ -1,4 +1,4 @@
-// What code may ask of a processor beyond what all of its kind have.
+// Features of processors that not all of a kind have, by name.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_PROCESSOR_H
 #define WEFT_RUNTIME_PROCESSOR_H

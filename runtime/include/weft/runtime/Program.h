@@ -555,7 +555,7 @@ uint64_t hashBytes(const void *data, size_t bytes);
 } // namespace weft::runtime
 
 //===----------------------------------------------------------------------===//
-// What a compiled object gives the runtime
+// Symbols of a compiled object
 //===----------------------------------------------------------------------===//
 extern "C" {
 /// Runs iterations [begin, end) of a launch; `pointers` are the launch's views

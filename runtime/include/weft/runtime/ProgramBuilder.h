@@ -6,13 +6,17 @@
 //
 //   ProgramBuilder b;
 //   Id tp = b.addMeshAxis("tp", 2);
-//   Id rows = b.addPlacement({{{8, {tp}}}, {{4, {}}}});       // 8x4, rows
-//   split Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {4,
-//   4}); Id y = b.addBuffer("y", BufferClass::Output, DType::F32, 64, 64, {4,
-//   4}); Id in = b.addPort("x", DType::F32, {8, 4}, rows, x); Id out =
-//   b.addPort("y", DType::F32, {8, 4}, rows, y); b.beginProgram("forward",
-//   {in}, {out}); b.beginBody(/*streams=*/1, /*events=*/0); b.copy({},
-//   b.view(x), b.view(y)); b.endBody(); b.endProgram(); b.addStage({128, {}});
+//   Id rows = b.addPlacement({{{8, {tp}}}, {{4, {}}}});       // 8x4, rows split
+//   Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {4, 4});
+//   Id y = b.addBuffer("y", BufferClass::Output, DType::F32, 64, 64, {4, 4});
+//   Id in = b.addPort("x", DType::F32, {8, 4}, rows, x);
+//   Id out = b.addPort("y", DType::F32, {8, 4}, rows, y);
+//   b.beginProgram("forward", {in}, {out});
+//   b.beginBody(/*streams=*/1, /*events=*/0);
+//   b.copy({}, b.view(x), b.view(y));
+//   b.endBody();
+//   b.endProgram();
+//   b.addStage({128, {}});
 //   std::vector<uint8_t> blob = b.finish();
 #ifndef WEFT_RUNTIME_PROGRAMBUILDER_H
 #define WEFT_RUNTIME_PROGRAMBUILDER_H
@@ -38,7 +42,7 @@ public:
   /// [dimension][part]
   using PlacementDesc = std::vector<std::vector<Part>>;
 
-  /// What all commands share.
+  /// Fields that all commands have.
   struct On {
     On(unsigned stream = 0, std::string node = {}, Id predicate = kNone,
        bool predicateInverted = false)

@@ -1,4 +1,4 @@
-// What may be drawn where: terminals, colours, and how far long work is.
+// Terminals: whether to draw there, colours, and the progress of long work.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_TERMINAL_H
 #define WEFT_RUNTIME_TERMINAL_H

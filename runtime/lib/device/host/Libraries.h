@@ -1,4 +1,4 @@
-// The compute libraries a session opens: own kernels, oneDNN, OpenBLAS.
+// The library of dense kernels for this machine's instruction set.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_LIB_LIBRARIES_H
 #define WEFT_RUNTIME_LIB_LIBRARIES_H
