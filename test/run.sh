@@ -37,10 +37,15 @@ log=build/release/test.log
 ctest --test-dir build/release --output-on-failure --timeout 5400 "${filter[@]}" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 beside=
+if [ ${#filter[@]} -eq 0 ]; then
+  step "sanitizers"
+  # The compiler's readers are built with sanitizers only for all volumes: MLIR's headers take minutes.
+  test/sanitizers.sh tsan ${full:+asan} || beside="sanitizers"
+fi
 if [ ${#full[@]} -gt 0 ] && [ ${#filter[@]} -eq 0 ]; then
   step "whole models beside PyTorch"
   # PyTorch is among the packages of --full: that nothing was compared is a failure, too.
-  test/numerics/peers/run.sh build/release/bin || beside="peers"
+  test/numerics/peers/run.sh build/release/bin || beside+=" peers"
   step "bugs planted in a copy of the sources"
   { test/faults/planted/planted.sh copy build/planted1 && test/faults/planted/planted.sh copy build/planted2 &&
       test/faults/planted/planted.sh run build/planted1 build/planted2; } ||

@@ -3,7 +3,7 @@
 # install-deps.sh --full: and what only `test/run.sh --full` needs, PyTorch, beside which whole models are trained.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -euo pipefail
-packages=(g++ cmake ninja-build clang-22 clang-format-22 lld-22 ccache
+packages=(g++ cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libclang-rt-22-dev lld-22 ccache
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
   openmpi-bin libopenmpi-dev

@@ -17,9 +17,9 @@ template <typename Acc> Acc combine(Reduction reduction, Acc a, Acc b) {
   case Reduction::Product:
     return a * b;
   case Reduction::Max:
-    return a > b || a != a ? a : b; // NaN wins on either side
+    return a > b || a != a ? a : b; // NaN wins on either side. NOLINT(misc-redundant-expression)
   case Reduction::Min:
-    return a < b || a != a ? a : b;
+    return a < b || a != a ? a : b; // NOLINT(misc-redundant-expression): as above
   case Reduction::And:
   case Reduction::Or:
     break;
