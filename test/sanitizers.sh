@@ -36,7 +36,8 @@ for preset; do
   check "$preset" weft_collectives_test inproc 4
   case $preset in
     asan)
-      check asan weft_import_tests
+      # These hold time and memory to bounds, which are not those of instrumented code.
+      check asan weft_import_tests --gtest_filter=-HostileWireTest.*StayWithinMemory
       check asan weft_onnx_text_tests ;;
     tsan)
       printf 'text to train on, long enough for a few batches of bytes\n%.0s' {1..200} > build/tsan/text
