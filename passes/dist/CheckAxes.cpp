@@ -1,6 +1,7 @@
 // Rejects meshes of which an axis splits no computation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -97,11 +98,9 @@ private:
 
 struct CheckAxes : impl::DistCheckAxesBase<CheckAxes> {
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     if (failed(AxisChecker(getOperation(), mesh.getValue()).run()))
       return signalPassFailure();
     markAllAnalysesPreserved();

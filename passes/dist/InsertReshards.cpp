@@ -1,6 +1,7 @@
 // Chooses every op's split, inserts reshards, and makes placements types.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpAssignment.h"
 #include "passes/dist/OpQueries.h"
@@ -327,11 +328,9 @@ private:
 
 struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     ReshardPlanner planner(mesh.getValue());
     getOperation()->removeAttr(kBatchAxesAttr);
     for (auto function : getOperation().getOps<func::FuncOp>())

@@ -1,6 +1,7 @@
 // From the global program to the program of one device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -147,11 +148,9 @@ private:
 
 struct Partition : impl::DistPartitionBase<Partition> {
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     ReshardPlanner planner(mesh.getValue());
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(Partitioner(function, mesh, planner).run()))

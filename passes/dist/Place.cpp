@@ -1,6 +1,7 @@
 // Writes down the placements that a person gave.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Support/Nearest.h"
@@ -525,11 +526,9 @@ private:
 struct Place : impl::DistPlaceBase<Place> {
   using DistPlaceBase::DistPlaceBase;
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     Placer placer(getOperation(), mesh);
     placer.setWholeMicrobatches(wholeMicrobatches);
     if (failed(placer.parseRules(rules)) || failed(placer.parseBatchAxes(batchAxes)) ||

@@ -1,6 +1,7 @@
 // Decides where state is stored, and lets the programs that share it agree.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Propagation.h"
@@ -205,11 +206,9 @@ struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
   }
 
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     FailureOr<bool> splitParameters = isSplit("parameters", parameters),
                     splitGradients = isSplit("gradients", gradients),
                     splitSlots = isSplit("slots", slots);

@@ -1,6 +1,7 @@
 // Spreads placements along factors to a fixed point.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Propagation.h"
@@ -330,11 +331,9 @@ namespace {
 struct Propagate : impl::DistPropagateBase<Propagate> {
   using DistPropagateBase::DistPropagateBase;
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     PropagationOptions options;
     options.uneven = uneven;
     for (auto function : getOperation().getOps<func::FuncOp>())

@@ -1,6 +1,7 @@
 // From the device configurations of a model file to placements on mesh axes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "passes/dist/DeviceSpecs.h"
@@ -160,9 +161,8 @@ struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
         module.emitError() << "cannot read mesh '" << mesh << "': " << why;
       return parsed;
     }
-    if (MeshAttr attribute = getMesh(module))
+    if (MeshAttr attribute = requireMesh(module))
       return attribute.getValue();
-    module.emitError() << "has no mesh: attach one with --dist-attach-mesh";
     return std::nullopt;
   }
 

@@ -1,6 +1,7 @@
 // Notes by name which placements a program's values were given.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 
@@ -17,11 +18,9 @@ namespace {
 struct RecordPlacements : impl::DistRecordPlacementsBase<RecordPlacements> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    MeshAttr mesh = getMesh(module);
-    if (!mesh) {
-      module.emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(module);
+    if (!mesh)
       return signalPassFailure();
-    }
     std::map<std::string, Attribute> placements; // null: values of one name differ
     auto record = [&](StringRef name, PlacementAttr placement) {
       auto [known, isNew] = placements.try_emplace(name.str(), placement);

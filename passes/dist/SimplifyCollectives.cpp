@@ -1,6 +1,7 @@
 // Merges steps between placements where that moves fewer bytes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Reasons.h"
@@ -84,11 +85,9 @@ private:
 
 struct SimplifyCollectives : impl::DistSimplifyCollectivesBase<SimplifyCollectives> {
   void runOnOperation() override {
-    MeshAttr mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh: attach one with --dist-attach-mesh";
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
       return signalPassFailure();
-    }
     ReshardPlanner planner(mesh.getValue());
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())

@@ -1,6 +1,7 @@
 // The judge of sharded and local programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -19,11 +20,11 @@ namespace {
 /// Checks one module. Types carry everything: each op is judged by itself.
 class SpmdVerifier {
 public:
-  explicit SpmdVerifier(ModuleOp module) : module(module), mesh(getMesh(module)) {}
+  explicit SpmdVerifier(ModuleOp module) : module(module), mesh(requireMesh(module)) {}
 
   LogicalResult run() {
     if (!mesh)
-      return module.emitError() << "has no mesh: attach one with --dist-attach-mesh";
+      return failure();
     for (auto function : module.getOps<func::FuncOp>())
       verifyFunction(function);
     if (!failed)
