@@ -82,15 +82,19 @@ std::string takePrecision(const std::string &text, std::string &target) {
   return "";
 }
 
+std::vector<std::string> phaseNames() {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < kNumPhases; ++i)
+    names.push_back(phaseName(Phase(i)).str());
+  return names;
+}
+
 std::string takePhase(const std::string &text, Phase &target) {
   if (auto phase = parsePhase(text)) {
     target = *phase;
     return "";
   }
-  std::vector<std::string> names;
-  for (unsigned i = 0; i < kNumPhases; ++i)
-    names.push_back(phaseName(Phase(i)).str());
-  return "'" + text + "' is no phase; it " + FlagTable::notAmong(text, names);
+  return "'" + text + "' is no phase; it " + FlagTable::notAmong(text, phaseNames());
 }
 
 std::string takeExplain(const std::string &text, Options &options) {
@@ -105,132 +109,164 @@ std::string takeExplain(const std::string &text, Options &options) {
   return "";
 }
 
-void addSplitting(FlagTable &flags, Options &options) {
+void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
-  flags.value("--bind", "NAME=N,...",
-              "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
-              "binds a nameless dim",
-              append(options.compile.phases.bind, ","));
+  acts.at(
+      Phase::Graph,
+      flags.value("--bind", "NAME=N,...",
+                  "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
+                  "binds a nameless dim",
+                  append(options.compile.phases.bind, ",")));
   flags.topic("split", "How to split");
-  flags.text("--mesh", "AXIS=N,...",
-             "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = "
-             "row-major index. Over "
-             "dp the batch is split, over any other axis weights, by least communication",
-             options.compile.phases.mesh);
-  flags.text("--batch-axes", "AXIS+...",
-             "the batch over these axes instead of dp; none: over no axis. An axis over which "
-             "--place splits the "
-             "batch of an input is one, too",
-             options.compile.phases.batchAxes);
-  flags.toggle("--allow-idle-axes",
-               "let processes repeat the work of others where an axis splits nothing, which else "
-               "is an error",
-               options.compile.phases.allowIdleAxes);
-  flags.value("--place", "REGEX=dimN:AXIS,..",
-              "how to split values whose name matches: weights, inputs, outputs and nodes, as "
-              "Netron or --explain "
-              "names them; - is whole; of two rules for one value the first counts. Device "
-              "configurations in the "
-              "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
-              "--mesh; --mesh dp=1 "
-              "ignores them",
-              append(options.compile.phases.place, ";"));
-  flags.value("--sequence-parallel", "on|off|auto",
+  acts.at(Phase::Sharded,
+          flags.text(
+              "--mesh", "AXIS=N,...",
+              "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = "
+              "row-major index. Over "
+              "dp the batch is split, over any other axis weights, by least communication",
+              options.compile.phases.mesh));
+  acts.at(
+      Phase::Sharded,
+      flags.text("--batch-axes", "AXIS+...",
+                 "the batch over these axes instead of dp; none: over no axis. An axis over which "
+                 "--place splits the "
+                 "batch of an input is one, too",
+                 options.compile.phases.batchAxes));
+  acts.at(Phase::Sharded,
+          flags.toggle(
+              "--allow-idle-axes",
+              "let processes repeat the work of others where an axis splits nothing, which else "
+              "is an error",
+              options.compile.phases.allowIdleAxes));
+  acts.at(
+      Phase::Sharded,
+      flags.value("--place", "REGEX=dimN:AXIS,..",
+                  "how to split values whose name matches: weights, inputs, outputs and nodes, as "
+                  "Netron or --explain "
+                  "names them; - is whole; of two rules for one value the first counts. Device "
+                  "configurations in the "
+                  "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
+                  "--mesh; --mesh dp=1 "
+                  "ignores them",
+                  append(options.compile.phases.place, ";")));
+  acts.at(Phase::Sharded,
+          flags.value(
+              "--sequence-parallel", "on|off|auto",
               "also split norms and residuals over weight axes (auto: off); less memory, the same "
               "bytes moved",
               [&options](const std::string &text) -> std::string {
                 options.compile.phases.sequenceParallel = text == "on";
                 bool known = text == "on" || text == "off" || text == "auto";
                 return known ? "" : FlagTable::notAmong(text, {"on", "off", "auto"});
-              });
+              },
+              {"on", "off", "auto"}));
   flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
   flags.refused("--auto", "the planner is not supported yet; give --mesh");
   flags.refused("--cluster", "the planner is not supported yet; give --mesh");
 }
 
-void addComputing(FlagTable &flags, Options &options) {
+void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("compute", "How to compute");
-  flags.value("--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
-              [&options](const std::string &text) {
-                return takePrecision(text, options.compile.phases.precision);
-              });
-  flags.count("--threads-per-rank", "N", "default: cores / local ranks",
-              options.compile.threadsPerRank, 0, kMostThreads);
-  flags.value(
-      "--bucket-size", "SIZE",
-      "collectives that can wait for each other share messages up to this size: 25MiB; 0: none do",
-      takeBytes(options.compile.phases.bucketBytes, "25MiB", ", or 0 for no buckets"));
-  flags.value("--target", "NAME", "what it runs on (default cpu)",
-              [&options](const std::string &text) -> std::string {
-                options.compile.phases.target = text;
-                return lookupTarget(text) ? "" : "'" + text + "' is not one of: " + targetNames();
-              });
-  flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)",
-             options.compile.kernels.processor);
-  flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)",
-              options.compile.kernels.optLevel, 0, kMostOptimization);
-  flags.toggle("--deterministic", "the same bits in every run: on a CPU always so",
-               options.deterministic);
+  acts.between(Phase::Graph, Phase::Graph, Phase::Step,
+               flags.value("--precision", "fp32|bf16|fp16|fp64", "of the program (default fp32)",
+                           [&options](const std::string &text) {
+                             return takePrecision(text, options.compile.phases.precision);
+                           },
+                           {"fp32", "bf16", "fp16", "fp64"}));
+  acts.at(Phase::Executable, flags.count("--threads-per-rank", "N", "default: cores / local ranks",
+                                         options.compile.threadsPerRank, 0, kMostThreads));
+  acts.at(Phase::Local, flags.value("--bucket-size", "SIZE",
+                                    "collectives that can wait for each other share messages up to "
+                                    "this size: 25MiB; 0: none do",
+                                    takeBytes(options.compile.phases.bucketBytes, "25MiB",
+                                              ", or 0 for no buckets")));
+  acts.between(Phase::Local, Phase::Local, Phase::Executable,
+               flags.value("--target", "NAME", "what it runs on (default cpu)",
+                           [&options](const std::string &text) -> std::string {
+                             options.compile.phases.target = text;
+                             if (lookupTarget(text))
+                               return "";
+                             return "'" + text + "' is not one of: " + targetNames();
+                           }));
+  acts.at(Phase::Executable,
+          flags.text("--processor", "NAME", "as LLVM names it (default native: this machine's)",
+                     options.compile.kernels.processor));
+  acts.at(Phase::Executable,
+          flags.count("-O|--opt-level", "N", "how hard LLVM tries, 0 to 3 (default 3)",
+                      options.compile.kernels.optLevel, 0, kMostOptimization));
+  acts.at(Phase::Executable,
+          flags.toggle("--deterministic", "the same bits in every run: on a CPU always so",
+                       options.deterministic));
 }
 
-void addSeeing(FlagTable &flags, Options &options) {
+void addSeeing(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("see", "What to see");
-  flags.optional(
+  acts.ofTheRun(flags.optional(
       "--explain", "full|json|REGEX",
       "what moves over which axes, how much and why, and what memory holds; repeated layers are "
       "one line. "
       "full: every node; REGEX: nodes of such names; json: one document (docs/explain.md)",
-      [&options](const std::string &text) { return takeExplain(text, options); });
-  flags.text("--report", "FILE.html", "the same as a page with pictures, for any browser",
-             options.report);
-  flags.toggle("--dry-run",
-               "plan, tell memory and communication, but generate no code and write no OUT",
-               options.dryRun);
-  flags.value("--compile-to", "PHASE",
-              "print the program at a phase instead: import, graph, step, sharded, staged, local, "
-              "scheduled, "
-              "executable; weft-compile FILE.mlir -o OUT goes on from there, with the flags that "
-              "the text lists",
-              [&options](const std::string &text) { return takePhase(text, options.until); });
-  flags.text("--dump-phases", "DIR", "write every phase into numbered files",
-             options.dumpDirectory);
-  flags.text("--write-devices", "FILE.onnx",
-             "write the model with the placements found as its device configuration: edit it, or "
-             "compile it "
-             "elsewhere without --mesh and --place",
-             options.writeDevices);
-  flags.toggle("--timing", "time of every pass", options.timing);
-  flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message",
-               options.verbose);
-  flags.toggle("-q|--quiet", "only results, warnings and errors", options.quiet);
+      [&options](const std::string &text) { return takeExplain(text, options); },
+      {"full", "json"}));
+  acts.ofTheRun(flags.text("--report", "FILE.html",
+                           "the same as a page with pictures, for any browser", options.report));
+  acts.ofTheRun(flags.toggle(
+      "--dry-run", "plan, tell memory and communication, but generate no code and write no OUT",
+      options.dryRun));
+  acts.ofTheRun(flags.value(
+      "--compile-to", "PHASE",
+      "print the program at a phase instead: import, graph, step, sharded, staged, local, "
+      "scheduled, "
+      "executable; weft-compile FILE.mlir -o OUT goes on from there, with the flags that "
+      "the text lists",
+      [&options](const std::string &text) { return takePhase(text, options.until); },
+      phaseNames()));
+  acts.ofTheRun(flags.text("--dump-phases", "DIR", "write every phase into numbered files",
+                           options.dumpDirectory));
+  acts.ofTheRun(flags.text(
+      "--write-devices", "FILE.onnx",
+      "write the model with the placements found as its device configuration: edit it, or "
+      "compile it "
+      "elsewhere without --mesh and --place",
+      options.writeDevices));
+  acts.ofTheRun(flags.toggle("--timing", "time of every pass", options.timing));
+  acts.ofTheRun(flags.toggle("-v|--verbose",
+                             "what passes decided, and the operation behind each message",
+                             options.verbose));
+  acts.ofTheRun(flags.toggle("-q|--quiet", "only results, warnings and errors", options.quiet));
 }
 
-void addFiles(FlagTable &flags, Options &options) {
+void addFiles(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("files", "Limits and files");
-  flags.text("-o|--output", "OUT",
-             "the executable (default a.out); - with --compile-to: the screen", options.output);
-  flags.value("--memory-limit", "SIZE", "fail (exit code 5) if a process needs more: 80GiB",
-              takeBytes(options.compile.memoryLimit, "80GiB or 512MiB"));
-  flags.toggle("--copy-weights",
-               "put the weights beside OUT instead of referring to them where they are",
-               options.copyWeights);
-  flags.toggle("--keep-weights",
-               "fold no weight into the code, however small, so that OUT can take those of a "
-               "checkpoint: weft-run OUT "
-               "--resume DIR. Programs of --train always can",
-               options.compile.phases.keepWeights);
-  flags.text("--linker", "PROGRAM", "default: c++, g++ or clang++", options.linker);
-  flags.text("--runtime-dir", "DIR", "where libweft_runtime.a is", options.runtimeDirectory);
+  acts.ofTheRun(flags.text("-o|--output", "OUT",
+                           "the executable (default a.out); - with --compile-to: the screen",
+                           options.output));
+  acts.at(Phase::Executable,
+          flags.value("--memory-limit", "SIZE", "fail (exit code 5) if a process needs more: 80GiB",
+                      takeBytes(options.compile.memoryLimit, "80GiB or 512MiB")));
+  acts.ofTheRun(flags.toggle(
+      "--copy-weights", "put the weights beside OUT instead of referring to them where they are",
+      options.copyWeights));
+  acts.at(
+      Phase::Graph,
+      flags.toggle("--keep-weights",
+                   "fold no weight into the code, however small, so that OUT can take those of a "
+                   "checkpoint: weft-run OUT "
+                   "--resume DIR. Programs of --train always can",
+                   options.compile.phases.keepWeights));
+  acts.ofTheRun(flags.text("--linker", "PROGRAM", "default: c++, g++ or clang++", options.linker));
+  acts.ofTheRun(
+      flags.text("--runtime-dir", "DIR", "where libweft_runtime.a is", options.runtimeDirectory));
 }
 
-FlagTable tableFor(Options &options) {
+FlagTable tableFor(Options &options, ActsTable &acts) {
   FlagTable flags("weft-compile", kIntro);
-  addSplitting(flags, options);
-  addComputing(flags, options);
-  addTrainingFlags(flags, options);
-  addSeeing(flags, options);
-  addFiles(flags, options);
+  addSplitting(flags, acts, options);
+  addComputing(flags, acts, options);
+  addTrainingFlags(flags, acts, options);
+  addSeeing(flags, acts, options);
+  addFiles(flags, acts, options);
   flags.epilogue(kEnd);
   flags.positional([&options](const std::string &word) -> std::string {
     if (!options.model.empty())
@@ -298,7 +334,8 @@ std::string check(const Options &options, bool resumes) {
 
 bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options,
                                 std::string &error, bool resumes) {
-  FlagTable flags = tableFor(options);
+  ActsTable acts;
+  FlagTable flags = tableFor(options, acts);
   error = flags.parse(arguments);
   for (const FlagTable::Given &given : flags.given())
     options.given.push_back({given.name, given.value, given.alone});
@@ -311,5 +348,16 @@ bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Optio
 
 std::string weft::driver::helpText() {
   Options options;
-  return tableFor(options).help();
+  ActsTable acts;
+  return tableFor(options, acts).help();
+}
+
+const ActsTable &weft::driver::flagActs() {
+  static const ActsTable table = [] {
+    Options options;
+    ActsTable acts;
+    tableFor(options, acts);
+    return acts;
+  }();
+  return table;
 }

@@ -14,51 +14,7 @@ using namespace weft::driver;
 
 namespace {
 
-/// When a flag acts: from `presence` on it matters whether it was given, from `value` on
-/// which value it has, after `last` not any more.
-struct FlagPhases {
-  llvm::StringLiteral flag;
-  Phase presence, value, last;
-};
-constexpr FlagPhases kPhases[] = {
-    {"--bind", Phase::Graph, Phase::Graph, Phase::Graph},
-    {"--keep-weights", Phase::Graph, Phase::Graph, Phase::Graph},
-    {"--precision", Phase::Graph, Phase::Graph, Phase::Step},
-    {"--seed", Phase::Graph, Phase::Graph, Phase::Step},
-    {"--train", Phase::Graph, Phase::Graph, Phase::Sharded},
-    {"--batch-stats", Phase::Graph, Phase::Graph, Phase::Sharded},
-    {"--loss", Phase::Graph, Phase::Step, Phase::Step},
-    {"--optimizer", Phase::Graph, Phase::Step, Phase::Step},
-    {"--param-group", Phase::Step, Phase::Step, Phase::Step},
-    {"--freeze", Phase::Step, Phase::Step, Phase::Step},
-    {"--grad-dtype", Phase::Step, Phase::Step, Phase::Step},
-    {"--recompute", Phase::Step, Phase::Step, Phase::Step},
-    {"--microbatches", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--mesh", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--place", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--batch-axes", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--allow-idle-axes", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--sequence-parallel", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--zero", Phase::Sharded, Phase::Sharded, Phase::Sharded},
-    {"--bucket-size", Phase::Local, Phase::Local, Phase::Local},
-    {"--memory-limit", Phase::Executable, Phase::Executable, Phase::Executable},
-    {"--threads-per-rank", Phase::Executable, Phase::Executable, Phase::Executable},
-    {"--deterministic", Phase::Executable, Phase::Executable, Phase::Executable},
-    {"--target", Phase::Local, Phase::Local, Phase::Executable},
-    {"--processor", Phase::Executable, Phase::Executable, Phase::Executable},
-    {"-O", Phase::Executable, Phase::Executable, Phase::Executable},
-    {"--opt-level", Phase::Executable, Phase::Executable, Phase::Executable},
-};
-
-/// About one run of weft-compile, not about what it makes. Any other flag is of the
-/// program, so that a new one cannot be lost on the way.
-constexpr llvm::StringLiteral kOfTheRun[] = {
-    "-o",        "--output",       "--compile-to", "--dump-phases", "--write-devices",
-    "--explain", "--report",       "--linker",     "--runtime-dir", "--dry-run",
-    "--timing",  "--copy-weights", "-q",           "--quiet",       "-v",
-    "--verbose"};
-
-bool isOfTheProgram(llvm::StringRef flag) { return !llvm::is_contained(kOfTheRun, flag); }
+bool isOfTheProgram(llvm::StringRef flag) { return !flagActs().of(flag).ofTheRun; }
 
 using FlagList = std::vector<GivenFlag>;
 
@@ -96,33 +52,29 @@ std::optional<FlagList> recordedFlags(ModuleOp module) {
   return flags;
 }
 
-FlagPhases phasesOf(llvm::StringRef flag, ModuleOp module, const FlagList &recorded) {
-  const FlagPhases *found =
-      llvm::find_if(kPhases, [&](const FlagPhases &entry) { return entry.flag == flag; });
-  // What nobody has judged may act anywhere.
-  FlagPhases phases = found != std::end(kPhases)
-                          ? *found
-                          : FlagPhases{"", Phase::Import, Phase::Import, Phase::Executable};
+/// As its row says, unless this program has been asked earlier.
+Acts actsIn(llvm::StringRef flag, ModuleOp module, const FlagList &recorded) {
+  Acts acts = flagActs().of(flag);
   // Device configurations were read for a mesh, statistics were made of microbatches.
   bool isRead = (flag == "--mesh" && module->hasAttr(dist::kDevicesAttr)) ||
                 (flag == "--microbatches" &&
                  llvm::is_contained(valuesOf(recorded, "--batch-stats"), kPerMicrobatch));
   if (isRead)
-    phases.presence = phases.value = Phase::Graph;
-  return phases;
+    acts.presence = acts.value = Phase::Graph;
+  return acts;
 }
 
 /// Why `flag` comes too late for a program at `at`; empty if it does not.
 std::string whyTooLate(llvm::StringRef flag, ModuleOp module, Phase at, const Options &given,
                        const std::optional<FlagList> &recorded) {
-  FlagPhases phases = phasesOf(flag, module, recorded.value_or(FlagList()));
+  Acts acts = actsIn(flag, module, recorded.value_or(FlagList()));
   std::string where = ("'" + given.model + "' is at phase '" + phaseName(at) + "'").str();
   if (!recorded)
-    return phases.last > at ? ""
-                            : (flag + " has no effect any more: " + where + "; leave it out").str();
+    return acts.last > at ? ""
+                          : (flag + " has no effect any more: " + where + "; leave it out").str();
   SmallVector<llvm::StringRef> before = valuesOf(*recorded, flag),
                                now = valuesOf(given.given, flag);
-  if (before == now || (before.empty() ? phases.presence : phases.value) > at)
+  if (before == now || (before.empty() ? acts.presence : acts.value) > at)
     return "";
   std::string how = before.empty() ? ("without " + flag).str() : "";
   for (const GivenFlag &entry : *recorded)

@@ -1,5 +1,6 @@
 // The flags of weft-compile that make training programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/pipelines/ZeroStage.h"
 #include "passes/step/TrainingSpec.h"
 #include "weft/Driver/Options.h"
 #include "weft/Sharding/Mesh.h"
@@ -21,9 +22,7 @@ constexpr const char *kExample = R"(
 )";
 
 std::string takeZero(llvm::StringRef value, PhaseOptions &training) {
-  auto [stage, axis] = value.split(':');
-  if (stage.size() != 1 || stage[0] < '0' || stage[0] > '3' ||
-      (value.contains(':') && axis.empty()))
+  if (!ZeroStage::parse(value))
     return ("is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + value + "'")
         .str();
   training.zero = value.str();
@@ -56,88 +55,116 @@ FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices
 
 } // namespace
 
-void weft::driver::addTrainingFlags(FlagTable &flags, Options &options) {
+void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &options) {
   PhaseOptions &training = options.compile.phases;
   flags.topic("training", "How to train", kExample);
-  flags.toggle("--train",
-               "make the programs step, eval and forward; without --loss and --optimizer a model "
-               "is trained as its "
-               "own TrainingInfo says",
-               training.train);
+  acts.between(
+      Phase::Graph, Phase::Graph, Phase::Sharded,
+      flags.toggle(
+          "--train",
+          "make the programs step, eval and forward; without --loss and --optimizer a model "
+          "is trained as its "
+          "own TrainingInfo says",
+          training.train));
   // All others want --train, and so are remembered.
   auto add = [&flags, &options](const char *name, const char *placeholder, const char *help,
-                                FlagTable::Take take) {
-    flags.value(name, placeholder, help, [name, take, &options](const std::string &value) {
-      options.trainingFlags.push_back(name);
-      return take(value);
-    });
+                                FlagTable::Take take, std::vector<std::string> choices = {}) {
+    return flags.value(
+        name, placeholder, help,
+        [name, take, &options](const std::string &value) {
+          options.trainingFlags.push_back(name);
+          return take(value);
+        },
+        std::move(choices));
   };
-  add("--loss", "LOSS",
-      "softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean over labels that are neither -100 nor "
-      "K; "
-      "mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET become inputs of that "
-      "name",
-      takeText(training.loss));
-  add("--optimizer", "NAME[:key=value,...]",
-      "sgd, momentum, nesterov, adam, adamw, adagrad, lion; lr, weight_decay, momentum, beta1, "
-      "beta2, eps as it has "
-      "them; decay=auto (not of vectors)|all; clip=NORM (global); schedule=constant|linear|cosine, "
-      "warmup=N, "
-      "total=N, min_lr=X",
-      takeText(training.optimizer));
-  add("--param-group", "REGEX:key=value,...",
-      "other lr, lr_scale, weight_decay, ... for weights whose name matches; the first group that "
-      "does",
-      [&training](const std::string &value) {
-        step::appendToList(training.paramGroups, value);
-        return std::string();
-      });
-  add("--freeze", "REGEX", "do not train these weights",
-      [&training](const std::string &value) { return takeFreeze(value, training); });
-  add("--zero", "0..3[:AXIS]",
-      "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and weights",
-      [&training](const std::string &value) { return takeZero(value, training); });
-  add("--microbatches", "N", "take the batch in N parts, adding up gradients",
-      [&training](const std::string &value) {
-        return FlagTable::parseCount(value, 1, 1 << 30, training.microbatches);
-      });
-  add("--grad-dtype", "fp32|bf16|fp16|fp64",
-      "of weight gradients and their sums (default fp32; fp64 with --precision fp64)",
-      takeChoice(training.gradDtype, {"fp32", "bf16", "fp16", "fp64"}));
-  add("--recompute", "none|selective|full|auto",
-      "recompute in the backward pass rather than keep: cheap values and attention, whole blocks, "
-      "or the least that "
-      "fits into --memory-limit",
-      takeChoice(training.recompute, {"none", "selective", "full", "auto"}));
-  add("--batch-stats", "global|per-microbatch",
-      "what BatchNormalization takes its statistics of: the whole batch (which --microbatches "
-      "cannot do), or each of "
-      "the microbatches, rows [k*B/N, (k+1)*B/N)",
-      takeChoice(training.batchStats, {"global", "per-microbatch"}));
-  add("--seed", "N", "of random numbers (default 0)",
-      [&training](const std::string &value) { return FlagTable::parseSeed(value, training.seed); });
+  acts.between(Phase::Graph, Phase::Step, Phase::Step,
+               add("--loss", "LOSS",
+                   "softmax_cross_entropy:LOGITS,LABELS[,ignore=K]: mean over labels that are "
+                   "neither -100 nor "
+                   "K; "
+                   "mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET become "
+                   "inputs of that "
+                   "name",
+                   takeText(training.loss)));
+  acts.between(
+      Phase::Graph, Phase::Step, Phase::Step,
+      add("--optimizer", "NAME[:key=value,...]",
+          "sgd, momentum, nesterov, adam, adamw, adagrad, lion; lr, weight_decay, momentum, beta1, "
+          "beta2, eps as it has "
+          "them; decay=auto (not of vectors)|all; clip=NORM (global); "
+          "schedule=constant|linear|cosine, "
+          "warmup=N, "
+          "total=N, min_lr=X",
+          takeText(training.optimizer)));
+  acts.at(Phase::Step, add("--param-group", "REGEX:key=value,...",
+                           "other lr, lr_scale, weight_decay, ... for weights whose name matches; "
+                           "the first group that "
+                           "does",
+                           [&training](const std::string &value) {
+                             step::appendToList(training.paramGroups, value);
+                             return std::string();
+                           }));
+  acts.at(Phase::Step,
+          add("--freeze", "REGEX", "do not train these weights",
+              [&training](const std::string &value) { return takeFreeze(value, training); }));
+  acts.at(Phase::Sharded,
+          add("--zero", "0..3[:AXIS]",
+              "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and "
+              "weights",
+              [&training](const std::string &value) { return takeZero(value, training); }));
+  acts.at(Phase::Sharded,
+          add("--microbatches", "N", "take the batch in N parts, adding up gradients",
+              [&training](const std::string &value) {
+                return FlagTable::parseCount(value, 1, 1 << 30, training.microbatches);
+              }));
+  acts.at(Phase::Step,
+          add("--grad-dtype", "fp32|bf16|fp16|fp64",
+              "of weight gradients and their sums (default fp32; fp64 with --precision fp64)",
+              takeChoice(training.gradDtype, {"fp32", "bf16", "fp16", "fp64"}),
+              {"fp32", "bf16", "fp16", "fp64"}));
+  acts.at(Phase::Step, add("--recompute", "none|selective|full|auto",
+                           "recompute in the backward pass rather than keep: cheap values and "
+                           "attention, whole blocks, "
+                           "or the least that "
+                           "fits into --memory-limit",
+                           takeChoice(training.recompute, {"none", "selective", "full", "auto"}),
+                           {"none", "selective", "full", "auto"}));
+  acts.between(
+      Phase::Graph, Phase::Graph, Phase::Sharded,
+      add("--batch-stats", "global|per-microbatch",
+          "what BatchNormalization takes its statistics of: the whole batch (which --microbatches "
+          "cannot do), or each of "
+          "the microbatches, rows [k*B/N, (k+1)*B/N)",
+          takeChoice(training.batchStats, {"global", "per-microbatch"}),
+          {"global", "per-microbatch"}));
+  acts.between(
+      Phase::Graph, Phase::Graph, Phase::Step,
+      add("--seed", "N", "of random numbers (default 0)", [&training](const std::string &value) {
+        return FlagTable::parseSeed(value, training.seed);
+      }));
 }
 
 /// The axis that --zero splits state over must be in the mesh.
 static std::string checkZero(const Options &options) {
   const PhaseOptions &phases = options.compile.phases;
-  auto [stage, axis] = llvm::StringRef(phases.zero).split(':');
-  if (stage == "0")
+  const ZeroStage zero = *ZeroStage::parse(phases.zero);
+  if (zero.stage == 0)
     return "";
   std::optional<Mesh> mesh = Mesh::parse(phases.mesh);
   std::string told = "--zero " + phases.zero + " splits state over ";
-  if (axis.empty()) {
+  if (zero.axis.empty()) {
     // Placements of inputs may name further axes of the batch.
     if (mesh && !phases.mesh.empty() &&
         (!batchAxesOf(*mesh, phases.batchAxes).empty() || !phases.place.empty()))
       return "";
     return told + "the axes of the batch, and --mesh '" + phases.mesh +
-           "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " + stage.str() + ":AXIS";
+           "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " +
+           std::to_string(zero.stage) + ":AXIS";
   }
-  if (mesh && !phases.mesh.empty() && !mesh->resolve(axis).empty())
+  if (mesh && !phases.mesh.empty() && !mesh->resolve(zero.axis).empty())
     return "";
-  return told + "axis '" + axis.str() + "', which --mesh '" + phases.mesh +
-         "' lacks; write --mesh " + axis.split('.').first.str() + "=N";
+  return told + "axis '" + zero.axis + "', which --mesh '" + phases.mesh +
+         "' lacks; write --mesh " + llvm::StringRef(zero.axis).split('.').first.str() + "=N";
 }
 
 std::string weft::driver::checkTraining(const Options &options) {

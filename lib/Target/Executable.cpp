@@ -85,9 +85,10 @@ std::string findLinker(llvm::StringRef wanted, std::string &error) {
 } // namespace
 
 /// The relocatable object that holds the blob and the kernel table, with the symbols of
-/// runtime/include/weft/runtime/Program.h.
+/// runtime/include/weft/runtime/Program.h. `pluginDirectory` is where communicators are looked for.
 static bool emitTableObject(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
-                            llvm::SmallVectorImpl<char> &object, std::string &error) {
+                            llvm::StringRef pluginDirectory, llvm::SmallVectorImpl<char> &object,
+                            std::string &error) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::LLVMContext context;
@@ -127,6 +128,7 @@ static bool emitTableObject(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelI
   add("weft_kernel_table",
       llvm::ConstantArray::get(llvm::ArrayType::get(entry, entries.size()), entries), 8);
   add("weft_kernel_count", llvm::ConstantInt::get(word, entries.size()), 8);
+  add("weft_plugin_directory", llvm::ConstantDataArray::getString(context, pluginDirectory), 1);
 
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
@@ -146,6 +148,14 @@ static std::string findRuntime(const LinkOptions &options, std::string &error) {
     error = "cannot find the runtime library '" + full.str().str() +
             "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
   return full.str().str();
+}
+
+/// The folder of the runtime as any other folder sees it.
+static std::string pluginDirectory(const LinkOptions &options) {
+  llvm::SmallString<128> folder(options.runtimeDirectory);
+  llvm::sys::fs::make_absolute(folder);
+  llvm::sys::path::remove_dots(folder, /*remove_dot_dot=*/true);
+  return folder.str().str();
 }
 
 bool weft::checkLinker(const LinkOptions &options, std::string &error) {
@@ -221,7 +231,7 @@ bool weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelIma
   if (!error.empty())
     return false;
   llvm::SmallVector<char> table;
-  if (!emitTableObject(blob, kernels, table, error) ||
+  if (!emitTableObject(blob, kernels, pluginDirectory(options), table, error) ||
       !writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size()), error))
     return false;
   // Names do not get into the output, so that its bytes do not depend on the scratch folder.

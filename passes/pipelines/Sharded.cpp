@@ -4,6 +4,7 @@
 
 #include "passes/dist/Passes.h"
 #include "passes/pipelines/Phases.h"
+#include "passes/pipelines/ZeroStage.h"
 #include "passes/search/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,17 +28,13 @@ static bool isDistributed(const PhaseOptions &options) {
   return !options.mesh.empty() || (options.train && options.microbatches > 1);
 }
 
-/// What `--zero STAGE[:AXIS]` stands for.
-static dist::DistPlaceStateOptions placeStateOptions(llvm::StringRef zero) {
-  auto [stage, axis] = zero.split(':');
+static dist::DistPlaceStateOptions placeStateOptions(const ZeroStage &zero) {
   auto split = [](bool is) { return std::string(is ? "sharded" : "replicated"); };
-  unsigned number = 0;
-  stage.getAsInteger(10, number);
   dist::DistPlaceStateOptions state;
-  state.axis = axis.str();
-  state.slots = split(number >= 1);
-  state.gradients = split(number >= 2);
-  state.parameters = split(number >= 3);
+  state.axis = zero.axis;
+  state.slots = split(zero.stage >= 1);
+  state.gradients = split(zero.stage >= 2);
+  state.parameters = split(zero.stage >= 3);
   return state;
 }
 
@@ -65,7 +62,8 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   // How state is used is known now; how it is stored follows. The other programs
   // take it as they find it.
   if (options.train)
-    pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero)));
+    pm.addPass(dist::createDistPlaceState(
+        placeStateOptions(ZeroStage::parse(options.zero).value_or(ZeroStage()))));
   pm.addPass(dist::createDistShareState());
   assignAxes("follow");
   // Reshards turn placements into types, of results that may still be partial.

@@ -3,8 +3,10 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Support/Version.h"
 
 int main(int argc, char **argv) {
+  weft::setVersionPrinter("weft-lsp-server");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   return failed(mlir::MlirLspServerMain(argc, argv, registry)) ? 1 : 0;

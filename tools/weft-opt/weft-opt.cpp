@@ -9,9 +9,7 @@
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
-#include "weft/runtime/Flags.h"
-#include "llvm/Config/llvm-config.h"
-#include "llvm/Support/CommandLine.h"
+#include "weft/Support/Version.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -42,9 +40,7 @@ static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &out) {
-    out << "weft-opt " << weft::runtime::weftVersion() << " (LLVM " << LLVM_VERSION_STRING << ")\n";
-  });
+  weft::setVersionPrinter("weft-opt");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();

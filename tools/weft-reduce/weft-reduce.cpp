@@ -7,6 +7,7 @@
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
+#include "weft/Support/Version.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 
@@ -27,6 +28,7 @@ static std::string textOfModel(llvm::StringRef path, mlir::MLIRContext &context)
 }
 
 int main(int argc, char **argv) {
+  weft::setVersionPrinter("weft-reduce");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();

@@ -6,6 +6,8 @@
 #include "weft/Compiler/Compilation.h"
 #include "weft/runtime/Flags.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <string>
 #include <vector>
 
@@ -49,8 +51,44 @@ bool parseOptions(const std::vector<std::string> &arguments, Options &options, s
 
 std::string helpText();
 
+/// When a flag acts: from `presence` on it matters whether it was given, from `value` on which
+/// value it has, after `last` not any more.
+struct Acts {
+  Phase presence, value, last;
+  /// About one run of weft-compile, not about what it makes.
+  bool ofTheRun = false;
+};
+
+/// What the rows of the table of flags say of when they act.
+class ActsTable {
+public:
+  /// `names` are those of the row's flag, as FlagTable returns them.
+  void at(Phase phase, const runtime::FlagTable::Names &names) {
+    between(phase, phase, phase, names);
+  }
+  void between(Phase presence, Phase value, Phase last, const runtime::FlagTable::Names &names) {
+    for (const std::string &name : names)
+      rows[name] = {presence, value, last};
+  }
+  void ofTheRun(const runtime::FlagTable::Names &names) {
+    for (const std::string &name : names)
+      rows[name] = {Phase::Import, Phase::Import, Phase::Executable, /*ofTheRun=*/true};
+  }
+  /// A flag whose row says nothing may act anywhere, so that a new one cannot be lost.
+  Acts of(llvm::StringRef flag) const {
+    auto found = rows.find(flag);
+    return found == rows.end() ? Acts{Phase::Import, Phase::Import, Phase::Executable}
+                               : found->second;
+  }
+
+private:
+  llvm::StringMap<Acts> rows;
+};
+/// Of all flags of weft-compile.
+const ActsTable &flagActs();
+
 /// Adds --train and the flags that go with it.
-void addTrainingFlags(runtime::FlagTable &flags, Options &options);
+void addTrainingFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
 /// Whether the flags of training fit together; what is wrong otherwise.
 std::string checkTraining(const Options &options);
 

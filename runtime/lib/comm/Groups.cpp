@@ -3,6 +3,7 @@
 #include "comm/Groups.h"
 
 #include "weft/runtime/Placement.h"
+#include "weft/runtime/Program.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -78,7 +79,8 @@ Status weft::runtime::openPlugin(const std::string &name, const weft_comm_host &
     places.push_back(folder);
     places.push_back(folder + "/../lib");
   }
-  places.push_back(WEFT_PLUGIN_DIRECTORY);
+  if (weft_plugin_directory)
+    places.push_back(weft_plugin_directory);
   std::string tried;
   for (const std::string &place : places) {
     std::string path = place + "/" + file;

@@ -58,65 +58,73 @@ void FlagTable::topic(std::string key, std::string title, std::string text) {
   topics.push_back({std::move(key), std::move(title), std::move(text)});
 }
 
-void FlagTable::add(const std::string &names, std::string placeholder, std::string help, Kind kind,
-                    Take take) {
+FlagTable::Names FlagTable::add(const std::string &names, std::string placeholder, std::string help,
+                                Kind kind, Take take, std::vector<std::string> choices) {
   if (topics.empty())
     topic("", "");
   flags.push_back({split(names, '|'), std::move(placeholder), std::move(help), kind,
-                   std::move(take), topics.size() - 1});
+                   std::move(take), topics.size() - 1, std::move(choices)});
+  return flags.back().names;
 }
 
-void FlagTable::value(const std::string &names, std::string placeholder, std::string help,
-                      Take take) {
-  add(names, std::move(placeholder), std::move(help), Kind::Value, std::move(take));
+FlagTable::Names FlagTable::value(const std::string &names, std::string placeholder,
+                                  std::string help, Take take, std::vector<std::string> choices) {
+  return add(names, std::move(placeholder), std::move(help), Kind::Value, std::move(take),
+             std::move(choices));
 }
 
-void FlagTable::optional(const std::string &names, std::string placeholder, std::string help,
-                         Take take) {
-  add(names, std::move(placeholder), std::move(help), Kind::Optional, std::move(take));
+FlagTable::Names FlagTable::optional(const std::string &names, std::string placeholder,
+                                     std::string help, Take take,
+                                     std::vector<std::string> choices) {
+  return add(names, std::move(placeholder), std::move(help), Kind::Optional, std::move(take),
+             std::move(choices));
 }
 
-void FlagTable::alone(const std::string &names, std::string help, std::function<void()> take) {
-  add(names, "", std::move(help), Kind::Alone, [take](const std::string &) {
+FlagTable::Names FlagTable::alone(const std::string &names, std::string help,
+                                  std::function<void()> take) {
+  return add(names, "", std::move(help), Kind::Alone, [take](const std::string &) {
     take();
     return std::string();
   });
 }
 
-void FlagTable::text(const std::string &names, std::string placeholder, std::string help,
-                     std::string &target) {
-  value(names, std::move(placeholder), std::move(help), [&target](const std::string &text) {
+FlagTable::Names FlagTable::text(const std::string &names, std::string placeholder,
+                                 std::string help, std::string &target) {
+  return value(names, std::move(placeholder), std::move(help), [&target](const std::string &text) {
     target = text;
     return std::string();
   });
 }
 
-void FlagTable::toggle(const std::string &names, std::string help, bool &target) {
-  alone(names, std::move(help), [&target] { target = true; });
+FlagTable::Names FlagTable::toggle(const std::string &names, std::string help, bool &target) {
+  return alone(names, std::move(help), [&target] { target = true; });
 }
 
-void FlagTable::seed(const std::string &names, std::string placeholder, std::string help,
-                     uint64_t &target) {
-  value(names, std::move(placeholder), std::move(help),
-        [&target](const std::string &text) { return parseSeed(text, target); });
+FlagTable::Names FlagTable::seed(const std::string &names, std::string placeholder,
+                                 std::string help, uint64_t &target) {
+  return value(names, std::move(placeholder), std::move(help),
+               [&target](const std::string &text) { return parseSeed(text, target); });
 }
 
-void FlagTable::number(const std::string &names, std::string placeholder, std::string help,
-                       double &target, double greatest) {
-  value(
+FlagTable::Names FlagTable::number(const std::string &names, std::string placeholder,
+                                   std::string help, double &target, double greatest) {
+  return value(
       names, std::move(placeholder), std::move(help),
       [&target, greatest](const std::string &text) { return parseNumber(text, greatest, target); });
 }
 
-void FlagTable::choice(const std::string &names, std::string placeholder, std::string help,
-                       std::string &target, std::vector<std::string> choices) {
-  value(names, std::move(placeholder), std::move(help),
-        [&target, choices](const std::string &text) -> std::string {
-          if (std::find(choices.begin(), choices.end(), text) == choices.end())
-            return notAmong(text, choices);
-          target = text;
-          return {};
-        });
+FlagTable::Names FlagTable::choice(const std::string &names, std::string placeholder,
+                                   std::string help, std::string &target,
+                                   std::vector<std::string> choices) {
+  return value(
+      names, std::move(placeholder), std::move(help),
+      [&target, choices](const std::string &text) -> std::string {
+        if (std::find(choices.begin(), choices.end(), text) == choices.end())
+          return notAmong(text, choices);
+        target = text;
+        return {};
+      },
+      choices);
 }
 
 void FlagTable::refused(const std::string &name, std::string reason) {
@@ -172,7 +180,7 @@ const FlagTable::Flag *FlagTable::find(const std::string &name) const {
 }
 
 std::vector<std::string> FlagTable::names() const {
-  std::vector<std::string> result{"--help", "--version"};
+  std::vector<std::string> result{"--help", "--version", "--completion", "--man"};
   for (const Flag &flag : flags)
     if (!flag.help.empty())
       result.insert(result.end(), flag.names.begin(), flag.names.end());
@@ -182,6 +190,26 @@ std::vector<std::string> FlagTable::names() const {
 std::string FlagTable::unknown(const std::string &name) const {
   std::string near = didYouMean(name, names());
   return "there is no flag '" + name + "'" + (near.empty() ? kSeeHelp : near);
+}
+
+bool FlagTable::asks(const std::string &name, const std::string &value, std::string &wrong) {
+  if (name == "--help" || name == "-h") {
+    question = Question::Help;
+    helpTopic = value;
+    wrong = wrongTopic();
+  } else if (name == "--version") {
+    question = Question::Version;
+  } else if (name == "--man") {
+    question = Question::Man;
+  } else if (name == "--completion") {
+    question = Question::Completion;
+    shell = value;
+    if (shell != "bash" && shell != "zsh")
+      wrong = "--completion " + notAmong(shell, {"bash", "zsh"});
+  } else {
+    return false;
+  }
+  return true;
 }
 
 std::string FlagTable::parse(const std::vector<std::string> &arguments) {
@@ -198,15 +226,10 @@ std::string FlagTable::parse(const std::vector<std::string> &arguments) {
     bool attached = equals != std::string::npos;
     std::string name = argument.substr(0, equals);
     std::string given = attached ? argument.substr(equals + 1) : "";
-    if (name == "--help" || name == "-h") {
-      helpWanted = true;
-      helpTopic = given;
-      return wrongTopic();
-    }
-    if (name == "--version") {
-      versionWanted = true;
-      return {};
-    }
+    if (name == "--completion" && !attached && i + 1 < arguments.size())
+      given = arguments[++i];
+    if (std::string wrong; asks(name, given, wrong))
+      return wrong;
     const Flag *flag = find(name);
     if (!flag)
       return unknown(name);
@@ -285,13 +308,26 @@ std::string FlagTable::help() const {
                 "this, or only what is about one flag" + (keys.empty() ? "" : " or topic: " + keys),
                 Kind::Optional,
                 {},
-                0});
-  result += describe({{"--version"}, "", "tell the version", Kind::Alone, {}, 0});
+                0,
+                {}});
+  result += describe({{"--version"}, "", "tell the version", Kind::Alone, {}, 0, {}});
+  result += describe({{"--completion"},
+                      "bash|zsh",
+                      "a script for bash or zsh that completes these flags",
+                      Kind::Value,
+                      {},
+                      0,
+                      {}});
+  result += describe({{"--man"}, "", "this as a page for man", Kind::Alone, {}, 0, {}});
   return result + (ending.empty() ? "" : "\n" + ending);
 }
 
 std::string FlagTable::answer() const {
-  if (versionWanted)
+  if (question == Question::Man)
+    return manPage();
+  if (question == Question::Completion)
+    return completion(shell);
+  if (question == Question::Version)
     return tool + " " + weftVersion() + "\n";
   if (helpTopic.empty())
     return help();

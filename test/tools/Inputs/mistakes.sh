@@ -61,9 +61,10 @@ says 2 "-o wants a value: -o OUT" weft-compile mlp.onnx -o
 says 2 "-O wants a whole number from 0 to 3, not '9'" weft-compile mlp.onnx -O 9
 says 2 "--loss needs --optimizer" weft-compile mlp.onnx --train --loss x
 says 0 '^  --mesh AXIS=N' weft-compile --help=mesh
-for tool in weft-compile weft-run weft-translate weft-data weft-opt; do
+for tool in weft-compile weft-run weft-translate weft-data weft-opt weft-reduce weft-lsp-server; do
   says 0 "^$tool [0-9]+\.[0-9]+\.[0-9]+" $tool --version
 done
+says 2 "--completion is bash or zsh, not 'fish'" weft-compile --completion fish
 says 0 '^weft executable [0-9]+\.' ./mlp --version
 
 # --bind.

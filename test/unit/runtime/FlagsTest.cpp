@@ -112,6 +112,24 @@ TEST(Flags, HelpAnswersOneTopicOrFlag) {
   EXPECT_EQ(answer("--version"), std::string("tool ") + weftVersion() + "\n");
 }
 
+TEST(Flags, AnswersShellsAndMan) {
+  auto answer = [](const std::vector<std::string> &arguments) {
+    Line line;
+    FlagTable flags = tableFor(line);
+    std::string fault = flags.parse(arguments);
+    return fault.empty() && flags.answers() ? flags.answer() : fault;
+  };
+  std::string bash = answer({"--completion", "bash"});
+  EXPECT_EQ(bash, answer({"--completion=bash"}));
+  EXPECT_NE(bash.find("complete -o filenames -F _tool tool\n"), std::string::npos) << bash;
+  EXPECT_EQ(bash.find("--hidden"), std::string::npos);
+  EXPECT_EQ(answer({"--completion=zsh"}).find("#compdef tool\n"), 0u);
+  EXPECT_EQ(answer({"--completion"}), "--completion is bash or zsh, not ''");
+  std::string page = answer({"--man"});
+  EXPECT_EQ(page.find(".TH TOOL 1 "), 0u);
+  EXPECT_NE(page.find(".B \\-\\-mesh AXIS=N\nthe grid\n"), std::string::npos) << page;
+}
+
 TEST(Nearest, FindsLettersAddedLeftOutChangedAndSwapped) {
   std::vector<std::string> names{"batch", "seq", "input_ids", "logits"};
   using Names = std::vector<std::string>;

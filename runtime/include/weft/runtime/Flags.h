@@ -1,4 +1,4 @@
-// One table of a tool's flags, from which come parsing, --help and near misses.
+// One table of a tool's flags: parsing, --help, near misses, completion and man pages.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_FLAGS_H
 #define WEFT_RUNTIME_FLAGS_H
@@ -19,7 +19,8 @@ namespace weft::runtime {
 ///   std::string error = flags.parse(arguments);   // exit code 2 if not empty
 ///
 /// A flag is written `--flag value` or `--flag=value`. Each table has --help,
-/// --help=TOPIC, --help=FLAG and --version.
+/// --help=TOPIC, --help=FLAG and --version; --completion=SHELL and --man, which
+/// packages of the tools are made with.
 class FlagTable {
 public:
   /// Takes a flag's value and returns what is wrong with it, or nothing. The
@@ -35,37 +36,42 @@ public:
   /// Behind all flags: exit codes, for one.
   void epilogue(std::string text) { ending = std::move(text); }
 
+  /// The names of a flag just added, so that a tool can keep more with them.
+  using Names = std::vector<std::string>;
   /// `names` are separated by `|`, the one that messages use first. A flag
-  /// without `help` is not listed. `placeholder` is what --help calls the value.
-  void value(const std::string &names, std::string placeholder, std::string help, Take take);
+  /// without `help` is not listed. `placeholder` is what --help calls the value;
+  /// `choices` are values that a shell may offer.
+  Names value(const std::string &names, std::string placeholder, std::string help, Take take,
+              std::vector<std::string> choices = {});
   /// A flag whose value may be left out and then is ""; it has to be attached.
-  void optional(const std::string &names, std::string placeholder, std::string help, Take take);
-  void alone(const std::string &names, std::string help, std::function<void()> take);
+  Names optional(const std::string &names, std::string placeholder, std::string help, Take take,
+                 std::vector<std::string> choices = {});
+  Names alone(const std::string &names, std::string help, std::function<void()> take);
 
-  void text(const std::string &names, std::string placeholder, std::string help,
-            std::string &target);
-  void toggle(const std::string &names, std::string help, bool &target);
+  Names text(const std::string &names, std::string placeholder, std::string help,
+             std::string &target);
+  Names toggle(const std::string &names, std::string help, bool &target);
   /// A whole number from `least` to `greatest`.
   template <typename T>
-  void count(const std::string &names, std::string placeholder, std::string help, T &target,
-             int64_t least, int64_t greatest = int64_t(1) << 48) {
-    value(names, std::move(placeholder), std::move(help),
-          [&target, least, greatest](const std::string &text) {
-            int64_t number = 0;
-            std::string wrong = parseCount(text, least, greatest, number);
-            if (wrong.empty())
-              target = static_cast<T>(number);
-            return wrong;
-          });
+  Names count(const std::string &names, std::string placeholder, std::string help, T &target,
+              int64_t least, int64_t greatest = int64_t(1) << 48) {
+    return value(names, std::move(placeholder), std::move(help),
+                 [&target, least, greatest](const std::string &text) {
+                   int64_t number = 0;
+                   std::string wrong = parseCount(text, least, greatest, number);
+                   if (wrong.empty())
+                     target = static_cast<T>(number);
+                   return wrong;
+                 });
   }
   /// A number from 0 to 2^64 - 1.
-  void seed(const std::string &names, std::string placeholder, std::string help, uint64_t &target);
+  Names seed(const std::string &names, std::string placeholder, std::string help, uint64_t &target);
   /// A number from 0 to `greatest`.
-  void number(const std::string &names, std::string placeholder, std::string help, double &target,
-              double greatest);
+  Names number(const std::string &names, std::string placeholder, std::string help, double &target,
+               double greatest);
   /// One of `choices`.
-  void choice(const std::string &names, std::string placeholder, std::string help,
-              std::string &target, std::vector<std::string> choices);
+  Names choice(const std::string &names, std::string placeholder, std::string help,
+               std::string &target, std::vector<std::string> choices);
   /// A flag that is known but refused, with the reason.
   void refused(const std::string &name, std::string reason);
   /// Takes the arguments without a flag; the returned text is the whole message.
@@ -73,18 +79,22 @@ public:
 
   /// Returns what is wrong with the command line, or nothing.
   std::string parse(const std::vector<std::string> &arguments);
-  /// Whether --help or --version was given: nothing else counts then.
-  bool answers() const { return helpWanted || versionWanted; }
+  /// Whether the command line asks only for `answer()`: nothing else counts then.
+  bool answers() const { return question != Question::None; }
   /// All flags that were given, by their first name, and their values.
   struct Given {
     std::string name, value;
     bool alone; // without a value
   };
   const std::vector<Given> &given() const { return written; }
-  /// The text that --help or --version prints.
+  /// The text that --help, --version, --completion or --man prints.
   std::string answer() const;
 
   std::string help() const;
+  /// A script that tells a shell ("bash" or "zsh") the flags and their values.
+  std::string completion(const std::string &shell) const;
+  /// The page of section 1, in the language of man(7).
+  std::string manPage() const;
   /// The names of all listed flags, for near misses and tests.
   std::vector<std::string> names() const;
 
@@ -103,13 +113,20 @@ private:
     Kind kind;
     Take take;
     size_t topic;
+    std::vector<std::string> choices;
   };
   struct Topic {
     std::string key, title, text;
   };
 
-  void add(const std::string &names, std::string placeholder, std::string help, Kind kind,
-           Take take);
+  enum class Question { None, Help, Version, Completion, Man };
+
+  Names add(const std::string &names, std::string placeholder, std::string help, Kind kind,
+            Take take, std::vector<std::string> choices = {});
+  /// Whether `name` is a flag that every table has; what is wrong with its value.
+  bool asks(const std::string &name, const std::string &value, std::string &wrong);
+  std::string bashCompletion() const;
+  std::string zshCompletion() const;
   const Flag *find(const std::string &name) const;
   std::string unknown(const std::string &name) const;
   std::string describe(const Flag &flag) const;
@@ -121,8 +138,8 @@ private:
   std::vector<Flag> flags;
   std::vector<Given> written;
   Take takePositional;
-  bool helpWanted = false, versionWanted = false;
-  std::string helpTopic;
+  Question question = Question::None;
+  std::string helpTopic, shell;
 };
 
 /// The version of all our tools.

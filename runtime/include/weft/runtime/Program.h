@@ -572,6 +572,9 @@ extern const unsigned char weft_program_blob[];
 extern const uint64_t weft_program_blob_size;
 extern const weft_kernel_entry weft_kernel_table[];
 extern const uint64_t weft_kernel_count;
+/// Where the runtime lay that the executable was linked with, and so its
+/// communicators (libweft_NAME.so); null in programs that were linked by hand.
+extern const char weft_plugin_directory[] __attribute__((weak));
 }
 
 #endif // WEFT_RUNTIME_PROGRAM_H
