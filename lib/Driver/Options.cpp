@@ -1,10 +1,12 @@
 // The flags of weft-compile.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
+#include "weft/Cost/Cluster.h"
 #include "weft/Sharding/Mesh.h"
 #include "weft/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 
 using namespace weft;
@@ -89,6 +91,15 @@ std::vector<std::string> phaseNames() {
   return names;
 }
 
+std::string takeCluster(const std::string &file, std::string &target) {
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return "cannot read '" + file + "': " + buffer.getError().message();
+  target = (*buffer)->getBuffer().str();
+  llvm::Expected<Cluster> cluster = Cluster::parse(target);
+  return cluster ? "" : "'" + file + "': " + llvm::toString(cluster.takeError());
+}
+
 std::string takePhase(const std::string &text, Phase &target) {
   if (auto phase = parsePhase(text)) {
     target = *phase;
@@ -160,10 +171,14 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                 return known ? "" : FlagTable::notAmong(text, {"on", "off", "auto"});
               },
               {"on", "off", "auto"}));
+  acts.ofTheRun(flags.value(
+      "--cluster", "FILE",
+      "devices and links to plan for, as JSON (docs/cluster.md); default: 16 cores and "
+      "8 GiB/s a process",
+      [&options](const std::string &file) { return takeCluster(file, options.cluster); }));
   flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
   flags.refused("--auto", "the planner is not supported yet; give --mesh");
-  flags.refused("--cluster", "the planner is not supported yet; give --mesh");
 }
 
 void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {

@@ -4,6 +4,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "passes/pipelines/Phases.h"
+#include "weft/Cost/CostModel.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -99,6 +100,8 @@ void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
     if (isOfTheProgram(entry.flag))
       flags.push_back(builder.getStringAttr(textOf(entry)));
   module->setAttr(kFlagsAttr, builder.getArrayAttr(flags));
+  if (!options.cluster.empty())
+    module->setAttr(kClusterAttr, builder.getStringAttr(options.cluster));
 }
 
 bool weft::driver::resumeOptions(ModuleOp module, Phase at,

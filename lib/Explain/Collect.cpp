@@ -4,6 +4,7 @@
 #include "weft/Explain/Explain.h"
 
 #include "dialects/nn/IR/Nn.h"
+#include "weft/Cost/CostModel.h"
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -68,7 +69,8 @@ std::string hintFor(StepOpInterface step, dist::ReasonAttr reason) {
 
 class Collector {
 public:
-  Collector(func::FuncOp function, Program &program) : function(function), program(program) {}
+  Collector(func::FuncOp function, const CostModel &costs, Program &program)
+      : function(function), costs(costs), program(program) {}
 
   void run() {
     function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -130,10 +132,12 @@ private:
     found.to = placementText(to);
     found.position = program.nodes.size();
     found.times = timesRun(step);
-    found.bytes =
-        double(found.times) * bytesMoved(mesh, step.getStepKind(), step.getStepAxes(),
-                                         dist::getLocal(from).getValue(),
-                                         dist::getLocal(to).getValue(), elementBytes(from));
+    const Placement &before = dist::getLocal(from).getValue();
+    const Placement &after = dist::getLocal(to).getValue();
+    found.bytes = double(found.times) * bytesMoved(mesh, step.getStepKind(), step.getStepAxes(),
+                                                   before, after, elementBytes(from));
+    found.seconds = double(found.times) * costs.seconds(step.getStepKind(), step.getStepAxes(),
+                                                        before, after, elementBytes(from));
     found.role = roleText(step);
     if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
       describeReason(mesh, step.getStepAxes(), reason, found);
@@ -173,6 +177,7 @@ private:
   }
 
   func::FuncOp function;
+  const CostModel &costs;
   Program &program;
 };
 
@@ -180,10 +185,14 @@ private:
 
 void weft::explain::collectPlacement(ModuleOp module, Document &document) {
   document.mesh.clear();
-  if (dist::MeshAttr mesh = dist::getMesh(module))
-    for (const Mesh::Axis &axis : mesh.getValue().axes)
-      document.mesh.push_back({axis.name, axis.size, axis.temporal});
+  dist::MeshAttr attribute = dist::getMesh(module);
+  Mesh mesh = attribute ? attribute.getValue() : Mesh();
+  for (const Mesh::Axis &axis : mesh.axes)
+    document.mesh.push_back({axis.name, axis.size, axis.temporal});
+  FailureOr<CostModel> costs = costModelOf(module, mesh);
+  if (failed(costs))
+    return;
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isPublic() && !function.isExternal())
-      Collector(function, document.program(function.getSymName())).run();
+      Collector(function, *costs, document.program(function.getSymName())).run();
 }

@@ -140,7 +140,7 @@ private:
     texts("readers", one.readers);
     json.attribute("reader_count", one.readerCount);
     json.attribute("bytes", int64_t(one.bytes));
-    json.attribute("seconds", nullptr);
+    json.attribute("seconds", one.seconds);
   }
 
   void write(const CollectiveClass &group) {

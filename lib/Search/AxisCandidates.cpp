@@ -1,6 +1,7 @@
 // The splits of values and op strategies among which the axis search chooses.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "AxisCandidates.h"
+#include "weft/Cost/Penalties.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -11,25 +12,17 @@ namespace weft {
 /// Few cuts per dim occur in practice; the cap only bounds hostile programs.
 static constexpr unsigned kMaxCuts = 6;
 
-/// Price, in bytes, of one floating-point operation that every device of the
-/// axis repeats instead of sharing: above what any collective of the result
-/// costs as soon as the summed dim has 8 elements.
-static constexpr double kRepeatedHeavyFlop = 8.0;
-/// Price, in bytes, of one element that a cheap op computes on every device.
-static constexpr double kRepeatedElement = 4.0;
-/// The same where it should not decide anything but ties.
-static constexpr double kRepeatedMove = 1e-6;
-
 static RankedTensorType tensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
 }
 
-static double priceOfAllReduce(Value value, int64_t members) {
+static double secondsOfAllReduce(const AxisSearchOptions &options, Value value) {
   auto type = tensorType(value);
   double bytes =
       type ? static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8)
            : 0;
-  return kCollectiveLatency + 2 * bytes * (members - 1) / members;
+  return options.costs.secondsOfMessages(StepKind::AllReduce, options.axis, bytes, bytes) +
+         options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective);
 }
 
 template <typename List, typename Cut> static bool insertCut(List &list, Cut cut) {
@@ -119,7 +112,7 @@ void AxisCandidates::listStates(Value value) {
 /// minor to it: (12:tp)(64) is (768:tp). Taking the longest form makes equal
 /// layouts compare equal.
 AxisCandidates::Cut AxisCandidates::canonical(Cut cut, int64_t dimSize) const {
-  if (cut.size % options.axisSize == 0)
+  if (cut.size % options.axisSize() == 0)
     cut.size = dimSize / cut.outer;
   return cut;
 }
@@ -146,7 +139,7 @@ bool AxisCandidates::addToFactors(const FactorRule &rule, const DimFactors &dim,
         cut.outer / before < factor.size && factor.kind != Factor::Kind::Whole) {
       int64_t outer = cut.outer / before, rest = factor.size / outer;
       // A block that runs on into minor factors must be cut within this one.
-      if (toEnd && (last || rest % options.axisSize == 0))
+      if (toEnd && (last || rest % options.axisSize() == 0))
         return insertCut(cuts[f], Cut{outer, rest});
       if (!toEnd && rest % cut.size == 0)
         return insertCut(cuts[f], cut.size == rest ? Cut{outer, rest} : Cut{outer, cut.size});
@@ -260,16 +253,18 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   }
   const FactorRule &rule = found->second;
   auto shardable = cast<ShardableOpInterface>(op);
-  double shared = 1.0 - 1.0 / options.axisSize;
+  double shared = 1.0 - 1.0 / options.axisSize();
+  auto priceOf = [&](double bytes) { return options.costs.secondsOfPenalty(options.axis, bytes); };
   auto kernel = dyn_cast<KernelOpInterface>(op);
   bool heavy = kernel && kernel.getLibraryCall();
   if (heavy)
-    whole.computeCost = kRepeatedHeavyFlop * shared * rule.points() * shardable.getFlopsPerPoint();
+    whole.computeCost = priceOf(penalty::kRepeatedArithmetic * shared * rule.points() *
+                                shardable.getFlopsPerPoint());
   else
-    whole.computeCost =
-        (options.sequenceParallel && shardable.getFlopsPerPoint() > 0 ? kRepeatedElement
-                                                                      : kRepeatedMove) *
-        shared * rule.points();
+    whole.computeCost = priceOf((options.sequenceParallel && shardable.getFlopsPerPoint() > 0
+                                     ? penalty::kRepeatedElement
+                                     : penalty::kRepeatedMove) *
+                                shared * rule.points());
   list.push_back(whole);
 
   auto cuts = factorCuts.find(op);
@@ -291,14 +286,14 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
       if (reduction)
         strategy.results.assign(op->getNumResults(), atOnce ? 0 : 1);
       // Padding of an uneven cut is work that all but the last device do.
-      int64_t shard = (cut.size + options.axisSize - 1) / options.axisSize;
-      double waste = static_cast<double>(shard * options.axisSize) / cut.size - 1.0;
-      strategy.computeCost = waste * (heavy ? kRepeatedHeavyFlop : kRepeatedElement) *
-                             rule.points() * (heavy ? shardable.getFlopsPerPoint() : 1.0) /
-                             options.axisSize;
+      int64_t shard = (cut.size + options.axisSize() - 1) / options.axisSize();
+      double waste = static_cast<double>(shard * options.axisSize()) / cut.size - 1.0;
+      double price = heavy ? penalty::kRepeatedArithmetic * shardable.getFlopsPerPoint()
+                           : penalty::kRepeatedElement;
+      strategy.computeCost = priceOf(waste * price * rule.points() / options.axisSize());
       if (atOnce)
         for (Value result : op->getResults())
-          strategy.computeCost += priceOfAllReduce(result, options.axisSize);
+          strategy.computeCost += secondsOfAllReduce(options, result);
       list.push_back(std::move(strategy));
     }
   }

@@ -8,14 +8,11 @@
 
 namespace weft {
 
-/// Price, in bytes, of starting one collective.
-constexpr double kCollectiveLatency = 1024.0;
-
 /// One way to run an op on the axis: states (indices into the values' candidate
 /// lists) that operands must have and results get, and what it costs.
 struct AxisStrategy {
   llvm::SmallVector<unsigned, 3> operands, results;
-  double computeCost = 0;
+  double computeCost = 0; // seconds, penalties included
 };
 
 /// Candidate states of every value and strategies of every op of a program.

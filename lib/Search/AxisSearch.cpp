@@ -3,6 +3,7 @@
 #include "weft/Search/AxisSearch.h"
 
 #include "AxisCandidates.h"
+#include "weft/Cost/Penalties.h"
 
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -16,14 +17,6 @@ namespace weft {
 
 namespace {
 
-/// Price, in bytes, of one byte of a weight matrix that every device keeps: a
-/// batch would need this many times more elements than the matrix for splitting
-/// the batch to look better.
-constexpr double kWholeStateByte = 1e4;
-/// The same of a table that is looked up: it costs memory, not work.
-constexpr double kWholeTableByte = 16;
-/// The same for a vector, or what is only added or multiplied: breaks ties.
-constexpr double kWholeVectorByte = 1e-3;
 /// State 1 of every value is partial.
 constexpr uint32_t kPartialBit = 2;
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
@@ -54,9 +47,9 @@ struct Step {
 };
 
 struct Move {
-  double bytes;
-  unsigned collectives;
-  double cost() const { return bytes + collectives * kCollectiveLatency; }
+  double seconds;
+  double bytes = 0;
+  unsigned collectives = 0;
 };
 
 class Search {
@@ -107,37 +100,44 @@ double bytesOf(Value value) {
 
 Move Search::move(const AxisSplit &from, const AxisSplit &to, double bytes) const {
   using Kind = AxisSplit::Kind;
-  double n = options.axisSize, ring = bytes * (n - 1) / n;
-  if (from == to || from.kind == Kind::Replicated)
-    return {to.kind == Kind::Partial ? kImpossible : 0, 0};
   if (to.kind == Kind::Partial)
-    return {kImpossible, 0};
+    return {kImpossible};
+  if (from == to || from.kind == Kind::Replicated)
+    return {0};
+  double shard = bytes / options.axisSize();
+  auto collective = [&](StepKind kind, double operand, double result) {
+    return Move{options.costs.secondsOfMessages(kind, options.axis, operand, result) +
+                    options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective),
+                bytesSent(kind, options.axisSize(), operand, result), 1};
+  };
   if (from.kind == Kind::Partial)
-    return to.kind == Kind::Sharded && options.sequenceParallel ? Move{ring, 1} : Move{2 * ring, 1};
+    return to.kind == Kind::Sharded && options.sequenceParallel
+               ? collective(StepKind::ReduceScatter, bytes, shard)
+               : collective(StepKind::AllReduce, bytes, bytes);
   if (to.kind == Kind::Sharded && to.dim != from.dim)
-    return {ring / n, 1};
-  return {ring, 1};
+    return collective(StepKind::AllToAll, shard, shard);
+  return collective(StepKind::AllGather, shard, bytes);
 }
 
-/// What a byte of state costs on every device: by what reads it, itself or by
+/// The penalty for each byte of state on every device: by what reads it, itself or by
 /// another view of it.
 double Search::priceOfWhole(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) < 2)
-    return kWholeVectorByte;
-  auto [known, isNew] = wholePrices.try_emplace(value, kWholeVectorByte);
+    return penalty::kWholeVector;
+  auto [known, isNew] = wholePrices.try_emplace(value, penalty::kWholeVector);
   if (!isNew)
     return known->second;
-  double price = kWholeVectorByte;
+  double price = penalty::kWholeVector;
   for (Operation *user : value.getUsers()) {
     auto kernel = dyn_cast<KernelOpInterface>(user);
     auto shardable = dyn_cast<ShardableOpInterface>(user);
     if (kernel && kernel.getLibraryCall())
-      price = std::max(price, kWholeStateByte);
+      price = std::max(price, penalty::kWholeWeight);
     else if (shardable &&
              llvm::any_of(shardable.getOwnFactorRule().factors,
                           [](const Factor &factor) { return factor.indexOperand >= 0; }))
-      price = std::max(price, kWholeTableByte);
+      price = std::max(price, penalty::kWholeTable);
     else if (user->getNumOperands() == 1 && user->getNumResults() == 1)
       price = std::max(price, priceOfWhole(user->getResult(0)));
   }
@@ -165,22 +165,23 @@ bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &en
     available = bit;
     if (states[state].kind == AxisSplit::Kind::Replicated && options.isState &&
         options.isState(value))
-      entry.cost += priceOfWhole(value) * bytesOf(value);
+      entry.cost +=
+          options.costs.secondsOfPenalty(options.axis, priceOfWhole(value) * bytesOf(value));
     return true;
   }
   // Arguments are read as they rest, or sliced.
   if (isa<BlockArgument>(value) && !(available & 1u) && !fixed)
     return false;
-  Move best{kImpossible, 0};
+  Move best{kImpossible};
   for (auto [index, from] : llvm::enumerate(states))
     if (available >> index & 1)
       if (Move candidate = move(from, states[state], bytesOf(value));
-          candidate.cost() < best.cost())
+          candidate.seconds < best.seconds)
         best = candidate;
-  if (best.bytes == kImpossible)
+  if (best.seconds == kImpossible)
     return false;
   available |= bit;
-  entry.cost += best.cost();
+  entry.cost += best.seconds;
   entry.bytes += best.bytes;
   entry.collectives += best.collectives;
   return true;

@@ -159,15 +159,16 @@ private:
     SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
     SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
     auto shardable = dyn_cast<ShardableOpInterface>(op);
-    AssignmentQuery query{&rule,
-                          partialRules,
-                          operands,
-                          operandBytes,
-                          wishes,
-                          resultBytes,
-                          shardable ? shardable.getFlopsPerPoint() : 0,
-                          op->getNumResults() == 1 &&
-                              readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
+    AssignmentQuery query{
+        &rule,
+        partialRules,
+        operands,
+        operandBytes,
+        wishes,
+        resultBytes,
+        shardable ? shardable.getFlopsPerPoint() : 0,
+        op->getNumResults() > 0 ? arithmeticOf(op->getResult(0).getType()) : Arithmetic::Integer,
+        op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
     std::string why;
     std::optional<Assignment> chosen = assign(op, query, why);
     if (!chosen)
@@ -331,7 +332,10 @@ struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
     MeshAttr mesh = requireMesh(getOperation());
     if (!mesh)
       return signalPassFailure();
-    ReshardPlanner planner(mesh.getValue());
+    FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
+    if (failed(costs))
+      return signalPassFailure();
+    ReshardPlanner planner(std::move(*costs));
     getOperation()->removeAttr(kBatchAxesAttr);
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(Resharder(function, mesh, planner).run()))

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/OpAssignment.h"
 
+#include "weft/Cost/Penalties.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <limits>
@@ -16,10 +18,6 @@ Placement reduced(Placement placement) {
 }
 
 namespace {
-
-/// How many operations a device does while one byte travels. Only the order of
-/// magnitude matters: it decides when repeating a computation beats moving data.
-constexpr double kFlopsPerByte = 50;
 
 class Chooser {
 public:
@@ -95,7 +93,9 @@ public:
          llvm::zip_equal(result.placements.results, query.wishes, query.resultBytes))
       if (!query.mayStayPartial || (wish && wish->dims != from.dims))
         result.cost += planner.cost(from, wish ? *wish : reduced(from), bytes);
-    result.cost += localPoints(mesh, rule, sharding) * query.flopsPerPoint / kFlopsPerByte;
+    // What it reads and writes is fused away or counted with what made it.
+    double flops = localPoints(mesh, rule, sharding) * query.flopsPerPoint;
+    result.cost += planner.costModel().seconds(flops, /*bytes=*/0, query.arithmetic);
     return result;
   }
 
@@ -145,13 +145,12 @@ private:
   /// True if a reduction of the results costs its latency rather than its bytes,
   /// so that one less is worth a pass over a value that could do without.
   bool isSmall() const {
-    constexpr double kSmallBytes = 1024;
     return llvm::all_of(llvm::zip_equal(rule.results, query.resultBytes), [&](auto entry) {
       double bytes = std::get<1>(entry);
       for (const DimFactors &dim : std::get<0>(entry))
         for (int f : dim)
           bytes *= rule.factors[f].size;
-      return bytes <= kSmallBytes;
+      return bytes <= penalty::kSmallReduction;
     });
   }
 

@@ -3,8 +3,8 @@
 #ifndef WEFT_PASSES_DIST_OPASSIGNMENT_H
 #define WEFT_PASSES_DIST_OPASSIGNMENT_H
 
+#include "weft/Search/Reshard.h"
 #include "weft/Sharding/Projection.h"
-#include "weft/Sharding/Reshard.h"
 
 namespace weft::dist {
 
@@ -17,6 +17,7 @@ struct AssignmentQuery {
   llvm::ArrayRef<std::optional<Placement>> wishes;
   llvm::ArrayRef<double> resultBytes;
   double flopsPerPoint;
+  Arithmetic arithmetic;
   /// Whether the one reader of the results could do a reduction as well.
   bool mayStayPartial = false;
 };
@@ -25,7 +26,7 @@ struct AssignmentQuery {
 struct Assignment {
   OpSharding sharding;
   OpPlacements placements;
-  /// Bytes, latencies as bytes, and computation as bytes.
+  /// Seconds of reshards and of the op's arithmetic on one device.
   double cost;
 };
 

@@ -5,7 +5,7 @@
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Sharding/Reshard.h"
+#include "weft/Search/Reshard.h"
 
 using namespace mlir;
 
@@ -151,7 +151,10 @@ struct Partition : impl::DistPartitionBase<Partition> {
     MeshAttr mesh = requireMesh(getOperation());
     if (!mesh)
       return signalPassFailure();
-    ReshardPlanner planner(mesh.getValue());
+    FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
+    if (failed(costs))
+      return signalPassFailure();
+    ReshardPlanner planner(std::move(*costs));
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(Partitioner(function, mesh, planner).run()))
         signalPassFailure();

@@ -5,7 +5,7 @@
 
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Reasons.h"
-#include "weft/Sharding/Reshard.h"
+#include "weft/Search/Reshard.h"
 
 using namespace mlir;
 
@@ -88,7 +88,10 @@ struct SimplifyCollectives : impl::DistSimplifyCollectivesBase<SimplifyCollectiv
     MeshAttr mesh = requireMesh(getOperation());
     if (!mesh)
       return signalPassFailure();
-    ReshardPlanner planner(mesh.getValue());
+    FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
+    if (failed(costs))
+      return signalPassFailure();
+    ReshardPlanner planner(std::move(*costs));
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
         Simplifier(function, mesh, planner).run();

@@ -219,9 +219,12 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
     if (!mesh || function.isExternal() ||
         (programs != "all" && programs != (order ? order.getValue() : StringRef("lead"))))
       return;
+    FailureOr<CostModel> costs = costModelOf(function, mesh.getValue());
+    if (failed(costs))
+      return signalPassFailure();
     for (AxisId id : axesOf(function, mesh.getValue()))
       if (mesh.getValue().size(id) > 1)
-        assign(function, mesh, id);
+        assign(function, mesh, *costs, id);
   }
 
   /// Over the axes of the batch weights stay whole, so there is nothing to find.
@@ -238,11 +241,10 @@ struct AssignAxisPass : weft::impl::AssignAxisBase<AssignAxisPass> {
     return axes;
   }
 
-  void assign(func::FuncOp function, dist::MeshAttr meshAttr, AxisId id) {
+  void assign(func::FuncOp function, dist::MeshAttr meshAttr, const CostModel &costs, AxisId id) {
     const Mesh &mesh = meshAttr.getValue();
     Placements placements(function, meshAttr, id);
-    AxisSearchOptions options;
-    options.axisSize = mesh.size(id);
+    AxisSearchOptions options(costs, id);
     options.sequenceParallel = sequenceParallel;
     options.allowed = [&](Value value, const AxisSplit &split) {
       return addSplit(mesh, withoutAxis(mesh, placements.of(value), id), id, split).has_value();

@@ -32,7 +32,10 @@ struct MarkRecompute : step::impl::StepMarkRecomputeBase<MarkRecompute> {
                                     [](Operation &op) { return op.hasAttr(nn::kRoleAttr); });
     if (!hasBackward || forward.cuts().empty())
       return;
-    RecomputeChoice choice(function, forward);
+    FailureOr<CostModel> costs = costModelOf(function, Mesh());
+    if (failed(costs))
+      return signalPassFailure();
+    RecomputeChoice choice(function, forward, std::move(*costs));
     llvm::DenseSet<Operation *> marked =
         mode == "best" ? choice.best(share) : choice.all(mode == "full");
     for (Operation *op : marked)

@@ -1,8 +1,9 @@
-// Chooses what to compute anew by bytes saved a flop.
+// Chooses what to compute anew by bytes saved per second.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/step/RecomputeChoice.h"
 
 #include "dialects/nn/IR/Nn.h"
+#include "weft/Cost/Penalties.h"
 
 using namespace mlir;
 using namespace weft;
@@ -13,16 +14,19 @@ static double bytesOf(Value value) {
   return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
 }
 
+/// For what takes no time.
+static constexpr double kLeastSeconds = 1e-15;
+
 static double flopsOf(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   if (!shardable)
     return bytesOf(op->getResult(0));
-  // Moving an element is not free either.
-  return std::max(shardable.getFlopsPerPoint(), 0.25) * shardable.getOwnFactorRule().points();
+  return std::max(shardable.getFlopsPerPoint(), penalty::kMovedElement) *
+         shardable.getOwnFactorRule().points();
 }
 
-RecomputeChoice::RecomputeChoice(func::FuncOp function, const ForwardPass &forward)
-    : function(function), forward(forward) {
+RecomputeChoice::RecomputeChoice(func::FuncOp function, const ForwardPass &forward, CostModel model)
+    : function(function), forward(forward), model(std::move(model)) {
   findParts();
   weigh();
 }
@@ -83,10 +87,14 @@ RecomputeChoice::Price RecomputeChoice::price(const llvm::DenseSet<Operation *> 
     for (Value operand : op->getOperands())
       read += bytesOf(operand);
     bool isRepetition = read < bytesOf(value) && !isExpensive(op);
-    if (marked.contains(op))
-      price.flops += flopsOf(op);
-    else if (!isRepetition)
+    if (marked.contains(op)) {
+      // Fused into what reads it, so that its time is that of arithmetic.
+      double flops = flopsOf(op);
+      price.flops += flops;
+      price.seconds += model.seconds(flops, /*bytes=*/0, arithmeticOf(value.getType()));
+    } else if (!isRepetition) {
       price.bytes += bytesOf(value);
+    }
     if (marked.contains(op) || isRepetition)
       llvm::append_range(work, op->getOperands());
   }
@@ -105,7 +113,7 @@ void RecomputeChoice::weigh() {
     cheap[part.block].insert(part.ops.begin(), part.ops.end());
     Price with = price(marked);
     part.saved = std::max(0.0, none.bytes - with.bytes);
-    part.density = part.saved / std::max(1.0, with.flops);
+    part.density = part.saved / std::max(kLeastSeconds, with.seconds);
     if (part.saved > 0) {
       double &found = least.try_emplace(part.block, part.density).first->second;
       found = std::min(found, part.density);
@@ -119,7 +127,7 @@ void RecomputeChoice::weigh() {
     marked.insert(part.ops.begin(), part.ops.end());
     Price with = price(marked);
     part.saved = std::max(0.0, before.bytes - with.bytes);
-    part.density = part.saved / std::max(1.0, with.flops - before.flops);
+    part.density = part.saved / std::max(kLeastSeconds, with.seconds - before.seconds);
     if (auto found = least.find(part.block); found != least.end())
       part.density = std::min(part.density, found->second);
   }

@@ -4,6 +4,7 @@
 #define WEFT_PASSES_STEP_RECOMPUTECHOICE_H
 
 #include "passes/step/ForwardPass.h"
+#include "weft/Cost/CostModel.h"
 
 namespace weft::step {
 
@@ -11,19 +12,19 @@ namespace weft::step {
 /// all between two borders of blocks (`full`).
 class RecomputeChoice {
 public:
-  RecomputeChoice(mlir::func::FuncOp function, const ForwardPass &forward);
+  RecomputeChoice(mlir::func::FuncOp function, const ForwardPass &forward, CostModel model);
 
-  /// Bytes of activations that the backward pass reads, and flops that it takes to
-  /// compute the marked ones anew. Values that are repetitions of a smaller one
+  /// Bytes of activations that the backward pass reads, and operations and seconds that it takes to
+  /// compute the marked ones again. Values that are repetitions of a smaller one
   /// count as that: kernels read it in their place.
   struct Price {
-    double bytes = 0, flops = 0;
+    double bytes = 0, flops = 0, seconds = 0;
   };
   Price price(const llvm::DenseSet<mlir::Operation *> &marked) const;
 
   /// All that `selective` or `full` marks.
   llvm::DenseSet<mlir::Operation *> all(bool full) const;
-  /// The parts that save most bytes a flop, until they save `share` of what all
+  /// The parts that save most bytes per second, until they save `share` of what all
   /// of them save; the earlier of two equal ones, as there is most room again when
   /// the backward pass comes to the first blocks. Of two shares the smaller one
   /// marks a subset.
@@ -41,6 +42,7 @@ private:
 
   mlir::func::FuncOp function;
   const ForwardPass &forward;
+  CostModel model;
   std::vector<Part> parts;
 };
 

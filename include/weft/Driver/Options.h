@@ -32,6 +32,7 @@ struct Options {
   CompileOptions compile;
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
+  std::string cluster; // JSON; or "": the program's own, else the standard one
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
   std::string report;       // an HTML file, or ""

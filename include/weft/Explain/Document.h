@@ -39,6 +39,7 @@ struct Collective {
   int64_t position = 0; // it comes behind so many of the program's nodes
   int64_t times = 1;    // a run: in each microbatch
   double bytes = 0;     // of all times
+  double seconds = 0;   // of all times, one after the other, by the model of costs
   std::string hint;     // what would avoid it, or ""
 };
 

@@ -3,6 +3,8 @@
 #ifndef WEFT_SEARCH_AXISSEARCH_H
 #define WEFT_SEARCH_AXISSEARCH_H
 
+#include "weft/Cost/CostModel.h"
+
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
@@ -29,8 +31,15 @@ struct AxisSplit {
 };
 
 struct AxisSearchOptions {
+  AxisSearchOptions(CostModel costs, AxisId axis) : costs(std::move(costs)), axis(axis) {}
+
   /// Devices along the axis.
-  int64_t axisSize = 1;
+  int64_t axisSize() const { return costs.mesh().size(axis); }
+
+  /// What collectives over the mesh's axes take.
+  CostModel costs;
+  /// The searched one.
+  AxisId axis;
   /// Split the norms and residuals between tensor-parallel regions along the
   /// sequence too: partial sums may be reduce_scattered, and the elements that
   /// cheap ops compute on every device count. Moves no more bytes (all_reduce =
@@ -72,16 +81,13 @@ struct AxisSearchResult {
   unsigned numStatesPruned = 0; // 0: the result is optimal for the cost model
 };
 
-/// Cost model, in bytes sent by one device of n (ring algorithms, Thakur et
-/// al., 2005), B the whole tensor's bytes: all_gather and reduce_scatter
-/// B(n-1)/n, all_reduce 2B(n-1)/n, all_to_all B(n-1)/n^2, slice 0; plus a fixed
-/// price a collective. Two things are priced far above any collective: a matrix
-/// product, convolution or attention that every device repeats, and a weight
-/// matrix that every device keeps whole; tables that are looked up count less, and
-/// vectors are too small to matter. So
-/// weights are split whenever they can be, and among the splits communication
-/// decides. A split result of the program is priced as if its reader gathered
-/// it, but is left split. State is never gathered: that would be FSDP, another axis's work.
+/// Costs are the seconds of collectives (CostModel), of tensors as the other axes leave them
+/// whole, and the penalties of weft/Cost/Penalties.h for two things that are dearer than any
+/// collective: a contraction or attention that every device repeats, and a weight that every
+/// device keeps whole; tables that are looked up count less, and vectors are too small to matter.
+/// So weights are split whenever they can be, and among the splits communication decides. A split
+/// result of the program is priced as if its reader gathered it, but is left split. State is never
+/// gathered: that would be FSDP, another axis's work.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
 /// the values still alive the cheapest way to get there.

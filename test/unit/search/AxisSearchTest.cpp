@@ -21,8 +21,7 @@ protected:
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
     function = *module->getOps<func::FuncOp>().begin();
-    AxisSearchOptions options;
-    options.axisSize = axisSize;
+    AxisSearchOptions options(CostModel(Mesh{{{"tp", axisSize}}}), 0);
     options.sequenceParallel = sequenceParallel;
     options.isState = [&](Value value) {
       return !isa<BlockArgument>(value) || value != function.getArgument(0);

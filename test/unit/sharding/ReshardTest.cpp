@@ -1,6 +1,6 @@
 // The planner's choices, and its plans run on tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "weft/Sharding/Reshard.h"
+#include "weft/Search/Reshard.h"
 #include "RandomPlacement.h"
 #include "weft/Sharding/Shards.h"
 

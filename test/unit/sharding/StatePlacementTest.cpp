@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RandomPlacement.h"
 
-#include "weft/Sharding/Reshard.h"
+#include "weft/Search/Reshard.h"
 #include "weft/Sharding/StatePlacement.h"
 
 #include <gtest/gtest.h>

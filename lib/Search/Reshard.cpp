@@ -1,6 +1,8 @@
 // Shortest paths between placements.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "weft/Sharding/Reshard.h"
+#include "weft/Search/Reshard.h"
+
+#include "weft/Cost/Penalties.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -11,25 +13,20 @@ using namespace llvm;
 
 namespace weft {
 
-double CommunicationCost::of(const Mesh &mesh, StepKind kind, ArrayRef<AxisId> axes,
-                             const Placement &from, double bytes) const {
-  // Local copies are not free, but any collective costs more.
+/// Seconds of one step, as often as it happens.
+static double secondsOfStep(const CostModel &model, StepKind kind, ArrayRef<AxisId> axes,
+                            const Placement &from, const Placement &to, double elementBytes) {
+  const Mesh &mesh = model.mesh();
   if (kind == StepKind::Slice || kind == StepKind::Mask || kind == StepKind::Partialize)
-    return 1;
-  // Accumulating is local work too, on the whole value.
+    return model.secondsOfPenalty({}, penalty::kLocalStep);
   if (mesh.anyTemporal(axes))
-    return 2;
+    return model.secondsOfPenalty({}, penalty::kAccumulation);
   AxisList repeated = from.usedAxes();
   llvm::erase_if(repeated, [&](AxisId axis) { return !mesh.isTemporal(axis); });
-  double factor = 1;
-  for (AxisId axis : axes)
-    if (!slowness.empty())
-      factor = std::max(factor, slowness[axis]);
-  return mesh.groupSize(repeated) * factor * (bytes + latencyBytes);
+  return mesh.groupSize(repeated) * model.seconds(kind, axes, from, to, elementBytes);
 }
 
-ReshardPlanner::ReshardPlanner(Mesh mesh, CommunicationCost cost)
-    : mesh_(std::move(mesh)), cost_(std::move(cost)) {}
+ReshardPlanner::ReshardPlanner(CostModel model) : model(std::move(model)) {}
 ReshardPlanner::~ReshardPlanner() = default;
 
 namespace {
@@ -70,9 +67,8 @@ struct Node {
 
 class Search {
 public:
-  Search(const Mesh &mesh, const CommunicationCost &cost, const Placement &from,
-         const Placement &to, double elementBytes)
-      : mesh(mesh), model(cost), to(to), elementBytes(elementBytes) {
+  Search(const CostModel &model, const Placement &from, const Placement &to, double elementBytes)
+      : mesh(model.mesh()), model(model), to(to), elementBytes(elementBytes) {
     for (auto [dim, target] : llvm::enumerate(to.dims)) {
       splits.push_back(splitEdges(mesh, target));
       // Intermediate states may also pass through what is left of the source.
@@ -133,7 +129,7 @@ private:
                            ? to.padding
                            : std::nullopt;
     double bytes = bytesMoved(mesh, kind, axes, source, result, elementBytes);
-    double cost = nodes[from].cost + model.of(mesh, kind, axes, source, bytes);
+    double cost = nodes[from].cost + secondsOfStep(model, kind, axes, source, result, elementBytes);
     ReshardStep step{kind, axes, dim, otherDim, result, bytes};
     add(std::move(result), cost, from, std::move(step));
   }
@@ -243,7 +239,7 @@ private:
   }
 
   const Mesh &mesh;
-  const CommunicationCost &model;
+  const CostModel &model;
   const Placement &to;
   double elementBytes;
   SmallVector<SmallVector<SplitEdge>> splits;
@@ -263,7 +259,7 @@ std::unique_ptr<ReshardPlan> ReshardPlanner::search(const Placement &from, const
     return from == to ? std::make_unique<ReshardPlan>() : nullptr;
   if (globalShape(from) != globalShape(to))
     return nullptr;
-  return Search(mesh_, cost_, from, to, elementBytes).run();
+  return Search(model, from, to, elementBytes).run();
 }
 
 const ReshardPlan *ReshardPlanner::plan(const Placement &from, const Placement &to,
@@ -272,7 +268,7 @@ const ReshardPlan *ReshardPlanner::plan(const Placement &from, const Placement &
   llvm::append_range(key, encode(to));
   key.push_back(static_cast<int64_t>(elementBytes * 8));
   StringRef bytes(reinterpret_cast<const char *>(key.data()), key.size() * sizeof(int64_t));
-  auto [entry, isNew] = plans_.try_emplace(bytes);
+  auto [entry, isNew] = plans.try_emplace(bytes);
   if (isNew)
     entry->second = search(from, to, elementBytes);
   return entry->second.get();

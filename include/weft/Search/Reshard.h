@@ -1,9 +1,9 @@
 // The cheapest sequence of steps from one placement to another.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_SHARDING_RESHARD_H
-#define WEFT_SHARDING_RESHARD_H
+#ifndef WEFT_SEARCH_RESHARD_H
+#define WEFT_SEARCH_RESHARD_H
 
-#include "weft/Sharding/Collective.h"
+#include "weft/Cost/CostModel.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -24,21 +24,9 @@ struct ReshardStep {
 struct ReshardPlan {
   llvm::SmallVector<ReshardStep, 2> steps;
   double bytes = 0;
-  /// Bytes, and for each collective its latency in bytes.
+  /// Seconds: of a collective as many times as there are microbatches, if the value is another one
+  /// in each, so that gradients are accumulated first and reduced once; and a penalty a local step.
   double cost = 0;
-};
-
-/// The cost of a collective: bytes over the axis's relative bandwidth, and a
-/// latency for each; as many times as there are microbatches, if the value is
-/// another one in each. So gradients are accumulated first and reduced once.
-struct CommunicationCost {
-  /// Latency of one collective as the bytes that could be sent meanwhile.
-  double latencyBytes = 16384;
-  /// Seconds a byte of each mesh axis, relative to the fastest; empty = all 1.
-  llvm::SmallVector<double, 4> slowness;
-
-  double of(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, const Placement &from,
-            double bytes) const;
 };
 
 /// Finds cheapest plans by Dijkstra's algorithm over placements, where every
@@ -46,28 +34,30 @@ struct CommunicationCost {
 /// is then sliced is never found, because reduce_scatter is cheaper.
 class ReshardPlanner {
 public:
-  explicit ReshardPlanner(Mesh mesh, CommunicationCost cost = {});
+  explicit ReshardPlanner(CostModel model);
+  /// On the standard cluster.
+  explicit ReshardPlanner(Mesh mesh) : ReshardPlanner(CostModel(std::move(mesh))) {}
   ~ReshardPlanner();
 
-  const Mesh &mesh() const { return mesh_; }
+  const Mesh &mesh() const { return model.mesh(); }
+  const CostModel &costModel() const { return model; }
 
   /// The plan, or null if there is none: local indices stay where they are, and
   /// nothing is gathered over time. Both placements are canonical and of
   /// one shape. The result lives as long as the planner.
   const ReshardPlan *plan(const Placement &from, const Placement &to, double elementBytes);
 
-  /// Its cost, or infinity.
+  /// Its seconds, or infinity.
   double cost(const Placement &from, const Placement &to, double elementBytes);
 
 private:
   std::unique_ptr<ReshardPlan> search(const Placement &from, const Placement &to,
                                       double elementBytes);
 
-  Mesh mesh_;
-  CommunicationCost cost_;
-  llvm::StringMap<std::unique_ptr<ReshardPlan>> plans_;
+  CostModel model;
+  llvm::StringMap<std::unique_ptr<ReshardPlan>> plans;
 };
 
 } // namespace weft
 
-#endif // WEFT_SHARDING_RESHARD_H
+#endif // WEFT_SEARCH_RESHARD_H
