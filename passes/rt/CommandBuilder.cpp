@@ -41,9 +41,8 @@ namespace {
 
 class CommandMaker {
 public:
-  CommandMaker(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
-               llvm::function_ref<Value(Value)> bufferOf)
-      : builder(builder), op(op), symbols(symbols), bufferOf(bufferOf) {}
+  CommandMaker(OpBuilder &builder, Operation *op, llvm::function_ref<Value(Value)> bufferOf)
+      : builder(builder), op(op), bufferOf(bufferOf) {}
 
   Operation *make() {
     if (auto call = dyn_cast<CallOp>(op))
@@ -94,10 +93,7 @@ private:
       reads.push_back(view(input));
     for (Value output : call.getOutputs())
       writes.push_back(bufferOf(output));
-    Operation *kernel = symbols.lookup(call.getCalleeAttr().getAttr());
-    auto pieces = kernel ? kernel->getAttrOfType<IntegerAttr>(kPiecesAttr) : IntegerAttr();
-    return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes,
-                            pieces ? pieces.getInt() : 1, 0);
+    return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, 0);
   }
 
   /// The bits of the neutral element that fills new padding.
@@ -238,13 +234,12 @@ private:
 
   OpBuilder &builder;
   Operation *op;
-  const SymbolTable &symbols;
   llvm::function_ref<Value(Value)> bufferOf;
 };
 
 } // namespace
 
-Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
+Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op,
                                   llvm::function_ref<Value(Value)> bufferOf) {
-  return CommandMaker(builder, op, symbols, bufferOf).make();
+  return CommandMaker(builder, op, bufferOf).make();
 }

@@ -7,7 +7,6 @@
 #include "passes/rt/Clustering.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/SymbolTable.h"
 
 namespace weft::rt {
 
@@ -32,11 +31,10 @@ std::string coordinateState(llvm::StringRef axis);
 mlir::MemRefType bufferType(mlir::Type tensor);
 
 /// Creates the views and the command for `op`, on stream 0; `bufferOf` gives
-/// the buffer of an argument, constant or command's result, `symbols` the
-/// kernels. The verifier of commands compares programs with what this makes. Emits an error and
-/// returns nothing for an op that no command does.
+/// the buffer of an argument, constant or command's result. The verifier of
+/// commands compares programs with what this makes. Emits an error and returns
+/// nothing for an op that no command does.
 mlir::Operation *buildCommand(mlir::OpBuilder &builder, mlir::Operation *op,
-                              const mlir::SymbolTable &symbols,
                               llvm::function_ref<mlir::Value(mlir::Value)> bufferOf);
 
 } // namespace weft::rt

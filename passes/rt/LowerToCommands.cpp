@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace weft::rt {
@@ -201,7 +202,7 @@ private:
         scattered.insert(buffer);
     }
     Operation *command =
-        buildCommand(builder, op, kernels, [&](Value root) { return buffers.lookup(root); });
+        buildCommand(builder, op, [&](Value root) { return buffers.lookup(root); });
     if (!command)
       return failure();
     command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));

@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace weft::rt {
 #define GEN_PASS_DEF_RTVERIFYCOMMANDS
@@ -200,7 +201,7 @@ private:
       }
       return buffer;
     };
-    Operation *expected = buildCommand(builder, op, symbols, placeholder);
+    Operation *expected = buildCommand(builder, op, placeholder);
     if (!expected)
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);

@@ -41,7 +41,8 @@ llvm::hash_code hash_value(const PlacementDim &dim);
 inline constexpr llvm::StringLiteral kSpecAttr = "rt.spec";
 /// On a command: the position of its op in that function.
 inline constexpr llvm::StringLiteral kOriginAttr = "rt.origin";
-/// On an outlined kernel: how many independent leading pieces it can be cut into.
+/// On an outlined kernel: how many independent leading pieces it can be cut into. A hint for the
+/// target that compiles it.
 inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
 
 /// On a cluster or call: the `nn.role` of what makes each of its results, ""

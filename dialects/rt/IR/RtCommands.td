@@ -16,14 +16,14 @@ class Rt_Command<string mnemonic, list<Trait> traits = []>
 def Rt_LaunchOp : Rt_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "run a generated kernel";
   let description = [{
-    The kernel's pointers are the first elements of `reads`, then of `writes`.
-    `pieces` is the number of independent leading pieces (see `rt.cluster`).
-    Example: `rt.launch @gelu reads(%0 : memref<8xf32>) writes(%1 : memref<8xf32>) pieces 8 stream 0`
+    The kernel's pointers are the first elements of `reads`, then of `writes`. How
+    it is launched (grid or units of work) is its target's and known when it is compiled.
+    Example: `rt.launch @gelu reads(%0 : memref<8xf32>) writes(%1 : memref<8xf32>) stream 0`
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
-      I64Attr:$pieces, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
   let assemblyFormat = [{ $kernel `reads` `(` ($inputs^ `:` type($inputs))? `)` `writes` `(` ($outputs^ `:` type($outputs))? `)`
-      `pieces` $pieces `stream` $stream attr-dict }];
+      `stream` $stream attr-dict }];
 }
 
 def Rt_GemmOp : Rt_Command<"gemm", [AttrSizedOperandSegments]> {

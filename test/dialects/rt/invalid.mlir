@@ -149,7 +149,7 @@ func.func @f(%0: !sum, %1: !sum) -> (!whole, !whole) {
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "x" input : memref<8xf32>
   // expected-error @below {{launches @none, which is no function of this module}}
-  rt.launch @none reads(%0 : memref<8xf32>) writes() pieces 1 stream 0
+  rt.launch @none reads(%0 : memref<8xf32>) writes() stream 0
 }
 
 // -----
@@ -158,7 +158,7 @@ func.func private @k(tensor<4xf32>) -> ()
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "x" input : memref<8xf32>
   // expected-error @below {{expected a contiguous view of 'tensor<4xf32>'}}
-  rt.launch @k reads(%0 : memref<8xf32>) writes() pieces 1 stream 0
+  rt.launch @k reads(%0 : memref<8xf32>) writes() stream 0
 }
 
 // -----

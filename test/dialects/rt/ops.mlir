@@ -30,8 +30,8 @@ rt.program @forward streams 2 events 2 arena 4096 {
   %z = rt.buffer "z" output : memref<4x4xf32>
   // CHECK: %[[V:.+]] = rt.view %[[X]] : memref<4x8xf32> to memref<4x3xf32, strided<[8, 1], offset: 2>>
   %v = rt.view %x : memref<4x8xf32> to memref<4x3xf32, strided<[8, 1], offset: 2>>
-  // CHECK: rt.launch @gelu reads(%[[X]] : memref<4x8xf32>) writes(%{{.+}} : memref<4x8xf32>) pieces 32 stream 0
-  rt.launch @gelu reads(%x : memref<4x8xf32>) writes(%y : memref<4x8xf32>) pieces 32 stream 0
+  // CHECK: rt.launch @gelu reads(%[[X]] : memref<4x8xf32>) writes(%{{.+}} : memref<4x8xf32>) stream 0
+  rt.launch @gelu reads(%x : memref<4x8xf32>) writes(%y : memref<4x8xf32>) stream 0
   // CHECK: rt.gemm %[[V]], %{{.+}} -> %{{.+}} residual(%{{.+}} : memref<4x4xf32>) accumulate f32 stream 0 {activation = #rt<activation relu>}
   rt.gemm %v, %w -> %z residual(%z : memref<4x4xf32>) accumulate f32 stream 0 {activation = #rt<activation relu>}
     : memref<4x3xf32, strided<[8, 1], offset: 2>>, memref<3x4xf32> -> memref<4x4xf32>

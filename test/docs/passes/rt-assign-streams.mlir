@@ -14,7 +14,7 @@ module attributes {dist.mesh = #mesh} {
     %3 = rt.buffer "product"  communication : memref<4x4xf32>
     rt.collective  all_reduce  sum %2 -> %3 axes ["tp"] shape [1, 16, 1, 1, 1] accumulate f32 stream 0 {rt.origin = 1 : i64} : memref<4x4xf32> -> memref<4x4xf32>
     %4 = rt.buffer "y"  output : memref<4x4xf32>
-    rt.launch @k_exp reads(%3 : memref<4x4xf32>) writes(%4 : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 2 : i64}
+    rt.launch @k_exp reads(%3 : memref<4x4xf32>) writes(%4 : memref<4x4xf32>) stream 0 {rt.origin = 2 : i64}
     rt.output "y" %4 global tensor<4x4xf32> placement <[4], [4]> : memref<4x4xf32>
   }
   func.func private @forward.spec(%arg0: tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>> {nn.name = "x"}, %arg1: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> {nn.name = "w"}) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4]>> {nn.name = "y"}) attributes {rt.spec} {
@@ -51,7 +51,7 @@ module attributes {dist.mesh = #mesh} {
     rt.collective  all_reduce  sum %2 -> %3 axes ["tp"] shape [1, 16, 1, 1, 1] accumulate f32 stream 1 {rt.origin = 1 : i64} : memref<4x4xf32> -> memref<4x4xf32>
     rt.record 1 stream 1
     rt.wait 1 stream 0
-    rt.launch @k_exp reads(%3 : memref<4x4xf32>) writes(%4 : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 2 : i64}
+    rt.launch @k_exp reads(%3 : memref<4x4xf32>) writes(%4 : memref<4x4xf32>) stream 0 {rt.origin = 2 : i64}
   }
   func.func private @forward.spec(%arg0: tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>> {nn.name = "x"}, %arg1: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> {nn.name = "w"}) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4]>> {nn.name = "y"}) attributes {rt.spec} {
     %0 = rt.cluster  library(%arg0, %arg1 : tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["tp"]>>) pieces 1 {

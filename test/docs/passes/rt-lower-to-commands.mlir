@@ -27,7 +27,7 @@ module {
     %2 = rt.buffer "rt.cluster"  activation : memref<4x4xf32>
     rt.gemm %0, %1 -> %2 accumulate f32 stream 0 {rt.origin = 0 : i64} : memref<4x8xf32>, memref<8x4xf32> -> memref<4x4xf32>
     %3 = rt.buffer "y"  output : memref<4x4xf32>
-    rt.launch @k_add reads(%2 : memref<4x4xf32>) writes(%3 : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 1 : i64}
+    rt.launch @k_add reads(%2 : memref<4x4xf32>) writes(%3 : memref<4x4xf32>) stream 0 {rt.origin = 1 : i64}
     rt.output "y" %3 global tensor<4x4xf32> placement <[4], [4]> : memref<4x4xf32>
   }
   func.func private @forward.spec(%arg0: tensor<4x8xf32> {nn.name = "x"}, %arg1: tensor<8x4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.bin", offset = 0, length = 128>}) -> (tensor<4x4xf32> {nn.name = "y"}) attributes {rt.spec} {

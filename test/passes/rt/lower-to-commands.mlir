@@ -13,7 +13,7 @@
 // CHECK: rt.gemm %[[X]], %[[W]] -> %[[P]] accumulate f32 stream 0 {rt.origin = 0 : i64}
 // CHECK: %[[K:.+]] = rt.state_buffer @constant.0
 // CHECK: %[[Y:.+]] = rt.buffer "y" output : memref<4x4xf32>
-// CHECK: rt.launch @k_scale reads(%[[P]], %[[K]] : memref<4x4xf32>, memref<4x4xf32>) writes(%[[Y]] : memref<4x4xf32>) pieces 16 stream 0 {rt.origin = 2 : i64}
+// CHECK: rt.launch @k_scale reads(%[[P]], %[[K]] : memref<4x4xf32>, memref<4x4xf32>) writes(%[[Y]] : memref<4x4xf32>) stream 0 {rt.origin = 2 : i64}
 // CHECK: rt.output "y" %[[Y]]
 // CHECK: func.func private @forward.spec
 // CHECK-SAME: attributes {rt.spec}

@@ -138,7 +138,7 @@ rt.program @good streams 1 events 0 arena 512 attributes {rt.spec = @good.spec} 
   %g = rt.buffer "g" input offset 256 lives [0, 0] : memref<64xf32>
   rt.input "g" %g global tensor<64xf32> placement <[64]> : memref<64xf32>
   %w = rt.state_buffer @w : memref<64xf32>
-  rt.launch @k reads(%w, %g : memref<64xf32>, memref<64xf32>) writes(%w : memref<64xf32>) pieces 64 stream 0 {rt.origin = 0 : i64}
+  rt.launch @k reads(%w, %g : memref<64xf32>, memref<64xf32>) writes(%w : memref<64xf32>) stream 0 {rt.origin = 0 : i64}
 }
 func.func private @good.spec(%w: tensor<64xf32> {nn.name = "w", nn.initial = 0.0 : f32}, %g: tensor<64xf32> {nn.name = "g"})
     -> (tensor<64xf32> {nn.updates = "w"}) attributes {rt.spec} {
@@ -157,7 +157,7 @@ rt.state @w global tensor<8x8xf32> local memref<8x8xf32> placement <[8], [8]> pi
 rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
   %w = rt.state_buffer @w : memref<8x8xf32>
   // expected-error @below {{runs a kernel that may not overwrite argument 0 with result 0}}
-  rt.launch @k reads(%w : memref<8x8xf32>) writes(%w : memref<8x8xf32>) pieces 8 stream 0 {rt.origin = 0 : i64}
+  rt.launch @k reads(%w : memref<8x8xf32>) writes(%w : memref<8x8xf32>) stream 0 {rt.origin = 0 : i64}
 }
 func.func private @p.spec(%w: tensor<8x8xf32> {nn.name = "w", nn.initial = 0.0 : f32}) -> (tensor<8x8xf32> {nn.updates = "w"}) attributes {rt.spec} {
   %0 = rt.call @k(%w) : (tensor<8x8xf32>) -> tensor<8x8xf32>
