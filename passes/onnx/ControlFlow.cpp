@@ -67,7 +67,8 @@ void GraphConverter::convertIf(NodeOp node, const Scope &scope) {
 
 std::optional<SmallVector<Value>> GraphConverter::convertBody(NodeOp node, const Scope &scope,
                                                               int64_t run,
-                                                              ArrayRef<Value> arguments) {
+                                                              ArrayRef<Value> arguments,
+                                                              size_t numResults) {
   Region *region = node.getGraphRegion("body");
   if (!region || region->empty() || region->front().getNumArguments() != arguments.size()) {
     error(locationOf(node, scope)) << "'" << node.getOpType() << "' lacks a graph 'body' with "
@@ -79,13 +80,26 @@ std::optional<SmallVector<Value>> GraphConverter::convertBody(NodeOp node, const
   for (auto [argument, value] : llvm::zip_equal(region->front().getArguments(), arguments))
     values[argument] = value;
   Scope inner = scope;
-  if (auto named = node.getLoc()->findInstanceOf<NameLoc>())
-    inner.prefix += named.getName().str();
-  inner.prefix += "/" + std::to_string(run) + "/";
+  inner.prefix = prefixWithin(node, scope, std::to_string(run) + "/");
   convertBlock(region->front(), inner);
   SmallVector<Value> results = lookup(region->front().getTerminator()->getOperands());
   b.loc = locationOf(node, scope);
-  return failed || llvm::is_contained(results, Value()) ? std::nullopt : std::optional(results);
+  if (failed || llvm::is_contained(results, Value()))
+    return std::nullopt;
+  if (results.size() == numResults)
+    return results;
+  refuse(node, scope, "its body has another number of outputs");
+  return std::nullopt;
+}
+
+void GraphConverter::refuse(NodeOp node, const Scope &scope, const llvm::Twine &why) {
+  b.fail(why);
+  setResults(node, {Value()}, locationOf(node, scope));
+}
+
+void GraphConverter::refuseRuns(NodeOp node, const Scope &scope) {
+  refuse(node, scope,
+         "more than " + llvm::Twine(kMostRuns) + " runs of its body are not written out");
 }
 
 /// What the runs made of one output, along a new dim.
@@ -122,16 +136,12 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
   int64_t numScanned = n.integer("num_scan_inputs", 0),
           numStates = static_cast<int64_t>(inputs.size()) - numScanned,
           numStacked = node.getNumResults() - numStates;
-  auto refuse = [&](const llvm::Twine &why) {
-    b.fail(why);
-    setResults(node, {Value()}, loc);
-  };
   if (n.opset < 9)
-    return refuse("its definition before opset 9 is not supported");
+    return refuse(node, scope, "its definition before opset 9 is not supported");
   if (llvm::is_contained(inputs, Value()))
-    return refuse("an input is missing");
+    return refuse(node, scope, "an input is missing");
   if (numScanned < 1 || numStates < 0 || numStacked < 0)
-    return refuse("'num_scan_inputs' does not fit its inputs and outputs");
+    return refuse(node, scope, "'num_scan_inputs' does not fit its inputs and outputs");
   ScanPlan plan{
       listOf(n, "scan_input_axes", numScanned), listOf(n, "scan_input_directions", numScanned),
       listOf(n, "scan_output_axes", numStacked), listOf(n, "scan_output_directions", numStacked)};
@@ -141,16 +151,17 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
   for (auto [i, value] : llvm::enumerate(scanned)) {
     auto axis = n.normalize(plan.inputAxes[i], b.rankOf(value));
     if (!axis)
-      return refuse("");
+      return refuse(node, scope, "");
     plan.inputAxes[i] = *axis;
     int64_t extent = b.shapeOf(value)[*axis];
     if (runs >= 0 && extent != runs)
-      return refuse("its inputs are scanned over " + llvm::Twine(runs) + " and " +
-                    llvm::Twine(extent) + " elements");
+      return refuse(node, scope,
+                    "its inputs are scanned over " + llvm::Twine(runs) + " and " +
+                        llvm::Twine(extent) + " elements");
     runs = extent;
   }
   if (b.hasFailed() || runs > kMostRuns)
-    return refuse("more than " + llvm::Twine(kMostRuns) + " runs of its body are not written out");
+    return refuseRuns(node, scope);
   SmallVector<SmallVector<Value>> stacked(numStacked);
   for (int64_t run = 0; run < runs; ++run) {
     SmallVector<Value> arguments(states);
@@ -159,11 +170,9 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
       int64_t at = plan.inputBackwards[i] ? runs - 1 - run : run;
       arguments.push_back(b.squeeze(b.sliceDim(value, dim, at, 1), {dim}));
     }
-    auto results = convertBody(node, scope, run, arguments);
+    auto results = convertBody(node, scope, run, arguments, numStates + numStacked);
     if (!results)
       return;
-    if (static_cast<int64_t>(results->size()) != numStates + numStacked)
-      return refuse("its body has another number of outputs");
     states.assign(results->begin(), results->begin() + numStates);
     for (int64_t i = 0; i < numStacked; ++i) {
       auto &parts = stacked[i];
@@ -172,7 +181,7 @@ void GraphConverter::convertScan(NodeOp node, const Scope &scope) {
     }
   }
   if (runs == 0 && numStacked > 0)
-    return refuse("it is scanned over no elements");
+    return refuse(node, scope, "it is scanned over no elements");
   for (auto [i, parts] : llvm::enumerate(stacked)) {
     auto axis = n.normalize(plan.outputAxes[i], b.rankOf(parts.front()) + 1);
     states.push_back(axis ? stack(b, parts, *axis) : Value());
@@ -188,36 +197,29 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
   NodeContext n(b, node, *opsetOf(node, scope), scope.attributes, inputs);
   auto most = n.knownScalar(0, double(kMostRuns) + 1);
   auto goesOn = n.knownScalar(1, 1);
-  auto refuse = [&](const llvm::Twine &why) {
-    b.fail(why);
-    setResults(node, {Value()}, loc);
-  };
   if (!most || !goesOn)
-    return refuse("");
+    return refuse(node, scope, "");
   SmallVector<Value> states(llvm::drop_begin(inputs, std::min<size_t>(2, inputs.size())));
   if (llvm::is_contained(states, Value()))
-    return refuse("an initial state is missing");
+    return refuse(node, scope, "an initial state is missing");
   SmallVector<SmallVector<Value>> stacked(
       std::max<int64_t>(0, node.getNumResults() - states.size()));
   int64_t run = 0;
   for (; run < *most && *goesOn; ++run) {
     if (run == kMostRuns)
-      return refuse("more than " + llvm::Twine(kMostRuns) +
-                    " runs of its body are not written out");
+      return refuseRuns(node, scope);
     SmallVector<Value> arguments = {b.full({}, b.i64(), run), b.full({}, b.i1(), 1)};
     llvm::append_range(arguments, states);
-    auto results = convertBody(node, scope, run, arguments);
+    auto results = convertBody(node, scope, run, arguments, 1 + states.size() + stacked.size());
     if (!results)
       return;
-    if (results->size() != 1 + states.size() + stacked.size())
-      return refuse("its body has another number of outputs");
     std::optional<HostTensor> condition = b.known(results->front());
     if (!b.isBool(results->front()))
-      return refuse("its body's condition is no bool");
+      return refuse(node, scope, "its body's condition is no bool");
     if (!condition || condition->size() != 1)
-      return refuse("how often it runs is known when the program runs only; "
-                    "its trip count and condition must be known at compile "
-                    "time");
+      return refuse(node, scope,
+                    "how often it runs is known when the program runs only; its trip count and "
+                    "condition must be known at compile time");
     goesOn = condition->integers[0];
     auto made = ArrayRef<Value>(*results).drop_front();
     states.assign(made.begin(), made.begin() + states.size());
@@ -225,7 +227,7 @@ void GraphConverter::convertLoop(NodeOp node, const Scope &scope) {
       parts.push_back(value);
   }
   if (run == 0 && !stacked.empty())
-    return refuse("its body never runs");
+    return refuse(node, scope, "its body never runs");
   for (ArrayRef<Value> parts : stacked)
     states.push_back(stack(b, parts, 0));
   setResults(node, states, loc);

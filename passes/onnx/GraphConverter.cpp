@@ -16,9 +16,6 @@ llvm::StringRef weft::onnx::nameOfInfo(Attribute info) {
   return value && value.getName() ? value.getName().getValue() : llvm::StringRef();
 }
 
-/// Names of calls before a node's own; a small file can nest long ones.
-static constexpr size_t kMaxPrefix = 512;
-
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings, Purpose purpose,
                                uint64_t seed, bool hasOwnStep, int64_t batchParts)
     : module(module), functions(module), bindings(bindings), purpose(purpose),
@@ -144,6 +141,17 @@ Location GraphConverter::locationOf(NodeOp node, const Scope &scope) {
                : NameLoc::get(builder.getStringAttr(scope.prefix), node.getLoc());
 }
 
+/// Names of calls and loops before a node's own; a small file can nest long ones.
+static constexpr size_t kMaxPrefix = 512;
+
+std::string GraphConverter::prefixWithin(NodeOp node, const Scope &scope, llvm::StringRef part) {
+  auto named = node.getLoc()->findInstanceOf<NameLoc>();
+  std::string own = named ? named.getName().str() : "";
+  if (!own.empty() || !part.empty())
+    own += "/" + part.str();
+  return scope.prefix.size() + own.size() <= kMaxPrefix ? scope.prefix + own : scope.prefix;
+}
+
 SmallVector<Value> GraphConverter::lookup(ValueRange operands) {
   SmallVector<Value> found;
   for (Value operand : operands)
@@ -242,9 +250,7 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
     if (TensorAttr value = context.tensor("value")) {
       if (std::string more = findUnread(context, *schema); !more.empty())
         error(loc) << "'Constant' has several values: " << more;
-      else if (Value constant =
-                   materialize(value, node.getOutputName(0), feedsQuantized(node.getResult(0)),
-                               /*isInitializer=*/false, loc))
+      else if (Value constant = constantOf(node, value, loc))
         values[node.getResult(0)] = constant;
       return;
     }
@@ -254,6 +260,14 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
   if (b.hasFailed())
     results.clear();
   setResults(node, results, loc);
+}
+
+Value GraphConverter::constantOf(NodeOp node, TensorAttr value, Location loc) {
+  bool quantized = feedsQuantized(node.getResult(0));
+  Value &made = constants[{value, quantized}];
+  if (!made)
+    made = materialize(value, node.getOutputName(0), quantized, /*isInitializer=*/false, loc);
+  return made;
 }
 
 void GraphConverter::convertCall(NodeOp node, FunctionOp callee, const Scope &scope) {
@@ -285,10 +299,7 @@ void GraphConverter::convertCall(NodeOp node, FunctionOp callee, const Scope &sc
     values[argument] = given ? inputs[argument.getArgNumber()] : Value();
     given ? (void)absent.erase(argument) : (void)absent.insert(argument);
   }
-  Scope inner{callee, &attributes, scope.prefix};
-  if (auto named = node.getLoc()->findInstanceOf<NameLoc>();
-      named && inner.prefix.size() + named.getName().size() < kMaxPrefix)
-    inner.prefix += named.getName().str() + "/";
+  Scope inner{callee, &attributes, prefixWithin(node, scope)};
   convertBlock(body, inner);
   SmallVector<Value> results = lookup(body.getTerminator()->getOperands());
   for (auto [index, output] : llvm::enumerate(node.getResults()))

@@ -79,6 +79,8 @@ private:
 
   mlir::Value materialize(TensorAttr tensor, llvm::StringRef name, bool quantized,
                           bool isInitializer, mlir::Location loc);
+  /// The value of a node `Constant`, made once for all walks over it.
+  mlir::Value constantOf(NodeOp node, TensorAttr value, mlir::Location loc);
   mlir::StringAttr stateName(llvm::StringRef name);
   mlir::Value addState(TensorAttr tensor, llvm::StringRef name, mlir::Location loc);
   mlir::Value addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
@@ -98,9 +100,15 @@ private:
   void convertIf(NodeOp node, const Scope &scope);
   void convertScan(NodeOp node, const Scope &scope);
   void convertLoop(NodeOp node, const Scope &scope);
-  /// What the graph `body` of a loop makes of the arguments; none if it failed.
-  std::optional<llvm::SmallVector<mlir::Value>>
-  convertBody(NodeOp node, const Scope &scope, int64_t run, llvm::ArrayRef<mlir::Value> arguments);
+  /// The `numResults` values that the graph `body` of a loop makes of the arguments; none, with
+  /// the error told, if it fails or makes another number.
+  std::optional<llvm::SmallVector<mlir::Value>> convertBody(NodeOp node, const Scope &scope,
+                                                            int64_t run,
+                                                            llvm::ArrayRef<mlir::Value> arguments,
+                                                            size_t numResults);
+  /// Tells that `node` cannot be converted; an earlier reason of the builder goes first.
+  void refuse(NodeOp node, const Scope &scope, const llvm::Twine &why);
+  void refuseRuns(NodeOp node, const Scope &scope);
   mlir::Value initialValue(InitializerOp initializer);
 
   // TrainingGraph.cpp: gradients, and the step that a model brings along.
@@ -124,6 +132,9 @@ private:
   void setArgument(mlir::Value argument, llvm::StringRef name, mlir::Attribute value);
   std::optional<int64_t> opsetOf(NodeOp node, const Scope &scope);
   mlir::Location locationOf(NodeOp node, const Scope &scope);
+  /// What stands before the names of nodes within `node`: its own name, after a '/' `part`, or
+  /// nothing more than around it once that grows long.
+  std::string prefixWithin(NodeOp node, const Scope &scope, llvm::StringRef part = "");
   void setResults(NodeOp node, llvm::ArrayRef<mlir::Value> results, mlir::Location loc);
   llvm::SmallVector<mlir::Value> lookup(mlir::ValueRange values);
   /// Looks up the node's inputs; false if one of them failed to convert.
@@ -146,6 +157,9 @@ private:
   NnBuilder b;
   /// Values not here failed, and what reads them is skipped.
   llvm::DenseMap<mlir::Value, mlir::Value> values;
+  /// Constants that are made, by their tensor and whether they feed a quantised operator: bodies of
+  /// loops and functions are walked again and again.
+  llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, mlir::Value> constants;
   /// Arguments of functions for which the call at hand gives nothing.
   llvm::DenseSet<mlir::Value> absent;
   /// Attributes and, for state, contents of the function's arguments.
