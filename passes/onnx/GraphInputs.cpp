@@ -150,12 +150,26 @@ void GraphConverter::checkBindings(Location loc) {
                << didYouMean(name, all);
 }
 
-/// An input that goes into a lookup as it is can be checked before it does.
+/// The ops of `block` that what it returns needs.
+static llvm::DenseSet<Operation *> findLive(Block &block) {
+  llvm::DenseSet<Operation *> live;
+  for (Operation &op : llvm::reverse(block))
+    if (!wouldOpBeTriviallyDead(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return live.contains(block.findAncestorOpInBlock(*user));
+        }))
+      live.insert(&op);
+  return live;
+}
+
+/// An input that goes into a lookup as it is can be checked before it does. What nobody looks up
+/// may be anything.
 void GraphConverter::recordLookups() {
-  for (auto [value, rows] : b.lookups) {
+  llvm::DenseSet<Operation *> live = findLive(function.front());
+  auto isLive = [&](Operation *op) { return live.contains(op); };
+  for (auto [value, wrapped, rows] : b.lookups) {
     auto argument = dyn_cast<BlockArgument>(value);
     if (!argument || argument.getOwner() != &function.front() ||
-        argument.getArgNumber() >= numInputs)
+        argument.getArgNumber() >= numInputs || llvm::none_of(wrapped.getUsers(), isLive))
       continue;
     auto name = cast<StringAttr>(argumentAttrs[argument.getArgNumber()].get(nn::kNameAttr));
     int64_t &least = lookedUp.try_emplace(name.getValue(), rows).first->second;

@@ -62,8 +62,12 @@ public:
   /// Program arguments that are running statistics, and what they become.
   llvm::SmallVector<Value> statistics;
   llvm::SmallVector<std::pair<Value, Value>> updates;
-  /// Indices into so many rows, before they are wrapped.
-  llvm::SmallVector<std::pair<Value, int64_t>> lookups;
+  /// Indices into so many rows, as they come and as the look-up has them.
+  struct Lookup {
+    Value indices, wrapped;
+    int64_t rows;
+  };
+  llvm::SmallVector<Lookup> lookups;
   /// What optimizers of the file keep beside a tensor, and the tensor; and their
   /// learning rates.
   llvm::SmallVector<std::pair<Value, Value>> slots;
@@ -185,7 +189,7 @@ public:
     Outside,  // one is not within; noted as the failure
   };
   Indices checkIndices(Value indices, Shape sizes);
-  /// Negative indices count from `size`.
+  /// Negative indices count from `size`. Noted among `lookups`.
   Value wrapIndices(Value indices, int64_t size);
 
   //===--- Any op ---------------------------------------------------------===//
@@ -211,6 +215,7 @@ private:
   template <typename T> static bool isNull(const T &) { return false; }
 
   mlir::LogicalResult verifyNew(mlir::Operation *op);
+  Value countFromEnd(Value indices, int64_t size);
   bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   bool foldRepeated(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   std::optional<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op);

@@ -150,8 +150,13 @@ NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
 }
 
 Value NnBuilder::wrapIndices(Value indices, int64_t size) {
-  if (indices)
-    lookups.push_back({indices, size});
+  Value wrapped = countFromEnd(indices, size);
+  if (wrapped)
+    lookups.push_back({indices, wrapped, size});
+  return wrapped;
+}
+
+Value NnBuilder::countFromEnd(Value indices, int64_t size) {
   if (!indices || isUnsigned(indices))
     return indices;
   switch (checkIndices(indices, {size})) {
