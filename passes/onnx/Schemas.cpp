@@ -3,6 +3,7 @@
 #include "passes/onnx/Schemas.h"
 
 #include "weft/Interfaces/TensorSize.h"
+#include "weft/Support/Nearest.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -119,20 +120,12 @@ static std::string checkCount(StringRef what, size_t found, unsigned least, unsi
       .str();
 }
 
-static std::string unknownAttribute(StringRef name, ArrayRef<StringRef> known) {
+static std::string unknownAttribute(StringRef name, ArrayRef<std::string> known) {
   std::string text = ("attribute '" + name + "' is unknown").str();
   if (known.empty())
     return text + "; there are none";
-  StringRef nearest;
-  unsigned distance = std::max<size_t>(2, name.size() / 3) + 1;
-  for (StringRef candidate : known)
-    if (unsigned own = name.edit_distance(candidate, true, distance); own < distance) {
-      distance = own;
-      nearest = candidate;
-    }
-  if (!nearest.empty())
-    return text + "; did you mean '" + nearest.str() + "'?";
-  return text + "; known are " + llvm::join(known, ", ");
+  std::string meant = didYouMean(name, known);
+  return text + (meant.empty() ? "; known are " + llvm::join(known, ", ") : meant);
 }
 
 static std::string duplicateAttribute(NodeOp node) {
@@ -181,7 +174,7 @@ std::string weft::onnx::checkForm(NodeOp node, const Schema &schema, AttributeVa
     if (!found)
       return unknownAttribute(
           nameOf(attribute),
-          llvm::map_to_vector(schema.attributes, [](auto &known) { return known.name; }));
+          llvm::map_to_vector(schema.attributes, [](auto &known) { return known.name.str(); }));
     problem = checkAttribute(attribute, *found);
     AttributeAttr here = value(attribute);
     if (here && problem.empty())
@@ -204,13 +197,13 @@ std::string weft::onnx::checkCall(NodeOp node, FunctionOp callee) {
     problem = duplicateAttribute(node);
   if (!problem.empty())
     return problem;
-  SmallVector<StringRef> known;
+  SmallVector<std::string> known;
   if (ArrayAttr names = callee.getPlainAttributesAttr())
     for (auto name : names.getAsRange<StringAttr>())
-      known.push_back(name.getValue());
+      known.push_back(name.getValue().str());
   if (ArrayAttr defaults = callee.getOnnxAttributesAttr())
     for (auto entry : defaults.getAsRange<AttributeAttr>())
-      known.push_back(nameOf(entry));
+      known.push_back(nameOf(entry).str());
   for (AttributeAttr attribute : attributesOf(node))
     if (!llvm::is_contained(known, nameOf(attribute)))
       return unknownAttribute(nameOf(attribute), known);

@@ -4,6 +4,8 @@
 
 #include "passes/onnx/Registry.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
@@ -91,6 +93,38 @@ Value weft::onnx::thresholdedRelu(NnBuilder &b, Value x, double alpha) {
 
 static Results thresholdedReluOp(NodeContext &n) {
   return {thresholdedRelu(n.b, n.in(0), n.real("alpha", 1.0))};
+}
+
+const NamedActivation *weft::onnx::findActivation(llvm::StringRef name) {
+  using B = NnBuilder;
+  constexpr std::optional<double> none;
+  static const NamedActivation table[] = {
+      {"Relu", 0, none, none, [](B &b, Value x, double, double) { return b.max(x, 0.0); }},
+      {"Tanh", 0, none, none, [](B &b, Value x, double, double) { return b.unary<nn::TanhOp>(x); }},
+      {"Sigmoid", 0, none, none,
+       [](B &b, Value x, double, double) { return b.unary<nn::SigmoidOp>(x); }},
+      {"Softsign", 0, none, none, [](B &b, Value x, double, double) { return softsign(b, x); }},
+      {"Softplus", 0, none, none, [](B &b, Value x, double, double) { return softplus(b, x); }},
+      {"LeakyRelu", 1, 0.01, none,
+       [](B &b, Value x, double a, double) { return leakyRelu(b, x, a); }},
+      {"ThresholdedRelu", 1, 1.0, none,
+       [](B &b, Value x, double a, double) { return thresholdedRelu(b, x, a); }},
+      {"Elu", 1, 1.0, none, [](B &b, Value x, double a, double) { return elu(b, x, a); }},
+      {"HardSigmoid", 2, 0.2, 0.5,
+       [](B &b, Value x, double a, double c) { return hardSigmoid(b, x, a, c); }},
+      {"Clip", 2, -HUGE_VAL, HUGE_VAL,
+       [](B &b, Value x, double a, double c) { return b.min(b.max(x, a), c); }},
+      {"Affine", 2, none, none,
+       [](B &b, Value x, double a, double c) { return b.add(b.mul(x, a), c); }},
+      {"ScaledTanh", 2, none, none,
+       [](B &b, Value x, double a, double c) {
+         return b.mul(b.unary<nn::TanhOp>(b.mul(x, c)), a);
+       }},
+  };
+  for (const NamedActivation &known : table)
+    if (known.name.equals_insensitive(name))
+      return &known;
+  return nullptr;
 }
 
 static Results shrink(NodeContext &n) {

@@ -4,8 +4,6 @@
 #include "passes/onnx/ops/ActivationFunctions.h"
 #include "passes/onnx/ops/Shared.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace weft;
 using namespace weft::onnx;
@@ -96,24 +94,20 @@ static Results embedLayerNormalization(NodeContext &n) {
 /// The activation that a fused operator names, with its numbers.
 static Value activate(NodeContext &n, Value x, ArrayRef<double> numbers) {
   llvm::StringRef name = n.text("activation", "");
-  auto number = [&](size_t index, double otherwise) {
-    return index < numbers.size() ? numbers[index] : otherwise;
-  };
   if (name.empty())
     return x;
-  if (name == "Relu")
-    return n.b.max(x, 0.0);
-  if (name == "Tanh")
-    return n.b.unary<nn::TanhOp>(x);
-  if (name == "Sigmoid")
-    return n.b.unary<nn::SigmoidOp>(x);
-  if (name == "LeakyRelu")
-    return leakyRelu(n.b, x, number(0, 0.01));
-  if (name == "HardSigmoid")
-    return hardSigmoid(n.b, x, number(0, 0.2), number(1, 0.5));
-  if (name == "Clip")
-    return n.b.min(n.b.max(x, number(0, -HUGE_VAL)), number(1, HUGE_VAL));
-  return n.fail("activation '" + name + "' is not supported");
+  const NamedActivation *known = findActivation(name);
+  if (!known)
+    return n.fail("activation '" + name + "' is not known");
+  auto number = [&](size_t index, std::optional<double> otherwise) {
+    if (index < numbers.size())
+      return numbers[index];
+    if (index < known->numbers && !otherwise)
+      n.fail("activation '" + name + "' needs " + llvm::Twine(known->numbers) + " numbers");
+    return otherwise.value_or(0);
+  };
+  double alpha = number(0, known->alpha), beta = number(1, known->beta);
+  return known->apply(n.b, x, alpha, beta);
 }
 
 static Results fusedConv(NodeContext &n) {

@@ -155,40 +155,17 @@ double Layer::next(llvm::ArrayRef<double> list, size_t &used, std::optional<doub
 }
 
 Function Layer::function(llvm::StringRef name) {
-  auto alpha = [&](std::optional<double> otherwise) {
-    return next(alphas, usedAlphas, otherwise, "activation_alpha");
-  };
-  auto beta = [&](std::optional<double> otherwise) {
-    return next(betas, usedBetas, otherwise, "activation_beta");
-  };
-  std::string known = name.lower();
-  if (known == "sigmoid")
-    return [](NnBuilder &b, Value x) { return b.unary<nn::SigmoidOp>(x); };
-  if (known == "tanh")
-    return [](NnBuilder &b, Value x) { return b.unary<nn::TanhOp>(x); };
-  if (known == "relu")
-    return [](NnBuilder &b, Value x) { return b.max(x, 0.0); };
-  if (known == "softsign")
-    return softsign;
-  if (known == "softplus")
-    return softplus;
-  if (known == "leakyrelu")
-    return [a = alpha(0.01)](NnBuilder &b, Value x) { return leakyRelu(b, x, a); };
-  if (known == "thresholdedrelu")
-    return [a = alpha(1.0)](NnBuilder &b, Value x) { return thresholdedRelu(b, x, a); };
-  if (known == "elu")
-    return [a = alpha(1.0)](NnBuilder &b, Value x) { return elu(b, x, a); };
-  if (known == "hardsigmoid")
-    return
-        [a = alpha(0.2), c = beta(0.5)](NnBuilder &b, Value x) { return hardSigmoid(b, x, a, c); };
-  if (known == "affine")
-    return [a = alpha({}), c = beta({})](NnBuilder &b, Value x) { return b.add(b.mul(x, a), c); };
-  if (known == "scaledtanh")
-    return [a = alpha({}), c = beta({})](NnBuilder &b, Value x) {
-      return b.mul(b.unary<nn::TanhOp>(b.mul(x, c)), a);
-    };
-  n.fail("activation '" + name + "' is not known");
-  return {};
+  const NamedActivation *known = findActivation(name);
+  if (!known) {
+    n.fail("activation '" + name + "' is not known");
+    return {};
+  }
+  double alpha = 0, beta = 0;
+  if (known->numbers > 0)
+    alpha = next(alphas, usedAlphas, known->alpha, "activation_alpha");
+  if (known->numbers > 1)
+    beta = next(betas, usedBetas, known->beta, "activation_beta");
+  return [known, alpha, beta](NnBuilder &b, Value x) { return known->apply(b, x, alpha, beta); };
 }
 
 bool Layer::readFunctions() {
