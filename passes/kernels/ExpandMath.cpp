@@ -84,7 +84,7 @@ Type withElement(Type type, Type element) {
 bool isBFloat16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
 /// What computes in bf16 computes in a wider type and rounds once. Integers
-/// beyond f32's 24 bits go by f64.
+/// beyond f32's 24 bits go by f64; those of 64 bits have a pattern of their own.
 struct ComputeBFloat16Wider : RewritePattern {
   explicit ComputeBFloat16Wider(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -128,6 +128,45 @@ struct ComputeBFloat16Wider : RewritePattern {
               ? arith::TruncFOp::create(rewriter, op->getLoc(), type, value).getResult()
               : value);
     rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+/// 64-bit integers to bf16. Those beyond 2^53, which f64 does not hold, are rounded to odd to a
+/// multiple of 2^11 first, which leaves at most 53 bits: then the way by f64 rounds once, too.
+template <typename Op, typename Shift> struct ConvertLongToBFloat16 : OpRewritePattern<Op> {
+  explicit ConvertLongToBFloat16(MLIRContext *context)
+      : OpRewritePattern<Op>(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    Type type = x.getType();
+    if (!isBFloat16(op.getType()) || !getElementTypeOrSelf(type).isInteger(64))
+      return failure();
+    Location loc = op.getLoc();
+    auto integer = [&](int64_t value) -> Value {
+      TypedAttr attribute = rewriter.getI64IntegerAttr(value);
+      if (auto shaped = dyn_cast<ShapedType>(type))
+        attribute = DenseElementsAttr::get(shaped, Attribute(attribute));
+      return arith::ConstantOp::create(rewriter, loc, type, attribute);
+    };
+    constexpr int64_t kCut = 11, kHeld = int64_t(1) << 53;
+    constexpr bool isSigned = std::is_same_v<Op, arith::SIToFPOp>;
+    Value low = arith::AndIOp::create(rewriter, loc, x, integer((1 << kCut) - 1));
+    Value isInexact =
+        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne, low, integer(0));
+    Value sticky = arith::ExtUIOp::create(rewriter, loc, type, isInexact);
+    Value high = Shift::create(rewriter, loc, x, integer(kCut));
+    Value odd = arith::OrIOp::create(rewriter, loc, high, sticky);
+    Value rounded = arith::ShLIOp::create(rewriter, loc, odd, integer(kCut));
+    // From -2^53 on, or from 0 on: one comparison of unsigned numbers.
+    Value fromLeast =
+        isSigned ? arith::AddIOp::create(rewriter, loc, x, integer(kHeld)).getResult() : x;
+    Value isHeld = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, fromLeast,
+                                         integer(isSigned ? 2 * kHeld : kHeld));
+    Value held = arith::SelectOp::create(rewriter, loc, isHeld, x, rounded);
+    Value wide = Op::create(rewriter, loc, withElement(type, rewriter.getF64Type()), held);
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), wide);
     return success();
   }
 };
@@ -195,8 +234,9 @@ struct ExpandMath : weft::kernels::impl::ExpandMathBase<ExpandMath> {
                                 name);
     });
     patterns.add<ExpandExp>(&getContext());
-    patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16, ExtendBFloat16ToDouble>(
-        &getContext());
+    patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16, ExtendBFloat16ToDouble,
+                 ConvertLongToBFloat16<arith::SIToFPOp, arith::ShRSIOp>,
+                 ConvertLongToBFloat16<arith::UIToFPOp, arith::ShRUIOp>>(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);

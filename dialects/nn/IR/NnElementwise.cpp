@@ -90,9 +90,13 @@ Scalar evaluateCast(Type from, Type to, Scalar x) {
     return roundToType(integerScalar(truncateToInteger(x.real, isUnsigned(to))), target);
   }
   if (isFloat(to)) {
-    double real = isUnsigned(from) ? static_cast<double>(static_cast<uint64_t>(x.integer))
-                                   : static_cast<double>(x.integer);
-    return roundToType(realScalar(real), target);
+    // Rounded once: a double does not hold all integers.
+    llvm::APFloat real(cast<FloatType>(target).getFloatSemantics());
+    real.convertFromAPInt(llvm::APInt(64, static_cast<uint64_t>(x.integer)), !isUnsigned(from),
+                          llvm::APFloat::rmNearestTiesToEven);
+    bool losesInfo;
+    real.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+    return realScalar(real.convertToDouble());
   }
   return toBool ? boolScalar(x.integer != 0) : roundToType(x, target);
 }

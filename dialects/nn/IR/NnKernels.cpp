@@ -155,8 +155,8 @@ Value ScalarBuilder::cast(Value value, Type from, Type to) {
     return arith::FPToSIOp::create(builder, loc, signlessTo, value);
   }
   if (toFloat) {
-    // Through f64, so that integers of up to 53 bits are rounded only once.
-    Type through = to.getIntOrFloatBitWidth() < 32 ? Type(builder.getF64Type()) : to;
+    // Rounded only once: f64 holds all integers that do not become an f16's infinity.
+    Type through = to.isF16() ? Type(builder.getF64Type()) : to;
     Value wide = isUnsignedElement(from)
                      ? arith::UIToFPOp::create(builder, loc, through, value).getResult()
                      : arith::SIToFPOp::create(builder, loc, through, value).getResult();

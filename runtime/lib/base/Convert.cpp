@@ -13,6 +13,17 @@ template <typename T> struct IsFloat : std::is_floating_point<T> {};
 template <> struct IsFloat<BFloat16> : std::true_type {};
 template <> struct IsFloat<Float16> : std::true_type {};
 
+/// A whole number as a double that rounds to narrower types as the number itself does. Beyond 2^53
+/// a double does not hold all of them: they are rounded to odd, to a multiple of 2^11.
+template <typename From> double roundable(From value) {
+  constexpr From cut = From(1) << (sizeof(From) == 8 ? 11 : 0);
+  constexpr double held = 0x1p53;
+  if (sizeof(From) < 8 || std::fabs(double(value)) < held)
+    return double(value);
+  From rest = From(value & (cut - 1)), multiple = From(value - rest);
+  return double(rest == 0 || (multiple & cut) != 0 ? multiple : From(multiple + cut));
+}
+
 template <typename To, typename From> To convertOne(From value) {
   if constexpr (std::is_same_v<To, From> && std::is_same_v<To, Boolean>) {
     return Boolean{uint8_t(value.value != 0)};
@@ -42,6 +53,8 @@ template <typename To, typename From> To convertOne(From value) {
       return double(value);
   } else if constexpr (std::is_same_v<From, double> && IsFloat<To>::value) {
     return roundedOnce<To>(value);
+  } else if constexpr (IsFloat<To>::value && !IsFloat<From>::value && sizeof(To) == 2) {
+    return roundedOnce<To>(roundable(value));
   } else if constexpr (IsFloat<To>::value) {
     return To(float(value));
   } else {

@@ -56,8 +56,10 @@ func.func @arithmetic(%x: bf16, %y: bf16) -> (bf16, i1, bf16) {
   return %s, %c, %m : bf16, i1, bf16
 }
 
-// Integers that f32 does not hold go by f64.
+// Integers that f32 does not hold go by f64, and those that f64 does not hold are rounded to odd.
 // CHECK-LABEL: func.func @integers(
+// CHECK: arith.shrsi
+// CHECK: arith.ori
 // CHECK: arith.sitofp {{.*}} : i64 to f64
 // CHECK: arith.fptosi {{.*}} : f32 to i32
 // CHECK-NOT: arith.sitofp {{.*}} to bf16

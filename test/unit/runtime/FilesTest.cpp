@@ -163,6 +163,25 @@ TEST(Convert, DoublesAreRoundedOnce) {
   EXPECT_EQ(bits(HUGE_VAL, DType::F16), 0x7c00);
 }
 
+TEST(Convert, IntegersAreRoundedOnce) {
+  auto bits = [](auto value, DType from) {
+    uint16_t result = 0;
+    convertElements(from, &value, DType::BF16, &result, 1);
+    return result;
+  };
+  // One beside the middle of two numbers, which neither a float nor a double sees.
+  EXPECT_EQ(bits(int32_t(0x40400001), DType::I32), 0x4e81);
+  EXPECT_EQ(bits(int32_t(0x40bfffff), DType::I32), 0x4e81);
+  const int64_t middle = (int64_t(1) << 62) + (int64_t(1) << 54);
+  EXPECT_EQ(bits(middle, DType::I64), 0x5e80); // a tie, to even
+  EXPECT_EQ(bits(middle + 1, DType::I64), 0x5e81);
+  EXPECT_EQ(bits(-middle - 1, DType::I64), 0xde81);
+  EXPECT_EQ(bits(middle + (int64_t(1) << 55) - 1, DType::I64), 0x5e81);
+  EXPECT_EQ(bits(2 * uint64_t(middle) + 1, DType::U64), 0x5f01);
+  EXPECT_EQ(bits(std::numeric_limits<int64_t>::min(), DType::I64), 0xdf00);
+  EXPECT_EQ(bits(std::numeric_limits<uint64_t>::max(), DType::U64), 0x5f80);
+}
+
 TEST(Convert, FloatsToIntegersSaturate) {
   const double values[] = {-1e30, -129, -128.9, -1.9, 0.9, 127.9, 128, 1e30, std::nan("")};
   int8_t narrow[9];
