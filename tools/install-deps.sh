@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Weft needs, from Debian's packages; does nothing when all is there.
-# install-deps.sh --full: and what only `test/run.sh --full` needs, PyTorch, beside which whole models are trained.
+# install-deps.sh --full: and what only `test/run.sh --full` needs: PyTorch, beside which whole models are trained, and a
+# browser that looks at the pages of --report.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -euo pipefail
 packages=(g++ cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libclang-rt-22-dev lld-22 ccache
@@ -11,7 +12,7 @@ packages=(g++ cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libclang-
   dict-gcide dataset-fashion-mnist)
 case "${1:-}" in
   "") ;;
-  --full) packages+=(python3-torch) ;;
+  --full) packages+=(python3-torch chromium) ;;
   *) echo "usage: tools/install-deps.sh [--full]" >&2; exit 2 ;;
 esac
 missing=()
