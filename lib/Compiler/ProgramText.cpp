@@ -83,6 +83,7 @@ static FailureOr<Compilation> loadModel(StringRef path, MLIRContext &context,
                                         bool allowMissingData) {
   onnx::ImportOptions options;
   options.allowMissingData = allowMissingData;
+  options.hintAtMissingData = "; --dry-run plans without weights";
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context, options);
   if (!module)
     return failure();

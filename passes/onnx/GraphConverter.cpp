@@ -21,6 +21,7 @@ GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings, Purpos
     : module(module), functions(module), bindings(bindings), purpose(purpose),
       builder(module.getContext()), b(builder, module.getLoc()), hasOwnStep(hasOwnStep) {
   b.seed = seed;
+  b.sourceOfExtent = [this](int64_t extent) { return sourceOf(extent); };
   // A step of the model's own computes what its nodes say.
   if (purpose != Purpose::Inference && purpose != Purpose::OwnStep)
     b.training = purpose == Purpose::Training;

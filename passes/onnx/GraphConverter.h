@@ -187,6 +187,8 @@ private:
     std::string source;
   };
   llvm::StringMap<Extent> extents;
+  /// The source of one that is so large, the first by name; "" if none is.
+  std::string sourceOf(int64_t extent) const;
   /// All names that --bind can give an extent.
   std::set<std::string> bindable;
   llvm::StringMap<int64_t> lookedUp;

@@ -150,6 +150,14 @@ void GraphConverter::checkBindings(Location loc) {
                << didYouMean(name, all);
 }
 
+std::string GraphConverter::sourceOf(int64_t extent) const {
+  const llvm::StringMapEntry<Extent> *first = nullptr;
+  for (const auto &entry : extents)
+    if (entry.second.extent == extent && (!first || entry.first() < first->first()))
+      first = &entry;
+  return first ? first->second.source : "";
+}
+
 /// The ops of `block` that what it returns needs.
 static llvm::DenseSet<Operation *> findLive(Block &block) {
   llvm::DenseSet<Operation *> live;

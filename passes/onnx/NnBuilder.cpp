@@ -403,13 +403,24 @@ Value NnBuilder::broadcastTo(Value x, Shape shape) {
   return broadcastDims(reshape(x, kept), shape, dims);
 }
 
+/// What to say where an extent is too large: a model has a longest sequence, and a dim of --bind is
+/// beyond it.
+std::string NnBuilder::explainExcess(Shape extents, int64_t fitting) const {
+  for (int64_t extent : extents)
+    if (std::string source = sourceOfExtent && extent > fitting ? sourceOfExtent(extent) : "";
+        !source.empty())
+      return "; " + source + ", the model may be made for " + std::to_string(fitting) + " at most";
+  return "";
+}
+
 std::optional<SmallVector<int64_t>> NnBuilder::broadcastShape(Shape x, Shape y) {
   SmallVector<int64_t> shape(std::max(x.size(), y.size()));
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t a = i < x.size() ? x[x.size() - 1 - i] : 1;
     int64_t b = i < y.size() ? y[y.size() - 1 - i] : 1;
     if (a != b && a != 1 && b != 1) {
-      fail("shapes " + print(x) + " and " + print(y) + " do not broadcast");
+      fail("shapes " + print(x) + " and " + print(y) + " do not broadcast" +
+           explainExcess({std::max(a, b)}, std::min(a, b)));
       return std::nullopt;
     }
     shape[shape.size() - 1 - i] = a == 1 ? b : a;

@@ -42,6 +42,8 @@ public:
   mlir::Location loc;
   /// The bytes of a program argument that is state with known contents.
   std::function<std::optional<HostTensor>(mlir::BlockArgument)> readArgument;
+  /// Why symbolic dims have that extent: "--bind makes 'seq' 4096"; "" if none has it.
+  std::function<std::string(int64_t)> sourceOfExtent;
   /// Whether a node takes the form that it has in training (statistics of the batch, dropout): as
   /// `training` says if it is set, else as the node says. Remembers that a node asked, because only
   /// then do the two forms of a model differ.
@@ -216,6 +218,7 @@ private:
 
   mlir::LogicalResult verifyNew(mlir::Operation *op);
   Value countFromEnd(Value indices, int64_t size);
+  std::string explainExcess(Shape extents, int64_t fitting) const;
   bool foldSplat(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   bool foldRepeated(mlir::Operation *op, llvm::SmallVectorImpl<Value> &results);
   std::optional<llvm::SmallVector<HostTensor>> evaluate(mlir::Operation *op);

@@ -141,7 +141,8 @@ NnBuilder::Indices NnBuilder::checkIndices(Value indices, Shape sizes) {
   for (auto [i, index] : llvm::enumerate(values->integers)) {
     int64_t size = sizes[i % sizes.size()];
     if (index < -size || index >= size) {
-      fail("index " + llvm::Twine(index) + " is out of range for extent " + llvm::Twine(size));
+      fail("index " + llvm::Twine(index) + " is out of range for extent " + llvm::Twine(size) +
+           explainExcess(shapeOf(indices), size));
       return Indices::Outside;
     }
     positive &= index >= 0;

@@ -203,9 +203,12 @@ AttributeImporter::importExternalData(const Tensor &message, RankedTensorType ty
   BeneathFile file;
   std::string reason;
   BeneathFile::Failure result = file.open(folder, *location, reason);
-  bool missing = result == BeneathFile::Failure::Missing && options.allowMissingData;
+  bool isMissing = result == BeneathFile::Failure::Missing;
+  bool missing = isMissing && options.allowMissingData;
   if (result != BeneathFile::Failure::None && !missing)
-    return error() << "location '" << *location << "': " << reason, failure();
+    return error() << "location '" << *location << "': " << reason
+                   << (isMissing ? options.hintAtMissingData : ""),
+           failure();
   numMissing += missing;
   uint64_t begin = offset.value_or(0);
   if (!missing &&

@@ -19,6 +19,8 @@ struct ImportOptions {
   /// such a tensor fails later. For looking at models, and for planning, where
   /// the weights are elsewhere.
   bool allowMissingData = false;
+  /// What the user of the tool can do where that is not accepted.
+  std::string hintAtMissingData;
 };
 
 /// Imports the model file `path`, which may come from anyone: whatever is wrong

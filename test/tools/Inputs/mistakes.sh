@@ -121,6 +121,17 @@ says 1 "'long.npy' is too long: its header promises 256 bytes of data, it has 26
 says 1 "is a file, not a folder" weft-run mlp --input x=x8.npy --output-dir x8.npy --model-dir /nowhere
 says 1 "--trace: 'none/t' cannot be written" weft-run mlp --input x=x8.npy --trace none/t --model-dir /nowhere
 says 1 "not a token of the vocabulary.*Then say 'text:byte'" weft-run train --data-tokens text --steps 1
+# Of a file beyond 64 MiB a batch is checked before it trains: two steps of 2 x 8 tokens, then a wrong one.
+truncate -s 70M large.u16
+printf '\377\377' | dd of=large.u16 bs=1 seek=$((2 * (2 * 16 + 3))) conv=notrunc status=none
+large=(weft-run train --data-tokens large.u16:u16 --log large.jsonl)
+says 1 "'large.u16', sample 4, element 3: 65535 is not a token of the vocabulary: these are 0 to 255" "${large[@]}" --steps 9
+says 0 '^2$' grep -c loss large.jsonl
+# Weights that are not there, and sequences longer than the model's longest.
+weft-translate --build gpt2:layers=1,hidden=32,heads=2,vocab=256,seq=16 --no-weights -o bare.onnx 2>/dev/null || exit 1
+says 1 "'bare.onnx.data': No such file or directory; --dry-run plans without weights" weft-compile bare.onnx "${gpt[@]:1}" -o bare
+says 1 "'bare.onnx.data': No such file or directory; --allow-missing-data reads" weft-translate --onnx-to-mlir bare.onnx
+says 1 "out of range for extent 16; --bind makes 'seq' 32, the model may be made for 16 at most" weft-compile gpt.onnx --bind batch=2,seq=32
 says 1 "no program 'step'; compile the model with --train" weft-run mlp --steps 10
 says 2 "say how --generate PROMPT goes on" weft-run train --top-k 3 --data-tokens text:byte --steps 1
 
