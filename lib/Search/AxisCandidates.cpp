@@ -255,8 +255,7 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   auto shardable = cast<ShardableOpInterface>(op);
   double shared = 1.0 - 1.0 / options.axisSize();
   auto priceOf = [&](double bytes) { return options.costs.secondsOfPenalty(options.axis, bytes); };
-  auto kernel = dyn_cast<KernelOpInterface>(op);
-  bool heavy = kernel && kernel.getLibraryCall();
+  bool heavy = isArithmeticBound(op);
   if (heavy)
     whole.computeCost = priceOf(penalty::kRepeatedArithmetic * shared * rule.points() *
                                 shardable.getFlopsPerPoint());

@@ -130,9 +130,8 @@ double Search::priceOfWhole(Value value) {
     return known->second;
   double price = penalty::kWholeVector;
   for (Operation *user : value.getUsers()) {
-    auto kernel = dyn_cast<KernelOpInterface>(user);
     auto shardable = dyn_cast<ShardableOpInterface>(user);
-    if (kernel && kernel.getLibraryCall())
+    if (isArithmeticBound(user))
       price = std::max(price, penalty::kWholeWeight);
     else if (shardable &&
              llvm::any_of(shardable.getOwnFactorRule().factors,

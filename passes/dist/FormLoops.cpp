@@ -134,14 +134,13 @@ private:
     return failure(failedAny);
   }
 
-  /// What may run in each of several loops: moves and elementwise work.
+  /// What may run in each of several loops: moves, elementwise work and small sums.
   bool isCheap(Operation *op) const {
     if (sunk.contains(op))
       return true;
     if (auto step = dyn_cast<StepOpInterface>(op))
       return !step.isCommunication();
-    auto kernel = dyn_cast<KernelOpInterface>(op);
-    return !kernel || !kernel.getLibraryCall();
+    return !isArithmeticBound(op);
   }
 
   LogicalResult refuse(Operation *op) {

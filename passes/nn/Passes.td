@@ -13,11 +13,12 @@ def PrintFactorRules : Pass<"nn-print-factor-rules"> {
 
     **Ensures**: unchanged IR. Every op with ShardableOpInterface has a remark with
     its factor rule and, where it has partial rules, with those and the kinds of
-    reduction that they hold for, so that tests compare derived rules as text. Ops without the interface get none.
+    reduction that they hold for, so that tests compare derived rules as text; the factor rule is followed
+    by the compute class. Ops without the interface get none.
 
     **Example**: for `%2 = nn.contract %0, %1 ...` of 4x8 by 8x16
     ```
-    remark: (a)(b), (b)(c) -> (a)(c) {a=4, b=8:sum, c=16}
+    remark: (a)(b), (b)(c) -> (a)(c) {a=4, b=8:sum, c=16}, contraction
     remark: partial sum: {0} {1}
     ```
   }];

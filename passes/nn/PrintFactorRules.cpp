@@ -51,7 +51,8 @@ namespace {
 struct PrintFactorRules : weft::impl::PrintFactorRulesBase<PrintFactorRules> {
   void runOnOperation() override {
     getOperation()->walk([](ShardableOpInterface op) {
-      op->emitRemark() << textOf(op.getOwnFactorRule());
+      op->emitRemark() << textOf(op.getOwnFactorRule()) << ", "
+                       << stringifyComputeClass(op.getComputeClass());
       remarkPartialRules(op);
     });
     markAllAnalysesPreserved();

@@ -10,9 +10,8 @@ using namespace weft;
 using namespace weft::step;
 
 bool weft::step::isExpensive(Operation *op) {
-  auto kernel = dyn_cast<KernelOpInterface>(op);
-  std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
-  return call && !std::holds_alternative<AttentionCall>(*call);
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  return shardable && shardable.getComputeClass() == ComputeClass::Contraction;
 }
 
 ForwardPass::ForwardPass(func::FuncOp function) {

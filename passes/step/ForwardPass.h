@@ -8,7 +8,7 @@
 
 namespace weft::step {
 
-/// Products and convolutions; attention is one whose memory is worth its time.
+/// Contractions: to compute one again is dear. So it is of attention, but the memory is worth it.
 bool isExpensive(mlir::Operation *op);
 
 class ForwardPass {

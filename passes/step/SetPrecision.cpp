@@ -45,11 +45,6 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     widenOperands(target);
   }
 
-  static bool isProduct(Operation *op) {
-    auto kernel = dyn_cast<KernelOpInterface>(op);
-    return kernel && kernel.getLibraryCall().has_value();
-  }
-
   /// Ops of the model's own step that its losses do not need update state, which
   /// small types are too narrow for. They stay as they are.
   LogicalResult findExact(func::FuncOp function) {
@@ -80,7 +75,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     llvm::DenseSet<Operation *> narrow;
     for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
       if (needed.contains(&op) &&
-          (isProduct(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
+          (isArithmeticBound(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
              return narrow.contains(user) && needed.contains(user);
            })))
         narrow.insert(&op);

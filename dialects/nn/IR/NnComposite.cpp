@@ -201,6 +201,8 @@ double AttentionOp::getFlopsPerPoint() {
   return points == 0 ? 0 : scores * (2 * depth + 2 * out + 12) / points;
 }
 
+ComputeClass AttentionOp::getComputeClass() { return ComputeClass::Attention; }
+
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this, getQuery().getType(), getKey().getType(), getValue().getType(),
                              getOutput().getType(), getMask(), getSoftcap())))
@@ -249,5 +251,7 @@ double AttentionGradOp::getFlopsPerPoint() {
   double points = getOwnFactorRule().points();
   return points == 0 ? 0 : scores * (6 * depth + 4 * out + 16) / points;
 }
+
+ComputeClass AttentionGradOp::getComputeClass() { return ComputeClass::Attention; }
 
 } // namespace weft::nn

@@ -82,7 +82,7 @@ def Nn_RopeOp : Nn_Op<"rope", shardMethods = ["getPartialRules", "getFlopsPerPoi
 }
 
 def Nn_AttentionOp : Nn_Op<"attention",
-    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    shardMethods = ["getPartialRules", "getFlopsPerPoint", "getComputeClass"],
     kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "softmax(scale q k^T + mask) v per head";
   let description = [{
@@ -108,7 +108,7 @@ def Nn_AttentionOp : Nn_Op<"attention",
 }
 
 def Nn_AttentionGradOp : Nn_Op<"attention_grad",
-    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    shardMethods = ["getPartialRules", "getFlopsPerPoint", "getComputeClass"],
     kernelMethods = ["getLibraryCall", "getParallelDims"], gradientMethods = []> {
   let summary = "the gradients of nn.attention with respect to query, key and value";
   let description = [{

@@ -117,6 +117,13 @@ SmallVector<PartialRule> ContractOp::getPartialRules(ReduceKind kind) {
 
 double ContractOp::getFlopsPerPoint() { return 2; }
 
+ComputeClass ContractOp::getComputeClass() {
+  // An outer product sums nothing: it is a product of repeated elements.
+  bool sums = llvm::any_of(
+      getLhsLabels(), [&](int64_t label) { return !llvm::is_contained(getResultLabels(), label); });
+  return sums ? ComputeClass::Contraction : ComputeClass::Elementwise;
+}
+
 //===----------------------------------------------------------------------===//
 // conv
 //===----------------------------------------------------------------------===//
@@ -233,5 +240,7 @@ double ConvOp::getFlopsPerPoint() {
     work *= size;
   return points == 0 ? 0 : work / points;
 }
+
+ComputeClass ConvOp::getComputeClass() { return ComputeClass::Contraction; }
 
 } // namespace weft::nn

@@ -7,7 +7,7 @@
 include "dialects/nn/IR/NnDialect.td"
 
 def Nn_ContractOp : Nn_Op<"contract",
-    shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    shardMethods = ["getPartialRules", "getFlopsPerPoint", "getComputeClass"],
     kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "sum of products over shared labels (einsum of two operands)";
   let description = [{
@@ -36,7 +36,7 @@ def Nn_ContractOp : Nn_Op<"contract",
 }
 
 def Nn_ConvOp : Nn_Op<"conv",
-    shardMethods = ["getPartialRules", "localizeAttributes", "getFlopsPerPoint"],
+    shardMethods = ["getPartialRules", "localizeAttributes", "getFlopsPerPoint", "getComputeClass"],
     kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "convolution of N x C x spatial with O x C/groups x spatial to N x O x spatial";
   let description = [{

@@ -3,6 +3,7 @@
 #ifndef WEFT_INTERFACES_OPINTERFACES_H
 #define WEFT_INTERFACES_OPINTERFACES_H
 
+#include "weft/Interfaces/ComputeClass.h"
 #include "weft/Interfaces/FactorRule.h"
 #include "weft/Interfaces/HostTensor.h"
 #include "weft/Interfaces/LibraryCall.h"

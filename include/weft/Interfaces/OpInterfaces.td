@@ -41,6 +41,13 @@ def ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       Floating-point operations for one point of the iteration space (matmul 2,
       add 1, exp about 8); 0 for ops that only move data.
     }], "double", "getFlopsPerPoint", (ins), [{}], [{ return 1.0; }]>,
+    InterfaceMethod<[{
+      What sort of work the op is, whatever a target does it with. Default: what follows
+      from factors and flops; ops that sum products, or hold attention, say so.
+    }], "::weft::ComputeClass", "getComputeClass", (ins), [{}], [{
+      return ::weft::deriveComputeClass(
+          $_op.getFactorRule($_op->getOperandTypes(), $_op->getResultTypes()), $_op.getFlopsPerPoint());
+    }]>,
   ];
   let extraSharedClassDeclaration = [{
     /// The rule for the op's own types.
@@ -91,7 +98,8 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let methods = [
     InterfaceMethod<[{
       The library call that does this op, or nothing if it is generated. Element
-      types that a library lacks are the target's concern.
+      types that a library lacks are the target's concern. To be asked by targets and
+      where commands are made only: what an op costs is `getComputeClass`.
     }], "::std::optional<::weft::LibraryCall>", "getLibraryCall", (ins), [{}], [{ return std::nullopt; }]>,
     InterfaceMethod<[{
       If the result is a re-indexing of the first operand: its sizes and strides
