@@ -41,7 +41,7 @@ Expected<WriteSummary> build(StringRef text, const BuildOptions &options) {
     return writeModel(g, nullptr, options.output);
   if (spec->weights.empty()) {
     RandomWeights random(spec->seed, spec->init == "varied");
-    return writeModel(g, &random, options.output);
+    return writeModel(g, &random, options.output, options.written);
   }
   Expected<SafeTensors> file = SafeTensors::open(spec->weights);
   if (!file)
@@ -49,7 +49,7 @@ Expected<WriteSummary> build(StringRef text, const BuildOptions &options) {
   Expected<CheckpointWeights> checkpoint = CheckpointWeights::match(std::move(*file), g.weights());
   if (!checkpoint)
     return checkpoint.takeError();
-  Expected<WriteSummary> summary = writeModel(g, &*checkpoint, options.output);
+  Expected<WriteSummary> summary = writeModel(g, &*checkpoint, options.output, options.written);
   if (summary)
     summary->unused = checkpoint->unused();
   return summary;

@@ -1,16 +1,15 @@
-// The --build command line of weft-translate.
+// What --build of weft-translate does.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_BUILDERS_COMMAND_H
 #define WEFT_BUILDERS_COMMAND_H
 
-#include <optional>
+#include "python_free_frontend/builders/Builders.h"
 
 namespace weft::builders {
 
-/// Serves `--build KIND:key=value,... [--no-weights] -o FILE.onnx` and
-/// `--build-help`. Returns the exit code (0 ok, 1 user error, 2 usage), or
-/// nothing when the command line asks for neither.
-std::optional<int> runBuildCommand(int argc, const char *const *argv);
+/// Builds the model that `spec` asks for and tells on stderr what was written, or what is wrong.
+/// Returns the exit code, 0 or 1.
+int runBuild(llvm::StringRef spec, const BuildOptions &options);
 
 } // namespace weft::builders
 

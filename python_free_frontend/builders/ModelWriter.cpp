@@ -104,25 +104,40 @@ Error failure(const std::string &why) {
   return createStringError(inconvertibleErrorCode(), "%s", why.c_str());
 }
 
-Error stream(const Slot &slot, int32_t type, WeightSource &source, raw_ostream &os) {
+/// Where weights come from and go to, and who is told how many did.
+struct Stream {
+  int32_t type;
+  WeightSource *source;
+  const Written &written;
+  int64_t total, done = 0; // bytes
+
+  void tell(int64_t more) {
+    done += more;
+    if (written)
+      written(done, total);
+  }
+};
+
+Error stream(const Slot &slot, Stream &weights, raw_ostream &os) {
   std::vector<double> values;
   std::string bytes;
   for (int64_t begin = 0; begin < slot.elements; begin += kChunk) {
     values.resize(std::min(kChunk, slot.elements - begin));
-    if (Error error = source.read(*slot.weight, begin, values))
+    if (Error error = weights.source->read(*slot.weight, begin, values))
       return error;
     bytes.clear();
-    appendEncoded(values, type, bytes);
+    appendEncoded(values, weights.type, bytes);
     os << bytes;
+    weights.tell(int64_t(bytes.size()));
   }
   return Error::success();
 }
 
-Error writeData(ArrayRef<Slot> slots, int32_t type, WeightSource &source, OutputFile &file) {
+Error writeData(ArrayRef<Slot> slots, Stream &weights, OutputFile &file) {
   int64_t position = 0;
   for (const Slot &slot : slots) {
     file.os().write_zeros(slot.offset - position);
-    if (Error error = stream(slot, type, source, file.os()))
+    if (Error error = stream(slot, weights, file.os()))
       return error;
     position = slot.offset + slot.bytes;
   }
@@ -131,7 +146,8 @@ Error writeData(ArrayRef<Slot> slots, int32_t type, WeightSource &source, Output
 
 } // namespace
 
-Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringRef path) {
+Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringRef path,
+                                  const Written &written) {
   const onnx::Model &model = g.model();
   int32_t type = g.dataType();
   Expected<std::vector<Slot>> slots = layOut(g.weights(), type);
@@ -186,17 +202,20 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringR
   std::string why;
   OutputFile data, file;
   bool hasData = summary.external && source;
+  Stream weights{type, source, written, summary.weightBytes};
+  if (source)
+    weights.tell(0);
   if (!file.open(path, why) || (hasData && !data.open(path.str() + ".data", why)))
     return failure(why);
   if (hasData)
-    if (Error error = writeData(*slots, type, *source, data))
+    if (Error error = writeData(*slots, weights, data))
       return std::move(error);
   file.os() << frame.modelHead << fieldHeader(onnx::Model::kGraphFieldNumber, graphSize)
             << frame.graphHead;
   for (auto [slot, header] : zip(*slots, headers)) {
     file.os() << header;
     if (!summary.external)
-      if (Error error = stream(slot, type, *source, file.os()))
+      if (Error error = stream(slot, weights, file.os()))
         return std::move(error);
   }
   file.os() << frame.graphTail << frame.modelTail;

@@ -5,7 +5,12 @@
 
 #include "python_free_frontend/builders/GraphBuilder.h"
 
+#include <functional>
+
 namespace weft::builders {
+
+/// Takes how many bytes of weights are written, first 0, and of how many.
+using Written = std::function<void(int64_t done, int64_t total)>;
 
 /// What was written, for the tool's last line.
 struct WriteSummary {
@@ -21,8 +26,8 @@ struct WriteSummary {
 ///
 /// The file is laid out as protobuf would lay it out, but written piece by
 /// piece: no more than one chunk of one weight is in memory at a time.
-llvm::Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source,
-                                        llvm::StringRef path);
+llvm::Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, llvm::StringRef path,
+                                        const Written &written = {});
 
 } // namespace weft::builders
 

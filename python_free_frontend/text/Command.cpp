@@ -60,33 +60,8 @@ Error toModel(MemoryBuffer &input, raw_ostream &os) {
 
 } // namespace
 
-std::optional<int> runTextCommand(int argc, const char *const *argv) {
-  Error (*convert)(MemoryBuffer &, raw_ostream &) = nullptr;
-  std::string input, output = "-", stray;
-  for (int i = 1; i < argc; ++i) {
-    StringRef arg = argv[i];
-    if (arg == "--onnx-to-text")
-      convert = toText;
-    else if (arg == "--text-to-onnx")
-      convert = toModel;
-    else if (arg == "-o" && i + 1 < argc)
-      output = argv[++i];
-    else if (arg.consume_front("-o="))
-      output = arg.str();
-    else if (input.empty() && (arg == "-" || !arg.starts_with("-")))
-      input = arg.str();
-    else
-      stray = arg.str();
-  }
-  if (!convert)
-    return std::nullopt;
-  if (!stray.empty()) {
-    errs() << "error: unexpected argument '" << stray
-           << "'\nusage: weft-translate --onnx-to-text|--text-to-onnx [FILE] "
-              "[-o FILE]\n";
-    return 2;
-  }
-  auto buffer = MemoryBuffer::getFileOrSTDIN(input.empty() ? "-" : input,
+int runText(bool isToText, const std::string &input, const std::string &output) {
+  auto buffer = MemoryBuffer::getFileOrSTDIN(input,
                                              /*IsText=*/false,
                                              /*RequiresNullTerminator=*/false);
   if (!buffer) {
@@ -103,7 +78,7 @@ std::optional<int> runTextCommand(int argc, const char *const *argv) {
     errs() << "error: " << why << "\n";
     return 1;
   }
-  if (Error error = convert(**buffer, file.os())) {
+  if (Error error = (isToText ? toText : toModel)(**buffer, file.os())) {
     errs() << toString(std::move(error)) << "\n";
     return 1;
   }

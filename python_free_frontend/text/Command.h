@@ -1,16 +1,15 @@
-// The --onnx-to-text and --text-to-onnx command lines of weft-translate.
+// What --onnx-to-text and --text-to-onnx of weft-translate do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_TEXT_COMMAND_H
 #define WEFT_TEXT_COMMAND_H
 
-#include <optional>
+#include <string>
 
 namespace weft::text {
 
-/// Serves `--onnx-to-text [FILE.onnx] [-o FILE]` and `--text-to-onnx [FILE]
-/// [-o FILE.onnx]`; "-" and no name are the standard streams. Returns the exit
-/// code (0 ok, 1 user error, 2 usage), or nothing when asked for neither.
-std::optional<int> runTextCommand(int argc, const char *const *argv);
+/// Converts the model file `input` to text, or back; "-" are the standard streams. What is wrong is
+/// told on stderr. Returns the exit code, 0 or 1.
+int runText(bool toText, const std::string &input, const std::string &output);
 
 } // namespace weft::text
 

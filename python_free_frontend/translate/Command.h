@@ -1,17 +1,23 @@
-// The command lines of weft-translate between model files and the `onnx`
-// dialect. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What --onnx-to-mlir and --mlir-to-onnx of weft-translate do.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_FRONTEND_TRANSLATE_COMMAND_H
 #define WEFT_FRONTEND_TRANSLATE_COMMAND_H
 
-#include <optional>
+#include "python_free_frontend/importer/Importer.h"
+
+#include <string>
 
 namespace weft::onnx {
 
-/// Serves `--onnx-to-mlir FILE [--inline-data] [--allow-missing-data] [-o OUT]`
-/// and `--mlir-to-onnx FILE [-o OUT]`, also called `--export-onnx`. Returns the
-/// exit code (0 ok, 1 user error, 2 usage), or nothing when the command line
-/// asks for neither.
-std::optional<int> runTranslateCommand(int argc, const char *const *argv);
+struct TranslateOptions {
+  bool toText = false;    // from a model file to the `onnx` dialect, not back
+  bool locations = false; // printed in the text
+  std::string input, output = "-";
+  ImportOptions import;
+};
+
+/// What is wrong is told on stderr. Returns the exit code, 0 or 1.
+int runTranslate(const TranslateOptions &options);
 
 } // namespace weft::onnx
 

@@ -1,11 +1,10 @@
-// The part of weft-translate's command line that replaces weights.
+// What --export-onnx and --import-weights of weft-translate do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_WEIGHTS_COMMAND_H
 #define WEFT_WEIGHTS_COMMAND_H
 
-#include "python_free_frontend/weights/TensorStore.h"
+#include "python_free_frontend/weights/ReplaceWeights.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include <optional>
 
 namespace weft::weights {
 
@@ -14,11 +13,15 @@ namespace weft::weights {
 using OpenCheckpoint = llvm::function_ref<llvm::Expected<std::unique_ptr<TensorStore>>(
     const std::string &path, int64_t step)>;
 
-/// Runs `--export-onnx MODEL --weights CHECKPOINT` and
-/// `--import-weights FILE MODEL`; nothing if neither is asked for, else the
-/// exit code.
-std::optional<int> runWeightsCommand(int argc, const char *const *argv,
-                                     OpenCheckpoint openCheckpoint);
+struct WeightFiles {
+  std::vector<std::string> paths; // one checkpoint, or files of safetensors
+  int64_t step = -1;              // of a checkpoint; negative = the newest
+};
+
+/// Gives the model the weights of `files` and tells on stderr what was replaced, or what is wrong.
+/// Returns the exit code, 0 or 1.
+int runReplace(const WeightFiles &files, const ReplaceOptions &options,
+               OpenCheckpoint openCheckpoint);
 
 } // namespace weft::weights
 

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sys/stat.h>
 
 using namespace weft;
 using runtime::DType;
@@ -64,6 +65,13 @@ bool parseType(const std::string &text, std::optional<DType> &type) {
     if (text == runtime::dtypeName(DType(t)))
       type = DType(t);
   return type.has_value();
+}
+
+/// Whether both names are of one file that is there; a device may be read and written.
+bool isSameFile(const std::string &a, const std::string &b) {
+  struct stat first, second;
+  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 && S_ISREG(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 /// All that any subcommand takes.
@@ -145,6 +153,11 @@ Status run(const std::vector<std::string> &arguments) {
     WEFT_TRY(setFlag(command, word, arguments[++i], options));
   }
   bool hasOutput = !options.npy.output.empty();
+  std::vector<std::string> inputs = options.plot.logs;
+  inputs.insert(inputs.end(), {file, options.idx.input});
+  for (const std::string &input : inputs)
+    if (isSameFile(input, options.npy.output))
+      return Status::user("-o '" + options.npy.output + "' is what is read; name another file");
   if (command == "show")
     return file.empty() ? usage("show wants a FILE.npy") : data::showNpy(file);
   if (command == "tokens") {

@@ -9,10 +9,11 @@
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
+#include "weft/Support/OutputFile.h"
 #include "weft/Support/Version.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 /// Reads the input: a model file is imported and handed on as bytecode, which
 /// keeps the locations.
@@ -38,6 +39,11 @@ static std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
   return llvm::MemoryBuffer::getMemBufferCopy(bytes, path);
 }
 
+static int fail(const std::string &error) {
+  llvm::errs() << "weft-opt: error: " << error << '\n';
+  return 1;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   weft::setVersionPrinter("weft-opt");
@@ -54,11 +60,11 @@ int main(int argc, char **argv) {
   if (!buffer)
     return 1;
   std::string error;
-  auto file = mlir::openOutputFile(output, &error);
-  if (!file) {
-    llvm::errs() << error << '\n';
-    return 1;
-  }
+  weft::OutputFile file;
+  if (output != "-" && llvm::sys::fs::equivalent(input, output))
+    return fail("'" + output + "' is the input itself; name another file");
+  if (!file.open(output, error))
+    return fail(error);
   // The driver installs its own handler, which drops the names of nodes; ours
   // comes after it and so is asked first.
   mlir::MlirOptMainConfig pipeline = config;
@@ -68,8 +74,7 @@ int main(int argc, char **argv) {
     pm.addInstrumentation(weft::tellOfIdlePasses());
     return pipeline.setupPassPipeline(pm);
   });
-  if (failed(mlir::MlirOptMain(file->os(), std::move(buffer), registry, config)))
+  if (failed(mlir::MlirOptMain(file.os(), std::move(buffer), registry, config)))
     return 1;
-  file->keep();
-  return 0;
+  return file.commit(error) ? 0 : fail(error);
 }

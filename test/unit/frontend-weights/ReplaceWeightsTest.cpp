@@ -39,7 +39,9 @@ protected:
 
   std::string path(const std::string &name) const { return folder + "/" + name + ".onnx"; }
   void build(const std::string &name, const std::string &keys) {
-    auto built = builders::build("mlp:layers=2,inputs=5,classes=3," + keys, {path(name), true});
+    builders::BuildOptions options;
+    options.output = path(name);
+    auto built = builders::build("mlp:layers=2,inputs=5,classes=3," + keys, options);
     ASSERT_TRUE(bool(built)) << llvm::toString(built.takeError());
   }
   static Bytes bytesIn(const std::string &file) {
@@ -212,18 +214,16 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
       }
     return expected;
   };
-  auto run = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "weft-translate");
-    std::vector<const char *> argv;
-    for (const std::string &argument : arguments)
-      argv.push_back(argument.c_str());
-    return runWeightsCommand(int(argv.size()), argv.data(), openCheckpointStore);
+  auto run = [&](int64_t step) {
+    ReplaceOptions options;
+    options.model = path("a");
+    options.output = path("out");
+    options.allowMissing = true;
+    return runReplace({{directory}, step}, options, openCheckpointStore);
   };
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o", path("out")}), 0);
+  EXPECT_EQ(run(-1), 0);
   EXPECT_EQ(bytesIn(path("out")), values(2));
-  EXPECT_EQ(
-      run({"--export-onnx", path("a"), "--weights", directory, "--step", "1", "-o", path("out")}),
-      0);
+  EXPECT_EQ(run(1), 0);
   EXPECT_EQ(bytesIn(path("out")), values(1));
   // Rank files are ordinary safetensors.
   auto opened = openSafetensors({directory + "/step-00000002"});
@@ -233,13 +233,9 @@ TEST_F(Weights, CheckpointsGoBackIntoTheModel) {
                 std::ios::binary | std::ios::in)
       .seekp(400)
       .put('\x5a');
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory, "-o", path("out")}), 0);
+  EXPECT_EQ(run(-1), 0);
   EXPECT_EQ(bytesIn(path("out")), values(1));
-  EXPECT_EQ(
-      run({"--export-onnx", path("a"), "--weights", directory, "--step", "2", "-o", path("out")}),
-      1);
-  EXPECT_EQ(run({"--export-onnx", path("a"), "--weights", directory}), 2);
-  EXPECT_EQ(run({"--mlir-to-onnx", "x"}), std::nullopt);
+  EXPECT_EQ(run(2), 1);
 }
 
 } // namespace
