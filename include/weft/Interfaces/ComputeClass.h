@@ -18,14 +18,14 @@ enum class ComputeClass {
   Move,
   /// Each result element comes from the operand elements at its own index; time is that of memory.
   Elementwise,
-  /// Result elements combine operand elements of several indices, each of which is read a few times:
-  /// sums, norms, softmax, scans, orders, pooling. Time is that of memory.
+  /// Result elements combine operand elements of several indices, each of which is read a few
+  /// times: sums, norms, softmax, scans, orders, pooling. Time is that of memory.
   Reduction,
   /// Sums of products in which each operand element is used many times: products of matrices,
   /// convolutions. Time is that of arithmetic; sums are long, so they are kept wide.
   Contraction,
-  /// Two contractions with a softmax in between, whose scores are never in memory: dear in time like a
-  /// contraction, but its result is small beside what computing it with single ops would keep.
+  /// Two contractions with a softmax in between, whose scores are never in memory: dear in time
+  /// like a contraction, but its result is small beside what single ops would keep for it.
   Attention,
 };
 llvm::StringRef stringifyComputeClass(ComputeClass computeClass);

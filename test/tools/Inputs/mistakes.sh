@@ -130,6 +130,7 @@ says 0 '^2$' grep -c loss large.jsonl
 # Weights that are not there, and sequences longer than the model's longest.
 weft-translate --build gpt2:layers=1,hidden=32,heads=2,vocab=256,seq=16 --no-weights -o bare.onnx 2>/dev/null || exit 1
 says 1 "'bare.onnx.data': No such file or directory; --dry-run plans without weights" weft-compile bare.onnx "${gpt[@]:1}" -o bare
+says 1 "'bare.onnx.data': No such file or directory; --allow-missing-data reads" weft-translate --onnx-to-mlir bare.onnx
 says 1 "out of range for extent 16; --bind makes 'seq' 32, the model may be made for 16 at most" weft-compile gpt.onnx --bind batch=2,seq=32
 says 1 "no program 'step'; compile the model with --train" weft-run mlp --steps 10
 says 2 "say how --generate PROMPT goes on" weft-run train --top-k 3 --data-tokens text:byte --steps 1
