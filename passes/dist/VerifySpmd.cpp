@@ -60,7 +60,7 @@ private:
       verifyPort(function, "argument", argument.getArgNumber(), argument.getType());
     Operation *terminator = function.getBody().front().getTerminator();
     for (auto [index, type] : llvm::enumerate(terminator->getOperandTypes())) {
-      verifyPort(function, "result", index, type);
+      verifyPort(function, "result", index, type, terminator->getOperand(index));
       auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
       if (declared && placementsOfTypes(type).front().dims != declared.getValue().dims)
         error(function) << "result " << index << " is placed as "
@@ -101,17 +101,47 @@ private:
 
   /// What enters or leaves a program is whole numbers: not awaiting a sum, and
   /// with no claim on padding, which callers do not keep.
-  void verifyPort(func::FuncOp function, StringRef what, unsigned index, Type type) {
+  void verifyPort(func::FuncOp function, StringRef what, unsigned index, Type type,
+                  Value value = {}) {
     if (!verifyType(function, what, index, type))
       return;
     Placement placement = placementsOfTypes(type).front();
-    if (!placement.partial.empty())
-      error(function) << what << " " << index
-                      << " is partial: " << toString(mesh.getValue(), placement);
+    if (!placement.partial.empty()) {
+      InFlightDiagnostic diagnostic = error(function);
+      diagnostic << what << " " << index << " is partial: " << toString(mesh.getValue(), placement);
+      if (Operation *producer = firstPartial(value))
+        diagnostic.attachNote(producer->getLoc()) << "this op leaves the sum to its consumers";
+    }
     if (!placement.localIndices.empty())
       error(function) << what << " " << index << " holds local indices";
     if (placement.padding && what == "argument")
       error(function) << what << " " << index << " claims to know its padding";
+  }
+
+  /// The op that made `value` partial: the first of a chain of ops that only pass a partial operand
+  /// on; null for an argument.
+  static Operation *firstPartial(Value value) {
+    Operation *producer = value ? value.getDefiningOp() : nullptr;
+    while (producer) {
+      auto partial = llvm::find_if(producer->getOperands(), [](Value operand) {
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        return type && (getLocal(type) || getPlacement(type)) &&
+               !placementsOfTypes(TypeRange(type)).front().partial.empty();
+      });
+      if (partial == producer->operand_end() || !(*partial).getDefiningOp())
+        break;
+      producer = (*partial).getDefiningOp();
+    }
+    return producer;
+  }
+
+  /// Both sides of a contradiction: an op, and where its operands come from.
+  void noteOperands(InFlightDiagnostic &diagnostic, Operation *op) {
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (Operation *producer = operand.getDefiningOp())
+        diagnostic.attachNote(producer->getLoc())
+            << "operand " << index << " is made here, as "
+            << toString(mesh.getValue(), placementsOfTypes(operand.getType()).front());
   }
 
   bool verifyType(Operation *op, StringRef what, unsigned index, Type type) {
@@ -186,8 +216,11 @@ private:
     if (!checkOp(
             mesh.getValue(), rule, [&](ReduceKind kind) { return partialRulesOf(op, kind); },
             placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
-            level, &why))
-      error(op) << "'" << nodeName(op) << "': " << why;
+            level, &why)) {
+      InFlightDiagnostic diagnostic = error(op);
+      diagnostic << "'" << nodeName(op) << "': " << why;
+      noteOperands(diagnostic, op);
+    }
   }
 
   ModuleOp module;

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 
 #include <functional>
 
@@ -26,6 +27,11 @@ using namespace weft::rt;
 
 namespace {
 
+/// What costs time that the reader of the model may not expect.
+remark::detail::InFlightRemark missed(Operation *op, StringRef name) {
+  return remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("rt-fuse-kernels"));
+}
+
 /// Rebuilds one block as the nodes of its clustering, in their order.
 class Fuser {
 public:
@@ -33,7 +39,13 @@ public:
       : block(block), clustering(block, target), builder(block.getTerminator()) {}
 
   void run() {
+    for (Operation &op : block)
+      if (auto kernel = dyn_cast<KernelOpInterface>(op);
+          kernel && kernel.getLibraryCall() && clustering.role(&op) == Role::Kernel)
+        missed(&op, "generated") << "runs as generated code: the library does not take its types";
     for (auto [user, operand] : clustering.denseUses()) {
+      missed(user, "copied")
+          << ("operand " + Twine(operand) + " is copied, to lie in memory of its own").str();
       builder.setInsertionPoint(user);
       Value value = user->getOperand(operand);
       auto copy = DenseOp::create(builder, user->getLoc(), value.getType(), value);
@@ -196,6 +208,7 @@ private:
       return false;
     place(op);
     Value view = op->getResult(0);
+    missed(op, "copied") << "is copied: what reads it cannot read the strides that it has";
     auto copy = DenseOp::create(builder, op->getLoc(), view.getType(), view);
     view.replaceAllUsesExcept(copy, copy);
     return true;

@@ -35,6 +35,7 @@ func.func @missing(%x: tensor<8x8xf32, #dist.local<#mesh, [8, 16{"tp"}]>>,
 module attributes {dist.mesh = #mesh} {
 // expected-error @below {{result 0 is partial: [], partial = sum["tp"]}}
 func.func @returned_partial(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>) -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>> {
+  // expected-note @below {{this op leaves the sum to its consumers}}
   %0 = nn.reduce sum %x dims = [0] : tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
   return %0 : tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
 }
@@ -46,6 +47,7 @@ func.func @returned_partial(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>) ->
 module attributes {dist.mesh = #mesh} {
 // exp of a sum is not the sum of exps.
 func.func @nonlinear(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>) {
+  // expected-note @below {{operand 0 is made here, as [], partial = sum["tp"]}}
   %0 = nn.reduce sum %x dims = [0] : tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
   // expected-error @below {{the op does not commute with sum of operand 0, partial on axis "tp"}}
   %1 = nn.exp %0 : (tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>) -> tensor<f32, #dist.local<#mesh, [], partial = sum["tp"]>>
@@ -137,6 +139,7 @@ module attributes {dist.mesh = #mesh} {
 // A sum over devices that is missing in the body of a loop.
 func.func @loop(%x: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>>) {
   %0 = dist.repeat "mb" {
+    // expected-note @below {{operand 0 is made here, as [8{"dp","mb"}]}}
     %1 = dist.slice %x ["mb"] dim 0 : tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [8{"dp","mb"}]>>
     // expected-error @below {{result 0 is placed as [], partial = sum["mb"], expected [], partial = sum["dp","mb"]}}
     %2 = nn.reduce sum %1 dims = [0] : tensor<2xf32, #dist.local<#mesh, [8{"dp","mb"}]>> -> tensor<f32, #dist.local<#mesh, [], partial = sum["mb"]>>
