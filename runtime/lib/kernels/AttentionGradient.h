@@ -36,8 +36,9 @@ template <typename T> struct GradientBuffers {
   uint64_t bytes = 0;
 
   GradientBuffers(int64_t keys, int64_t depth, int64_t valueDepth, char *base) {
+    auto here = [&] { return base ? base + bytes : nullptr; };
     auto take = [&](int64_t elements) {
-      T *result = reinterpret_cast<T *>(base + bytes);
+      T *result = reinterpret_cast<T *>(here());
       bytes += aligned(uint64_t(elements) * sizeof(T));
       return result;
     };
@@ -54,7 +55,7 @@ template <typename T> struct GradientBuffers {
     largest = take(kGradientRows);
     scaling = take(kGradientRows);
     inner = take(kGradientRows);
-    gemm = base + bytes;
+    gemm = here();
     bytes += gradientGemmScratch<T>(depth, valueDepth);
   }
 };
