@@ -13,7 +13,9 @@ namespace weft::runtime {
 /// milliseconds: who looks at all of them now and then finds several dead and
 /// cannot say which came first. The system can: descriptors of processes
 /// (pidfd_open, Linux 5.3) become readable when these end, and epoll lists what
-/// became readable in that order.
+/// became readable in that order. The order is best effort: a process that ended
+/// before it was watched is not listed, and where the system has no such
+/// descriptors none is.
 class Exits {
 public:
   Exits();

@@ -24,22 +24,41 @@ std::vector<std::string> weft::runtime::commandOf(const std::string &executable,
   return command;
 }
 
+/// Those in --save that can be read, the newest save first; none, if there is no
+/// such folder yet.
+static std::vector<CheckpointCandidate> savedCheckpoints(const CommandLine &options) {
+  std::vector<CheckpointCandidate> all, sound;
+  (void)findCheckpoints(options.training.save, all);
+  for (const CheckpointCandidate &candidate : all)
+    if (candidate.status.ok())
+      sound.push_back(candidate);
+  return sound;
+}
+
+Restarts::Restarts(const CommandLine &options) : options(options) {
+  if (options.maxRestarts == 0)
+    return;
+  std::vector<CheckpointCandidate> saved = savedCheckpoints(options);
+  newest = saved.empty() ? 0 : saved.front().ordinal;
+}
+
 bool Restarts::again(const Outcome &outcome) {
   if (!outcome.isAccident || done == options.maxRestarts)
     return false;
   ++done;
-  std::vector<CheckpointCandidate> saved;
-  (void)findCheckpoints(options.training.save, saved); // none, if there is no such folder yet
-  int64_t step = -1;
-  for (const CheckpointCandidate &candidate : saved)
-    if (step < 0 && candidate.status.ok())
-      step = candidate.step;
-  folder = step < 0 ? "" : options.training.save;
+  // What another job left there is not where this one was.
+  std::vector<CheckpointCandidate> saved = savedCheckpoints(options);
+  bool isOwn = !saved.empty() && saved.front().ordinal > newest;
+  const TrainingOptions &training = options.training;
+  folder = isOwn ? training.save : "";
+  // As the training itself decides it.
+  bool resumes = !training.resume.empty() && (training.resume != training.save || newest > 0);
   std::string why =
       outcome.text.empty() ? "exit code " + std::to_string(outcome.code) : outcome.text;
   std::string place =
-      step < 0 ? "starting anew, as '" + options.training.save + "' holds no checkpoint yet"
-               : "resuming after step " + std::to_string(step);
+      isOwn     ? "resuming after step " + std::to_string(saved.front().step)
+      : resumes ? "resuming from '" + training.resume + "' again"
+                : "starting anew, as the job saved no checkpoint in '" + training.save + "' yet";
   std::fprintf(stderr, "weft: %srestart %ld of %ld: %s; %s\n", warningWord().c_str(), done,
                options.maxRestarts, why.c_str(), place.c_str());
   return true;

@@ -106,8 +106,11 @@ Status weft::runtime::startTcp(const std::vector<std::string> &command, int64_t 
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   setenv("MASTER_PORT", std::to_string(port).c_str(), 1);
   setenv("WEFT_JOB_SECRET", secret.c_str(), 1);
+  // Of a launcher around this one; its rank on the machine is not that of ours,
+  // and would have all of them speak, or none.
   for (const char *other :
-       {"TORCHELASTIC_RUN_ID", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+       {"TORCHELASTIC_RUN_ID", "LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+        "LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"})
     unsetenv(other);
   for (int64_t rank = 0; rank < ranks; ++rank) {
     pid_t child = fork();

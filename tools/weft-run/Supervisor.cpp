@@ -92,7 +92,7 @@ Outcome Supervisor::run() {
   }
   Outcome outcome = verdict();
   bool lost = outcome.code == int(StatusCode::RankFailed) || outcome.code == int(StatusCode::Hang);
-  outcome.isAccident = lost && !wasWished() && !neverRan();
+  outcome.isAccident = lost && asked == 0 && !neverRan();
   return outcome;
 }
 
@@ -146,6 +146,9 @@ void Supervisor::watchRanks() {
     if (int32_t pid = job.board.slot(rank).pid.load(); pid != 0 && !watched[size_t(rank)]) {
       watched[size_t(rank)] = true;
       exits.watch(pid, rank);
+      // It may have ended before it was watched.
+      if (job.board.slot(rank).processState() == 0)
+        noteLost(rank);
     }
   for (int64_t rank : exits.next())
     noteLost(rank);

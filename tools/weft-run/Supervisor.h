@@ -45,7 +45,8 @@ struct Outcome {
   int code = 0;     // exit code
   std::string text; // of a failure that nobody has told yet
   /// A rank was lost or hung, so another attempt may succeed. Not if a user
-  /// wanted it to stop, nor if it would fail again for the same reason.
+  /// asked the job to stop, whatever ended it then, nor if it would fail again
+  /// for the same reason.
   bool isAccident = false;
 };
 

@@ -43,15 +43,22 @@ struct ProcessFacts {
   char state = 0;
   uint64_t started = 0;
 };
+/// Of one that is there as far as we can tell: nothing else is known.
+constexpr ProcessFacts kUnknown{'?', 0};
 
 ProcessFacts factsOf(int32_t pid) {
   char path[32], text[1024];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
   int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  // Only these say that there is none; too many open files say nothing.
+  auto isGone = [] { return errno == ENOENT || errno == ESRCH; };
   if (file < 0)
-    return {};
+    return isGone() ? ProcessFacts() : kUnknown;
   ssize_t size = read(file, text, sizeof text - 1);
+  bool isUnknown = size < 0 && !isGone();
   close(file);
+  if (isUnknown)
+    return kUnknown;
   text[std::max<ssize_t>(size, 0)] = 0;
   // The name before it may hold anything, parentheses too.
   const char *end = std::strrchr(text, ')');

@@ -71,7 +71,8 @@ int64_t sinceBoot();
 /// When a process was started, in ticks of the system's clock; 0 = not known.
 uint64_t processStart(int32_t pid);
 
-/// 'R', 'S', 'T' (stopped) ... as /proc says; 0 = there is no such process, or
+/// 'R', 'S', 'T' (stopped) ... as /proc says; '?' = it cannot be asked, so the
+/// process counts as alive; 0 = there is no such process, or
 /// it is dead and only waited for. A process that was started at another time
 /// than `started` is not the one that is meant: the system gave its number away
 /// again.

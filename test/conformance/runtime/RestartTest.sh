@@ -71,6 +71,11 @@ hit KILL 0 --max-restarts 1 --resume "$work/early"
 exits 0
 told 'warning: restart 1 of 1: .*; resuming after step [4-9][0-9]$'
 same bytes "$bytes" "$(state "$work/ck")"
+# What another job left in --save is not where this one goes on.
+lost=("$run" --comm tcp "$grid" "${train[@]}" --max-restarts 1 --inject 2:0)
+expect 3 "warning: restart 1 of 1: .*; resuming from '$work/early' again$" "${lost[@]}" --save "$work/straight" --resume "$work/early"
+expect 3 "warning: restart 1 of 1: .*; resuming from '$work/early/step-00000036' again$" "${lost[@]}" --save "$work/early" --resume "$work/early/step-00000036"
+expect 3 "warning: restart 1 of 1: .*; starting anew, as the job saved no checkpoint in '$work/new' yet$" "${lost[@]}" --save "$work/new" --resume "$work/new"
 # Wrong flags, missing files, models that diverge: as often as one likes.
 expect 2 '--max-restarts wants --save DIR' "$run" "$grid" "${train[@]}" --max-restarts 2
 expect 2 "there is no flag '--max-restarts'" "$grid" "${train[@]}" "${save[@]}"

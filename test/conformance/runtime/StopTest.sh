@@ -43,9 +43,9 @@ for comm in "${comms[@]}"; do
   expect 0 'resumed after step [1-9][0-9]*[05]0, ' "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/$comm"
 done
 
-# A rank that dies after the wish is a failure, not a stop.
+# A rank that dies after the wish is a failure, not a stop; but nobody wants the job again.
 for comm in "${comms[@]:1}"; do
-  "$run" --comm "$comm" "$grid" "${forever[@]}" >"$work/told" 2>&1 &
+  "$run" --comm "$comm" "$grid" "${forever[@]}" --save "$work/lost-$comm" --max-restarts 2 >"$work/told" 2>&1 &
   job=$!
   awaits '^step +20 '
   victim=$(rank_pid "$grid" "$comm" 1)
@@ -56,6 +56,7 @@ for comm in "${comms[@]:1}"; do
   ends 3 4
   told 'error: rank 1 \(pid [0-9]+ on .*\) was ended by signal 9'
   expect 0 '^1$' grep -c 'error:' "$work/told"
+  expect 0 '^0$' echo "$(grep -c 'restart' "$work/told")"
 done
 
 # A wish in the last step's evaluation leaves that out; all steps are done and saved.

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -70,6 +71,17 @@ TEST(Board, KnowsAProcessByItsStartToo) {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   EXPECT_EQ(board.slot(1).processState(), 0);
+}
+
+TEST(Board, AProcessThatCannotBeAskedLives) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  char state = processState(getpid(), 1);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(state, '?');
 }
 
 TEST(ValuesText, TellsTheRangeOfWhatIsANumber) {
