@@ -4,7 +4,8 @@
 // It is linked into a test and chosen by WEFT_DEVICE=far. It computes what the
 // host computes, to the bit, but is unlike it in all that a device may be:
 // - its arena can be touched only while one of its commands or copies runs, not
-//   while a collective exchanges anything, nor between runs;
+//   while a collective exchanges anything, nor between runs; a command or copy
+//   of one stream opens it to the other streams meanwhile;
 // - it does not block: the rank's thread issues the commands of all streams,
 //   and each stream has a thread that runs them when their turn has come;
 // - it tells of failures when they happen, which is after `issue`.
@@ -56,10 +57,6 @@ public:
   Status download(void *to, uint64_t from, uint64_t count) override {
     Access access(*this);
     return HostDevice::download(to, from, count);
-  }
-  Status clear(uint64_t to, uint64_t count) override {
-    Access access(*this);
-    return HostDevice::clear(to, count);
   }
   Status makeResident() override {
     Access access(*this);

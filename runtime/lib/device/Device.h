@@ -3,19 +3,22 @@
 //
 // Whoever is not a device knows the arena by offsets alone, in bytes from its
 // start: where it lies, and whether the host can touch it there, is the
-// device's own business. The host's bytes come and go by upload, download and
-// clear; a device whose memory is the host's says so by `hostView`, and
-// HostCopy.h uses that to copy nothing.
+// device's own business. The host's bytes come and go by upload and download; a
+// device whose memory is the host's says so by `hostView`, and HostCopy.h uses
+// that to copy nothing.
 //
 // Life of a device: made (Devices.h), `prepare` for every command of every
 // program, `allocate` once, then uploads, downloads and runs. A run is `begin`,
-// the commands of all streams in the order of the list, and `finish` for each
-// stream.
+// the commands of each stream in the order of the list, and `finish` for each
+// stream. A device that blocks may see a wait before the record that comes
+// earlier in the list, as another thread issues that; any other sees all in the
+// order of the list.
 //
 // Threads: `prepare`, `allocate` and `begin` are called by the rank's thread.
-// `issue`, `record`, `wait` and `finish` of one stream are called by one thread
-// at a time: a thread for each stream if the device `blocks`, else the rank's
-// thread for all. Memory is moved by any thread, also by several at the same
+// `issue`, `record`, `wait`, `synchronize` and `finish` of one stream are called
+// by one thread at a time: a thread for each stream if the device `blocks`, else
+// the rank's thread for all. `abandon` is called by the rank's thread, when no
+// thread issues any more. Memory is moved by any thread, also by several at the same
 // time, but between runs only; a collective moves its operands when its stream
 // has come to it.
 //
@@ -100,8 +103,6 @@ public:
   virtual Status allocate(const DevicePlan &plan) = 0;
   virtual Status upload(uint64_t to, const void *from, uint64_t bytes) = 0;
   virtual Status download(void *to, uint64_t from, uint64_t bytes) = 0;
-  /// Makes bytes zero.
-  virtual Status clear(uint64_t to, uint64_t bytes) = 0;
   /// Makes every page of the arena resident, so that measured memory is whole.
   virtual Status makeResident() = 0;
   /// Whether the arena is memory that the host reads and writes in place.

@@ -100,16 +100,20 @@ Status PreparedBody::issueOne(Device &device, const BodyItem &item, const Walker
 Status PreparedBody::issue(Device &device, World &world, unsigned stream, IssuerState &state,
                            StreamMark &first, const Injection &injection) const {
   Walker walker(*program, items, stream, state.scalars, state.records);
-  while (const BodyItem *item = walker.next()) {
-    bool records = item->command->opcode == Opcode::EventRecord;
-    if (!records && world.aborted())
+  while (true) {
+    // Before anything is read of the program: after an abort the caller may have
+    // given this thread up, and freed the blob.
+    if (world.aborted())
       return World::stopped();
+    const BodyItem *item = walker.next();
+    if (!item)
+      break;
+    bool records = item->command->opcode == Opcode::EventRecord;
     if (!records && injection.command == int64_t(walker.index()) && item->command->stream == 0)
       return inject(device, world, walker.index(), first, injection);
     Status status = issueOne(device, *item, walker);
     if (!status.ok())
-      return status.text() == World::stopped().text() ? status
-                                                      : status.prefix(describe(walker.index()));
+      return world.aborted() ? World::stopped() : status.prefix(describe(walker.index()));
   }
   for (unsigned s = 0; s < streams; ++s)
     if (stream == s || stream == Walker::kEveryStream)

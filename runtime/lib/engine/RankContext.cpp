@@ -139,6 +139,8 @@ void RankContext::fail(const Status &failure) {
 }
 
 void RankContext::commandFailed(CommandPlace place, const Status &failure) {
+  if (shared.world->aborted())
+    return;
   Status status = failure;
   fail(status.prefix(bodies[place.program].describe(place.command)));
 }

@@ -56,10 +56,11 @@ Status weft::runtime::gatherOutput(weft_session &session, const Port &port, char
   bool first = session.firstRank == 0;
   Part own(p, port, session.firstRank);
   std::vector<char> packed(own.size());
-  HostCopy shard = session.ranks[0]->shard(port);
-  if (!packed.empty())
+  if (!packed.empty()) {
+    HostCopy shard = session.ranks[0]->shard(port);
     WEFT_TRY(shard.download());
-  own.pack(shard.data(), packed.data());
+    own.pack(shard.data(), packed.data());
+  }
   std::vector<std::vector<char>> parts(first ? size_t(ranks) : 0);
   std::vector<weft_block> received;
   for (size_t rank = 0; rank < parts.size(); ++rank) {

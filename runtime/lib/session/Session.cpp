@@ -402,6 +402,8 @@ int32_t weft_run(weft_session *session, const char *program, weft_status *status
   if (!found.ok())
     return report(found, status);
   Status result = session->onRanks<runJob>();
+  if (!result.ok()) // a rank's thread may still write what is read below
+    return report(result, status);
   double slowest = 0, communication = 0;
   Overlap overlap;
   for (std::unique_ptr<RankContext> &rank : session->ranks) {
@@ -417,7 +419,7 @@ int32_t weft_run(weft_session *session, const char *program, weft_status *status
   double ranks = double(session->ranks.size());
   session->statistics.collective_seconds += overlap.communication / ranks;
   session->statistics.hidden_seconds += overlap.hidden / ranks;
-  return report(result, status);
+  return report({}, status);
 }
 
 void weft_get_statistics(const weft_session *session, weft_statistics *statistics) {

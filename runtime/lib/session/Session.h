@@ -37,6 +37,8 @@ struct weft_session {
   /// Runs `job` on every rank's own thread and waits for all.
   template <void (*Function)(weft_session &, weft::runtime::RankContext &)>
   weft::runtime::Status onRanks() {
+    if (world.aborted()) // perhaps by a rank whose thread still works
+      return world.failure();
     for (size_t i = 0; i < ranks.size(); ++i) {
       pairs[i] = {this, ranks[i].get()};
       ranks[i]->slot().host.store(weft::runtime::Doing::Nothing);

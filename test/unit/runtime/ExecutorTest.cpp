@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
+#include "session/Session.h"
+
 #include <algorithm>
 #include <atomic>
 #include <dirent.h>
@@ -340,7 +342,10 @@ TEST(Executor, ARankThatNeverComesBackIsNamed) {
                             "in command 1 (collective all_reduce of node 'sum') of program "
                             "'p'; rank 1 does not react in command 0 (launch of node "
                             "'endless') of program 'p'");
+  EXPECT_EQ(h.run().code, 4); // nor is it used again
   stuck = false;
+  for (const std::unique_ptr<RankContext> &rank : h.session->ranks)
+    EXPECT_TRUE(rank->thread().waitFor(30));
 }
 
 TEST(Executor, WhatDoesNotFitIsSaidBeforeItIsTried) {

@@ -188,11 +188,6 @@ Status HostDevice::download(void *to, uint64_t from, uint64_t count) {
   return {};
 }
 
-Status HostDevice::clear(uint64_t to, uint64_t count) {
-  std::memset(arena + to, 0, count);
-  return {};
-}
-
 Status HostDevice::makeResident() {
   constexpr uint64_t kPage = 4096;
   for (uint64_t at = 0; at < bytes; at += kPage) {

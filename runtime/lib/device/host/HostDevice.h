@@ -24,7 +24,6 @@ public:
   Status allocate(const DevicePlan &plan) override;
   Status upload(uint64_t to, const void *from, uint64_t bytes) override;
   Status download(void *to, uint64_t from, uint64_t bytes) override;
-  Status clear(uint64_t to, uint64_t bytes) override;
   Status makeResident() override;
   bool isHostMemory() const override { return true; }
   char *hostView() const override { return arena; }
