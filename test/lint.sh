@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 failures=0
+[ "$(git ls-files 2>/dev/null | wc -l)" -gt 500 ] || { echo "lint: git lists no sources here; a clone is needed"; exit 1; }
 report() { # TITLE LINES
   [ -z "$2" ] && return
   printf '%s:\n%s\n' "$1" "$2"

@@ -15,7 +15,12 @@ case "${1:-}" in
 esac
 # Plugins of machines that have no MPI are not compiled.
 files=$(for file in $files; do grep -q "/$file\"" "$build/compile_commands.json" && echo "$file"; done)
-found=$(echo "$files" | xargs -P "$(nproc)" -n 4 "$tidy" -p "$build" --quiet 2> /dev/null |
-  grep -E ' (warning|error): ' | sed "s|^$PWD/||" | sort -u)
+[ -n "$files" ] || { echo "there is nothing to check: no such file is compiled in $build"; exit 1; }
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+echo "$files" | xargs -P "$(nproc)" -n 4 "$tidy" -p "$build" --quiet > "$out/found" 2> "$out/errors"
+status=$?
+grep -E ' (warning|error): ' "$out/found" | sed "s|^$PWD/||" | sort -u
 echo "$(echo "$files" | wc -l) files checked in $SECONDS s"
-[ -z "$found" ] || { echo "$found"; exit 1; }
+! grep -qE ' (warning|error): ' "$out/found" || exit 1
+[ $status -eq 0 ] || { echo "$tidy failed"; grep -v 'warnings generated' "$out/errors" | tail; exit 1; }

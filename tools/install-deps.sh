@@ -4,12 +4,13 @@
 # browser that looks at the pages of --report.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -euo pipefail
-packages=(g++ cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libclang-rt-22-dev lld-22 ccache
+packages=(g++ git cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libclang-rt-22-dev lld-22 ccache
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
   openmpi-bin libopenmpi-dev
   libgtest-dev libonnx-testdata python3
-  dict-gcide dataset-fashion-mnist)
+  dict-gcide dataset-fashion-mnist
+  zsh groff-base)
 case "${1:-}" in
   "") ;;
   --full) packages+=(python3-torch chromium) ;;

@@ -5,7 +5,9 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/pipelines/Phases.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorSize.h"
+#include "weft/Target/Target.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Parser/Parser.h"
@@ -96,7 +98,8 @@ static FailureOr<Compilation> loadText(StringRef path, MLIRContext &context) {
     return errorAt(context)
            << "'" << path
            << "' is neither a model (.onnx) nor a program as --compile-to prints it (.mlir)";
-  if (!module || failed(checkSizes(*module)))
+  if (!module || failed(checkSizes(*module)) || !targetOf(*module) ||
+      failed(costModelOf(*module, Mesh())))
     return failure();
   FailureOr<Phase> phase = phaseOfText(*module, path);
   if (failed(phase))

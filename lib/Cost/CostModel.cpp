@@ -69,6 +69,9 @@ double CostModel::secondsOfMessages(StepKind kind, ArrayRef<AxisId> axes, double
     double tree = 2 * logarithm * (links.latency + links.secondsOf(operandBytes));
     time = std::min(time, tree);
   }
+  // It can be done as an all_reduce of which each member keeps its part.
+  if (kind == StepKind::ReduceScatter)
+    time = std::min(time, 2 * logarithm * (links.latency + links.secondsOf(operandBytes)));
   return time;
 }
 

@@ -22,6 +22,8 @@ bool driver::makesExecutable(const Options &options) {
 
 std::vector<std::string> driver::inputFiles(const Options &options) {
   std::vector<std::string> files{options.model};
+  if (!options.clusterFile.empty())
+    files.push_back(options.clusterFile);
   for (StringRef binding : llvm::split(options.compile.phases.bind, ','))
     if (StringRef file = binding.split("=@").second; !file.empty())
       files.push_back(file.str());

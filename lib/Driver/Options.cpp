@@ -6,6 +6,7 @@
 #include "weft/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 
@@ -50,7 +51,8 @@ std::optional<int64_t> parseBytes(llvm::StringRef text) {
       break;
     }
   double number;
-  if (text.getAsDouble(number) || number <= 0 || number * double(factor) > 9e18)
+  if (text.getAsDouble(number) ||
+      !(number * double(factor) >= 1 && number * double(factor) <= 9e18)) // nor NaN
     return std::nullopt;
   return int64_t(number * double(factor));
 }
@@ -92,6 +94,13 @@ std::vector<std::string> phaseNames() {
 }
 
 std::string takeCluster(const std::string &file, std::string &target) {
+  // Neither an endless file nor a pipe that nobody writes to.
+  constexpr uint64_t kMostBytes = 1 << 20;
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(file, status) &&
+      (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kMostBytes))
+    return "'" + file + "' must be a regular file of at most " + std::to_string(kMostBytes) +
+           " bytes";
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!buffer)
     return "cannot read '" + file + "': " + buffer.getError().message();
@@ -171,11 +180,14 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                 return known ? "" : FlagTable::notAmong(text, {"on", "off", "auto"});
               },
               {"on", "off", "auto"}));
-  acts.ofTheRun(flags.value(
-      "--cluster", "FILE",
-      "devices and links to plan for, as JSON (docs/cluster.md); default: 16 cores and "
-      "8 GiB/s a process",
-      [&options](const std::string &file) { return takeCluster(file, options.cluster); }));
+  acts.ofTheRun(
+      flags.value("--cluster", "FILE",
+                  "devices and links to plan for, as JSON (docs/cluster.md); default: 16 cores and "
+                  "8 GiB/s a process",
+                  [&options](const std::string &file) {
+                    options.clusterFile = file;
+                    return takeCluster(file, options.cluster);
+                  }));
   flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
   flags.refused("--auto", "the planner is not supported yet; give --mesh");

@@ -11,6 +11,8 @@ namespace weft {
 
 /// Few cuts per dim occur in practice; the cap only bounds hostile programs.
 static constexpr unsigned kMaxCuts = 6;
+/// The search keeps sets of a value's states as bits of 32.
+static constexpr size_t kMostStates = 32;
 
 static RankedTensorType tensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
@@ -93,15 +95,18 @@ void AxisCandidates::listStates(Value value) {
   }
   if (options.existing)
     for (const AxisSplit &split : options.existing(value)) {
-      if (!llvm::is_contained(states, split))
+      if (!llvm::is_contained(states, split)) {
+        if (states.size() == kMostStates)
+          continue;
         states.push_back(split);
+      }
       existing[value] |= 1u << (llvm::find(states, split) - states.begin());
     }
   if (auto cuts = valueCuts.find(value); cuts != valueCuts.end())
     for (auto [dim, list] : llvm::enumerate(cuts->second))
       for (Cut cut : list) {
         AxisSplit split{AxisSplit::Kind::Sharded, static_cast<unsigned>(dim), cut.outer, cut.size};
-        if (!llvm::is_contained(states, split) &&
+        if (states.size() < kMostStates && !llvm::is_contained(states, split) &&
             (!options.allowed || options.allowed(value, split)))
           states.push_back(split);
       }

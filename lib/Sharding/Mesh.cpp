@@ -34,9 +34,9 @@ std::optional<Mesh> Mesh::parse(StringRef text, std::string *why) {
         return fail("size of axis '" + name + "' must be a positive integer, found '" + factor +
                     "'");
       // A bound that no machine reaches keeps all products in 64 bits.
-      devices *= size;
-      if (size > (1 << 20) || devices > (1 << 20))
+      if (size > (1 << 20) || devices * size > (1 << 20))
         return fail("mesh '" + text + "' has more than 2^20 devices");
+      devices *= size;
       std::string full = name.str();
       if (factors.size() > 1)
         full += "." + std::to_string(index);

@@ -44,7 +44,12 @@ void weft::registerTargetDialects(DialectRegistry &dialects) {
 }
 
 const Target *weft::targetOf(ModuleOp module) {
-  auto name = module->getAttrOfType<StringAttr>(kTargetAttr);
+  Attribute attribute = module->getAttr(kTargetAttr);
+  auto name = dyn_cast_if_present<StringAttr>(attribute);
+  if (attribute && !name) {
+    module.emitError() << "'" << kTargetAttr << "' must be a string, not " << attribute;
+    return nullptr;
+  }
   llvm::StringRef wanted = name ? name.getValue() : llvm::StringRef(kDefaultTarget);
   const Target *target = lookupTarget(wanted);
   if (!target)

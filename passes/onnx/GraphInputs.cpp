@@ -151,11 +151,15 @@ void GraphConverter::checkBindings(Location loc) {
 }
 
 std::string GraphConverter::sourceOf(int64_t extent) const {
-  const llvm::StringMapEntry<Extent> *first = nullptr;
+  // Where several dims have it, none is known to be the one that matters.
+  std::string source;
   for (const auto &entry : extents)
-    if (entry.second.extent == extent && (!first || entry.first() < first->first()))
-      first = &entry;
-  return first ? first->second.source : "";
+    if (entry.second.extent == extent) {
+      if (!source.empty())
+        return "";
+      source = entry.second.source;
+    }
+  return source;
 }
 
 /// The ops of `block` that what it returns needs.

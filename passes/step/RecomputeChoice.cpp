@@ -14,9 +14,6 @@ static double bytesOf(Value value) {
   return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
 }
 
-/// For what takes no time.
-static constexpr double kLeastSeconds = 1e-15;
-
 static double flopsOf(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   if (!shardable)
@@ -106,6 +103,8 @@ void RecomputeChoice::weigh() {
   const Price none = price({});
   llvm::DenseMap<size_t, llvm::DenseSet<Operation *>> cheap;
   llvm::DenseMap<size_t, double> least;
+  // What takes no time is worth as much as what takes an operation's.
+  const double leastSeconds = model.seconds(1, 0, Arithmetic::F32);
   for (Part &part : parts) {
     if (part.full)
       continue;
@@ -113,7 +112,7 @@ void RecomputeChoice::weigh() {
     cheap[part.block].insert(part.ops.begin(), part.ops.end());
     Price with = price(marked);
     part.saved = std::max(0.0, none.bytes - with.bytes);
-    part.density = part.saved / std::max(kLeastSeconds, with.seconds);
+    part.density = part.saved / std::max(leastSeconds, with.seconds);
     if (part.saved > 0) {
       double &found = least.try_emplace(part.block, part.density).first->second;
       found = std::min(found, part.density);
@@ -127,7 +126,7 @@ void RecomputeChoice::weigh() {
     marked.insert(part.ops.begin(), part.ops.end());
     Price with = price(marked);
     part.saved = std::max(0.0, before.bytes - with.bytes);
-    part.density = part.saved / std::max(kLeastSeconds, with.seconds - before.seconds);
+    part.density = part.saved / std::max(leastSeconds, with.seconds - before.seconds);
     if (auto found = least.find(part.block); found != least.end())
       part.density = std::min(part.density, found->second);
   }

@@ -39,6 +39,7 @@ plant runtime/lib/base/Planted.cpp "int  planted;" 'runtime/lib/base/Planted.cpp
 plant runtime/lib/base/Planted.h "// $(printf 'wide %.0s' {1..30})" 'runtime/lib/base/Planted.h:1'
 plant runtime/lib/base/Planted.h "// $(printf TO; printf DO): none" 'runtime/lib/base/Planted.h:2:'
 plant lib/Support/Planted.h '// No licence.' 'lib/Support/Planted.h'
+plant lib/Search/Planted.cpp '// kernel.getLibraryCall()' 'lib/Search/Planted.cpp'
 plant lib/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Support/Long.cpp: 601'
 plant test/passes/planted.mlir '// CHECK: nothing' 'test/passes/planted.mlir'
 plant test/passes/split.mlir "$(printf '// RUN: true\n// %s\n' -----)" 'test/passes/split.mlir'

@@ -27,6 +27,8 @@ if [ -e prefix/lib/libweft_mpi.so ] && command -v mpirun > /dev/null; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   weft-run -n 2 --comm mpi mlp --input x=x.npy > mpi.txt
   diff here.txt mpi.txt
+else
+  echo 'SKIPPED: the installed communicator mpi, MPI was not found'
 fi
 weft-opt --version | grep -q '^weft-opt'
 END
@@ -37,6 +39,7 @@ if unshare -rm bash -c "$hide" _ "$build" true 2> /dev/null; then
   # From a folder that is still there.
   (cd / && unshare -rm bash -c "$hide" _ "$build" bash "$work/use.sh" "$work")
 else
+  echo 'SKIPPED: to hide the build tree, no file system may be mounted here; its path is looked for instead'
   bash "$work/use.sh" "$work"
   ! grep -qF "$build" "$work/mlp" || fail "the compiled program names $build"
 fi
@@ -60,7 +63,10 @@ expect "local" weft-compile m.onnx --compile-to lo
 expect "--completion --comm" weft-run --com
 if command -v zsh > /dev/null; then
   for script in "$prefix"/share/zsh/site-functions/_*; do zsh -n "$script"; done
+else
+  echo 'SKIPPED: the completions for zsh, which was not found'
 fi
+command -v groff > /dev/null || echo 'SKIPPED: to format the pages, groff was not found'
 for page in "$prefix"/share/man/man1/*.1; do
   grep -q '^\.TH' "$page"
   if command -v groff > /dev/null; then
@@ -69,7 +75,7 @@ for page in "$prefix"/share/man/man1/*.1; do
 done
 
 export CMAKE_PREFIX_PATH=$prefix
-cmake -S "$here/consumer" -B "$work/consumer" > "$work/consumer.log"
+cmake -G Ninja -S "$here/consumer" -B "$work/consumer" > "$work/consumer.log"
 cmake --build "$work/consumer" >> "$work/consumer.log"
 [ "$("$work/consumer/version")" = "$("$prefix/bin/weft-compile" --version)" ] || fail "versions differ"
 [ -x "$work/consumer/model" ] || fail "the consumer made no program"

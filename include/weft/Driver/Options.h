@@ -32,7 +32,8 @@ struct Options {
   CompileOptions compile;
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
-  std::string cluster; // JSON; or "": the program's own, else the standard one
+  std::string cluster;     // JSON; or "": the program's own, else the standard one
+  std::string clusterFile; // that it was read from
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
   std::string report;       // an HTML file, or ""

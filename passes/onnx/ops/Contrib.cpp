@@ -92,37 +92,37 @@ static Results embedLayerNormalization(NodeContext &n) {
 }
 
 /// The activation that a fused operator names, with its numbers.
-static Value activate(NodeContext &n, Value x, ArrayRef<double> numbers) {
+static Value activate(NodeContext &n, Value x, std::optional<double> alpha,
+                      std::optional<double> beta) {
   llvm::StringRef name = n.text("activation", "");
   if (name.empty())
     return x;
   const NamedActivation *known = findActivation(name);
   if (!known)
     return n.fail("activation '" + name + "' is not known");
-  auto number = [&](size_t index, std::optional<double> otherwise) {
-    if (index < numbers.size())
-      return numbers[index];
-    if (index < known->numbers && !otherwise)
-      n.fail("activation '" + name + "' needs " + llvm::Twine(known->numbers) + " numbers");
-    return otherwise.value_or(0);
-  };
-  double alpha = number(0, known->alpha), beta = number(1, known->beta);
-  return known->apply(n.b, x, alpha, beta);
+  alpha = alpha ? alpha : known->alpha;
+  beta = beta ? beta : known->beta;
+  if ((known->numbers > 0 && !alpha) || (known->numbers > 1 && !beta))
+    return n.fail("activation '" + name + "' needs " + llvm::Twine(known->numbers) + " numbers");
+  return known->apply(n.b, x, alpha.value_or(0), beta.value_or(0));
 }
 
 static Results fusedConv(NodeContext &n) {
   Value y = conv(n).front();
   if (n.has(3))
     y = n.b.add(y, n.in(3));
-  return {activate(n, y, n.reals("activation_params").value_or(SmallVector<double>()))};
+  SmallVector<double> numbers = n.reals("activation_params").value_or(SmallVector<double>());
+  auto number = [&](size_t index) {
+    return index < numbers.size() ? std::optional<double>(numbers[index]) : std::nullopt;
+  };
+  return {activate(n, y, number(0), number(1))};
 }
 
 static Results fusedGemm(NodeContext &n) {
-  SmallVector<double> numbers;
-  for (llvm::StringRef name : {"activation_alpha", "activation_beta", "activation_gamma"})
-    if (n.attribute(name))
-      numbers.push_back(n.real(name, 0));
-  return {activate(n, gemm(n).front(), numbers)};
+  auto number = [&](llvm::StringRef name) {
+    return n.attribute(name) ? std::optional<double>(n.real(name, 0)) : std::nullopt;
+  };
+  return {activate(n, gemm(n).front(), number("activation_alpha"), number("activation_beta"))};
 }
 
 void weft::onnx::registerContrib(Registry &r) {

@@ -143,10 +143,11 @@ expect 1 "error: step 1001: the loss is nan .*; $work/bad/step-0*1001 has spoile
 interrupted() { # NAME SIGNAL COMMAND...
   local name=$1 signal=$2 expected=$((128 + $(kill -l "$2")))
   shift 2
+  rm -f "$work/log" # its lines would be taken for those of this run, and a signal reach bash before the program
   "$@" >"$work/log" 2>&1 &
   local job=$!
   for _ in $(seq 200); do
-    grep -q '^step ' "$work/log" && break
+    grep -qs '^step ' "$work/log" && break
     sleep 0.05
   done
   kill -"$signal" $job
@@ -165,10 +166,11 @@ done=$(grep -oE "stopped after [0-9]+" "$work/log" | grep -oE "[0-9]+")
 expect 0 "resumed after step $done, " "$one" "${train[@]}" --steps $((done + 2)) --resume "$work/stopped"
 interrupted "SIGINT" INT "$run" "$one" "${forever[@]}"
 # The first step does not end, and there is nothing to save: one signal is enough, at once.
+rm "$work/log"
 "$two" "${forever[@]}" --inject 1:0:stall --timeout 50 >"$work/log" 2>&1 &
 job=$!
 for _ in $(seq 200); do
-  grep -q 'ranks over' "$work/log" && break
+  grep -qs 'ranks over' "$work/log" && break
   sleep 0.05
 done
 kill -INT $job

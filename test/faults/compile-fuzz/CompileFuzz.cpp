@@ -56,7 +56,14 @@ static Outcome compile(const std::string &compiler, const std::string &model,
     _exit(127);
   }
   struct rusage usage = {};
-  wait4(child, &outcome.status, 0, &usage);
+  pid_t ended = -1;
+  // Children of other threads are not waited for here.
+  while (child > 0 && (ended = wait4(child, &outcome.status, 0, &usage)) < 0 && errno == EINTR)
+    ;
+  if (child < 0 || ended != child) {
+    std::perror("compile-fuzz: a compilation cannot be started or waited for");
+    std::exit(1);
+  }
   outcome.seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
                     (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
   outcome.kilobytes = usage.ru_maxrss;
