@@ -67,6 +67,16 @@ done
 says 2 "--completion is bash or zsh, not 'fish'" weft-compile --completion fish
 says 0 '^weft executable [0-9]+\.' ./mlp --version
 
+# Sizes and devices.
+says 2 "'nan' is no size" weft-compile mlp.onnx --memory-limit nan
+says 2 "has more than 2\^20 devices" weft-compile mlp.onnx --mesh dp=4,tp=9223372036854775807
+says 2 "must be a regular file of at most 1048576 bytes" weft-compile mlp.onnx --cluster /dev/zero
+weft-compile -q mlp.onnx --bind batch=8 --mesh dp=2 --compile-to sharded -o sharded.mlir || exit 1
+sed 's/weft.phase/weft.target = "none", weft.phase/' sharded.mlir >wrong-target.mlir
+sed 's/weft.phase/weft.cluster = "{", weft.phase/' sharded.mlir >wrong-cluster.mlir
+says 1 "which is not one of: cpu" weft-compile wrong-target.mlir
+says 1 "'weft.cluster': is no JSON" weft-compile wrong-cluster.mlir
+
 # --bind.
 says 1 "names dimension 'sequence', which no input .* has; it has 'batch'" weft-compile -q mlp.onnx --bind batch=8,sequence=9 -o m
 says 1 "names dimension 'bacth'.*did you mean 'batch'" weft-compile -q mlp.onnx --bind bacth=8 -o m

@@ -102,6 +102,16 @@ TEST(CostModel, MoreBytesAreNeverCheaperAndSlowLinksNeverFaster) {
               modelOf("dp=4,tp=2").seconds(kind, {1}, 4096, 4096));
 }
 
+TEST(CostModel, ReducesAndScattersNoDearerThanItReducesAll) {
+  for (int64_t n = 2; n <= 64; ++n) {
+    CostModel model = modelOf(("tp=" + std::to_string(n)).c_str());
+    for (double bytes = 64; bytes < 1e9; bytes *= 4)
+      EXPECT_LE(model.seconds(StepKind::ReduceScatter, {0}, bytes, bytes / double(n)),
+                model.seconds(StepKind::AllReduce, {0}, bytes, bytes))
+          << n << " members, " << bytes << " bytes";
+  }
+}
+
 TEST(CostModel, ScatterAndGatherAreAsGoodAsAllReduceButForTheStart) {
   for (const char *mesh : {"tp=2", "tp=4", "tp=16"}) {
     CostModel model = modelOf(mesh);
