@@ -11,8 +11,8 @@ run=$1 text=$2 mpi=$3 two=$4 grid=$5 # dp=2; dp=2 tp=2
 comms=(inproc tcp)
 if [ "$mpi" = mpi ]; then comms+=(mpi); else echo 'SKIPPED: stops under mpi, MPI was not found'; fi
 forever=(--data-tokens "$text:byte" --steps 100000000)
-# awaits PATTERN: a line of what the job told.
-awaits() { timeout 60 sh -c "until grep -qE '$1' '$work/told'; do sleep 0.02; done"; }
+# awaits PATTERN: a line of what the job told; what the job before it told must be gone when it starts.
+awaits() { timeout 60 sh -c "until grep -qsE '$1' '$work/told'; do sleep 0.02; done"; }
 told() { expect 0 "$1" cat "$work/told"; }
 # ends CODE SECONDS: the job, so soon.
 ends() {
@@ -27,6 +27,7 @@ for comm in "${comms[@]}"; do
   mkfifo "$work/pipe"
   sleep 100 <"$work/pipe" &
   reader=$!
+  rm -f "$work/told"
   "$run" --comm "$comm" "$two" "${forever[@]}" --save "$work/$comm" --every 50 --log "$work/pipe" >"$work/told" 2>&1 &
   job=$!
   awaits '^step +150 '
@@ -45,6 +46,7 @@ done
 
 # A rank that dies after the wish is a failure, not a stop; but nobody wants the job again.
 for comm in "${comms[@]:1}"; do
+  rm -f "$work/told"
   "$run" --comm "$comm" "$grid" "${forever[@]}" --save "$work/lost-$comm" --max-restarts 2 >"$work/told" 2>&1 &
   job=$!
   awaits '^step +20 '
@@ -62,6 +64,7 @@ done
 # A wish in the last step's evaluation leaves that out; all steps are done and saved.
 yes "$(head -c 1000 "$text")" | head -c 60000000 >"$work/long"
 last=("$two" --data-tokens "$text:byte" --steps 3 --eval-data-tokens "$work/long:byte" --save "$work/last" --resume "$work/last")
+rm -f "$work/told"
 "$run" --comm tcp "${last[@]}" >"$work/told" 2>&1 &
 job=$!
 awaits '^step +1 '
