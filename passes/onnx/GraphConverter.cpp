@@ -150,9 +150,6 @@ std::string GraphConverter::prefixWithin(NodeOp node, const Scope &scope, llvm::
   std::string own = named ? named.getName().str() : "";
   if (!own.empty() || !part.empty())
     own += "/" + part.str();
-  // Without room for names, runs of a loop are still told apart as long as numbers fit.
-  if (scope.prefix.size() + own.size() > kMaxPrefix)
-    own = part.str();
   return scope.prefix.size() + own.size() <= kMaxPrefix ? scope.prefix + own : scope.prefix;
 }
 

@@ -10,7 +10,7 @@ namespace weft::builders {
 struct BuildOptions {
   std::string output;      // a file name, or "-"
   bool withWeights = true; // false: declared as external data, not written
-  Written written;         // told as weights are written, the last time with all
+  Written written = {};    // told as weights are written, the last time with all
 };
 
 /// Builds the model that `spec` ("KIND:key=value,...") asks for and writes it.

@@ -72,20 +72,25 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
   setpgid(0, 0);
   constexpr int kPeriodMs = 20, kPatienceMs = 1000;
   int result = 0, alone = -1; // for so many milliseconds
+  bool asked = false;
   while (waitpid(launcher, &result, WNOHANG) == 0) {
     usleep(kPeriodMs * 1000);
     if (alone < 0 && getppid() == weftRun)
       continue;
     alone += alone < 0 ? 1 : kPeriodMs;
+    bool began = false;
     for (int64_t rank = 0; rank < board.ranks(); ++rank) {
       const BoardSlot &slot = board.slot(rank);
+      began |= slot.pid.load() != 0;
       if (slot.phase.load() != Phase::Gone && slot.processState() != 0)
         kill(slot.pid.load(), SIGKILL);
     }
-    if (alone == 0)
-      kill(launcher, SIGTERM);
-    else if (alone > kPatienceMs)
+    // Open MPI's mpirun ends when its ranks have, and cleans up; asked to end while it does so, it
+    // crashes now and then and leaves their shared memory behind.
+    if (alone > kPatienceMs)
       kill(launcher, SIGKILL);
+    else if (!asked && (!began || alone > kPatienceMs / 2))
+      asked = kill(launcher, SIGTERM) == 0;
   }
   _exit(WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result));
 }

@@ -398,9 +398,13 @@ int32_t weft_load_state(weft_session *session, weft_status *status) {
 }
 
 int32_t weft_run(weft_session *session, const char *program, weft_status *status) {
-  Status found = findProgram(session->view(), program, session->program);
+  uint32_t index = 0;
+  Status found = findProgram(session->view(), program, index);
   if (!found.ok())
     return report(found, status);
+  if (session->world.aborted()) // perhaps by a rank whose thread still reads what to run
+    return report(session->world.failure(), status);
+  session->program = index;
   Status result = session->onRanks<runJob>();
   if (!result.ok()) // a rank's thread may still write what is read below
     return report(result, status);
