@@ -86,6 +86,17 @@ std::string whyTooLate(llvm::StringRef flag, ModuleOp module, Phase at, const Op
       .str();
 }
 
+/// What is recomputed, placed and moved was decided for the text's own cluster.
+std::string whyOtherCluster(ModuleOp module, Phase at, const Options &given) {
+  auto own = module->getAttrOfType<StringAttr>(kClusterAttr);
+  if (given.cluster.empty() || at < Phase::Step || (own && own.getValue() == given.cluster))
+    return "";
+  return ("--cluster cannot be chosen any more: '" + given.model + "' is at phase '" +
+          phaseName(at) + "' and was compiled for " + (own ? "another" : "the standard one") +
+          "; leave it out, or compile the model anew")
+      .str();
+}
+
 } // namespace
 
 void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
@@ -122,6 +133,8 @@ bool weft::driver::resumeOptions(ModuleOp module, Phase at,
     if (isOfTheProgram(entry.flag))
       if (error = whyTooLate(entry.flag, module, at, given, recorded); !error.empty())
         return false;
+  if (error = whyOtherCluster(module, at, given); !error.empty())
+    return false;
   if (given.until < at) {
     error = ("--compile-to " + phaseName(given.until) + ": '" + given.model + "' is at phase '" +
              phaseName(at) + "' already")
