@@ -175,7 +175,8 @@ Expected<Cluster> Cluster::parse(StringRef text) {
   // The parser calls itself for what is nested.
   constexpr size_t kMostObjects = 1000;
   if (text.count('[') + text.count('{') > kMostObjects)
-    return createStringError("has more than " + Twine(kMostObjects) + " objects");
+    return createStringError("is no description of a cluster: more than " + Twine(kMostObjects) +
+                             " '{' and '[' are in it");
   Expected<json::Value> value = json::parse(text);
   if (!value)
     return createStringError("is no JSON: " + toString(value.takeError()));

@@ -69,7 +69,8 @@ TEST(ClusterFile, ErrorsNameTheFieldAndTheRemedy) {
       "'links[1].name' is that of other links: give each its own");
   EXPECT_EQ(errorOf(with(kLinks + R"(, "axes": {"tp": "wifi"})")),
             "'axes.tp' must be the name of one of the links");
-  EXPECT_EQ(errorOf(std::string(1 << 20, '[')), "has more than 1000 objects");
+  EXPECT_EQ(errorOf(std::string(1 << 20, '[')),
+            "is no description of a cluster: more than 1000 '{' and '[' are in it");
 }
 
 } // namespace
