@@ -8,10 +8,15 @@
 #
 # `run` first wants the named tests to pass without any bug. Then per bug it builds what the named tests need and runs
 # them; if none fails, a wider set. At least 95 of 100 bugs must be caught, and each must compile.
+#
+# Where mounts are allowed, a copy is built and tested in the place of this tree, with processes of its own: then ccache
+# has its objects.
 set -uo pipefail
 # It is the default volumes that must notice.
 unset WEFT_TEST_FULL
 here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../.." && pwd)
+build=$root/build/release
 table=$here/bugs.txt
 least=100 percent=95 seconds=300
 wide="runtime_unit runtime_cli runtime_training collectives_inproc_4 emit_unit spmd_unit random_programs golden_compiled
@@ -112,16 +117,36 @@ caught() {
   return 1
 }
 
-# plant TREE SHARE SHARES ONLY: in TREE every SHARES-th bug from SHARE on; writes their numbers to $counts/SHARE.
+# prepare: finds lit and a folder for logs.
+prepare() {
+  lit=$(sed -n 's/^LLVM_TOOLS_BINARY_DIR:.*=//p' "$build/CMakeCache.txt")
+  lit=${lit:-$(llvm-config-22 --bindir 2>/dev/null || echo /usr/lib/llvm-22/bin)}/lit
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+}
+
+# sound ONLY: whether this tree passes the tests of the bugs whose name matches ONLY.
+sound() {
+  local all by jobs
+  jobs=$(nproc)
+  prepare
+  all=$(bugs "$1" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u)
+  build "$all" || { echo "the copy does not build"; tail -20 "$work/build.log"; return 1; }
+  by=$(caught "$all") || return 0
+  echo "$by fails without any bug"
+  tail -20 "$work/log"
+  return 1
+}
+
+# plant SHARE SHARES ONLY: in this tree every SHARES-th bug from SHARE on; writes their numbers to descriptor 4.
 plant() {
-  local tree=$1 share=$2 shares=$3 only=$4 planted=0 found=0 broken=0 missed="" name file old new tests by
-  build=$tree/build/release
-  work=$counts/work$share
-  mkdir "$work"
+  local share=$1 shares=$2 only=$3 planted=0 found=0 broken=0 missed="" name file old new tests by
+  local jobs=$((($(nproc) + shares - 1) / shares))
+  prepare
   while IFS=$'\x1f' read -r name file old new tests <&3; do
     planted=$((planted + 1))
-    cp -p "$tree/$file" "$work/clean"
-    replace "$work/clean" "$old" "$new" >"$tree/$file"
+    cp -p "$root/$file" "$work/clean"
+    replace "$work/clean" "$old" "$new" >"$root/$file"
     if ! build "$tests"; then
       broken=$((broken + 1))
       echo "BROKEN   $name: does not compile"
@@ -137,14 +162,28 @@ plant() {
       echo "MISSED   $name by $tests"
     fi
     # A newer date than the planted file's, so that it is built again.
-    cp "$work/clean" "$tree/$file"
+    cp "$work/clean" "$root/$file"
   done 3< <(bugs "$only" | awk -v share="$share" -v shares="$shares" 'NR % shares == share')
-  echo "$planted $found $broken$missed" >"$counts/$share"
+  echo "$planted $found $broken$missed" >&4
+}
+
+# inside FOLDER COMMAND...: the copy's own script, with the copy in the place of this tree where mounts are allowed.
+inside() {
+  local folder=$1 alone="unshare --mount --pid --fork --mount-proc --ipc --kill-child"
+  shift
+  if $alone mount --bind "$folder" "$root" 2>/dev/null; then
+    # Numbers of processes are names of files in these two folders.
+    # shellcheck disable=SC2016
+    $alone bash -c 'mkdir -p "$0/build/tmp" && mount --bind "$0/build/tmp" /tmp && mount -t tmpfs tmpfs /dev/shm &&
+      mount --bind "$0" "$1" && cd "$1" && exec test/faults/planted/planted.sh "${@:2}"' "$folder" "$root" "$@"
+  else
+    "$folder/test/faults/planted/planted.sh" "$@"
+  fi
 }
 
 # run FOLDER... [-R REGEX]: the copies share the bugs.
 run() {
-  local trees=() only=. all by share planted found broken missed sum=0 caught=0 bad=0 names=""
+  local trees=() only=. share counts planted found broken missed shares=0 sum=0 caught=0 bad=0 names=""
   while [ $# -gt 0 ]; do
     case "$1" in
       -R) only=${2:?a regular expression}; shift ;;
@@ -152,42 +191,36 @@ run() {
     esac
     shift
   done
-  build=${trees[0]}/build/release
-  lit=$(sed -n 's/^LLVM_TOOLS_BINARY_DIR:.*=//p' "$build/CMakeCache.txt")
-  lit=${lit:-$(llvm-config-22 --bindir 2>/dev/null || echo /usr/lib/llvm-22/bin)}/lit
-  counts=$(mktemp -d)
-  trap 'rm -rf "$counts"' EXIT
-  work=$counts
-  jobs=$(nproc)
-  check "${trees[0]}" || return 1
-  all=$(bugs "$only" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u)
-  build "$all" || { echo "the copy does not build"; tail -20 "$work/build.log"; return 1; }
-  if by=$(caught "$all"); then
-    echo "$by fails without any bug"
-    tail -20 "$work/log"
-    return 1
-  fi
-  jobs=$(((jobs + ${#trees[@]} - 1) / ${#trees[@]}))
+  check "${trees[0]}" && inside "${trees[0]}" sound "$only" || return 1
+  counts=$(mktemp)
+  trap 'rm -f "$counts"' EXIT
   for share in "${!trees[@]}"; do
-    plant "${trees[$share]}" "$share" ${#trees[@]} "$only" &
+    inside "${trees[$share]}" plant "$share" ${#trees[@]} "$only" 4>>"$counts" &
   done
   wait
-  for share in "${!trees[@]}"; do
-    read -r planted found broken missed <"$counts/$share" || return 1
+  while read -r planted found broken missed; do
+    shares=$((shares + 1))
     sum=$((sum + planted)) caught=$((caught + found)) bad=$((bad + broken)) names+="${missed:+ $missed}"
-  done
+  done <"$counts"
   echo "$sum bugs planted, $caught caught, $bad do not compile${names:+; missed:$names}"
-  [ $sum -gt 0 ] && [ $bad -eq 0 ] && [ $((caught * 100)) -ge $((sum * percent)) ]
+  [ $shares -eq ${#trees[@]} ] && [ $sum -gt 0 ] && [ $bad -eq 0 ] && [ $((caught * 100)) -ge $((sum * percent)) ]
 }
 
+# copy FOLDER: the tracked files.
 copy() {
-  mkdir -p "$1" && git -C "$here/../../.." ls-files -z | tar -C "$here/../../.." --null -T - -cf - | tar -C "$1" -xf - &&
-    cd "$1" && cmake --preset release >/dev/null && cmake --build --preset release -- --quiet
+  mkdir -p "$1" && git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf - | tar -C "$1" -xf - &&
+    inside "$(cd "$1" && pwd)" make
 }
 
+make() {
+  cd "$root" && cmake --preset release >/dev/null && cmake --build --preset release -- --quiet
+}
+
+# The last line's commands are for copies' own scripts.
 case "${1:-}" in
-  check) check "${2:-$here/../../..}" ;;
+  check) check "${2:-$root}" ;;
   copy) copy "${2:?a folder}" ;;
   run) shift; run "${@:?a folder made by copy}" ;;
+  make | sound | plant) "$@" ;;
   *) sed -n 's/^# \{0,1\}//; 5,7p' "$0" >&2; exit 2 ;;
 esac
