@@ -3,8 +3,8 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "ChooseRecompute.h"
-#include "passes/pipelines/Phases.h"
 #include "passes/rt/Passes.h"
+#include "weft/Compiler/Phases.h"
 #include "weft/Emit/Memory.h"
 #include "weft/Registration/Registration.h"
 

@@ -3,8 +3,8 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "dialects/onnx/IR/Onnx.h"
-#include "passes/pipelines/Phases.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/Phases.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorSize.h"
 #include "weft/Target/Target.h"

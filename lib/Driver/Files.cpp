@@ -3,7 +3,7 @@
 #include "weft/Driver/Driver.h"
 
 #include "dialects/onnx/IR/Onnx.h"
-#include "passes/pipelines/Phases.h"
+#include "weft/Compiler/Phases.h"
 #include "weft/Support/OutputFile.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"

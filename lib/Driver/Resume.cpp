@@ -3,7 +3,7 @@
 #include "weft/Driver/Resume.h"
 
 #include "dialects/dist/IR/Dist.h"
-#include "passes/pipelines/Phases.h"
+#include "weft/Compiler/Phases.h"
 #include "weft/Cost/CostModel.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -1,7 +1,7 @@
 // The flags of weft-compile that make training programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/pipelines/ZeroStage.h"
 #include "passes/step/TrainingSpec.h"
+#include "weft/Compiler/ZeroStage.h"
 #include "weft/Driver/Options.h"
 #include "weft/Sharding/Mesh.h"
 

@@ -20,8 +20,6 @@
 #include "passes/kernels/Passes.h"
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
-#include "passes/pipelines/ImportToGraph.h"
-#include "passes/pipelines/Pipelines.h"
 #include "passes/rt/Passes.h"
 #include "passes/search/Passes.h"
 #include "passes/step/Passes.h"
@@ -48,7 +46,6 @@ void weft::registerAllPasses() {
   dist::registerDistPasses();
   registerNnPasses();
   onnx::registerWeftOnnxPasses();
-  registerImportToGraphPipeline();
   registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
@@ -59,5 +56,4 @@ void weft::registerAllPasses() {
   mlir::registerViewOpGraph();
   rt::registerWeftRtPasses();
   step::registerWeftStepPasses();
-  registerPipelines();
 }

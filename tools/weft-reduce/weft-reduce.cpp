@@ -5,6 +5,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/Version.h"
@@ -32,6 +33,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
+  weft::registerPipelines();
   weft::registerReduceProgram();
   mlir::MLIRContext context(registry);
   std::string text;

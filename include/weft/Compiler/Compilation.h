@@ -3,7 +3,7 @@
 #ifndef WEFT_COMPILER_COMPILATION_H
 #define WEFT_COMPILER_COMPILATION_H
 
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Target/Target.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -11,8 +11,8 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
-#include "passes/pipelines/ImportToGraph.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/ImportToGraph.h"
 #include "weft/Interpreter/Interpreter.h"
 #include "weft/Interpreter/StateSource.h"
 #include "weft/Support/Diagnostics.h"

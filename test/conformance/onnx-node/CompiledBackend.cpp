@@ -5,7 +5,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/dist/Passes.h"
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Emit/InProcess.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

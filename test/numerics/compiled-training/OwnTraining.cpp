@@ -7,10 +7,10 @@
 #include "TrainingTrial.h"
 
 #include "dialects/nn/IR/Nn.h"
-#include "passes/pipelines/ImportToGraph.h"
-#include "passes/pipelines/Pipelines.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "python_free_frontend/text/TextReader.h"
+#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Interpreter/StatefulRun.h"
 #include "weft/Registration/Registration.h"
 

@@ -4,9 +4,9 @@
 
 #include "../../support/Distance.h"
 #include "dialects/nn/IR/Nn.h"
-#include "passes/pipelines/ImportToGraph.h"
-#include "passes/pipelines/Pipelines.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Emit/InProcess.h"
 #include "weft/Interpreter/StatefulRun.h"
 

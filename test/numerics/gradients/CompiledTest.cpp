@@ -6,7 +6,7 @@
 #include "../../unit/nn/RandomOps.h"
 
 #include "dialects/nn/IR/Nn.h"
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Emit/InProcess.h"
 #include "weft/Registration/Registration.h"
 

@@ -4,9 +4,9 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
-#include "passes/pipelines/ImportToGraph.h"
 #include "python_free_frontend/builders/Builders.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/ImportToGraph.h"
 #include "weft/Interpreter/StateSource.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -5,9 +5,9 @@
 #include "../../support/Distance.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/onnx/Passes.h"
-#include "passes/pipelines/Pipelines.h"
 #include "passes/step/Passes.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Emit/InProcess.h"
 #include "weft/Interpreter/StateSource.h"
 

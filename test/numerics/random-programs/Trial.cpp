@@ -4,7 +4,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "passes/dist/Passes.h"
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
 

@@ -8,10 +8,10 @@
 // last step into DIR as raw fp64 numbers, one file a state. Without loss and
 // optimizer the model is trained as its TrainingInfo says.
 #include "dialects/nn/IR/Nn.h"
-#include "passes/pipelines/ImportToGraph.h"
-#include "passes/pipelines/Pipelines.h"
 #include "passes/step/TrainingSpec.h"
 #include "python_free_frontend/importer/Importer.h"
+#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Interpreter/StatefulRun.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Npy.h"

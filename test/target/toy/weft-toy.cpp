@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ToyTarget.h"
 
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 
@@ -16,6 +17,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
+  weft::registerPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc - 1, argv + 1, "Weft passes with a toy target\n", registry));
 }

@@ -3,7 +3,7 @@
 #ifndef WEFT_TEST_UNIT_EMIT_COMPILE_H
 #define WEFT_TEST_UNIT_EMIT_COMPILE_H
 
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Emit/InProcess.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -1,7 +1,7 @@
 // The phases of compilation, each a pipeline with a name.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_PIPELINES_PIPELINES_H
-#define WEFT_PASSES_PIPELINES_PIPELINES_H
+#ifndef WEFT_COMPILER_PIPELINES_H
+#define WEFT_COMPILER_PIPELINES_H
 
 #include "weft/Sharding/Mesh.h"
 
@@ -92,9 +92,9 @@ void buildOutline(mlir::OpPassManager &pm, const PhaseOptions &options);
 /// is better computed anew.
 void buildRecomputation(mlir::OpPassManager &pm);
 
-/// Registers `--weft-<phase>-pipeline` for each phase.
+/// Registers `--weft-<phase>-pipeline` for each phase, and the passes at the borders of phases.
 void registerPipelines();
 
 } // namespace weft
 
-#endif // WEFT_PASSES_PIPELINES_PIPELINES_H
+#endif // WEFT_COMPILER_PIPELINES_H

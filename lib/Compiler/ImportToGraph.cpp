@@ -1,10 +1,10 @@
 // Composes conversion, simplification and the raising of idioms.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/pipelines/ImportToGraph.h"
+#include "weft/Compiler/ImportToGraph.h"
 
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
-#include "passes/pipelines/Phases.h"
+#include "weft/Compiler/Phases.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassOptions.h"

@@ -1,11 +1,11 @@
 // Which passes lead to the rung `sharded`, and from there to loops at `local`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 
 #include "passes/dist/Passes.h"
-#include "passes/pipelines/Phases.h"
-#include "passes/pipelines/ZeroStage.h"
 #include "passes/search/Passes.h"
+#include "weft/Compiler/Phases.h"
+#include "weft/Compiler/ZeroStage.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"

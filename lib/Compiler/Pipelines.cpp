@@ -1,14 +1,14 @@
 // Which passes make up each phase, and why in this order.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 
 #include "passes/dist/Passes.h"
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
-#include "passes/pipelines/ImportToGraph.h"
-#include "passes/pipelines/Phases.h"
 #include "passes/rt/Passes.h"
 #include "passes/step/Passes.h"
+#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Phases.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassOptions.h"
@@ -219,6 +219,7 @@ struct PhaseOptionsText : PassPipelineOptions<PhaseOptionsText> {
 
 void weft::registerPipelines() {
   registerPhasePasses();
+  registerImportToGraphPipeline();
   for (Phase phase :
        {Phase::Graph, Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled}) {
     std::string flag = ("weft-" + phaseName(phase) + "-pipeline").str();

@@ -1,7 +1,7 @@
 // What `--zero STAGE[:AXIS]` says.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_PIPELINES_ZEROSTAGE_H
-#define WEFT_PASSES_PIPELINES_ZEROSTAGE_H
+#ifndef WEFT_COMPILER_ZEROSTAGE_H
+#define WEFT_COMPILER_ZEROSTAGE_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -29,4 +29,4 @@ struct ZeroStage {
 
 } // namespace weft
 
-#endif // WEFT_PASSES_PIPELINES_ZEROSTAGE_H
+#endif // WEFT_COMPILER_ZEROSTAGE_H

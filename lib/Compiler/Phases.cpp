@@ -1,6 +1,6 @@
 // The borders of phases: where a program stands, and whether it may go on.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/pipelines/Phases.h"
+#include "weft/Compiler/Phases.h"
 
 #include "dialects/dist/IR/Dist.h"
 
@@ -12,7 +12,7 @@ namespace weft {
 #define GEN_PASS_DEF_WEFTBEGINPHASE
 #define GEN_PASS_DEF_WEFTENDPHASE
 #define GEN_PASS_DEF_WEFTONMESH
-#include "passes/pipelines/Passes.h.inc"
+#include "lib/Compiler/Passes.h.inc"
 } // namespace weft
 
 using namespace mlir;

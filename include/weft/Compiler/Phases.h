@@ -1,9 +1,9 @@
 // Passes at the borders of phases; see Passes.td.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_PIPELINES_PHASES_H
-#define WEFT_PASSES_PIPELINES_PHASES_H
+#ifndef WEFT_COMPILER_PHASES_H
+#define WEFT_COMPILER_PHASES_H
 
-#include "passes/pipelines/Pipelines.h"
+#include "weft/Compiler/Pipelines.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -32,4 +32,4 @@ void registerPhasePasses();
 
 } // namespace weft
 
-#endif // WEFT_PASSES_PIPELINES_PHASES_H
+#endif // WEFT_COMPILER_PHASES_H

@@ -1,8 +1,8 @@
 //===- Passes.td - passes at the borders of phases -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_PASSES_PIPELINES_PASSES_TD
-#define WEFT_PASSES_PIPELINES_PASSES_TD
+#ifndef WEFT_COMPILER_PASSES_TD
+#define WEFT_COMPILER_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -14,7 +14,7 @@ def WeftBeginPhase : Pass<"weft-begin-phase", "::mlir::ModuleOp"> {
     It fails, too, where `weft.flags` ask for a mesh or for training and the pipeline does not: a program that is meant
     for many devices does not silently become one for a single device.
 
-    **Example** in test/passes/pipelines/phases.mlir.
+    **Example** in test/compiler/phases.mlir.
   }];
   let options = [
     Option<"phase", "phase", "std::string", "\"\"", "The phase that is about to begin">,
@@ -27,7 +27,7 @@ def WeftEndPhase : Pass<"weft-end-phase", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** nothing. **Ensures** `weft.phase` on the module, so that who reads its text knows where to go on.
 
-    **Example** in test/passes/pipelines/phases.mlir.
+    **Example** in test/compiler/phases.mlir.
   }];
   let options = [Option<"phase", "phase", "std::string", "\"\"", "The phase that was reached">];
 }
@@ -38,9 +38,9 @@ def WeftOnMesh : Pass<"weft-on-mesh", "::mlir::ModuleOp"> {
     **Requires** nothing. **Ensures** what `pipeline` does if the module has a mesh (`dist.mesh`), else nothing. The mesh is the
     program's, so what follows from it is not asked of the command line again.
 
-    **Example** in test/passes/pipelines/phases.mlir.
+    **Example** in test/compiler/phases.mlir.
   }];
   let options = [Option<"pipeline", "pipeline", "std::string", "\"\"", "Passes on a module, `builtin.module(...)`">];
 }
 
-#endif // WEFT_PASSES_PIPELINES_PASSES_TD
+#endif // WEFT_COMPILER_PASSES_TD

@@ -1,7 +1,7 @@
 // The pipeline from a model as in the file to the rung `graph`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_PIPELINES_IMPORTTOGRAPH_H
-#define WEFT_PASSES_PIPELINES_IMPORTTOGRAPH_H
+#ifndef WEFT_COMPILER_IMPORTTOGRAPH_H
+#define WEFT_COMPILER_IMPORTTOGRAPH_H
 
 #include "passes/onnx/OnnxToNn.h"
 
@@ -37,4 +37,4 @@ void registerImportToGraphPipeline();
 
 } // namespace weft
 
-#endif // WEFT_PASSES_PIPELINES_IMPORTTOGRAPH_H
+#endif // WEFT_COMPILER_IMPORTTOGRAPH_H
