@@ -7,7 +7,7 @@
 # tsan: data races in the runtime: unit tests, checkpoints, collectives between threads, a training on 2 x 2 ranks.
 #
 # LLVM and MLIR are the packaged libraries, which are not instrumented: LLVM's arena poisons what it frees only in code
-# that is, so poisoning by hand is off (lib/Support/SanitizerOptions.cpp), and what they leave to the end is no leak.
+# that is, so poisoning by hand is off (lib/Foundation/Support/SanitizerOptions.cpp), and what they leave to the end is no leak.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 [ $# -gt 0 ] || set -- asan tsan

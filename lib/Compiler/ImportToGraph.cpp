@@ -33,7 +33,7 @@ void weft::buildRaiseIdioms(OpPassManager &passes, bool exact) {
 }
 
 void weft::buildImportToGraphPipeline(OpPassManager &passes, const GraphOptions &options) {
-  passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training, options.ownStep,
+  passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training, options.modelStep,
                                              options.batchParts));
   if (options.raise)
     buildRaiseIdioms(passes);

@@ -14,7 +14,7 @@ def WeftBeginPhase : Pass<"weft-begin-phase", "::mlir::ModuleOp"> {
     It fails, too, where `weft.flags` ask for a mesh or for training and the pipeline does not: a program that is meant
     for many devices does not silently become one for a single device.
 
-    **Example** in test/compiler/phases.mlir.
+    **Example** in test/lib/Compiler/phases.mlir.
   }];
   let options = [
     Option<"phase", "phase", "std::string", "\"\"", "The phase that is about to begin">,
@@ -27,7 +27,7 @@ def WeftEndPhase : Pass<"weft-end-phase", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** nothing. **Ensures** `weft.phase` on the module, so that who reads its text knows where to go on.
 
-    **Example** in test/compiler/phases.mlir.
+    **Example** in test/lib/Compiler/phases.mlir.
   }];
   let options = [Option<"phase", "phase", "std::string", "\"\"", "The phase that was reached">];
 }
@@ -38,7 +38,7 @@ def WeftOnMesh : Pass<"weft-on-mesh", "::mlir::ModuleOp"> {
     **Requires** nothing. **Ensures** what `pipeline` does if the module has a mesh (`dist.mesh`), else nothing. The mesh is the
     program's, so what follows from it is not asked of the command line again.
 
-    **Example** in test/compiler/phases.mlir.
+    **Example** in test/lib/Compiler/phases.mlir.
   }];
   let options = [Option<"pipeline", "pipeline", "std::string", "\"\"", "Passes on a module, `builtin.module(...)`">];
 }

@@ -4,9 +4,9 @@
 
 #include "passes/dist/Passes.h"
 #include "passes/nn/Passes.h"
+#include "passes/nn/step/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/rt/Passes.h"
-#include "passes/step/Passes.h"
 #include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Phases.h"
 
@@ -36,8 +36,9 @@ static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
     pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
   int64_t batchParts =
       options.train && options.batchStats == kPerMicrobatch ? options.microbatches : 1;
-  pm.addPass(onnx::createConvertOnnxToNn({options.bind, options.train, options.seed,
-                                          options.usesOwnStep(), batchParts, options.keepWeights}));
+  pm.addPass(
+      onnx::createConvertOnnxToNn({options.bind, options.train, options.seed,
+                                   options.usesModelStep(), batchParts, options.keepWeights}));
   buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());

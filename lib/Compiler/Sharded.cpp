@@ -1,9 +1,8 @@
-// Which passes lead to the rung `sharded`, and from there to loops at `local`.
+// Which passes lead to the phase `sharded`, and from there to loops at `local`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Compiler/Pipelines.h"
 
 #include "passes/dist/Passes.h"
-#include "passes/search/Passes.h"
 #include "weft/Compiler/Phases.h"
 #include "weft/Compiler/ZeroStage.h"
 
@@ -49,10 +48,10 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (mesh)
     place.batchAxes = batchAxesOf(*mesh, options.batchAxes);
   auto assignAxes = [&](llvm::StringRef programs) {
-    AssignAxisOptions assign;
+    dist::DistAssignAxisOptions assign;
     assign.programs = programs.str();
     assign.sequenceParallel = options.sequenceParallel;
-    pm.addNestedPass<func::FuncOp>(createAssignAxis(assign));
+    pm.addNestedPass<func::FuncOp>(dist::createDistAssignAxis(assign));
   };
   // What a person said comes first and is closed.
   pm.addPass(dist::createDistPlace(place));
@@ -89,7 +88,7 @@ void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
   buildRecomputation(pm);
   pm.addPass(createOnMesh([](OpPassManager &pm) {
     // Recomputed ops read parameters as their originals do.
-    pm.addPass(dist::createDistSeparatePhases());
+    pm.addPass(dist::createDistSeparateSpans());
     // Loops come last: until here microbatches are an axis like any other.
     pm.addPass(dist::createDistFormLoops());
     pm.addPass(dist::createDistVerifySpmd());

@@ -96,8 +96,8 @@ int driver::prepare(Compilation &compilation, const std::vector<std::string> &ar
   if (ExitCode code = checkOutputs(options, data, error))
     return tell(error, code);
   const PhaseOptions &phases = options.compile.phases;
-  if (onnx::getMainGraph(module) && phases.train && phases.usesOwnStep() &&
-      !onnx::hasOwnStep(module))
+  if (onnx::getMainGraph(module) && phases.train && phases.usesModelStep() &&
+      !onnx::hasModelStep(module))
     return tell("--train needs --loss and --optimizer: the model has no training step of its own "
                 "(TrainingInfo)",
                 UserError);

@@ -1,6 +1,6 @@
 // The flags of weft-compile that make training programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/step/TrainingSpec.h"
+#include "passes/nn/step/TrainingSpec.h"
 #include "weft/Compiler/ZeroStage.h"
 #include "weft/Driver/Options.h"
 #include "weft/Sharding/Mesh.h"
@@ -172,10 +172,10 @@ std::string weft::driver::checkTraining(const Options &options) {
   const std::vector<std::string> &given = options.trainingFlags;
   if (!flags.train)
     return given.empty() ? "" : given.front() + " needs --train";
-  if (!flags.usesOwnStep() && flags.optimizer.empty())
+  if (!flags.usesModelStep() && flags.optimizer.empty())
     return "--loss needs --optimizer beside it: adamw:lr=1e-3, for one; --help=optimizer lists all";
   std::string error;
-  if (flags.usesOwnStep()) {
+  if (flags.usesModelStep()) {
     for (llvm::StringRef flag : {"--param-group", "--freeze", "--grad-dtype"})
       if (llvm::is_contained(given, flag))
         return (flag + " goes with --loss and --optimizer; without them a model is trained as its "

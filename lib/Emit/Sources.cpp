@@ -3,7 +3,7 @@
 #include "weft/Emit/Sources.h"
 
 #include "dialects/rt/IR/Rt.h"
-#include "weft/Support/BeneathFile.h"
+#include "weft/Support/ConfinedFile.h"
 #include "weft/runtime/SourceBlocks.h"
 
 #include "mlir/IR/Threading.h"
@@ -37,8 +37,8 @@ SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
     folder = llvm::sys::path::parent_path(real);
     file = llvm::sys::path::filename(real);
   }
-  BeneathFile opened;
-  if (opened.open(folder, file, error) != BeneathFile::Failure::None) {
+  ConfinedFile opened;
+  if (opened.open(folder, file, error) != ConfinedFile::Failure::None) {
     error = "'" + name.str() + "' in '" + folder.str().str() + "': " + error;
     return nullptr;
   }

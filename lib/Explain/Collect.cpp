@@ -41,7 +41,7 @@ std::string placeRule(const Mesh &mesh, const Placement &placement) {
   std::string rule;
   for (auto [number, dim] : llvm::enumerate(placement.dims)) {
     AxisList axes;
-    for (const Part &part : dim)
+    for (const PlacedFactor &part : dim)
       axes.append(part.axes.begin(), part.axes.end());
     if (axes.size() > 1)
       return "";
@@ -54,10 +54,10 @@ std::string placeRule(const Mesh &mesh, const Placement &placement) {
 
 /// What a state's placement costs each time if nobody asked for less memory: how it is stored and
 /// how it is read differ. What ZeRO splits is gathered on purpose, and has a phase.
-std::string hintFor(StepOpInterface step, dist::ReasonAttr reason) {
-  if (reason.getRole().getValue() != "state" || step->hasAttr(dist::kPhaseAttr))
+std::string hintFor(TransitionOpInterface transition, dist::ReasonAttr reason) {
+  if (reason.getRole().getValue() != "state" || transition->hasAttr(dist::kSpanAttr))
     return "";
-  const Mesh &mesh = step.getStepMesh();
+  const Mesh &mesh = transition.getTransitionMesh();
   std::string rule = placeRule(mesh, reason.getTo().getValue());
   std::string text = "stored as " + placementText(mesh, reason.getFrom().getValue()) +
                      ", read as " + placementText(mesh, reason.getTo().getValue()) +
@@ -77,9 +77,9 @@ public:
       if (op->getNumResults() == 0 || op->hasTrait<OpTrait::ConstantLike>() ||
           !isa<RankedTensorType>(op->getResult(0).getType()) || holdsSteps(op))
         return WalkResult::advance();
-      auto step = dyn_cast<StepOpInterface>(op);
-      if (step && step.isCommunication())
-        program.collectives.push_back(collectiveOf(step));
+      auto transition = dyn_cast<TransitionOpInterface>(op);
+      if (transition && transition.isCommunication())
+        program.collectives.push_back(collectiveOf(transition));
       else
         addNode(op);
       return WalkResult::skip(); // what is fused is one node
@@ -92,7 +92,7 @@ private:
   /// Microbatches and buckets: what is in them is told of itself.
   static bool holdsSteps(Operation *op) {
     return isa<dist::RepeatOp>(op) || llvm::any_of(op->getRegions(), [](Region &region) {
-             return llvm::any_of(region.getOps(), llvm::IsaPred<StepOpInterface>);
+             return llvm::any_of(region.getOps(), llvm::IsaPred<TransitionOpInterface>);
            });
   }
 
@@ -119,29 +119,31 @@ private:
     program.nodes.push_back(std::move(node));
   }
 
-  Collective collectiveOf(StepOpInterface step) {
-    Type from = step->getOperand(0).getType(), to = step->getResult(0).getType();
-    const Mesh &mesh = step.getStepMesh();
+  Collective collectiveOf(TransitionOpInterface transition) {
+    Type from = transition->getOperand(0).getType(), to = transition->getResult(0).getType();
+    const Mesh &mesh = transition.getTransitionMesh();
     Collective found;
-    found.kind = stringifyStepKind(step.getStepKind()).str();
-    for (AxisId axis : step.getStepAxes())
+    found.kind = stringifyTransitionKind(transition.getTransitionKind()).str();
+    for (AxisId axis : transition.getTransitionAxes())
       found.axes.push_back(mesh.axes[axis].name);
-    found.node = nameOf(step);
+    found.node = nameOf(transition);
     found.type = typeText(to);
     found.from = placementText(from);
     found.to = placementText(to);
     found.position = program.nodes.size();
-    found.times = timesRun(step);
+    found.times = timesRun(transition);
     const Placement &before = dist::getLocal(from).getValue();
     const Placement &after = dist::getLocal(to).getValue();
-    found.bytes = double(found.times) * bytesMoved(mesh, step.getStepKind(), step.getStepAxes(),
-                                                   before, after, elementBytes(from));
-    found.seconds = double(found.times) * costs.seconds(step.getStepKind(), step.getStepAxes(),
-                                                        before, after, elementBytes(from));
-    found.role = roleText(step);
-    if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
-      describeReason(mesh, step.getStepAxes(), reason, found);
-      found.hint = hintFor(step, reason);
+    found.bytes = double(found.times) * bytesMoved(mesh, transition.getTransitionKind(),
+                                                   transition.getTransitionAxes(), before, after,
+                                                   elementBytes(from));
+    found.seconds = double(found.times) * costs.seconds(transition.getTransitionKind(),
+                                                        transition.getTransitionAxes(), before,
+                                                        after, elementBytes(from));
+    found.role = roleText(transition);
+    if (auto reason = transition->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr)) {
+      describeReason(mesh, transition.getTransitionAxes(), reason, found);
+      found.hint = hintFor(transition, reason);
     }
     return found;
   }
@@ -164,12 +166,12 @@ private:
     program.states.push_back(std::move(state));
   }
 
-  /// What is gathered step by step is used where the last step leaves it.
+  /// What is gathered by several transitions is used where the last leaves it.
   static Value whereUsed(Value value) {
     for (;;) {
       auto users = value.getUsers();
       auto next =
-          llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kPhaseAttr); });
+          llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kSpanAttr); });
       if (next == users.end())
         return value;
       value = next->getResult(0);

@@ -41,16 +41,16 @@ static void collectCommands(rt::ProgramOp from, Program &program) {
   }
 }
 
-static StepKind stepKindOf(rt::CollectiveKind kind) {
+static TransitionKind transitionKindOf(rt::CollectiveKind kind) {
   switch (kind) {
   case rt::CollectiveKind::AllGather:
-    return StepKind::AllGather;
+    return TransitionKind::AllGather;
   case rt::CollectiveKind::AllReduce:
-    return StepKind::AllReduce;
+    return TransitionKind::AllReduce;
   case rt::CollectiveKind::ReduceScatter:
-    return StepKind::ReduceScatter;
+    return TransitionKind::ReduceScatter;
   case rt::CollectiveKind::AllToAll:
-    return StepKind::AllToAll;
+    return TransitionKind::AllToAll;
   }
   llvm_unreachable("kind of collective");
 }
@@ -82,7 +82,7 @@ static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &pr
           cast<MemRefType>(command.getSources()[i].getType()).getElementType()));
       one.from = one.made;
       one.to = one.wanted;
-      one.bytes = bytesSent(stepKindOf(command.getKind()), mesh.groupSize(axes),
+      one.bytes = bytesSent(transitionKindOf(command.getKind()), mesh.groupSize(axes),
                             bytesOf(command.getSources()[i]), bytesOf(command.getTargets()[i]));
       program.collectives.push_back(std::move(one));
     }

@@ -19,10 +19,9 @@
 #include "passes/dist/Passes.h"
 #include "passes/kernels/Passes.h"
 #include "passes/nn/Passes.h"
+#include "passes/nn/step/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/rt/Passes.h"
-#include "passes/search/Passes.h"
-#include "passes/step/Passes.h"
 #include "weft/Target/Cpu/CpuTarget.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -46,7 +45,6 @@ void weft::registerAllPasses() {
   dist::registerDistPasses();
   registerNnPasses();
   onnx::registerWeftOnnxPasses();
-  registerSearchPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerPrintIRPass();

@@ -26,7 +26,7 @@ def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
     the stack.
     Units are boxes of the results; of several ways to cut them the one with
     the least estimated work is taken (KernelPlan.h). linalg's own tiling and
-    one-shot bufferization were not used because fused clusters of arbitrary
+    one-shot bufferization were not used because fusions of arbitrary
     shape need recomputation, whole-row temporaries and reshapes through which
     tiles do not pass.
 

@@ -62,7 +62,7 @@ private:
     if (!placement)
       return;
     for (const DimPlacement &dim : placement.getValue().dims)
-      for (const Part &part : dim) {
+      for (const PlacedFactor &part : dim) {
         // With more shards than elements some processes hold nothing of it.
         bool isEnough = part.size >= mesh.groupSize(part.axes);
         for (AxisId axis : part.axes) {

@@ -189,7 +189,8 @@ onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor,
   AxisList all; // of all splits, major first
   int64_t shards = 1;
   for (auto [d, dim] : llvm::enumerate(placement.dims)) {
-    unsigned split = llvm::count_if(dim, [](const Part &part) { return !part.axes.empty(); });
+    unsigned split =
+        llvm::count_if(dim, [](const PlacedFactor &part) { return !part.axes.empty(); });
     if (split == 0)
       continue;
     if (split > 1) {
@@ -197,7 +198,7 @@ onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor,
       return {};
     }
     SmallVector<Attribute> factors;
-    for (const Part &part : dim) {
+    for (const PlacedFactor &part : dim) {
       int64_t count = mesh.groupSize(part.axes);
       shards *= count;
       llvm::append_range(all, part.axes);

@@ -27,7 +27,7 @@ onnx::ShardingSpecAttr shardingSpec(mlir::MLIRContext *context, llvm::StringRef 
 /// for outputs of nodes.
 llvm::StringRef stateOrInputName(mlir::Value value);
 
-/// The name under which later rungs know `node`, if its one output is a tensor.
+/// The name under which later phases know `node`, if its one output is a tensor.
 llvm::StringRef placeableName(onnx::NodeOp node);
 
 /// The mesh that the model asks for with its first device configuration: its name

@@ -49,9 +49,9 @@ private:
            llvm::any_of(op->getResults(), [&](Value v) { return usesAxis(v); });
   }
   bool isSum(Operation *op) const {
-    auto step = dyn_cast<StepOpInterface>(op);
-    return step && step.getStepKind() == StepKind::AllReduce &&
-           llvm::is_contained(step.getStepAxes(), axis);
+    auto transition = dyn_cast<TransitionOpInterface>(op);
+    return transition && transition.getTransitionKind() == TransitionKind::AllReduce &&
+           llvm::is_contained(transition.getTransitionAxes(), axis);
   }
   /// What runs in the body of a loop.
   bool isWithin(Operation *op) const { return (isRepeated(op) && !isSum(op)) || sunk.contains(op); }
@@ -82,8 +82,8 @@ private:
           }))
         movable.insert(op);
     for (Operation *op : ops) {
-      auto phase = op->getAttrOfType<StringAttr>(kPhaseAttr);
-      bool gathers = phase && (phase == kForward || phase == kBackward);
+      auto span = op->getAttrOfType<StringAttr>(kSpanAttr);
+      bool gathers = span && (span == kForward || span == kBackward);
       bool follows = llvm::any_of(op->getOperands(), [&](Value operand) {
         return operand.getDefiningOp() && sunk.contains(operand.getDefiningOp());
       });
@@ -138,8 +138,8 @@ private:
   bool isCheap(Operation *op) const {
     if (sunk.contains(op))
       return true;
-    if (auto step = dyn_cast<StepOpInterface>(op))
-      return !step.isCommunication();
+    if (auto transition = dyn_cast<TransitionOpInterface>(op))
+      return !transition.isCommunication();
     return !isArithmeticBound(op);
   }
 
@@ -176,7 +176,7 @@ private:
     SmallVector<Attribute> accumulate;
     for (Operation *sum : loop.sums) {
       types.push_back(sum->getResult(0).getType());
-      accumulate.push_back(TypeAttr::get(cast<StepOpInterface>(sum).getAccumulateType()));
+      accumulate.push_back(TypeAttr::get(cast<TransitionOpInterface>(sum).getAccumulateType()));
     }
     auto repeat = RepeatOp::create(builder, function.getLoc(), types,
                                    builder.getStringAttr(mesh.getValue().axes[axis].name));

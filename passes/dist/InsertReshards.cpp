@@ -20,8 +20,8 @@ namespace {
 
 class Resharder {
 public:
-  Resharder(func::FuncOp function, MeshAttr mesh, ReshardPlanner &planner)
-      : function(function), mesh(mesh), planner(planner) {}
+  Resharder(func::FuncOp function, MeshAttr mesh, ReshardSearch &search)
+      : function(function), mesh(mesh), search(search) {}
 
   LogicalResult run() {
     Block &body = function.getBody().front();
@@ -29,12 +29,12 @@ public:
       auto type = dyn_cast<RankedTensorType>(argument.getType());
       if (!type)
         return function.emitError() << "argument " << argument.getArgNumber() << " is no tensor";
-      PlacementAttr wish = wishOf(argument);
-      if (wish && !wish.getValue().partial.empty())
+      PlacementAttr request = requestOf(argument);
+      if (request && !request.getValue().partial.empty())
         return function.emitError()
                << "argument " << argument.getArgNumber() << " cannot be partial";
-      argument.setType(
-          placedType(type, mesh, wish ? wish.getValue() : Placement::replicated(type.getShape())));
+      argument.setType(placedType(
+          type, mesh, request ? request.getValue() : Placement::replicated(type.getShape())));
     }
     for (BlockArgument argument : body.getArguments())
       placeUses(argument);
@@ -78,24 +78,24 @@ private:
       Operation *user = use.getOwner();
       if (user->hasTrait<OpTrait::IsTerminator>() || (state && roleOf(user) == OpRole::Optimizer))
         continue;
-      unsigned phase = state && roleOf(user) == OpRole::Gradient;
-      if (!first[phase] || user->isBeforeInBlock(first[phase]))
-        first[phase] = user;
-      uses[phase].push_back(&use);
+      unsigned span = state && roleOf(user) == OpRole::Gradient;
+      if (!first[span] || user->isBeforeInBlock(first[span]))
+        first[span] = user;
+      uses[span].push_back(&use);
     }
     auto type = cast<RankedTensorType>(argument.getType());
-    for (unsigned phase : {0, 1}) {
-      if (!first[phase])
+    for (unsigned span : {0, 1}) {
+      if (!first[span])
         continue;
-      OpBuilder builder(first[phase]);
+      OpBuilder builder(first[span]);
       // Called after what it brings, which many ops may read.
       Location loc =
           NameLoc::get(builder.getStringAttr(argumentName(function, number)), argument.getLoc());
       auto reshard =
           ReshardOp::create(builder, loc, placedType(type, mesh, used.getValue()), argument);
       if (state)
-        reshard->setAttr(kPhaseAttr, builder.getStringAttr(phase ? kBackward : kForward));
-      for (OpOperand *use : uses[phase])
+        reshard->setAttr(kSpanAttr, builder.getStringAttr(span ? kBackward : kForward));
+      for (OpOperand *use : uses[span])
         use->set(reshard);
     }
   }
@@ -131,11 +131,11 @@ private:
   std::optional<Assignment> assign(Operation *op, const AssignmentQuery &query, std::string &why) {
     auto fixed = op->getAttrOfType<ArrayAttr>(kOperandsAttr);
     if (!fixed)
-      return chooseAssignment(planner, query);
+      return chooseAssignment(search, query);
     AssignmentQuery settled = query;
     SmallVector<Placement> operands = settledOperands(query, fixed);
     settled.operands = operands;
-    return assignmentFromOperands(planner, settled, &why);
+    return assignmentFromOperands(search, settled, &why);
   }
 
   LogicalResult placeOp(Operation *op) {
@@ -150,10 +150,10 @@ private:
     FactorRule rule = globalRuleOf(op);
     auto partialRules = [&](ReduceKind kind) { return partialRulesOf(op, kind); };
     SmallVector<Placement> operands = placementsOfTypes(op->getOperandTypes());
-    std::vector<std::optional<Placement>> wishes;
+    std::vector<std::optional<Placement>> requests;
     for (Value result : op->getResults()) {
-      PlacementAttr wish = wishOf(result);
-      wishes.push_back(wish ? std::optional(wish.getValue()) : std::nullopt);
+      PlacementAttr request = requestOf(result);
+      requests.push_back(request ? std::optional(request.getValue()) : std::nullopt);
     }
     auto bytesOf = [](Type type) { return elementBytes(type); };
     SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
@@ -164,7 +164,7 @@ private:
         partialRules,
         operands,
         operandBytes,
-        wishes,
+        requests,
         resultBytes,
         shardable ? shardable.getFlopsPerPoint() : 0,
         op->getNumResults() > 0 ? arithmeticOf(op->getResult(0).getType()) : Arithmetic::Integer,
@@ -181,7 +181,7 @@ private:
     builder.setInsertionPointAfter(op);
     for (auto [index, result] : llvm::enumerate(op->getResults()))
       if (failed(
-              placeResult(builder, op, result, chosen->placements.results[index], wishes[index])))
+              placeResult(builder, op, result, chosen->placements.results[index], requests[index])))
         return failure();
     op->removeAttr(kPlacementsAttr);
     op->removeAttr(kOperandsAttr);
@@ -190,12 +190,12 @@ private:
   }
 
   LogicalResult placeResult(OpBuilder &builder, Operation *op, OpResult result,
-                            const Placement &computed, const std::optional<Placement> &wish) {
-    Placement wanted = wish ? *wish : reduced(computed);
+                            const Placement &computed, const std::optional<Placement> &request) {
+    Placement wanted = request ? *request : reduced(computed);
     for (const PartialAxis &axis : wanted.partial)
       if (!llvm::is_contained(computed.partial, axis))
         return op->emitError() << "result " << result.getResultNumber() << " of '" << nodeName(op)
-                               << "' is wished partial on axis \""
+                               << "' is requested partial on axis \""
                                << mesh.getValue().axes[axis.axis].name << "\", but is computed as "
                                << toString(mesh.getValue(), computed);
     result.setType(placedType(cast<RankedTensorType>(result.getType()), mesh, computed));
@@ -271,16 +271,16 @@ private:
   /// The first half of a reshard that happens in every microbatch.
   Value reducedEachMicrobatch(OpBuilder &builder, Operation *op, OpResult result,
                               const Placement &wanted) {
-    auto phase = op->getAttrOfType<StringAttr>(kPhaseAttr);
-    op->removeAttr(kPhaseAttr);
+    auto span = op->getAttrOfType<StringAttr>(kSpanAttr);
+    op->removeAttr(kSpanAttr);
     Placement each = wanted;
     for (const PartialAxis &entry : placementOf(result).partial)
       if (mesh.getValue().isTemporal(entry.axis))
         each.partial.push_back(entry);
-    if (!phase || each == wanted || each == placementOf(result))
+    if (!span || each == wanted || each == placementOf(result))
       return result;
     Value value = resharded(builder, op->getLoc(), result, each);
-    value.getDefiningOp()->setAttr(kPhaseAttr, phase);
+    value.getDefiningOp()->setAttr(kSpanAttr, span);
     return value;
   }
 
@@ -302,7 +302,7 @@ private:
     for (auto reshard :
          llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>())) {
       while (auto inner = reshard.getInput().getDefiningOp<ReshardOp>()) {
-        if (!inner->hasOneUse() || inner->hasAttr(kPhaseAttr) || reshard->hasAttr(kPhaseAttr))
+        if (!inner->hasOneUse() || inner->hasAttr(kSpanAttr) || reshard->hasAttr(kSpanAttr))
           break;
         reshard.getInputMutable().assign(inner.getInput());
         inner.erase();
@@ -323,7 +323,7 @@ private:
 
   func::FuncOp function;
   MeshAttr mesh;
-  ReshardPlanner &planner;
+  ReshardSearch &search;
   DenseMap<std::pair<Value, Type>, Value> reshards;
 };
 
@@ -335,10 +335,10 @@ struct InsertReshards : impl::DistInsertReshardsBase<InsertReshards> {
     FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
     if (failed(costs))
       return signalPassFailure();
-    ReshardPlanner planner(std::move(*costs));
+    ReshardSearch search(std::move(*costs));
     getOperation()->removeAttr(kBatchAxesAttr);
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Resharder(function, mesh, planner).run()))
+      if (!function.isExternal() && failed(Resharder(function, mesh, search).run()))
         signalPassFailure();
   }
 };

@@ -21,18 +21,18 @@ namespace {
 
 class Chooser {
 public:
-  Chooser(ReshardPlanner &planner, const AssignmentQuery &query)
-      : planner(planner), mesh(planner.mesh()), query(query), rule(*query.rule) {}
+  Chooser(ReshardSearch &search, const AssignmentQuery &query)
+      : search(search), mesh(search.mesh()), query(query), rule(*query.rule) {}
 
   /// Takes the splits of one tensor into `sharding`, as far as they are legal
   /// beside what it has.
   void adopt(OpSharding &sharding, const TensorFactors &tensor, const Placement &placement) {
-    SmallVector<std::optional<FactorSharding>, 8> mine(rule.factors.size());
+    SmallVector<std::optional<DimPlacement>, 8> mine(rule.factors.size());
     splitWhatSplits(tensor, placement, mine);
     for (auto [f, parts] : llvm::enumerate(mine)) {
       if (!parts || !isWhole(sharding.factors[f]))
         continue;
-      FactorSharding previous = sharding.factors[f];
+      DimPlacement previous = sharding.factors[f];
       sharding.factors[f] = *parts;
       if (!isLegal(mesh, rule, query.partialRules, sharding))
         sharding.factors[f] = previous;
@@ -88,14 +88,14 @@ public:
     Assignment result{sharding, placementsOf(mesh, rule, sharding, CheckLevel::Sharded), 0};
     for (auto [from, to, bytes] :
          llvm::zip_equal(query.operands, result.placements.operands, query.operandBytes))
-      result.cost += planner.cost(from, to, bytes);
-    for (auto [from, wish, bytes] :
-         llvm::zip_equal(result.placements.results, query.wishes, query.resultBytes))
-      if (!query.mayStayPartial || (wish && wish->dims != from.dims))
-        result.cost += planner.cost(from, wish ? *wish : reduced(from), bytes);
+      result.cost += search.cost(from, to, bytes);
+    for (auto [from, request, bytes] :
+         llvm::zip_equal(result.placements.results, query.requests, query.resultBytes))
+      if (!query.mayStayPartial || (request && request->dims != from.dims))
+        result.cost += search.cost(from, request ? *request : reduced(from), bytes);
     // What it reads and writes is fused away or counted with what made it.
     double flops = localPoints(mesh, rule, sharding) * query.flopsPerPoint;
-    result.cost += planner.costModel().seconds(flops, /*bytes=*/0, query.arithmetic);
+    result.cost += search.costModel().seconds(flops, /*bytes=*/0, query.arithmetic);
     return result;
   }
 
@@ -103,24 +103,24 @@ public:
   /// first, each operand first among operands; with and without partial operands.
   Assignment choose() {
     SmallVector<SmallVector<std::pair<const TensorFactors *, const Placement *>>> orders;
-    SmallVector<std::pair<const TensorFactors *, const Placement *>> operands, wished;
+    SmallVector<std::pair<const TensorFactors *, const Placement *>> operands, requested;
     for (auto [tensor, placement] : llvm::zip_equal(rule.operands, query.operands))
       operands.push_back({&tensor, &placement});
-    for (auto [tensor, wish] : llvm::zip_equal(rule.results, query.wishes))
-      if (wish)
-        wished.push_back({&tensor, &*wish});
+    for (auto [tensor, request] : llvm::zip_equal(rule.results, query.requests))
+      if (request)
+        requested.push_back({&tensor, &*request});
     for (size_t first = 0; first < std::max<size_t>(operands.size(), 1); ++first) {
       auto rotated = operands;
       if (!operands.empty())
         std::rotate(rotated.begin(), rotated.begin() + first, rotated.end());
       auto order = rotated;
-      llvm::append_range(order, wished);
+      llvm::append_range(order, requested);
       orders.push_back(order);
-      order = wished;
+      order = requested;
       llvm::append_range(order, rotated);
       orders.push_back(order);
     }
-    orders.push_back(wished);
+    orders.push_back(requested);
     for (const auto &order : orders) {
       OpSharding sharding = OpSharding::replicated(rule);
       OpSharding through = sharding;
@@ -154,18 +154,18 @@ private:
     });
   }
 
-  static bool isWhole(const FactorSharding &parts) {
-    return llvm::all_of(parts, [](const Part &part) { return part.axes.empty(); });
+  static bool isWhole(const DimPlacement &parts) {
+    return llvm::all_of(parts, [](const PlacedFactor &part) { return part.axes.empty(); });
   }
 
   /// Dim by dim, so that one that does not split leaves the others.
   void splitWhatSplits(const TensorFactors &tensor, const Placement &placement,
-                       MutableArrayRef<std::optional<FactorSharding>> out) {
+                       MutableArrayRef<std::optional<DimPlacement>> out) {
     for (auto [factors, dim] : llvm::zip_equal(tensor, placement.dims)) {
       SmallVector<int64_t, 4> sizes;
       for (int f : factors)
         sizes.push_back(rule.factors[f].size);
-      SmallVector<FactorSharding, 4> split;
+      SmallVector<DimPlacement, 4> split;
       if (!splitDim(mesh, dim, sizes, split))
         continue;
       for (auto [f, parts] : llvm::zip_equal(factors, split))
@@ -174,7 +174,7 @@ private:
     }
   }
 
-  ReshardPlanner &planner;
+  ReshardSearch &search;
   const Mesh &mesh;
   const AssignmentQuery &query;
   const FactorRule &rule;
@@ -184,23 +184,23 @@ private:
 
 } // namespace
 
-Assignment chooseAssignment(ReshardPlanner &planner, const AssignmentQuery &query) {
-  return Chooser(planner, query).choose();
+Assignment chooseAssignment(ReshardSearch &search, const AssignmentQuery &query) {
+  return Chooser(search, query).choose();
 }
 
-std::optional<Assignment> assignmentFromOperands(ReshardPlanner &planner,
+std::optional<Assignment> assignmentFromOperands(ReshardSearch &search,
                                                  const AssignmentQuery &query, std::string *why) {
   std::optional<OpSharding> sharding =
-      shardingFromOperands(planner.mesh(), *query.rule, query.partialRules, query.operands, why);
+      shardingFromOperands(search.mesh(), *query.rule, query.partialRules, query.operands, why);
   if (!sharding)
     return std::nullopt;
-  Chooser chooser(planner, query);
+  Chooser chooser(search, query);
   // Operands settle the factors that they have, whole ones included.
-  for (auto [tensor, wish] : llvm::zip_equal(query.rule->results, query.wishes)) {
-    if (!wish)
+  for (auto [tensor, request] : llvm::zip_equal(query.rule->results, query.requests)) {
+    if (!request)
       continue;
     OpSharding extended = *sharding;
-    chooser.adopt(extended, tensor, *wish);
+    chooser.adopt(extended, tensor, *request);
     for (auto [f, parts] : llvm::enumerate(extended.factors))
       if (llvm::any_of(query.rule->operands, [&, f = static_cast<int>(f)](const TensorFactors &t) {
             return FactorRule::contains(t, f);

@@ -8,13 +8,13 @@
 
 namespace weft::dist {
 
-/// The question: an op, where its operands are, and where its results are wished.
+/// The question: an op, where its operands are, and where its results are requested.
 struct AssignmentQuery {
   const FactorRule *rule;
   PartialRulesFn partialRules;
   llvm::ArrayRef<Placement> operands;
   llvm::ArrayRef<double> operandBytes; // of one element
-  llvm::ArrayRef<std::optional<Placement>> wishes;
+  llvm::ArrayRef<std::optional<Placement>> requests;
   llvm::ArrayRef<double> resultBytes;
   double flopsPerPoint;
   Arithmetic arithmetic;
@@ -30,12 +30,12 @@ struct Assignment {
   double cost;
 };
 
-/// The cheapest of the splits that the operands and the wishes imply, taken in
+/// The cheapest of the splits that the operands and the requests imply, taken in
 /// every order of precedence. There is always one: nothing split at all.
-Assignment chooseAssignment(ReshardPlanner &planner, const AssignmentQuery &query);
+Assignment chooseAssignment(ReshardSearch &search, const AssignmentQuery &query);
 
-/// The split that `operands` imply exactly; factors that no operand has follow the wishes.
-std::optional<Assignment> assignmentFromOperands(ReshardPlanner &planner,
+/// The split that `operands` imply exactly; factors that no operand has follow the requests.
+std::optional<Assignment> assignmentFromOperands(ReshardSearch &search,
                                                  const AssignmentQuery &query, std::string *why);
 
 /// `placement` with its partial axes reduced.

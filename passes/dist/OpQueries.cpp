@@ -67,16 +67,16 @@ bool isNodeOutput(Operation *op) {
          });
 }
 
-PlacementAttr wishOf(Value value) {
+PlacementAttr requestOf(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     return function
                ? function.getArgAttrOfType<PlacementAttr>(argument.getArgNumber(), kPlacementAttr)
                : PlacementAttr();
   }
-  auto wishes = value.getDefiningOp()->getAttrOfType<ArrayAttr>(kPlacementsAttr);
-  return wishes ? dyn_cast<PlacementAttr>(wishes[cast<OpResult>(value).getResultNumber()])
-                : PlacementAttr();
+  auto requests = value.getDefiningOp()->getAttrOfType<ArrayAttr>(kPlacementsAttr);
+  return requests ? dyn_cast<PlacementAttr>(requests[cast<OpResult>(value).getResultNumber()])
+                  : PlacementAttr();
 }
 
 bool isState(func::FuncOp function, unsigned argument) {

@@ -33,9 +33,9 @@ std::string nodeName(mlir::Operation *op);
 /// may have become several ops.
 bool isNodeOutput(mlir::Operation *op);
 
-/// A wished placement of a value, or null: `dist.placement` of an argument,
+/// A requested placement of a value, or null: `dist.placement` of an argument,
 /// `dist.placements` of an op.
-PlacementAttr wishOf(mlir::Value value);
+PlacementAttr requestOf(mlir::Value value);
 
 /// Attributes of `nn` programs that placements depend on; see the dialect's description.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";

@@ -20,8 +20,8 @@ namespace {
 /// ops can still read their attributes at their own, global types.
 class Partitioner {
 public:
-  Partitioner(func::FuncOp function, MeshAttr mesh, ReshardPlanner &planner)
-      : function(function), mesh(mesh), planner(planner) {}
+  Partitioner(func::FuncOp function, MeshAttr mesh, ReshardSearch &search)
+      : function(function), mesh(mesh), search(search) {}
 
   LogicalResult run() {
     Block &body = function.getBody().front();
@@ -52,7 +52,7 @@ private:
     if (auto reshard = dyn_cast<ReshardOp>(op)) {
       const Placement &from = getPlacement(reshard.getInput().getType()).getValue();
       const Placement &to = getPlacement(reshard.getResult().getType()).getValue();
-      if (planner.plan(from, to, elementBytes(reshard.getResult().getType())))
+      if (search.plan(from, to, elementBytes(reshard.getResult().getType())))
         return success();
       auto reason = reshard->getAttrOfType<ReasonAttr>(kReasonAttr);
       std::string reader = "a reader";
@@ -91,13 +91,13 @@ private:
     // The operand is local already, the result still has its global type.
     const Placement &from = getLocal(op.getInput().getType()).getValue();
     const Placement &to = getPlacement(op.getResult().getType()).getValue();
-    const ReshardPlan *plan = planner.plan(from, to, elementBytes(op.getResult().getType()));
+    const ReshardPlan *plan = search.plan(from, to, elementBytes(op.getResult().getType()));
     OpBuilder builder(op);
     Value value = op.getInput();
-    for (const ReshardStep &step : plan->steps) {
-      value = createStep(builder, op.getLoc(), value, mesh, step.kind, step.axes, step.dim,
-                         step.otherDim, step.result);
-      for (StringRef name : {StringRef(kReasonAttr), StringRef(kPhaseAttr)})
+    for (const ReshardTransition &transition : plan->transitions) {
+      value = createTransition(builder, op.getLoc(), value, mesh, transition.kind, transition.axes,
+                               transition.dim, transition.otherDim, transition.result);
+      for (StringRef name : {StringRef(kReasonAttr), StringRef(kSpanAttr)})
         if (Attribute attr = op->getAttr(name))
           value.getDefiningOp()->setAttr(name, attr);
     }
@@ -140,7 +140,7 @@ private:
 
   func::FuncOp function;
   MeshAttr mesh;
-  ReshardPlanner &planner;
+  ReshardSearch &search;
   /// Per op how it must read its operands.
   DenseMap<Operation *, SmallVector<Placement, 4>> needs;
   DenseMap<std::pair<Value, Type>, Value> adaptedValues;
@@ -154,9 +154,9 @@ struct Partition : impl::DistPartitionBase<Partition> {
     FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
     if (failed(costs))
       return signalPassFailure();
-    ReshardPlanner planner(std::move(*costs));
+    ReshardSearch search(std::move(*costs));
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Partitioner(function, mesh, planner).run()))
+      if (!function.isExternal() && failed(Partitioner(function, mesh, search).run()))
         signalPassFailure();
   }
 };

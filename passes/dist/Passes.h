@@ -1,8 +1,9 @@
-// Passes of the rungs `sharded` and `local`; see Passes.td.
+// Passes of the phases `sharded` and `local`; see Passes.td.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_PASSES_DIST_PASSES_H
 #define WEFT_PASSES_DIST_PASSES_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

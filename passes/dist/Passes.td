@@ -1,4 +1,4 @@
-//===- Passes.td - passes of the rungs sharded and local -*- tablegen -*-===//
+//===- Passes.td - passes of the phases sharded and local -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #ifndef WEFT_PASSES_DIST_PASSES_TD
@@ -59,7 +59,7 @@ def DistPlace : Dist_Pass<"dist-place"> {
 def DistReadDevices : Dist_Pass<"dist-read-devices"> {
   let summary = "read the device configurations of a model file";
   let description = [{
-    **Requires** a mesh; the rung `import`, before `convert-onnx-to-nn`. **Ensures** `dist.devices` on the module:
+    **Requires** a mesh; the phase `import`, before `convert-onnx-to-nn`. **Ensures** `dist.devices` on the module:
     per name of a weight, an input or a node a placement as `dist-place` reads it. Models without device configurations
     stay as they are.
 
@@ -90,7 +90,7 @@ def DistRecordPlacements : Dist_Pass<"dist-record-placements"> {
 def DistWriteDevices : Dist_Pass<"dist-write-devices"> {
   let summary = "write recorded placements into a model as device configurations";
   let description = [{
-    **Requires** a model at the rung `import` with `dist.mesh` and `dist.recorded`. **Ensures** that the model has a
+    **Requires** a model at the phase `import` with `dist.mesh` and `dist.recorded`. **Ensures** that the model has a
     device configuration named as the mesh, first of all, and its nodes sharding specs for the weights and inputs that
     they read and for their output; the attributes are gone, other configurations stay.
 
@@ -118,6 +118,41 @@ def DistPropagate : Dist_Pass<"dist-propagate"> {
     which sums over n, split on n too.
   }];
   let options = [Option<"uneven", "uneven", "bool", "true", "Whether sizes that the axis does not divide may be split">];
+}
+
+def DistAssignAxis : Pass<"dist-assign-axis", "::mlir::func::FuncOp"> {
+  let summary = "split every value on one mesh axis so that the fewest bytes move";
+  let description = [{
+    **Requires**: `nn` ops; the module's `dist.mesh`; placements on other axes, as
+    found so far, in attributes.
+
+    **Ensures**: `dist.placement` of arguments and `dist.placements` of ops extended
+    by the axis, and `dist.operands` of ops that read an operand otherwise than it
+    rests. Closed placements stay.
+
+    The choice is by cost alone (weft/Search/AxisSearch.h): no op or weight is known
+    by name, yet Megatron's column and row pairs, head-parallel attention and the
+    vocabulary-parallel output layer are what comes out. Ops without
+    ShardableOpInterface read and make whole values.
+
+    A training step is searched in two parts: the forward ops, then, with these settled, the ops of
+    gradients; those of the optimizer are left to `dist-place-state`. Searching all at once keeps every activation's
+    alternatives alive until its gradient is met, which no beam holds; and it finds nothing else, because a
+    gradient moves the bytes of its activation backward.
+
+    A remark (category `dist-assign-axis`) gives the collectives and bytes of one run.
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", /*default=*/"\"\"",
+      "the mesh axis to use; default: one after the other those that do not split the batch (`dist.batch_axes`); "
+      "an axis of size 1 or none of that name: nothing to do">,
+    Option<"programs", "programs", "std::string", /*default=*/"\"all\"",
+      "all, or only those whose dist.order is lead (or none) or follow">,
+    Option<"sequenceParallel", "sequence-parallel", "bool", /*default=*/"false",
+      "also split what cheap ops compute between matrix products (norms, residuals), "
+      "at the same bytes in twice the collectives; saves activation memory">,
+  ];
+  let dependentDialects = ["::weft::dist::DistDialect"];
 }
 
 def DistPlaceState : Dist_Pass<"dist-place-state"> {
@@ -170,10 +205,10 @@ def DistInsertReshards : Dist_Pass<"dist-insert-reshards"> {
     results are not partial.
 
     Each op gets the split of its factors that costs least: bytes of the reshards of its operands and of its results to their
-    wished placement, latency of each collective, and computation that is repeated on several devices.
-    Candidates are the splits that its operands, or the wish for its results,
+    requested placement, latency of each collective, and computation that is repeated on several devices.
+    Candidates are the splits that its operands, or the request for its results,
     imply. `dist.operands` settles the choice. A partial result is reduced at
-    once unless its wish says otherwise, or its only reader can add up the parts as well.
+    once unless its request says otherwise, or its only reader can add up the parts as well.
     Arguments with `dist.used` are resharded before their first user: parameters apart for forward and gradient ops, so that they
     need not be kept between; the optimizer reads them as stored. Ops without the interface run whole on every device, with a remark.
 
@@ -208,28 +243,28 @@ def DistPartition : Dist_Pass<"dist-partition"> {
 }
 
 def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
-  let summary = "move fewer bytes by merging steps and moving gathers";
+  let summary = "move fewer bytes by merging transitions and moving gathers";
   let description = [{
     **Requires** `local`. **Ensures** `local`, the same values, no more bytes moved than before.
 
-    - A step whose result is only input of another step: both become the cheapest plan
+    - A transition whose result is only input of another: both become the cheapest plan
       from the first placement to the last (all_reduce and slice: reduce_scatter; gather and slice: all_to_all or nothing).
-    - A mask of a step's result that makes the padding itself: the step fills it.
+    - A mask of the result of a transition that makes the padding itself: that fills it.
 
     **Example** in test/passes/dist/simplify-collectives.mlir.
   }];
 }
 
-def DistSeparatePhases : Dist_Pass<"dist-separate-phases"> {
+def DistSeparateSpans : Dist_Pass<"dist-separate-spans"> {
   let summary = "gather stored parameters apart for forward and gradient ops";
   let description = [{
-    **Requires** `local`. **Ensures** no gradient op (`nn.role`) reads what a step with `dist.phase = "forward"` makes:
-    it reads the same made with phase `backward`, in front of the first gradient op that needs it.
+    **Requires** `local`. **Ensures** no gradient op (`nn.role`) reads what a transition with `dist.span = "forward"` makes:
+    it reads the same made with span `backward`, in front of the first gradient op that needs it.
 
     `dist-insert-reshards` does so already; but ops that are recomputed for gradients are clones of forward ops and read as
     they do, which would keep parameters whole from the forward pass on.
 
-    **Example** in test/passes/dist/separate-phases.mlir.
+    **Example** in test/passes/dist/separate-spans.mlir.
   }];
 }
 
@@ -244,7 +279,7 @@ def DistFormLoops : Dist_Pass<"dist-form-loops"> {
     before it is read, and each op runs in the loops whose sums need it. Ops that move data or work on elements may
     so run in several; a matrix product or a collective that would have to is an error, because
     the program reduces over the batch in a way that microbatches cannot. What is the same in all microbatches
-    stays outside, as late as possible, but for gathers of stored parameters (`dist.phase`), which are repeated so that
+    stays outside, as late as possible, but for gathers of stored parameters (`dist.span`), which are repeated so that
     parameters are not kept whole.
 
     **Example** in test/passes/dist/form-loops.mlir.
@@ -262,7 +297,7 @@ def DistVerifySpmd : Dist_Pass<"dist-verify-spmd"> {
     or doubled, operands that disagree, padding that leaks into a reduction, and
     unlocalized indices are errors. Arguments and results of functions are not partial;
     a result that updates state has the type of the state, and equal states of several programs one type. An op that is neither
-    shardable nor a step must have whole operands and results. Sound, not complete.
+    shardable nor a transition must have whole operands and results. Sound, not complete.
   }];
 }
 

@@ -197,13 +197,13 @@ private:
   /// `-`, `tp`, `dp+tp`, `3*tp`: sizes are whole parts, the axes split the rest.
   LogicalResult parseParts(StringRef text, DimPlacement &parts, StringRef rule) {
     if (text == "-") {
-      parts.push_back(Part{0, {}});
+      parts.push_back(PlacedFactor{0, {}});
       return success();
     }
     SmallVector<StringRef> entries;
     text.split(entries, '*');
     for (StringRef entry : entries) {
-      Part part{0, {}};
+      PlacedFactor part{0, {}};
       int64_t size;
       if (!entry.getAsInteger(10, size) && size > 0)
         part.size = size;
@@ -211,7 +211,7 @@ private:
         return failure();
       parts.push_back(part);
     }
-    int open = llvm::count_if(parts, [](const Part &part) { return part.size == 0; });
+    int open = llvm::count_if(parts, [](const PlacedFactor &part) { return part.size == 0; });
     if (open == 1)
       return success();
     return module.emitError() << "placement '" << rule << "': '" << text
@@ -230,7 +230,7 @@ private:
         return fail(" names dim " + Twine(dim) + " of a value of tensor rank " +
                     Twine(placement.dims.size()));
       int64_t rest = type.getDimSize(dim);
-      for (const Part &part : parts)
+      for (const PlacedFactor &part : parts)
         if (part.size != 0) {
           if (rest % part.size != 0)
             return fail(": " + Twine(part.size) + " does not divide dim " + Twine(dim) +
@@ -238,7 +238,7 @@ private:
           rest /= part.size;
         }
       placement.dims[dim] = parts;
-      for (Part &part : placement.dims[dim])
+      for (PlacedFactor &part : placement.dims[dim])
         if (part.size == 0)
           part.size = rest;
     }
@@ -346,7 +346,7 @@ private:
       function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
     if (!takesMicrobatches(function))
       return success();
-    Part &part = placement.dims[batch].front();
+    PlacedFactor &part = placement.dims[batch].front();
     llvm::append_range(part.axes, mesh.temporalAxes());
     if (part.size < mesh.groupSize(part.axes))
       return function.emitError() << "a batch of " << part.size << " cannot be cut into "
@@ -376,7 +376,7 @@ private:
              << mesh.groupSize(batchAxes)
              << " shards, which statistics of each microbatch need; choose another batch or "
                 "number of microbatches";
-    placement.dims[batch] = {Part{parts, {}}, Part{rows / parts, batchAxes}};
+    placement.dims[batch] = {PlacedFactor{parts, {}}, PlacedFactor{rows / parts, batchAxes}};
     if (!batchAxes.empty())
       function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
     placement.dims[batch].front().axes = temporal;
@@ -422,7 +422,7 @@ private:
         if (!rule)
           continue;
         for (const auto &[placed, parts] : rule->dims)
-          for (const Part &part : parts)
+          for (const PlacedFactor &part : parts)
             for (AxisId axis : part.axes)
               if (placed == *dim && !llvm::is_contained(batchAxes, axis))
                 batchAxes.push_back(axis);

@@ -146,12 +146,12 @@ private:
         continue;
       SmallVector<Attribute> entries;
       for (OpResult result : value.getOwner()->getResults()) {
-        PlacementAttr wish = wishOf(result);
+        PlacementAttr request = requestOf(result);
         Placement placement =
             result == value ? (splitSlots ? plan->second.split : plan->second.used)
-                            : (wish ? wish.getValue()
-                                    : Placement::replicated(
-                                          cast<RankedTensorType>(result.getType()).getShape()));
+                            : (request ? request.getValue()
+                                       : Placement::replicated(
+                                             cast<RankedTensorType>(result.getType()).getShape()));
         entries.push_back(attribute(placement));
       }
       value.getOwner()->setAttr(kPlacementsAttr, ArrayAttr::get(function.getContext(), entries));
@@ -166,7 +166,7 @@ private:
       if (roleOf(&op) == OpRole::Gradient && llvm::any_of(op.getUsers(), [](Operation *user) {
             return roleOf(user) == OpRole::Optimizer;
           }))
-        op.setAttr(kPhaseAttr, each);
+        op.setAttr(kSpanAttr, each);
   }
 
   func::FuncOp function;

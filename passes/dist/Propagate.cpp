@@ -83,8 +83,8 @@ private:
   }
 
   void setWish(Value value) {
-    if (PlacementAttr wish = wishOf(value))
-      placements[value] = reducedDims(wish.getValue());
+    if (PlacementAttr request = requestOf(value))
+      placements[value] = reducedDims(request.getValue());
   }
 
   /// Propagation is about dims only.
@@ -129,12 +129,12 @@ private:
     return ordered;
   }
 
-  static bool isWhole(ArrayRef<Part> parts) {
-    return llvm::all_of(parts, [](const Part &part) { return part.axes.empty(); });
+  static bool isWhole(ArrayRef<PlacedFactor> parts) {
+    return llvm::all_of(parts, [](const PlacedFactor &part) { return part.axes.empty(); });
   }
 
   /// True if `longer` splits as `shorter` and then further.
-  static bool extends(ArrayRef<Part> longer, ArrayRef<Part> shorter) {
+  static bool extends(ArrayRef<PlacedFactor> longer, ArrayRef<PlacedFactor> shorter) {
     if (isWhole(shorter))
       return true;
     if (longer.size() != shorter.size())
@@ -148,13 +148,13 @@ private:
 
   struct Conflict {
     std::string first, second;
-    FactorSharding kept, refused;
+    DimPlacement kept, refused;
   };
 
   /// Lets the tensors of one op agree. Returns whether a placement grew.
   bool visit(const OpInfo &info, SmallVectorImpl<Conflict> *conflicts) {
     SmallVector<Tensor> tensors = tensorsOf(info);
-    SmallVector<FactorSharding, 8> agreed(info.rule.factors.size());
+    SmallVector<DimPlacement, 8> agreed(info.rule.factors.size());
     SmallVector<std::string, 8> origin(info.rule.factors.size());
     SmallVector<std::string, 4> used(mesh.axes.size());
     for (const Tensor &tensor : tensors)
@@ -165,7 +165,7 @@ private:
     return changed;
   }
 
-  void agree(const OpInfo &info, const Tensor &tensor, MutableArrayRef<FactorSharding> agreed,
+  void agree(const OpInfo &info, const Tensor &tensor, MutableArrayRef<DimPlacement> agreed,
              MutableArrayRef<std::string> origin, MutableArrayRef<std::string> used,
              SmallVectorImpl<Conflict> *conflicts) {
     auto found = placements.find(tensor.value);
@@ -175,7 +175,7 @@ private:
       SmallVector<int64_t, 4> sizes;
       for (int f : factors)
         sizes.push_back(info.rule.factors[f].size);
-      SmallVector<FactorSharding, 4> split;
+      SmallVector<DimPlacement, 4> split;
       if (isWhole(dim) || !splitDim(mesh, dim, sizes, split))
         continue;
       for (auto [f, parts] : llvm::zip_equal(factors, split)) {
@@ -188,7 +188,7 @@ private:
         }
         // Axes beyond what is agreed must be free in the op.
         AxisList fresh;
-        for (const Part &part : parts)
+        for (const PlacedFactor &part : parts)
           for (AxisId axis : part.axes)
             if (!holds(agreed[f], axis))
               fresh.push_back(axis);
@@ -206,12 +206,12 @@ private:
     }
   }
 
-  static bool holds(ArrayRef<Part> parts, AxisId axis) {
-    return llvm::any_of(parts,
-                        [&](const Part &part) { return llvm::is_contained(part.axes, axis); });
+  static bool holds(ArrayRef<PlacedFactor> parts, AxisId axis) {
+    return llvm::any_of(
+        parts, [&](const PlacedFactor &part) { return llvm::is_contained(part.axes, axis); });
   }
 
-  bool grow(const OpInfo &info, const Tensor &tensor, ArrayRef<FactorSharding> agreed) {
+  bool grow(const OpInfo &info, const Tensor &tensor, ArrayRef<DimPlacement> agreed) {
     if (closed.contains(tensor.value))
       return false;
     auto type = cast<RankedTensorType>(tensor.value.getType());
@@ -220,10 +220,10 @@ private:
         found == placements.end() ? Placement::replicated(type.getShape()) : found->second;
     Placement next = current;
     for (auto [index, factors] : llvm::enumerate(*tensor.factors)) {
-      SmallVector<Part, 4> parts;
+      SmallVector<PlacedFactor, 4> parts;
       for (int f : factors) {
         if (agreed[f].empty())
-          parts.push_back(Part{info.rule.factors[f].size, {}});
+          parts.push_back(PlacedFactor{info.rule.factors[f].size, {}});
         else
           llvm::append_range(parts, agreed[f]);
       }
@@ -242,8 +242,8 @@ private:
   }
 
   /// A split that leaves some device nothing is never worth it.
-  bool mayUse(ArrayRef<Part> dim) {
-    return llvm::all_of(dim, [&](const Part &part) {
+  bool mayUse(ArrayRef<PlacedFactor> dim) {
+    return llvm::all_of(dim, [&](const PlacedFactor &part) {
       int64_t members = mesh.groupSize(part.axes);
       return part.size % members == 0 || (options.uneven && part.size >= members);
     });
@@ -301,11 +301,12 @@ private:
                     });
       if (!placed || op.hasAttr(kClosedAttr))
         continue;
-      // A result that is wished partial stays so.
+      // A result that is requested partial stays so.
       SmallVector<Attribute> entries;
       for (Value result : op.getResults()) {
-        PlacementAttr wish = wishOf(result);
-        entries.push_back(wish && !wish.getValue().partial.empty() ? wish : attribute(result));
+        PlacementAttr request = requestOf(result);
+        entries.push_back(request && !request.getValue().partial.empty() ? request
+                                                                         : attribute(result));
       }
       op.setAttr(kPlacementsAttr, ArrayAttr::get(context, entries));
     }

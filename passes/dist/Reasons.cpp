@@ -100,7 +100,8 @@ private:
       return {};
     Placement summed;
     for (auto [factor, split] : llvm::zip_equal(rule.factors, sharding->factors))
-      if (factor.kind == Factor::Kind::Reduction && llvm::any_of(split, [&](const Part &part) {
+      if (factor.kind == Factor::Kind::Reduction &&
+          llvm::any_of(split, [&](const PlacedFactor &part) {
             return llvm::any_of(part.axes,
                                 [&](AxisId axis) { return llvm::is_contained(axes, axis); });
           }))

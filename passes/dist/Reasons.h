@@ -12,7 +12,7 @@ namespace weft::dist {
 /// Gives each reshard of a function whose values are all placed its `dist.reason`.
 void recordReasons(mlir::func::FuncOp function, MeshAttr mesh);
 
-/// The reason of what replaces a chain of steps that began for `first` and ended for
+/// The reason of what replaces a chain of transitions that began for `first` and ended for
 /// `last`; null if one of them is.
 ReasonAttr joinReasons(ReasonAttr first, ReasonAttr last);
 

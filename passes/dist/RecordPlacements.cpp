@@ -33,18 +33,18 @@ struct RecordPlacements : impl::DistRecordPlacementsBase<RecordPlacements> {
       for (BlockArgument argument : function.getArguments()) {
         auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.name");
         auto type = dyn_cast<RankedTensorType>(argument.getType());
-        PlacementAttr wish = wishOf(argument);
+        PlacementAttr request = requestOf(argument);
         // What nobody asked to split stays whole.
         if (name && type)
-          record(name.getValue(), wish
-                                      ? wish
+          record(name.getValue(), request
+                                      ? request
                                       : PlacementAttr::get(&getContext(), mesh,
                                                            Placement::replicated(type.getShape())));
       }
       for (Operation &op : function.getBody().front().without_terminator())
         if (op.getLoc()->findInstanceOf<NameLoc>() && isNodeOutput(&op))
-          if (PlacementAttr wish = wishOf(op.getResult(0)))
-            record(nodeName(&op), wish);
+          if (PlacementAttr request = requestOf(op.getResult(0)))
+            record(nodeName(&op), request);
     }
     SmallVector<NamedAttribute> entries;
     for (auto &[name, placement] : placements)

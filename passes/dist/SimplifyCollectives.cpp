@@ -1,4 +1,4 @@
-// Merges steps between placements where that moves fewer bytes.
+// Merges transitions between placements where that moves fewer bytes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
@@ -17,41 +17,41 @@ namespace {
 
 class Simplifier {
 public:
-  Simplifier(func::FuncOp function, MeshAttr mesh, ReshardPlanner &planner)
-      : function(function), mesh(mesh), planner(planner) {}
+  Simplifier(func::FuncOp function, MeshAttr mesh, ReshardSearch &search)
+      : function(function), mesh(mesh), search(search) {}
 
   void run() {
     // In program order, so that a chain is merged from its end when its last
-    // step is met.
+    // transition is met.
     for (Operation &op :
          llvm::make_early_inc_range(function.getBody().front().without_terminator()))
-      if (auto step = dyn_cast<StepOpInterface>(op))
-        mergeChain(step);
+      if (auto transition = dyn_cast<TransitionOpInterface>(op))
+        mergeChain(transition);
   }
 
 private:
   static const Placement &placementOf(Value value) { return getLocal(value.getType()).getValue(); }
 
-  double costOf(StepOpInterface step, double bytes) {
-    const ReshardPlan *plan =
-        planner.plan(placementOf(step->getOperand(0)), placementOf(step->getResult(0)), bytes);
+  double costOf(TransitionOpInterface transition, double bytes) {
+    const ReshardPlan *plan = search.plan(placementOf(transition->getOperand(0)),
+                                          placementOf(transition->getResult(0)), bytes);
     return plan ? plan->cost : 0;
   }
 
-  /// Replaces a run of steps, each read only by the next, by the cheapest plan,
-  /// if that is cheaper than the steps.
-  void mergeChain(StepOpInterface last) {
-    if (last->hasAttr(kPhaseAttr))
+  /// Replaces a run of transitions, each read only by the next, by the cheapest plan,
+  /// if that is cheaper than the transitions.
+  void mergeChain(TransitionOpInterface last) {
+    if (last->hasAttr(kSpanAttr))
       return;
     // Only the end of a chain, when all of it is known.
-    if (last->hasOneUse() && isa<StepOpInterface>(*last->user_begin()) &&
-        !(*last->user_begin())->hasAttr(kPhaseAttr))
+    if (last->hasOneUse() && isa<TransitionOpInterface>(*last->user_begin()) &&
+        !(*last->user_begin())->hasAttr(kSpanAttr))
       return;
     SmallVector<Operation *> chain = {last};
     double bytes = elementBytes(last->getResult(0).getType());
     double cost = costOf(last, bytes);
-    while (auto inner = chain.back()->getOperand(0).getDefiningOp<StepOpInterface>()) {
-      if (!inner->hasOneUse() || inner->hasAttr(kPhaseAttr))
+    while (auto inner = chain.back()->getOperand(0).getDefiningOp<TransitionOpInterface>()) {
+      if (!inner->hasOneUse() || inner->hasAttr(kSpanAttr))
         break;
       chain.push_back(inner);
       cost += costOf(inner, bytes);
@@ -60,16 +60,17 @@ private:
       return;
     Value input = chain.back()->getOperand(0);
     const ReshardPlan *plan =
-        planner.plan(placementOf(input), placementOf(last->getResult(0)), bytes);
+        search.plan(placementOf(input), placementOf(last->getResult(0)), bytes);
     if (!plan || plan->cost >= cost)
       return;
     OpBuilder builder(last);
     Value value = input;
     ReasonAttr reason = joinReasons(chain.back()->getAttrOfType<ReasonAttr>(kReasonAttr),
                                     last->getAttrOfType<ReasonAttr>(kReasonAttr));
-    for (const ReshardStep &step : plan->steps) {
-      value = createStep(builder, last->getLoc(), value, mesh, step.kind, step.axes, step.dim,
-                         step.otherDim, step.result);
+    for (const ReshardTransition &transition : plan->transitions) {
+      value =
+          createTransition(builder, last->getLoc(), value, mesh, transition.kind, transition.axes,
+                           transition.dim, transition.otherDim, transition.result);
       if (reason)
         value.getDefiningOp()->setAttr(kReasonAttr, reason);
     }
@@ -80,7 +81,7 @@ private:
 
   func::FuncOp function;
   MeshAttr mesh;
-  ReshardPlanner &planner;
+  ReshardSearch &search;
 };
 
 struct SimplifyCollectives : impl::DistSimplifyCollectivesBase<SimplifyCollectives> {
@@ -91,10 +92,10 @@ struct SimplifyCollectives : impl::DistSimplifyCollectivesBase<SimplifyCollectiv
     FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
     if (failed(costs))
       return signalPassFailure();
-    ReshardPlanner planner(std::move(*costs));
+    ReshardSearch search(std::move(*costs));
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        Simplifier(function, mesh, planner).run();
+        Simplifier(function, mesh, search).run();
   }
 };
 

@@ -38,7 +38,7 @@ private:
     return op->emitError();
   }
 
-  /// The rung of the program: that of its first placed type. All others must
+  /// The phase of the program: that of its first placed type. All others must
   /// agree.
   void verifyFunction(func::FuncOp function) {
     if (function.isExternal()) {
@@ -168,7 +168,7 @@ private:
   /// A loop means what its body means on all microbatches at once.
   void verifyLoop(RepeatOp loop) {
     if (level != CheckLevel::Local) {
-      error(loop) << "does not belong on this rung";
+      error(loop) << "does not belong at this phase";
       return;
     }
     for (auto [index, type] : llvm::enumerate(loop.getResultTypes()))
@@ -195,16 +195,17 @@ private:
       typesHold &= verifyType(op, "result", index, type);
     if (!typesHold)
       return;
-    // Steps of this rung are judged by their own verifiers, from types alone.
-    bool isStep = level == CheckLevel::Local ? isa<StepOpInterface, DeviceBodyOpInterface>(op)
-                                             : isa<ReshardOp>(op);
-    if (isStep) {
+    // Transitions of this phase are judged by their own verifiers, from types alone.
+    bool isTransition = level == CheckLevel::Local
+                            ? isa<TransitionOpInterface, DeviceBodyOpInterface>(op)
+                            : isa<ReshardOp>(op);
+    if (isTransition) {
       if (mlir::failed(mlir::verify(op, /*verifyRecursively=*/false)))
         failed = true;
       return;
     }
     if (op->getDialect() && op->getDialect()->getNamespace() == "dist") {
-      error(op) << "does not belong on this rung";
+      error(op) << "does not belong at this phase";
       return;
     }
     FactorRule rule = globalRuleOf(op);

@@ -122,7 +122,7 @@ struct WriteDevices : impl::DistWriteDevicesBase<WriteDevices> {
     MeshAttr mesh = getMesh(module);
     auto recorded = module->getAttrOfType<DictionaryAttr>(kRecordedAttr);
     if (!mesh || !recorded || !onnx::getModel(module) || !onnx::getMainGraph(module)) {
-      module.emitError() << "needs a model at the rung 'import' with the attributes '" << kMeshAttr
+      module.emitError() << "needs a model at the phase 'import' with the attributes '" << kMeshAttr
                          << "' and '" << kRecordedAttr << "'";
       return signalPassFailure();
     }

@@ -101,7 +101,7 @@ def NnRaiseAttention : NnRaise<"attention", "Make one op of scores, mask, softma
 def NnClonePositions : Pass<"nn-clone-positions", "::mlir::func::FuncOp"> {
   let summary = "Give every node its own copy of what depends on positions only";
   let description = [{
-    **Requires** the rung `local`, before fusion. **Ensures** that a value computed from
+    **Requires** the phase `local`, before fusion. **Ensures** that a value computed from
     constants and counters alone (a causal mask) is read by ops of one node only: others read
     copies, which fusion takes into their kernels. A mask that all layers share would tie their
     kernels together, and the backward pass of all layers would keep its largest values at once.

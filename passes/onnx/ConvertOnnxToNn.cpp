@@ -72,10 +72,10 @@ FailureOr<Bindings> weft::onnx::parseBindings(llvm::StringRef text, MLIRContext 
 namespace {
 struct ConvertOnnxToNn : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
   using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
-  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withOwnStep, int64_t parts)
+  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withModelStep, int64_t parts)
       : given(bindings) {
     training = forTraining;
-    ownStep = withOwnStep;
+    modelStep = withModelStep;
     batchParts = parts;
   }
 
@@ -88,12 +88,13 @@ struct ConvertOnnxToNn : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> 
       parsed->dims[dim.getKey()] = dim.getValue();
     for (const auto &input : given.inputs)
       parsed->inputs[input.getKey()] = input.getValue();
-    bool isOwn = training && ownStep && hasOwnStep(module);
-    if (training && !isOwn && hasOwnStep(module))
-      module.emitWarning() << "the model's own training step (TrainingInfo) is not used: --loss "
+    bool isOfModel = training && modelStep && hasModelStep(module);
+    if (training && !isOfModel && hasModelStep(module))
+      module.emitWarning() << "the model's training step (TrainingInfo) is not used: --loss "
                               "and --optimizer say what to train for and how; leave both out to "
                               "use it";
-    if (failed(convertOnnxToNn(module, *parsed, training, seed, isOwn, batchParts, keepWeights)))
+    if (failed(
+            convertOnnxToNn(module, *parsed, training, seed, isOfModel, batchParts, keepWeights)))
       signalPassFailure();
   }
 
@@ -102,6 +103,6 @@ struct ConvertOnnxToNn : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> 
 } // namespace
 
 std::unique_ptr<Pass> weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training,
-                                                        bool ownStep, int64_t batchParts) {
-  return std::make_unique<ConvertOnnxToNn>(bindings, training, ownStep, batchParts);
+                                                        bool modelStep, int64_t batchParts) {
+  return std::make_unique<ConvertOnnxToNn>(bindings, training, modelStep, batchParts);
 }

@@ -17,15 +17,15 @@ llvm::StringRef weft::onnx::nameOfInfo(Attribute info) {
 }
 
 GraphConverter::GraphConverter(ModuleOp module, const Bindings &bindings, Purpose purpose,
-                               uint64_t seed, bool hasOwnStep, int64_t batchParts)
+                               uint64_t seed, bool hasModelStep, int64_t batchParts)
     : module(module), functions(module), bindings(bindings), purpose(purpose),
-      builder(module.getContext()), b(builder, module.getLoc()), hasOwnStep(hasOwnStep) {
+      builder(module.getContext()), b(builder, module.getLoc()), hasModelStep(hasModelStep) {
   b.seed = seed;
   b.sourceOfExtent = [this](int64_t extent) { return sourceOf(extent); };
   // A step of the model's own computes what its nodes say.
-  if (purpose != Purpose::Inference && purpose != Purpose::OwnStep)
+  if (purpose != Purpose::Inference && purpose != Purpose::ModelStep)
     b.training = purpose == Purpose::Training;
-  if (purpose == Purpose::Training || purpose == Purpose::OwnStep) {
+  if (purpose == Purpose::Training || purpose == Purpose::ModelStep) {
     b.batchParts = batchParts;
     b.stepCounter = [this] { return stepCounter(); };
   }
@@ -52,10 +52,10 @@ llvm::StringRef GraphConverter::functionName() const {
   switch (purpose) {
   case Purpose::Training:
     return kTrainingForward;
-  case Purpose::OwnStep:
-    return nn::kOwnStep;
-  case Purpose::OwnEvaluation:
-    return nn::kOwnEvaluation;
+  case Purpose::ModelStep:
+    return nn::kModelStep;
+  case Purpose::ModelEvaluation:
+    return nn::kModelEvaluation;
   case Purpose::Inference:
   case Purpose::Evaluation:
     return "forward";
@@ -78,9 +78,9 @@ func::FuncOp GraphConverter::convert() {
   builder.setInsertionPointToStart(function.addEntryBlock());
   collectNames(graph);
   convertInputs(graph);
-  if (hasOwnStep)
+  if (hasModelStep)
     findBound(graph);
-  if (isOwn())
+  if (isOfModel())
     convertAlgorithms(graph);
   else
     convertBlock(graph.getBody().front(), Scope());
@@ -319,7 +319,7 @@ void GraphConverter::removeDead() {
   // Weights that only fed what was folded need not be loaded; a state that is
   // written and never read is state nevertheless.
   llvm::DenseSet<Value> written;
-  if (purpose == Purpose::OwnStep)
+  if (purpose == Purpose::ModelStep)
     for (auto [initializer, state] : bound)
       written.insert(state);
   for (unsigned i = function.front().getNumArguments(); i-- > numInputs;)
@@ -366,7 +366,7 @@ void GraphConverter::checkDeclared(Attribute output, Value computed, Location lo
 void GraphConverter::finish(GraphOp graph) {
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> resultAttrs;
-  if (isOwn()) {
+  if (isOfModel()) {
     addOwnResults(results, resultAttrs);
   } else {
     results = lookup(graph.getBody().front().getTerminator()->getOperands());
@@ -385,9 +385,9 @@ void GraphConverter::finish(GraphOp graph) {
   }
   if (purpose != Purpose::Inference)
     addStatistics(results, resultAttrs);
-  if (purpose != Purpose::OwnEvaluation)
+  if (purpose != Purpose::ModelEvaluation)
     addHoles(results, resultAttrs);
-  if (hasOwnStep)
+  if (hasModelStep)
     classifyStates();
   func::ReturnOp::create(builder, graph.getLoc(), results);
   recordLookups();
@@ -417,7 +417,7 @@ static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
 }
 
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module, const Bindings &bindings, bool training,
-                                          uint64_t seed, bool ownStep, int64_t batchParts,
+                                          uint64_t seed, bool modelStep, int64_t batchParts,
                                           bool keepWeights) {
   GraphOp graph = getMainGraph(module);
   if (!graph)
@@ -426,7 +426,7 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module, const Bindings &bindi
   SmallVector<func::FuncOp> made;
   llvm::StringMap<int64_t> lookups;
   auto convert = [&](Purpose purpose, bool *dependsOnTraining = nullptr) {
-    GraphConverter converter(module, bindings, purpose, seed, ownStep, batchParts);
+    GraphConverter converter(module, bindings, purpose, seed, modelStep, batchParts);
     converter.keepsWeights = keepWeights;
     made.push_back(converter.convert());
     for (const auto &entry : converter.lookups()) {
@@ -439,8 +439,8 @@ LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module, const Bindings &bindi
   };
   bool differs = false;
   bool complete = convert(training ? Purpose::Evaluation : Purpose::Inference, &differs);
-  if (ownStep)
-    complete = complete && convert(Purpose::OwnStep) && convert(Purpose::OwnEvaluation);
+  if (modelStep)
+    complete = complete && convert(Purpose::ModelStep) && convert(Purpose::ModelEvaluation);
   else if (training && differs)
     complete = complete && convert(Purpose::Training);
   if (!complete) {

@@ -38,12 +38,12 @@ public:
     Training,
     /// The step that the model's TrainingInfo describes: its graph, its training
     /// graph, and what initializers become.
-    OwnStep,
+    ModelStep,
     /// The loss of that, as the model computes it when it is not trained.
-    OwnEvaluation,
+    ModelEvaluation,
   };
   GraphConverter(mlir::ModuleOp module, const Bindings &bindings,
-                 Purpose purpose = Purpose::Inference, uint64_t seed = 0, bool hasOwnStep = false,
+                 Purpose purpose = Purpose::Inference, uint64_t seed = 0, bool hasModelStep = false,
                  int64_t batchParts = 1);
 
   /// Whether initializers are state without training, too.
@@ -112,7 +112,9 @@ private:
   mlir::Value initialValue(InitializerOp initializer);
 
   // TrainingGraph.cpp: gradients, and the step that a model brings along.
-  bool isOwn() const { return purpose == Purpose::OwnStep || purpose == Purpose::OwnEvaluation; }
+  bool isOfModel() const {
+    return purpose == Purpose::ModelStep || purpose == Purpose::ModelEvaluation;
+  }
   /// Names are those of the main graph and of one training graph, or none.
   void collectNames(GraphOp graph, TrainingInfoOp info = {});
   void collectNames(mlir::Block &block, GraphAttr info);
@@ -167,7 +169,7 @@ private:
   llvm::DenseMap<mlir::BlockArgument, TensorAttr> states;
   /// Values of the main graph and of training graphs, by name.
   llvm::StringMap<mlir::Value> names;
-  bool hasOwnStep;
+  bool hasModelStep;
   /// Initializers that bindings set, in order; where they start, if not at
   /// their own bytes; and what they are at this point of the step.
   llvm::MapVector<mlir::Operation *, mlir::Value> bound;

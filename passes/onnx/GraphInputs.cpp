@@ -225,11 +225,11 @@ void GraphConverter::convertInputs(GraphOp graph) {
   deriveDims(graph.getBody().front(), graph.getInfo());
   addInputs(graph.getBody().front(), graph.getInfo(), graph.getLoc(), initialized, inputs);
   for (auto info : graph.getBody().getOps<TrainingInfoOp>())
-    if (Block *body = hasOwnStep ? algorithmOf(info) : nullptr) {
+    if (Block *body = hasModelStep ? algorithmOf(info) : nullptr) {
       noteInitializers(*body);
       deriveDims(*body, info.getAlgorithmAttr());
       // The forward pass has no such inputs, but they are no misspelt names.
-      if (isOwn())
+      if (isOfModel())
         addInputs(*body, info.getAlgorithmAttr(), info.getLoc(), initialized, inputs);
       else if (ArrayAttr list = info.getAlgorithmAttr().getInputs())
         for (Attribute entry : list)
@@ -245,7 +245,7 @@ void GraphConverter::convertInputs(GraphOp graph) {
                             << "', which the model does not have; it has " << listNames(known)
                             << didYouMean(entry.getKey(), known);
   // What only the training graph names means something to its passes.
-  if (!hasOwnStep || isOwn())
+  if (!hasModelStep || isOfModel())
     checkBindings(graph.getLoc());
 }
 

@@ -34,16 +34,17 @@ inline constexpr llvm::StringLiteral kStepState = "weft.step";
 /// every node that cannot be converted, then fails, leaving the model as it
 /// was. For `training` all float initializers are state; a model that computes
 /// otherwise while it is trained gives a private function kTrainingForward, too.
-/// With `ownStep` the training step is the one that the model's TrainingInfo
-/// describes: private functions nn::kOwnStep and nn::kOwnEvaluation. In a
+/// With `modelStep` the training step is the one that the model's TrainingInfo
+/// describes: private functions nn::kModelStep and nn::kModelEvaluation. In a
 /// training step each of `batchParts` equal parts of the batch has statistics of
 /// its own.
 mlir::LogicalResult convertOnnxToNn(mlir::ModuleOp module, const Bindings &bindings,
-                                    bool training = false, uint64_t seed = 0, bool ownStep = false,
-                                    int64_t batchParts = 1, bool keepWeights = false);
+                                    bool training = false, uint64_t seed = 0,
+                                    bool modelStep = false, int64_t batchParts = 1,
+                                    bool keepWeights = false);
 
 /// Whether the model has a training step of its own.
-bool hasOwnStep(mlir::ModuleOp module);
+bool hasModelStep(mlir::ModuleOp module);
 
 } // namespace weft::onnx
 

@@ -14,7 +14,7 @@ namespace weft::onnx {
 
 /// `convert-onnx-to-nn` with bindings that are not files.
 std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings, bool training = false,
-                                                  bool ownStep = false, int64_t batchParts = 1);
+                                                  bool modelStep = false, int64_t batchParts = 1);
 
 #define GEN_PASS_REGISTRATION
 #include "passes/onnx/Passes.h.inc"

@@ -33,7 +33,7 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
     `@forward.training` does so; its further results, marked `nn.updates`, are what
     running statistics become: after each of `batch-parts` in turn, if there are several.
 
-    With `own-step` the private functions `@training.step` and `@training.eval` hold the
+    With `model-step` the private functions `@training.step` and `@training.eval` hold the
     step that the file describes (TrainingInfo): its graph with the training graph behind
     it, once for each info. Initializers that a binding sets are state, of any type; others
     of the training graph are constants. A result of `Gradient` is an argument marked
@@ -61,7 +61,7 @@ def ConvertOnnxToNn : Pass<"convert-onnx-to-nn", "::mlir::ModuleOp"> {
            "Keep all float initializers as state, so that they can be trained">,
     Option<"seed", "seed", "uint64_t", /*default=*/"0",
            "Of the random numbers that training draws (Dropout)">,
-    Option<"ownStep", "own-step", "bool", /*default=*/"false",
+    Option<"modelStep", "model-step", "bool", /*default=*/"false",
            "With `training`: make the step that the model's TrainingInfo describes, if it has one">,
     Option<"batchParts", "batch-parts", "int64_t", /*default=*/"1",
            "Equal parts of the batch, in order, each of which has statistics of its own in training; set it to the "

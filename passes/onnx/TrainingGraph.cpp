@@ -23,7 +23,7 @@ Block *weft::onnx::algorithmOf(TrainingInfoOp info) {
   return blockOf(info, info.getAlgorithmAttr());
 }
 
-bool weft::onnx::hasOwnStep(ModuleOp module) {
+bool weft::onnx::hasModelStep(ModuleOp module) {
   GraphOp graph = getMainGraph(module);
   return graph && llvm::any_of(graph.getBody().getOps<TrainingInfoOp>(), algorithmOf);
 }
@@ -263,7 +263,7 @@ void GraphConverter::convertAlgorithms(GraphOp graph) {
     collectNames(graph, info);
     convertBlock(graph.getBody().front(), Scope());
     convertBlock(*algorithm, Scope());
-    if (failed || (purpose == Purpose::OwnEvaluation && !gradients.empty()))
+    if (failed || (purpose == Purpose::ModelEvaluation && !gradients.empty()))
       return;
     assignUpdates(graph, info);
   }
@@ -326,7 +326,7 @@ void GraphConverter::addOwnResults(SmallVectorImpl<Value> &results,
     attrs.push_back(list.getDictionary(builder.getContext()));
   };
   add(b.reshape(gradients.front().y, {}), nn::kNameAttr, "loss", true);
-  if (purpose == Purpose::OwnEvaluation)
+  if (purpose == Purpose::ModelEvaluation)
     return;
   if (!b.rates.empty())
     add(b.reshape(b.rates.front(), {}), nn::kNameAttr, "lr", true);

@@ -6,7 +6,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Sharding/Shards.h"
-#include "weft/Sharding/StepOpInterface.h"
+#include "weft/Sharding/TransitionOpInterface.h"
 
 using namespace mlir;
 using namespace weft;
@@ -15,7 +15,7 @@ using namespace weft::rt;
 SpecKind weft::rt::specKind(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return SpecKind::End;
-  if (isa<CallOp, ClusterOp, DenseOp, BucketOp, StepOpInterface>(op))
+  if (isa<CallOp, FusionOp, DenseOp, BucketOp, TransitionOpInterface>(op))
     return SpecKind::Command;
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<CoordinateOp>(op))
     return SpecKind::Constant;
@@ -50,10 +50,10 @@ public:
     if (auto copy = dyn_cast<DenseOp>(op))
       return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()),
                             bufferOf(copy.getResult()), 0);
-    if (auto cluster = dyn_cast<ClusterOp>(op))
-      return library(cluster);
-    if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
-      return collective(steps);
+    if (auto fusion = dyn_cast<FusionOp>(op))
+      return library(fusion);
+    if (SmallVector<TransitionOpInterface> transitions = transitionsOf(op); !transitions.empty())
+      return collective(transitions);
     op->emitError("no command does this op");
     return nullptr;
   }
@@ -110,70 +110,70 @@ private:
     return neutral.integer;
   }
 
-  /// Why the steps move what they move, if that is known of each.
-  ArrayAttr reasonsOf(ArrayRef<StepOpInterface> steps) {
+  /// Why the transitions move what they move, if that is known of each.
+  ArrayAttr reasonsOf(ArrayRef<TransitionOpInterface> transitions) {
     SmallVector<Attribute> reasons;
-    for (StepOpInterface step : steps)
-      if (auto reason = step->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
+    for (TransitionOpInterface transition : transitions)
+      if (auto reason = transition->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
         reasons.push_back(reason);
       else
         return {};
     return builder.getArrayAttr(reasons);
   }
 
-  /// Steps that travel together differ in their shapes only.
-  Operation *collective(ArrayRef<StepOpInterface> steps) {
-    StepOpInterface step = steps[0];
-    CollectiveGeometry geometry = step.getGeometry();
+  /// Transitions that travel together differ in their shapes only.
+  Operation *collective(ArrayRef<TransitionOpInterface> transitions) {
+    TransitionOpInterface transition = transitions[0];
+    CollectiveGeometry geometry = transition.getGeometry();
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     SmallVector<StringRef> names;
     for (AxisId axis : geometry.axes)
-      names.push_back(step.getStepMesh().axes[axis].name);
+      names.push_back(transition.getTransitionMesh().axes[axis].name);
     ArrayAttr axes = builder.getStrArrayAttr(names);
     int64_t padding = paddingBits(geometry, type.getElementType());
     SmallVector<Value> sources, targets;
     SmallVector<int64_t> shapes;
-    for (auto [i, each] : llvm::enumerate(steps)) {
+    for (auto [i, each] : llvm::enumerate(transitions)) {
       sources.push_back(view(op->getOperand(i)));
       targets.push_back(bufferOf(op->getResult(i)));
-      CollectiveGeometry own = StepOpInterface(each).getGeometry();
+      CollectiveGeometry own = TransitionOpInterface(each).getGeometry();
       shapes.append({own.outer, own.extent, own.inner, own.middle, own.otherExtent});
     }
     CollectiveKind kind;
     switch (geometry.kind) {
-    case StepKind::Slice:
+    case TransitionKind::Slice:
       return SliceOp::create(builder, op->getLoc(), sources[0], targets[0], axes,
                              ArrayRef<int64_t>{geometry.outer, geometry.extent, geometry.inner},
                              padding, 0);
-    case StepKind::AllGather:
+    case TransitionKind::AllGather:
       kind = CollectiveKind::AllGather;
       break;
-    case StepKind::AllReduce:
+    case TransitionKind::AllReduce:
       kind = CollectiveKind::AllReduce;
       break;
-    case StepKind::ReduceScatter:
+    case TransitionKind::ReduceScatter:
       kind = CollectiveKind::ReduceScatter;
       break;
-    case StepKind::AllToAll:
+    case TransitionKind::AllToAll:
       kind = CollectiveKind::AllToAll;
       break;
-    case StepKind::Mask:
-    case StepKind::Partialize:
+    case TransitionKind::Mask:
+    case TransitionKind::Partialize:
       op->emitError("a mask is a kernel; run rt-materialize-device-bodies before");
       return nullptr;
     }
-    Type accumulate = step.getAccumulateType();
+    Type accumulate = transition.getAccumulateType();
     auto command = CollectiveOp::create(
         builder, op->getLoc(), kind, geometry.reduction.value_or(ReduceKind::Sum), sources, targets,
         axes, shapes, accumulate ? accumulate : type.getElementType(), geometry.gatherFirst,
         padding, 0);
-    if (ArrayAttr reasons = reasonsOf(steps))
+    if (ArrayAttr reasons = reasonsOf(transitions))
       command->setAttr(dist::kReasonsAttr, reasons);
     return command;
   }
 
-  Operation *library(ClusterOp cluster) {
-    Block &body = cluster.getBody().front();
+  Operation *library(FusionOp fusion) {
+    Block &body = fusion.getBody().front();
     Operation *libraryOp = &body.front();
     // The only thing that may follow is a permutation of the only result.
     Operation *permutation = libraryOp->getNextNode();
@@ -186,7 +186,7 @@ private:
     SmallVector<ValueLayout> layouts;
     SmallVector<SmallVector<int64_t, 4>> strides;
     for (Value operand : libraryOp->getOperands()) {
-      Value input = cluster.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
+      Value input = fusion.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
       layouts.push_back(specLayout(input));
       strides.push_back(layouts.back().strides);
     }
@@ -203,7 +203,7 @@ private:
     for (auto [layout, part] : llvm::zip(layouts, plan->operands))
       operands.push_back(window(bufferOf(layout.root), part.sizes, part.strides, layout.offset));
     SmallVector<Value> results;
-    for (auto [output, part] : llvm::zip_equal(cluster.getOutputs(), plan->results))
+    for (auto [output, part] : llvm::zip_equal(fusion.getOutputs(), plan->results))
       results.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
     return std::visit([&](const auto &call) { return create(call, operands, results); },
                       plan->call);

@@ -4,7 +4,7 @@
 #define WEFT_PASSES_RT_COMMANDBUILDER_H
 
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Clustering.h"
+#include "passes/rt/FusionChoice.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -28,15 +28,15 @@ constexpr int64_t kLeastGathers = 32;
 constexpr int64_t kSmallPart = 16;
 
 /// The whole tensor, which is operand or result.
-int64_t wholeBytes(StepOpInterface step) {
-  return std::max(bytesOf(step->getOperand(0)), bytesOf(step->getResult(0)));
+int64_t wholeBytes(TransitionOpInterface transition) {
+  return std::max(bytesOf(transition->getOperand(0)), bytesOf(transition->getResult(0)));
 }
 
-/// Steps of one kind, and the bucket of them that is open.
+/// Transitions of one kind, and the bucket of them that is open.
 struct Line {
-  Line(StepOpInterface example, int64_t level) : example(example), level(level) {}
+  Line(TransitionOpInterface example, int64_t level) : example(example), level(level) {}
 
-  StepOpInterface example;
+  TransitionOpInterface example;
   int64_t level; // of gathered states: how many gathers each comes after; else -1
   int64_t limit = 0, total = 0, largest = 0;
   bool isFirst = true;
@@ -67,35 +67,36 @@ public:
 private:
   using Group = SmallVector<Operation *>;
 
-  static StepOpInterface asBucketable(Operation *op) {
-    auto step = dyn_cast<StepOpInterface>(op);
-    return step && step.isCommunication() && step.getStepKind() != StepKind::AllToAll
-               ? step
-               : StepOpInterface();
+  static TransitionOpInterface asBucketable(Operation *op) {
+    auto transition = dyn_cast<TransitionOpInterface>(op);
+    return transition && transition.isCommunication() &&
+                   transition.getTransitionKind() != TransitionKind::AllToAll
+               ? transition
+               : TransitionOpInterface();
   }
 
-  /// Views and steps may stand later without keeping anyone waiting but their readers.
+  /// Views and transitions may stand later without keeping anyone waiting but their readers.
   static bool canWait(Operation *op) {
-    return specKind(op) == SpecKind::View || isa<StepOpInterface>(op);
+    return specKind(op) == SpecKind::View || isa<TransitionOpInterface>(op);
   }
 
-  /// All that reads the step's result, through what can wait, is an update or the end.
-  bool isReadLate(Operation *step) {
-    auto [found, isNew] = readLate.try_emplace(step, true);
+  /// All that reads the transition's result, through what can wait, is an update or the end.
+  bool isReadLate(Operation *transition) {
+    auto [found, isNew] = readLate.try_emplace(transition, true);
     if (!isNew)
       return found->second;
-    bool late = llvm::all_of(readersOf(step->getResult(0)), [&](const Reader &reader) {
+    bool late = llvm::all_of(readersOf(transition->getResult(0)), [&](const Reader &reader) {
       if (specKind(reader.op) == SpecKind::End || isUpdate(reader.op, symbols))
         return true;
-      return isa<StepOpInterface>(reader.op) && isReadLate(reader.op);
+      return isa<TransitionOpInterface>(reader.op) && isReadLate(reader.op);
     });
-    return readLate[step] = late;
+    return readLate[transition] = late;
   }
 
-  /// Position of the first op that reads the step's result and cannot wait.
-  int64_t firstReader(Operation *step) const {
+  /// Position of the first op that reads the transition's result and cannot wait.
+  int64_t firstReader(Operation *transition) const {
     int64_t first = ops.size();
-    for (const Reader &reader : readersOf(step->getResult(0)))
+    for (const Reader &reader : readersOf(transition->getResult(0)))
       first =
           std::min(first, canWait(reader.op) ? firstReader(reader.op) : position.lookup(reader.op));
     return first;
@@ -116,8 +117,8 @@ private:
       }
       if (!only)
         continue;
-      StepOpInterface step = asBucketable(op);
-      bool gathers = step && step.getStepKind() == StepKind::AllGather;
+      TransitionOpInterface transition = asBucketable(op);
+      bool gathers = transition && transition.getTransitionKind() == TransitionKind::AllGather;
       if (gathers)
         stateGathers[op] = level;
       levels[op] = level + gathers;
@@ -127,22 +128,22 @@ private:
   Line *lineOf(Operation *op) {
     auto gather = stateGathers.find(op);
     int64_t level = gather == stateGathers.end() ? -1 : gather->second;
-    StepOpInterface step = cast<StepOpInterface>(op);
+    TransitionOpInterface transition = cast<TransitionOpInterface>(op);
     for (Line &line : lines)
-      if (line.level == level && travelTogether(line.example, step))
+      if (line.level == level && travelTogether(line.example, transition))
         return &line;
-    lines.emplace_back(step, level);
+    lines.emplace_back(transition, level);
     return &lines.back();
   }
 
   void findLines() {
     for (Operation *op : ops) {
-      StepOpInterface step = asBucketable(op);
-      if (!step || (!stateGathers.contains(op) && !isReadLate(op)))
+      TransitionOpInterface transition = asBucketable(op);
+      if (!transition || (!stateGathers.contains(op) && !isReadLate(op)))
         continue;
       Line *line = lineOf(op);
-      line->total += wholeBytes(step);
-      line->largest = std::max(line->largest, wholeBytes(step));
+      line->total += wholeBytes(transition);
+      line->largest = std::max(line->largest, wholeBytes(transition));
     }
     for (Line &line : lines) {
       int64_t share = line.level < 0 ? line.total / kLeastBuckets
@@ -162,7 +163,7 @@ private:
     for (auto &[first, number] : sorted) {
       Operation *op = ops[number];
       Line *line = lineOf(op);
-      int64_t bytes = wholeBytes(cast<StepOpInterface>(op));
+      int64_t bytes = wholeBytes(cast<TransitionOpInterface>(op));
       // Small ones come early; large ones would live longer beside them if they came with later
       // ones.
       if (line->open.empty() || (bytes > least / kSmallPart && line->bytes + bytes > line->limit)) {
@@ -212,7 +213,7 @@ private:
   void join(Operation *op) {
     waiting.remove(op);
     Line *line = lineOf(op);
-    int64_t bytes = wholeBytes(cast<StepOpInterface>(op));
+    int64_t bytes = wholeBytes(cast<TransitionOpInterface>(op));
     // A small bucket takes a large tensor along; it would only wait.
     if (line->bytes >= least && line->bytes + bytes > line->limit)
       close(*line);

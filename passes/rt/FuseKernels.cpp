@@ -1,8 +1,8 @@
-// Gathers the ops that run as one command into rt.cluster.
+// Gathers the ops that run as one command into rt.fusion.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Clustering.h"
+#include "passes/rt/FusionChoice.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/LibraryPlan.h"
 #include "passes/rt/Passes.h"
@@ -32,18 +32,18 @@ remark::detail::InFlightRemark missed(Operation *op, StringRef name) {
   return remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("rt-fuse-kernels"));
 }
 
-/// Rebuilds one block as the nodes of its clustering, in their order.
+/// Rebuilds one block as the nodes of its fusion choice, in their order.
 class Fuser {
 public:
   Fuser(Block &block, const Target &target)
-      : block(block), clustering(block, target), builder(block.getTerminator()) {}
+      : block(block), choice(block, target), builder(block.getTerminator()) {}
 
   void run() {
     for (Operation &op : block)
       if (auto kernel = dyn_cast<KernelOpInterface>(op);
-          kernel && kernel.getLibraryCall() && clustering.role(&op) == Role::Kernel)
+          kernel && kernel.getLibraryCall() && choice.classOf(&op) == FusionClass::Kernel)
         missed(&op, "generated") << "runs as generated code: the library does not take its types";
-    for (auto [user, operand] : clustering.denseUses()) {
+    for (auto [user, operand] : choice.denseUses()) {
       missed(user, "copied")
           << ("operand " + Twine(operand) + " is copied, to lie in memory of its own").str();
       builder.setInsertionPoint(user);
@@ -55,11 +55,11 @@ public:
     std::vector<Operation *> before;
     for (Operation &op : block.without_terminator())
       before.push_back(&op);
-    for (const Clustering::Node &node : clustering.nodes()) {
+    for (const FusionChoice::Node &node : choice.nodes()) {
       builder.setInsertionPoint(block.getTerminator());
-      if (node.role == Role::Opaque)
+      if (node.kind == FusionClass::Opaque)
         place(node.ops.front());
-      else if (node.role == Role::Library)
+      else if (node.kind == FusionClass::Library)
         emitLibrary(node.ops.front());
       else if (!emitCopy(node))
         emitKernel(node);
@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  bool isFree(Operation *op) const { return op && clustering.role(op) == Role::Free; }
+  bool isFree(Operation *op) const { return op && choice.classOf(op) == FusionClass::Free; }
 
   /// Moves an op that stays in the function, and the views it reads, to here.
   void place(Operation *op) {
@@ -95,7 +95,7 @@ private:
 
   Location fusedLocation(ArrayRef<Operation *> ops) const {
     SmallVector<Location> locs;
-    // The last node names the cluster.
+    // The last node names the fusion.
     for (Operation *op : llvm::reverse(ops))
       if (!llvm::is_contained(locs, op->getLoc()))
         locs.push_back(op->getLoc());
@@ -126,7 +126,7 @@ private:
     return copy;
   }
 
-  void emitKernel(const Clustering::Node &node) {
+  void emitKernel(const FusionChoice::Node &node) {
     auto body = std::make_unique<Block>();
     IRMapping map;
     SmallVector<Value> inputs;
@@ -159,12 +159,12 @@ private:
           outputs.push_back(result);
           yielded.push_back(map.lookup(result));
         }
-    finish(ClusterKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces,
+    finish(FusionKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces,
            std::move(body));
   }
 
   /// What each output is computed for, if any of them is not forward.
-  void keepRoles(ClusterOp cluster, ValueRange outputs) {
+  void keepRoles(FusionOp fusion, ValueRange outputs) {
     SmallVector<Attribute> roles;
     bool any = false;
     for (Value output : outputs) {
@@ -174,7 +174,7 @@ private:
       any |= bool(role);
     }
     if (any)
-      cluster->setAttr(kRolesAttr, builder.getArrayAttr(roles));
+      fusion->setAttr(kRolesAttr, builder.getArrayAttr(roles));
   }
 
   /// Free ops are read through: they are cloned or stay, whoever needs them.
@@ -197,7 +197,7 @@ private:
   }
 
   /// A view that must be dense and found no company is a copy, not a kernel.
-  bool emitCopy(const Clustering::Node &node) {
+  bool emitCopy(const FusionChoice::Node &node) {
     Operation *op = node.ops.front();
     if (node.ops.size() != 1 || op->getNumOperands() != 1 || op->getNumResults() != 1)
       return false;
@@ -226,28 +226,28 @@ private:
       }
     SmallVector<Value> yielded(cloneInto(*body, op, map)->getResults()), outputs(op->getResults());
     map.map(outputs, yielded);
-    if (Operation *view = clustering.absorbed(op)) {
+    if (Operation *view = choice.absorbed(op)) {
       yielded = {cloneInto(*body, view, map)->getResult(0)};
       outputs = {view->getResult(0)};
     }
-    finish(ClusterKind::Library, op->getLoc(), inputs, outputs, yielded, 1, std::move(body));
+    finish(FusionKind::Library, op->getLoc(), inputs, outputs, yielded, 1, std::move(body));
   }
 
-  void finish(ClusterKind kind, Location loc, ValueRange inputs, ValueRange outputs,
+  void finish(FusionKind kind, Location loc, ValueRange inputs, ValueRange outputs,
               ValueRange yielded, int64_t pieces, std::unique_ptr<Block> body) {
     OpBuilder inner(builder.getContext());
     inner.setInsertionPointToEnd(body.get());
     YieldOp::create(inner, loc, yielded);
     builder.setInsertionPoint(block.getTerminator());
-    auto cluster = ClusterOp::create(builder, loc, outputs.getTypes(), kind, inputs, pieces);
-    cluster.getBody().push_back(body.release());
-    keepRoles(cluster, outputs);
-    for (auto [from, to] : llvm::zip(outputs, cluster.getOutputs()))
+    auto fusion = FusionOp::create(builder, loc, outputs.getTypes(), kind, inputs, pieces);
+    fusion.getBody().push_back(body.release());
+    keepRoles(fusion, outputs);
+    for (auto [from, to] : llvm::zip(outputs, fusion.getOutputs()))
       Value(from).replaceAllUsesWith(to);
   }
 
   Block &block;
-  Clustering clustering;
+  FusionChoice choice;
   OpBuilder builder;
   llvm::DenseSet<Operation *> placed;
   llvm::DenseSet<Operation *> copies;

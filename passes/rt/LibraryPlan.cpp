@@ -1,7 +1,7 @@
 // Collapses the dims of library calls into the runtime's commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/LibraryPlan.h"
-#include "passes/rt/Clustering.h"
+#include "passes/rt/FusionChoice.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
 

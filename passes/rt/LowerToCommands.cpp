@@ -86,7 +86,7 @@ private:
     if (dist::LocalAttr local = dist::getLocal(type)) {
       for (const DimPlacement &dim : local.getValue().dims) {
         dims.emplace_back();
-        for (const Part &part : dim) {
+        for (const PlacedFactor &part : dim) {
           dims.back().parts.push_back({part.size, {}});
           for (AxisId axis : part.axes)
             dims.back().parts.back().axes.push_back(
@@ -198,7 +198,7 @@ private:
       auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name,
                                      kind, IntegerAttr(), DenseI64ArrayAttr());
       buffers[result] = buffer;
-      if (kind == BufferClass::Communication && stepsOf(op).empty())
+      if (kind == BufferClass::Communication && transitionsOf(op).empty())
         scattered.insert(buffer);
     }
     Operation *command =
@@ -209,17 +209,17 @@ private:
     return success();
   }
 
-  /// In a bucket each step has its own.
+  /// In a bucket each transition has its own.
   static Location placeOf(OpResult result) {
-    SmallVector<StepOpInterface> steps = stepsOf(result.getOwner());
-    return steps.empty() ? result.getLoc() : steps[result.getResultNumber()].getLoc();
+    SmallVector<TransitionOpInterface> transitions = transitionsOf(result.getOwner());
+    return transitions.empty() ? result.getLoc() : transitions[result.getResultNumber()].getLoc();
   }
 
   /// The operand in whose buffer the result lies, or null.
   Value reusedOperand(OpResult result) const {
     Operation *op = result.getOwner();
-    if (SmallVector<StepOpInterface> steps = stepsOf(op); !steps.empty())
-      return steps[result.getResultNumber()]->hasAttr(kReusesAttr)
+    if (SmallVector<TransitionOpInterface> transitions = transitionsOf(op); !transitions.empty())
+      return transitions[result.getResultNumber()]->hasAttr(kReusesAttr)
                  ? op->getOperand(result.getResultNumber())
                  : Value();
     auto call = dyn_cast<CallOp>(op);
@@ -231,8 +231,9 @@ private:
   /// A gradient that is never kept whole.
   static bool isOnlyScattered(Value value) {
     return llvm::all_of(readersOf(value), [](const Reader &reader) {
-      SmallVector<StepOpInterface> steps = stepsOf(reader.op);
-      return !steps.empty() && steps[0].getStepKind() == StepKind::ReduceScatter;
+      SmallVector<TransitionOpInterface> transitions = transitionsOf(reader.op);
+      return !transitions.empty() &&
+             transitions[0].getTransitionKind() == TransitionKind::ReduceScatter;
     });
   }
 
@@ -262,8 +263,8 @@ private:
         return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
-    bool isStep = !stepsOf(op).empty();
-    if (!isStep && !isa<DenseOp>(op))
+    bool isTransition = !transitionsOf(op).empty();
+    if (!isTransition && !isa<DenseOp>(op))
       return BufferClass::Activation;
     auto from = buffers.lookup(specLayout(op->getOperand(result.getResultNumber())).root)
                     .getDefiningOp<BufferOp>();
@@ -273,7 +274,7 @@ private:
     // What only the network reads is communication; the part that comes back is a gradient again.
     if (from && scattered.contains(from))
       return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
-    return isStep ? BufferClass::Communication : BufferClass::Activation;
+    return isTransition ? BufferClass::Communication : BufferClass::Activation;
   }
 
   LogicalResult lowerConstant(Operation *op) {

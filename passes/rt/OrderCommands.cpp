@@ -82,8 +82,8 @@ private:
   }
 
   static bool combines(Operation *op) {
-    return llvm::any_of(stepsOf(op), [](StepOpInterface step) {
-      return step.isCommunication() && step.getGeometry().reduction;
+    return llvm::any_of(transitionsOf(op), [](TransitionOpInterface transition) {
+      return transition.isCommunication() && transition.getGeometry().reduction;
     });
   }
 
@@ -131,8 +131,9 @@ private:
     std::map<int64_t, int64_t> bytes;
     int64_t window = 0;
     for (size_t i = 0; i < ops.size(); ++i) {
-      SmallVector<StepOpInterface> steps = stepsOf(ops[i]);
-      if (!stateOnly[i] || steps.empty() || steps[0].getStepKind() != StepKind::AllGather)
+      SmallVector<TransitionOpInterface> transitions = transitionsOf(ops[i]);
+      if (!stateOnly[i] || transitions.empty() ||
+          transitions[0].getTransitionKind() != TransitionKind::AllGather)
         continue;
       int64_t first = ops.size();
       for (size_t reader : readers(i))
@@ -168,7 +169,7 @@ private:
     // Adding up gradients frees them, as an update does.
     if (ops[i]->hasAttr(kRolesAttr))
       return isUpdate(ops[i], symbols);
-    // Steps and copies that only bring the update to its place.
+    // Transitions and copies that only bring the update to its place.
     return specKind(ops[i]) == SpecKind::Command && !producers[i].empty() &&
            llvm::all_of(producers[i], [&](size_t producer) { return updates[producer]; });
   }

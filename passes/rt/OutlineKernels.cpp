@@ -1,4 +1,4 @@
-// Makes a private function of each kernel cluster, equal ones shared.
+// Makes a private function of each kernel fusion, equal ones shared.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Passes.h"
@@ -26,16 +26,16 @@ public:
         taken.insert(name.getValue());
   }
 
-  void outline(ClusterOp cluster) {
+  void outline(FusionOp fusion) {
     builder.setInsertionPointToEnd(module.getBody());
     auto type =
-        builder.getFunctionType(cluster.getBody().getArgumentTypes(),
-                                cluster.getBody().front().getTerminator()->getOperandTypes());
-    auto kernel = func::FuncOp::create(builder, cluster.getLoc(), "kernel", type);
+        builder.getFunctionType(fusion.getBody().getArgumentTypes(),
+                                fusion.getBody().front().getTerminator()->getOperandTypes());
+    auto kernel = func::FuncOp::create(builder, fusion.getLoc(), "kernel", type);
     kernel.setPrivate();
-    kernel->setAttr(kPiecesAttr, builder.getI64IntegerAttr(cluster.getPieces()));
+    kernel->setAttr(kPiecesAttr, builder.getI64IntegerAttr(fusion.getPieces()));
     IRMapping map;
-    cluster.getBody().cloneInto(&kernel.getBody(), map);
+    fusion.getBody().cloneInto(&kernel.getBody(), map);
     Operation *yield = kernel.getBody().front().getTerminator();
     builder.setInsertionPoint(yield);
     func::ReturnOp::create(builder, yield->getLoc(), yield->getOperands());
@@ -46,18 +46,18 @@ public:
     llvm::raw_string_ostream(text) << *kernel;
     auto [found, isNew] = byText.try_emplace(text, "");
     if (isNew) {
-      found->second = uniqueName(nodeName(cluster.getLoc()));
+      found->second = uniqueName(nodeName(fusion.getLoc()));
       kernel.setSymName(found->second);
     } else {
       kernel.erase();
     }
-    builder.setInsertionPoint(cluster);
-    auto call = CallOp::create(builder, cluster.getLoc(), cluster.getResultTypes(), found->second,
-                               cluster.getInputs());
-    if (Attribute roles = cluster->getAttr(kRolesAttr))
+    builder.setInsertionPoint(fusion);
+    auto call = CallOp::create(builder, fusion.getLoc(), fusion.getResultTypes(), found->second,
+                               fusion.getInputs());
+    if (Attribute roles = fusion->getAttr(kRolesAttr))
       call->setAttr(kRolesAttr, roles);
-    cluster.replaceAllUsesWith(call.getOutputs());
-    cluster.erase();
+    fusion.replaceAllUsesWith(call.getOutputs());
+    fusion.erase();
   }
 
 private:
@@ -83,13 +83,13 @@ private:
 struct OutlineKernels : weft::rt::impl::RtOutlineKernelsBase<OutlineKernels> {
   void runOnOperation() override {
     Outliner outliner(getOperation());
-    SmallVector<ClusterOp> clusters;
-    getOperation().walk([&](ClusterOp cluster) {
-      if (cluster.getKind() == ClusterKind::Kernel)
-        clusters.push_back(cluster);
+    SmallVector<FusionOp> fusions;
+    getOperation().walk([&](FusionOp fusion) {
+      if (fusion.getKind() == FusionKind::Kernel)
+        fusions.push_back(fusion);
     });
-    for (ClusterOp cluster : clusters)
-      outliner.outline(cluster);
+    for (FusionOp fusion : fusions)
+      outliner.outline(fusion);
   }
 };
 

@@ -9,7 +9,7 @@ include "mlir/Pass/PassBase.td"
 def RtMaterializeDeviceBodies : Pass<"rt-materialize-device-bodies", "::mlir::ModuleOp"> {
   let summary = "Make the code of ops that depend on the process explicit";
   let description = [{
-    **Requires** functions of the rung `local`. **Ensures** that no op has
+    **Requires** functions of the phase `local`. **Ensures** that no op has
     DeviceBodyOpInterface: each is an `rt.body` that reads the coordinates it needs
     from `rt.coordinate`, one-element tensors that become states split over their
     axis. So kernels are the same on every process, and take only tensors.
@@ -56,7 +56,7 @@ def RtSetTarget : Pass<"rt-set-target", "::mlir::ModuleOp"> {
 def RtSplitReductions : Pass<"rt-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Make two reductions of one that no threads could share";
   let description = [{
-    **Requires** functions of the rung `local`. **Ensures** that a large `nn.reduce` whose first dim vanishes has
+    **Requires** functions of the phase `local`. **Ensures** that a large `nn.reduce` whose first dim vanishes has
     parts: one over everything first reduces runs of its elements in memory, as many as leading dims have, then these; one that keeps
     dims in between first reduces the dims behind them. Sums of small floats stay wide in between.
 
@@ -71,23 +71,23 @@ def RtSplitReductions : Pass<"rt-split-reductions", "::mlir::ModuleOp"> {
 }
 
 def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
-  let summary = "Gather the ops that run as one command into rt.cluster";
+  let summary = "Gather the ops that run as one command into rt.fusion";
   let description = [{
-    **Requires** functions of the rung `local`: ops with KernelOpInterface, and
+    **Requires** functions of the phase `local`: ops with KernelOpInterface, and
     ops of other dialects that are left as they are.
 
-    **Ensures** that every op left in a function body is a cluster, a constant,
+    **Ensures** that every op left in a function body is a fusion, a constant,
     a view that its readers can express by sizes and strides, an `rt.dense`, or
     an op without KernelOpInterface (a collective, the return).
 
-    Kernel clusters grow along leading parallel factors that producer and
+    Kernel fusions grow along leading parallel factors that producer and
     consumer have in common, so that no value is computed twice and a piece
-    stays in the cache (Clustering.h); views are cloned into the clusters that
-    read them. A library op stands alone in its cluster; if its result is only
+    stays in the cache (FusionChoice.h); views are cloned into the fusions that
+    read them. A library op stands alone in its fusion; if its result is only
     permuted, the permutation is taken in and the library writes that order.
     Ops without KernelOpInterface are never moved across each other.
 
-    Ops with role `optimizer` make clusters of their own, one an update, so that
+    Ops with role `optimizer` make fusions of their own, one an update, so that
     it can overwrite its states and run as soon as its gradient is there; what the
     norm of a gradient and its update both compute, each computes.
 
@@ -97,12 +97,12 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
 }
 
 def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
-  let summary = "Make a private function of each kernel cluster";
+  let summary = "Make a private function of each kernel fusion";
   let description = [{
-    **Requires** `rt-fuse-kernels`. **Ensures** that every kernel cluster is an
-    `rt.call` of a private function with attribute `rt.pieces`. Clusters with
+    **Requires** `rt-fuse-kernels`. **Ensures** that every kernel fusion is an
+    `rt.call` of a private function with attribute `rt.pieces`. Fusions with
     equal bodies share one function: repeated layers are compiled once. The
-    function is named after the last node of the first such cluster.
+    function is named after the last node of the first such fusion.
 
     **Example**: test/passes/rt/outline-kernels.mlir.
   }];
@@ -114,7 +114,7 @@ def RtFormBuckets : Pass<"rt-form-buckets", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** `rt-outline-kernels`. **Ensures** that collectives of one kind over
     the same axes, of one element type and reduction, are one `rt.bucket` where
-    - all that reads their results, through views and other steps, are updates of
+    - all that reads their results, through views and other transitions, are updates of
       states, sums of gradients over microbatches, and the return (reductions of gradients, gathers
       of updated parameters): in program order, which is that of the backward pass.
       A bucket ends at the first such reader, so that nothing waits longer than for
@@ -154,7 +154,7 @@ def RtOrderCommands : Pass<"rt-order-commands", "::mlir::ModuleOp"> {
     - a gathered parameter (an all_gather of nothing but states) starts before the
       first reader of the gathers before it, as far as no more bytes live at a time
       than two of the largest lots that one reader needs. All other stay: their operands may be old, and early results cost memory;
-    - an update of a state (ops with role `optimizer`, and the steps that bring
+    - an update of a state (ops with role `optimizer`, and the transitions that bring
       their results to the state) runs as soon as its gradient is there and
       nothing else reads the old value, so that gradients do not all live at once
       unless a global norm needs them to; if the gradient comes over the network,
@@ -220,7 +220,7 @@ def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
   let summary = "Turn each program's function into buffers and commands";
   let description = [{
     **Requires** `rt-outline-kernels`: every op of a program (a public function
-    with a body) is a view, a constant, an `rt.call`, a library cluster, an
+    with a body) is a view, a constant, an `rt.call`, a library fusion, an
     `rt.dense` or a collective.
 
     **Ensures** an `rt.program` for each program, all commands on stream 0 in

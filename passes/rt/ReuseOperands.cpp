@@ -26,10 +26,10 @@ public:
     for (auto call : function.getBody().front().getOps<CallOp>())
       visit(call);
     for (Operation &op : function.getBody().front())
-      for (auto [i, step] : llvm::enumerate(stepsOf(&op)))
-        if (step.getStepKind() == StepKind::AllReduce && !isReturned(op.getResult(i)) &&
-            isReadLastBy(op.getOperand(i), &op))
-          step->setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
+      for (auto [i, transition] : llvm::enumerate(transitionsOf(&op)))
+        if (transition.getTransitionKind() == TransitionKind::AllReduce &&
+            !isReturned(op.getResult(i)) && isReadLastBy(op.getOperand(i), &op))
+          transition->setAttr(kReusesAttr, UnitAttr::get(op.getContext()));
   }
 
 private:
@@ -70,9 +70,9 @@ private:
         ++own;
         continue;
       }
-      SmallVector<StepOpInterface> steps = stepsOf(other.op);
+      SmallVector<TransitionOpInterface> transitions = transitionsOf(other.op);
       if (position.lookup(other.op) >= position.lookup(reader) ||
-          (!steps.empty() && steps[0].isCommunication()))
+          (!transitions.empty() && transitions[0].isCommunication()))
         return false;
     }
     return own == 1;

@@ -3,12 +3,12 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
-#include "passes/rt/Clustering.h"
+#include "passes/rt/FusionChoice.h"
 #include "passes/rt/Passes.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Sharding/Shards.h"
-#include "weft/Sharding/StepOpInterface.h"
+#include "weft/Sharding/TransitionOpInterface.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -68,7 +68,7 @@ private:
   /// network.
   static Value keepRole(Operation *op, Value from) {
     Operation *def = from.getDefiningOp();
-    while (isa_and_present<StepOpInterface>(def))
+    while (isa_and_present<TransitionOpInterface>(def))
       def = def->getOperand(0).getDefiningOp();
     if (def)
       if (Attribute role = def->getAttr(nn::kRoleAttr))
@@ -76,8 +76,9 @@ private:
     return op->getResult(0);
   }
 
-  bool isOverAxis(StepOpInterface step) const {
-    return llvm::any_of(step.getStepAxes(), [&](AxisId id) { return mesh.axes[id].name == axis; });
+  bool isOverAxis(TransitionOpInterface transition) const {
+    return llvm::any_of(transition.getTransitionAxes(),
+                        [&](AxisId id) { return mesh.axes[id].name == axis; });
   }
 
   LogicalResult copy(Operation &op, int64_t i, IRMapping &map) {
@@ -88,10 +89,11 @@ private:
               nn::ConstantOp::create(builder, op.getLoc(), coordinate.getType(), value));
       return success();
     }
-    if (auto step = dyn_cast<StepOpInterface>(op); step && isOverAxis(step)) {
-      if (step.getStepKind() != StepKind::Slice)
+    if (auto transition = dyn_cast<TransitionOpInterface>(op);
+        transition && isOverAxis(transition)) {
+      if (transition.getTransitionKind() != TransitionKind::Slice)
         return op.emitOpError("runs over microbatches, which only a slice does in a loop");
-      map.map(op.getResult(0), slice(step, map.lookupOrDefault(op.getOperand(0)), i));
+      map.map(op.getResult(0), slice(transition, map.lookupOrDefault(op.getOperand(0)), i));
       return success();
     }
     builder.clone(op, map);
@@ -99,10 +101,10 @@ private:
   }
 
   /// Microbatch `i` of what this device holds; padding beyond the end.
-  Value slice(StepOpInterface step, Value input, int64_t i) {
-    Location loc = step->getLoc();
-    CollectiveGeometry geometry = step.getGeometry();
-    auto type = cast<RankedTensorType>(step->getResult(0).getType());
+  Value slice(TransitionOpInterface transition, Value input, int64_t i) {
+    Location loc = transition->getLoc();
+    CollectiveGeometry geometry = transition.getGeometry();
+    auto type = cast<RankedTensorType>(transition->getResult(0).getType());
     Type element = type.getElementType();
     auto tensor = [&](int64_t extent) {
       return RankedTensorType::get({geometry.outer, extent, geometry.inner}, element);

@@ -4,7 +4,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "python_free_frontend/importer/AttributeImporter.h"
 #include "weft/Interfaces/TensorSize.h"
-#include "weft/Support/BeneathFile.h"
+#include "weft/Support/ConfinedFile.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -200,12 +200,12 @@ AttributeImporter::importExternalData(const Tensor &message, RankedTensorType ty
                    << *length,
            failure();
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
-  BeneathFile file;
+  ConfinedFile file;
   std::string reason;
-  BeneathFile::Failure result = file.open(folder, *location, reason);
-  bool isMissing = result == BeneathFile::Failure::Missing;
+  ConfinedFile::Failure result = file.open(folder, *location, reason);
+  bool isMissing = result == ConfinedFile::Failure::Missing;
   bool missing = isMissing && options.allowMissingData;
-  if (result != BeneathFile::Failure::None && !missing)
+  if (result != ConfinedFile::Failure::None && !missing)
     return error() << "location '" << *location << "': " << reason
                    << (isMissing ? options.hintAtMissingData : ""),
            failure();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/text/Command.h"
 
-#include "python_free_frontend/text/Losses.h"
+#include "python_free_frontend/text/Omissions.h"
 #include "python_free_frontend/text/TextReader.h"
 #include "python_free_frontend/text/TextWriter.h"
 #include "python_free_frontend/wire/Prescan.h"
@@ -35,8 +35,8 @@ Error toText(MemoryBuffer &input, raw_ostream &os) {
     errs() << name << ": warning: " << scanned.numUnknownFields
            << " fields are newer than our schema, left out; first " << scanned.firstUnknownField
            << "\n";
-  for (const std::string &loss : findLosses(model))
-    errs() << input.getBufferIdentifier() << ": warning: " << loss << "\n";
+  for (const std::string &omission : findOmissions(model))
+    errs() << input.getBufferIdentifier() << ": warning: " << omission << "\n";
   if (Error error = writeText(model, os))
     return createStringError(inconvertibleErrorCode(), "%s: error: %s",
                              input.getBufferIdentifier().str().c_str(),

@@ -10,7 +10,7 @@
 namespace weft::text {
 
 /// Writes `model` to `os`. What the syntax cannot say is left out; ask
-/// `findLosses` for it. Fails for a tensor whose data does not fit its shape,
+/// `findOmissions` for it. Fails for a tensor whose data does not fit its shape,
 /// as no text would read back as it.
 llvm::Error writeText(const onnx::Model &model, llvm::raw_ostream &os);
 

@@ -5,7 +5,7 @@
 #include "python_free_frontend/weights/TensorBytes.h"
 #include "python_free_frontend/wire/MappedFile.h"
 #include "python_free_frontend/wire/Prescan.h"
-#include "weft/Support/BeneathFile.h"
+#include "weft/Support/ConfinedFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -87,8 +87,8 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) co
                   "takes %llu",
                   tensor.name().c_str(), (unsigned long long)value, (unsigned long long)length);
   }
-  BeneathFile file;
-  if (file.open(folder, location, error) != BeneathFile::Failure::None)
+  ConfinedFile file;
+  if (file.open(folder, location, error) != ConfinedFile::Failure::None)
     return fail("external data '%s' of tensor '%s': %s", location.c_str(), tensor.name().c_str(),
                 error.c_str());
   if (length > file.getSize() || offset > file.getSize() - length)

@@ -5,7 +5,8 @@
 #
 # A row of the table names a part, its folders and the parts it stands on. A file may include files of its own folder, of
 # parts that its row stands on and, where the row says "each other", of the row's other folders; a library may link the
-# same. `MLIR` and `protobuf` are parts outside the tree, `all` is every row but tests. include/weft/X belongs to lib/X.
+# same. `MLIR` and `protobuf` are parts outside the tree, `all` is every row but tests, to which lib/Testing counts.
+# include/weft/X belongs to lib/Foundation/X if that is a folder, else to lib/X.
 #
 # --forbidden prints, per row and per part that it does not stand on, the row, a file of it, a header that it must not
 # include, and where that is: for the test that plants just these.
@@ -17,6 +18,7 @@ import sys
 
 ROOTS = ["", "include/", "runtime/include/", "runtime/lib/"]
 OUTSIDE_LIBRARIES = {"weft_mlir": "MLIR", "MLIR": "MLIR", "LLVM": "MLIR", "protobuf::libprotobuf": "protobuf"}
+FOR_TESTS = ("test/", "lib/Testing/")
 OUTSIDE = {"MLIR": r"(llvm|mlir)/", "protobuf": r"google/protobuf/|onnx\.pb\.h$"}
 
 
@@ -62,8 +64,14 @@ class Tree:
         self.wrong = []
         for row in self.rows:
             for folder in row.folders:
-                if not any(self.inside(home(name), folder) for name in self.files):
+                if not any(self.inside(self.home(name), folder) for name in self.files):
                     self.wrong.append(f"docs/architecture.md: row '{row.part}' has a folder that is not there: {folder}")
+
+    def home(self, name):
+        if not name.startswith("include/weft/"):
+            return name
+        below = "lib/Foundation/" + name[len("include/weft/"):]
+        return below if os.path.dirname(below) in self.folders else name.replace("include/weft/", "lib/", 1)
 
     @staticmethod
     def inside(name, folder):
@@ -71,13 +79,13 @@ class Tree:
 
     def place(self, name):
         """The row and the folder of a file: the longest folder of the table that holds it."""
-        fits = [(folder, row) for row in self.rows for folder in row.folders if self.inside(home(name), folder)]
+        fits = [(folder, row) for row in self.rows for folder in row.folders if self.inside(self.home(name), folder)]
         return max(fits, key=lambda fit: len(fit[0]), default=(None, None))
 
     def allowed(self, name, target):
         folder, row = self.place(name)
         there, other = self.place(target)
-        if folder == there or "all" in row.words and other.part != "tests":
+        if folder == there or "all" in row.words and (row.part == "tests" or not (there + "/").startswith(FOR_TESTS)):
             return True
         return "each other" in row.words if row is other else other.part in row.words
 
@@ -137,10 +145,6 @@ class Tree:
             self.wrong.append(f"{where}: {row.part} ({name}) links {library} ({outside})")
         elif library in homes and library != name:
             self.judge(where, homes[name], homes[library], f"({name}) links {library},")
-
-
-def home(name):
-    return re.sub(r"^include/weft/", "lib/", name)
 
 
 def commands(text):

@@ -25,11 +25,14 @@ rows=$(sed -n '/^| part |/,/^$/p' docs/architecture.md | grep -c '^| [a-z]')
 [ "$(cut -f1 "$copy.forbidden" | sort -u | wc -l)" -eq $((rows - 2)) ] || { echo "a row forbids nothing"; exit 1; }
 
 plant() { # FILE TEXT WANTED
+  mkdir -p "$(dirname "$1")"
   printf '%s\n' "$2" >> "$1"
   printf '%s\n' "$3" >> "$wanted"
 }
 plant dialects/nn/IR/CMakeLists.txt 'target_link_libraries(WeftNn PUBLIC WeftNnPasses)' 'dialects (WeftNn) links'
 plant runtime/CMakeLists.txt 'target_link_libraries(weft_runtime_core PUBLIC LLVM)' 'runtime (weft_runtime_core) links LLVM'
+plant test/unit/lib/NoSuch/Planted.cpp '// Of no source.' 'test/unit/lib/NoSuch: mirrors lib/NoSuch'
+plant passes/dist/Passes.td 'def Planted : Dist_Pass<"rt-planted">;' 'passes/dist/Passes.td: rt-planted lies in the folder dist'
 plant docs/testing.md 'See [there](no-such-page.md).' 'docs/testing.md: links to no-such-page.md'
 plant docs/testing.md 'See [there](training.md#no-such-heading).' 'docs/testing.md: links to training.md#no-such-heading'
 plant docs/no-such-page-yet.md 'A page.' 'docs/no-such-page-yet.md: docs/README.md does not list this page'
@@ -38,9 +41,9 @@ plant passes/dist/Passes.td '// See test/passes/no-such.mlir.' 'passes/dist/Pass
 plant runtime/lib/base/Planted.cpp "int  planted;" 'runtime/lib/base/Planted.cpp'
 plant runtime/lib/base/Planted.h "// $(printf 'wide %.0s' {1..30})" 'runtime/lib/base/Planted.h:1'
 plant runtime/lib/base/Planted.h "// $(printf TO; printf DO): none" 'runtime/lib/base/Planted.h:2:'
-plant lib/Support/Planted.h '// No licence.' 'lib/Support/Planted.h'
-plant lib/Search/Planted.cpp '// kernel.getLibraryCall()' 'lib/Search/Planted.cpp'
-plant lib/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Support/Long.cpp: 601'
+plant lib/Foundation/Support/Planted.h '// No licence.' 'lib/Foundation/Support/Planted.h'
+plant lib/Foundation/Search/Planted.cpp '// kernel.getLibraryCall()' 'lib/Foundation/Search/Planted.cpp'
+plant lib/Foundation/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Foundation/Support/Long.cpp: 601'
 plant test/passes/planted.mlir '// CHECK: nothing' 'test/passes/planted.mlir'
 plant test/passes/split.mlir "$(printf '// RUN: true\n// %s\n' -----)" 'test/passes/split.mlir'
 plant docs/testing.md "In $copy/build" 'docs/testing.md:'

@@ -1,10 +1,10 @@
-// The `dist` dialect: placements as attributes and types, and steps between them.
+// The `dist` dialect: placements as attributes and types, and transitions between them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DIALECTS_DIST_DIST_H
 #define WEFT_DIALECTS_DIST_DIST_H
 
 #include "weft/Sharding/Placement.h"
-#include "weft/Sharding/StepOpInterface.h"
+#include "weft/Sharding/TransitionOpInterface.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -47,7 +47,7 @@ inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
 /// Why a reshard must not be merged with another: the value exists in this
 /// form only for a while (parameters gathered for the forward or backward ops,
 /// a gradient reduced in each microbatch).
-inline constexpr llvm::StringLiteral kPhaseAttr = "dist.phase";
+inline constexpr llvm::StringLiteral kSpanAttr = "dist.span";
 inline constexpr llvm::StringLiteral kForward = "forward", kBackward = "backward",
                                      kEachMicrobatch = "microbatch";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
@@ -71,10 +71,10 @@ mlir::Type globalType(mlir::Type type);
 /// The type without encoding, of its own shape.
 mlir::Type withoutPlacement(mlir::Type type);
 
-/// Creates the op that does one step of a plan.
-mlir::Value createStep(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
-                       MeshAttr mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim,
-                       int otherDim, const Placement &result);
+/// Creates the op that does one transition of a plan.
+mlir::Value createTransition(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
+                             MeshAttr mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes,
+                             int dim, int otherDim, const Placement &result);
 
 } // namespace weft::dist
 

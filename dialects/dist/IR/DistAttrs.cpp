@@ -100,7 +100,7 @@ private:
 
   ParseResult parseDim(DimPlacement &dim) {
     do {
-      Part part;
+      PlacedFactor part;
       SMLoc loc = parser.getCurrentLocation();
       if (parser.parseInteger(part.size))
         return failure();

@@ -23,7 +23,7 @@ public:
       : builder(builder), loc(loc), mesh(mesh), axes(axes), coordinates(coordinates) {}
 
   /// Whether local position `local` of `dim` is an element (i1); null if all are.
-  Value isElement(ArrayRef<Part> dim, Value local) {
+  Value isElement(ArrayRef<PlacedFactor> dim, Value local) {
     Value valid;
     for (auto [index, part] : llvm::enumerate(dim)) {
       if (!hasPadding(mesh, part))
@@ -44,11 +44,11 @@ public:
   }
 
   /// The local position of `global`, or -1.
-  Value toLocal(ArrayRef<Part> dim, Value global) {
+  Value toLocal(ArrayRef<PlacedFactor> dim, Value global) {
     Value valid = compare(arith::CmpIPredicate::ult, global, constant(globalSize(dim)));
     Value local = constant(0);
     int64_t scale = 1, minor = 1;
-    for (const Part &part : llvm::reverse(dim)) {
+    for (const PlacedFactor &part : llvm::reverse(dim)) {
       Value position = arith::RemUIOp::create(
           builder, loc, arith::DivUIOp::create(builder, loc, global, constant(minor)),
           constant(part.size));
@@ -77,7 +77,7 @@ public:
 
 private:
   Value coordinate(AxisId axis) { return coordinates[llvm::find(axes, axis) - axes.begin()]; }
-  SmallVector<int64_t> levels(const Part &part) {
+  SmallVector<int64_t> levels(const PlacedFactor &part) {
     SmallVector<int64_t> extents = {part.size};
     for (AxisId axis : part.axes)
       extents.push_back(llvm::divideCeil(extents.back(), mesh.size(axis)));
@@ -118,8 +118,8 @@ static Value constantScalar(OpBuilder &builder, Location loc, Type type, Scalar 
   return arith::ConstantOp::create(builder, loc, attr);
 }
 
-static void addAxes(AxisList &axes, ArrayRef<Part> dim) {
-  for (const Part &part : dim)
+static void addAxes(AxisList &axes, ArrayRef<PlacedFactor> dim) {
+  for (const PlacedFactor &part : dim)
     llvm::append_range(axes, part.axes);
 }
 
@@ -127,14 +127,14 @@ AxisList MaskOp::getCoordinateAxes() {
   AxisList axes;
   const Placement &placement = getLocal(getResult().getType()).getValue();
   for (const DimPlacement &dim : placement.dims)
-    if (hasPadding(getStepMesh(), dim))
+    if (hasPadding(getTransitionMesh(), dim))
       addAxes(axes, dim);
   return axes;
 }
 
 SmallVector<Value> MaskOp::buildDeviceBody(OpBuilder &builder, Location loc, ValueRange operands,
                                            ValueRange coordinates) {
-  const Mesh &mesh = getStepMesh();
+  const Mesh &mesh = getTransitionMesh();
   const Placement &placement = getLocal(getResult().getType()).getValue();
   AxisList axes = getCoordinateAxes();
   // The op's own type tells signedness; values in a body are signless.
@@ -156,7 +156,7 @@ SmallVector<Value> MaskOp::buildDeviceBody(OpBuilder &builder, Location loc, Val
 }
 
 HostTensor MaskOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &operand) {
-  const Mesh &mesh = getStepMesh();
+  const Mesh &mesh = getTransitionMesh();
   const Placement &placement = getLocal(getResult().getType()).getValue();
   Scalar neutral = neutralElement(*placement.padding, getElementTypeOrSelf(getResult().getType()));
   HostTensor result = operand;
@@ -171,7 +171,7 @@ HostTensor MaskOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &o
   return result;
 }
 
-AxisList PartializeOp::getCoordinateAxes() { return getStepAxes(); }
+AxisList PartializeOp::getCoordinateAxes() { return getTransitionAxes(); }
 
 SmallVector<Value> PartializeOp::buildDeviceBody(OpBuilder &builder, Location loc,
                                                  ValueRange operands, ValueRange coordinates) {
@@ -190,7 +190,7 @@ SmallVector<Value> PartializeOp::buildDeviceBody(OpBuilder &builder, Location lo
 }
 
 HostTensor PartializeOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &operand) {
-  if (llvm::all_of(getStepAxes(), [&](AxisId axis) { return coordinates[axis] == 0; }))
+  if (llvm::all_of(getTransitionAxes(), [&](AxisId axis) { return coordinates[axis] == 0; }))
     return operand;
   ReduceKind kind = getLocal(getResult().getType()).getValue().partial.front().kind;
   HostTensor result = operand;

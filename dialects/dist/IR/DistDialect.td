@@ -12,9 +12,9 @@ include "mlir/IR/TensorEncoding.td"
 def Dist_Dialect : Dialect {
   let name = "dist";
   let cppNamespace = "::weft::dist";
-  let summary = "Placements of values on a mesh, and the steps between them";
+  let summary = "Placements of values on a mesh, and the transitions between them";
   let description = [{
-    The rungs `sharded` and `local`. A module has one mesh, its attribute
+    The phases `sharded` and `local`. A module has one mesh, its attribute
     `dist.mesh`. `dist.recorded` on it holds the placements that values were given, by name. `dist.devices` on it holds the placements that a model file itself asks
     for, per name, until `dist-place` reads them. While placements are being found they are attributes: `dist.placement` on
     arguments and results of a function, `dist.placements` (one entry a result)
@@ -24,9 +24,9 @@ def Dist_Dialect : Dialect {
     placements of state (`lead`) or it those of another (`follow`).
     `dist.batch_axes` on the module lists the axes that split the batch: weights stay whole over them.
     `dist.searched` on a function lists the axes on which sums end where placements say; on others they may end later.
-    `dist.phase` on a step or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
+    `dist.span` on a transition or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
     a gradient, `microbatch` asks to reduce it over devices in every microbatch. `dist.closed` on an op, argument or result marks a placement that a
-    person gave and no pass may change. `dist.reason` on a reshard and on the steps that it becomes is a `#dist.reason`;
+    person gave and no pass may change. `dist.reason` on a reshard and on the transitions that it becomes is a `#dist.reason`;
     `dist.reasons` on a command of `rt` lists those of the tensors that it moves. At the end of `sharded` placements move
     into the types: a tensor of global shape with encoding `#dist.placement`. In
     `local` the shape is the device's and the encoding `#dist.local`.

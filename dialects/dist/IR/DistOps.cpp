@@ -1,4 +1,4 @@
-// Verification and construction of the steps between placements.
+// Verification and construction of the transitions between placements.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/Dist.h"
 
@@ -41,18 +41,19 @@ static LogicalResult verifyLocalTypes(Operation *op) {
   return success();
 }
 
-static LogicalResult verifyStep(StepOpInterface step, ArrayAttr axisNames = {}) {
-  Operation *op = step;
+static LogicalResult verifyTransition(TransitionOpInterface transition, ArrayAttr axisNames = {}) {
+  Operation *op = transition;
   if (failed(verifyLocalTypes(op)))
     return failure();
   const Mesh &mesh = meshOf(op);
   if (axisNames && !axesOf(mesh, axisNames))
     return op->emitOpError() << "names an axis that is not on the mesh";
   std::string why;
-  if (!checkStep(mesh, step.getStepKind(), step.getStepAxes(), step.getStepDim(),
-                 step.getStepOtherDim(), operandPlacement(op), resultPlacement(op), &why))
+  if (!checkTransition(mesh, transition.getTransitionKind(), transition.getTransitionAxes(),
+                       transition.getTransitionDim(), transition.getTransitionOtherDim(),
+                       operandPlacement(op), resultPlacement(op), &why))
     return op->emitOpError() << why;
-  if (Type accumulate = step.getAccumulateType())
+  if (Type accumulate = transition.getAccumulateType())
     if (isa<FloatType>(accumulate) !=
         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
       return op->emitOpError() << "cannot accumulate " << op->getResult(0).getType() << " in "
@@ -60,51 +61,53 @@ static LogicalResult verifyStep(StepOpInterface step, ArrayAttr axisNames = {}) 
   return success();
 }
 
-static CollectiveGeometry geometryOfOp(StepOpInterface step) {
-  return geometryOf(meshOf(step), step.getStepKind(), step.getStepAxes(), step.getStepDim(),
-                    step.getStepOtherDim(), operandPlacement(step), resultPlacement(step));
+static CollectiveGeometry geometryOfOp(TransitionOpInterface transition) {
+  return geometryOf(meshOf(transition), transition.getTransitionKind(),
+                    transition.getTransitionAxes(), transition.getTransitionDim(),
+                    transition.getTransitionOtherDim(), operandPlacement(transition),
+                    resultPlacement(transition));
 }
 
-// Answers that differ by op only in the step's kind.
+// Answers that differ by op only in the transition's kind.
 #define WEFT_DIST_STEP(OP, KIND)                                                                   \
-  StepKind OP::getStepKind() { return StepKind::KIND; }                                            \
-  const Mesh &OP::getStepMesh() { return meshOf(*this); }                                          \
+  TransitionKind OP::getTransitionKind() { return TransitionKind::KIND; }                          \
+  const Mesh &OP::getTransitionMesh() { return meshOf(*this); }                                    \
   CollectiveGeometry OP::getGeometry() { return geometryOfOp(*this); }
 #define WEFT_DIST_AXES(OP)                                                                         \
-  AxisList OP::getStepAxes() { return *axesOf(meshOf(*this), getAxes()); }                         \
-  LogicalResult OP::verify() { return verifyStep(*this, getAxes()); }
+  AxisList OP::getTransitionAxes() { return *axesOf(meshOf(*this), getAxes()); }                   \
+  LogicalResult OP::verify() { return verifyTransition(*this, getAxes()); }
 
 WEFT_DIST_STEP(AllGatherOp, AllGather)
 WEFT_DIST_AXES(AllGatherOp)
-int AllGatherOp::getStepDim() { return getDim(); }
+int AllGatherOp::getTransitionDim() { return getDim(); }
 
 WEFT_DIST_STEP(SliceOp, Slice)
 WEFT_DIST_AXES(SliceOp)
-int SliceOp::getStepDim() { return getDim(); }
+int SliceOp::getTransitionDim() { return getDim(); }
 
 WEFT_DIST_STEP(AllReduceOp, AllReduce)
 WEFT_DIST_AXES(AllReduceOp)
-int AllReduceOp::getStepDim() { return -1; }
+int AllReduceOp::getTransitionDim() { return -1; }
 Type AllReduceOp::getAccumulateType() { return getAccumulate(); }
 
 WEFT_DIST_STEP(ReduceScatterOp, ReduceScatter)
 WEFT_DIST_AXES(ReduceScatterOp)
-int ReduceScatterOp::getStepDim() { return getDim(); }
+int ReduceScatterOp::getTransitionDim() { return getDim(); }
 Type ReduceScatterOp::getAccumulateType() { return getAccumulate(); }
 
 WEFT_DIST_STEP(AllToAllOp, AllToAll)
 WEFT_DIST_AXES(AllToAllOp)
-int AllToAllOp::getStepDim() { return getSplitDim(); }
-int AllToAllOp::getStepOtherDim() { return getGatherDim(); }
+int AllToAllOp::getTransitionDim() { return getSplitDim(); }
+int AllToAllOp::getTransitionOtherDim() { return getGatherDim(); }
 
 WEFT_DIST_STEP(PartializeOp, Partialize)
 WEFT_DIST_AXES(PartializeOp)
-int PartializeOp::getStepDim() { return -1; }
+int PartializeOp::getTransitionDim() { return -1; }
 
 WEFT_DIST_STEP(MaskOp, Mask)
-AxisList MaskOp::getStepAxes() { return {}; }
-int MaskOp::getStepDim() { return -1; }
-LogicalResult MaskOp::verify() { return verifyStep(*this); }
+AxisList MaskOp::getTransitionAxes() { return {}; }
+int MaskOp::getTransitionDim() { return -1; }
+LogicalResult MaskOp::verify() { return verifyTransition(*this); }
 
 #undef WEFT_DIST_STEP
 #undef WEFT_DIST_AXES
@@ -149,8 +152,9 @@ LogicalResult RepeatOp::verifyRegions() {
     for (Value operand : op.getOperands())
       if (operand.getParentBlock() != &body && usesAxis(operand))
         return op.emitOpError() << "reads a value of one microbatch from outside of its loop";
-    auto step = dyn_cast<StepOpInterface>(op);
-    if (step && step.getStepKind() == StepKind::AllReduce && mesh.anyTemporal(step.getStepAxes()))
+    auto transition = dyn_cast<TransitionOpInterface>(op);
+    if (transition && transition.getTransitionKind() == TransitionKind::AllReduce &&
+        mesh.anyTemporal(transition.getTransitionAxes()))
       return op.emitOpError() << "reduces over microbatches within their loop";
   }
   if (accumulate.getInputs().size() != getNumResults())
@@ -161,7 +165,8 @@ LogicalResult RepeatOp::verifyRegions() {
     std::string why = "operand and result must have a #dist.local on the module's mesh";
     if (!from || !to || from.getMesh() != meshAttr || to.getMesh() != meshAttr ||
         getElementTypeOrSelf(input.getType()) != getElementTypeOrSelf(result.getType()) ||
-        !checkStep(mesh, StepKind::AllReduce, axes, -1, -1, from.getValue(), to.getValue(), &why))
+        !checkTransition(mesh, TransitionKind::AllReduce, axes, -1, -1, from.getValue(),
+                         to.getValue(), &why))
       return emitOpError() << "result " << index << ": " << why;
   }
   return success();
@@ -193,9 +198,9 @@ LogicalResult LocalizeIndexOp::verify() {
   return success();
 }
 
-Value weft::dist::createStep(OpBuilder &builder, Location loc, Value input, MeshAttr mesh,
-                             StepKind kind, ArrayRef<AxisId> axes, int dim, int otherDim,
-                             const Placement &result) {
+Value weft::dist::createTransition(OpBuilder &builder, Location loc, Value input, MeshAttr mesh,
+                                   TransitionKind kind, ArrayRef<AxisId> axes, int dim,
+                                   int otherDim, const Placement &result) {
   Type elementType = getElementTypeOrSelf(input.getType());
   Type type = localType(elementType, mesh, result);
   SmallVector<StringRef> names;
@@ -207,22 +212,22 @@ Value weft::dist::createStep(OpBuilder &builder, Location loc, Value input, Mesh
   if (auto real = dyn_cast<FloatType>(elementType); real && real.getWidth() < 32)
     accumulate = builder.getF32Type();
   switch (kind) {
-  case StepKind::AllGather:
+  case TransitionKind::AllGather:
     return AllGatherOp::create(builder, loc, type, input, axisNames, dim);
-  case StepKind::Slice:
+  case TransitionKind::Slice:
     return SliceOp::create(builder, loc, type, input, axisNames, dim);
-  case StepKind::AllReduce:
+  case TransitionKind::AllReduce:
     return AllReduceOp::create(builder, loc, type, input, axisNames, accumulate);
-  case StepKind::ReduceScatter:
+  case TransitionKind::ReduceScatter:
     return ReduceScatterOp::create(builder, loc, type, input, axisNames, dim, accumulate);
-  case StepKind::AllToAll:
+  case TransitionKind::AllToAll:
     return AllToAllOp::create(builder, loc, type, input, axisNames, otherDim, dim);
-  case StepKind::Partialize:
+  case TransitionKind::Partialize:
     return PartializeOp::create(builder, loc, type, input, axisNames);
-  case StepKind::Mask:
+  case TransitionKind::Mask:
     return MaskOp::create(builder, loc, type, input);
   }
-  llvm_unreachable("unknown step kind");
+  llvm_unreachable("unknown transition kind");
 }
 
 #define GET_OP_CLASSES

@@ -1,4 +1,4 @@
-//===- DistOps.td - steps between placements -*- tablegen -*-===//
+//===- DistOps.td - transitions between placements -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------===//
 #ifndef WEFT_DIALECTS_DIST_DISTOPS_TD
@@ -8,7 +8,7 @@ include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/dist/IR/DistDialect.td"
-include "weft/Sharding/StepOpInterface.td"
+include "weft/Sharding/TransitionOpInterface.td"
 
 class Dist_Op<string mnemonic, list<Trait> traits = []>
     : Op<Dist_Dialect, mnemonic, !listconcat([Pure], traits)>;
@@ -32,14 +32,14 @@ def Dist_ReshardOp : Dist_Op<"reshard"> {
   let hasFolder = 1;
 }
 
-class Dist_StepOp<string mnemonic, list<string> overrides = [], list<Trait> traits = []>
-    : Dist_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<StepOpInterface, overrides>], traits)> {
+class Dist_TransitionOp<string mnemonic, list<string> overrides = [], list<Trait> traits = []>
+    : Dist_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<TransitionOpInterface, overrides>], traits)> {
   let results = (outs AnyRankedTensor:$result);
   let hasVerifier = 1;
 }
 
-// Description shared by all steps.
-class Dist_StepText<string meaning, string constraints, string example> {
+// Description shared by all transitions.
+class Dist_TransitionText<string meaning, string constraints, string example> {
   string value = meaning # [{
 
     Lifespan: made by `dist-partition` and rewritten by simplifications in `local`; becomes one
@@ -48,14 +48,14 @@ class Dist_StepText<string meaning, string constraints, string example> {
     Constraints, in the order the verifier reports them:
     - Element types are equal; both types have a `#dist.local` on one mesh.
     }] # constraints # [{
-    - The result's placement is what the step makes of the operand's, and its padding state holds.
+    - The result's placement is what the transition makes of the operand's, and its padding state holds.
 
     Example: }] # example;
 }
 
-def Dist_AllGatherOp : Dist_StepOp<"all_gather"> {
+def Dist_AllGatherOp : Dist_TransitionOp<"all_gather"> {
   let summary = "concatenate every device's shard along one dimension";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     Each device of the group spanned by `axes` contributes `input` and receives the
     concatenation in mesh order along the part of `dim` that the axes split; what
     was padding vanishes. Shape: that part's local size becomes what it was before `axes` split it.
@@ -67,9 +67,9 @@ def Dist_AllGatherOp : Dist_StepOp<"all_gather"> {
   let assemblyFormat = "$input $axes `dim` $dim attr-dict `:` type($input) `->` type($result)";
 }
 
-def Dist_SliceOp : Dist_StepOp<"slice"> {
+def Dist_SliceOp : Dist_TransitionOp<"slice"> {
   let summary = "keep this device's shard of a dimension";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     Each device keeps the piece of a part of `dim` that is its own along `axes`,
     which become the minor-most axes of the part. No communication. New padding holds the
     neutral element of the result's padding state, else zero. Shape: the part is divided by each axis in turn, rounding up.
@@ -80,9 +80,9 @@ def Dist_SliceOp : Dist_StepOp<"slice"> {
   let assemblyFormat = "$input $axes `dim` $dim attr-dict `:` type($input) `->` type($result)";
 }
 
-def Dist_AllReduceOp : Dist_StepOp<"all_reduce", ["getAccumulateType"]> {
+def Dist_AllReduceOp : Dist_TransitionOp<"all_reduce", ["getAccumulateType"]> {
   let summary = "combine what the devices of a group hold";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     The operand is partial on `axes`; every device of the group receives the
     combination by the operand's kind, in type `accumulate`. May be in place. Shape: unchanged.
     NCCL: ncclAllReduce.
@@ -93,9 +93,9 @@ def Dist_AllReduceOp : Dist_StepOp<"all_reduce", ["getAccumulateType"]> {
   let assemblyFormat = "$input $axes `accumulate` $accumulate attr-dict `:` type($input) `->` type($result)";
 }
 
-def Dist_ReduceScatterOp : Dist_StepOp<"reduce_scatter", ["getAccumulateType"]> {
+def Dist_ReduceScatterOp : Dist_TransitionOp<"reduce_scatter", ["getAccumulateType"]> {
   let summary = "combine what the devices of a group hold and keep this device's shard";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     `dist.all_reduce` followed by `dist.slice` over the same axes, at half the bytes.
     NCCL: ncclReduceScatter.
   }], [{- The operand is partial on each of `axes`.
@@ -106,9 +106,9 @@ def Dist_ReduceScatterOp : Dist_StepOp<"reduce_scatter", ["getAccumulateType"]> 
   let assemblyFormat = "$input $axes `dim` $dim `accumulate` $accumulate attr-dict `:` type($input) `->` type($result)";
 }
 
-def Dist_AllToAllOp : Dist_StepOp<"all_to_all", ["getStepOtherDim"]> {
+def Dist_AllToAllOp : Dist_TransitionOp<"all_to_all", ["getTransitionOtherDim"]> {
   let summary = "move a split from one dimension to another";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     `dist.all_gather` of `gather_dim` followed by `dist.slice` of `split_dim` over the
     same axes, in one exchange that moves only what changes device. NCCL: grouped ncclSend and ncclRecv.
   }], [{- The dims are distinct.
@@ -120,9 +120,9 @@ def Dist_AllToAllOp : Dist_StepOp<"all_to_all", ["getStepOtherDim"]> {
                           `:` type($input) `->` type($result) }];
 }
 
-def Dist_MaskOp : Dist_StepOp<"mask", [], [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
+def Dist_MaskOp : Dist_TransitionOp<"mask", [], [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
   let summary = "set the padding of uneven splits to a neutral element";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     The result's padding state names the reduction whose neutral element every padding
     element becomes; the others stay. No communication. Shape: unchanged.
   }], "- The result has padding and a padding state.", [{
@@ -132,9 +132,9 @@ def Dist_MaskOp : Dist_StepOp<"mask", [], [DeclareOpInterfaceMethods<DeviceBodyO
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def Dist_PartializeOp : Dist_StepOp<"partialize", [], [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
+def Dist_PartializeOp : Dist_TransitionOp<"partialize", [], [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
   let summary = "let a value that all devices hold join a reduction that is still due";
-  let description = Dist_StepText<[{
+  let description = Dist_TransitionText<[{
     The device that is first along `axes` keeps the value, the others hold neutral elements of the
     result's partial kind, so that a later reduction counts it once. No communication. Shape: unchanged.
   }], "- The result is partial on each of `axes`, the operand does not use them.", [{
@@ -150,7 +150,7 @@ def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<
     The innermost dim of `input` holds index vectors. The result's `local_indices` name the components that become
     positions in the shard of a factor, and its layout; a position on another device
     becomes -1, which `nn.gather` reads as zero and `nn.scatter` drops. Shape: unchanged.
-    Lifespan: as the steps.
+    Lifespan: as the transitions.
 
     Constraints, in the order the verifier reports them:
     - Types are equal but for `local_indices`, which the operand lacks and the result has.
@@ -190,7 +190,7 @@ def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
     Constraints, in the order the verifier reports them:
     - `axis` is a temporal axis of the mesh.
     - What the body reads from outside has no `axis` in its placement.
-    - No step in the body reduces over `axis`.
+    - No transition in the body reduces over `axis`.
     - As many results as operands of the terminator; each is what an all_reduce over `axis` makes of the operand.
 
     Example:

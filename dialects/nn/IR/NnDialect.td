@@ -18,8 +18,8 @@ def Nn_Dialect : Dialect {
   let cppNamespace = "::weft::nn";
   let summary = "A small closed set of tensor ops on one logical device";
   let description = [{
-    The rungs `graph` and `step`, and with placements in the types' encoding the
-    rungs `sharded` and `local`. Shapes are static. Broadcasts are explicit
+    The phases `graph` and `step`, and with placements in the types' encoding the
+    phases `sharded` and `local`. Shapes are static. Broadcasts are explicit
     (`nn.broadcast`), so that elementwise ops have one shape and the gradient of a
     broadcast is visible. Signless integer types are signed, `ui*` unsigned, `i1`
     bool.

@@ -1,4 +1,4 @@
-// Names by which a model's own training step is handed from `graph` to `step`.
+// Names by which a model's training step is handed from `graph` to `step`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DIALECTS_NN_NNTRAINING_H
 #define WEFT_DIALECTS_NN_NNTRAINING_H
@@ -21,8 +21,8 @@ inline constexpr llvm::StringLiteral kKeptAttr = "nn.kept";
 
 /// The training step that a model brings along, and its loss alone, as the
 /// model computes it when it is not trained. Both private.
-inline constexpr llvm::StringLiteral kOwnStep = "training.step";
-inline constexpr llvm::StringLiteral kOwnEvaluation = "training.eval";
+inline constexpr llvm::StringLiteral kModelStep = "training.step";
+inline constexpr llvm::StringLiteral kModelEvaluation = "training.eval";
 
 } // namespace weft::nn
 

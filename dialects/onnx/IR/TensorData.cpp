@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/TensorData.h"
 #include "mlir/IR/Diagnostics.h"
-#include "weft/Support/BeneathFile.h"
+#include "weft/Support/ConfinedFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -78,7 +78,7 @@ static LogicalResult decodeVarints(llvm::StringRef text, unsigned width,
 
 /// Opens the file of `data`. A path that a model's text gave is held to the
 /// model's folder again: the file may have been exchanged since the import.
-static LogicalResult openData(TensorAttr tensor, DataAttr data, weft::BeneathFile &file,
+static LogicalResult openData(TensorAttr tensor, DataAttr data, weft::ConfinedFile &file,
                               std::string &reason) {
   llvm::StringRef path = data.getFile().getValue();
   llvm::StringRef location = llvm::sys::path::filename(path);
@@ -96,9 +96,9 @@ static LogicalResult openData(TensorAttr tensor, DataAttr data, weft::BeneathFil
       return failure();
     }
     return success(file.open(llvm::sys::path::parent_path(real), llvm::sys::path::filename(real),
-                             reason) == weft::BeneathFile::Failure::None);
+                             reason) == weft::ConfinedFile::Failure::None);
   }
-  return success(file.open(folder, location, reason) == weft::BeneathFile::Failure::None);
+  return success(file.open(folder, location, reason) == weft::ConfinedFile::Failure::None);
 }
 
 FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor, EmitError emitError) {
@@ -117,7 +117,7 @@ FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor, EmitError emitErro
   }
   payload.field = data.getField();
   llvm::StringRef path = data.getFile().getValue();
-  weft::BeneathFile file;
+  weft::ConfinedFile file;
   std::string reason;
   if (failed(openData(tensor, data, file, reason))) {
     emitError() << "cannot read '" << path << "': " << reason;

@@ -1,10 +1,10 @@
-// The `rt` dialect: clusters on tensors, and commands on streams.
+// The `rt` dialect: fusions on tensors, and commands on streams.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DIALECTS_RT_RT_H
 #define WEFT_DIALECTS_RT_RT_H
 
 #include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Sharding/StepOpInterface.h"
+#include "weft/Sharding/TransitionOpInterface.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -45,7 +45,7 @@ inline constexpr llvm::StringLiteral kOriginAttr = "rt.origin";
 /// target that compiles it.
 inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
 
-/// On a cluster or call: the `nn.role` of what makes each of its results, ""
+/// On a fusion or call: the `nn.role` of what makes each of its results, ""
 /// for the forward pass.
 inline constexpr llvm::StringLiteral kRolesAttr = "rt.roles";
 /// On an all_reduce, also in a bucket: its result lies where its operand does.
@@ -55,11 +55,11 @@ inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
 
 /// True if the two may share messages: one kind over the same axes, one element
 /// type, reduced and padded alike.
-bool travelTogether(StepOpInterface a, StepOpInterface b);
+bool travelTogether(TransitionOpInterface a, TransitionOpInterface b);
 
-/// The steps between placements that one command does: the op itself, or those of
+/// The transitions between placements that one command does: the op itself, or those of
 /// its bucket, one an operand; none for other ops.
-llvm::SmallVector<StepOpInterface> stepsOf(mlir::Operation *op);
+llvm::SmallVector<TransitionOpInterface> transitionsOf(mlir::Operation *op);
 
 /// The tensor type without its encoding.
 mlir::RankedTensorType plainType(mlir::Type type);

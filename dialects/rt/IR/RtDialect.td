@@ -17,13 +17,13 @@ def Rt_Dialect : Dialect {
   let cppNamespace = "::weft::rt";
   let summary = "The scheduled program: commands on streams over a planned arena";
   let description = [{
-    The rung `scheduled`. A program is, per process, a static list of commands
+    The phase `scheduled`. A program is, per process, a static list of commands
     over buffers: nothing branches, and everything that the runtime's blob holds
     is readable here. Buffers and views are `memref`s: shape, strides and offset
     of a view stand in its type.
 
-    A second, small family of ops on tensors (`rt.cluster`, `rt.call`,
-    `rt.dense`) lives at the end of the rung `local`, where kernels are fused
+    A second, small family of ops on tensors (`rt.fusion`, `rt.call`,
+    `rt.dense`) lives at the end of the phase `local`, where kernels are fused
     and outlined, and is gone from the program's body once commands are made.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -33,7 +33,7 @@ def Rt_BufferClassAttr : EnumAttr<Rt_Dialect, Rt_BufferClass, "buffer_class">;
 def Rt_ActivationAttr : EnumAttr<Rt_Dialect, Rt_Activation, "activation">;
 def Rt_CollectiveKindAttr : EnumAttr<Rt_Dialect, Rt_CollectiveKind, "collective_kind">;
 def Rt_ScalarOpAttr : EnumAttr<Rt_Dialect, Rt_ScalarOp, "scalar_op">;
-def Rt_ClusterKindAttr : EnumAttr<Rt_Dialect, Rt_ClusterKind, "cluster_kind">;
+def Rt_FusionKindAttr : EnumAttr<Rt_Dialect, Rt_FusionKind, "fusion_kind">;
 def Rt_ReduceKindAttr : EnumAttr<Rt_Dialect, Weft_ReduceKind, "reduce_kind"> {
   let cppNamespace = "::weft::rt";
 }

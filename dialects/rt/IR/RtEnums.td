@@ -32,7 +32,7 @@ def Rt_ScalarOp : Rt_Enum<"ScalarOp", "update of a runtime scalar", [
     I32EnumAttrCase<"Multiply", 2, "multiply">, I32EnumAttrCase<"Remainder", 3, "remainder">,
     I32EnumAttrCase<"Equal", 4, "equal">, I32EnumAttrCase<"Less", 5, "less">]>;
 
-def Rt_ClusterKind : Rt_Enum<"ClusterKind", "what runs a cluster", [
+def Rt_FusionKind : Rt_Enum<"FusionKind", "what runs a fusion", [
     I32EnumAttrCase<"Kernel", 0, "kernel">, I32EnumAttrCase<"Library", 1, "library">]>;
 
 #endif // WEFT_DIALECTS_RT_RTENUMS_TD

@@ -1,4 +1,4 @@
-// Verifiers of programs, memory, tables and clusters.
+// Verifiers of programs, memory, tables and fusions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 
@@ -21,7 +21,7 @@ static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEnc
   return success();
 }
 
-LogicalResult ClusterOp::verify() {
+LogicalResult FusionOp::verify() {
   if (failed(
           sameTypes(*this, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))
     return failure();
@@ -33,22 +33,23 @@ LogicalResult ClusterOp::verify() {
   return success();
 }
 
-bool weft::rt::travelTogether(StepOpInterface a, StepOpInterface b) {
+bool weft::rt::travelTogether(TransitionOpInterface a, TransitionOpInterface b) {
   CollectiveGeometry first = a.getGeometry(), second = b.getGeometry();
-  return a.isCommunication() && first.kind == second.kind && first.kind != StepKind::AllToAll &&
-         first.axes == second.axes && first.reduction == second.reduction &&
-         first.padding == second.padding && a.getAccumulateType() == b.getAccumulateType() &&
+  return a.isCommunication() && first.kind == second.kind &&
+         first.kind != TransitionKind::AllToAll && first.axes == second.axes &&
+         first.reduction == second.reduction && first.padding == second.padding &&
+         a.getAccumulateType() == b.getAccumulateType() &&
          getElementTypeOrSelf(a->getResult(0)) == getElementTypeOrSelf(b->getResult(0));
 }
 
-SmallVector<weft::StepOpInterface> weft::rt::stepsOf(Operation *op) {
-  if (auto step = dyn_cast<StepOpInterface>(op))
-    return {step};
-  SmallVector<StepOpInterface> steps;
+SmallVector<weft::TransitionOpInterface> weft::rt::transitionsOf(Operation *op) {
+  if (auto transition = dyn_cast<TransitionOpInterface>(op))
+    return {transition};
+  SmallVector<TransitionOpInterface> transitions;
   if (auto bucket = dyn_cast<BucketOp>(op))
     for (Operation &inner : bucket.getBody().front().without_terminator())
-      steps.push_back(cast<StepOpInterface>(inner));
-  return steps;
+      transitions.push_back(cast<TransitionOpInterface>(inner));
+  return transitions;
 }
 
 LogicalResult BucketOp::verify() {
@@ -60,14 +61,15 @@ LogicalResult BucketOp::verify() {
   if (body.getArgumentTypes() != getInputs().getTypes() ||
       body.getTerminator()->getOperandTypes() != getOutputs().getTypes())
     return emitOpError("has other types inside than outside");
-  StepOpInterface first;
+  TransitionOpInterface first;
   for (auto [i, op] : llvm::enumerate(body.without_terminator())) {
-    auto step = dyn_cast<StepOpInterface>(op);
-    if (!step || op.getOperand(0) != body.getArgument(i) ||
+    auto transition = dyn_cast<TransitionOpInterface>(op);
+    if (!transition || op.getOperand(0) != body.getArgument(i) ||
         body.getTerminator()->getOperand(i) != op.getResult(0))
-      return op.emitError() << "is no step from argument " << i << " of its bucket to result " << i;
-    first = first ? first : step;
-    if (!travelTogether(first, step)) {
+      return op.emitError() << "is no transition from argument " << i << " of its bucket to result "
+                            << i;
+    first = first ? first : transition;
+    if (!travelTogether(first, transition)) {
       auto diagnostic = op.emitError("may not share messages with the first of its bucket");
       diagnostic.attachNote(first.getLoc())
           << "one kind, group, element type, reduction and padding is needed";

@@ -1,4 +1,4 @@
-//===- RtTensorOps.td - clusters and calls on tensors -*- tablegen -*-===//
+//===- RtTensorOps.td - fusions and calls on tensors -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
 #ifndef WEFT_DIALECTS_RT_RTTENSOROPS_TD
@@ -9,30 +9,30 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "weft/Interfaces/OpInterfaces.td"
 
-def Rt_ClusterOp : Rt_Op<"cluster", [Pure, IsolatedFromAbove, SingleBlock,
+def Rt_FusionOp : Rt_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
     SingleBlockImplicitTerminator<"::weft::rt::YieldOp">]> {
   let summary = "ops that run as one command";
   let description = [{
     The body holds `nn` ops on local types without placement; its arguments are
-    the inputs in order. A `kernel` cluster becomes a generated kernel; a
-    `library` cluster holds one op with a library call, whose operands and
+    the inputs in order. A `kernel` fusion becomes a generated kernel; a
+    `library` fusion holds one op with a library call, whose operands and
     result may be re-indexed by view ops (the library writes the permuted order). `pieces` says into how many independent leading pieces of equal
     size all results can be cut (1: runs whole).
 
-    Lifespan: made by `rt-fuse-kernels`; `kernel` clusters are removed by
+    Lifespan: made by `rt-fuse-kernels`; `kernel` fusions are removed by
     `rt-outline-kernels`, the others by `rt-lower-to-commands`.
 
     Constraints: argument types equal the inputs' without encoding; yielded
     types equal the results' without encoding.
 
     Example:
-    `%1 = rt.cluster kernel(%x : tensor<8xf32>) -> (tensor<8xf32>) pieces 8 {
+    `%1 = rt.fusion kernel(%x : tensor<8xf32>) -> (tensor<8xf32>) pieces 8 {
      ^bb0(%a: tensor<8xf32>):
        %2 = nn.exp %a : (tensor<8xf32>) -> tensor<8xf32>
        rt.yield %2 : tensor<8xf32>
      }`
   }];
-  let arguments = (ins Rt_ClusterKindAttr:$kind, Variadic<AnyRankedTensor>:$inputs, I64Attr:$pieces);
+  let arguments = (ins Rt_FusionKindAttr:$kind, Variadic<AnyRankedTensor>:$inputs, I64Attr:$pieces);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ $kind `(` ($inputs^ `:` type($inputs))? `)` `->` `(` type($outputs) `)`
@@ -44,15 +44,15 @@ def Rt_BucketOp : Rt_Op<"bucket", [Pure, IsolatedFromAbove, SingleBlock,
     SingleBlockImplicitTerminator<"::weft::rt::YieldOp">]> {
   let summary = "collectives that travel together";
   let description = [{
-    The body holds one step between placements (StepOpInterface) for each input, in
+    The body holds one transition between placements (TransitionOpInterface) for each input, in
     order, and yields their results. All are of one kind over the same axes, on one
     element type, and reduce alike. Becomes one `rt.collective`: the tensors keep places
     of their own and share messages.
 
     Lifespan: made by `rt-form-buckets`, removed by `rt-lower-to-commands`.
 
-    Constraints: at least two inputs; step i reads argument i only; results are the
-    steps'; steps agree as above and are no all_to_all.
+    Constraints: at least two inputs; transition i reads argument i only; results are the
+    transitions'; transitions agree as above and are no all_to_all.
 
     Example:
     `%2:2 = rt.bucket(%0, %1 : !pa, !pb) -> (!a, !b) {
@@ -69,8 +69,8 @@ def Rt_BucketOp : Rt_Op<"bucket", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, ParentOneOf<["ClusterOp", "BodyOp", "BucketOp"]>, ReturnLike]> {
-  let summary = "results of a cluster";
+def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, ParentOneOf<["FusionOp", "BodyOp", "BucketOp"]>, ReturnLike]> {
+  let summary = "results of a fusion";
   let description = [{ Example: `rt.yield %2 : tensor<8xf32>` }];
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

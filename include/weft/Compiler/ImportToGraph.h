@@ -1,4 +1,4 @@
-// The pipeline from a model as in the file to the rung `graph`.
+// The pipeline from a model as in the file to the phase `graph`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_COMPILER_IMPORTTOGRAPH_H
 #define WEFT_COMPILER_IMPORTTOGRAPH_H
@@ -16,7 +16,7 @@ struct GraphOptions {
   /// The model is to be trained; see `convert-onnx-to-nn`.
   bool training = false;
   /// For training, the step that the model describes, if it does.
-  bool ownStep = false;
+  bool modelStep = false;
   /// Equal parts of the batch with statistics of their own in training.
   int64_t batchParts = 1;
 };

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-/// The rungs of the ladder in order; see docs/architecture.md.
+/// The phases of the ladder in order; see docs/architecture.md.
 enum class Phase { Import, Graph, Step, Sharded, Staged, Local, Scheduled, Executable };
 inline constexpr unsigned kNumPhases = 8;
 llvm::StringRef phaseName(Phase phase);
@@ -51,7 +51,7 @@ struct PhaseOptions {
   bool train = false;
   std::string loss, optimizer;
   /// Without a loss and an optimizer the model itself says how it is trained.
-  bool usesOwnStep() const { return loss.empty() && optimizer.empty(); }
+  bool usesModelStep() const { return loss.empty() && optimizer.empty(); }
   /// REGEX:key=value,..., separated by `;`.
   std::string paramGroups;
   /// Patterns of weights not to train, separated by `;`.

@@ -27,8 +27,8 @@ public:
   const LinkLevel &linksOf(llvm::ArrayRef<AxisId> axes) const;
 
   /// One collective over axes in space, whose operand and result have so many bytes on a device; 0
-  /// for steps without communication and for groups of one. The time of a message is its latency
-  /// and its bytes over the bandwidth (Hockney, 1994). Counts of messages and bytes are those of
+  /// for transitions without communication and for groups of one. The time of a message is its
+  /// latency and its bytes over the bandwidth (Hockney, 1994). Counts of messages and bytes are of
   /// Thakur, Rabenseifner and Gropp (Optimization of Collective Communication Operations in MPICH,
   /// 2005), n members:
   ///
@@ -39,13 +39,13 @@ public:
   ///                                same bytes;
   ///                                tree: 2 ceil(log2 n) messages, B bytes each
   ///   all_to_all                   pairwise: n-1 messages, B(n-1)/n bytes
-  double seconds(StepKind kind, llvm::ArrayRef<AxisId> axes, double operandBytes,
+  double seconds(TransitionKind kind, llvm::ArrayRef<AxisId> axes, double operandBytes,
                  double resultBytes) const;
   /// The same without the overhead of a collective: its messages and bytes.
-  double secondsOfMessages(StepKind kind, llvm::ArrayRef<AxisId> axes, double operandBytes,
+  double secondsOfMessages(TransitionKind kind, llvm::ArrayRef<AxisId> axes, double operandBytes,
                            double resultBytes) const;
-  /// `seconds` of a step between two placements; 0 over time.
-  double seconds(StepKind kind, llvm::ArrayRef<AxisId> axes, const Placement &from,
+  /// `seconds` of a transition between two placements; 0 over time.
+  double seconds(TransitionKind kind, llvm::ArrayRef<AxisId> axes, const Placement &from,
                  const Placement &to, double elementBytes) const;
 
   /// A computation of so many operations that reads and writes so many bytes of memory: the longer

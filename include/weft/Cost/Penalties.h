@@ -32,16 +32,16 @@ constexpr double kRepeatedElement = 4;
 constexpr double kRepeatedMove = 1e-6;
 /// Bytes per collective that the search sees, instead of a collective's overhead. It takes two
 /// collectives of half the bytes for one only as far as this: it sees each on its own, while the
-/// steps that follow merge neighbours and hide what can wait. With the overhead itself plans have
+/// passes that follow merge neighbours and hide what can wait. With the overhead itself plans have
 /// fewer collectives and, in programs whose weights are placed by another, more bytes.
 constexpr double kSearchedCollective = 1024;
 
 //===----------------------------------------------------------------------===//
-// Reshards: local steps take no time worth counting, but fewer are better
+// Reshards: local transitions take no time worth counting, but fewer are better
 //===----------------------------------------------------------------------===//
 
 /// Bytes per slice, mask or value made partial.
-constexpr double kLocalStep = 1;
+constexpr double kLocalTransition = 1;
 /// Bytes per accumulation over microbatches: local work too, on the whole value.
 constexpr double kAccumulation = 2;
 

@@ -32,7 +32,7 @@ ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs
 /// The flags that the module records (recordCommandLine), for people to read.
 std::string flagsText(mlir::ModuleOp module);
 
-/// Writes `model`, at the rung `import`, into the file `path` with the placements
+/// Writes `model`, at the phase `import`, into the file `path` with the placements
 /// that `sharded` recorded as its first device configuration.
 bool writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath,
                   llvm::StringRef path, std::string &error);

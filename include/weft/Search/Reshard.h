@@ -1,4 +1,4 @@
-// The cheapest sequence of steps from one placement to another.
+// The cheapest sequence of transitions from one placement to another.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SEARCH_RESHARD_H
 #define WEFT_SEARCH_RESHARD_H
@@ -11,40 +11,41 @@
 
 namespace weft {
 
-struct ReshardStep {
-  StepKind kind;
+struct ReshardTransition {
+  TransitionKind kind;
   AxisList axes;
   int dim = -1, otherDim = -1;
-  /// Placement after the step.
+  /// Placement after the transition.
   Placement result;
   /// Bytes that one device sends.
   double bytes = 0;
 };
 
 struct ReshardPlan {
-  llvm::SmallVector<ReshardStep, 2> steps;
+  llvm::SmallVector<ReshardTransition, 2> transitions;
   double bytes = 0;
   /// Seconds: of a collective as many times as there are microbatches, if the value is another one
-  /// in each, so that gradients are accumulated first and reduced once; and a penalty a local step.
+  /// in each, so that gradients are accumulated first and reduced once; and a penalty for each
+  /// local transition.
   double cost = 0;
 };
 
 /// Finds cheapest plans by Dijkstra's algorithm over placements, where every
-/// edge is one step of checkStep, and remembers them. An all_reduce whose result
+/// edge is one transition of checkTransition, and remembers them. An all_reduce whose result
 /// is then sliced is never found, because reduce_scatter is cheaper.
-class ReshardPlanner {
+class ReshardSearch {
 public:
-  explicit ReshardPlanner(CostModel model);
+  explicit ReshardSearch(CostModel model);
   /// On the standard cluster.
-  explicit ReshardPlanner(Mesh mesh) : ReshardPlanner(CostModel(std::move(mesh))) {}
-  ~ReshardPlanner();
+  explicit ReshardSearch(Mesh mesh) : ReshardSearch(CostModel(std::move(mesh))) {}
+  ~ReshardSearch();
 
   const Mesh &mesh() const { return model.mesh(); }
   const CostModel &costModel() const { return model; }
 
   /// The plan, or null if there is none: local indices stay where they are, and
   /// nothing is gathered over time. Both placements are canonical and of
-  /// one shape. The result lives as long as the planner.
+  /// one shape. The result lives as long as the search.
   const ReshardPlan *plan(const Placement &from, const Placement &to, double elementBytes);
 
   /// Its seconds, or infinity.

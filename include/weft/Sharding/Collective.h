@@ -1,4 +1,4 @@
-// The effect of each step between two placements on a tensor, and its geometry.
+// The effect of each transition between two placements on a tensor, and its geometry.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SHARDING_COLLECTIVE_H
 #define WEFT_SHARDING_COLLECTIVE_H
@@ -7,8 +7,8 @@
 
 namespace weft {
 
-/// One step from a placement to another.
-enum class StepKind {
+/// One transition from a placement to another.
+enum class TransitionKind {
   /// Concatenates the shards along `axes`, the minor-most axes of a part of
   /// `dim`: they leave the placement.
   AllGather,
@@ -27,34 +27,37 @@ enum class StepKind {
   /// a sum that is still due, and both need one reduction.
   Partialize,
 };
-llvm::StringRef stringifyStepKind(StepKind kind);
+llvm::StringRef stringifyTransitionKind(TransitionKind kind);
 
-/// The part of `dim` whose minor-most axes are `axes`, in that order, or -1.
-int findPart(llvm::ArrayRef<Part> dim, llvm::ArrayRef<AxisId> axes);
-/// The dimension after those axes leave that part; canonical.
-DimPlacement withoutAxes(const Mesh &mesh, llvm::ArrayRef<Part> dim, int part, size_t axisCount);
+/// The factor of `dim` whose minor-most axes are `axes`, in that order, or -1.
+int findFactor(llvm::ArrayRef<PlacedFactor> dim, llvm::ArrayRef<AxisId> axes);
+/// The dimension after those axes leave that factor; canonical.
+DimPlacement withoutAxes(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim, int part,
+                         size_t axisCount);
 
-/// Judges one step between two canonical placements, the one truth for the
-/// planner, the verifier of ops, and the SPMD verifier: true if `to` is what
-/// the step makes of `from`; else `why` says what differs.
-bool checkStep(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim, int otherDim,
-               const Placement &from, const Placement &to, std::string *why = nullptr);
+/// Judges one transition between two canonical placements, the one truth for the
+/// search, the verifier of ops, and the SPMD verifier: true if `to` is what
+/// the transition makes of `from`; else `why` says what differs.
+bool checkTransition(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes, int dim,
+                     int otherDim, const Placement &from, const Placement &to,
+                     std::string *why = nullptr);
 
-/// Whether a step over these axes can happen at all: over a temporal axis
-/// values are sliced and accumulated (all_reduce), never gathered; and no step
+/// Whether a transition over these axes can happen at all: over a temporal axis
+/// values are sliced and accumulated (all_reduce), never gathered; and no transition
 /// mixes space and time, because they are different commands.
-bool isPossible(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes);
+bool isPossible(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes);
 
-/// The padding state that a step may claim for its result, which has padding:
+/// The padding state that a transition may claim for its result, which has padding:
 /// it fills what padding it makes with the neutral element of `wanted`, and
 /// keeps what was there.
-bool mayClaimPadding(const Mesh &mesh, StepKind kind, const Placement &from, ReduceKind wanted);
+bool mayClaimPadding(const Mesh &mesh, TransitionKind kind, const Placement &from,
+                     ReduceKind wanted);
 
-/// The step as the runtime's command sees it: contiguous tensors
+/// The transition as the runtime's command sees it: contiguous tensors
 /// [outer, extent, inner], where `extent` is split over the group by ceiling
 /// division; for AllToAll two such dims around `middle`.
 struct CollectiveGeometry {
-  StepKind kind;
+  TransitionKind kind;
   AxisList axes;
   int64_t outer = 1, extent = 1, inner = 1;
   int64_t middle = 1, otherExtent = 1; // AllToAll: the gathered dimension
@@ -64,15 +67,15 @@ struct CollectiveGeometry {
   /// Elements of one shard of `extent`, of `otherExtent`.
   int64_t shard = 1, otherShard = 1;
 };
-CollectiveGeometry geometryOf(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes, int dim,
-                              int otherDim, const Placement &from, const Placement &to);
+CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes,
+                              int dim, int otherDim, const Placement &from, const Placement &to);
 
 /// Bytes that one of `members` devices sends, by the ring or pairwise algorithm, if its
 /// operand and its result have so many.
-double bytesSent(StepKind kind, int64_t members, double operandBytes, double resultBytes);
+double bytesSent(TransitionKind kind, int64_t members, double operandBytes, double resultBytes);
 
-/// The same of a step between two placements; none over time.
-double bytesMoved(const Mesh &mesh, StepKind kind, llvm::ArrayRef<AxisId> axes,
+/// The same of a transition between two placements; none over time.
+double bytesMoved(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes,
                   const Placement &from, const Placement &to, double elementBytes);
 
 } // namespace weft

@@ -22,7 +22,7 @@ using AxisList = llvm::SmallVector<AxisId, 2>;
 /// `dp=4x2` has the axes `dp.0` (outer, 4) and `dp.1` (2), and "dp" names both.
 ///
 /// A temporal axis counts microbatches: the same processes hold its shards one
-/// after the other. Rules, steps and their verification treat it as any axis;
+/// after the other. Rules, transitions and their verification treat it as any axis;
 /// but it is no part of the process rank, and nothing is ever gathered over it,
 /// because later microbatches do not exist yet. Temporal axes come last.
 struct Mesh {

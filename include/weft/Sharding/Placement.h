@@ -14,17 +14,19 @@ namespace weft {
 /// extent is static and the rest of it is padding.
 /// Example: 10 over axes of sizes 2, 2 -> 5 -> 3: [0,3) [3,5) [5,8) [8,10).
 /// The runtime's PlacementPart is the same definition.
-struct Part {
+struct PlacedFactor {
   int64_t size = 1;
   AxisList axes;
-  bool operator==(const Part &other) const { return size == other.size && axes == other.axes; }
+  bool operator==(const PlacedFactor &other) const {
+    return size == other.size && axes == other.axes;
+  }
 };
 
-/// A dimension as a row-major product of parts, major to minor; the sizes
+/// A dimension as a row-major product of factors, major to minor; the sizes
 /// multiply to the dimension's size. The fused query/key/value dimension of
 /// GPT-2, split on heads, is `3 * 768{"tp"}`: each device holds its heads of all
 /// three. Never empty.
-using DimPlacement = llvm::SmallVector<Part, 1>;
+using DimPlacement = llvm::SmallVector<PlacedFactor, 1>;
 
 /// The value is the combination by `kind` of what the devices along `axis` hold.
 struct PartialAxis {
@@ -71,11 +73,11 @@ struct Placement {
   bool isReplicated() const;
 };
 
-/// The canonical form of a dimension: axes of size 1 and parts of size 1 are
+/// The canonical form of a dimension: axes of size 1 and factors of size 1 are
 /// dropped, and neighbours merge where the product has the same layout:
 /// unsharded ones; `12{"tp"} * 64` to `768{"tp"}` if tp divides 12; and
 /// `2{"a"} * 6{"b"}` to `12{"a","b"}` if a has 2 devices.
-DimPlacement canonicalize(const Mesh &mesh, llvm::ArrayRef<Part> parts);
+DimPlacement canonicalize(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> parts);
 /// Canonical dims; drops partial axes of size 1, and `padding` if there is none.
 Placement canonicalize(const Mesh &mesh, Placement placement);
 
@@ -85,27 +87,27 @@ bool verifyPlacement(const Mesh &mesh, const Placement &placement, llvm::ArrayRe
                      std::string *why = nullptr);
 
 /// Static local extents.
-int64_t localSize(const Mesh &mesh, const Part &part);
-int64_t localSize(const Mesh &mesh, llvm::ArrayRef<Part> dim);
-int64_t globalSize(llvm::ArrayRef<Part> dim);
+int64_t localSize(const Mesh &mesh, const PlacedFactor &part);
+int64_t localSize(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim);
+int64_t globalSize(llvm::ArrayRef<PlacedFactor> dim);
 llvm::SmallVector<int64_t, 4> localShape(const Mesh &mesh, const Placement &placement);
 llvm::SmallVector<int64_t, 4> globalShape(const Placement &placement);
 
 /// True if some device holds fewer elements than the local extent.
-bool hasPadding(const Mesh &mesh, const Part &part);
-bool hasPadding(const Mesh &mesh, llvm::ArrayRef<Part> dim);
+bool hasPadding(const Mesh &mesh, const PlacedFactor &part);
+bool hasPadding(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim);
 bool hasPadding(const Mesh &mesh, const Placement &placement);
 
 /// The global position of local position `local` on the device at
 /// `coordinates`, or -1 if that is padding; and the local position of `global`,
 /// or -1 if the device does not hold it.
-int64_t toGlobal(const Mesh &mesh, llvm::ArrayRef<Part> dim, llvm::ArrayRef<int64_t> coordinates,
-                 int64_t local);
-int64_t toLocal(const Mesh &mesh, llvm::ArrayRef<Part> dim, llvm::ArrayRef<int64_t> coordinates,
-                int64_t global);
+int64_t toGlobal(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim,
+                 llvm::ArrayRef<int64_t> coordinates, int64_t local);
+int64_t toLocal(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim,
+                llvm::ArrayRef<int64_t> coordinates, int64_t global);
 
 /// `8{"tp"}`, `3*768{"tp"}`, and `[8{"tp"}, 16], partial = sum["dp"], padding = sum`.
-void printDim(const Mesh &mesh, llvm::ArrayRef<Part> dim, llvm::raw_ostream &os);
+void printDim(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim, llvm::raw_ostream &os);
 void print(const Mesh &mesh, const Placement &placement, llvm::raw_ostream &os);
 std::string toString(const Mesh &mesh, const Placement &placement);
 

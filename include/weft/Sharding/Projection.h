@@ -9,17 +9,14 @@
 
 namespace weft {
 
-/// How one factor of an op is split: parts that multiply to the factor's size.
-using FactorSharding = DimPlacement;
-
 /// One consistent way to run an op on a mesh: how each factor of its rule is
-/// split, and on which axes its operands arrive partial.
+/// split, written like a dimension, and on which axes its operands arrive partial.
 ///
 /// Worked example: `C[m,n] = sum_k A[m,k] B[k,n]` with k split on "tp" reads A
 /// as `[m, k{"tp"}]`, B as `[k{"tp"}, n]` and makes C `[m, n], partial =
 /// sum["tp"]`: Megatron's row-parallel layer.
 struct OpSharding {
-  llvm::SmallVector<FactorSharding, 8> factors;
+  llvm::SmallVector<DimPlacement, 8> factors;
   struct PartialOperands {
     PartialAxis axis;
     PartialRule operands;
@@ -40,28 +37,27 @@ struct OpSharding {
 /// border lies within a factor that it would have to respect: `6{"tp"}` of a
 /// dimension (4)(3) with two devices does split to (4{"tp"})(3), but of (3)(4)
 /// does not, because a device would hold one and a half of the 3.
-bool splitDim(const Mesh &mesh, llvm::ArrayRef<Part> dim, llvm::ArrayRef<int64_t> factorSizes,
-              llvm::SmallVectorImpl<FactorSharding> &out);
+bool splitDim(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim,
+              llvm::ArrayRef<int64_t> factorSizes, llvm::SmallVectorImpl<DimPlacement> &out);
 
 /// The dimension with these factors, in canonical form.
-DimPlacement joinDim(const Mesh &mesh, const DimFactors &dim,
-                     llvm::ArrayRef<FactorSharding> factors);
+DimPlacement joinDim(const Mesh &mesh, const DimFactors &dim, llvm::ArrayRef<DimPlacement> factors);
 
 /// The placement of a tensor with these factors under the op's sharding, without
 /// partial axes and without the contents of padding.
 Placement joinTensor(const Mesh &mesh, const TensorFactors &tensor,
-                     llvm::ArrayRef<FactorSharding> factors);
+                     llvm::ArrayRef<DimPlacement> factors);
 
 /// Splits every dim of a tensor: `out` gets an entry for each factor that the
 /// tensor has, the others stay untouched. `why` names the dim that fails.
 bool splitTensor(const Mesh &mesh, const FactorRule &rule, const TensorFactors &tensor,
-                 const Placement &placement,
-                 llvm::MutableArrayRef<std::optional<FactorSharding>> out, std::string *why);
+                 const Placement &placement, llvm::MutableArrayRef<std::optional<DimPlacement>> out,
+                 std::string *why);
 
 /// Answers ShardableOpInterface::getPartialRules.
 using PartialRulesFn = llvm::function_ref<llvm::SmallVector<PartialRule>(ReduceKind)>;
 
-/// On which rung the question is asked. In `sharded`, index tensors hold global
+/// At which phase the question is asked. In `sharded`, index tensors hold global
 /// positions and padding is no concern; in `local` both are explicit.
 enum class CheckLevel { Sharded, Local };
 

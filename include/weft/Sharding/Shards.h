@@ -34,10 +34,10 @@ void poisonPadding(const Mesh &mesh, const Placement &placement, Shards &shards)
 std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
                                    const Shards &shards, double tolerance, std::string *why);
 
-/// Runs one step on all devices at once, as the runtime would, from its
+/// Runs one transition on all devices at once, as the runtime would, from its
 /// geometry alone; `resultShape` is the local shape after it.
-Shards runStep(const Mesh &mesh, const CollectiveGeometry &geometry,
-               llvm::ArrayRef<int64_t> resultShape, const Shards &input);
+Shards runTransition(const Mesh &mesh, const CollectiveGeometry &geometry,
+                     llvm::ArrayRef<int64_t> resultShape, const Shards &input);
 
 /// Sets the padding of every device's tensor to the neutral element.
 void maskPadding(const Mesh &mesh, const Placement &placement, ReduceKind kind, Shards &shards);

@@ -2,7 +2,7 @@
 // [NAME]]. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/KernelAttributes.h"
-#include "weft/Target/Cpu/KernelLoader.h"
+#include "weft/Testing/InProcess/KernelLoader.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"

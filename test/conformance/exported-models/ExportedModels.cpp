@@ -13,10 +13,10 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Compiler/ImportToGraph.h"
-#include "weft/Interpreter/Interpreter.h"
-#include "weft/Interpreter/StateSource.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/Npy.h"
+#include "weft/Testing/Interpreter/Interpreter.h"
+#include "weft/Testing/Interpreter/StateSource.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/FileSystem.h"

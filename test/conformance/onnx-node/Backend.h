@@ -27,7 +27,7 @@ public:
 
   virtual ~Backend() = default;
   virtual llvm::StringRef name() const = 0;
-  /// Runs `@forward` of `program` (the rung `graph`), which it may change or
+  /// Runs `@forward` of `program` (the phase `graph`), which it may change or
   /// take apart, on its arguments in order. A case may be run in several ways
   /// (placements); all must give `check` the same outputs. `test` is the case's
   /// name. NotRun: there is no way to run it that this back end should try.

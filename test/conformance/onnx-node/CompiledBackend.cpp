@@ -6,7 +6,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/dist/Passes.h"
 #include "weft/Compiler/Pipelines.h"
-#include "weft/Emit/InProcess.h"
+#include "weft/Testing/InProcess/InProcess.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"

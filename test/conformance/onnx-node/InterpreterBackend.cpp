@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Backend.h"
 
-#include "weft/Interpreter/Interpreter.h"
+#include "weft/Testing/Interpreter/Interpreter.h"
 
 using namespace mlir;
 using namespace weft;

@@ -18,10 +18,10 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
+#include "passes/nn/step/FillGradients.h"
 #include "passes/onnx/OnnxToNn.h"
-#include "passes/step/FillGradients.h"
-#include "weft/Interpreter/StateSource.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Testing/Interpreter/StateSource.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"

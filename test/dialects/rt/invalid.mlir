@@ -136,7 +136,7 @@ func.func @f(%0: !sum, %1: !max) -> (!whole, !whole) {
 func.func @f(%0: !sum, %1: !sum) -> (!whole, !whole) {
   %2:2 = rt.bucket(%0, %1 : !sum, !sum) -> (!whole, !whole) {
   ^bb0(%a: !sum, %b: !sum):
-    // expected-error @below {{is no step from argument 0 of its bucket to result 0}}
+    // expected-error @below {{is no transition from argument 0 of its bucket to result 0}}
     %3 = dist.all_reduce %b ["dp"] accumulate f32 : !sum -> !whole
     %4 = dist.all_reduce %a ["dp"] accumulate f32 : !sum -> !whole
     rt.yield %3, %4 : !whole, !whole
@@ -165,7 +165,7 @@ rt.program @p streams 1 events 0 {
 
 func.func @f(%x: tensor<4xf32>) -> tensor<8xf32> {
   // expected-error @below {{output 0 is 'tensor<8xf32>', but 'tensor<4xf32>' inside}}
-  %0 = rt.cluster kernel(%x : tensor<4xf32>) -> (tensor<8xf32>) pieces 1 {
+  %0 = rt.fusion kernel(%x : tensor<4xf32>) -> (tensor<8xf32>) pieces 1 {
   ^bb0(%a: tensor<4xf32>):
     rt.yield %a : tensor<4xf32>
   }

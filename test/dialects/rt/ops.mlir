@@ -82,11 +82,11 @@ rt.program @calls streams 1 events 0 {
     -> memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>
 }
 
-// Clusters and calls on tensors; types inside have no encoding.
-// CHECK-LABEL: func.func @clusters
-func.func @clusters(%x: tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7> {
-  // CHECK: rt.cluster kernel(%{{.+}} : tensor<4x8xf32, 7 : i64>) -> (tensor<4x8xf32, 7 : i64>) pieces 4 {
-  %0 = rt.cluster kernel(%x : tensor<4x8xf32, 7>) -> (tensor<4x8xf32, 7>) pieces 4 {
+// Fusions and calls on tensors; types inside have no encoding.
+// CHECK-LABEL: func.func @fusions
+func.func @fusions(%x: tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7> {
+  // CHECK: rt.fusion kernel(%{{.+}} : tensor<4x8xf32, 7 : i64>) -> (tensor<4x8xf32, 7 : i64>) pieces 4 {
+  %0 = rt.fusion kernel(%x : tensor<4x8xf32, 7>) -> (tensor<4x8xf32, 7>) pieces 4 {
   ^bb0(%a: tensor<4x8xf32>):
     rt.yield %a : tensor<4x8xf32>
   }

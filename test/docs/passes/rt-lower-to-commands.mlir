@@ -3,7 +3,7 @@
 //--- before
 module {
   func.func @forward(%arg0: tensor<4x8xf32> {nn.name = "x"}, %arg1: tensor<8x4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.bin", offset = 0, length = 128>}) -> (tensor<4x4xf32> {nn.name = "y"}) {
-    %0 = rt.cluster  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
     ^bb0(%arg2: tensor<4x8xf32>, %arg3: tensor<8x4xf32>):
       %2 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
       rt.yield %2 : tensor<4x4xf32>
@@ -24,14 +24,14 @@ module {
     %0 = rt.buffer "x"  input : memref<4x8xf32>
     rt.input "x" %0 global tensor<4x8xf32> placement <[4], [8]> : memref<4x8xf32>
     %1 = rt.state_buffer @w : memref<8x4xf32>
-    %2 = rt.buffer "rt.cluster"  activation : memref<4x4xf32>
+    %2 = rt.buffer "rt.fusion"  activation : memref<4x4xf32>
     rt.gemm %0, %1 -> %2 accumulate f32 stream 0 {rt.origin = 0 : i64} : memref<4x8xf32>, memref<8x4xf32> -> memref<4x4xf32>
     %3 = rt.buffer "y"  output : memref<4x4xf32>
     rt.launch @k_add reads(%2 : memref<4x4xf32>) writes(%3 : memref<4x4xf32>) stream 0 {rt.origin = 1 : i64}
     rt.output "y" %3 global tensor<4x4xf32> placement <[4], [4]> : memref<4x4xf32>
   }
   func.func private @forward.spec(%arg0: tensor<4x8xf32> {nn.name = "x"}, %arg1: tensor<8x4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.bin", offset = 0, length = 128>}) -> (tensor<4x4xf32> {nn.name = "y"}) attributes {rt.spec} {
-    %0 = rt.cluster  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
     ^bb0(%arg2: tensor<4x8xf32>, %arg3: tensor<8x4xf32>):
       %2 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
       rt.yield %2 : tensor<4x4xf32>

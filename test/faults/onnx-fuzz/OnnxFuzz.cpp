@@ -11,8 +11,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/nn/step/Passes.h"
 #include "passes/onnx/Passes.h"
-#include "passes/step/Passes.h"
 #include "python_free_frontend/exporter/Exporter.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "python_free_frontend/text/TextReader.h"
@@ -89,13 +89,13 @@ static void runOne(const std::vector<std::string> &corpus, const std::string &pa
              succeeded(exportModel(*module, directStream)) && exported == direct;
     right &= errors == 0;
     mlir::PassManager pm(&context);
-    bool ownStep = hasOwnStep(*module);
-    pm.addPass(createConvertOnnxToNn(Bindings(), ownStep, ownStep));
-    if (ownStep)
+    bool modelStep = hasModelStep(*module);
+    pm.addPass(createConvertOnnxToNn(Bindings(), modelStep, modelStep));
+    if (modelStep)
       pm.addPass(weft::step::createStepMakeTraining());
     bool converted = succeeded(pm.run(*module));
     tally.converted += converted;
-    tally.trained += converted && ownStep;
+    tally.trained += converted && modelStep;
     right &= converted == (errors == 0);
   } else {
     ++tally.refused;

@@ -11,8 +11,8 @@
 #include "python_free_frontend/text/TextReader.h"
 #include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Pipelines.h"
-#include "weft/Interpreter/StatefulRun.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Testing/Interpreter/StatefulRun.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -204,7 +204,7 @@ bool writeModel(const std::string &text, const std::string &path) {
 OwningOpRef<ModuleOp> toGraph(MLIRContext &context, const std::string &path) {
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
   GraphOptions graph;
-  graph.training = graph.ownStep = true;
+  graph.training = graph.modelStep = true;
   return module && succeeded(lowerToGraph(*module, graph)) ? std::move(module)
                                                            : OwningOpRef<ModuleOp>();
 }

@@ -7,7 +7,7 @@
 // over two elements, statistics of four) are rejected, at most one in twenty.
 #include "RandomTrial.h"
 
-#include "../../unit/sharding/RandomPlacement.h"
+#include "../../unit/lib/Foundation/Sharding/RandomPlacement.h"
 
 #include "weft/Registration/Registration.h"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RandomTrial.h"
 
-#include "../../unit/spmd/RandomModel.h"
+#include "../../unit/passes/dist/RandomModel.h"
 
 #include "dialects/nn/IR/NnGradient.h"
 #include "python_free_frontend/builders/Builders.h"

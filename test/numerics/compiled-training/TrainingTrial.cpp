@@ -7,8 +7,8 @@
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Pipelines.h"
-#include "weft/Emit/InProcess.h"
-#include "weft/Interpreter/StatefulRun.h"
+#include "weft/Testing/InProcess/InProcess.h"
+#include "weft/Testing/Interpreter/StatefulRun.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"

@@ -3,12 +3,12 @@
 #include "Harness.h"
 
 #include "../../support/Distance.h"
-#include "../../unit/nn/RandomOps.h"
+#include "../../unit/dialects/nn/RandomOps.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Compiler/Pipelines.h"
-#include "weft/Emit/InProcess.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Testing/InProcess/InProcess.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Pass/PassManager.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
-#include "passes/step/Autodiff.h"
+#include "passes/nn/step/Autodiff.h"
 
 #include "mlir/IR/Verifier.h"
 

@@ -3,7 +3,7 @@
 #ifndef WEFT_TEST_NUMERICS_GRADIENTS_HARNESS_H
 #define WEFT_TEST_NUMERICS_GRADIENTS_HARNESS_H
 
-#include "weft/Interpreter/Interpreter.h"
+#include "weft/Testing/Interpreter/Interpreter.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
-#include "../../unit/nn/Programs.h"
+#include "../../unit/dialects/nn/Programs.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 #include "python_free_frontend/builders/Builders.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Compiler/ImportToGraph.h"
-#include "weft/Interpreter/StateSource.h"
+#include "weft/Testing/Interpreter/StateSource.h"
 
 #include "llvm/Support/FileSystem.h"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
-#include "../../unit/nn/RandomOps.h"
+#include "../../unit/dialects/nn/RandomOps.h"
 
 #include <cmath>
 #include <set>

@@ -5,7 +5,7 @@
 
 #include "weft/Interfaces/HostTensor.h"
 #include "weft/Target/Cpu/KernelCompiler.h"
-#include "weft/Target/Cpu/KernelLoader.h"
+#include "weft/Testing/InProcess/KernelLoader.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"

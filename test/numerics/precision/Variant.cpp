@@ -4,12 +4,12 @@
 
 #include "../../support/Distance.h"
 #include "dialects/nn/IR/Nn.h"
+#include "passes/nn/step/Passes.h"
 #include "passes/onnx/Passes.h"
-#include "passes/step/Passes.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Compiler/Pipelines.h"
-#include "weft/Emit/InProcess.h"
-#include "weft/Interpreter/StateSource.h"
+#include "weft/Testing/InProcess/InProcess.h"
+#include "weft/Testing/Interpreter/StateSource.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"

@@ -4,7 +4,7 @@
 #define WEFT_TEST_NUMERICS_PRECISION_VARIANT_H
 
 #include "weft/Interfaces/HostTensor.h"
-#include "weft/Interpreter/Interpreter.h"
+#include "weft/Testing/Interpreter/Interpreter.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"

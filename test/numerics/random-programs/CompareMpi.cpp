@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
-#include "weft/Emit/InProcess.h"
 #include "weft/Support/OutputFile.h"
+#include "weft/Testing/InProcess/InProcess.h"
 #include "weft/runtime/Npy.h"
 
 #include "llvm/Support/FileSystem.h"

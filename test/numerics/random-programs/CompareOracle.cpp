@@ -3,8 +3,8 @@
 #include "../../support/Distance.h"
 #include "Trial.h"
 
-#include "weft/Emit/InProcess.h"
-#include "weft/Interpreter/Interpreter.h"
+#include "weft/Testing/InProcess/InProcess.h"
+#include "weft/Testing/Interpreter/Interpreter.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

@@ -3,7 +3,7 @@
 #ifndef WEFT_TEST_NUMERICS_RANDOMPROGRAMS_TRIAL_H
 #define WEFT_TEST_NUMERICS_RANDOMPROGRAMS_TRIAL_H
 
-#include "../../unit/spmd/RandomProgram.h"
+#include "../../unit/passes/dist/RandomProgram.h"
 
 #include "weft/Emit/Emit.h"
 

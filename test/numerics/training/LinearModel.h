@@ -3,8 +3,8 @@
 #ifndef WEFT_TEST_NUMERICS_TRAINING_LINEARMODEL_H
 #define WEFT_TEST_NUMERICS_TRAINING_LINEARMODEL_H
 
-#include "passes/step/Passes.h"
-#include "weft/Interpreter/StatefulRun.h"
+#include "passes/nn/step/Passes.h"
+#include "weft/Testing/Interpreter/StatefulRun.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

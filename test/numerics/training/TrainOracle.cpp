@@ -8,13 +8,13 @@
 // last step into DIR as raw fp64 numbers, one file a state. Without loss and
 // optimizer the model is trained as its TrainingInfo says.
 #include "dialects/nn/IR/Nn.h"
-#include "passes/step/TrainingSpec.h"
+#include "passes/nn/step/TrainingSpec.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Pipelines.h"
-#include "weft/Interpreter/StatefulRun.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Npy.h"
+#include "weft/Testing/Interpreter/StatefulRun.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/CommandLine.h"
@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
   graph.raise = raise;
   graph.training = true;
   graph.batchParts = batchParts;
-  graph.ownStep = loss.empty() && optimizer.empty();
+  graph.modelStep = loss.empty() && optimizer.empty();
   auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
   if (failed(bindings))
     return 1;

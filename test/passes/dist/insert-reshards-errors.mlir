@@ -2,8 +2,8 @@
 
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
-func.func @wish(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @below {{result 0 of 'nn.exp' is wished partial on axis "tp", but is computed as [8]}}
+func.func @request(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{result 0 of 'nn.exp' is requested partial on axis "tp", but is computed as [8]}}
   %0 = nn.exp %x {dist.placements = [#dist.placement<#mesh, [8], partial = sum["tp"]>]} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }

@@ -19,7 +19,7 @@ func.func @row_parallel(%x: tensor<8x16xf32> {dist.placement = #dist.placement<#
 
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
-// A partial result whose wish is a split goes there in one reshard.
+// A partial result whose request is a split goes there in one reshard.
 // CHECK-LABEL: func @sequence_parallel
 func.func @sequence_parallel(%x: tensor<8x16xf32> {dist.placement = #dist.placement<#mesh, [8, 16{"tp"}]>},
                              %w: tensor<16x4xf32> {dist.placement = #dist.placement<#mesh, [16{"tp"}, 4]>}) -> tensor<8x4xf32> {
@@ -37,7 +37,7 @@ func.func @sequence_parallel(%x: tensor<8x16xf32> {dist.placement = #dist.placem
 
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
-// A wish to stay partial passes through ops that commute with the sum: two
+// A request to stay partial passes through ops that commute with the sum: two
 // row-parallel branches share one all_reduce.
 // CHECK-LABEL: func @stay_partial
 func.func @stay_partial(%x: tensor<8x16xf32> {dist.placement = #dist.placement<#mesh, [8, 16{"tp"}]>},

@@ -98,7 +98,7 @@ func.func @no_placement(%x: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>, %y: te
 #mesh = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #mesh} {
 // Collectives do not belong among global shapes.
-func.func @rung(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) {
+func.func @phase(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) {
   // expected-error @below {{result 0 has no #dist.placement on the module's mesh}}
   %0 = nn.cast %x : (tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>) -> tensor<8xf64>
   return

@@ -1,15 +1,15 @@
 // RUN: weft-opt %s --rt-fuse-kernels | FileCheck %s
 
-// Elementwise ops, broadcasts and the norm after them run in one cluster, in
+// Elementwise ops, broadcasts and the norm after them run in one fusion, in
 // rows: the norm needs its whole row. The sum has a second reader and is a
 // second output.
 // CHECK-LABEL: func.func @residual_norm
 func.func @residual_norm(%x: tensor<4x8x32xf32>, %y: tensor<4x8x32xf32>, %g: tensor<32xf32>)
     -> (tensor<4x8x32xf32>, tensor<4x8x32xf32>) {
-  // CHECK: %[[C:.+]]:2 = rt.cluster kernel({{.*}}) -> (tensor<4x8x32xf32>, tensor<4x8x32xf32>) pieces 32
+  // CHECK: %[[C:.+]]:2 = rt.fusion kernel({{.*}}) -> (tensor<4x8x32xf32>, tensor<4x8x32xf32>) pieces 32
   // CHECK: nn.add
   // CHECK: nn.rms_norm
-  // CHECK-NOT: rt.cluster
+  // CHECK-NOT: rt.fusion
   // CHECK: return %[[C]]#0, %[[C]]#1
   %0 = nn.add %x, %y : (tensor<4x8x32xf32>, tensor<4x8x32xf32>) -> tensor<4x8x32xf32>
   %1 = nn.rms_norm %0, %g dim = 2 epsilon = 1.0e-5 : (tensor<4x8x32xf32>, tensor<32xf32>) -> tensor<4x8x32xf32>
@@ -21,13 +21,13 @@ func.func @residual_norm(%x: tensor<4x8x32xf32>, %y: tensor<4x8x32xf32>, %g: ten
 // CHECK-LABEL: func.func @heads
 func.func @heads(%p: tensor<2x8x192xf32>, %w: tensor<64x64xf32>) -> tensor<2x8x64xf32> {
   // CHECK-NOT: rt.dense
-  // CHECK-NOT: rt.cluster kernel
-  // CHECK: rt.cluster library
+  // CHECK-NOT: rt.fusion kernel
+  // CHECK: rt.fusion library
   // CHECK: %[[A:.+]] = nn.attention
   // CHECK: %[[T:.+]] = nn.transpose %[[A]]
   // CHECK: rt.yield %[[T]]
   // CHECK: nn.reshape
-  // CHECK: rt.cluster library
+  // CHECK: rt.fusion library
   // CHECK: nn.contract
   %q0 = nn.slice %p starts = [0, 0, 0] strides = [1, 1, 1] : tensor<2x8x192xf32> -> tensor<2x8x64xf32>
   %q1 = nn.reshape %q0 : tensor<2x8x64xf32> -> tensor<2x8x4x16xf32>
@@ -43,7 +43,7 @@ func.func @heads(%p: tensor<2x8x192xf32>, %w: tensor<64x64xf32>) -> tensor<2x8x6
 // A transpose in front of an elementwise op is read through, not copied.
 // CHECK-LABEL: func.func @transposed_read
 func.func @transposed_read(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor<16x8xf32> {
-  // CHECK: rt.cluster kernel
+  // CHECK: rt.fusion kernel
   // CHECK: nn.transpose
   // CHECK: nn.mul
   // CHECK-NOT: rt.dense
@@ -59,7 +59,7 @@ func.func @returns(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<16x8xf32>,
   // CHECK-DAG: %[[X:.+]] = rt.dense %arg0
   // CHECK-DAG: %[[V:.+]] = nn.transpose %arg0
   // CHECK-DAG: %[[T:.+]] = rt.dense %[[V]]
-  // CHECK-DAG: %[[C:.+]] = rt.cluster kernel
+  // CHECK-DAG: %[[C:.+]] = rt.fusion kernel
   // CHECK-DAG: %[[D:.+]] = rt.dense %[[C]]
   // CHECK: return %[[X]], %[[T]], %[[C]], %[[D]]
   %t = nn.transpose %x permutation = [1, 0] : tensor<8x16xf32> -> tensor<16x8xf32>
@@ -71,8 +71,8 @@ func.func @returns(%x: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<16x8xf32>,
 // large ones stay apart.
 // CHECK-LABEL: func.func @keep_parallel
 func.func @keep_parallel(%x: tensor<512x512xf32>) -> tensor<f32> {
-  // CHECK: rt.cluster kernel({{.*}}) pieces 262144
-  // CHECK: rt.cluster kernel({{.*}}) pieces 1
+  // CHECK: rt.fusion kernel({{.*}}) pieces 262144
+  // CHECK: rt.fusion kernel({{.*}}) pieces 1
   %0 = nn.exp %x : (tensor<512x512xf32>) -> tensor<512x512xf32>
   %1 = nn.reduce sum %0 dims = [0, 1] : tensor<512x512xf32> -> tensor<f32>
   return %1 : tensor<f32>
@@ -81,9 +81,9 @@ func.func @keep_parallel(%x: tensor<512x512xf32>) -> tensor<f32> {
 // Merging both elementwise ops would make the product wait for itself.
 // CHECK-LABEL: func.func @no_cycle
 func.func @no_cycle(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x16xf32> {
-  // CHECK: rt.cluster kernel
-  // CHECK: rt.cluster library
-  // CHECK: rt.cluster kernel
+  // CHECK: rt.fusion kernel
+  // CHECK: rt.fusion library
+  // CHECK: rt.fusion kernel
   %0 = nn.exp %x : (tensor<16x16xf32>) -> tensor<16x16xf32>
   %1 = nn.contract %0, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
     : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
@@ -95,7 +95,7 @@ func.func @no_cycle(%x: tensor<16x16xf32>, %w: tensor<16x16xf32>) -> tensor<16x1
 // does a kernel's body tell which one it serves.
 // CHECK-LABEL: func.func @microbatches
 func.func @microbatches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
-  // CHECK-COUNT-2: rt.cluster kernel
+  // CHECK-COUNT-2: rt.fusion kernel
   // CHECK-NOT: rt.microbatch
   // CHECK: return
   %0 = nn.exp %x {rt.microbatch = 0 : i64} : (tensor<8xf32>) -> tensor<8xf32>
@@ -106,8 +106,8 @@ func.func @microbatches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 
 // The norm of a gradient and its update both widen it, each for itself; nothing is left over.
 // CHECK-LABEL: func.func @norm_and_update
-// CHECK-COUNT-2: rt.cluster kernel
-// CHECK-NOT: rt.cluster
+// CHECK-COUNT-2: rt.fusion kernel
+// CHECK-NOT: rt.fusion
 // CHECK: return
 func.func @norm_and_update(%g: tensor<512x64xbf16>, %w: tensor<512x64xf32>) -> (tensor<f32>, tensor<512x64xf32>) {
   %0 = nn.cast %g {nn.role = "optimizer"} : (tensor<512x64xbf16>) -> tensor<512x64xf32>

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --rt-fuse-kernels --rt-outline-kernels | FileCheck %s
 
-// Equal clusters of different nodes share one kernel, named after the first;
+// Equal fusions of different nodes share one kernel, named after the first;
 // another shape is another kernel.
 // CHECK-LABEL: func.func @forward
 func.func @forward(%x: tensor<8xf32>, %w: tensor<8x8xf32>, %z: tensor<4xf32>) -> (tensor<8xf32>, tensor<4xf32>) {

@@ -7,7 +7,7 @@
 // TOY: func.func @forward
 // TOY-NOT: library
 // CPU-NOT: weft.target
-// CPU: rt.cluster library
+// CPU: rt.fusion library
 func.func @forward(%x: tensor<8x16xf32>, %w: tensor<16x4xf32>) -> tensor<8x4xf32> {
   %0 = nn.contract %x, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<8x16xf32>, tensor<16x4xf32>) -> tensor<8x4xf32>
   %1 = nn.gelu %0 : (tensor<8x4xf32>) -> tensor<8x4xf32>

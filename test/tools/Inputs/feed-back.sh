@@ -1,5 +1,5 @@
 #!/bin/bash
-# Compiles a model at once and from each rung that this prints, from another folder and without
+# Compiles a model at once and from each phase that this prints, from another folder and without
 # any flag: the executables must have the same bytes.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: feed-back.sh WORK-FOLDER BUILD-KEY [FLAG...]
@@ -11,13 +11,13 @@ mkdir -p "$work/model" "$work/elsewhere"
 weft-translate --build "$build" -o "$work/model/m.onnx" >/dev/null
 (cd "$work/model" && weft-compile -q m.onnx "$@" --dump-phases ../phases -o ../direct)
 count=0
-for rung in "$work"/phases/*.mlir; do
-  cp "$rung" "$work/elsewhere/rung.mlir"
+for phase in "$work"/phases/*.mlir; do
+  cp "$phase" "$work/elsewhere/phase.mlir"
   # An executable names the folder of its weights as seen from its own.
-  (cd "$work/elsewhere" && weft-compile -q rung.mlir -o ../again)
-  cmp "$work/direct" "$work/again" || { echo "$(basename "$rung") gives another executable"; exit 1; }
+  (cd "$work/elsewhere" && weft-compile -q phase.mlir -o ../again)
+  cmp "$work/direct" "$work/again" || { echo "$(basename "$phase") gives another executable"; exit 1; }
   # The flags of the first time may be repeated.
-  (cd "$work/elsewhere" && weft-compile -q rung.mlir "$@" --compile-to scheduled --dry-run)
+  (cd "$work/elsewhere" && weft-compile -q phase.mlir "$@" --compile-to scheduled --dry-run)
   count=$((count + 1))
 done
-echo "$count rungs give the same executable"
+echo "$count phases give the same executable"

@@ -30,7 +30,7 @@ namespace weft::cpu {
 /// `kMaxStackBytes` (passes/cpu/Passes.h).
 ///
 /// On failure an error has been emitted at the function or op concerned; a
-/// cluster whose temporaries do not fit must be outlined in smaller pieces.
+/// fusion whose temporaries do not fit must be outlined in smaller pieces.
 mlir::FailureOr<std::vector<KernelImage>> compileKernels(mlir::ModuleOp module,
                                                          const KernelOptions &options = {});
 

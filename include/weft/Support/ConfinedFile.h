@@ -1,0 +1,54 @@
+// Opening files that a model names, without leaving the model's folder.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_SUPPORT_CONFINEDFILE_H
+#define WEFT_SUPPORT_CONFINEDFILE_H
+
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace weft {
+
+/// An open regular file that lies beneath a folder, whatever links its path
+/// goes through. A name that comes from a file format is untrusted: it must not
+/// make us read what the owner of the folder did not put there, nor block on a
+/// pipe or touch a device.
+class ConfinedFile {
+public:
+  enum class Failure { None, Rule, Missing, System };
+
+  ConfinedFile() = default;
+  ConfinedFile(ConfinedFile &&other) : fd(std::exchange(other.fd, -1)), size(other.size) {}
+  ConfinedFile &operator=(ConfinedFile &&other) {
+    std::swap(fd, other.fd);
+    size = other.size;
+    return *this;
+  }
+  ConfinedFile(const ConfinedFile &) = delete;
+  ConfinedFile &operator=(const ConfinedFile &) = delete;
+  ~ConfinedFile();
+
+  /// Opens `path`, relative to `folder` ("" is the working directory), for
+  /// reading. On failure says in `error` which rule was broken or what the
+  /// system said, without naming the path.
+  Failure open(llvm::StringRef folder, llvm::StringRef path, std::string &error);
+
+  /// Of the open file, for mapping it.
+  int getDescriptor() const { return fd; }
+
+  /// The size when it was opened.
+  uint64_t getSize() const { return size; }
+
+  /// Reads exactly `length` bytes at `offset`; false, with a reason, if the
+  /// file is shorter or cannot be read.
+  bool read(uint64_t offset, uint64_t length, char *out, std::string &error) const;
+
+private:
+  int fd = -1;
+  uint64_t size = 0;
+};
+
+} // namespace weft
+
+#endif // WEFT_SUPPORT_CONFINEDFILE_H

@@ -1,0 +1,112 @@
+// The forward pass of a training step as a line of ops, and where it is narrow.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/nn/step/ForwardPass.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "passes/nn/step/Losses.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::step;
+
+bool weft::step::isExpensive(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  return shardable && shardable.getComputeClass() == ComputeClass::Contraction;
+}
+
+ForwardPass::ForwardPass(func::FuncOp function) {
+  for (BlockArgument arg : function.getArguments())
+    (isState(function, arg.getArgNumber()) ? ofState : ofInput).insert(arg);
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (!op.hasAttr(nn::kRoleAttr))
+      add(&op);
+  findCuts();
+}
+
+void ForwardPass::add(Operation *op) {
+  bool state =
+      llvm::any_of(op->getOperands(), [&](Value value) { return ofState.contains(value); });
+  bool input =
+      llvm::any_of(op->getOperands(), [&](Value value) { return ofInput.contains(value); });
+  for (Value result : op->getResults()) {
+    if (state)
+      ofState.insert(result);
+    if (input)
+      ofInput.insert(result);
+  }
+  position[op] = line.size();
+  line.push_back(op);
+}
+
+bool ForwardPass::isWorthKeeping(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && (isExpensive(op) ||
+                llvm::count_if(op->getOperands(), [&](Value v) { return isActivation(v); }) > 1);
+}
+
+void ForwardPass::findCuts() {
+  std::vector<SmallVector<Value, 2>> ends(line.size());
+  llvm::DenseSet<Value> alive;
+  for (Operation *op : line)
+    for (Value result : op->getResults())
+      if (std::optional<size_t> last = isActivation(result) ? lastUse(result) : std::nullopt)
+        ends[*last].push_back(result);
+  for (auto [i, op] : llvm::enumerate(line)) {
+    for (Value value : ends[i])
+      alive.erase(value);
+    for (Value result : op->getResults())
+      if (isActivation(result) && lastUse(result))
+        alive.insert(result);
+    if (alive.size() == 1 && (narrow.empty() || isWorthKeeping(*alive.begin())) &&
+        (narrow.empty() || narrow.back().value != *alive.begin()))
+      narrow.push_back({*alive.begin(), i});
+  }
+}
+
+/// By an op of the forward pass.
+std::optional<size_t> ForwardPass::lastUse(Value value) const {
+  std::optional<size_t> last;
+  for (Operation *user : value.getUsers())
+    if (auto found = position.find(user); found != position.end())
+      last = std::max(last.value_or(0), found->second);
+  return last;
+}
+
+/// What stands between one cut and the next, as text.
+std::vector<std::string> ForwardPass::signatures() const {
+  std::vector<std::string> texts;
+  size_t from = 0;
+  for (const Cut &cut : narrow) {
+    llvm::raw_string_ostream stream(texts.emplace_back());
+    for (size_t i = from; i <= cut.position; ++i)
+      stream << line[i]->getName() << line[i]->getResult(0).getType() << ';';
+    from = cut.position + 1;
+  }
+  return texts;
+}
+
+llvm::DenseSet<Value> ForwardPass::blockBorders() const {
+  std::vector<std::string> texts = signatures();
+  size_t count = texts.size(), bestPeriod = 1, bestFrom = 0, bestLength = 0;
+  for (size_t period = 1; period <= count / 2; ++period)
+    for (size_t from = 0; from + period < count;) {
+      size_t length = 0;
+      while (from + length + period < count &&
+             texts[from + length] == texts[from + length + period])
+        ++length;
+      if (length >= period && length + period > bestLength) {
+        bestPeriod = period;
+        bestFrom = from;
+        bestLength = length + period;
+      }
+      from += length + 1;
+    }
+  llvm::DenseSet<Value> kept;
+  for (size_t i = 0; i < count; ++i) {
+    bool within = i >= bestFrom && i < bestFrom + bestLength;
+    // Cut i ends segment i.
+    if (!within || (i - bestFrom) % bestPeriod == bestPeriod - 1)
+      kept.insert(narrow[i].value);
+  }
+  return kept;
+}

@@ -1,0 +1,50 @@
+// Chooses what the backward pass computes anew.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "passes/nn/step/Passes.h"
+#include "passes/nn/step/RecomputeChoice.h"
+
+namespace weft::step {
+#define GEN_PASS_DEF_STEPMARKRECOMPUTE
+#include "passes/nn/step/Passes.h.inc"
+} // namespace weft::step
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::step;
+
+namespace {
+
+struct MarkRecompute : step::impl::StepMarkRecomputeBase<MarkRecompute> {
+  using StepMarkRecomputeBase::StepMarkRecomputeBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (mode != "none" && mode != "selective" && mode != "full" && mode != "best") {
+      function.emitError() << "unknown mode '" << mode << "'; choose none, selective, full or best";
+      return signalPassFailure();
+    }
+    if (mode == "none" || function.isExternal())
+      return;
+    ForwardPass forward(function);
+    // Without a backward pass there is nothing to save, behind the last cut not yet.
+    bool hasBackward = llvm::any_of(function.getBody().front(),
+                                    [](Operation &op) { return op.hasAttr(nn::kRoleAttr); });
+    if (!hasBackward || forward.cuts().empty())
+      return;
+    FailureOr<CostModel> costs = costModelOf(function, Mesh());
+    if (failed(costs))
+      return signalPassFailure();
+    RecomputeChoice choice(function, forward, std::move(*costs));
+    llvm::DenseSet<Operation *> marked =
+        mode == "best" ? choice.best(share) : choice.all(mode == "full");
+    for (Operation *op : marked)
+      op->setAttr(nn::kRecomputeAttr, UnitAttr::get(&getContext()));
+    RecomputeChoice::Price before = choice.price({}), after = choice.price(marked);
+    function.emitRemark() << "recomputes " << int64_t(after.flops)
+                          << " flops in the backward pass, which reads " << int64_t(after.bytes)
+                          << " bytes of activations instead of " << int64_t(before.bytes);
+  }
+};
+
+} // namespace

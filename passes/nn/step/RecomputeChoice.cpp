@@ -1,0 +1,160 @@
+// Chooses what to compute anew by bytes saved per second.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/nn/step/RecomputeChoice.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Cost/Penalties.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::step;
+
+static double bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+static double flopsOf(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!shardable)
+    return bytesOf(op->getResult(0));
+  return std::max(shardable.getFlopsPerPoint(), penalty::kMovedElement) *
+         shardable.getOwnFactorRule().points();
+}
+
+RecomputeChoice::RecomputeChoice(func::FuncOp function, const ForwardPass &forward, CostModel model)
+    : function(function), forward(forward), model(std::move(model)) {
+  findParts();
+  weigh();
+}
+
+void RecomputeChoice::findParts() {
+  if (forward.cuts().empty())
+    return;
+  llvm::DenseSet<Value> borders = forward.blockBorders(), cuts;
+  for (const ForwardPass::Cut &cut : forward.cuts())
+    cuts.insert(cut.value);
+  Part selective, full;
+  full.full = true;
+  auto close = [&](Part &part) {
+    if (!part.ops.empty())
+      parts.push_back(part);
+    part.ops.clear();
+  };
+  // The ops of a segment stand in front of the position where its cut is alone.
+  size_t segment = 0;
+  for (size_t i = 0; i <= forward.cuts().back().position; ++i) {
+    Operation *op = forward.ops()[i];
+    bool isActivation =
+        llvm::any_of(op->getResults(), [&](Value value) { return forward.isActivation(value); });
+    auto isIn = [&](const llvm::DenseSet<Value> &set) {
+      return llvm::any_of(op->getResults(), [&](Value value) { return set.contains(value); });
+    };
+    if (isActivation && !isIn(borders))
+      full.ops.push_back(op);
+    if (isActivation && !isIn(cuts) && !isExpensive(op))
+      selective.ops.push_back(op);
+    if (i != forward.cuts()[segment].position)
+      continue;
+    close(selective);
+    if (borders.contains(forward.cuts()[segment].value)) {
+      close(full);
+      selective.block = ++full.block;
+    }
+    ++segment;
+  }
+  close(selective);
+  close(full);
+}
+
+RecomputeChoice::Price RecomputeChoice::price(const llvm::DenseSet<Operation *> &marked) const {
+  Price price;
+  SmallVector<Value> work;
+  llvm::DenseSet<Value> seen;
+  for (Operation &op : func::FuncOp(function).getBody().front().without_terminator())
+    if (op.hasAttr(nn::kRoleAttr))
+      llvm::append_range(work, op.getOperands());
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || op->hasAttr(nn::kRoleAttr) || !forward.isActivation(value) ||
+        !seen.insert(value).second)
+      continue;
+    double read = 0;
+    for (Value operand : op->getOperands())
+      read += bytesOf(operand);
+    bool isRepetition = read < bytesOf(value) && !isExpensive(op);
+    if (marked.contains(op)) {
+      // Fused into what reads it, so that its time is that of arithmetic.
+      double flops = flopsOf(op);
+      price.flops += flops;
+      price.seconds += model.seconds(flops, /*bytes=*/0, arithmeticOf(value.getType()));
+    } else if (!isRepetition) {
+      price.bytes += bytesOf(value);
+    }
+    if (marked.contains(op) || isRepetition)
+      llvm::append_range(work, op->getOperands());
+  }
+  return price;
+}
+
+/// A block as a whole is weighed against what is cheap in it, which comes first.
+void RecomputeChoice::weigh() {
+  const Price none = price({});
+  llvm::DenseMap<size_t, llvm::DenseSet<Operation *>> cheap;
+  llvm::DenseMap<size_t, double> least;
+  // What takes no time is worth as much as what takes an operation's.
+  const double leastSeconds = model.seconds(1, 0, Arithmetic::F32);
+  for (Part &part : parts) {
+    if (part.full)
+      continue;
+    llvm::DenseSet<Operation *> marked(part.ops.begin(), part.ops.end());
+    cheap[part.block].insert(part.ops.begin(), part.ops.end());
+    Price with = price(marked);
+    part.saved = std::max(0.0, none.bytes - with.bytes);
+    part.density = part.saved / std::max(leastSeconds, with.seconds);
+    if (part.saved > 0) {
+      double &found = least.try_emplace(part.block, part.density).first->second;
+      found = std::min(found, part.density);
+    }
+  }
+  for (Part &part : parts) {
+    if (!part.full)
+      continue;
+    llvm::DenseSet<Operation *> marked = cheap.lookup(part.block);
+    Price before = price(marked);
+    marked.insert(part.ops.begin(), part.ops.end());
+    Price with = price(marked);
+    part.saved = std::max(0.0, before.bytes - with.bytes);
+    part.density = part.saved / std::max(leastSeconds, with.seconds - before.seconds);
+    if (auto found = least.find(part.block); found != least.end())
+      part.density = std::min(part.density, found->second);
+  }
+  for (auto [order, part] : llvm::enumerate(parts))
+    part.order = order;
+  llvm::sort(parts, [](const Part &a, const Part &b) {
+    return std::tie(b.density, a.order) < std::tie(a.density, b.order);
+  });
+}
+
+llvm::DenseSet<Operation *> RecomputeChoice::all(bool full) const {
+  llvm::DenseSet<Operation *> marked;
+  for (const Part &part : parts)
+    if (full || !part.full)
+      marked.insert(part.ops.begin(), part.ops.end());
+  return marked;
+}
+
+llvm::DenseSet<Operation *> RecomputeChoice::best(double share) const {
+  double total = 0, saved = 0;
+  for (const Part &part : parts)
+    total += part.saved;
+  llvm::DenseSet<Operation *> marked;
+  for (const Part &part : parts) {
+    if (share < 1 && saved >= share * total)
+      break;
+    saved += part.saved;
+    marked.insert(part.ops.begin(), part.ops.end());
+  }
+  return marked;
+}

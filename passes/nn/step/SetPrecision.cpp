@@ -1,0 +1,235 @@
+// Computes f32 values in another floating-point type.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "dialects/nn/IR/NnTraining.h"
+#include "passes/nn/step/Passes.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace weft::step {
+#define GEN_PASS_DEF_STEPSETPRECISION
+#include "passes/nn/step/Passes.h.inc"
+} // namespace weft::step
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
+  using StepSetPrecisionBase::StepSetPrecisionBase;
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    Type target = llvm::StringSwitch<Type>(type)
+                      .Case("f32", Float32Type::get(context))
+                      .Case("bf16", BFloat16Type::get(context))
+                      .Case("f16", Float16Type::get(context))
+                      .Case("f64", Float64Type::get(context))
+                      .Default(Type());
+    if (!target) {
+      getOperation().emitError() << "unknown precision '" << type
+                                 << "'; choose f32, bf16, f16 or f64";
+      return signalPassFailure();
+    }
+    func::FuncOp function = getOperation();
+    if (target.isF32() || function.isExternal())
+      return;
+    bool isOfModel =
+        function.getName() == nn::kModelStep || function.getName() == nn::kModelEvaluation;
+    if (isOfModel && target.getIntOrFloatBitWidth() < 32 && failed(findExact(function)))
+      return signalPassFailure();
+    convertBody(function, target);
+    convertBorder(function, target);
+    widenOperands(target);
+  }
+
+  /// Ops of the model's step that its losses do not need update state, which
+  /// small types are too narrow for. They stay as they are.
+  LogicalResult findExact(func::FuncOp function) {
+    llvm::DenseSet<Operation *> needed;
+    Operation *end = function.getBody().front().getTerminator();
+    SmallVector<Value> work;
+    for (auto [i, value] : llvm::enumerate(end->getOperands()))
+      if (function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr) ==
+          StringAttr::get(&getContext(), "loss"))
+        work.push_back(value);
+    for (BlockArgument arg : function.getArguments())
+      if (auto y =
+              function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
+        work.push_back(end->getOperand(y[0]));
+    while (!work.empty())
+      if (Operation *op = work.pop_back_val().getDefiningOp(); op && needed.insert(op).second)
+        llvm::append_range(work, op->getOperands());
+    for (auto [i, value] : llvm::enumerate(end->getOperands()))
+      if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
+          name && value.getDefiningOp() && needed.contains(value.getDefiningOp()) &&
+          isF32(value.getType()))
+        return emitError(value.getLoc()) << "the new value of '" << name.getValue()
+                                         << "' is needed for a loss, so it would be computed in a "
+                                            "small type and lose what is added to it; compile "
+                                            "the model's training step with --precision fp32";
+    // What leads to products is computed in the small type; losses behind the last ones are not, as
+    // with losses that flags name.
+    llvm::DenseSet<Operation *> narrow;
+    for (Operation &op : llvm::reverse(function.getBody().front().without_terminator()))
+      if (needed.contains(&op) &&
+          (isArithmeticBound(&op) || llvm::any_of(op.getUsers(), [&](Operation *user) {
+             return narrow.contains(user) && needed.contains(user);
+           })))
+        narrow.insert(&op);
+    for (Operation &op :
+         llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+      if (!narrow.contains(&op)) {
+        exact.insert(&op);
+      } else if (op.hasTrait<OpTrait::ConstantLike>()) {
+        // Rounded for the one, not for the others.
+        Operation *copy = OpBuilder(&op).clone(op);
+        op.getResult(0).replaceUsesWithIf(
+            copy->getResult(0), [&](OpOperand &use) { return !narrow.contains(use.getOwner()); });
+        exact.insert(copy);
+      }
+    }
+    return success();
+  }
+
+  /// What they read was f32.
+  void widenOperands(Type target) {
+    for (Operation *op : exact) {
+      OpBuilder builder(op);
+      for (OpOperand &operand : op->getOpOperands())
+        if (narrowed.contains(operand.get()))
+          operand.set(nn::CastOp::create(
+              builder, op->getLoc(),
+              inTarget(operand.get().getType(), Float32Type::get(&getContext())), operand.get()));
+    }
+  }
+
+  static bool isF32(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getElementType().isF32();
+  }
+  static Type inTarget(Type type, Type target) {
+    return cast<RankedTensorType>(type).clone(target);
+  }
+
+  /// A constant of the model. A finite one stays finite: exporters hide positions
+  /// by adding the lowest f32 times zero or one, which infinity would make NaN.
+  static APFloat inTarget(APFloat value, Type target, bool &isOutOfRange) {
+    const llvm::fltSemantics &semantics = cast<FloatType>(target).getFloatSemantics();
+    APFloat converted = value;
+    bool lost;
+    converted.convert(semantics, APFloat::rmNearestTiesToEven, &lost);
+    bool overflows = converted.isInfinity() && value.isFinite();
+    if (overflows)
+      converted = APFloat::getLargest(semantics, value.isNegative());
+    isOutOfRange |= overflows || (converted.isZero() && !value.isZero());
+    return converted;
+  }
+
+  /// Attributes that hold numbers of the op's own element type.
+  Attribute inTarget(Location loc, Attribute attr, Type target) {
+    bool isOutOfRange = false;
+    Attribute result = convertNumbers(attr, target, isOutOfRange);
+    if (isOutOfRange)
+      emitRemark(loc) << "constants out of the range of " << target
+                      << " become its largest number or zero";
+    return result;
+  }
+  static Attribute convertNumbers(Attribute attr, Type target, bool &isOutOfRange) {
+    if (auto number = dyn_cast<FloatAttr>(attr); number && number.getType().isF32())
+      return FloatAttr::get(target, inTarget(number.getValue(), target, isOutOfRange));
+    if (auto dense = dyn_cast<DenseFPElementsAttr>(attr); dense && dense.getElementType().isF32())
+      return dense.mapValues(target, [&](const APFloat &element) {
+        return inTarget(element, target, isOutOfRange).bitcastToAPInt();
+      });
+    if (auto typeAttr = dyn_cast<TypeAttr>(attr);
+        typeAttr && typeAttr.getValue().isF32() && target.isF64())
+      return TypeAttr::get(target);
+    return attr;
+  }
+
+  void convertBody(func::FuncOp function, Type target) {
+    function.walk([&](Operation *op) {
+      if (op == function || exact.contains(op))
+        return;
+      for (NamedAttribute attr : llvm::to_vector(op->getAttrs()))
+        op->setAttr(attr.getName(), inTarget(op->getLoc(), attr.getValue(), target));
+      for (Value result : op->getResults())
+        if (isF32(result.getType())) {
+          result.setType(inTarget(result.getType(), target));
+          narrowed.insert(result);
+        }
+    });
+  }
+
+  static Value updatedState(func::FuncOp function, unsigned result) {
+    Attribute name = function.getResultAttr(result, nn::kUpdatesAttr);
+    for (BlockArgument arg : function.getArguments())
+      if (name && function.getArgAttr(arg.getArgNumber(), nn::kNameAttr) == name)
+        return arg;
+    return {};
+  }
+
+  /// Ops of the model's step that stay in f32, and values that do not.
+  llvm::SetVector<Operation *> exact;
+  llvm::DenseSet<Value> narrowed;
+
+  void convertBorder(func::FuncOp function, Type target) {
+    Block &body = function.getBody().front();
+    OpBuilder builder = OpBuilder::atBlockBegin(&body);
+    for (BlockArgument arg : body.getArguments()) {
+      Type old = arg.getType();
+      if (!isF32(old))
+        continue;
+      // Running statistics change by less than a small type can tell.
+      bool isState = function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) ||
+                     function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr) ||
+                     function.getArgAttr(arg.getArgNumber(), nn::kGradientAttr);
+      bool isKept = getElementTypeOrSelf(inTarget(old, target)).getIntOrFloatBitWidth() < 32 &&
+                    (function.getArgAttr(arg.getArgNumber(), nn::kStatisticAttr) ||
+                     function.getArgAttr(arg.getArgNumber(), nn::kKeptAttr));
+      if (isState && !isKept) {
+        // The loader converts from the type of the source or of the initial value.
+        if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr))
+          function.setArgAttr(arg.getArgNumber(), nn::kSourceTypeAttr,
+                              TypeAttr::get(Float32Type::get(&getContext())));
+        arg.setType(inTarget(old, target));
+        narrowed.insert(arg);
+        continue;
+      }
+      auto cast = nn::CastOp::create(builder, arg.getLoc(), inTarget(old, target), arg);
+      arg.replaceUsesWithIf(cast.getResult(), [&](OpOperand &use) {
+        // By what the model differentiates: the state itself, not what is computed with.
+        bool isInner = use.getOwner() == body.getTerminator() &&
+                       function.getResultAttr(use.getOperandNumber(), nn::kInnerAttr);
+        return use.getOwner() != cast && !exact.contains(use.getOwner()) && !(isInner && isKept);
+      });
+    }
+    // A gradient has the type of what it is of.
+    Operation *end = body.getTerminator();
+    for (BlockArgument arg : body.getArguments())
+      if (auto of =
+              function.getArgAttrOfType<DenseI64ArrayAttr>(arg.getArgNumber(), nn::kGradientAttr))
+        if (Type type = end->getOperand(of[1]).getType(); type != arg.getType()) {
+          arg.setType(type);
+          narrowed.erase(arg);
+        }
+    builder.setInsertionPoint(end);
+    SmallVector<Type> results(function.getResultTypes());
+    for (auto [i, operand, wanted] : llvm::enumerate(end->getOpOperands(), results)) {
+      if (function.getResultAttr(i, nn::kInnerAttr))
+        wanted = operand.get().getType();
+      // What a state becomes has the type of the state.
+      if (Value state = updatedState(function, i))
+        wanted = state.getType();
+      if (operand.get().getType() != wanted)
+        operand.set(nn::CastOp::create(builder, operand.get().getLoc(), wanted, operand.get()));
+    }
+    function.setType(builder.getFunctionType(body.getArgumentTypes(), results));
+  }
+};
+
+} // namespace

@@ -1,0 +1,407 @@
+// Composes loss, gradients, clipping and updates into programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/nn/step/TrainingPrograms.h"
+
+#include "dialects/nn/IR/NnGradient.h"
+#include "passes/nn/step/Optimizers.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/Regex.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::step;
+using nn::Term;
+
+/// Dynamic loss scaling as PyTorch's GradScaler does it.
+static constexpr double kFirstScale = 65536, kGrowth = 2, kBackoff = 0.5;
+static constexpr int64_t kGrowthInterval = 2000;
+/// PyTorch's guard in clip_grad_norm_.
+static constexpr double kClipEpsilon = 1e-6;
+
+namespace {
+
+/// Marks new ops with what they compute for.
+struct RoleMarker : OpBuilder::Listener {
+  StringAttr role;
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (role)
+      op->setAttr(nn::kRoleAttr, role);
+  }
+};
+
+struct Parameter {
+  BlockArgument value;
+  std::string name;
+  HyperParameters hyper;
+  Value gradient;
+  /// The copy that is updated, of a parameter in a small type.
+  BlockArgument master;
+  SmallVector<BlockArgument> slots;
+
+  RankedTensorType type() const { return cast<RankedTensorType>(value.getType()); }
+  /// The type in which it is updated.
+  Type workType() const {
+    Type element = type().getElementType();
+    return element.getIntOrFloatBitWidth() < 32 ? Float32Type::get(element.getContext()) : element;
+  }
+};
+
+/// Replaces what the function returns.
+class Results {
+public:
+  void add(Value value, StringRef attribute, StringRef name) {
+    values.push_back(value);
+    Builder builder(value.getContext());
+    attrs.push_back(
+        builder.getDictionaryAttr(builder.getNamedAttr(attribute, builder.getStringAttr(name))));
+  }
+  void returnFrom(func::FuncOp function) {
+    function.getBody().front().getTerminator()->setOperands(values);
+    function.removeResAttrsAttr();
+    function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(),
+                                       TypeRange(ValueRange(values))));
+    function.setAllResultAttrs(attrs);
+  }
+
+private:
+  SmallVector<Value> values;
+  SmallVector<DictionaryAttr> attrs;
+};
+
+class StepMaker {
+public:
+  StepMaker(func::FuncOp function, const TrainingSpec &spec)
+      : function(function), spec(spec), builder(function.getContext(), &marker) {
+    builder.setInsertionPoint(function.getBody().front().getTerminator());
+  }
+
+  FailureOr<Loss> make() {
+    if (failed(collectParameters()))
+      return failure();
+    FailureOr<Loss> built = buildLoss(function, spec.loss);
+    if (failed(built))
+      return failure();
+    loss = *built;
+    addGlobalStates();
+    Seed seed = buildSeed(function, spec.loss, loss, scale);
+    if (failed(differentiateParameters(seed)))
+      return failure();
+    addSlots();
+    marker.role = builder.getStringAttr(nn::kRoleOptimizer);
+    buildNorm();
+    updateAll();
+    return loss;
+  }
+
+private:
+  //===--- What is trained ------------------------------------------------===//
+
+  bool isTrainable(unsigned i) {
+    auto type = cast<RankedTensorType>(function.getArgument(i).getType());
+    return isState(function, i) && isa<FloatType>(type.getElementType()) &&
+           !function.getArgAttr(i, nn::kStatisticAttr) && !function.getArgAttr(i, nn::kClassAttr);
+  }
+
+  LogicalResult collectParameters() {
+    SmallVector<bool> used(spec.groups.size() + spec.freeze.size());
+    auto matches = [&](StringRef pattern, size_t index, StringRef name) {
+      bool found = llvm::Regex(pattern).match(name);
+      used[index] = used[index] || found;
+      return found;
+    };
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      if (!isTrainable(i))
+        continue;
+      Parameter parameter;
+      parameter.value = function.getArgument(i);
+      parameter.name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr).getValue().str();
+      bool frozen = false;
+      for (auto [k, pattern] : llvm::enumerate(spec.freeze))
+        frozen |= matches(pattern, spec.groups.size() + k, parameter.name);
+      parameter.hyper = spec.optimizer.hyper;
+      bool grouped = false;
+      for (auto [k, group] : llvm::enumerate(spec.groups))
+        if (matches(group.pattern, k, parameter.name) && !std::exchange(grouped, true))
+          parameter.hyper = refine(parameter.hyper, group);
+      // Biases and the scales of norms are vectors.
+      if (!parameter.hyper.decayAll && parameter.type().getRank() < 2)
+        parameter.hyper.weightDecay = 0;
+      if (!frozen)
+        parameters.push_back(parameter);
+    }
+    for (auto [k, found] : llvm::enumerate(used))
+      if (!found)
+        return function.emitError()
+               << (k < spec.groups.size() ? "--param-group '" : "--freeze '")
+               << (k < spec.groups.size() ? spec.groups[k].pattern
+                                          : spec.freeze[k - spec.groups.size()])
+               << "' matches no weight; weights have names as " << exampleNames();
+    if (parameters.empty())
+      return function.emitError() << "no weight is left to train";
+    return success();
+  }
+
+  std::string exampleNames() {
+    std::string text;
+    for (unsigned i = 0, shown = 0; i < function.getNumArguments() && shown < 3; ++i)
+      if (isTrainable(i)) {
+        text += (text.empty() ? "'" : ", '") +
+                function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr).getValue().str() + "'";
+        ++shown;
+      }
+    return text;
+  }
+
+  //===--- States ---------------------------------------------------------===//
+
+  /// The place of ops that no node of the model stands for.
+  Location named(const Twine &name) {
+    return NameLoc::get(builder.getStringAttr(name), function.getLoc());
+  }
+
+  BlockArgument addState(const Twine &name, Type type, NamedAttrList attributes) {
+    std::string text = name.str();
+    attributes.set(nn::kNameAttr, builder.getStringAttr(text));
+    attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
+    Location loc = named(text);
+    unsigned at = function.getNumArguments();
+    (void)function.insertArgument(at, type, attributes.getDictionary(builder.getContext()), loc);
+    return function.getArgument(at);
+  }
+  BlockArgument addState(const Twine &name, Type type, Attribute initial, StringRef of = "") {
+    NamedAttrList attributes;
+    attributes.set(nn::kInitialAttr, initial);
+    if (!of.empty())
+      attributes.set(nn::kOfAttr, builder.getStringAttr(of));
+    return addState(name, type, attributes);
+  }
+
+  /// Small gradients of fp16 vanish unless the loss is scaled up.
+  bool needsScaling() {
+    return function
+        .walk([](Operation *op) {
+          for (Type type : op->getResultTypes())
+            if (getElementTypeOrSelf(type).isF16())
+              return WalkResult::interrupt();
+          return WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  void addGlobalStates() {
+    auto i64 = RankedTensorType::get({}, builder.getI64Type());
+    // A forward pass with random numbers has it already.
+    step = findArgument(function, kStepState);
+    if (!step)
+      step = addState(kStepState, i64, builder.getI64IntegerAttr(0));
+    if (!needsScaling())
+      return;
+    auto type = cast<RankedTensorType>(loss.value.getType());
+    scale = addState(kScaleState, type, FloatAttr::get(type.getElementType(), kFirstScale));
+    goodSteps = addState(kGoodStepsState, i64, builder.getI64IntegerAttr(0));
+  }
+
+  void addSlots() {
+    for (Parameter &parameter : parameters) {
+      auto type = parameter.type().clone(parameter.workType());
+      if (type != parameter.type())
+        parameter.master = addMaster(parameter, type);
+      for (StringRef slot : slotNames(spec.optimizer.kind))
+        parameter.slots.push_back(addState(parameter.name + "#" + slot, type,
+                                           FloatAttr::get(type.getElementType(), 0.0),
+                                           parameter.name));
+    }
+  }
+
+  /// Starts at the parameter's bytes in their own precision.
+  BlockArgument addMaster(const Parameter &parameter, RankedTensorType type) {
+    unsigned number = parameter.value.getArgNumber();
+    NamedAttrList attributes;
+    for (StringRef name : {nn::kSourceAttr, nn::kSourceTypeAttr, nn::kInitialAttr})
+      if (Attribute value = function.getArgAttr(number, name))
+        attributes.set(name, value);
+    auto sourceType = cast_or_null<TypeAttr>(attributes.get(nn::kSourceTypeAttr));
+    Type from = sourceType ? sourceType.getValue() : parameter.type().getElementType();
+    attributes.erase(nn::kSourceTypeAttr);
+    if (from != type.getElementType() && attributes.get(nn::kSourceAttr))
+      attributes.set(nn::kSourceTypeAttr, TypeAttr::get(from));
+    attributes.set(nn::kOfAttr, builder.getStringAttr(parameter.name));
+    return addState(parameter.name + "#master", type, attributes);
+  }
+
+  //===--- Gradients ------------------------------------------------------===//
+
+  Type gradientType(const Parameter &parameter) {
+    return llvm::StringSwitch<Type>(spec.gradDtype)
+        .Case("fp32", builder.getF32Type())
+        .Case("bf16", builder.getBF16Type())
+        .Case("fp16", builder.getF16Type())
+        .Case("fp64", builder.getF64Type())
+        .Default(parameter.workType());
+  }
+
+  LogicalResult differentiateParameters(const Seed &seed) {
+    SmallVector<Value> values = llvm::map_to_vector(
+        parameters, [](const Parameter &parameter) -> Value { return parameter.value; });
+    FailureOr<SmallVector<Value>> gradients = differentiate(function, seed, values);
+    if (failed(gradients))
+      return failure();
+    marker.role = builder.getStringAttr(nn::kRoleWeightGradient);
+    SmallVector<Parameter> trained;
+    for (auto [parameter, gradient] : llvm::zip_equal(parameters, *gradients)) {
+      // As in PyTorch, what the loss does not see is not updated.
+      if (matchPattern(gradient, m_AnyZeroFloat())) {
+        emitRemark(parameter.value.getLoc())
+            << "weight '" << parameter.name << "' is not trained: the loss does not depend on it";
+        continue;
+      }
+      parameter.gradient =
+          Term(builder, parameter.value.getLoc(), gradient).cast(gradientType(parameter)).value;
+      trained.push_back(parameter);
+    }
+    parameters = std::move(trained);
+    if (parameters.empty())
+      return function.emitError() << "--loss: '" << spec.loss.value
+                                  << "' depends on no weight that is trained";
+    return success();
+  }
+
+  /// The gradient in the type in which the parameter is updated.
+  Term gradientOf(const Parameter &parameter) {
+    return Term(builder, parameter.value.getLoc(), parameter.gradient).cast(parameter.workType());
+  }
+
+  /// The global norm, in f64, of what the loss's gradient is without scaling.
+  void buildNorm() {
+    Location loc = named("global gradient norm");
+    Value sum;
+    for (const Parameter &parameter : parameters) {
+      Term g(builder, loc, gradientOf(parameter).value);
+      Term squares = (g * g).sum(nn::dimRange(0, g.rank())).cast(builder.getF64Type());
+      sum = sum ? (squares.with(sum) + squares).value : squares.value;
+    }
+    Term total = Term(builder, loc, sum).unary<nn::SqrtOp>();
+    if (scale) {
+      inverseScale = total.with(scale).cast(builder.getF64Type()).unary<nn::ReciprocalOp>().value;
+      total = total * total.with(inverseScale);
+      finite = total.is(nn::CompareKind::Lt, INFINITY).value;
+    }
+    norm = total.value;
+  }
+
+  /// What every gradient is multiplied with before the update; null for 1.
+  Value gradientFactor() {
+    if (spec.optimizer.clip == 0)
+      return inverseScale;
+    Term total(builder, norm.getLoc(), norm);
+    Term clip = total.splat(spec.optimizer.clip) / (total + kClipEpsilon);
+    clip = clip.binary<nn::MinOp>(clip.splat(1));
+    return inverseScale ? (clip * clip.with(inverseScale)).value : clip.value;
+  }
+
+  //===--- Updates --------------------------------------------------------===//
+
+  /// The state's new value, or its old one after a step that is skipped.
+  Value unlessSkipped(Value next, Value old) {
+    if (!finite)
+      return next;
+    Term fine = Term(builder, old.getLoc(), finite)
+                    .broadcast(cast<RankedTensorType>(old.getType()).getShape(), {});
+    return fine.choose(fine.with(next), fine.with(old)).value;
+  }
+
+  void updateAll() {
+    StepScalars scalars(builder, step.getLoc(), step, spec.optimizer);
+    Value factor = gradientFactor();
+    SmallVector<std::pair<Value, std::string>> statistics = statisticUpdates();
+    Results results;
+    Term norms(builder, step.getLoc(), norm);
+    Type scalarType = cast<RankedTensorType>(loss.value.getType()).getElementType();
+    results.add(loss.value, nn::kNameAttr, "loss");
+    results.add(norms.cast(scalarType).value, nn::kNameAttr, "grad_norm");
+    results.add(norms.with(scalars.rate(spec.optimizer.hyper.lr)).cast(scalarType).value,
+                nn::kNameAttr, "lr");
+    if (scale)
+      results.add(scale, nn::kNameAttr, "loss_scale");
+    for (const Parameter &parameter : parameters)
+      updateParameter(parameter, scalars, factor, results);
+    for (auto [value, name] : statistics)
+      results.add(unlessSkipped(value, findArgument(function, name)), nn::kUpdatesAttr, name);
+    Term count(builder, step.getLoc(), step);
+    results.add(unlessSkipped((count + 1.0).value, step), nn::kUpdatesAttr, kStepState);
+    if (scale)
+      updateScale(results);
+    results.returnFrom(function);
+  }
+
+  void updateParameter(const Parameter &parameter, StepScalars &scalars, Value factor,
+                       Results &results) {
+    Location loc = named(spec.optimizer.name() + " of " + parameter.name);
+    Term gradient(builder, loc, gradientOf(parameter).value);
+    if (factor)
+      gradient =
+          gradient * gradient.with(factor).cast(gradient.element()).broadcast(gradient.shape(), {});
+    BlockArgument old = parameter.master ? parameter.master : parameter.value;
+    SmallVector<Value> slots(parameter.slots.begin(), parameter.slots.end());
+    Update update = buildUpdate(builder, loc, spec.optimizer.kind, parameter.hyper, scalars, old,
+                                gradient.value, slots);
+    Value next = unlessSkipped(update.parameter, old);
+    Value stored = Term(builder, loc, next).cast(parameter.type().getElementType()).value;
+    results.add(stored, nn::kUpdatesAttr, parameter.name);
+    if (parameter.master)
+      results.add(next, nn::kUpdatesAttr, parameter.name + "#master");
+    for (auto [slot, value, name] :
+         llvm::zip_equal(parameter.slots, update.slots, slotNames(spec.optimizer.kind)))
+      results.add(unlessSkipped(value, slot), nn::kUpdatesAttr,
+                  (parameter.name + "#" + name).str());
+  }
+
+  /// What the forward pass makes of running statistics.
+  SmallVector<std::pair<Value, std::string>> statisticUpdates() {
+    SmallVector<std::pair<Value, std::string>> found;
+    for (auto [i, value] :
+         llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
+      if (auto name = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr))
+        found.emplace_back(value, name.getValue().str());
+    return found;
+  }
+
+  void updateScale(Results &results) {
+    Term old(builder, scale.getLoc(), scale), good(builder, goodSteps.getLoc(), goodSteps);
+    Term fine = old.with(finite), more = good + 1.0;
+    Term grows = more.is(nn::CompareKind::Ge, double(kGrowthInterval));
+    Term less = (old * kBackoff).binary<nn::MaxOp>(old.splat(1));
+    Term next = fine.choose(grows.choose(old * kGrowth, old), less);
+    Term count = fine.choose(grows.choose(more.splat(0), more), more.splat(0));
+    results.add(next.value, nn::kUpdatesAttr, kScaleState);
+    results.add(count.value, nn::kUpdatesAttr, kGoodStepsState);
+  }
+
+  func::FuncOp function;
+  const TrainingSpec &spec;
+  RoleMarker marker;
+  OpBuilder builder;
+  SmallVector<Parameter> parameters;
+  Loss loss;
+  BlockArgument step, scale, goodSteps;
+  Value norm, inverseScale, finite;
+};
+
+} // namespace
+
+FailureOr<Loss> weft::step::makeStep(func::FuncOp function, const TrainingSpec &spec) {
+  return StepMaker(function, spec).make();
+}
+
+LogicalResult weft::step::makeEval(func::FuncOp function, const TrainingSpec &spec) {
+  FailureOr<Loss> loss = buildLoss(function, spec.loss);
+  if (failed(loss))
+    return failure();
+  Results results;
+  results.add(loss->value, nn::kNameAttr, "loss");
+  results.returnFrom(function);
+  return success();
+}

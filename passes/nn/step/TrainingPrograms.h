@@ -1,0 +1,26 @@
+// The programs @step and @eval, made from a forward pass.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_NN_STEP_TRAININGPROGRAMS_H
+#define WEFT_PASSES_NN_STEP_TRAININGPROGRAMS_H
+
+#include "passes/nn/step/Losses.h"
+#include "passes/nn/step/TrainingSpec.h"
+
+namespace weft::step {
+
+/// Names of states that every training program has, or has with loss scaling.
+inline constexpr llvm::StringLiteral kStepState = "weft.step";
+inline constexpr llvm::StringLiteral kScaleState = "weft.loss_scale";
+inline constexpr llvm::StringLiteral kGoodStepsState = "weft.loss_scale_steps";
+
+/// Turns `function`, a forward pass, into a training step: loss, gradients,
+/// clipping, updates. Its results are the loss, the gradients' global norm before
+/// clipping, the learning rate, and every state that it updates.
+llvm::FailureOr<Loss> makeStep(mlir::func::FuncOp function, const TrainingSpec &spec);
+
+/// Turns `function`, a forward pass, into a program with one result, the loss.
+llvm::LogicalResult makeEval(mlir::func::FuncOp function, const TrainingSpec &spec);
+
+} // namespace weft::step
+
+#endif // WEFT_PASSES_NN_STEP_TRAININGPROGRAMS_H

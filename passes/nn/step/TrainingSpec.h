@@ -1,0 +1,109 @@
+// What to train for and how, as the flags of weft-compile say it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_NN_STEP_TRAININGSPEC_H
+#define WEFT_PASSES_NN_STEP_TRAININGSPEC_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weft::step {
+
+/// `softmax_cross_entropy:LOGITS,LABELS[,ignore=K]`, `mse:PRED,TARGET`, or the
+/// name of a scalar output.
+struct LossSpec {
+  enum class Kind { SoftmaxCrossEntropy, MeanSquare, Output };
+  Kind kind = Kind::Output;
+  /// Logits, predictions, or the scalar itself: an output of the model.
+  std::string value;
+  /// Labels or targets: an input, made if the model has none of that name.
+  std::string target;
+  /// A label that does not count, beside -100.
+  std::optional<int64_t> ignore;
+};
+
+enum class OptimizerKind { Sgd, Momentum, Nesterov, Adam, AdamW, Adagrad, Lion };
+
+/// What may differ between groups of parameters.
+struct HyperParameters {
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, momentum = 0, weightDecay = 0;
+  /// Whether vectors (biases, scales of norms) decay too.
+  bool decayAll = false;
+  bool operator==(const HyperParameters &other) const {
+    return lr == other.lr && beta1 == other.beta1 && beta2 == other.beta2 && eps == other.eps &&
+           momentum == other.momentum && weightDecay == other.weightDecay &&
+           decayAll == other.decayAll;
+  }
+};
+
+/// The factor on the learning rate at step k (from 0): during warm-up
+/// (k + 1) / warmup; then with p = (k - warmup) / (total - warmup), at most 1,
+/// constant 1, linear 1 - p, or cosine (1 + cos(pi p)) / 2, between
+/// `minLr / lr` and 1.
+struct ScheduleSpec {
+  enum class Kind { Constant, Linear, Cosine };
+  Kind kind = Kind::Constant;
+  int64_t warmup = 0, total = 0;
+  double minLr = 0;
+};
+
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::AdamW;
+  HyperParameters hyper;
+  /// The greatest global norm of gradients; 0: no clipping.
+  double clip = 0;
+  ScheduleSpec schedule;
+  /// The text it was parsed from.
+  std::string text;
+  /// `adamw`, as it was written.
+  llvm::StringRef name() const { return llvm::StringRef(text).split(':').first; }
+};
+
+/// `REGEX:key=value,...`: parameters whose name has a match. The first group
+/// that matches a parameter is its own.
+struct ParameterGroup {
+  std::string pattern;
+  llvm::SmallVector<std::pair<std::string, double>> values;
+};
+
+/// Each tells in `error` what is wrong and what may be written instead.
+std::optional<LossSpec> parseLoss(llvm::StringRef text, std::string &error);
+std::optional<OptimizerSpec> parseOptimizer(llvm::StringRef text, std::string &error);
+/// Keys are those hyper-parameters that `optimizer` has.
+std::optional<ParameterGroup> parseGroup(llvm::StringRef text, const OptimizerSpec &optimizer,
+                                         std::string &error);
+
+/// All of it.
+struct TrainingSpec {
+  LossSpec loss;
+  OptimizerSpec optimizer;
+  llvm::SmallVector<ParameterGroup> groups;
+  /// Patterns of weights that are not trained.
+  llvm::SmallVector<std::string> freeze;
+  /// fp32, bf16, fp16, fp64, or empty: fp32 or the parameter's type if wider.
+  std::string gradDtype;
+};
+
+/// The texts of the flags; lists as `splitList` reads them.
+struct TrainingTexts {
+  std::string loss, optimizer, paramGroups, freeze, gradDtype;
+};
+std::optional<TrainingSpec> parseTraining(const TrainingTexts &texts, std::string &error);
+
+/// The hyper-parameters of a member of `group`.
+HyperParameters refine(const HyperParameters &hyper, const ParameterGroup &group);
+
+/// Splits a list of the pipeline's options at `;` that no backslash escapes.
+llvm::SmallVector<std::string> splitList(llvm::StringRef text);
+/// Appends to such a list.
+void appendToList(std::string &list, llvm::StringRef item);
+
+/// Whether `pattern` is a regular expression, if not why.
+bool isRegex(llvm::StringRef pattern, std::string &error);
+
+} // namespace weft::step
+
+#endif // WEFT_PASSES_NN_STEP_TRAININGSPEC_H

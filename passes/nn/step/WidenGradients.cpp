@@ -1,0 +1,112 @@
+// Lets ops make gradients of weights in the type in which they are added up.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/Nn.h"
+#include "passes/nn/step/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace weft::step {
+#define GEN_PASS_DEF_STEPWIDENGRADIENTS
+#include "passes/nn/step/Passes.h.inc"
+} // namespace weft::step
+
+using namespace mlir;
+using namespace weft;
+
+static bool isWeightGradient(Operation *op) {
+  auto role = op ? op->getAttrOfType<StringAttr>(nn::kRoleAttr) : StringAttr();
+  return role && role.getValue() == nn::kRoleWeightGradient;
+}
+
+static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
+
+namespace {
+
+/// A cast of a weight's gradient to a wider float, and what makes its operand.
+struct WideningPattern : OpRewritePattern<nn::CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::CastOp cast, PatternRewriter &rewriter) const final {
+    Operation *source = cast.getOperand().getDefiningOp();
+    auto from = dyn_cast<FloatType>(elementOf(cast.getOperand())),
+         to = dyn_cast<FloatType>(elementOf(cast));
+    if (!isWeightGradient(cast) || !isWeightGradient(source) || !source->hasOneUse() ||
+        source->getNumResults() != 1 || !from || !to || from.getWidth() >= to.getWidth())
+      return failure();
+    return widen(source, to, cast, rewriter);
+  }
+  virtual LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
+                              PatternRewriter &rewriter) const = 0;
+};
+
+/// Ops that may have a wide result of narrow operands, as products and casts
+/// may: their verifier tells.
+struct WidenResult : WideningPattern {
+  using WideningPattern::WideningPattern;
+  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
+                      PatternRewriter &rewriter) const override {
+    Operation *wide = source->clone();
+    wide->getResult(0).setType(cast.getType());
+    if (!isValid(wide)) {
+      wide->destroy();
+      return failure();
+    }
+    rewriter.setInsertionPoint(source);
+    rewriter.insert(wide);
+    rewriter.replaceOp(cast, wide->getResult(0));
+    return success();
+  }
+
+private:
+  static bool isValid(Operation *op) {
+    ScopedDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
+    return succeeded(verify(op));
+  }
+};
+
+/// Ops that are linear, as sums and moves of data are, on wide operands.
+struct WidenLinear : WideningPattern {
+  using WideningPattern::WideningPattern;
+  LogicalResult widen(Operation *source, FloatType to, nn::CastOp cast,
+                      PatternRewriter &rewriter) const override {
+    auto shardable = dyn_cast<ShardableOpInterface>(source);
+    Type from = elementOf(source->getResult(0));
+    if (!shardable || shardable.getPartialRules(ReduceKind::Sum).empty())
+      return failure();
+    // A number among the attributes has the op's type, too.
+    for (NamedAttribute attr : source->getAttrs())
+      if (auto typed = dyn_cast<TypedAttr>(attr.getValue());
+          typed && getElementTypeOrSelf(typed.getType()) == from)
+        return failure();
+    rewriter.setInsertionPoint(source);
+    Operation *wide = rewriter.clone(*source);
+    rewriter.setInsertionPoint(wide);
+    for (OpOperand &operand : wide->getOpOperands())
+      if (elementOf(operand.get()) == from) {
+        auto operandCast = nn::CastOp::create(rewriter, source->getLoc(), operand.get(), to);
+        operandCast->setAttr(nn::kRoleAttr, rewriter.getStringAttr(nn::kRoleWeightGradient));
+        operand.set(operandCast);
+      }
+    wide->getResult(0).setType(cast.getType());
+    rewriter.replaceOp(cast, wide->getResult(0));
+    return success();
+  }
+};
+
+struct WidenGradients : step::impl::StepWidenGradientsBase<WidenGradients> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<WidenResult>(&getContext(), /*benefit=*/2);
+    patterns.add<WidenLinear>(&getContext());
+    // Widening moves from casts up to products, a pattern at a time; sums over
+    // many layers make a long way, more than the ten rounds of the default.
+    GreedyRewriteConfig config;
+    config.setMaxIterations(1000);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

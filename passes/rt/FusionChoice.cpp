@@ -1,0 +1,446 @@
+// Groups the ops of a block along equal leading factors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/FusionChoice.h"
+#include "passes/rt/LibraryPlan.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <functional>
+#include <queue>
+#include <set>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+namespace {
+
+/// Whoever reads through views goes through all of them; one behind more than
+/// this is copied.
+constexpr unsigned kMostViews = 64;
+
+int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+
+using Cuts = SmallVector<int64_t>;
+
+Cuts intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  Cuts result;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
+  return result;
+}
+
+/// Factors of a tensor's leading dims, as long as they are parallel.
+SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &tensor,
+                                unsigned dims) {
+  SmallVector<int> result;
+  for (const DimFactors &dim : ArrayRef<DimFactors>(tensor).take_front(dims))
+    for (int factor : dim) {
+      if (rule.factors[factor].kind != Factor::Kind::Parallel)
+        return result;
+      if (rule.factors[factor].size != 1)
+        result.push_back(factor);
+    }
+  return result;
+}
+
+/// The numbers of pieces into which `op` can be cut such that piece i of each
+/// result needs piece i of `operand` only (-1: of no operand in particular).
+Cuts cutsOf(Operation *op, int operand) {
+  Cuts cuts{1};
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!kernel || !shardable)
+    return cuts;
+  FactorRule rule = shardable.getOwnFactorRule();
+  if (rule.results.empty())
+    return cuts;
+  unsigned dims = std::min<unsigned>(kernel.getParallelDims(), rule.results[0].size());
+  SmallVector<int> common = leadingFactors(rule, rule.results[0], dims);
+  auto restrictTo = [&](const TensorFactors &tensor) {
+    SmallVector<int> other = leadingFactors(rule, tensor, tensor.size());
+    size_t n = 0;
+    while (n < common.size() && n < other.size() && common[n] == other[n])
+      ++n;
+    common.truncate(n);
+  };
+  for (const TensorFactors &result : ArrayRef<TensorFactors>(rule.results).drop_front())
+    restrictTo(result);
+  if (operand >= 0)
+    restrictTo(rule.operands[operand]);
+  for (int factor : common)
+    cuts.push_back(cuts.back() * rule.factors[factor].size);
+  if (cuts.back() == 0)
+    return {1};
+  return cuts;
+}
+
+bool isFreeOp(Operation *op) {
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  if (!kernel || op->getNumResults() != 1)
+    return false;
+  if (op->getNumOperands() == 0)
+    return true;
+  auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  return type && kernel.getView(rowMajorStrides(type.getShape()), strides, offset);
+}
+
+} // namespace
+
+int64_t weft::rt::bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
+}
+
+bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
+  int64_t expected = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != expected)
+      return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+std::optional<ValueLayout> weft::rt::layoutOf(Value value,
+                                              llvm::function_ref<bool(Operation *)> isRoot) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isRoot(op) || op->hasTrait<OpTrait::ConstantLike>()) {
+    ValueLayout layout{value, {}, 0};
+    llvm::append_range(layout.strides,
+                       rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape()));
+    return layout;
+  }
+  if (op->getNumOperands() == 0)
+    return std::nullopt;
+  std::optional<ValueLayout> from = layoutOf(op->getOperand(0), isRoot);
+  if (!from)
+    return std::nullopt;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (!cast<KernelOpInterface>(op).getView(from->strides, strides, offset))
+    return std::nullopt;
+  ValueLayout layout{from->root, {}, from->offset + offset};
+  llvm::append_range(layout.strides, strides);
+  return layout;
+}
+
+FusionChoice::FusionChoice(Block &block, const Target &target) : target(target) {
+  classify(block);
+  demandLayouts(block);
+  formGroups(block);
+  sortNodes(block);
+}
+
+void FusionChoice::classify(Block &block) {
+  for (auto [i, op] : llvm::enumerate(block)) {
+    position[&op] = i;
+    unsigned behind = op.getNumOperands() ? views.lookup(op.getOperand(0).getDefiningOp()) + 1 : 0;
+    if (behind <= kMostViews && isFreeOp(&op)) {
+      classes[&op] = FusionClass::Free;
+      views[&op] = behind;
+    } else if (planLibraryDense(target, &op))
+      classes[&op] = FusionClass::Library;
+    else if (isa<KernelOpInterface>(op))
+      classes[&op] = FusionClass::Kernel;
+    else
+      classes[&op] = FusionClass::Opaque;
+  }
+}
+
+/// A consumer needs this operand in memory of its own. A view becomes a member
+/// of a group, so that its producer may write it in the new order at once;
+/// what has no producer here is copied.
+void FusionChoice::demandDense(Operation *user, unsigned operand) {
+  Operation *op = user->getOperand(operand).getDefiningOp();
+  if (op && classes.lookup(op) == FusionClass::Free && !op->hasTrait<OpTrait::ConstantLike>())
+    classes[op] = FusionClass::Kernel;
+  else
+    dense.push_back({user, operand});
+}
+
+/// The one reader of a library op may permute the result in a way that the
+/// library can write at once: so heads merge without a copy.
+void FusionChoice::absorbPermutation(Operation *op) {
+  if (op->getNumResults() != 1 || !op->getResult(0).hasOneUse())
+    return;
+  Operation *view = *op->getResult(0).user_begin();
+  auto strides =
+      classes.lookup(view) == FusionClass::Free ? stridesBehindPermutation(view) : std::nullopt;
+  if (!strides)
+    return;
+  SmallVector<SmallVector<int64_t, 4>> operands;
+  for (Value operand : op->getOperands()) {
+    auto layout = layoutOf(operand, [&](Operation *def) { return isRoot(def); });
+    operands.push_back(layout
+                           ? layout->strides
+                           : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
+  }
+  if (planLibrary(target, op, operands, {*strides})) {
+    classes[view] = FusionClass::Absorbed;
+    absorbedBy[op] = view;
+  }
+}
+
+void FusionChoice::demandLayouts(Block &block) {
+  auto root = [&](Operation *op) { return isRoot(op); };
+  llvm::DenseSet<Value> returned;
+  for (Operation &op : block) {
+    FusionClass kind = classes.lookup(&op);
+    if (kind == FusionClass::Library) {
+      for (unsigned i = 0; i < op.getNumOperands(); ++i)
+        if (!layoutOf(op.getOperand(i), root))
+          demandDense(&op, i);
+      // Strided operands may not collapse into the library's dims; dense ones do.
+      for (unsigned i = 0; i < op.getNumOperands() && !planLibrary(target, &op, root); ++i)
+        if (op.getOperand(i).getDefiningOp() && !isRoot(op.getOperand(i).getDefiningOp()))
+          demandDense(&op, i);
+      absorbPermutation(&op);
+    } else if (kind == FusionClass::Opaque) {
+      bool isReturn = op.hasTrait<OpTrait::IsTerminator>();
+      for (unsigned i = 0; i < op.getNumOperands(); ++i) {
+        Value operand = op.getOperand(i);
+        auto type = dyn_cast<RankedTensorType>(operand.getType());
+        if (!type)
+          continue;
+        Operation *def = operand.getDefiningOp();
+        bool owned = def && isRoot(def);
+        if (isReturn) {
+          // Each output is a buffer of its own, written by its producer.
+          if (!owned && !returned.contains(operand))
+            demandDense(&op, i);
+          else if (returned.contains(operand))
+            dense.push_back({&op, i});
+          returned.insert(operand);
+          continue;
+        }
+        auto layout = layoutOf(operand, root);
+        if (!layout || !isRowMajor(type.getShape(), layout->strides))
+          demandDense(&op, i);
+      }
+    }
+  }
+}
+
+void FusionChoice::formGroups(Block &block) {
+  for (Operation &op : block) {
+    if (classes.lookup(&op) != FusionClass::Kernel)
+      continue;
+    groupOf[&op] = groups.size();
+    Group single;
+    single.ops = {&op};
+    single.cuts = cutsOf(&op, -1);
+    for (Value result : op.getResults()) {
+      single.bytes += bytesOf(result);
+      single.elements = std::max(single.elements, elementsOf(result));
+    }
+    single.size = 1;
+    for (Value operand : op.getOperands()) {
+      // What is summed up is work, too.
+      single.elements = std::max(single.elements, elementsOf(operand));
+      single.size += views.lookup(operand.getDefiningOp());
+    }
+    groups.push_back(std::move(single));
+    // A product that no library does is a loop nest of its own.
+    if (cast<KernelOpInterface>(op).getLibraryCall())
+      continue;
+    for (unsigned i = 0; i < op.getNumOperands(); ++i)
+      tryMerge(&op, i);
+  }
+}
+
+/// Forward pass, backward pass, updates: each has its time. What the backward
+/// pass computes from activations would be kept instead of them, or beside
+/// them, if the forward pass computed it; an update of a state can overwrite it
+/// if its kernel does nothing else.
+static unsigned timeOf(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return !role ? 0 : role.getValue() == nn::kRoleOptimizer ? 2 : 1;
+}
+
+static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
+
+/// Microbatches come one after the other: a kernel for two of them would make
+/// the activations of both live at once.
+static bool areOfOneTime(Operation *a, Operation *b) {
+  return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr);
+}
+
+/// One number that several larger kernels read, such as the learning rate: to
+/// take it in would tie them all together.
+bool FusionChoice::isSharedNumber(Operation *producer, Operation *consumer) const {
+  if (!isOptimizer(consumer) || elementsOf(producer->getResult(0)) != 1)
+    return false;
+  unsigned from = groupOf.lookup(producer), into = groupOf.lookup(consumer);
+  if (groups[into].elements == 1)
+    return false;
+  SmallVector<Operation *> work(groups[from].ops.begin(), groups[from].ops.end());
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val()->getUsers()) {
+      auto group = groupOf.find(user);
+      if (classes.lookup(user) == FusionClass::Free)
+        work.push_back(user);
+      else if (group == groupOf.end() || (group->second != from && group->second != into))
+        return true;
+    }
+  return false;
+}
+
+/// The norm of all gradients, as one kernel, would need them all at once.
+bool FusionChoice::joinsGradients(Operation *producer, Operation *consumer) const {
+  auto readsMany = [](Operation *op) {
+    return llvm::any_of(op->getOperands(), [](Value operand) { return elementsOf(operand) > 1; });
+  };
+  return isOptimizer(consumer) && elementsOf(consumer->getResult(0)) == 1 &&
+         elementsOf(producer->getResult(0)) == 1 &&
+         llvm::any_of(groups[groupOf.lookup(producer)].ops, readsMany);
+}
+
+void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
+  Cuts edge = cutsOf(consumer, operand);
+  Operation *producer = consumer->getOperand(operand).getDefiningOp();
+  while (producer && classes.lookup(producer) == FusionClass::Free &&
+         producer->getNumOperands() > 0) {
+    edge = intersect(edge, cutsOf(producer, 0));
+    producer = producer->getOperand(0).getDefiningOp();
+  }
+  if (!producer || classes.lookup(producer) != FusionClass::Kernel ||
+      cast<KernelOpInterface>(producer).getLibraryCall())
+    return;
+  unsigned from = groupOf.lookup(producer), into = groupOf.lookup(consumer);
+  if (from == into) {
+    // Another edge between members: it must allow the cuts too.
+    groups[into].cuts = intersect(groups[into].cuts, edge);
+    return;
+  }
+  if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) ||
+      joinsGradients(producer, consumer))
+    return;
+  Group &a = groups[from], &b = groups[into];
+  const TargetTraits &traits = target.traits();
+  if (a.size + b.size > traits.mostKernelOps)
+    return;
+  Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
+  int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements),
+          bytes = a.bytes + b.bytes;
+  if (bytes / pieces > traits.onChipBytes ||
+      (pieces < traits.leastPieces && elements > traits.smallElements))
+    return;
+  if (wouldCycle(from, into))
+    return;
+  // Keep the earlier group's number; ops stay in program order.
+  for (Operation *op : b.ops)
+    groupOf[op] = from;
+  llvm::append_range(a.ops, b.ops);
+  llvm::sort(a.ops,
+             [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
+  a.cuts = cuts;
+  a.bytes = bytes;
+  a.elements = elements;
+  a.size += b.size;
+  b = Group();
+}
+
+/// Is there a way from `from` to `into` through something outside both? Merging
+/// them would make that thing wait for itself. Views do not stand between: they
+/// are cloned into their readers.
+bool FusionChoice::wouldCycle(unsigned from, unsigned into) const {
+  unsigned last = position.lookup(groups[into].ops.back());
+  SmallVector<Operation *> work;
+  llvm::DenseSet<Operation *> seen, seenFree[2];
+  bool found = false;
+  std::function<void(Operation *, bool)> visitUsers = [&](Operation *op, bool direct) {
+    for (Operation *user : op->getUsers()) {
+      if (classes.lookup(user) == FusionClass::Free) {
+        if (seenFree[direct].insert(user).second)
+          visitUsers(user, direct);
+        continue;
+      }
+      auto group = groupOf.find(user);
+      bool isMember = group != groupOf.end();
+      if (isMember && group->second == from)
+        continue;
+      if (isMember && group->second == into) {
+        found |= !direct;
+        continue;
+      }
+      Operation *first = isMember ? groups[group->second].ops.front() : user;
+      if (position.lookup(first) <= last && seen.insert(first).second)
+        work.push_back(first);
+    }
+  };
+  for (Operation *op : groups[from].ops)
+    visitUsers(op, /*direct=*/true);
+  while (!found && !work.empty()) {
+    Operation *op = work.pop_back_val();
+    auto group = groupOf.find(op);
+    if (group == groupOf.end())
+      visitUsers(op, /*direct=*/false);
+    else
+      for (Operation *member : groups[group->second].ops)
+        visitUsers(member, /*direct=*/false);
+  }
+  return found;
+}
+
+void FusionChoice::sortNodes(Block &block) {
+  std::vector<Node> nodes;
+  llvm::DenseMap<Operation *, unsigned> nodeOf;
+  for (Operation &op : block) {
+    FusionClass kind = classes.lookup(&op);
+    if (kind == FusionClass::Free || kind == FusionClass::Absorbed)
+      continue;
+    if (kind != FusionClass::Kernel) {
+      nodeOf[&op] = nodes.size();
+      if (Operation *view = absorbed(&op))
+        nodeOf[view] = nodes.size();
+      nodes.push_back({kind, {&op}, 1});
+    } else if (Group &group = groups[groupOf[&op]]; group.ops.front() == &op) {
+      for (Operation *member : group.ops)
+        nodeOf[member] = nodes.size();
+      nodes.push_back({kind, group.ops, group.cuts.back()});
+    }
+  }
+  // Kahn's algorithm; the least first position goes first, which is stable and
+  // keeps the collectives' order.
+  std::vector<SmallVector<unsigned>> users(nodes.size());
+  std::vector<unsigned> waits(nodes.size(), 0);
+  std::set<std::pair<unsigned, unsigned>> edges;
+  for (auto [n, node] : llvm::enumerate(nodes)) {
+    SmallVector<Operation *> work(node.ops.begin(), node.ops.end());
+    while (!work.empty())
+      for (Value operand : work.pop_back_val()->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (!def)
+          continue;
+        if (classes.lookup(def) == FusionClass::Free)
+          work.push_back(def);
+        else if (unsigned from = nodeOf.lookup(def); from != n && edges.insert({from, n}).second) {
+          users[from].push_back(n);
+          ++waits[n];
+        }
+      }
+  }
+  std::priority_queue<std::pair<unsigned, unsigned>, std::vector<std::pair<unsigned, unsigned>>,
+                      std::greater<>>
+      ready;
+  auto enqueue = [&](unsigned n) { ready.push({position.lookup(nodes[n].ops.back()), n}); };
+  for (unsigned n = 0; n < nodes.size(); ++n)
+    if (waits[n] == 0)
+      enqueue(n);
+  while (!ready.empty()) {
+    unsigned n = ready.top().second;
+    ready.pop();
+    order.push_back(nodes[n]);
+    for (unsigned user : users[n])
+      if (--waits[user] == 0)
+        enqueue(user);
+  }
+  assert(order.size() == nodes.size() && "a group waits for itself");
+}

@@ -1,0 +1,115 @@
+// Which ops run as one command: the analysis behind rt-fuse-kernels.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_RT_FUSIONCHOICE_H
+#define WEFT_PASSES_RT_FUSIONCHOICE_H
+
+#include "weft/Target/Target.h"
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+#include <vector>
+
+namespace weft::rt {
+
+/// On ops of a loop over microbatches that was written out: the number of
+/// theirs (I64). Ops of different microbatches share no kernel.
+inline constexpr llvm::StringLiteral kMicrobatchAttr = "rt.microbatch";
+
+/// Of a tensor, a boolean taking a byte.
+int64_t bytesOf(mlir::Value value);
+
+/// What fusion makes of an op of the phase `local`.
+enum class FusionClass {
+  Opaque,   // not ours to fuse: a collective, the return, anything unknown
+  Free,     // a view, a constant, or a value without operands: no command of its own
+  Kernel,   // generated code, together with the rest of its group
+  Library,  // one library command
+  Absorbed, // a permutation of a library op's result, in which order it is written
+};
+
+/// Row-major order of a value's elements in the dense buffer of `root`.
+struct ValueLayout {
+  mlir::Value root;
+  llvm::SmallVector<int64_t, 4> strides;
+  int64_t offset = 0;
+};
+
+/// The layout that `value` has as a view, or nothing if some step on the way to
+/// its root cannot be said by sizes and strides. Views stop at ops for which
+/// `isRoot` holds.
+std::optional<ValueLayout> layoutOf(mlir::Value value,
+                                    llvm::function_ref<bool(mlir::Operation *)> isRoot);
+
+/// True if the strides are row-major for the shape (dims of size 1 aside).
+bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
+
+/// Groups the ops of one block into nodes: groups of kernel ops and single
+/// library and opaque ops.
+///
+/// Ops of a group are cut together into `pieces` leading pieces: piece i of
+/// each member's results depends on piece i of the members before it only. For
+/// an edge the possible numbers of pieces follow from the consumer's factor
+/// rule: products of the leading factors that its results and the operand have
+/// in common and that are parallel. A group takes the intersection over its
+/// edges; it grows while a piece stays small enough for the target's chip and pieces stay
+/// many enough for all of it, and the ops few enough for code generators. No op is computed
+/// twice, except free ones. Forward pass, backward pass and optimizer form groups of their own,
+/// so does each update (it overwrites its states): one number that many of them read, and the sum
+/// over all gradients, stays outside.
+///
+/// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
+/// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
+/// b*s pieces; the group runs in b*s rows and the sum never leaves the cache.
+class FusionChoice {
+public:
+  FusionChoice(mlir::Block &block, const Target &target);
+
+  struct Node {
+    FusionClass kind;
+    std::vector<mlir::Operation *> ops; // in program order, free ones not listed
+    int64_t pieces = 1;
+  };
+  /// In an order in which every node comes after those it reads.
+  const std::vector<Node> &nodes() const { return order; }
+  FusionClass classOf(mlir::Operation *op) const { return classes.lookup(op); }
+  /// The view that a library op's result is written through, or null.
+  mlir::Operation *absorbed(mlir::Operation *library) const { return absorbedBy.lookup(library); }
+  /// Values that must be copied to a dense buffer of their own because a
+  /// consumer outside of all groups needs them so: (user, operand number).
+  const std::vector<std::pair<mlir::Operation *, unsigned>> &denseUses() const { return dense; }
+
+private:
+  void classify(mlir::Block &block);
+  void demandLayouts(mlir::Block &block);
+  void formGroups(mlir::Block &block);
+  void sortNodes(mlir::Block &block);
+  void tryMerge(mlir::Operation *consumer, unsigned operand);
+  bool wouldCycle(unsigned from, unsigned into) const;
+  bool isSharedNumber(mlir::Operation *producer, mlir::Operation *consumer) const;
+  bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
+  bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
+  void demandDense(mlir::Operation *user, unsigned operand);
+  void absorbPermutation(mlir::Operation *library);
+
+  struct Group {
+    std::vector<mlir::Operation *> ops;
+    llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
+    int64_t bytes = 0, elements = 0; // sum over results; largest tensor
+    unsigned size = 0;               // ops, and the views that they read through
+  };
+  const Target &target;
+  llvm::DenseMap<mlir::Operation *, FusionClass> classes;
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> absorbedBy;
+  llvm::DenseMap<mlir::Operation *, unsigned> position, groupOf;
+  llvm::DenseMap<mlir::Operation *, unsigned> views; // that a view is behind, with itself
+  std::vector<Group> groups;
+  std::vector<Node> order;
+  std::vector<std::pair<mlir::Operation *, unsigned>> dense;
+};
+
+} // namespace weft::rt
+
+#endif // WEFT_PASSES_RT_FUSIONCHOICE_H

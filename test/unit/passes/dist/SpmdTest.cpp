@@ -1,0 +1,51 @@
+// Partitioned programs compute what the global program computes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "SpmdHarness.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::test;
+
+// Random programs, meshes and annotations: shard by shard the same values, and
+// padding, which is NaN, never shows.
+TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
+  Context setup;
+  int count = volume(500, 6000), collectives = 0, masks = 0, localized = 0;
+  double worst = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    Random random(seed);
+    RandomProgram program = randomProgram(setup.context, random, random.between(2, 12));
+    ASSERT_TRUE(succeeded(verify(*program.module))) << "seed " << seed;
+    auto oracle = interpret(program.function, program.inputs);
+    ASSERT_TRUE(succeeded(oracle)) << "seed " << seed;
+    annotate(program, random);
+    std::string before = print(*program.module);
+    ASSERT_TRUE(succeeded(partition(*program.module, random.chance(60), random.chance(50))))
+        << "seed " << seed << "\n"
+        << before;
+    program.function.walk([&](Operation *op) {
+      StringRef name = op->getName().getStringRef();
+      masks += name == "dist.mask";
+      localized += name == "dist.localize_index";
+      collectives += name.starts_with("dist.");
+    });
+    std::string why;
+    auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
+    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n"
+                         << before << print(*program.module);
+    for (auto [index, found, expected] : llvm::enumerate(*results, *oracle)) {
+      double error = errorOf(found, expected);
+      worst = std::max(worst, error);
+      ASSERT_LE(error, 1e-10) << "seed " << seed << ", result " << index << "\n"
+                              << before << print(*program.module);
+    }
+  }
+  std::printf(
+      "programs: %d seeds from 0, %d transitions, %d masks, %d localized indices, worst error %g\n",
+      count, collectives, masks, localized, worst);
+  EXPECT_GE(collectives, 2 * count);
+  EXPECT_GE(masks, count / 10);
+  EXPECT_GE(localized, count / 50);
+}

@@ -1,0 +1,141 @@
+// Training steps under any layout compute what one device computes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "RandomModel.h"
+#include "SpmdHarness.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "weft/Sharding/StatePlacement.h"
+
+#include "mlir/Pass/PassRegistry.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::test;
+
+// Random models, meshes, ZeRO stages, microbatches, optimizers: losses, norms and
+// all states after each of up to three steps, with padding that is NaN.
+TEST(Step, LayoutsAgreeWithOneDevice) {
+  registerAllPasses();
+  Context setup;
+  int count = volume(40, 400), loops = 0, steps = 0;
+  int byZero[4] = {}, withTensor = 0;
+  double worst = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    Random random(seed);
+    TrainingCase test = randomTrainingCase(setup.context, random);
+    ASSERT_TRUE(test.module) << "seed " << seed;
+    std::string before = print(*test.module);
+    OwningOpRef<ModuleOp> original(test.module->clone());
+    PassManager passes(&setup.context);
+    ASSERT_TRUE(succeeded(parsePassPipeline(test.layout.pipeline(), passes)));
+    ASSERT_TRUE(succeeded(passes.run(*test.module)))
+        << "seed " << seed << " " << test.layout.text() << "\n"
+        << before;
+    ++byZero[test.layout.zero];
+    withTensor += StringRef(test.layout.mesh).contains("tp");
+    test.module->walk([&](dist::RepeatOp) { ++loops; });
+    int times = random.between(1, 3);
+    steps += times;
+    auto local = test.module->getOps<func::FuncOp>();
+    auto global = original->getOps<func::FuncOp>();
+    for (auto [localFunction, globalFunction] : llvm::zip_equal(local, global)) {
+      func::FuncOp function = localFunction, reference = globalFunction;
+      std::vector<HostTensor> arguments = randomArguments(reference, random);
+      auto oracle = runSteps(reference, arguments, times, [&](ArrayRef<HostTensor> inputs) {
+        std::optional<std::vector<HostTensor>> kept;
+        if (auto results = interpret(reference, inputs); succeeded(results))
+          kept.emplace(results->begin(), results->end());
+        return kept;
+      });
+      std::string why;
+      auto found = runSteps(reference, arguments, times, [&](ArrayRef<HostTensor> inputs) {
+        return interpretSpmd(function, inputs, 1e-10, &why);
+      });
+      ASSERT_EQ(found.size(), oracle.size())
+          << "seed " << seed << " " << test.layout.text() << ": " << why << "\n"
+          << print(*test.module);
+      for (auto [index, a, b] : llvm::enumerate(found, oracle)) {
+        double error = stateErrorOf(a, b);
+        worst = std::max(worst, error);
+        ASSERT_LE(error, 1e-9) << "seed " << seed << " " << test.layout.text() << ", "
+                               << function.getName().str() << ", result " << index << "\n"
+                               << before << print(*test.module);
+      }
+    }
+  }
+  std::printf(
+      "training: %d seeds from 0 (%d, %d, %d, %d of ZeRO 0 to 3, %d with tp), %d steps, %d loops, "
+      "worst error %g\n",
+      count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, steps, loops, worst);
+  EXPECT_GE(loops, count / 4);
+  for (int zero : byZero)
+    EXPECT_GE(zero, count / 20);
+  EXPECT_GE(withTensor, count / 5);
+}
+
+/// Elements that collectives move over data-parallel ranks, an all_reduce counted
+/// twice and scalars not at all.
+static int64_t payload(func::FuncOp function) {
+  int64_t elements = 0;
+  function.walk([&](TransitionOpInterface transition) {
+    auto from = cast<RankedTensorType>(transition->getOperand(0).getType()),
+         to = cast<RankedTensorType>(transition->getResult(0).getType());
+    if (!transition.isCommunication() || to.getRank() == 0)
+      return;
+    int64_t whole = std::max(from.getNumElements(), to.getNumElements());
+    elements += transition.getTransitionKind() == TransitionKind::AllReduce ? 2 * whole : whole;
+  });
+  return elements;
+}
+
+// Two elements a parameter for stages 0 to 2; for stage 3 a third for each one that
+// gradients read, which first layers' weights and biases are not.
+TEST(Step, PayloadIsThatOfTheZeroStages) {
+  registerAllPasses();
+  Context setup;
+  int tested = 0, regathered = 0;
+  for (int seed = 0; tested < 30; ++seed) {
+    ASSERT_LT(seed, 1000);
+    Random random(seed);
+    TrainingCase test = randomTrainingCase(setup.context, random);
+    auto step = *test.module->getOps<func::FuncOp>().begin();
+    if (cast<RankedTensorType>(step.getArgumentTypes()[0]).getDimSize(0) < 2 ||
+        test.options.frozen) // which has no gradient
+      continue;
+    ++tested;
+    Mesh mesh = *Mesh::parse("dp=2");
+    int64_t parameters = 0, again = 0;
+    for (BlockArgument argument : step.getArguments()) {
+      if (!step.getArgAttr(argument.getArgNumber(), "nn.source"))
+        continue;
+      auto type = cast<RankedTensorType>(argument.getType());
+      parameters += type.getNumElements();
+      Placement whole = Placement::replicated(type.getShape());
+      bool read = llvm::any_of(argument.getUsers(), [](Operation *user) {
+        auto role = user->getAttrOfType<StringAttr>("nn.role");
+        return role && role.getValue() != "optimizer";
+      });
+      if (read && splitFurther(mesh, whole, {0}) != whole)
+        again += type.getNumElements();
+    }
+    for (int zero = 0; zero < 4; ++zero) {
+      OwningOpRef<ModuleOp> module(test.module->clone());
+      PassManager passes(&setup.context);
+      TrainingLayout layout;
+      layout.mesh = "dp=2";
+      layout.zero = zero;
+      ASSERT_TRUE(succeeded(parsePassPipeline(layout.pipeline(), passes)) &&
+                  succeeded(passes.run(*module)));
+      EXPECT_EQ(payload(*module->getOps<func::FuncOp>().begin()),
+                2 * parameters + (zero == 3 ? again : 0))
+          << "seed " << seed << ", ZeRO-" << zero << "\n"
+          << print(*module);
+    }
+    regathered += again > 0;
+  }
+  std::printf("payload: %d models at ZeRO 0 to 3, %d with parameters that gradients read\n", tested,
+              regathered);
+  EXPECT_GE(regathered, 10);
+}
