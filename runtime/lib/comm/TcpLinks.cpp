@@ -280,15 +280,21 @@ Status TcpLinks::connectGroup(uint32_t id, const std::vector<int64_t> &ranks, in
                    ("rank " + std::to_string(peer)).c_str()));
   }
   Clock::time_point start = Clock::now();
-  while (!missing.empty()) {
-    auto found = early.find({key, missing.back()});
-    if (found != early.end()) {
-      auto at = std::find(ranks.begin(), ranks.end(), missing.back());
+  while (true) {
+    // All that have come, not only the next: who waits names those that are missing.
+    for (auto peer = missing.begin(); peer != missing.end();) {
+      auto found = early.find({key, *peer});
+      if (found == early.end()) {
+        ++peer;
+        continue;
+      }
+      auto at = std::find(ranks.begin(), ranks.end(), *peer);
       links[size_t(at - ranks.begin())] = found->second;
       early.erase(found);
-      missing.pop_back();
-      continue;
+      peer = missing.erase(peer);
     }
+    if (missing.empty())
+      break;
     Greeting greeting;
     int descriptor = door.take(job.token, greeting);
     if (descriptor < 0)

@@ -1,0 +1,71 @@
+// Processes that meet over TCP, as threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "comm/TcpLinks.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace weft::runtime;
+
+namespace {
+
+int32_t never(void *) { return 0; }
+
+/// A socket that listens on a free port of this machine.
+int listenAnywhere(uint16_t &port) {
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof name;
+  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr *>(&name), length), 0);
+  EXPECT_EQ(listen(listener, 16), 0);
+  EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr *>(&name), &length), 0);
+  port = ntohs(name.sin_port);
+  return listener;
+}
+
+// The last rank of a group stays away: those that came are not blamed.
+TEST(TcpLinks, NamesOnlyWhoStaysAway) {
+  constexpr int64_t kRanks = 4, kAbsent = 3;
+  uint16_t port = 0;
+  int listener = listenAnywhere(port);
+  std::vector<Status> met(kRanks), grouped(kRanks);
+  std::vector<std::unique_ptr<TcpLinks>> links;
+  for (int64_t rank = 0; rank < kRanks; ++rank) {
+    JobAddress job;
+    job.rank = rank;
+    job.processes = kRanks;
+    job.host = "127.0.0.1";
+    job.port = port;
+    job.token = {1, 2};
+    job.listener = rank == 0 ? listener : -1;
+    links.push_back(std::make_unique<TcpLinks>(job, weft_comm_host{nullptr, never, 0.5}));
+  }
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      met[size_t(rank)] = links[size_t(rank)]->open();
+      std::vector<int> descriptors;
+      if (met[size_t(rank)].ok() && rank != kAbsent)
+        grouped[size_t(rank)] =
+            links[size_t(rank)]->connectGroup(7, {0, 1, 2, 3}, rank, descriptors);
+      for (int descriptor : descriptors)
+        if (descriptor >= 0)
+          close(descriptor);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (int64_t rank = 0; rank < kRanks; ++rank) {
+    EXPECT_TRUE(met[size_t(rank)].ok()) << met[size_t(rank)].text();
+    if (rank != kAbsent)
+      EXPECT_EQ(grouped[size_t(rank)].text(), "no progress for 0.5 s; missing: rank 3");
+  }
+}
+
+} // namespace
