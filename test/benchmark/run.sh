@@ -60,3 +60,11 @@ for run in a b; do
   "$bin/weft-compile" -q "$dir/gpt2.onnx" --bind batch=4,seq=128 --mesh dp=2,tp=2 -o "$dir/same-$run"
 done
 cmp "$dir/same-a" "$dir/same-b" && echo "equal"
+
+echo
+echo "== search for schedules, one thread, transfers and a limit of 2p microbatches: ranks, microbatches (goals: 8 64 in 2 s, 32 256 in 60 s)"
+for size in "8 24" "8 64" "32 256"; do
+  read -r ranks microbatches <<< "$size"
+  /usr/bin/env time -f "$size: %U s" "$bin/weft-schedule" search --ranks "$ranks" --microbatches "$microbatches" --threads 1 \
+    --times F=18.546,B=18.097,W=9.321,comm=0.762 --memory-limit $((2 * ranks)) --objective span | sed -n 's/^span */  span /p'
+done

@@ -61,6 +61,7 @@ expect "bf16" weft-compile --precision b
 expect "bf16" weft-compile --precision = b
 expect "local" weft-compile m.onnx --compile-to lo
 expect "--completion --comm" weft-run --com
+expect "span" weft-schedule --objective s
 if command -v zsh > /dev/null; then
   for script in "$prefix"/share/zsh/site-functions/_*; do zsh -n "$script"; done
 else

@@ -1,0 +1,43 @@
+// The schedules that have names.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PIPELINE_GENERATE_H
+#define WEFT_PIPELINE_GENERATE_H
+
+#include "weft/Pipeline/Schedule.h"
+
+namespace weft::pipeline {
+
+/// A named way to order a pipeline of equal chunks.
+struct Generator {
+  const char *name;
+  /// One line for people.
+  const char *summary;
+  int32_t leastChunksPerRank, mostChunksPerRank;
+  /// Fewer microbatches are refused: so many for each rank.
+  int32_t leastMicrobatchesPerRank;
+  std::vector<int32_t> (*place)(int32_t ranks, int32_t chunksPerRank);
+  Schedule (*make)(int32_t ranks, int32_t chunksPerRank, int32_t microbatches);
+};
+
+/// All of them, from the simplest on.
+const std::vector<Generator> &generators();
+const Generator *findGenerator(const std::string &name);
+
+/// Whether `generator` has such a schedule; if not, `error` says why and what is near.
+bool fits(const Generator &generator, int64_t ranks, int64_t chunksPerRank, int64_t microbatches,
+          std::string &error);
+
+/// Round and round: chunk c on rank c mod `ranks`.
+std::vector<int32_t> loopPlace(int32_t ranks, int32_t chunksPerRank);
+/// There and back: 0 1 2 2 1 0, so that the first and the last chunk share a rank.
+std::vector<int32_t> foldedPlace(int32_t ranks, int32_t chunksPerRank);
+
+/// The bubble of the interleaved schedule as the literature counts it, over all of the time:
+/// b / (m T + b) with b = (p-1)/v T + ((2v-1)p - 2) T_comm, T of a rank's share. A simulation has
+/// 2vp - 2 transfers on its longest path; without transfers both are alike.
+double interleavedBubble(double ranks, double chunksPerRank, double microbatches, double work,
+                         double transfer);
+
+} // namespace weft::pipeline
+
+#endif // WEFT_PIPELINE_GENERATE_H

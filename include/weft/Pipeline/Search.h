@@ -1,0 +1,42 @@
+// Looks for a schedule for given costs, never worse than those that have names.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PIPELINE_SEARCH_H
+#define WEFT_PIPELINE_SEARCH_H
+
+#include "weft/Pipeline/Simulate.h"
+
+namespace weft::pipeline {
+
+enum class Objective { Span, Wall };
+
+struct SearchRequest {
+  int32_t ranks = 1, chunksPerRank = 1, microbatches = 1;
+  /// The rank of each chunk; empty: round and round, and there and back with two chunks a rank.
+  std::vector<int32_t> place;
+  Objective objective = Objective::Wall;
+  /// How many schedules are simulated beside those of generators and of the first grid; negative:
+  /// `defaultEvaluations`.
+  int64_t evaluations = -1;
+  /// The result does not depend on it.
+  unsigned threads = 1;
+};
+
+/// As many as simulate about eight million actions, from 500 to 10000.
+int64_t defaultEvaluations(size_t chunks, int32_t microbatches);
+
+struct SearchResult {
+  Schedule schedule;
+  Timing timing;
+  Bounds bounds;
+};
+
+/// The best schedule found within the limits of `costs`: candidates are the generators that fit,
+/// lists made in simulated time by rules whose parameters are searched, and small changes of the
+/// best order; where there are few orders, all of them. The same request gives the same bytes. If
+/// no order fits, returns nothing and says in `error` the least limit that works.
+std::optional<SearchResult> search(const SearchRequest &request, const Costs &costs,
+                                   std::string &error);
+
+} // namespace weft::pipeline
+
+#endif // WEFT_PIPELINE_SEARCH_H

@@ -1,0 +1,325 @@
+// Generators of the schedules that have names.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Pipeline/Generate.h"
+
+#include <algorithm>
+#include <deque>
+
+using namespace weft::pipeline;
+
+namespace {
+
+/// Writes one rank's list: each action with the next microbatch of its kind and chunk.
+class Writer {
+public:
+  Writer(Schedule &schedule, int32_t rank)
+      : actions(schedule.ranks[size_t(rank)]), microbatches(schedule.microbatches),
+        next(schedule.place.size() * 2) {}
+
+  bool forward(int32_t chunk) { return add(Kind::Forward, chunk); }
+  /// B, whose W comes when it is asked for; the oldest first.
+  bool backward(int32_t chunk) {
+    if (!add(Kind::Backward, chunk))
+      return false;
+    pending.push_back({Kind::Weight, chunk, actions.back().microbatch});
+    return true;
+  }
+  bool both(int32_t chunk) { return add(Kind::Both, chunk); }
+  bool weight() { return weightAt(pending.begin()); }
+  /// W of this chunk, if one is due.
+  bool weight(int32_t chunk) {
+    return weightAt(std::find_if(pending.begin(), pending.end(),
+                                 [&](const Action &w) { return w.chunk == chunk; }));
+  }
+  size_t numPending() const { return pending.size(); }
+  int32_t left(int32_t chunk) const { return microbatches - next[size_t(chunk) * 2]; }
+
+private:
+  bool add(Kind kind, int32_t chunk) {
+    int32_t &microbatch = next[size_t(chunk) * 2 + (kind == Kind::Forward ? 0 : 1)];
+    if (microbatch == microbatches)
+      return false;
+    actions.push_back({kind, chunk, microbatch++});
+    return true;
+  }
+  bool weightAt(std::deque<Action>::iterator due) {
+    if (due == pending.end())
+      return false;
+    actions.push_back(*due);
+    pending.erase(due);
+    return true;
+  }
+
+  std::vector<Action> &actions;
+  int32_t microbatches;
+  std::vector<int32_t> next;
+  std::deque<Action> pending; // W that are due
+};
+
+Schedule empty(int32_t ranks, int32_t microbatches, std::vector<int32_t> place) {
+  Schedule schedule;
+  schedule.microbatches = microbatches;
+  schedule.place = std::move(place);
+  schedule.ranks.resize(size_t(ranks));
+  return schedule;
+}
+
+Schedule makeGpipe(int32_t ranks, int32_t, int32_t microbatches) {
+  Schedule schedule = empty(ranks, microbatches, loopPlace(ranks, 1));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    Writer writer(schedule, rank);
+    while (writer.forward(rank)) {
+    }
+    while (writer.both(rank)) {
+    }
+  }
+  return schedule;
+}
+
+Schedule makeOneForwardOneBackward(int32_t ranks, int32_t, int32_t microbatches) {
+  Schedule schedule = empty(ranks, microbatches, loopPlace(ranks, 1));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    Writer writer(schedule, rank);
+    for (int32_t i = 0; i < ranks - 1 - rank; ++i)
+      writer.forward(rank);
+    do {
+      writer.forward(rank);
+    } while (writer.both(rank));
+  }
+  return schedule;
+}
+
+/// Groups of microbatches go through all chunks one after the other. Even groups of at least as
+/// many microbatches as ranks, so that a rank never waits for its own group to come round.
+Schedule makeInterleaved(int32_t ranks, int32_t chunksPerRank, int32_t microbatches) {
+  Schedule schedule = empty(ranks, microbatches, loopPlace(ranks, chunksPerRank));
+  int32_t groups = std::max(1, microbatches / ranks);
+  std::vector<std::pair<int32_t, int32_t>> table; // step of the chunk, microbatch
+  int32_t first = 0, begin = 0;
+  for (int32_t group = 0; group < groups; ++group) {
+    int32_t size = microbatches / groups + (group < microbatches % groups);
+    first = group == 0 ? size : first;
+    for (int32_t step = 0; step < chunksPerRank; ++step)
+      for (int32_t i = 0; i < size; ++i)
+        table.emplace_back(step, begin + i);
+    begin += size;
+  }
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    std::vector<Action> &actions = schedule.ranks[size_t(rank)];
+    size_t warmUp = size_t((ranks - rank - 1) * 2) + size_t(chunksPerRank - 1) * size_t(first);
+    for (size_t i = 0; i < table.size() + warmUp; ++i) {
+      if (i < table.size())
+        actions.push_back({Kind::Forward, table[i].first * ranks + rank, table[i].second});
+      if (i >= warmUp) {
+        auto [step, microbatch] = table[i - warmUp];
+        actions.push_back({Kind::Both, (chunksPerRank - 1 - step) * ranks + rank, microbatch});
+      }
+    }
+  }
+  return schedule;
+}
+
+/// Zero-bubble schedules with one chunk a rank: so many F first; W waits until so many are due.
+Schedule makeHandmade(int32_t ranks, int32_t microbatches, int32_t factor, int32_t fewer) {
+  Schedule schedule = empty(ranks, microbatches, loopPlace(ranks, 1));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    Writer writer(schedule, rank);
+    for (int32_t i = 0; i < factor * (ranks - rank) - fewer; ++i)
+      writer.forward(rank);
+    while (writer.backward(rank)) {
+      if (writer.numPending() > size_t(factor * rank))
+        writer.weight();
+      writer.forward(rank);
+    }
+    while (writer.weight()) {
+    }
+  }
+  return schedule;
+}
+
+Schedule makeZeroBubble1(int32_t ranks, int32_t, int32_t microbatches) {
+  return makeHandmade(ranks, microbatches, 1, 0);
+}
+
+Schedule makeZeroBubble2(int32_t ranks, int32_t, int32_t microbatches) {
+  return makeHandmade(ranks, microbatches, 2, 1);
+}
+
+/// Leaves out the microbatches from `microbatches` on.
+void keepFirst(Schedule &schedule, int32_t microbatches) {
+  schedule.microbatches = microbatches;
+  for (std::vector<Action> &actions : schedule.ranks)
+    actions.erase(std::remove_if(actions.begin(), actions.end(),
+                                 [&](const Action &a) { return a.microbatch >= microbatches; }),
+                  actions.end());
+}
+
+Schedule makeZeroBubbleV(int32_t ranks, int32_t, int32_t wanted) {
+  int32_t microbatches = std::max(wanted, 2 * ranks - 1);
+  Schedule schedule = empty(ranks, microbatches, foldedPlace(ranks, 2));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    Writer writer(schedule, rank);
+    int32_t down = rank, up = 2 * ranks - 1 - rank;
+    auto backwardAndWeight = [&](int32_t chunk) {
+      writer.backward(chunk);
+      writer.weight(chunk);
+    };
+    for (int32_t i = 0; i < 2 * (ranks - rank) - 1; ++i)
+      writer.forward(down);
+    for (int32_t i = 0; i < rank; ++i) {
+      writer.forward(up);
+      writer.forward(down);
+    }
+    for (int32_t i = 0; i < ranks - rank; ++i) {
+      writer.forward(up);
+      backwardAndWeight(up);
+    }
+    while (writer.left(down) + writer.left(up) > 0) {
+      writer.forward(down);
+      backwardAndWeight(down);
+      writer.forward(up);
+      backwardAndWeight(up);
+    }
+    for (int32_t i = 0; i < rank; ++i) {
+      writer.backward(down);
+      writer.backward(up);
+    }
+    for (int32_t i = 0; i < ranks - rank; ++i)
+      backwardAndWeight(down);
+    while (writer.weight(up)) {
+    }
+    while (writer.weight(down)) {
+    }
+  }
+  if (wanted < microbatches)
+    keepFirst(schedule, wanted);
+  return schedule;
+}
+
+void writeDualPipeRank(Writer &writer, int32_t ranks, int32_t rank, int32_t microbatches) {
+  int32_t down = rank, up = 2 * ranks - 1 - rank, before = ranks - 1 - rank;
+  for (int32_t i = 0; i < 2 * before; ++i)
+    writer.forward(down);
+  for (int32_t i = 0; i <= rank; ++i) {
+    writer.forward(down);
+    writer.forward(up);
+  }
+  for (int32_t i = 0; i < before; ++i) {
+    writer.backward(up);
+    writer.weight();
+    writer.forward(up);
+  }
+  for (int32_t i = 0; i < microbatches - 2 * ranks + rank + 1; ++i) {
+    writer.forward(down);
+    writer.both(up);
+    writer.forward(up);
+    writer.both(down);
+  }
+  for (int32_t i = 0; i < before; ++i) {
+    writer.both(up);
+    writer.forward(up);
+    writer.both(down);
+  }
+  // The second half of these queue their W, so that each rank has `rank + 1` for the end.
+  for (int32_t i = 0; i < 2 * (rank + 1); ++i) {
+    int32_t chunk = i % 2 ? down : up;
+    i < rank + 1 ? writer.both(chunk) : writer.backward(chunk);
+  }
+  for (int32_t i = 0; i < before; ++i) {
+    writer.weight();
+    writer.backward(down);
+  }
+  while (writer.weight()) {
+  }
+}
+
+Schedule makeDualPipeV(int32_t ranks, int32_t, int32_t microbatches) {
+  Schedule schedule = empty(ranks, microbatches, foldedPlace(ranks, 2));
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    Writer writer(schedule, rank);
+    writeDualPipeRank(writer, ranks, rank, microbatches);
+  }
+  return schedule;
+}
+
+std::string plural(int64_t count, const std::string &word) {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+} // namespace
+
+std::vector<int32_t> weft::pipeline::loopPlace(int32_t ranks, int32_t chunksPerRank) {
+  std::vector<int32_t> place;
+  for (int32_t chunk = 0; chunk < ranks * chunksPerRank; ++chunk)
+    place.push_back(chunk % ranks);
+  return place;
+}
+
+std::vector<int32_t> weft::pipeline::foldedPlace(int32_t ranks, int32_t chunksPerRank) {
+  std::vector<int32_t> place;
+  for (int32_t chunk = 0; chunk < ranks * chunksPerRank; ++chunk)
+    place.push_back(chunk / ranks % 2 ? ranks - 1 - chunk % ranks : chunk % ranks);
+  return place;
+}
+
+const std::vector<Generator> &weft::pipeline::generators() {
+  static const std::vector<Generator> all = {
+      {"gpipe", "all forward, then all backward; keeps every microbatch", 1, 1, 0, loopPlace,
+       makeGpipe},
+      {"1f1b", "one forward, one backward: the bubble of gpipe, memory for few microbatches", 1, 1,
+       0, loopPlace, makeOneForwardOneBackward},
+      {"interleaved", "1f1b with several chunks a rank: a smaller bubble, more transfers", 1,
+       1 << 10, 0, loopPlace, makeInterleaved},
+      {"zb-h1", "weight gradients fill the bubble, within the memory of 1f1b", 1, 1, 0, loopPlace,
+       makeZeroBubble1},
+      {"zb-h2", "no bubble between steps that do not meet, with twice the memory", 1, 1, 0,
+       loopPlace, makeZeroBubble2},
+      {"zb-v", "two chunks a rank, there and back: as zb-h2, within the memory of 1f1b", 2, 2, 0,
+       foldedPlace, makeZeroBubbleV},
+      {"dualpipev", "two chunks a rank, forward beside backward, so that transfers can hide", 2, 2,
+       2, foldedPlace, makeDualPipeV}};
+  return all;
+}
+
+const Generator *weft::pipeline::findGenerator(const std::string &name) {
+  for (const Generator &generator : generators())
+    if (name == generator.name)
+      return &generator;
+  return nullptr;
+}
+
+bool weft::pipeline::fits(const Generator &generator, int64_t ranks, int64_t chunksPerRank,
+                          int64_t microbatches, std::string &error) {
+  std::string name = generator.name;
+  int64_t least = generator.leastMicrobatchesPerRank * ranks;
+  if (ranks < 1 || ranks > kMostRanks)
+    error = "a pipeline has from 1 to " + std::to_string(kMostRanks) + " ranks, not " +
+            std::to_string(ranks);
+  else if (microbatches < 1)
+    error = "a pipeline has at least 1 microbatch, not " + std::to_string(microbatches);
+  else if (chunksPerRank < generator.leastChunksPerRank ||
+           chunksPerRank > generator.mostChunksPerRank)
+    error = name + " has " +
+            (generator.leastChunksPerRank == generator.mostChunksPerRank
+                 ? plural(generator.leastChunksPerRank, "chunk")
+                 : "from " + std::to_string(generator.leastChunksPerRank) + " to " +
+                       std::to_string(generator.mostChunksPerRank) + " chunks") +
+            " a rank, not " + std::to_string(chunksPerRank);
+  else if (microbatches < least)
+    error = name + " wants at least " + std::to_string(least) + " microbatches on " +
+            plural(ranks, "rank") + ", not " + std::to_string(microbatches);
+  else if (microbatches > kMostPairs / (ranks * chunksPerRank))
+    error = "chunks times microbatches are at most " + std::to_string(kMostPairs) + "; " +
+            plural(ranks * chunksPerRank, "chunk") + " may have " +
+            std::to_string(kMostPairs / (ranks * chunksPerRank)) + " microbatches";
+  else
+    return true;
+  return false;
+}
+
+double weft::pipeline::interleavedBubble(double ranks, double chunksPerRank, double microbatches,
+                                         double work, double transfer) {
+  double bubble =
+      (ranks - 1) / chunksPerRank * work + ((2 * chunksPerRank - 1) * ranks - 2) * transfer;
+  return bubble / (microbatches * work + bubble);
+}

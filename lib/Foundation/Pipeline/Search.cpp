@@ -1,0 +1,424 @@
+// Search for schedules.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Pipeline/Search.h"
+
+#include "ListSchedule.h"
+
+#include "weft/Pipeline/Check.h"
+#include "weft/Pipeline/Generate.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+using namespace weft::pipeline;
+
+namespace {
+
+/// So many changes are tried at once, whatever the number of threads, so that the result is the
+/// same for any.
+constexpr size_t kRound = 16;
+/// Where there are at most so many orders, all are tried.
+constexpr double kFewOrders = 100000;
+
+/// Numbers that follow from a seed, the same on every machine (splitmix64).
+class Random {
+public:
+  explicit Random(uint64_t seed) : state(seed) {}
+  uint64_t next() {
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+  size_t below(size_t count) { return size_t(next() % count); }
+
+private:
+  uint64_t state;
+};
+
+/// How good a schedule is: the objective first, then the other time.
+struct Score {
+  double first = INFINITY, second = INFINITY;
+
+  bool operator<(const Score &other) const {
+    double tolerance = 1e-12 * std::abs(other.first);
+    if (std::abs(first - other.first) > tolerance)
+      return first < other.first;
+    return second < other.second * (1 - 1e-12);
+  }
+};
+
+/// A schedule that was tried, and where it came from.
+struct Tried {
+  Schedule schedule;
+  Rule rule; // empty if no rule made it
+  Score score;
+};
+
+/// The search on one placement.
+class PlacedSearch {
+public:
+  PlacedSearch(const SearchRequest &request, const Costs &costs, std::vector<int32_t> place)
+      : request(request), costs(costs), place(std::move(place)),
+        bounds(lowerBounds(costs, this->place, request.microbatches)),
+        left(request.evaluations >= 0
+                 ? request.evaluations
+                 : defaultEvaluations(this->place.size(), request.microbatches)) {
+    for (size_t i = 0; i < std::max(1u, request.threads); ++i)
+      workers.push_back(std::make_unique<Worker>(*this));
+  }
+
+  Tried run() {
+    tryGenerators();
+    if (!tryAllOrders()) {
+      tryGrid();
+      int64_t share = left / 2;
+      changeRules(share);
+      changeOrder(left);
+    }
+    return std::move(best);
+  }
+
+private:
+  struct Worker {
+    explicit Worker(const PlacedSearch &search)
+        : simulator(search.costs, search.place, search.request.microbatches),
+          scheduler(search.costs, search.place, size_t(search.request.ranks),
+                    search.request.microbatches) {}
+    Simulator simulator;
+    ListScheduler scheduler;
+    Timing timing;
+  };
+
+  bool isDone() const {
+    double bound = request.objective == Objective::Span ? bounds.span : bounds.wall;
+    return best.score.first <= bound * (1 + 1e-9);
+  }
+
+  /// Simulates a right schedule; too much memory scores as worst.
+  Score judge(Worker &worker, const Schedule &schedule) const {
+    Timing &timing = worker.timing;
+    if (!worker.simulator.run(schedule, timing))
+      return {};
+    for (size_t rank = 0; rank < timing.peak.size(); ++rank)
+      if (timing.peak[rank] > costs.limitOf(rank) * (1 + 1e-9))
+        return {};
+    return request.objective == Objective::Span ? Score{timing.span, timing.wall}
+                                                : Score{timing.wall, timing.span};
+  }
+
+  void judgeRule(Worker &worker, Tried &tried) const {
+    tried.score =
+        worker.scheduler.run(tried.rule, tried.schedule) ? judge(worker, tried.schedule) : Score();
+  }
+
+  /// Runs `work(worker, i)` for i below `count` on all threads.
+  template <typename Work> void forEach(size_t count, Work &&work) {
+    size_t threads = std::min(workers.size(), count);
+    if (threads <= 1) {
+      for (size_t i = 0; i < count; ++i)
+        work(*workers[0], i);
+      return;
+    }
+    std::atomic<size_t> next{0};
+    std::vector<std::thread> running;
+    for (size_t t = 0; t < threads; ++t)
+      running.emplace_back([&, t] {
+        for (size_t i = next++; i < count; i = next++)
+          work(*workers[t], i);
+      });
+    for (std::thread &thread : running)
+      thread.join();
+  }
+
+  /// Takes the best of what was tried, the first of equals. `orEqual`: also one just as good.
+  bool take(std::vector<Tried> &tried, bool orEqual = false) {
+    Tried *found = nullptr;
+    for (Tried &one : tried)
+      if (std::isfinite(one.score.first) && (!found || one.score < found->score))
+        found = &one;
+    if (!found || !(orEqual ? !(best.score < found->score) : found->score < best.score))
+      return false;
+    best = std::move(*found);
+    return true;
+  }
+
+  /// One microbatch after the other needs the least memory.
+  Schedule serial() const {
+    Schedule schedule;
+    schedule.microbatches = request.microbatches;
+    schedule.place = place;
+    schedule.ranks.resize(size_t(request.ranks));
+    for (int32_t m = 0; m < request.microbatches; ++m) {
+      for (size_t c = 0; c < place.size(); ++c)
+        schedule.ranks[size_t(place[c])].push_back({Kind::Forward, int32_t(c), m});
+      for (size_t c = place.size(); c-- > 0;)
+        schedule.ranks[size_t(place[c])].push_back({Kind::Both, int32_t(c), m});
+    }
+    return schedule;
+  }
+
+  void tryGenerators() {
+    std::vector<Tried> tried(1);
+    tried[0].schedule = serial();
+    std::string ignored;
+    for (const Generator &generator : generators())
+      if (fits(generator, request.ranks, request.chunksPerRank, request.microbatches, ignored)) {
+        Tried one;
+        one.schedule = generator.make(request.ranks, request.chunksPerRank, request.microbatches);
+        if (one.schedule.place == place)
+          tried.push_back(std::move(one));
+      }
+    forEach(tried.size(),
+            [&](Worker &worker, size_t i) { tried[i].score = judge(worker, tried[i].schedule); });
+    take(tried);
+  }
+
+  /// With one chunk a rank and equal microbatches, each rank may go through them in order: what is
+  /// left to choose is how F, B and W mix. (m = 3: 42 ways.)
+  bool tryAllOrders() {
+    if (request.chunksPerRank != 1 || size_t(request.ranks) != place.size())
+      return false;
+    std::vector<std::vector<Kind>> mixes;
+    std::vector<Kind> mix;
+    if (!addMixes(mix, {0, 0, 0}, mixes) ||
+        std::pow(double(mixes.size()), request.ranks) > kFewOrders)
+      return false;
+    Schedule schedule = serial();
+    std::vector<size_t> index(size_t(request.ranks), 0);
+    for (size_t rank = 0; rank < index.size(); ++rank)
+      setMix(schedule, rank, mixes[0]);
+    while (true) {
+      Score score = judge(*workers[0], schedule);
+      if (score < best.score)
+        best = {schedule, {}, score};
+      size_t rank = 0;
+      for (; rank < index.size() && ++index[rank] == mixes.size(); ++rank)
+        setMix(schedule, rank, mixes[index[rank] = 0]);
+      if (rank == index.size())
+        return true;
+      setMix(schedule, rank, mixes[index[rank]]);
+    }
+  }
+
+  struct Counts {
+    int32_t forwards, backwards, weights;
+  };
+  /// All ways to go on with `mix`; false if they are too many.
+  bool addMixes(std::vector<Kind> &mix, Counts done, std::vector<std::vector<Kind>> &mixes) const {
+    if (double(mixes.size()) > kFewOrders)
+      return false;
+    if (done.weights == request.microbatches) {
+      mixes.push_back(mix);
+      return true;
+    }
+    auto with = [&](Kind kind, Counts next) {
+      mix.push_back(kind);
+      bool few = addMixes(mix, next, mixes);
+      mix.pop_back();
+      return few;
+    };
+    auto [f, b, w] = done;
+    return (f == request.microbatches || with(Kind::Forward, {f + 1, b, w})) &&
+           (b == f || with(Kind::Backward, {f, b + 1, w})) &&
+           (w == b || with(Kind::Weight, {f, b, w + 1}));
+  }
+
+  void setMix(Schedule &schedule, size_t rank, const std::vector<Kind> &mix) const {
+    auto chunk = int32_t(std::find(place.begin(), place.end(), int32_t(rank)) - place.begin());
+    int32_t next[kNumKinds] = {};
+    schedule.ranks[rank].clear();
+    for (Kind kind : mix)
+      schedule.ranks[rank].push_back({kind, chunk, next[unsigned(kind)]++});
+  }
+
+  /// So many F fill the time until the first gradient can be there, and `more`, as far as memory
+  /// goes.
+  int32_t capOf(int32_t rank, int32_t more) const {
+    double trip = 0, fromFirst = 0, forward = 0, kept = 0;
+    int32_t own = 0;
+    for (size_t c = place.size(); c-- > 0;) {
+      const ChunkCosts &chunk = costs.chunks[c];
+      bool moves = c + 1 < place.size() && place[c] != place[c + 1];
+      // The gradient comes to the rank's last chunk.
+      trip += (moves ? chunk.transfer : 0) * (own == 0 ? 2 : 1);
+      trip += chunk.forward;
+      if (place[c] == rank) {
+        ++own;
+        fromFirst = trip;
+        forward += chunk.forward;
+        kept += chunk.memoryChange(Kind::Forward);
+      } else if (own == 0) {
+        trip += chunk.backward;
+      }
+    }
+    if (own == 0)
+      return 1;
+    double most = double(request.microbatches) * own;
+    double fill = forward > 0 ? std::ceil(fromFirst * own / forward - 1e-9) : most;
+    double fit =
+        kept > 0 ? std::floor(costs.limitOf(size_t(rank)) * own / kept * (1 + 1e-12)) : most;
+    return std::max(own, int32_t(std::min({fill + double(more) * own, fit, most})));
+  }
+
+  void tryGrid() {
+    std::vector<Tried> tried;
+    for (int32_t more : {0, 1, 2, 1 << 20})
+      for (double waitForward : {0.0, 0.5, 1.0})
+        for (double waitWeight : {0.0, 0.25, 0.5, 1.0})
+          for (double firstWait : {0.0, 1.0})
+            for (bool alternates : {false, true})
+              for (bool prefersLate : {true, false}) {
+                if (prefersLate && request.chunksPerRank == 1)
+                  continue;
+                Tried one;
+                one.rule.firstWait = firstWait;
+                one.rule.alternates = alternates;
+                one.rule.prefersLate = prefersLate;
+                for (int32_t rank = 0; rank < request.ranks; ++rank)
+                  one.rule.ranks.push_back({capOf(rank, more), 1 << 30, waitForward, waitWeight});
+                tried.push_back(std::move(one));
+              }
+    // In parts, so that memory does not hold them all.
+    for (size_t begin = 0; begin < tried.size() && !isDone(); begin += kRound) {
+      std::vector<Tried> part(
+          std::make_move_iterator(tried.begin() + ptrdiff_t(begin)),
+          std::make_move_iterator(tried.begin() +
+                                  ptrdiff_t(std::min(tried.size(), begin + kRound))));
+      forEach(part.size(), [&](Worker &worker, size_t i) { judgeRule(worker, part[i]); });
+      for (const Tried &one : part)
+        if (one.score < bestRule.score)
+          bestRule = one;
+      take(part);
+    }
+  }
+
+  /// Changes one number of one rank's rule, or of all ranks'.
+  void change(Rule &rule, Random &random) const {
+    size_t first = random.below(rule.ranks.size() + 1), last = first + 1;
+    if (first == rule.ranks.size())
+      first = 0;
+    size_t what = random.below(4), step = random.below(4);
+    for (size_t rank = first; rank < last && rank < rule.ranks.size(); ++rank) {
+      RankRule &own = rule.ranks[rank];
+      constexpr double waits[] = {0, 0.25, 0.5, 1};
+      if (what == 0)
+        own.cap = std::clamp(own.cap + (step % 2 ? 1 : -1) * int32_t(1 + step / 2), 1,
+                             capOf(int32_t(rank), 1 << 20));
+      else if (what == 1)
+        own.hold = step == 3 ? 1 << 30 : int32_t(step * size_t(request.ranks) / 2);
+      else if (what == 2)
+        own.waitForward = waits[step];
+      else
+        own.waitWeight = waits[step];
+    }
+  }
+
+  void changeRules(int64_t budget) {
+    if (bestRule.rule.ranks.empty())
+      return;
+    Random random(1);
+    for (; budget > 0 && !isDone(); budget -= kRound, left -= kRound) {
+      std::vector<Tried> tried(kRound);
+      for (Tried &one : tried) {
+        one.rule = bestRule.rule;
+        for (size_t n = 1 + random.below(3); n > 0; --n)
+          change(one.rule, random);
+      }
+      forEach(kRound, [&](Worker &worker, size_t i) { judgeRule(worker, tried[i]); });
+      for (const Tried &one : tried)
+        if (!(bestRule.score < one.score) && std::isfinite(one.score.first))
+          bestRule = one;
+      take(tried);
+    }
+  }
+
+  /// Moves an action of the best schedule by a few places.
+  void changeOrder(int64_t budget) {
+    if (!std::isfinite(best.score.first))
+      return; // no order fits
+    Random random(2);
+    for (; budget > 0 && !isDone(); budget -= kRound, left -= kRound) {
+      std::vector<Tried> tried(kRound);
+      for (Tried &one : tried) {
+        one.schedule = best.schedule;
+        for (size_t n = 1 + random.below(2); n > 0; --n)
+          move(one.schedule.ranks[random.below(one.schedule.ranks.size())], random);
+      }
+      forEach(kRound,
+              [&](Worker &worker, size_t i) { tried[i].score = judge(worker, tried[i].schedule); });
+      take(tried, /*orEqual=*/true);
+    }
+  }
+
+  /// Not past another action of the same chunk, so that order on the rank stays right.
+  static void move(std::vector<Action> &actions, Random &random) {
+    if (actions.size() < 2)
+      return;
+    size_t at = random.below(actions.size()), steps = 1 + random.below(4);
+    bool later = random.below(2);
+    for (; steps > 0; --steps) {
+      if (later ? at + 1 == actions.size() : at == 0)
+        return;
+      size_t other = later ? at + 1 : at - 1;
+      const Action &a = actions[at], &b = actions[other];
+      bool areSums = a.kind != Kind::Forward && b.kind != Kind::Forward &&
+                     (a.kind == Kind::Both || b.kind == Kind::Both);
+      if (a.chunk == b.chunk && (a.microbatch == b.microbatch || a.kind == b.kind || areSums))
+        return;
+      std::swap(actions[at], actions[other]);
+      at = other;
+    }
+  }
+
+  const SearchRequest &request;
+  const Costs &costs;
+  std::vector<int32_t> place;
+  Bounds bounds;
+  int64_t left; // evaluations
+  std::vector<std::unique_ptr<Worker>> workers;
+  Tried best, bestRule;
+};
+
+} // namespace
+
+int64_t weft::pipeline::defaultEvaluations(size_t chunks, int32_t microbatches) {
+  int64_t actions = 3 * int64_t(chunks) * microbatches;
+  return std::clamp<int64_t>(8000000 / actions, 500, 10000);
+}
+
+std::optional<SearchResult> weft::pipeline::search(const SearchRequest &request, const Costs &costs,
+                                                   std::string &error) {
+  std::vector<std::vector<int32_t>> places = {request.place};
+  if (request.place.empty()) {
+    places = {loopPlace(request.ranks, request.chunksPerRank)};
+    if (request.chunksPerRank == 2)
+      places.push_back(foldedPlace(request.ranks, 2));
+  }
+  std::optional<Tried> best;
+  for (const std::vector<int32_t> &place : places) {
+    Tried tried = PlacedSearch(request, costs, place).run();
+    if (std::isfinite(tried.score.first) && (!best || tried.score < best->score))
+      best = std::move(tried);
+  }
+  if (!best) {
+    std::vector<double> least = leastMemory(costs, places[0], size_t(request.ranks));
+    size_t rank = 0;
+    while (rank + 1 < least.size() && least[rank] <= costs.limitOf(rank) * (1 + 1e-9))
+      ++rank;
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "no order fits: rank %zu may hold %.6g, and one microbatch alone needs %.6g "
+                  "there",
+                  rank, costs.limitOf(rank), least[rank]);
+    error = text;
+    return std::nullopt;
+  }
+  std::optional<Timing> timing = simulate(best->schedule, costs);
+  Bounds bounds = lowerBounds(costs, best->schedule.place, request.microbatches);
+  return SearchResult{std::move(best->schedule), std::move(*timing), bounds};
+}

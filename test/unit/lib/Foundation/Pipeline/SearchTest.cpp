@@ -1,0 +1,235 @@
+// The search: never worse than what has a name, as good as all orders where these are few.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Published.h"
+
+#include "weft/Pipeline/Check.h"
+#include "weft/Pipeline/Generate.h"
+#include "weft/Pipeline/Search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace weft::pipeline;
+
+namespace {
+
+using Random = std::mt19937_64;
+
+double timeOf(const Timing &timing, Objective objective) {
+  return objective == Objective::Span ? timing.span : timing.wall;
+}
+
+TEST(Search, IsAtMostThePublishedSearch) {
+  for (const PublishedRow &row : kPublished) {
+    SearchRequest request;
+    request.ranks = kPublishedRanks;
+    request.microbatches = row.microbatches;
+    request.objective = Objective::Span;
+    Costs costs = evenCosts(kPublishedRanks, 1, row.share());
+    costs.limit.assign(kPublishedRanks, 2 * kPublishedRanks);
+    std::string error;
+    auto found = search(request, costs, error);
+    ASSERT_TRUE(found) << error;
+    EXPECT_EQ(check(found->schedule), "");
+    EXPECT_EQ(checkMemory(found->schedule, costs), "");
+    double rate = bubbleOf(costs, found->schedule, found->timing.span);
+    std::printf("m=%d: %.4f, printed %.4f, bound %.4f\n", row.microbatches, rate, row.search,
+                bubbleOf(costs, found->schedule, found->bounds.span));
+    EXPECT_LE(rate, row.search + 0.00005);
+  }
+}
+
+/// Uneven chunks, transfers, memory and limits.
+Costs randomCosts(Random &random, int ranks, int chunks) {
+  auto number = [&](double least, double most) {
+    return least + (most - least) * double(random() % 1001) / 1000;
+  };
+  Costs costs;
+  costs.chunks.resize(size_t(chunks));
+  bool areEven = random() % 3 == 0;
+  for (ChunkCosts &chunk : costs.chunks) {
+    if (areEven && &chunk != costs.chunks.data()) {
+      chunk = costs.chunks[0];
+      continue;
+    }
+    chunk.forward = number(0.5, 2);
+    chunk.backward = number(0.5, 2);
+    chunk.weight = number(0, 2);
+    chunk.transfer = random() % 2 ? number(0, 1) : 0;
+    chunk.keptForBackward = number(0, 1);
+    chunk.keptForWeight = number(0, 1);
+    chunk.madeForWeight = number(0, 1);
+  }
+  if (random() % 2)
+    costs.limit.assign(size_t(ranks), number(2, 2.0 * ranks) * chunks / ranks);
+  return costs;
+}
+
+TEST(Search, IsNeverWorseThanAGenerator) {
+  Random random(3);
+  int compared = 0, trials = volume(60, 500), impossible = 0;
+  for (int trial = 0; trial < trials; ++trial) {
+    SearchRequest request;
+    request.ranks = 2 + int(random() % 5);
+    request.chunksPerRank = 1 + int(random() % 3);
+    request.microbatches = 1 + int(random() % 12);
+    request.objective = random() % 2 ? Objective::Span : Objective::Wall;
+    request.evaluations = 200;
+    Costs costs = randomCosts(random, request.ranks, request.ranks * request.chunksPerRank);
+    std::string error;
+    auto found = search(request, costs, error);
+    std::vector<double> least =
+        leastMemory(costs, loopPlace(request.ranks, request.chunksPerRank), size_t(request.ranks));
+    for (const Generator &generator : generators()) {
+      if (!fits(generator, request.ranks, request.chunksPerRank, request.microbatches, error))
+        continue;
+      Schedule schedule =
+          generator.make(request.ranks, request.chunksPerRank, request.microbatches);
+      if (!checkMemory(schedule, costs).empty())
+        continue;
+      ASSERT_TRUE(found);
+      ++compared;
+      EXPECT_LE(timeOf(found->timing, request.objective),
+                timeOf(*simulate(schedule, costs), request.objective) * (1 + 1e-9))
+          << generator.name << ", trial " << trial;
+    }
+    if (!found) {
+      ++impossible;
+      bool isOver = false;
+      for (size_t rank = 0; rank < least.size(); ++rank)
+        isOver |= least[rank] > costs.limitOf(rank);
+      EXPECT_TRUE(isOver) << error;
+      continue;
+    }
+    EXPECT_EQ(check(found->schedule), "");
+    EXPECT_EQ(checkMemory(found->schedule, costs), "");
+    EXPECT_LE(found->bounds.span, found->timing.span * (1 + 1e-9));
+    EXPECT_LE(found->bounds.wall, found->timing.wall * (1 + 1e-9));
+  }
+  std::printf("%d comparisons, %d without any order\n", compared, impossible);
+  EXPECT_GE(compared, trials / 2);
+}
+
+/// The best time over all orders: every rank's next action, one after the other, in all ways.
+class AllOrders {
+public:
+  AllOrders(const Costs &costs, int microbatches, Objective objective)
+      : costs(costs), microbatches(microbatches), objective(objective) {
+    for (size_t rank = 0; rank < costs.chunks.size(); ++rank) {
+      std::vector<Action> order;
+      extend(rank, order, 0, 0, 0);
+    }
+  }
+
+  double best() {
+    Schedule schedule;
+    schedule.microbatches = microbatches;
+    schedule.place = loopPlace(int(costs.chunks.size()), 1);
+    schedule.ranks.resize(costs.chunks.size());
+    double result = INFINITY;
+    choose(schedule, 0, result);
+    return result;
+  }
+
+private:
+  void extend(size_t rank, std::vector<Action> &order, int f, int b, int w) {
+    if (w == microbatches) {
+      orders.resize(costs.chunks.size());
+      orders[rank].push_back(order);
+      return;
+    }
+    auto with = [&](Kind kind, int m, int f2, int b2, int w2) {
+      order.push_back({kind, int(rank), m});
+      extend(rank, order, f2, b2, w2);
+      order.pop_back();
+    };
+    if (f < microbatches)
+      with(Kind::Forward, f, f + 1, b, w);
+    if (b < f)
+      with(Kind::Backward, b, f, b + 1, w);
+    if (w < b)
+      with(Kind::Weight, w, f, b, w + 1);
+    if (b < f && w == b)
+      with(Kind::Both, b, f, b + 1, w + 1);
+  }
+
+  void choose(Schedule &schedule, size_t rank, double &result) {
+    if (rank == orders.size()) {
+      auto timing = simulate(schedule, costs);
+      if (timing && checkMemory(schedule, costs).empty())
+        result = std::min(result, timeOf(*timing, objective));
+      return;
+    }
+    for (const std::vector<Action> &order : orders[rank]) {
+      schedule.ranks[rank] = order;
+      choose(schedule, rank + 1, result);
+    }
+  }
+
+  const Costs &costs;
+  int microbatches;
+  Objective objective;
+  std::vector<std::vector<std::vector<Action>>> orders;
+};
+
+TEST(Search, FindsTheBestOfAllOrdersWhereTheyAreFew) {
+  Random random(5);
+  for (int trial = 0; trial < volume(12, 60); ++trial)
+    for (int p = 1; p <= 3; ++p)
+      for (int m = 1; m <= (p == 3 ? volume(2, 3) : 3); ++m) {
+        SearchRequest request;
+        request.ranks = p;
+        request.microbatches = m;
+        request.objective = trial % 2 ? Objective::Span : Objective::Wall;
+        Costs costs = randomCosts(random, p, p);
+        std::string error;
+        auto found = search(request, costs, error);
+        double best = AllOrders(costs, m, request.objective).best();
+        ASSERT_EQ(bool(found), std::isfinite(best));
+        if (found)
+          EXPECT_NEAR(timeOf(found->timing, request.objective), best, 1e-9)
+              << "p=" << p << " m=" << m << " trial " << trial;
+      }
+}
+
+TEST(Search, DoesNotDependOnThreads) {
+  Random random(9);
+  for (int chunksPerRank : {1, 2}) {
+    SearchRequest request;
+    request.ranks = 4;
+    request.chunksPerRank = chunksPerRank;
+    request.microbatches = 10;
+    request.evaluations = 300;
+    Costs costs = randomCosts(random, 4, 4 * chunksPerRank);
+    costs.limit.clear();
+    std::string error, text;
+    for (unsigned threads : {1, 2, 5}) {
+      request.threads = threads;
+      auto found = search(request, costs, error);
+      ASSERT_TRUE(found) << error;
+      std::string now = writeSchedule(found->schedule);
+      EXPECT_TRUE(text.empty() || text == now) << threads;
+      text = now;
+    }
+  }
+}
+
+TEST(Search, SaysTheLeastLimit) {
+  Costs costs = evenCosts(4, 1, {});
+  costs.limit.assign(4, 0.5);
+  SearchRequest request;
+  request.ranks = 4;
+  request.microbatches = 4;
+  std::string error;
+  EXPECT_FALSE(search(request, costs, error));
+  EXPECT_EQ(error, "no order fits: rank 0 may hold 0.5, and one microbatch alone needs 1 there");
+  costs.limit.assign(4, 1);
+  auto found = search(request, costs, error);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(checkMemory(found->schedule, costs), "");
+}
+
+} // namespace

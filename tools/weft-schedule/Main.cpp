@@ -1,0 +1,62 @@
+// weft-schedule: makes, checks, compares and draws schedules of pipelines.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Report.h"
+
+#include "weft/Pipeline/Check.h"
+#include "weft/Pipeline/Plot.h"
+#include "weft/runtime/OutputFile.h"
+#include "weft/runtime/Terminal.h"
+
+#include <cstdio>
+
+using namespace weft;
+using runtime::Status;
+using runtime::StatusCode;
+
+namespace {
+
+/// "-" is the standard output.
+Status write(const std::string &path, const std::string &text) {
+  if (path == "-") {
+    std::fputs(text.c_str(), stdout);
+    return {};
+  }
+  runtime::OutputFile file(path);
+  WEFT_TRY(file.open());
+  WEFT_TRY(file.write(text.data(), text.size()));
+  return file.commit();
+}
+
+Status run(const schedule::Request &request) {
+  schedule::Result result;
+  WEFT_TRY(schedule::makeResult(request, result));
+  for (const std::string &remark : pipeline::remarks(result.schedule))
+    std::fprintf(stderr, "weft-schedule: %s%s\n", runtime::warningWord().c_str(), remark.c_str());
+  if (!request.output.empty())
+    WEFT_TRY(write(request.output, pipeline::writeSchedule(result.schedule)));
+  if (!request.plot.empty())
+    WEFT_TRY(write(request.plot, pipeline::plotSchedule(result.schedule, result.timing,
+                                                        result.costs, schedule::titleOf(result))));
+  if (request.json)
+    return write("-", schedule::json(request, result));
+  if (request.output != "-" && request.plot != "-")
+    return write("-", schedule::summary(request, result));
+  return {};
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  schedule::Request request;
+  Status status = schedule::parseRequest(std::vector<std::string>(argv + 1, argv + argc), request);
+  if (status.ok() && !request.answer.empty())
+    status = write("-", request.answer);
+  else if (status.ok())
+    status = run(request);
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
+    status = Status::user("the standard output cannot be written");
+  if (!status.ok())
+    std::fprintf(stderr, "weft-schedule: %s%s\n", runtime::errorWord().c_str(),
+                 status.text().c_str());
+  return int(status.code());
+}
