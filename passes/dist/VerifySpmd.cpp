@@ -73,17 +73,20 @@ private:
 
   /// A state has one type in all programs, and an update has it too.
   void verifyStates() {
-    llvm::StringMap<Type> states;
+    llvm::StringMap<BlockArgument> states;
     for (auto function : module.getOps<func::FuncOp>())
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         StringRef name = argumentName(function, i);
         if (!isState(function, i) || name.empty())
           continue;
-        Type type = function.getArgumentTypes()[i],
-             first = states.try_emplace(name, type).first->second;
-        if (type != first)
-          error(function) << "state '" << name << "' is stored as " << type
-                          << ", in another program as " << first;
+        BlockArgument argument = function.getArgument(i),
+                      first = states.try_emplace(name, argument).first->second;
+        if (argument.getType() == first.getType())
+          continue;
+        InFlightDiagnostic diagnostic = error(function);
+        diagnostic << "state '" << name << "' is stored as " << argument.getType()
+                   << ", in another program as " << first.getType();
+        diagnostic.attachNote(first.getLoc()) << "this is the other program's";
       }
     for (auto function : module.getOps<func::FuncOp>())
       for (unsigned i = 0; i < function.getNumResults(); ++i) {
@@ -93,9 +96,13 @@ private:
         auto found = states.find(name);
         if (found == states.end())
           error(function) << "result " << i << " updates '" << name << "', which is no state";
-        else if (found->second != function.getResultTypes()[i])
-          error(function) << "result " << i << " updates state '" << name << "', stored as "
-                          << found->second << ", by " << function.getResultTypes()[i];
+        else if (found->second.getType() != function.getResultTypes()[i]) {
+          InFlightDiagnostic diagnostic = error(function);
+          diagnostic << "result " << i << " updates state '" << name << "', stored as "
+                     << found->second.getType() << ", by " << function.getResultTypes()[i];
+          diagnostic.attachNote(function.getBody().front().getTerminator()->getOperand(i).getLoc())
+              << "the new value is made here";
+        }
       }
   }
 

@@ -24,6 +24,31 @@ SpecKind weft::rt::specKind(Operation *op) {
 
 static bool isSpecRoot(Operation *op) { return specKind(op) != SpecKind::View; }
 
+LogicalResult weft::rt::verifyViews(Block &block) {
+  for (Operation &op : block) {
+    if (specKind(&op) == SpecKind::View &&
+        (op.getNumResults() != 1 || !layoutOf(op.getResult(0), isSpecRoot)))
+      return op.emitError(
+          "is no view of what it reads, and no command does it; run rt-fuse-kernels "
+          "before");
+    if (specKind(&op) != SpecKind::End)
+      continue;
+    for (Value value : op.getOperands())
+      if (Operation *maker = value.getDefiningOp(); maker && specKind(maker) == SpecKind::View) {
+        InFlightDiagnostic diagnostic = op.emitError(
+            "returns a view, which has no memory of its own; run rt-fuse-kernels before");
+        diagnostic.attachNote(maker->getLoc()) << "this is the view";
+        return diagnostic;
+      }
+  }
+  return success();
+}
+
+StringRef weft::rt::nameForMessages(Operation *op) {
+  StringRef node = nodeName(op->getLoc());
+  return node.empty() ? op->getName().getStringRef() : node;
+}
+
 ValueLayout weft::rt::specLayout(Value value) {
   std::optional<ValueLayout> layout = layoutOf(value, isSpecRoot);
   assert(layout && "rt-fuse-kernels left a view without strides");

@@ -20,6 +20,13 @@ enum class SpecKind {
 };
 SpecKind specKind(mlir::Operation *op);
 
+/// Fails, with an error at the op, where something in `block` is neither a command nor a view that
+/// sizes and strides can say, or where a view is returned. All else here relies on it.
+llvm::LogicalResult verifyViews(mlir::Block &block);
+
+/// What messages call the op: the model's node, or the op's own name.
+llvm::StringRef nameForMessages(mlir::Operation *op);
+
 /// Where `value` lies in the dense buffer of the op, constant or argument that
 /// made it. Views in such functions always can be said.
 ValueLayout specLayout(mlir::Value value);

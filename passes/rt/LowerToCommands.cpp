@@ -33,6 +33,8 @@ public:
   }
 
   LogicalResult lower(func::FuncOp function) {
+    if (failed(verifyViews(function.getBody().front())))
+      return failure();
     buffers.clear();
     scattered.clear();
     outputs.clear();

@@ -32,6 +32,8 @@ public:
       : program(program), spec(spec), symbols(symbols), memory(program) {}
 
   LogicalResult verify() {
+    if (failed(verifyViews(spec.getBody().front())))
+      return failure();
     bool valid = succeeded(verifyOrder(program));
     valid &= succeeded(memory.verifyLifetimes());
     for (auto [i, op] : llvm::enumerate(spec.getBody().front()))
@@ -233,7 +235,9 @@ private:
     if (actual->getName() != expected->getName() || parameters(actual) != parameters(expected) ||
         actual->getNumOperands() != expected->getNumOperands()) {
       auto diagnostic = actual->emitError() << "is not what its op asks for";
-      diagnostic.attachNote() << "expected " << *expected;
+      diagnostic.attachNote(expected->getLoc())
+          << "this op: expected " << expected->getName() << " with " << expected->getNumOperands()
+          << " operands and " << parameters(expected);
       return diagnostic;
     }
     SmallVector<Value> writes = expected.getWrites();
@@ -270,7 +274,7 @@ struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       auto name = program->getAttrOfType<FlatSymbolRefAttr>(kSpecAttr);
       auto spec = name ? symbols.lookup<func::FuncOp>(name.getValue()) : func::FuncOp();
-      if (!spec) {
+      if (!spec || spec.isExternal()) {
         program.emitError() << "names no function that it computes (attribute " << kSpecAttr << ")";
         valid = false;
         continue;

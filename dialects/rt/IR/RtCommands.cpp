@@ -134,7 +134,8 @@ static LogicalResult verifyAttention(Operation *op, Value query, Value key, Valu
                              << result.getType();
   if (mask && (sizes(mask).size() != 4 || sizes(mask).take_front(3) != q.take_front(3) ||
                sizes(mask)[3] != k[2]))
-    return op->emitOpError() << "has a mask of type " << mask.getType();
+    return op->emitOpError() << "has a mask of type " << mask.getType() << ", expected " << q[0]
+                             << "x" << q[1] << "x" << q[2] << "x" << k[2];
   return success();
 }
 

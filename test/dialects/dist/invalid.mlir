@@ -184,3 +184,266 @@ func.func @reason(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>
   return
 }
 }
+
+// -----
+
+// expected-error @below {{sizes must be positive and multiply to at most 2^20 devices}}
+func.func private @mesh(tensor<8xf32, #dist.placement<#dist.mesh<["a"=0]>, [8]>>)
+
+// -----
+
+// expected-error @below {{sizes must be positive and multiply to at most 2^20 devices}}
+func.func private @mesh(tensor<8xf32, #dist.placement<#dist.mesh<["a"=1048576, "b"=2]>, [8]>>)
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+// expected-error @below {{sizes are not negative}}
+func.func private @size(tensor<8xf32, #dist.placement<#mesh, [-8]>>)
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+// expected-error @below {{expected sum, prod, max, min, and, or}}
+func.func private @kind(tensor<8xf32, #dist.placement<#mesh, [8], partial = mean["tp"]>>)
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+// expected-error @below {{expected partial, padding or local_indices}}
+func.func private @clause(tensor<8xf32, #dist.placement<#mesh, [8], due = sum["tp"]>>)
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+// expected-error @below {{dim 0 splits a part without elements}}
+func.func private @empty(tensor<0xf32, #dist.placement<#mesh, [0{"tp"}]>>)
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, "tp"=4]>
+// expected-error @below {{partial axes of different kinds do not commute}}
+func.func private @kinds(tensor<8xf32, #dist.placement<#mesh, [8], partial = sum["dp"], partial = max["tp"]>>)
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+// expected-error @below {{'dist.placement' of argument 0: placement has 2 dims, tensor rank is 1}}
+func.func @rank(%x: tensor<8xf32> {dist.placement = #dist.placement<#mesh, [8, 1]>}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'dist.placement' of argument 0 must be a #dist.placement of a tensor}}
+func.func @no_placement(%x: tensor<8xf32> {dist.placement = "tp"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'dist.mesh' must be a #dist.mesh on a module}}
+module attributes {dist.mesh = "tp=2"} {
+}
+
+// -----
+
+// expected-error @below {{'dist.devices' must be a dictionary on a module}}
+module attributes {dist.devices = 1} {
+}
+
+// -----
+
+// expected-error @below {{'dist.recorded' must be a dictionary of placements on a module}}
+module attributes {dist.recorded = {x = 1}} {
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+// expected-error @below {{'dist.batch_axes' must be a list of axes of the mesh on a module}}
+module attributes {dist.mesh = #mesh, dist.batch_axes = ["dp"]} {
+}
+
+// -----
+
+// expected-error @below {{unknown attribute 'dist.closde'}}
+module attributes {dist.closde} {
+}
+
+// -----
+
+func.func @reasons(%x: tensor<8xf32>) {
+  // expected-error @below {{'dist.reasons' must be a list of #dist.reason}}
+  %0 = nn.exp %x {dist.reasons = ["because"]} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @placements(%x: tensor<8xf32>) {
+  // expected-error @below {{'dist.placements' must be a list of 1 placements}}
+  %0 = nn.exp %x {dist.placements = []} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @element(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>) {
+  // expected-error @below {{operand and result differ in element type}}
+  %0 = dist.all_reduce %x ["tp"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>> -> tensor<8xf64, #dist.local<#mesh, [8]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @local(%x: tensor<8xf32>) {
+  // expected-error @below {{operand and result must have a #dist.local on one mesh}}
+  %0 = dist.all_reduce %x ["tp"] accumulate f32 : tensor<8xf32> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @axis(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>) {
+  // expected-error @below {{names an axis that is not on the mesh}}
+  %0 = dist.all_reduce %x ["dp"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @ranks(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>>) {
+  // expected-error @below {{input and result differ in tensor rank}}
+  %0 = dist.all_reduce %x ["tp"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["tp"]>> -> tensor<8x1xf32, #dist.local<#mesh, [8, 1]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @indices(%x: tensor<8xi64, #dist.local<#mesh, [8], local_indices = [0 : 100{"tp"}]>>) {
+  // expected-error @below {{local indices cannot change their placement}}
+  %0 = dist.slice %x ["tp"] dim 0 : tensor<8xi64, #dist.local<#mesh, [8], local_indices = [0 : 100{"tp"}]>> -> tensor<4xi64, #dist.local<#mesh, [8{"tp"}]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @dim(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
+  // expected-error @below {{dim 1 is not below the tensor rank 1}}
+  %0 = dist.slice %x ["tp"] dim 1 : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @no_axes(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
+  // expected-error @below {{needs at least one axis}}
+  %0 = dist.all_reduce %x [] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @partialize(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
+  // expected-error @below {{the result is not partial on all axes of the step}}
+  %0 = dist.partialize %x ["tp"] : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @reshard_shape(%x: tensor<8xf32, #dist.placement<#mesh, [8]>>) {
+  // expected-error @below {{changes shape or element type}}
+  %0 = dist.reshard %x : tensor<8xf32, #dist.placement<#mesh, [8]>> -> tensor<4xf32, #dist.placement<#mesh, [4]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @reshard_placed(%x: tensor<8xf32>) {
+  // expected-error @below {{operand and result must have a #dist.placement on one mesh}}
+  %0 = dist.reshard %x : tensor<8xf32> -> tensor<8xf32, #dist.placement<#mesh, [8]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @types(%x: tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>) {
+  %1 = dist.repeat "mb" {
+    // expected-error @below {{has 1 operands and 2 types of accumulation}}
+    dist.accumulate %x in [f32, f32] : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
+  } : tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @results(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
+  // expected-error @below {{has 2 results, its body accumulates 1}}
+  %1:2 = dist.repeat "mb" {
+    %0 = dist.partialize %x ["mb"] : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
+    dist.accumulate %0 in [f32] : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
+  } : tensor<8xf32, #dist.local<#mesh, [8]>>, tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @reduces(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
+  %1 = dist.repeat "mb" {
+    %0 = dist.partialize %x ["mb"] : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
+    // expected-error @below {{reduces over microbatches within their loop}}
+    %2 = dist.all_reduce %0 ["mb"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
+    dist.accumulate %0 in [f32] : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
+  } : tensor<8xf32, #dist.local<#mesh, [8]>>
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+func.func @not_localized(%ids: tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>) {
+  // expected-error @below {{the result, and only it, must have local_indices}}
+  %0 = dist.localize_index %ids : tensor<4x1xi64, #dist.local<#mesh, [4, 1]>> -> tensor<4x1xi64, #dist.local<#mesh, [4, 1]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, "tp"=4]>
+func.func @partial_indices(%ids: tensor<4x1xi64, #dist.local<#mesh, [4, 1], partial = sum["dp"]>>) {
+  // expected-error @below {{partial indices have no positions}}
+  %0 = dist.localize_index %ids : tensor<4x1xi64, #dist.local<#mesh, [4, 1], partial = sum["dp"]>>
+      -> tensor<4x1xi64, #dist.local<#mesh, [4, 1], partial = sum["dp"], local_indices = [0 : 100{"tp"}]>>
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2, "tp"=4]>
+func.func @split_indices(%ids: tensor<4x1xi64, #dist.local<#mesh, [4, 2{"dp"}]>>) {
+  // expected-error @below {{the innermost dim must be whole}}
+  %0 = dist.localize_index %ids : tensor<4x1xi64, #dist.local<#mesh, [4, 2{"dp"}]>>
+      -> tensor<4x1xi64, #dist.local<#mesh, [4, 2{"dp"}], local_indices = [0 : 100{"tp"}]>>
+  return
+}

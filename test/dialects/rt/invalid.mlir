@@ -179,3 +179,128 @@ rt.program @p streams 1 events 0 {
   // expected-error @below {{needs exactly one of a scalar and a number}}
   rt.update add @s
 }
+
+// -----
+
+// expected-error @below {{names 2 axes, but gives 1 sizes}}
+rt.mesh ["dp", "tp"] sizes [2]
+
+// -----
+
+// expected-error @below {{has a placement of 2 dimensions and a buffer of 1 for a global tensor of 1}}
+rt.state @w global tensor<8xf32> local memref<8xf32> placement <[8], [1]> pieces []
+
+// -----
+
+// expected-error @below {{has a piece that is no #rt.piece: 1 : i64}}
+rt.state @w global tensor<8xf32> local memref<8xf32> placement <[8]> pieces [1]
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  // expected-error @below {{has type 'memref<8xf32, strided<[2]>>', expected a static shape without layout}}
+  %0 = rt.buffer "x" input : memref<8xf32, strided<[2]>>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  // expected-error @below {{has a lifetime that is no [first, last]}}
+  %0 = rt.buffer "x" input lives [3, 1] : memref<8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  // expected-error @below {{names @w, which is no state of this module}}
+  %0 = rt.state_buffer @w : memref<8xf32>
+}
+
+// -----
+
+rt.state @w global tensor<8xf32> local memref<8xf32> placement <[8]> pieces []
+rt.program @p streams 1 events 0 {
+  // expected-error @below {{has type 'memref<4xf32>', but the state is 'memref<8xf32>'}}
+  %0 = rt.state_buffer @w : memref<4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "x" input : memref<8xf32>
+  %1 = rt.view %0 : memref<8xf32> to memref<4xf32, strided<[2]>>
+  // expected-error @below {{is of 'memref<4xf32, strided<[2]>>', expected a buffer of static shape without layout}}
+  %2 = rt.view %1 : memref<4xf32, strided<[2]>> to memref<2xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "x" input : memref<8xf32>
+  // expected-error @below {{has type 'memref<?xf32>', expected static sizes, strides and offset}}
+  %1 = rt.view %0 : memref<8xf32> to memref<?xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{has 0 pieces, expected at least 1}}
+  %0 = rt.cluster kernel(%x : tensor<4xf32>) -> (tensor<4xf32>) pieces 0 {
+  ^bb0(%a: tensor<4xf32>):
+    rt.yield %a : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!sum = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
+func.func @f(%0: !sum) -> !whole {
+  // expected-error @below {{has 1 inputs and 1 ops, expected one for each of at least two inputs}}
+  %2 = rt.bucket(%0 : !sum) -> (!whole) {
+  ^bb0(%a: !sum):
+    %3 = dist.all_reduce %a ["dp"] accumulate f32 : !sum -> !whole
+    rt.yield %3 : !whole
+  }
+  return %2 : !whole
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!sum = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
+func.func @f(%0: !sum, %1: !sum) -> (!whole, !sum) {
+  // expected-error @below {{has other types inside than outside}}
+  %2:2 = rt.bucket(%0, %1 : !sum, !sum) -> (!whole, !sum) {
+  ^bb0(%a: !sum, %b: !sum):
+    %3 = dist.all_reduce %a ["dp"] accumulate f32 : !sum -> !whole
+    %4 = dist.all_reduce %b ["dp"] accumulate f32 : !sum -> !whole
+    rt.yield %3, %4 : !whole, !whole
+  }
+  return %2#0, %2#1 : !whole, !sum
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @below {{has 1 inputs, but 2 arguments inside}}
+  %1 = rt.body(%x : tensor<3xf32>) -> tensor<3xf32> {
+  ^bb0(%a: tensor<3xf32>, %c: tensor<1xi64>):
+    rt.yield %a : tensor<3xf32>
+  }
+  return %1 : tensor<3xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @below {{input 0 is 'tensor<3xf32>', but 'tensor<4xf32>' inside}}
+  %1 = rt.body(%x : tensor<3xf32>) -> tensor<3xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    rt.yield %x : tensor<3xf32>
+  }
+  return %1 : tensor<3xf32>
+}

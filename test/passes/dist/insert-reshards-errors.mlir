@@ -25,3 +25,36 @@ func.func @operands(%x: tensor<8xf32>) -> tensor<8xf32> {
 // expected-error @below {{has no mesh: attach one with --dist-attach-mesh}}
 module {
 }
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// expected-error @below {{argument 0 cannot be partial}}
+func.func @argument(%x: tensor<8xf32> {dist.placement = #dist.placement<#mesh, [8], partial = sum["tp"]>}) {
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+// expected-error @below {{argument 0 is no tensor}}
+func.func @number(%x: f32) {
+  return
+}
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+func.func @regions(%x: tensor<8xf32>) {
+  // expected-error @below {{has regions, which cannot be placed on a mesh}}
+  scf.execute_region {
+    scf.yield
+  }
+  return
+}
+}

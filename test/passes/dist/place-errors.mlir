@@ -5,6 +5,7 @@
 // RUN: not weft-opt %s --dist-place="rules=x=dim0:3*tp" 2>&1 | FileCheck %s --check-prefix=DIVIDE
 // RUN: not weft-opt %s --dist-place="rules=x=dim0" 2>&1 | FileCheck %s --check-prefix=SYNTAX
 // RUN: not weft-opt %s --dist-place="rules=(=dim0:tp" 2>&1 | FileCheck %s --check-prefix=REGEX
+// RUN: not weft-opt %s --dist-place="rules=x=dim0:2*4" 2>&1 | FileCheck %s --check-prefix=NONE
 
 // UNMATCHED: placement 'nothing=dim0:tp' matches no value
 // AXIS: axis 'cp' is not on the mesh
@@ -12,6 +13,7 @@
 // TWICE: axis "tp" appears twice
 // DIVIDE: 3 does not divide dim 0 of size 8
 // SYNTAX: expected dimN:AXES, found 'dim0'
+// NONE: placement 'x=dim0:2*4': '2*4' must name axes in exactly one part
 // REGEX: bad regular expression
 module attributes {dist.mesh = #dist.mesh<["tp"=2]>} {
 func.func @forward(%x: tensor<8x4xf32> {nn.name = "x"}) {

@@ -113,6 +113,7 @@ module attributes {dist.mesh = #mesh} {
 // expected-error @below {{result 0 updates state 'w', stored as 'tensor<4xf32, #dist.local<#dist.mesh<["dp"=2]>, [8{"dp"}]>>', by 'tensor<8xf32, #dist.local<#dist.mesh<["dp"=2]>, [8]>>'}}
 func.func @update(%w: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> {nn.name = "w", nn.initial = 0.0 : f32})
     -> (tensor<8xf32, #dist.local<#mesh, [8]>> {nn.updates = "w"}) {
+  // expected-note @below {{the new value is made here}}
   %0 = dist.all_gather %w ["dp"] dim 0 : tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
   return %0 : tensor<8xf32, #dist.local<#mesh, [8]>>
 }
@@ -122,6 +123,7 @@ func.func @update(%w: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> {nn.name = "w
 
 #mesh = #dist.mesh<["dp"=2]>
 module attributes {dist.mesh = #mesh} {
+// expected-note @below {{this is the other program's}}
 func.func @step(%w: tensor<4xf32, #dist.local<#mesh, [8{"dp"}]>> {nn.name = "w", nn.initial = 0.0 : f32}) {
   return
 }

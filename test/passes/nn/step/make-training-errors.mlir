@@ -3,15 +3,30 @@
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd freeze=bias' 2>&1 | FileCheck %s --check-prefix=FREEZE
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd freeze=w' 2>&1 | FileCheck %s --check-prefix=ALL
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd:lr=fast' 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not weft-opt %s --step-make-training='loss=mse:y optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=NAMES
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t,ignore=1 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:y,t,ignore=no optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=LABEL
+// RUN: not weft-opt %s --step-make-training='loss=mse:k,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FLOATS
+// RUN: echo 'module {}' | not weft-opt --step-make-training='loss=mse:y,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FORWARD
+// RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-mark-recompute{mode=some}))" 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-set-precision{type=f8}))" 2>&1 | FileCheck %s --check-prefix=TYPE
 
 // What does not fit is told with the names that exist.
-// OUTPUT: error: --loss: the model has no output 'z'; its outputs are 'y'
+// OUTPUT: error: --loss: the model has no output 'z'; its outputs are 'y'{{.*}}
+// NAMES: 'mse:y' needs two names, of an output and of what it is compared with
+// OPTION: 'ignore=1' is no option of this loss
+// LABEL: ignore needs a label, not 'no'
+// FLOATS: error: --loss: output 'k' has type 'tensor<4xi64>', but a loss is computed from floats
+// FORWARD: error: has no program @forward to train
+// MODE: choose none, selective, full or best
+// TYPE: choose f32, bf16, f16 or f64
 // SCALAR: error: --loss: output 'y' has type 'tensor<4xf32>', but a loss is one number; write mse:y,TARGET or softmax_cross_entropy:y,LABELS to compare it
 // FREEZE: error: --freeze 'bias' matches no weight; weights have names as 'w'
 // ALL: error: no weight is left to train
 // NUMBER: error: --optimizer lr is a number not below 0, not 'fast'
 func.func @forward(%x: tensor<4xf32> {nn.name = "x"}, %w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32})
-    -> (tensor<4xf32> {nn.name = "y"}) {
+    -> (tensor<4xf32> {nn.name = "y"}, tensor<4xi64> {nn.name = "k"}) {
   %0 = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  return %0 : tensor<4xf32>
+  %1 = nn.cast %0 : (tensor<4xf32>) -> tensor<4xi64>
+  return %0, %1 : tensor<4xf32>, tensor<4xi64>
 }

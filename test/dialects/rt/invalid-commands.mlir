@@ -1,0 +1,140 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics
+// Each rule that a library call or collective keeps, broken once.
+
+func.func private @k(tensor<4xf32>) -> tensor<4xf32>
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  // expected-error @below {{has 2 inputs, but the kernel 1}}
+  rt.launch @k reads(%0, %0 : memref<4xf32>, memref<4xf32>) writes(%0 : memref<4xf32>) stream 0
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  %1 = rt.buffer "c" output : memref<4x4xf32>
+  // expected-error @below {{has operands of tensor ranks 1, 1 and 2, expected equal ones of 2 to 6}}
+  rt.gemm %0, %0 -> %1 accumulate f32 stream 0 : memref<4xf32>, memref<4xf32> -> memref<4x4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<2x4x4xf32>
+  %1 = rt.buffer "c" output : memref<3x4x4xf32>
+  // expected-error @below {{has batch sizes 2, 2 and 3 in dimension 0}}
+  rt.gemm %0, %0 -> %1 accumulate f32 stream 0 : memref<2x4x4xf32>, memref<2x4x4xf32> -> memref<3x4x4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4x4xf32>
+  %1 = rt.buffer "b" input : memref<4xf32>
+  // expected-error @below {{has a bias or residual of type 'memref<4xf32>', expected sizes as 'memref<4x4xf32>'}}
+  rt.gemm %0, %0 -> %0 residual(%1 : memref<4xf32>) accumulate f32 stream 0 : memref<4x4xf32>, memref<4x4xf32> -> memref<4x4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<2x8xf32>
+  %f = rt.buffer "f" input : memref<4x2x3xf32>
+  %o = rt.buffer "o" output : memref<1x4x6xf32>
+  // expected-error @below {{has operands of tensor ranks 2, 3 and 3, expected equal ones of 3 to 5}}
+  rt.conv %i, %f -> %o strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
+    : memref<2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<1x2x8xf32>
+  %f = rt.buffer "f" input : memref<4x2x3xf32>
+  %o = rt.buffer "o" output : memref<1x4x6xf32>
+  // expected-error @below {{has a list of 2 entries for 1 spatial dims}}
+  rt.conv %i, %f -> %o strides [1] pads [0, 0] dilations [1] input_dilations [1] groups 1 stream 0
+    : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<1x2x8xf32>
+  %f = rt.buffer "f" input : memref<4x2x3xf32>
+  %o = rt.buffer "o" output : memref<1x4x6xf32>
+  // expected-error @below {{has a stride of 2 along spatial dim 0, in which its input is dilated}}
+  rt.conv %i, %f -> %o strides [2] pads [0] dilations [1] input_dilations [2] groups 1 stream 0
+    : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<1x2x8xf32>
+  %f = rt.buffer "f" input : memref<4x2x3xf32>
+  %o = rt.buffer "o" output : memref<1x4x6xf32>
+  // expected-error @below {{has channels that do not fit 2 groups}}
+  rt.conv %i, %f -> %o strides [1] pads [0] dilations [1] input_dilations [1] groups 2 stream 0
+    : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %q = rt.buffer "q" input : memref<4x5x8xf32>
+  // expected-error @below {{has an operand that is not of tensor rank 4}}
+  rt.attention %q, %q, %q -> %q scale 0.5 stream 0 : memref<4x5x8xf32>, memref<4x5x8xf32>, memref<4x5x8xf32> -> memref<4x5x8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %q = rt.buffer "q" input : memref<1x4x5x8xf32>
+  %k = rt.buffer "k" input : memref<1x3x7x8xf32>
+  // expected-error @below {{has sizes that do not fit}}
+  rt.attention %q, %k, %k -> %q scale 0.5 stream 0
+    : memref<1x4x5x8xf32>, memref<1x3x7x8xf32>, memref<1x3x7x8xf32> -> memref<1x4x5x8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %q = rt.buffer "q" input : memref<1x4x5x8xf32>
+  %k = rt.buffer "k" input : memref<1x2x7x8xf32>
+  %m = rt.buffer "m" input : memref<1x4x5x8xf32>
+  // expected-error @below {{has a mask of type 'memref<1x4x5x8xf32>', expected 1x4x5x7}}
+  rt.attention %q, %k, %k -> %q mask(%m : memref<1x4x5x8xf32>) scale 0.5 stream 0
+    : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32> -> memref<1x4x5x8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %q = rt.buffer "q" input : memref<1x4x5x8xf32>
+  %k = rt.buffer "k" input : memref<1x2x7x8xf32>
+  // expected-error @below {{has a gradient of type 'memref<1x4x5x8xf32>' for 'memref<1x2x7x8xf32>'}}
+  rt.attention_grad %q, %k, %k, %q, %q -> %q, %q, %k scale 0.5 stream 0
+    : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5x8xf32>
+    -> memref<1x4x5x8xf32>, memref<1x4x5x8xf32>, memref<1x2x7x8xf32>
+}
+
+// -----
+
+rt.mesh ["tp"] sizes [2]
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4xf32>
+  // expected-error @below {{moves several tensors, which an all_to_all does not}}
+  rt.collective all_to_all sum %0, %0 -> %0, %0 axes ["tp"] shape [1, 4, 1, 1, 1, 1, 4, 1, 1, 1] accumulate f32 stream 0
+    : memref<4xf32>, memref<4xf32> -> memref<4xf32>, memref<4xf32>
+}
+
+// -----
+
+rt.mesh ["tp"] sizes [2]
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<8xf32>
+  %1 = rt.buffer "b" input : memref<4xf32>
+  // expected-error @below {{needs a shape of three sizes: outer, extent, inner}}
+  rt.slice %0 -> %1 axes ["tp"] shape [1, 8] stream 0 : memref<8xf32> -> memref<4xf32>
+}

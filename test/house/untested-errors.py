@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# Lists the texts of the compiler's errors that no test holds.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# usage: untested-errors.py [FOLDER...]   (default: all of the compiler; exits 1 if it lists anything)
+#
+# A text is the longest literal of a statement that reports an error. It is tested if a file below `test` holds it, or
+# what is left of it when a test had to cut it (at least its first 25 letters).
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FOLDERS = ["dialects", "include", "lib", "passes", "python_free_frontend"]
+CALL = re.compile(r"\b(?:emitError|emitOpError|error|\w+Error|errorHandler|fail|tell)\s*\(")
+LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
+
+
+def statement(text, start):
+    """From a call to the end of its statement; brackets and literals may hold semicolons."""
+    depth, i = 0, start
+    while i < len(text):
+        literal = LITERAL.match(text, i)
+        if literal:
+            i = literal.end()
+            continue
+        depth += (text[i] in "([{") - (text[i] in ")]}")
+        if depth < 0 or (depth == 0 and text[i] == ";"):
+            break
+        i += 1
+    return text[start:i]
+
+
+def normal(text):
+    """Literals that stand behind each other are one; escapes and quotes of tests are those of the text."""
+    text = re.sub(r'"\s*\n\s*(?://\s*)?"', "", text)
+    text = text.replace('\\"', '"').replace("\\\\", "\\").replace("'\\''", "'")
+    return re.sub(r"\s+", " ", text)
+
+
+def texts(path):
+    source = path.read_text()
+    code = re.sub(r"^\s*//.*$", lambda match: " " * len(match.group()), source, flags=re.M)
+    for call in CALL.finditer(code):
+        body = re.sub(r'"\s*\n\s*"', "", statement(code, call.start()))
+        longest = max((normal(one).strip(" '\";:,") for one in LITERAL.findall(body)), key=len, default="")
+        if len(longest) >= 8:
+            yield code.count("\n", 0, call.start()) + 1, longest
+
+
+def main():
+    corpus = ""
+    for path in sorted((ROOT / "test").rglob("*")):
+        if path.suffix in {".mlir", ".test", ".cpp", ".h", ".txt", ".py", ".sh", ".onnxtext"} and path.is_file():
+            corpus += normal(path.read_text(errors="replace")) + "\n"
+    untested = total = 0
+    for folder in sys.argv[1:] or FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in {".cpp", ".h"}:
+                continue
+            seen = set()
+            for line, text in texts(path):
+                if text in seen:
+                    continue
+                seen.add(text)
+                total += 1
+                if text[:25] not in corpus:
+                    untested += 1
+                    print(f"{path.relative_to(ROOT)}:{line}: {text}")
+    print(f"{untested} of {total} texts of errors are in no test")
+    sys.exit(1 if untested else 0)
+
+
+main()

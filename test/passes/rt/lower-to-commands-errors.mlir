@@ -1,0 +1,59 @@
+// RUN: weft-opt %s --split-input-file --rt-lower-to-commands --verify-diagnostics
+// What no list of commands can say.
+
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y"}) {
+  // expected-error @below {{is no view of what it reads, and no command does it; run rt-fuse-kernels before}}
+  %0 = nn.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<4x2xf32> {nn.name = "x"}) -> (tensor<2x4xf32> {nn.name = "y"}) {
+  // expected-note @below {{this is the view}}
+  %0 = nn.transpose %x permutation = [1, 0] : tensor<4x2xf32> -> tensor<2x4xf32>
+  // expected-error @below {{returns a view, which has no memory of its own; run rt-fuse-kernels before}}
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y"}) {
+  // expected-error @below {{has no command}}
+  %0 = math.exp %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @forward(%x: tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>> {nn.name = "x"}) -> (tensor<3xf32, #dist.local<#mesh, [10{"tp"}], padding = sum>> {nn.name = "y"}) {
+  // expected-error @below {{a mask is a kernel; run rt-materialize-device-bodies before}}
+  %0 = dist.mask %x : tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>> -> tensor<3xf32, #dist.local<#mesh, [10{"tp"}], padding = sum>>
+  return %0 : tensor<3xf32, #dist.local<#mesh, [10{"tp"}], padding = sum>>
+}
+}
+
+// -----
+
+func.func @forward(%x: tensor<4x8xf32> {nn.name = "x"}, %w: tensor<8x4xf32> {nn.name = "w"}) -> (tensor<4x4xf64> {nn.name = "y"}) {
+  %0 = rt.cluster library(%x, %w : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf64>) pieces 1 {
+  ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>):
+    // expected-error @below {{is no library call that target 'cpu' takes with these types and layouts}}
+    %1 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f64 : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf64>
+    rt.yield %1 : tensor<4x4xf64>
+  }
+  return %0 : tensor<4x4xf64>
+}
+
+// -----
+
+// expected-note @below {{the state is 'tensor<4xf32>'}}
+func.func @step(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32}) {
+  return
+}
+// expected-error @below {{has another type, placement or source of state "w" than a program before}}
+func.func @eval(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}) {
+  return
+}

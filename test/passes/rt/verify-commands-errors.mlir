@@ -1,0 +1,184 @@
+// RUN: weft-opt %s --split-input-file --rt-verify-commands --verify-diagnostics
+// What the list of commands, its memory and its order break; each once. In the function every value is a copy of the one before.
+
+// expected-error @below {{names no function that it computes (attribute rt.spec)}}
+rt.program @p streams 1 events 0 arena 512 {
+}
+
+// -----
+
+// expected-error @below {{has no input for argument 0 of @p.spec}}
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+}
+func.func private @p.spec(%x: tensor<64xf32>) attributes {rt.spec} {
+  return
+}
+
+// -----
+
+// expected-error @below {{has 0 outputs, but @p.spec returns 1}}
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %a = rt.buffer "a" output offset 512 lives [0, 1] : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  // expected-error @below {{output "y" is not written, or overwritten, when the program ends}}
+  rt.output "y" %a global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  // expected-error @below {{belongs to no op of @p.spec}}
+  rt.copy %x -> %y stream 0 : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{is not what its op asks for}}
+  rt.launch @k reads(%x : memref<64xf32>) writes(%y : memref<64xf32>) stream 0 {rt.origin = 0 : i64}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  // expected-note @below {{this op: expected rt.copy with 2 operands and {}}}
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+func.func private @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  return %x : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  // expected-error @below {{has no offset or lifetime}}
+  %y = rt.buffer "y" output offset 256 : memref<64xf32>
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  // expected-error @below {{lives from command 0 to 0, but is in use from 0 to 1}}
+  %a = rt.buffer "a" activation offset 512 lives [0, 0] : memref<64xf32>
+  rt.copy %x -> %a stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %a -> %y stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 256 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  // expected-error @below {{occupies bytes 256 to 512, outside of the arena or inside of states}}
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 arena 512 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{runs on stream 1 of 1}}
+  rt.copy %x -> %y stream 1 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// Two results of a kernel in one place.
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{writes the same bytes twice}}
+  rt.launch @k reads(%x : memref<64xf32>) writes(%y, %y : memref<64xf32>, memref<64xf32>) stream 0 {rt.origin = 0 : i64}
+  // expected-error @below {{output "y" is not written, or overwritten, when the program ends}}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+  rt.output "z" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) attributes {rt.spec} {
+  %0:2 = rt.call @k(%x) : (tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+  return %0#0, %0#1 : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @k(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  return %x, %x : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// The kernel overwrites its argument, but is launched on two buffers.
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{does not overwrite argument 0 with result 0, as its kernel does}}
+  rt.launch @k reads(%x : memref<64xf32>) writes(%y : memref<64xf32>) stream 0 {rt.origin = 0 : i64}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec} {
+  %0 = rt.call @k(%x) : (tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+func.func private @k(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.in_place = array<i64: 0>} {
+  %0 = nn.exp %x : (tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
