@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
 
 namespace weft::cpu {
 #define GEN_PASS_DEF_LOWERKERNELTOLOOPS
@@ -16,6 +17,12 @@ namespace weft::cpu {
 using namespace mlir;
 using namespace weft::cpu;
 using namespace weft::kernels;
+
+/// What a thread should have to do at least.
+constexpr double kGrainNanoseconds = 20000;
+
+/// About a nanosecond for ten scalar operations.
+static double nanosecondsOfUnit(const KernelPlan &plan) { return plan.unitCost * 0.1 + 10; }
 
 namespace {
 
@@ -77,11 +84,10 @@ void KernelLowering::makeEntry(func::FuncOp body, const KernelPlan &plan) {
   Type index = builder.getIndexType();
   auto entry = func::FuncOp::create(builder, loc, kernel.getName(),
                                     builder.getFunctionType({index, index, pointer, pointer}, {}));
-  // About a nanosecond for ten scalar operations.
-  double nanoseconds = plan.unitCost * 0.1 + 10;
+  double nanoseconds = nanosecondsOfUnit(plan);
   entry->setAttr(kExtentAttr, builder.getI64IntegerAttr(plan.extent()));
-  entry->setAttr(kGrainAttr,
-                 builder.getI64IntegerAttr(std::max<int64_t>(1, int64_t(20000 / nanoseconds))));
+  entry->setAttr(kGrainAttr, builder.getI64IntegerAttr(
+                                 std::max<int64_t>(1, int64_t(kGrainNanoseconds / nanoseconds))));
   builder.setInsertionPointToStart(entry.addEntryBlock());
   SmallVector<Value> arguments = {entry.getArgument(0), entry.getArgument(1)};
   for (unsigned i = 2; i < body.getNumArguments(); ++i) {
@@ -235,6 +241,11 @@ LogicalResult KernelLowering::run() {
     body.erase();
     return failure();
   }
+  if (plan->extent() == 1 && nanosecondsOfUnit(*plan) > 2 * kGrainNanoseconds)
+    remark::missed(loc, remark::RemarkOpts::name("serial").category("cpu-lower-kernel-to-loops"))
+        << ("runs on one thread, for about " + Twine(int64_t(nanosecondsOfUnit(*plan) / 1000)) +
+            " us: no dim of its results can be cut")
+               .str();
   emitUnits(*plan, elements, results, body);
   makeEntry(body, *plan);
   kernel.erase();

@@ -5,6 +5,7 @@
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace weft::rt {
@@ -56,8 +57,14 @@ private:
     for (const Reader &reader : readersOf(states.at(name))) {
       if (position.lookup(reader.op) < position.lookup(maker) && reader.op != maker)
         continue;
-      if (reader.op != maker || !mayShare(maker, made.getResultNumber(), reader) || argument >= 0)
+      if (reader.op != maker || !mayShare(maker, made.getResultNumber(), reader) || argument >= 0) {
+        remark::missed(maker->getLoc(),
+                       remark::RemarkOpts::name("copied").category("rt-elide-update-copies"))
+            << ("is copied into state '" + name.getValue() + "' at the end, because '" +
+                nameForMessages(reader.op) + "' reads the old value too late to overwrite it")
+                   .str();
         return;
+      }
       argument = reader.operand;
     }
     if (argument >= 0) {

@@ -4,6 +4,7 @@
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <deque>
@@ -39,6 +40,7 @@ struct Line {
   TransitionOpInterface example;
   int64_t level; // of gathered states: how many gathers each comes after; else -1
   int64_t limit = 0, total = 0, largest = 0;
+  int64_t left = 0; // bytes of those that have not joined yet
   bool isFirst = true;
   SmallVector<Operation *> open;
   int64_t bytes = 0;
@@ -146,6 +148,7 @@ private:
       line->largest = std::max(line->largest, wholeBytes(transition));
     }
     for (Line &line : lines) {
+      line.left = line.total;
       int64_t share = line.level < 0 ? line.total / kLeastBuckets
                                      : std::max(line.total / kLeastGathers, line.largest);
       line.limit = std::min(most, std::max(share, least));
@@ -198,7 +201,7 @@ private:
     if (asBucketable(op) && isReadLate(op))
       return join(op);
     for (Value operand : op->getOperands())
-      require(operand);
+      require(operand, op);
     if (specKind(op) == SpecKind::End)
       return finish();
     place(op);
@@ -219,27 +222,40 @@ private:
       close(*line);
     line->open.push_back(op);
     line->bytes += bytes;
+    line->left -= bytes;
     memberOf[op] = line;
     if (line->bytes >= (line->isFirst ? std::min(least, line->limit) : line->limit))
       close(*line);
   }
 
-  /// Lists whatever makes `value` now.
-  void require(Value value) {
+  /// Lists whatever makes `value` now, because `reader` is next.
+  void require(Value value, Operation *reader) {
     Operation *def = value.getDefiningOp();
     while (def && !placed.contains(def)) {
       if (Line *line = memberOf.lookup(def)) {
+        tellCut(*line, reader);
         close(*line);
       } else if (auto group = groupOf.find(def); group != groupOf.end()) {
         placeGroup(group->second);
       } else {
         for (Value operand : def->getOperands())
-          require(operand);
+          require(operand, reader);
         if (!placed.contains(def) && !memberOf.contains(def))
           place(def);
       }
       def = value.getDefiningOp(); // a bucket's result has taken its place
     }
+  }
+
+  /// A bucket that could have waited for more of its kind, were it not for one reader.
+  static void tellCut(const Line &line, Operation *reader) {
+    if (line.left == 0 || specKind(reader) == SpecKind::End)
+      return;
+    remark::missed(line.open.front()->getLoc(),
+                   remark::RemarkOpts::name("cut").category("rt-form-buckets"))
+        << ("travels in a bucket of " + Twine(line.bytes) + " bytes, not of " + Twine(line.limit) +
+            ", because '" + nameForMessages(reader) + "' reads of it before the next one is made")
+               .str();
   }
 
   void close(Line &line) {
@@ -256,7 +272,7 @@ private:
     Group members = groups[number];
     for (Operation *op : members)
       for (Value operand : op->getOperands())
-        require(operand);
+        require(operand, op);
     for (Operation *op : members)
       groupOf.erase(op);
     placeBucket(members);

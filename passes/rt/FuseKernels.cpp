@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
+#include "passes/rt/CommandBuilder.h"
 #include "passes/rt/FusionChoice.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/LibraryPlan.h"
@@ -43,6 +44,11 @@ public:
       if (auto kernel = dyn_cast<KernelOpInterface>(op);
           kernel && kernel.getLibraryCall() && choice.classOf(&op) == FusionClass::Kernel)
         missed(&op, "generated") << "runs as generated code: the library does not take its types";
+    for (const FusionChoice::Refusal &refusal : choice.refusals())
+      missed(refusal.consumer, "apart")
+          << ("is no kernel with '" + nameForMessages(refusal.producer) +
+              "', whose result goes through memory: " + refusal.why)
+                 .str();
     for (auto [user, operand] : choice.denseUses()) {
       missed(user, "copied")
           << ("operand " + Twine(operand) + " is copied, to lie in memory of its own").str();

@@ -302,6 +302,28 @@ bool FusionChoice::joinsGradients(Operation *producer, Operation *consumer) cons
          llvm::any_of(groups[groupOf.lookup(producer)].ops, readsMany);
 }
 
+/// What keeps two groups apart that could run together in `cuts`; empty: nothing.
+std::string FusionChoice::whyApart(unsigned from, unsigned into, ArrayRef<int64_t> cuts) const {
+  const Group &a = groups[from], &b = groups[into];
+  const TargetTraits &traits = target.traits();
+  int64_t pieces = cuts.back(), bytes = (a.bytes + b.bytes) / pieces,
+          elements = std::max(a.elements, b.elements);
+  if (a.size + b.size > traits.mostKernelOps)
+    return ("together they have " + Twine(a.size + b.size) + " ops, a kernel at most " +
+            Twine(traits.mostKernelOps))
+        .str();
+  if (bytes > traits.onChipBytes)
+    return ("a part of both holds " + Twine(bytes) + " bytes, the chip " +
+            Twine(traits.onChipBytes))
+        .str();
+  if (pieces < traits.leastPieces && elements > traits.smallElements)
+    return ("they can be cut together into " + Twine(pieces) + " parts only, " +
+            Twine(traits.leastPieces) + " keep all of the chip busy")
+        .str();
+  return wouldCycle(from, into) ? "something between them needs one and is needed by the other"
+                                : "";
+}
+
 void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
   Cuts edge = cutsOf(consumer, operand);
   Operation *producer = consumer->getOperand(operand).getDefiningOp();
@@ -323,17 +345,11 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
       joinsGradients(producer, consumer))
     return;
   Group &a = groups[from], &b = groups[into];
-  const TargetTraits &traits = target.traits();
-  if (a.size + b.size > traits.mostKernelOps)
-    return;
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
-  int64_t pieces = cuts.back(), elements = std::max(a.elements, b.elements),
-          bytes = a.bytes + b.bytes;
-  if (bytes / pieces > traits.onChipBytes ||
-      (pieces < traits.leastPieces && elements > traits.smallElements))
+  if (std::string why = whyApart(from, into, cuts); !why.empty()) {
+    refused.push_back({producer, consumer, why});
     return;
-  if (wouldCycle(from, into))
-    return;
+  }
   // Keep the earlier group's number; ops stay in program order.
   for (Operation *op : b.ops)
     groupOf[op] = from;
@@ -341,8 +357,8 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
   llvm::sort(a.ops,
              [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
   a.cuts = cuts;
-  a.bytes = bytes;
-  a.elements = elements;
+  a.bytes += b.bytes;
+  a.elements = std::max(a.elements, b.elements);
   a.size += b.size;
   b = Group();
 }

@@ -10,6 +10,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace weft::rt {
@@ -77,6 +78,12 @@ public:
   FusionClass classOf(mlir::Operation *op) const { return classes.lookup(op); }
   /// The view that a library op's result is written through, or null.
   mlir::Operation *absorbed(mlir::Operation *library) const { return absorbedBy.lookup(library); }
+  /// What did not join, though nothing but limits of the target or the order of ops kept it out.
+  struct Refusal {
+    mlir::Operation *producer, *consumer;
+    std::string why;
+  };
+  const std::vector<Refusal> &refusals() const { return refused; }
   /// Values that must be copied to a dense buffer of their own because a
   /// consumer outside of all groups needs them so: (user, operand number).
   const std::vector<std::pair<mlir::Operation *, unsigned>> &denseUses() const { return dense; }
@@ -87,6 +94,7 @@ private:
   void formGroups(mlir::Block &block);
   void sortNodes(mlir::Block &block);
   void tryMerge(mlir::Operation *consumer, unsigned operand);
+  std::string whyApart(unsigned from, unsigned into, llvm::ArrayRef<int64_t> cuts) const;
   bool wouldCycle(unsigned from, unsigned into) const;
   bool isSharedNumber(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
@@ -108,6 +116,7 @@ private:
   std::vector<Group> groups;
   std::vector<Node> order;
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;
+  std::vector<Refusal> refused;
 };
 
 } // namespace weft::rt

@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -37,8 +38,14 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
     int64_t trailing = trailingDims(dims, type.getRank());
     if (trailing == type.getRank()) {
       parts = {partsOf(shape)};
-      if (parts[0] == 1)
+      if (parts[0] == 1) {
+        remark::missed(op.getLoc(),
+                       remark::RemarkOpts::name("serial").category("rt-split-reductions"))
+            << ("adds up " + Twine(type.getNumElements()) +
+                " elements on one thread: its sizes have no divisor to cut them by")
+                   .str();
         return failure();
+      }
     } else if (trailing > 0) {
       llvm::append_range(parts, shape.drop_back(trailing));
     } else {

@@ -21,3 +21,34 @@ func.func @transposed(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
   %0 = nn.transpose %x permutation = [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// What lies between two kernels needs one and is needed by the other.
+// CHECK: remark: [Missed] apart
+// CHECK-SAME: is no kernel with 'nn.exp', whose result goes through memory: something between them needs one and is needed by the other
+func.func @between(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %0 = nn.exp %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %1 = nn.contract %0, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = nn.add %0, %1 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %2 : tensor<64x64xf32>
+}
+
+// Rows of one are columns of the other.
+// CHECK: remark: [Missed] apart
+// CHECK-SAME: they can be cut together into 1 parts only
+func.func @turned(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
+  %0 = nn.exp %x : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  %1 = nn.transpose %0 permutation = [1, 0] : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
+  %2 = nn.add %1, %y : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
+  return %2 : tensor<1024x1024xf32>
+}
+
+// A row of both is larger than the chip's memory.
+// CHECK: remark: [Missed] apart
+// CHECK-SAME: a part of both holds 33554432 bytes, the chip {{[0-9]+}}
+func.func @rows(%x: tensor<64x4194304xf32>) -> tensor<64x4194304xf32> {
+  %0 = nn.exp %x : (tensor<64x4194304xf32>) -> tensor<64x4194304xf32>
+  %1 = nn.softmax %0 dim = 1 : (tensor<64x4194304xf32>) -> tensor<64x4194304xf32>
+  return %1 : tensor<64x4194304xf32>
+}
+// CHECK-NOT: remark
