@@ -3,7 +3,6 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "ChooseRecompute.h"
-#include "passes/rt/Passes.h"
 #include "weft/Compiler/Phases.h"
 #include "weft/Emit/Memory.h"
 #include "weft/Registration/Registration.h"
@@ -71,9 +70,7 @@ LogicalResult Compilation::runLocal() {
 }
 
 LogicalResult Compilation::verify() {
-  if (phase != Phase::Scheduled)
-    return success();
-  return runPasses([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); });
+  return runPasses([&](OpPassManager &pm) { buildBorder(pm, phase); });
 }
 
 FailureOr<int64_t> Compilation::measureMemory() const {

@@ -35,12 +35,14 @@ def WeftEndPhase : Pass<"weft-end-phase", "::mlir::ModuleOp"> {
 def WeftOnMesh : Pass<"weft-on-mesh", "::mlir::ModuleOp"> {
   let summary = "run a pipeline if the module has a mesh";
   let description = [{
-    **Requires** nothing. **Ensures** what `pipeline` does if the module has a mesh (`dist.mesh`), else nothing. The mesh is the
-    program's, so what follows from it is not asked of the command line again.
+    **Requires** nothing. **Ensures** what `pipeline` does if the module has a mesh (`dist.mesh`), else what `otherwise` does.
+    The mesh is the program's, so what follows from it is not asked of the command line again.
 
     **Example** in test/lib/Compiler/phases.mlir.
   }];
-  let options = [Option<"pipeline", "pipeline", "std::string", "\"\"", "Passes on a module, `builtin.module(...)`">];
+  let options = [Option<"pipeline", "pipeline", "std::string", "\"\"", "Passes on a module, `builtin.module(...)`">,
+    Option<"otherwise", "otherwise", "std::string", "\"builtin.module()\"",
+           "Passes on a module without a mesh; default: none">];
 }
 
 #endif // WEFT_COMPILER_PASSES_TD

@@ -104,12 +104,12 @@ struct EndPhase : weft::impl::WeftEndPhaseBase<EndPhase> {
 struct OnMesh : weft::impl::WeftOnMeshBase<OnMesh> {
   using WeftOnMeshBase::WeftOnMeshBase;
   OnMesh() = default;
-  explicit OnMesh(llvm::function_ref<void(OpPassManager &)> build) {
+  OnMesh(llvm::function_ref<void(OpPassManager &)> build,
+         llvm::function_ref<void(OpPassManager &)> buildOtherwise) {
     build(passes);
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    passes.printAsTextualPipeline(stream);
-    pipeline = text;
+    buildOtherwise(otherPasses);
+    pipeline = textOf(passes);
+    otherwise = textOf(otherPasses);
   }
 
   LogicalResult
@@ -117,26 +117,38 @@ struct OnMesh : weft::impl::WeftOnMeshBase<OnMesh> {
                     function_ref<LogicalResult(const Twine &)> errorHandler) override {
     if (failed(WeftOnMeshBase::initializeOptions(options, errorHandler)))
       return failure();
-    FailureOr<OpPassManager> parsed = parsePassPipeline(pipeline);
-    if (failed(parsed) || parsed->getOpAnchorName() != ModuleOp::getOperationName())
-      return errorHandler("'" + pipeline + "' is no pipeline builtin.module(...)");
-    passes = *parsed;
+    for (auto [text, parsed] : {std::pair(&pipeline, &passes), {&otherwise, &otherPasses}}) {
+      FailureOr<OpPassManager> manager = parsePassPipeline(text->getValue());
+      if (failed(manager) || manager->getOpAnchorName() != ModuleOp::getOperationName())
+        return errorHandler("'" + text->getValue() + "' is no pipeline builtin.module(...)");
+      *parsed = *manager;
+    }
     return success();
   }
 
   void getDependentDialects(DialectRegistry &registry) const override {
     passes.getDependentDialects(registry);
+    otherPasses.getDependentDialects(registry);
   }
 
   void runOnOperation() override {
-    if (!getOperation()->hasAttr(dist::kMeshAttr))
+    OpPassManager &chosen = getOperation()->hasAttr(dist::kMeshAttr) ? passes : otherPasses;
+    if (chosen.empty())
       return markAllAnalysesPreserved();
-    if (failed(runPipeline(passes, getOperation())))
+    if (failed(runPipeline(chosen, getOperation())))
       signalPassFailure();
   }
 
 private:
-  OpPassManager passes{ModuleOp::getOperationName()};
+  static std::string textOf(OpPassManager &passes) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    passes.printAsTextualPipeline(stream);
+    return text;
+  }
+
+private:
+  OpPassManager passes{ModuleOp::getOperationName()}, otherPasses{ModuleOp::getOperationName()};
 };
 
 } // namespace
@@ -153,8 +165,9 @@ std::unique_ptr<Pass> weft::createEndPhase(Phase phase) {
   return std::make_unique<EndPhase>(WeftEndPhaseOptions{phaseName(phase).str()});
 }
 
-std::unique_ptr<Pass> weft::createOnMesh(llvm::function_ref<void(OpPassManager &)> build) {
-  return std::make_unique<OnMesh>(build);
+std::unique_ptr<Pass> weft::createOnMesh(llvm::function_ref<void(OpPassManager &)> build,
+                                         llvm::function_ref<void(OpPassManager &)> otherwise) {
+  return std::make_unique<OnMesh>(build, otherwise);
 }
 
 void weft::registerPhasePasses() {

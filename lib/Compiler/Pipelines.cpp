@@ -94,7 +94,6 @@ static void buildScheduled(OpPassManager &pm) {
   pm.addPass(rt::createRtAssignStreams());
   // Lifetimes depend on streams, so the arena comes last.
   pm.addPass(rt::createRtPlanArena());
-  pm.addPass(rt::createRtVerifyCommands());
 }
 
 static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
@@ -117,12 +116,37 @@ static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &opt
   }
 }
 
+void weft::buildBorder(OpPassManager &pm, Phase phase) {
+  switch (phase) {
+  case Phase::Graph:
+  case Phase::Step:
+    return pm.addPass(createNnVerifyProgram({/*complete=*/phase == Phase::Step, /*placed=*/false}));
+  case Phase::Sharded:
+  case Phase::Staged:
+    return pm.addPass(createOnMesh(
+        [](OpPassManager &pm) {
+          pm.addPass(createNnVerifyProgram({/*complete=*/true, /*placed=*/true}));
+          pm.addPass(dist::createDistVerifySpmd());
+        },
+        [](OpPassManager &pm) {
+          pm.addPass(createNnVerifyProgram({/*complete=*/true, /*placed=*/false}));
+        }));
+  case Phase::Scheduled:
+    return pm.addPass(rt::createRtVerifyCommands());
+  case Phase::Import:
+  case Phase::Local: // between its two parts, while there are ops to judge
+  case Phase::Executable:
+    return;
+  }
+}
+
 void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
   // `local` has its borders in its two parts.
   if (phase == Phase::Local)
     return buildBetween(pm, phase, options);
   pm.addPass(createBeginPhase(phase, options));
   buildBetween(pm, phase, options);
+  buildBorder(pm, phase);
   pm.addPass(createEndPhase(phase));
 }
 
@@ -230,6 +254,8 @@ void weft::registerPipelines() {
       PhaseOptionsText options;
       if (failed(options.parseFromString(text)))
         return error("cannot read the options of pipeline '" + phaseName(phase) + "'");
+      // A text may have been edited since its phase ended.
+      buildBorder(pm, Phase(unsigned(phase) - 1));
       buildPhase(pm, phase, options.read());
       return success();
     };

@@ -69,7 +69,6 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (options.recordPlacements)
     pm.addPass(dist::createDistRecordPlacements());
   pm.addPass(dist::createDistInsertReshards());
-  pm.addPass(dist::createDistVerifySpmd());
   if (!options.allowIdleAxes)
     pm.addPass(dist::createDistCheckAxes());
 }
@@ -78,8 +77,6 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
 void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(createBeginPhase(Phase::Local, options));
   pm.addPass(createOnMesh([](OpPassManager &pm) {
-    // The program may have been edited since it was placed.
-    pm.addPass(dist::createDistVerifySpmd());
     pm.addPass(dist::createDistPartition());
     pm.addPass(dist::createDistSimplifyCollectives());
     // Equal gathers of one value are one gather.

@@ -110,4 +110,26 @@ def NnClonePositions : Pass<"nn-clone-positions", "::mlir::func::FuncOp"> {
   }];
 }
 
+def NnVerifyProgram : Pass<"nn-verify-program", "::mlir::ModuleOp"> {
+  let summary = "Reject modules that are no programs of one logical device";
+  let description = [{
+    **Requires** ops that are valid one by one. **Ensures** unchanged IR, else fails at the place concerned:
+    - a module holds functions, and each is one list of `nn` ops;
+    - an attribute `nn.*` is known where it stands, and of its kind;
+    - every type is a tensor of numbers whose dims are bound, and has no placement;
+    - arguments of public functions have names, each once, and so have results that update no state;
+    - a state has one beginning, a source of as many bytes as its elements have or a value; programs that share it by name
+      agree on it; a slot belongs to an argument (`nn.of`);
+    - an update has the type of its state, and a state has at most one.
+
+    With `complete`, from `step` on, nothing is left to compute later: no `nn.gradient`, no `nn.inner`, no private function.
+    Before, no op has a role yet (`nn.role`, `nn.recompute`). With `placed`, at `sharded` and `staged` of a module that has
+    a mesh, types may have placements, and other ops than those of `nn` may stand among them: `dist-verify-spmd` judges these.
+  }];
+  let options = [Option<"complete", "complete", "bool", "false",
+                        "Whether 'step' is done; default: the program is at 'graph'">,
+                 Option<"placed", "placed", "bool", "false",
+                        "Whether the program is placed on a mesh; default: it is one device's">];
+}
+
 #endif // WEFT_PASSES_NN_PASSES_TD

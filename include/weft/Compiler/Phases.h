@@ -25,8 +25,10 @@ std::optional<Phase> phaseOf(mlir::ModuleOp module);
 
 std::unique_ptr<mlir::Pass> createBeginPhase(Phase phase, const PhaseOptions &options);
 std::unique_ptr<mlir::Pass> createEndPhase(Phase phase);
-/// Runs what `build` appends if the module has a mesh.
-std::unique_ptr<mlir::Pass> createOnMesh(llvm::function_ref<void(mlir::OpPassManager &)> build);
+/// Runs what `build` appends if the module has a mesh, else what `otherwise` appends.
+std::unique_ptr<mlir::Pass> createOnMesh(
+    llvm::function_ref<void(mlir::OpPassManager &)> build,
+    llvm::function_ref<void(mlir::OpPassManager &)> otherwise = [](mlir::OpPassManager &) {});
 
 void registerPhasePasses();
 

@@ -1,0 +1,270 @@
+// The judge of programs on one logical device, at the borders of phases.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/NnTraining.h"
+#include "passes/nn/Passes.h"
+#include "passes/nn/ProgramAttributes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace weft {
+#define GEN_PASS_DEF_NNVERIFYPROGRAM
+#include "passes/nn/Passes.h.inc"
+} // namespace weft
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// Where a state of the module was met first.
+struct State {
+  func::FuncOp function;
+  BlockArgument argument;
+  Attribute get(StringRef name) const {
+    func::FuncOp owner = function;
+    return owner.getArgAttr(argument.getArgNumber(), name);
+  }
+};
+
+/// Checks one module, whose ops were verified one by one.
+class ProgramVerifier {
+public:
+  ProgramVerifier(ModuleOp module, bool complete, bool placed)
+      : module(module), complete(complete), placed(placed) {}
+
+  LogicalResult run() {
+    for (Operation &op : *module.getBody()) {
+      function = dyn_cast<func::FuncOp>(op);
+      if (!function)
+        error(op.getLoc()) << "'" << op.getName()
+                           << "' stands beside programs, which are functions";
+      else if (function.isExternal() || !function.getBody().hasOneBlock())
+        error(op.getLoc()) << "@" << function.getName() << " has "
+                           << (function.isExternal() ? "no body" : "branches")
+                           << "; a program is one list of ops";
+      else if (succeeded(verifyProgramAttributes(function)))
+        verifyFunction();
+      else
+        failed = true;
+    }
+    return failure(failed);
+  }
+
+private:
+  InFlightDiagnostic error(Location loc) {
+    failed = true;
+    return emitError(loc);
+  }
+  InFlightDiagnostic error(BlockArgument argument) {
+    return error(argument.getLoc())
+           << "argument " << argument.getArgNumber() << " of @" << function.getName() << " ";
+  }
+  InFlightDiagnostic resultError(unsigned number) {
+    return error(function.getBody().front().getTerminator()->getOperand(number).getLoc())
+           << "result " << number << " of @" << function.getName() << " ";
+  }
+  Attribute argumentAttr(BlockArgument argument, StringRef name) {
+    return function.getArgAttr(argument.getArgNumber(), name);
+  }
+
+  void verifyFunction() {
+    if (complete && function.isPrivate())
+      error(function.getLoc()) << "@" << function.getName()
+                               << " is private; from 'step' on every function is a program";
+    arguments.clear();
+    for (BlockArgument argument : function.getArguments()) {
+      if (!verifyType(argument.getType(), [&] { return error(argument); }))
+        continue;
+      verifyName(argument);
+      verifyDims(argument);
+      verifyState(argument);
+      if (complete && argumentAttr(argument, nn::kGradientAttr))
+        error(argument) << "still stands for a gradient (nn.gradient), which 'step' computes";
+    }
+    for (Operation &op : function.getBody().front().without_terminator())
+      verifyOp(&op);
+    verifyParameters();
+    verifyResults();
+  }
+
+  /// Bound dims, element types that phases compute with, and no placement.
+  bool verifyType(Type type, llvm::function_ref<InFlightDiagnostic()> error) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !isa<FloatType, IntegerType>(tensor.getElementType()))
+      error() << "is no tensor of numbers: " << type;
+    else if (!tensor.hasStaticShape())
+      error() << "has a dim that is not bound: " << type;
+    else if (tensor.getEncoding() && !placed)
+      error() << "is placed, but the module has no mesh: " << type;
+    else if (!hasBoundedSize(tensor))
+      error() << describeExcess(tensor.getShape());
+    else
+      return true;
+    return false;
+  }
+
+  void verifyName(BlockArgument argument) {
+    auto name = cast_or_null<StringAttr>(argumentAttr(argument, nn::kNameAttr));
+    if (!name) {
+      if (function.isPublic())
+        error(argument) << "has no name (nn.name) by which a user could give it";
+      return;
+    }
+    auto [first, isNew] = arguments.try_emplace(name.getValue(), argument);
+    if (isNew)
+      return;
+    auto diagnostic = error(argument) << "has the name " << name << " of another";
+    diagnostic.attachNote(first->second.getLoc())
+        << "this is argument " << first->second.getArgNumber();
+  }
+
+  void verifyDims(BlockArgument argument) {
+    int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+    auto names = cast_or_null<ArrayAttr>(argumentAttr(argument, "nn.dims"));
+    if (names && int64_t(names.size()) != rank)
+      error(argument) << "has " << rank << " dims, but nn.dims names " << names.size();
+  }
+
+  /// What begins somewhere is state, and what only state has stands on nothing else.
+  void verifyState(BlockArgument argument) {
+    Attribute source = argumentAttr(argument, nn::kSourceAttr),
+              initial = argumentAttr(argument, nn::kInitialAttr);
+    if (source && initial) {
+      error(argument) << "has both a source of its bytes (nn.source) and a value at the start "
+                         "(nn.initial); a state has one";
+      return;
+    }
+    if (!source && argumentAttr(argument, nn::kSourceTypeAttr))
+      error(argument) << "has nn.source_type, but no nn.source";
+    if (!source && !initial) {
+      for (StringRef name : {nn::kClassAttr, nn::kOfAttr, nn::kStatisticAttr, nn::kKeptAttr})
+        if (argumentAttr(argument, name))
+          error(argument) << "has " << name << ", but neither nn.source nor nn.initial, so it is "
+                          << "no state";
+      return;
+    }
+    if (source)
+      verifySource(argument, cast<nn::SourceAttr>(source));
+    auto elements = dyn_cast_or_null<DenseElementsAttr>(initial);
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (elements && elements.getType().getShape() != type.getShape())
+      error(argument) << "is " << type << ", but starts at " << elements.getType()
+                      << " (nn.initial)";
+    verifyShared(argument);
+  }
+
+  /// The bytes are those of the whole tensor, where there are any.
+  void verifySource(BlockArgument argument, nn::SourceAttr source) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto stored = cast_or_null<TypeAttr>(argumentAttr(argument, nn::kSourceTypeAttr));
+    unsigned width = (stored ? stored.getValue() : type.getElementType()).getIntOrFloatBitWidth();
+    // A boolean takes a byte; smaller numbers than a byte are packed.
+    int64_t bytes =
+        width == 1 ? type.getNumElements() : llvm::divideCeil(type.getNumElements() * width, 8);
+    if (!source.getFile().empty() && source.getLength() != bytes)
+      error(argument) << "has " << type.getNumElements() << " elements in " << bytes
+                      << " bytes, but its source has " << source.getLength();
+  }
+
+  /// Programs share state by name.
+  void verifyShared(BlockArgument argument) {
+    auto name = cast_or_null<StringAttr>(argumentAttr(argument, nn::kNameAttr));
+    if (!name)
+      return;
+    auto [found, isNew] = states.try_emplace(name.getValue(), State{function, argument});
+    const State &first = found->second;
+    if (isNew || first.function == function)
+      return;
+    bool isSame = argument.getType() == first.argument.getType();
+    for (StringRef part : {nn::kSourceAttr, nn::kSourceTypeAttr, nn::kInitialAttr})
+      isSame &= argumentAttr(argument, part) == first.get(part);
+    if (isSame)
+      return;
+    auto diagnostic = error(argument) << "has another type, source or value at the start of state "
+                                      << name << " than a program before";
+    diagnostic.attachNote(first.argument.getLoc())
+        << "this is the state of @" << func::FuncOp(first.function).getName();
+  }
+
+  /// The closed set: `nn` ops on values of this device.
+  void verifyOp(Operation *op) {
+    if (!placed && !isa_and_nonnull<nn::NnDialect>(op->getDialect())) {
+      error(op->getLoc()) << "'" << op->getName()
+                          << "' is no op of nn; a program of one device has "
+                          << "no others";
+      return;
+    }
+    for (Type type : op->getResultTypes())
+      verifyType(type, [&] { return error(op->getLoc()) << "a value "; });
+    if (!complete && op->hasAttr(nn::kRoleAttr))
+      error(op->getLoc()) << "has nn.role, but what an op is for is decided by 'step'";
+    if (op->hasAttr(nn::kRecomputeAttr) && (!complete || op->hasAttr(nn::kRoleAttr)))
+      error(op->getLoc()) << "has nn.recompute, but is no op of the forward pass of a step";
+  }
+
+  void verifyParameters() {
+    for (BlockArgument argument : function.getArguments())
+      if (auto of = cast_or_null<StringAttr>(argumentAttr(argument, nn::kOfAttr));
+          of && !arguments.contains(of.getValue()))
+        error(argument) << "belongs to " << of << " (nn.of), which is no argument";
+  }
+
+  void verifyResults() {
+    llvm::StringMap<unsigned> names;
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      if (!verifyType(function.getResultTypes()[i], [&] { return resultError(i); }))
+        continue;
+      auto name = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr),
+           state = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
+      bool isInner = function.getResultAttr(i, nn::kInnerAttr) != nullptr;
+      if (complete && isInner)
+        resultError(i) << "is marked nn.inner, which 'step' takes away";
+      if (!name && !state && !isInner && function.isPublic())
+        resultError(i) << "has no name (nn.name) and updates no state (nn.updates)";
+      if (state)
+        verifyUpdate(i, state);
+      // An update may have the name of an output: they are of two kinds.
+      if (!state && !name)
+        continue;
+      std::string key = (state ? "state " : "output ") + (state ? state : name).str();
+      if (auto [first, isNew] = names.try_emplace(key, i); !isNew)
+        resultError(i) << "is " << key << ", as result " << first->second << " is";
+    }
+  }
+
+  void verifyUpdate(unsigned result, StringAttr state) {
+    auto found = arguments.find(state.getValue());
+    if (found == arguments.end() || !isState(found->second)) {
+      resultError(result) << "updates " << state << ", which is no state of the program";
+      return;
+    }
+    Type type = function.getResultTypes()[result];
+    if (type == found->second.getType())
+      return;
+    auto diagnostic = resultError(result) << "updates state " << state << " by " << type;
+    diagnostic.attachNote(found->second.getLoc()) << "the state is " << found->second.getType();
+  }
+
+  bool isState(BlockArgument argument) {
+    return argumentAttr(argument, nn::kSourceAttr) || argumentAttr(argument, nn::kInitialAttr);
+  }
+
+  ModuleOp module;
+  bool complete, placed;
+  bool failed = false;
+  /// Of the function that is looked at, by name.
+  func::FuncOp function;
+  llvm::StringMap<BlockArgument> arguments;
+  llvm::StringMap<State> states;
+};
+
+struct VerifyProgram : weft::impl::NnVerifyProgramBase<VerifyProgram> {
+  using NnVerifyProgramBase::NnVerifyProgramBase;
+  void runOnOperation() override {
+    if (failed(ProgramVerifier(getOperation(), complete, placed).run()))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace

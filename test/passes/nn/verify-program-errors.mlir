@@ -1,0 +1,181 @@
+// RUN: weft-opt %s --split-input-file --nn-verify-program --verify-diagnostics
+// One violation of each rule that holds at `graph`, and which `step` keeps.
+
+// expected-error @below {{'rt.mesh' stands beside programs, which are functions}}
+rt.mesh ["tp"] sizes [2]
+
+// -----
+
+// expected-error @below {{@forward has no body; a program is one list of ops}}
+func.func private @forward(tensor<4xf32>) -> tensor<4xf32>
+
+// -----
+
+// expected-error @below {{@forward has branches; a program is one list of ops}}
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y"}) {
+  cf.br ^next
+^next:
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has a dim that is not bound: 'tensor<?xf32>'}}
+func.func @forward(%x: tensor<?xf32> {nn.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward is no tensor of numbers: 'f32'}}
+func.func @forward(%x: f32 {nn.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has shape [2097152x2097152], which is more than 2^40 elements}}
+func.func @forward(%x: tensor<2097152x2097152xf32> {nn.name = "x"}) {
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+// expected-error @below {{argument 0 of @forward is placed, but the module has no mesh: 'tensor<8xf32, #dist.placement<}}
+func.func @forward(%x: tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>> {nn.name = "x"}) {
+  return
+}
+
+// -----
+
+#mesh = #dist.mesh<["tp"=2]>
+func.func @forward(%x: tensor<8xf32> {nn.name = "x"}) {
+  // expected-error @below {{'dist.reshard' is no op of nn; a program of one device has no others}}
+  %0 = dist.reshard %x : tensor<8xf32> -> tensor<8xf32, #dist.placement<#mesh, [8{"tp"}]>>
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has no name (nn.name) by which a user could give it}}
+func.func @forward(%x: tensor<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-note @below {{this is argument 0}}
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"},
+                   // expected-error @below {{argument 1 of @forward has the name "x" of another}}
+                   %y: tensor<4xf32> {nn.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has 2 dims, but nn.dims names 1}}
+func.func @forward(%x: tensor<4x4xf32> {nn.dims = ["batch"], nn.name = "x"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has both a source of its bytes (nn.source) and a value at the start (nn.initial); a state has one}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32, nn.source = #nn.source<file = "m.onnx", offset = 0, length = 16>}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has nn.source_type, but no nn.source}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32, nn.source_type = bf16}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has nn.class, but neither nn.source nor nn.initial, so it is no state}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.class = "optimizer"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward has 4 elements in 16 bytes, but its source has 12}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.onnx", offset = 0, length = 12>}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward is 'tensor<4xf32>', but starts at 'tensor<3xf32>' (nn.initial)}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.initial = dense<0.0> : tensor<3xf32>}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of @forward belongs to "v" (nn.of), which is no argument}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32, nn.of = "v"}) {
+  return
+}
+
+// -----
+
+// expected-note @below {{this is the state of @step}}
+func.func @step(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32}) {
+  return
+}
+// expected-error @below {{argument 0 of @eval has another type, source or value at the start of state "w" than a program before}}
+func.func @eval(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{result 0 of @forward has no name (nn.name) and updates no state (nn.updates)}}
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{result 1 of @forward is output y, as result 0 is}}
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.name = "y"}, tensor<4xf32> {nn.name = "y"}) {
+  return %x, %x : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{result 1 of @forward is state w, as result 0 is}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32})
+    -> (tensor<4xf32> {nn.updates = "w"}, tensor<4xf32> {nn.updates = "w"}) {
+  return %w, %w : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{result 0 of @forward updates "x", which is no state of the program}}
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.updates = "x"}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-note @below {{the state is 'tensor<4xf32>'}}
+func.func @forward(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32}) -> (tensor<4xbf16> {nn.updates = "w"}) {
+  // expected-error @below {{result 0 of @forward updates state "w" by 'tensor<4xbf16>'}}
+  %0 = nn.cast %w : (tensor<4xf32>) -> tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}
+
+// -----
+
+func.func @forward(%x: tensor<4xf32> {nn.name = "x"}) {
+  // expected-error @below {{has nn.role, but what an op is for is decided by 'step'}}
+  %0 = nn.exp %x {nn.role = "optimizer"} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @below {{has nn.recompute, but is no op of the forward pass of a step}}
+  %1 = nn.exp %x {nn.recompute} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
