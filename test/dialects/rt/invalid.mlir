@@ -245,7 +245,7 @@ rt.program @p streams 1 events 0 {
 
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{has 0 pieces, expected at least 1}}
-  %0 = rt.cluster kernel(%x : tensor<4xf32>) -> (tensor<4xf32>) pieces 0 {
+  %0 = rt.fusion kernel(%x : tensor<4xf32>) -> (tensor<4xf32>) pieces 0 {
   ^bb0(%a: tensor<4xf32>):
     rt.yield %a : tensor<4xf32>
   }

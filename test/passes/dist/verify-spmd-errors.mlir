@@ -1,5 +1,5 @@
 // RUN: weft-opt %s --dist-verify-spmd --split-input-file --verify-diagnostics
-// What no op can see by itself: functions, ports, rungs, and splits that the factor rule of an op does not allow.
+// What no op can see by itself: functions, ports, phases, and splits that the factor rule of an op does not allow.
 
 // expected-error @below {{has no mesh: attach one with --dist-attach-mesh}}
 module {
@@ -72,8 +72,8 @@ func.func @no_tensor(%x: index, %y: tensor<4xf32, #dist.local<#mesh, [8{"tp"}]>>
 
 #mesh = #dist.mesh<["tp"=2, temporal "mb"=2]>
 module attributes {dist.mesh = #mesh} {
-func.func @rung(%x: tensor<8xf32, #dist.placement<#mesh, [8]>>) {
-  // expected-error @below {{does not belong on this rung}}
+func.func @phase(%x: tensor<8xf32, #dist.placement<#mesh, [8]>>) {
+  // expected-error @below {{does not belong at this phase}}
   "dist.repeat"() <{axis = "mb"}> ({
     "dist.accumulate"() <{accumulate = []}> : () -> ()
   }) : () -> ()
