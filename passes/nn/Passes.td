@@ -117,7 +117,7 @@ def NnVerifyProgram : Pass<"nn-verify-program", "::mlir::ModuleOp"> {
     - a module holds functions, and each is one list of `nn` ops;
     - an attribute `nn.*` is known where it stands, and of its kind;
     - every type is a tensor of numbers whose dims are bound, and has no placement;
-    - arguments of public functions have names, each once, and so have results that update no state;
+    - no two arguments or results of a function have one name;
     - a state has one beginning, a source of as many bytes as its elements have or a value; programs that share it by name
       agree on it; a slot belongs to an argument (`nn.of`);
     - an update has the type of its state, and a state has at most one.

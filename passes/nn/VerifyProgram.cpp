@@ -105,11 +105,9 @@ private:
 
   void verifyName(BlockArgument argument) {
     auto name = cast_or_null<StringAttr>(argumentAttr(argument, nn::kNameAttr));
-    if (!name) {
-      if (function.isPublic())
-        error(argument) << "has no name (nn.name) by which a user could give it";
+    // Who has none is called by its number (rt-lower-to-commands).
+    if (!name)
       return;
-    }
     auto [first, isNew] = arguments.try_emplace(name.getValue(), argument);
     if (isNew)
       return;
@@ -216,11 +214,8 @@ private:
         continue;
       auto name = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr),
            state = function.getResultAttrOfType<StringAttr>(i, nn::kUpdatesAttr);
-      bool isInner = function.getResultAttr(i, nn::kInnerAttr) != nullptr;
-      if (complete && isInner)
-        resultError(i) << "is marked nn.inner, which 'step' takes away";
-      if (!name && !state && !isInner && function.isPublic())
-        resultError(i) << "has no name (nn.name) and updates no state (nn.updates)";
+      if (complete && !name && function.getResultAttr(i, nn::kInnerAttr))
+        resultError(i) << "is marked nn.inner without a name, which 'step' takes away";
       if (state)
         verifyUpdate(i, state);
       // An update may have the name of an output: they are of two kinds.

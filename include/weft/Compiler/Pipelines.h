@@ -76,8 +76,8 @@ struct PhaseOptions {
 /// axis by its name; what other axes are for follows from placements.
 std::string batchAxesOf(const Mesh &mesh, llvm::StringRef given);
 
-/// Appends the verifier of the border of `phase`. `import` has none, since each of its ops is judged
-/// by itself, nor has `executable`, whose blob the runtime judges.
+/// Appends the verifier of the border of `phase`. `import` has none, because each of its ops is
+/// judged by itself, nor has `executable`, whose blob the runtime judges.
 void buildBorder(mlir::OpPassManager &pm, Phase phase);
 
 /// Appends the passes that lead from the phase before to `phase`, and the

@@ -354,7 +354,7 @@ func.func @no_axes(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
 
 #mesh = #dist.mesh<["tp"=2]>
 func.func @partialize(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
-  // expected-error @below {{the result is not partial on all axes of the step}}
+  // expected-error @below {{the result is not partial on all axes of the transition}}
   %0 = dist.partialize %x ["tp"] : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
   return
 }

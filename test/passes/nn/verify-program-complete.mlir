@@ -18,7 +18,7 @@ func.func private @forward.training(%x: tensor<4xf32>) {
 
 // expected-error @below {{argument 1 of @forward still stands for a gradient (nn.gradient), which 'step' computes}}
 func.func @forward(%x: tensor<4xf32> {nn.name = "x"}, %g: tensor<4xf32> {nn.name = "g", nn.gradient = array<i64: 0, 0>})
-    // expected-error @above {{result 0 of @forward is marked nn.inner, which 'step' takes away}}
+    // expected-error @above {{result 0 of @forward is marked nn.inner without a name, which 'step' takes away}}
     -> (tensor<4xf32> {nn.inner}) {
   return %x : tensor<4xf32>
 }

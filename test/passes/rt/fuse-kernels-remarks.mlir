@@ -36,11 +36,11 @@ func.func @between(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64
 // Rows of one are columns of the other.
 // CHECK: remark: [Missed] apart
 // CHECK-SAME: they can be cut together into 1 parts only
-func.func @turned(%x: tensor<1024x1024xf32>, %y: tensor<1024x1024xf32>) -> tensor<1024x1024xf32> {
-  %0 = nn.exp %x : (tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
-  %1 = nn.transpose %0 permutation = [1, 0] : tensor<1024x1024xf32> -> tensor<1024x1024xf32>
-  %2 = nn.add %1, %y : (tensor<1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<1024x1024xf32>
-  return %2 : tensor<1024x1024xf32>
+func.func @turned(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %0 = nn.exp %x : (tensor<256x256xf32>) -> tensor<256x256xf32>
+  %1 = nn.transpose %0 permutation = [1, 0] : tensor<256x256xf32> -> tensor<256x256xf32>
+  %2 = nn.add %1, %y : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+  return %2 : tensor<256x256xf32>
 }
 
 // A row of both is larger than the chip's memory.
