@@ -254,7 +254,7 @@ void weft::registerPipelines() {
       PhaseOptionsText options;
       if (failed(options.parseFromString(text)))
         return error("cannot read the options of pipeline '" + phaseName(phase) + "'");
-      // A text may have been edited since its phase ended; which phase that is has to be known first.
+      // A text may have been edited since its phase ended, if it is of that phase at all.
       pm.addPass(createBeginPhase(phase, options.read()));
       buildBorder(pm, Phase(unsigned(phase) - 1));
       buildPhase(pm, phase, options.read());
