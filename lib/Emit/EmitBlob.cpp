@@ -16,6 +16,30 @@ using Builder_ = run::ProgramBuilder;
 
 namespace {
 
+// What is cast by number: the compiler's enumerators are the runtime's.
+#define WEFT_SAME(COMPILER, RUNTIME)                                                               \
+  static_assert(unsigned(COMPILER) == unsigned(run::RUNTIME), "compiler and runtime disagree")
+WEFT_SAME(rt::BufferClass::Parameter, BufferClass::Parameter);
+WEFT_SAME(rt::BufferClass::Input, BufferClass::Input);
+WEFT_SAME(rt::BufferClass::Output, BufferClass::Output);
+WEFT_SAME(rt::BufferClass::Activation, BufferClass::Activation);
+WEFT_SAME(rt::BufferClass::Communication, BufferClass::Communication);
+WEFT_SAME(rt::BufferClass::Workspace, BufferClass::Workspace);
+WEFT_SAME(rt::BufferClass::Gradient, BufferClass::Gradient);
+WEFT_SAME(rt::BufferClass::OptimizerState, BufferClass::OptimizerState);
+WEFT_SAME(emit::kNumClasses, kNumBufferClasses);
+WEFT_SAME(rt::CollectiveKind::AllGather, CollectiveKind::AllGather);
+WEFT_SAME(rt::CollectiveKind::AllReduce, CollectiveKind::AllReduce);
+WEFT_SAME(rt::CollectiveKind::ReduceScatter, CollectiveKind::ReduceScatter);
+WEFT_SAME(rt::CollectiveKind::AllToAll, CollectiveKind::AllToAll);
+WEFT_SAME(ReduceKind::Sum, Reduction::Sum);
+WEFT_SAME(ReduceKind::Prod, Reduction::Product);
+WEFT_SAME(ReduceKind::Max, Reduction::Max);
+WEFT_SAME(ReduceKind::Min, Reduction::Min);
+WEFT_SAME(ReduceKind::And, Reduction::And);
+WEFT_SAME(ReduceKind::Or, Reduction::Or);
+#undef WEFT_SAME
+
 std::optional<run::DType> dtypeOf(Type type) {
   if (type.isF64())
     return run::DType::F64;
@@ -84,8 +108,6 @@ public:
       for (auto [name, size] :
            llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
         axes[name] = out.addMeshAxis(name.str(), size);
-    for (auto scalar : module.getOps<rt::ScalarVarOp>())
-      emitScalar(scalar);
     for (auto state : module.getOps<rt::StateOp>())
       if (failed(emitState(state)))
         return failure();
@@ -93,8 +115,6 @@ public:
       if (failed(emitProgram(program)))
         return failure();
     emit::MemoryUse use = emit::memoryUse(module);
-    static_assert(emit::kNumClasses == run::kNumBufferClasses,
-                  "the classes of rt are the runtime's");
     run::Stage stage{};
     stage.arenaBytes = use.arenaBytes;
     llvm::copy(use.peaks, stage.peakBytes);
@@ -147,14 +167,6 @@ private:
         entry.getValue().print(stream, /*elideType=*/true);
       out.addMetadata(entry.getName().getValue(), text);
     }
-  }
-
-  void emitScalar(rt::ScalarVarOp scalar) {
-    if (auto integer = dyn_cast<IntegerAttr>(scalar.getInitial()))
-      scalars[scalar.getSymName()] = out.addScalar(scalar.getSymName().str(), integer.getInt());
-    else
-      scalars[scalar.getSymName()] = out.addScalar(
-          scalar.getSymName().str(), cast<FloatAttr>(scalar.getInitial()).getValueAsDouble());
   }
 
   LogicalResult emitState(rt::StateOp state) {
@@ -239,8 +251,9 @@ private:
       port(op, outputs);
     out.beginProgram(program.getSymName().str(), inputs, outputs);
     out.beginBody(program.getStreams(), program.getEvents());
-    if (failed(emitCommands(program.getBody().front())))
-      return failure();
+    for (Operation &op : program.getBody().front())
+      if (failed(emitOp(&op)))
+        return failure();
     out.endBody();
     out.endProgram();
     return success();
@@ -266,24 +279,26 @@ private:
     return result;
   }
 
-  LogicalResult emitCommands(Block &block) {
-    for (Operation &op : block)
-      if (failed(emitOp(&op)))
-        return failure();
-    return success();
-  }
-
   LogicalResult emitOp(Operation *op) {
     Builder_::On on(0, rt::nodeName(op->getLoc()).str());
     if (auto command = dyn_cast<rt::CommandInterface>(op))
       on.stream = command.getStreamNumber();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp,
-              rt::CopyOp, rt::CollectiveOp, rt::SliceOp, rt::RecordOp, rt::WaitOp, rt::RepeatOp,
-              rt::UpdateOp>([&](auto command) { return emitCommand(on, command); })
+              rt::CollectiveOp, rt::SliceOp, rt::RecordOp, rt::WaitOp>(
+            [&](auto command) { return emitCommand(on, command); })
         .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
             [](auto) { return success(); })
-        .Default([](Operation *other) { return other->emitError("is no command of a program"); });
+        .Default([&](Operation *other) { return emitPlain(on, other); });
+  }
+
+  /// A command without parameters: the runtime's of the same name, with the op's operands.
+  LogicalResult emitPlain(const Builder_::On &on, Operation *op) {
+    unsigned opcode = run::opcodeNamed(op->getName().stripDialect());
+    if (!isa<rt::CommandInterface>(op) || opcode == run::kNumOpcodes ||
+        !out.add(on, run::Opcode(opcode), views(op->getOperands())))
+      return op->emitError("is no command of a program");
+    return success();
   }
 
   LogicalResult emitCommand(const Builder_::On &on, rt::LaunchOp op) {
@@ -293,57 +308,42 @@ private:
     SmallVector<Value> pointers(op.getInputs());
     llvm::append_range(pointers, op.getOutputs());
     out.launch(on, out.addKernel(op.getKernel().str()), shape->second.extent, shape->second.grain,
-               views(pointers), {});
+               views(pointers), {}, op.getInputs().size());
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {
     run::Gemm params{};
     params.accumulator = *dtypeOf(op.getAccumulate());
-    params.activation = run::Activation(unsigned(op.getActivation()));
-    params.hasBias = bool(op.getBias());
-    params.hasResidual = bool(op.getResidual());
-    params.alpha = 1;
-    out.gemm(on, params,
-             views({op.getLhs(), op.getRhs(), op.getResult(), op.getBias(), op.getResidual()}));
+    out.add(on, params, views({op.getLhs(), op.getRhs(), op.getResult()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::ConvOp op) {
     run::Convolution params{};
-    params.hasBias = bool(op.getBias());
-    params.activation = run::Activation(unsigned(op.getActivation()));
     params.groups = op.getGroups();
     params.strides = out.ints(ints(op.getStrides()));
     params.dilations = out.ints(ints(op.getDilations()));
     params.inputDilations = out.ints(ints(op.getInputDilations()));
     params.padsBegin = out.ints(ints(op.getPads()));
-    out.convolution(on, params,
-                    views({op.getInput(), op.getFilter(), op.getResult(), op.getBias()}));
+    out.add(on, params, views({op.getInput(), op.getFilter(), op.getResult()}));
     return success();
   }
-  template <typename Op> static run::Attention attentionParams(Op op) {
-    run::Attention params{};
+  template <typename Record, typename Op> static Record attentionParams(Op op) {
+    Record params{};
     params.scale = op.getScale().convertToDouble();
     params.softcap = op.getSoftcap().convertToDouble();
     params.causal = op.getCausal();
-    params.hasMask = bool(op.getMask());
-    params.keyLength = run::kNone;
     return params;
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::AttentionGradOp op) {
-    out.attentionGradient(
-        on, attentionParams(op),
+    out.add(
+        on, attentionParams<run::AttentionGradient>(op),
         views({op.getQuery(), op.getKey(), op.getValue(), op.getOutput(), op.getOutputGradient(),
                op.getQueryGradient(), op.getKeyGradient(), op.getValueGradient(), op.getMask()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::AttentionOp op) {
-    run::Attention params = attentionParams(op);
-    out.attention(on, params,
-                  views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
-    return success();
-  }
-  LogicalResult emitCommand(const Builder_::On &on, rt::CopyOp op) {
-    out.copy(on, view(op.getSource()), view(op.getTarget()));
+    out.add(on, attentionParams<run::Attention>(op),
+            views({op.getQuery(), op.getKey(), op.getValue(), op.getResult(), op.getMask()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::SliceOp op) {
@@ -353,19 +353,13 @@ private:
     params.extent = op.getShape()[1];
     params.inner = op.getShape()[2];
     params.padBits = op.getPadding();
-    out.slice(on, params, view(op.getSource()), view(op.getTarget()));
+    out.add(on, params, views({op.getSource(), op.getTarget()}));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::CollectiveOp op) {
-    static constexpr run::CollectiveKind kinds[] = {
-        run::CollectiveKind::AllGather, run::CollectiveKind::AllReduce,
-        run::CollectiveKind::ReduceScatter, run::CollectiveKind::AllToAll};
-    static constexpr run::Reduction reductions[] = {run::Reduction::Sum, run::Reduction::Product,
-                                                    run::Reduction::Max, run::Reduction::Min,
-                                                    run::Reduction::And, run::Reduction::Or};
     run::Collective params{};
-    params.kind = kinds[unsigned(op.getKind())];
-    params.reduction = reductions[unsigned(op.getReduction())];
+    params.kind = run::CollectiveKind(unsigned(op.getKind()));
+    params.reduction = run::Reduction(unsigned(op.getReduction()));
     params.dtype = *dtypeOf(cast<MemRefType>(op.getSources()[0].getType()).getElementType());
     params.accumulator = *dtypeOf(op.getAccumulate());
     params.communicator = out.addCommunicator(axisIds(op.getAxes()));
@@ -383,42 +377,22 @@ private:
       bucket.push_back(params);
       places.append({source, target});
     }
-    out.collective(on, bucket, views(places));
+    out.add(on, bucket, views(places));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::RecordOp op) {
-    out.eventRecord(on, op.getEvent());
+    out.add(on, run::EventRecord{op.getEvent()}, {});
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::WaitOp op) {
-    out.eventWait(on, op.getEvent());
+    out.add(on, run::EventWait{op.getEvent()}, {});
     return success();
   }
-  LogicalResult emitCommand(const Builder_::On &, rt::RepeatOp op) {
-    out.repeatBegin(out.constant(op.getCount()),
-                    op.getCounter() ? scalars.lookup(*op.getCounter()) : run::kNone);
-    if (failed(emitCommands(op.getBody().front())))
-      return failure();
-    out.repeatEnd();
-    return success();
-  }
-  LogicalResult emitCommand(const Builder_::On &on, rt::UpdateOp op) {
-    auto kind = run::ScalarOp(unsigned(op.getOp()));
-    run::Id target = scalars.lookup(op.getTarget());
-    if (op.getOperand())
-      out.scalarUpdate(on, target, kind, scalars.lookup(*op.getOperand()));
-    else if (auto integer = dyn_cast<IntegerAttr>(*op.getBy()))
-      out.scalarUpdate(on, target, kind, integer.getInt());
-    else
-      out.scalarUpdate(on, target, kind, cast<FloatAttr>(*op.getBy()).getValueAsDouble());
-    return success();
-  }
-
   ModuleOp module;
   const llvm::StringMap<LaunchShape> &kernels;
   const emit::BlobOptions &options;
   Builder_ out;
-  llvm::StringMap<run::Id> axes, scalars, states;
+  llvm::StringMap<run::Id> axes, states;
   llvm::DenseMap<Value, run::Id> buffers;
 };
 

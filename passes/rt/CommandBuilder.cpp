@@ -235,13 +235,12 @@ private:
   }
 
   Operation *create(const GemmCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(),
-                          Value(), call.accumulate, Activation::None, 0);
+    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], results[0],
+                          call.accumulate, 0);
   }
   Operation *create(const ConvCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], Value(),
-                          call.strides, call.padLow, call.filterDilation, call.inputDilation,
-                          call.groups, Activation::None, 0);
+    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], call.strides,
+                          call.padLow, call.filterDilation, call.inputDilation, call.groups, 0);
   }
   Operation *create(const AttentionCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
     return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2],

@@ -44,7 +44,6 @@ public:
   Status allocate(const DevicePlan &plan) override {
     WEFT_TRY(HostDevice::allocate(plan));
     protect(PROT_NONE);
-    scalars = plan.scalars;
     for (unsigned s = 0; s < plan.streams.size(); ++s)
       streams.push_back(std::make_unique<Stream>(*this, s));
     return {};
@@ -75,28 +74,27 @@ public:
     for (unsigned s = 0; s < used; ++s)
       streams[s]->start();
   }
-  Status issue(unsigned stream, CommandPlace place, PreparedCommand &command,
-               const uint64_t *values) override {
-    streams[stream]->push({Task::Run, place, &command, {values, values + scalars}, 0, 0, nullptr});
+  Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) override {
+    streams[stream]->push({Task::Run, place, &command, 0, 0, nullptr});
     return {};
   }
   Status record(unsigned stream, uint32_t event, uint64_t count) override {
-    streams[stream]->push({Task::Record, {}, nullptr, {}, event, count, nullptr});
+    streams[stream]->push({Task::Record, {}, nullptr, event, count, nullptr});
     return {};
   }
   Status wait(unsigned stream, CommandPlace place, uint32_t event, uint64_t count) override {
-    streams[stream]->push({Task::Wait, place, nullptr, {}, event, count, nullptr});
+    streams[stream]->push({Task::Wait, place, nullptr, event, count, nullptr});
     return {};
   }
   Status synchronize(unsigned stream) override {
     std::atomic<bool> reached{false};
-    streams[stream]->push({Task::Tell, {}, nullptr, {}, 0, 0, &reached});
+    streams[stream]->push({Task::Tell, {}, nullptr, 0, 0, &reached});
     while (!reached.load())
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     return {};
   }
   Status finish(unsigned stream) override {
-    streams[stream]->push({Task::End, {}, nullptr, {}, 0, 0, nullptr});
+    streams[stream]->push({Task::End, {}, nullptr, 0, 0, nullptr});
     streams[stream]->thread.wait();
     --running;
     WEFT_TRY(streams[stream]->status);
@@ -105,7 +103,7 @@ public:
   void abandon() override {
     stopping.store(true);
     for (std::unique_ptr<Stream> &stream : streams)
-      stream->push({Task::End, {}, nullptr, {}, 0, 0, nullptr});
+      stream->push({Task::End, {}, nullptr, 0, 0, nullptr});
     for (std::unique_ptr<Stream> &stream : streams)
       stream->thread.wait();
     running = 0;
@@ -118,7 +116,6 @@ private:
     enum Kind { Run, Record, Wait, Tell, End } kind;
     CommandPlace place;
     PreparedCommand *command;
-    std::vector<uint64_t> scalars; // when it was issued
     uint32_t event;
     uint64_t count;
     std::atomic<bool> *reached; // Tell
@@ -181,9 +178,9 @@ private:
     // A collective moves its operands by upload and download, and nobody else
     // may touch them.
     if (task.command->communicates())
-      return HostDevice::issue(stream, task.place, *task.command, task.scalars.data());
+      return HostDevice::issue(stream, task.place, *task.command);
     Access access(*this);
-    return HostDevice::issue(stream, task.place, *task.command, task.scalars.data());
+    return HostDevice::issue(stream, task.place, *task.command);
   }
 
   /// While one exists the arena can be touched.
@@ -209,7 +206,6 @@ private:
 
   std::mutex mutex;
   int users = 0;
-  uint32_t scalars = 0;
   std::atomic<unsigned> running{0}; // streams
   std::atomic<bool> stopping{false};
   std::vector<std::unique_ptr<Stream>> streams;

@@ -27,9 +27,9 @@ static Type element(Value view) { return cast<MemRefType>(view.getType()).getEle
 
 Values LaunchOp::getReads() { return Values(getInputs()); }
 Values LaunchOp::getWrites() { return Values(getOutputs()); }
-Values GemmOp::getReads() { return present({getLhs(), getRhs(), getBias(), getResidual()}); }
+Values GemmOp::getReads() { return {getLhs(), getRhs()}; }
 Values GemmOp::getWrites() { return {getResult()}; }
-Values ConvOp::getReads() { return present({getInput(), getFilter(), getBias()}); }
+Values ConvOp::getReads() { return {getInput(), getFilter()}; }
 Values ConvOp::getWrites() { return {getResult()}; }
 Values AttentionOp::getReads() { return present({getQuery(), getKey(), getValue(), getMask()}); }
 Values AttentionOp::getWrites() { return {getResult()}; }
@@ -90,10 +90,6 @@ LogicalResult GemmOp::verify() {
   if (a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] || a[rank - 1] != b[rank - 2])
     return emitOpError() << "has sizes that do not contract: " << getLhs().getType() << ", "
                          << getRhs().getType() << " -> " << getResult().getType();
-  for (Value extra : {getBias(), getResidual()})
-    if (extra && sizes(extra) != c)
-      return emitOpError() << "has a bias or residual of type " << extra.getType()
-                           << ", expected sizes as " << getResult().getType();
   return success();
 }
 

@@ -26,21 +26,17 @@ def Rt_LaunchOp : Rt_Command<"launch", [AttrSizedOperandSegments, DeclareOpInter
       `stream` $stream attr-dict }];
 }
 
-def Rt_GemmOp : Rt_Command<"gemm", [AttrSizedOperandSegments]> {
+def Rt_GemmOp : Rt_Command<"gemm"> {
   let summary = "a (batched) matrix product by the target's library";
   let description = [{
-    `result[b.., m, n] = activation(sum_k lhs[b.., m, k] rhs[b.., k, n] + bias) + residual`,
-    0 to 4 batch dims; strides of 0 repeat. bias and residual have the result's sizes.
+    `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat.
 
     Constraints: equal tensor ranks of 2 to 6; sizes contract.
     Example: `rt.gemm %a, %b -> %c accumulate f32 stream 0 : memref<4x8xf32>, memref<8x2xf32> -> memref<4x2xf32>`
   }];
-  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, Optional<AnyMemRef>:$bias,
-      Optional<AnyMemRef>:$residual, TypeAttr:$accumulate,
-      DefaultValuedAttr<Rt_ActivationAttr, "::weft::rt::Activation::None">:$activation,
+  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, TypeAttr:$accumulate,
       DefaultValuedAttr<Rt_Stream, "0">:$stream);
-  let assemblyFormat = [{ $lhs `,` $rhs `->` $result (`bias` `(` $bias^ `:` type($bias) `)`)?
-      (`residual` `(` $residual^ `:` type($residual) `)`)? `accumulate` $accumulate `stream` $stream attr-dict
+  let assemblyFormat = [{ $lhs `,` $rhs `->` $result `accumulate` $accumulate `stream` $stream attr-dict
       `:` type($lhs) `,` type($rhs) `->` type($result) }];
   let hasVerifier = 1;
 }
@@ -48,7 +44,7 @@ def Rt_GemmOp : Rt_Command<"gemm", [AttrSizedOperandSegments]> {
 def Rt_ConvOp : Rt_Command<"conv"> {
   let summary = "a convolution by the target's library";
   let description = [{
-    Operands input `[n, c, s..]`, filter `[m, c/groups, k..]`, optional bias `[m]`, result `[n, m, t..]`. The
+    Operands input `[n, c, s..]`, filter `[m, c/groups, k..]`, result `[n, m, t..]`. The
     extents of the result are the views'; reads outside the input, and between its elements where it is dilated, are
     zero. Any strides in memory.
 
@@ -57,12 +53,11 @@ def Rt_ConvOp : Rt_Command<"conv"> {
     Example: `rt.conv %x, %w -> %y strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
       : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>`
   }];
-  let arguments = (ins AnyMemRef:$input, AnyMemRef:$filter, AnyMemRef:$result, Optional<AnyMemRef>:$bias,
+  let arguments = (ins AnyMemRef:$input, AnyMemRef:$filter, AnyMemRef:$result,
       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
       DenseI64ArrayAttr:$input_dilations, I64Attr:$groups,
-      DefaultValuedAttr<Rt_ActivationAttr, "::weft::rt::Activation::None">:$activation,
       DefaultValuedAttr<Rt_Stream, "0">:$stream);
-  let assemblyFormat = [{ $input `,` $filter `->` $result (`bias` `(` $bias^ `:` type($bias) `)`)? `strides` $strides
+  let assemblyFormat = [{ $input `,` $filter `->` $result `strides` $strides
       `pads` $pads `dilations` $dilations `input_dilations` $input_dilations `groups` $groups `stream` $stream attr-dict
       `:` type($input) `,` type($filter) `->` type($result) }];
   let hasVerifier = 1;

@@ -30,9 +30,7 @@ def Rt_Dialect : Dialect {
 }
 
 def Rt_BufferClassAttr : EnumAttr<Rt_Dialect, Rt_BufferClass, "buffer_class">;
-def Rt_ActivationAttr : EnumAttr<Rt_Dialect, Rt_Activation, "activation">;
 def Rt_CollectiveKindAttr : EnumAttr<Rt_Dialect, Rt_CollectiveKind, "collective_kind">;
-def Rt_ScalarOpAttr : EnumAttr<Rt_Dialect, Rt_ScalarOp, "scalar_op">;
 def Rt_FusionKindAttr : EnumAttr<Rt_Dialect, Rt_FusionKind, "fusion_kind">;
 def Rt_ReduceKindAttr : EnumAttr<Rt_Dialect, Weft_ReduceKind, "reduce_kind"> {
   let cppNamespace = "::weft::rt";

@@ -18,19 +18,9 @@ def Rt_BufferClass : Rt_Enum<"BufferClass", "what a buffer is for", [
     I32EnumAttrCase<"Communication", 4, "communication">, I32EnumAttrCase<"Workspace", 5, "workspace">,
     I32EnumAttrCase<"Gradient", 6, "gradient">, I32EnumAttrCase<"OptimizerState", 7, "optimizer">]>;
 
-def Rt_Activation : Rt_Enum<"Activation", "a function applied to a library call's result", [
-    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Relu", 1, "relu">,
-    I32EnumAttrCase<"GeluErf", 2, "gelu_erf">, I32EnumAttrCase<"GeluTanh", 3, "gelu_tanh">,
-    I32EnumAttrCase<"Silu", 4, "silu">]>;
-
 def Rt_CollectiveKind : Rt_Enum<"CollectiveKind", "collective", [
     I32EnumAttrCase<"AllGather", 0, "all_gather">, I32EnumAttrCase<"AllReduce", 1, "all_reduce">,
     I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
-
-def Rt_ScalarOp : Rt_Enum<"ScalarOp", "update of a runtime scalar", [
-    I32EnumAttrCase<"Set", 0, "set">, I32EnumAttrCase<"Add", 1, "add">,
-    I32EnumAttrCase<"Multiply", 2, "multiply">, I32EnumAttrCase<"Remainder", 3, "remainder">,
-    I32EnumAttrCase<"Equal", 4, "equal">, I32EnumAttrCase<"Less", 5, "less">]>;
 
 def Rt_FusionKind : Rt_Enum<"FusionKind", "what runs a fusion", [
     I32EnumAttrCase<"Kernel", 0, "kernel">, I32EnumAttrCase<"Library", 1, "library">]>;

@@ -192,13 +192,6 @@ LogicalResult OutputOp::verify() {
                       cast<MemRefType>(getBuffer().getType()), getPlacement());
 }
 
-LogicalResult ScalarVarOp::verify() {
-  Type type = getInitial().getType();
-  if (!type.isSignlessInteger(64) && !type.isF64())
-    return emitOpError() << "has type " << type << ", expected i64 or f64";
-  return success();
-}
-
 LogicalResult BufferOp::verify() {
   auto type = cast<MemRefType>(getResult().getType());
   if (!type.getLayout().isIdentity() || !type.hasStaticShape())
@@ -240,17 +233,5 @@ LogicalResult ViewOp::verify() {
   if (low < 0 || high >= from.getNumElements())
     return emitOpError() << "reaches elements " << low << " to " << high << " of a buffer of "
                          << from.getNumElements();
-  return success();
-}
-
-LogicalResult RepeatOp::verify() {
-  if (getCount() < 0)
-    return emitOpError() << "has count " << getCount() << ", expected at least 0";
-  return success();
-}
-
-LogicalResult UpdateOp::verify() {
-  if (bool(getOperand()) == bool(getBy()))
-    return emitOpError("needs exactly one of a scalar and a number");
   return success();
 }

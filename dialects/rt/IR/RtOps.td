@@ -39,14 +39,6 @@ def Rt_StateOp : Rt_Op<"state", [Symbol, HasParent<"::mlir::ModuleOp">]> {
   let hasVerifier = 1;
 }
 
-def Rt_ScalarVarOp : Rt_Op<"scalar", [Symbol, HasParent<"::mlir::ModuleOp">]> {
-  let summary = "a value on the host, equal on all processes, that commands read and write";
-  let description = [{ i64 or f64. Example: `rt.scalar @step = 0 : i64` }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypedAttrInterface:$initial);
-  let assemblyFormat = "$sym_name `=` $initial attr-dict";
-  let hasVerifier = 1;
-}
-
 def Rt_ProgramOp : Rt_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, NoTerminator, SingleBlock, IsolatedFromAbove]> {
   let summary = "a named list of commands";
   let description = [{
@@ -116,31 +108,6 @@ def Rt_InputOp : Rt_PortOp<"input"> {
 def Rt_OutputOp : Rt_PortOp<"output"> {
   let summary = "an output of the program";
   let description = [{ Constraints as `rt.input`. }];
-}
-
-def Rt_RepeatOp : Rt_Op<"repeat", [NoTerminator, SingleBlock]> {
-  let summary = "run the commands a fixed number of times";
-  let description = [{
-    `counter`, an i64 `rt.scalar`, holds 0, 1, ... Constraint: count >= 0.
-    Example: `rt.repeat 4 counter @i { rt.copy %0 -> %1 stream 0 : memref<2xf32> -> memref<2xf32> }`
-  }];
-  let arguments = (ins I64Attr:$count, OptionalAttr<FlatSymbolRefAttr>:$counter);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$count (`counter` $counter^)? attr-dict-with-keyword $body";
-  let hasVerifier = 1;
-}
-
-def Rt_UpdateOp : Rt_Op<"update"> {
-  let summary = "target = target op operand, on a runtime scalar";
-  let description = [{
-    The operand is another scalar or a number of the target's type (`set`: the
-    operand itself; `equal`, `less`: 1 or 0). Constraint: exactly one of them.
-    Example: `rt.update add @step by 1 : i64`
-  }];
-  let arguments = (ins Rt_ScalarOpAttr:$op, FlatSymbolRefAttr:$target, OptionalAttr<FlatSymbolRefAttr>:$operand,
-      OptionalAttr<TypedAttrInterface>:$by);
-  let assemblyFormat = "$op $target (`with` $operand^)? (`by` $by^)? attr-dict";
-  let hasVerifier = 1;
 }
 
 #endif // WEFT_DIALECTS_RT_RTOPS_TD

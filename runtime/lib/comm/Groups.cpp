@@ -57,7 +57,7 @@ Status GroupTable::createAll(const ProgramView &program, const std::vector<int64
     for (const Body &body : program.Bodies().slice(entry.bodies))
       for (const Command &command : program.Commands().slice(body.commands))
         if (command.opcode == Opcode::Collective)
-          used[{program.Collectives()[command.params].communicator, command.stream}] = true;
+          used[{program.record<Collective>(command).communicator, command.stream}] = true;
   for (const auto &entry : used) {
     const Group *group;
     WEFT_TRY(get(program, entry.first.first, entry.first.second, coordinates, group));

@@ -83,18 +83,23 @@ struct StreamPlan {
 struct DevicePlan {
   uint64_t bytes; // of the arena, scratch included
   uint32_t events;
-  uint32_t scalars; // how many `issue` gets
   std::vector<StreamPlan> streams;
 };
+
+class CollectiveProvider;
+class GroupTable;
 
 class Device {
 public:
   virtual ~Device() = default;
 
+  /// What prepares its collectives. Without a word of the device: the transport's, which moves
+  /// operands through memory of the host (comm/collectives/TransportCollectives.h).
+  virtual std::unique_ptr<CollectiveProvider> makeCollectives(GroupTable &groups);
+
   //===--- Commands -------------------------------------------------------===//
 
-  /// Null and `status` on failure; null for the opcodes of control, which the
-  /// host follows (Walker.h).
+  /// Null and `status` on failure; null for events, which `record` and `wait` do.
   virtual PreparedCommandPtr prepare(const PrepareContext &context, const Command &command,
                                      Status &status) = 0;
 
@@ -119,10 +124,8 @@ public:
   virtual unsigned numThreads() const = 0;
   /// Begins a run on `streams` streams: no event is recorded yet.
   virtual void begin(unsigned streams) = 0;
-  /// What the command needs of `scalars` is taken before it returns, or stays
-  /// valid until the command is done if the device blocks. Allocates nothing.
-  virtual Status issue(unsigned stream, CommandPlace place, PreparedCommand &command,
-                       const uint64_t *scalars) = 0;
+  /// Allocates nothing.
+  virtual Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) = 0;
   /// The event's `count`th record, behind all that was issued on the stream.
   virtual Status record(unsigned stream, uint32_t event, uint64_t count) = 0;
   /// What is issued on the stream later begins after that record.

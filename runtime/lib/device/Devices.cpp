@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/Devices.h"
 
+#include "comm/collectives/TransportCollectives.h"
 #include "device/host/HostDevice.h"
 
 using namespace weft::runtime;
 
 // Before any constructor runs, so that kinds may be added in any order.
 static const DeviceKind *kinds = nullptr;
+
+std::unique_ptr<CollectiveProvider> Device::makeCollectives(GroupTable &groups) {
+  return std::make_unique<TransportCollectives>(groups, *this);
+}
 
 DeviceKind::DeviceKind(const char *name, Make make) : name(name), make(make), next(kinds) {
   kinds = this;

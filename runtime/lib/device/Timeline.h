@@ -34,7 +34,7 @@ private:
 };
 
 /// That a command ran.
-struct TraceEvent {
+struct TraceSpan {
   uint32_t program, command;
   double begin, end; // seconds since the session opened
   double cpu;        // seconds of a core that the stream used; 0 where it has none
@@ -46,7 +46,7 @@ struct Timeline {
   SpanList communication;          // commands that communicate
   SpanList idle;                   // stream 0: what is not computation
   Span ran{0, 0};
-  std::vector<TraceEvent> trace; // since the session opened, as far as there is room
+  std::vector<TraceSpan> trace; // since the session opened, as far as there is room
 };
 
 } // namespace weft::runtime

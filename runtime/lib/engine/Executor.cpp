@@ -11,7 +11,7 @@ std::string weft::runtime::describeCommand(const ProgramView &p, const Command &
                                            uint64_t index) {
   std::string text = "command " + std::to_string(index) + " (" + opcodeName(command.opcode);
   if (command.opcode == Opcode::Collective)
-    text += std::string(" ") + collectiveKindName(p.Collectives()[command.params].kind);
+    text += std::string(" ") + collectiveKindName(p.record<Collective>(command).kind);
   std::string_view node = p.string(command.node);
   if (!node.empty())
     text += " of node '" + std::string(node) + "'";
@@ -27,12 +27,11 @@ Status PreparedBody::make(Device &device, uint32_t programIndex, const Body &bod
   result.streams = body.streams;
   result.events = body.events;
   result.scratch.assign(body.streams, 0);
-  std::vector<uint32_t> open;
   std::vector<uint32_t> recorder(body.events, kNone);
   Table<Command> commands = program.Commands().slice(body.commands);
   for (uint32_t i = 0; i < commands.size(); ++i) {
     const Command &command = commands[i];
-    BodyItem item{&command, nullptr, {}, 0};
+    BodyItem item{&command, nullptr};
     PrepareContext context = base;
     context.stream = command.stream;
     Status status;
@@ -42,25 +41,12 @@ Status PreparedBody::make(Device &device, uint32_t programIndex, const Body &bod
     if (item.prepared)
       result.scratch[command.stream] =
           std::max(result.scratch[command.stream], item.prepared->scratchBytes());
-    switch (command.opcode) {
-    case Opcode::RepeatBegin:
-      item.count =
-          ResolvedValue(context, program.ScalarValues()[program.Repeats()[command.params].count]);
-      open.push_back(i);
-      break;
-    case Opcode::RepeatEnd:
-      result.items[open.back()].match = i;
-      open.pop_back();
-      break;
-    case Opcode::EventRecord:
+    if (command.opcode == Opcode::EventRecord) {
       // A wait counts records; two recorders could overtake each other.
-      if (recorder[command.params] != kNone && recorder[command.params] != command.stream)
-        return Status::internal("event " + std::to_string(command.params) +
-                                " is recorded on two streams");
-      recorder[command.params] = command.stream;
-      break;
-    default:
-      break;
+      uint32_t event = program.record<EventRecord>(command).event;
+      if (recorder[event] != kNone && recorder[event] != command.stream)
+        return Status::internal("event " + std::to_string(event) + " is recorded on two streams");
+      recorder[event] = command.stream;
     }
     result.items.push_back(std::move(item));
   }
@@ -87,19 +73,21 @@ Status PreparedBody::inject(Device &device, World &world, uint32_t command, Stre
 Status PreparedBody::issueOne(Device &device, const BodyItem &item, const Walker &walker) const {
   const Command &command = *item.command;
   CommandPlace place{programIndex, walker.index()};
-  switch (command.opcode) {
-  case Opcode::EventRecord:
-    return device.record(command.stream, command.params, walker.records(item));
-  case Opcode::EventWait:
-    return device.wait(command.stream, place, command.params, walker.records(item));
-  default:
-    return device.issue(command.stream, place, *item.prepared, walker.scalars());
+  if (command.opcode == Opcode::EventRecord) {
+    uint32_t event = program->record<EventRecord>(command).event;
+    return device.record(command.stream, event, walker.records(event));
   }
+  if (command.opcode == Opcode::EventWait) {
+    uint32_t event = program->record<EventWait>(command).event;
+    return device.wait(command.stream, place, event, walker.records(event));
+  }
+  return device.issue(command.stream, place, *item.prepared);
 }
 
-Status PreparedBody::issue(Device &device, World &world, unsigned stream, IssuerState &state,
-                           StreamMark &first, const Injection &injection) const {
-  Walker walker(*program, items, stream, state.scalars, state.records);
+Status PreparedBody::issue(Device &device, World &world, unsigned stream,
+                           std::vector<uint64_t> &records, StreamMark &first,
+                           const Injection &injection) const {
+  Walker walker(*program, items, stream, records);
   while (true) {
     // Before anything is read of the program: after an abort the caller may have
     // given this thread up, and freed the blob.
@@ -108,8 +96,8 @@ Status PreparedBody::issue(Device &device, World &world, unsigned stream, Issuer
     const BodyItem *item = walker.next();
     if (!item)
       break;
-    bool records = item->command->opcode == Opcode::EventRecord;
-    if (!records && injection.command == int64_t(walker.index()) && item->command->stream == 0)
+    bool isRecord = item->command->opcode == Opcode::EventRecord;
+    if (!isRecord && injection.command == int64_t(walker.index()) && item->command->stream == 0)
       return inject(device, world, walker.index(), first, injection);
     Status status = issueOne(device, *item, walker);
     if (!status.ok())

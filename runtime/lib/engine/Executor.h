@@ -16,12 +16,6 @@ struct Injection {
   bool stall = false;   // instead of failing
 };
 
-/// What one thread that issues has of its own: its copy of the scalars, and
-/// how often it passed by a record of each event.
-struct IssuerState {
-  std::vector<uint64_t> scalars, records;
-};
-
 /// One body, prepared for one rank.
 class PreparedBody {
 public:
@@ -34,9 +28,9 @@ public:
   size_t numCommands() const { return items.size(); }
 
   /// Issues the commands of one stream, or of all (Walker::kEveryStream).
-  /// `first` is stream 0's mark.
-  Status issue(Device &device, World &world, unsigned stream, IssuerState &state, StreamMark &first,
-               const Injection &injection) const;
+  /// `records` is room for a number an event, `first` stream 0's mark.
+  Status issue(Device &device, World &world, unsigned stream, std::vector<uint64_t> &records,
+               StreamMark &first, const Injection &injection) const;
 
   /// "command 7 (gemm of node 'x')", for messages.
   std::string describe(uint64_t command) const;

@@ -16,8 +16,6 @@ RankContext::RankContext(SessionShared &shared, int64_t rank, const std::vector<
       position(coordinatesOf(shared.program, rank)), groups(shared.comm), worker(cores) {
   stageIndex = unsigned(
       indexAlong(shared.program, shared.program.axes(shared.program.info().stageAxes), position));
-  for (const Scalar &scalar : shared.program.Scalars())
-    values.push_back(scalar.initial);
 }
 
 Status RankContext::open(const std::string &kind) {
@@ -32,7 +30,7 @@ Status RankContext::open(const std::string &kind) {
   options.traceCapacity = shared.traceCapacity;
   options.failures = this;
   WEFT_TRY(makeDevice(kind, options, ownDevice));
-  collectives = std::make_unique<TransportCollectives>(groups, *ownDevice);
+  collectives = ownDevice->makeCollectives(groups);
   return {};
 }
 
@@ -49,6 +47,7 @@ Status RankContext::prepare() {
   DevicePlan plan = planDevice();
   totalBytes = plan.bytes;
   WEFT_TRY(ownDevice->allocate(plan));
+  WEFT_TRY(collectives->allocate());
   slot().stage.store(stageIndex);
   makeIssuers(plan.events);
   for (const Port &port : p.Ports())
@@ -57,7 +56,7 @@ Status RankContext::prepare() {
 }
 
 DevicePlan RankContext::planDevice() {
-  DevicePlan plan{0, 0, uint32_t(values.size()), {}};
+  DevicePlan plan{0, 0, {}};
   uint32_t streams = 1;
   size_t commands = 0;
   for (const PreparedBody &body : bodies) {
@@ -83,11 +82,10 @@ DevicePlan RankContext::planDevice() {
 }
 
 void RankContext::makeIssuers(uint32_t events) {
-  IssuerState state{values, std::vector<uint64_t>(events)};
   bool blocks = ownDevice->blocks();
   size_t count = blocks ? marks.size() : 1;
   for (unsigned i = 0; i < count; ++i) {
-    issuers.push_back({this, blocks ? i : Walker::kEveryStream, state, {}});
+    issuers.push_back({this, blocks ? i : Walker::kEveryStream, std::vector<uint64_t>(events), {}});
     if (i > 0)
       issuerThreads.push_back(std::make_unique<Worker>(cores));
   }
@@ -128,7 +126,7 @@ Status RankContext::loadState() {
 void RankContext::issue(Issuer &issuer) {
   const PreparedBody &body = bodies[current.load(std::memory_order_relaxed)];
   issuer.status =
-      body.issue(*ownDevice, *shared.world, issuer.stream, issuer.state, *marks[0], injection);
+      body.issue(*ownDevice, *shared.world, issuer.stream, issuer.records, *marks[0], injection);
   if (!issuer.status.ok())
     fail(issuer.status);
 }
@@ -158,8 +156,6 @@ Status RankContext::runProgram(uint32_t program, const Injection &inject) {
   slot().program.store(program + 1, std::memory_order_relaxed);
   unsigned streams = bodies[program].numStreams();
   size_t used = std::min<size_t>(issuers.size(), streams);
-  for (size_t i = 0; i < used; ++i)
-    std::copy(values.begin(), values.end(), issuers[i].state.scalars.begin());
   ownDevice->begin(streams);
   for (size_t i = 1; i < used; ++i)
     issuerThreads[i - 1]->post(
@@ -177,8 +173,6 @@ Status RankContext::runProgram(uint32_t program, const Injection &inject) {
       ownDevice->abandon();
       return issuers[i].status;
     }
-  const IssuerState &last = issuers[0].state;
-  std::copy(last.scalars.begin(), last.scalars.end(), values.begin());
   overlap = {};
   const Timeline &first = ownDevice->timeline(0);
   for (unsigned s = 0; s < streams; ++s)

@@ -1,10 +1,11 @@
-// Everything that hangs from one rank: device, threads that issue, scalars.
+// Everything that hangs from one rank: device, programs, threads that issue.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_RUNTIME_LIB_RANKCONTEXT_H
 #define WEFT_RUNTIME_LIB_RANKCONTEXT_H
 
 #include "base/Threads.h"
-#include "comm/TransportCollectives.h"
+#include "comm/Groups.h"
+#include "comm/collectives/CollectiveProvider.h"
 #include "device/HostCopy.h"
 #include "engine/Executor.h"
 #include "engine/Overlap.h"
@@ -59,7 +60,6 @@ public:
     return {*ownDevice, offset(tensor.buffer), elements * dtypeBytes(tensor.dtype)};
   }
   const ShardMap &map(Id placement);
-  std::vector<uint64_t> &scalars() { return values; }
 
   uint64_t arenaBytes() const { return totalBytes; }
   uint64_t scratchBytes() const { return totalBytes - planBytes; }
@@ -82,7 +82,7 @@ private:
   struct Issuer {
     RankContext *self;
     unsigned stream;
-    IssuerState state;
+    std::vector<uint64_t> records; // of each event
     Status status;
   };
   void issue(Issuer &issuer);
@@ -99,11 +99,10 @@ private:
   unsigned stageIndex = 0;
   GroupTable groups;
   std::unique_ptr<Device> ownDevice;
-  std::unique_ptr<TransportCollectives> collectives;
+  std::unique_ptr<CollectiveProvider> collectives;
   std::vector<PreparedBody> bodies; // by program
   std::map<Id, ShardMap> maps;
   uint64_t totalBytes = 0, planBytes = 0;
-  std::vector<uint64_t> values;                       // scalars
   std::vector<StreamMark *> marks;                    // by stream
   std::vector<StreamMark> farMarks;                   // of streams that the board has no room for
   std::vector<Issuer> issuers;                        // the first one is the rank's thread

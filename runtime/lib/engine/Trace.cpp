@@ -55,25 +55,25 @@ std::string eventsOf(const weft_session &session, double offset) {
     text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
     for (size_t s = 0; s < rank->numStreams(); ++s) {
       text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
-      for (const TraceEvent &event : rank->device().timeline(unsigned(s)).trace) {
-        const Program &program = p.Programs()[event.program];
+      for (const TraceSpan &span : rank->device().timeline(unsigned(s)).trace) {
+        const Program &program = p.Programs()[span.program];
         const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
-        const Command &command = p.Commands()[body.commands.begin + event.command];
+        const Command &command = p.Commands()[body.commands.begin + span.command];
         std::string name = opcodeName(command.opcode);
         if (command.opcode == Opcode::Launch)
-          name = std::string(p.string(p.Kernels()[p.Launches()[command.params].kernel].symbol));
+          name = std::string(p.string(p.Kernels()[p.record<Launch>(command).kernel].symbol));
         else if (command.opcode == Opcode::Collective)
-          name = collectiveKindName(p.Collectives()[command.params].kind) +
+          name = collectiveKindName(p.record<Collective>(command).kind) +
                  (command.views.count > 2 ? " of " + std::to_string(command.views.count / 2)
                                           : std::string());
         std::snprintf(numbers, sizeof numbers,
                       "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
                       "\"tdur\":%.3f,\"args\":{",
-                      static_cast<long long>(rank->rank()), s, (event.begin + offset) * 1e6,
-                      (event.end - event.begin) * 1e6, event.cpu * 1e6);
+                      static_cast<long long>(rank->rank()), s, (span.begin + offset) * 1e6,
+                      (span.end - span.begin) * 1e6, span.cpu * 1e6);
         text += "\n{\"name\":\"" + quoted(name) + "\",\"cat\":\"" + opcodeName(command.opcode) +
                 "\"," + numbers + "\"node\":\"" + quoted(p.string(command.node)) +
-                "\",\"command\":" + std::to_string(event.command) +
+                "\",\"command\":" + std::to_string(span.command) +
                 ",\"bytes\":" + std::to_string(bytesOf(command)) + "}},";
       }
     }

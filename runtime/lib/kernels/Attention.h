@@ -164,9 +164,6 @@ void attentionBlock(const AttentionProblem &p, int64_t first, int64_t rows,
       scale = s.total[i];
     for (int64_t j = 0; j < p.valueDepth; ++j)
       writeAs(p.out, first + i, j, s.sums[i * s.sumStride + j] * scale);
-    if (p.logSumExp)
-      reinterpret_cast<T *>(p.logSumExp)[(first + i) * p.logSumExpStride] =
-          s.total[i] == 0 ? T(-HUGE_VAL) : s.largest[i] + std::log(s.total[i]);
   }
 }
 

@@ -113,7 +113,6 @@ private:
     g.a = matrix(a, aRow, aColumn);
     g.b = matrix(b, bRow, bColumn);
     g.c = matrix(c, cRow, 1);
-    g.alpha = 1;
     g.accumulate = accumulate;
     gemmTyped<T, T>(g, s.gemm);
   }

@@ -207,14 +207,6 @@ void packColumns(const T *window, int64_t depth, const int64_t *offsets, const C
 template <typename T, typename From>
 void storeRow(const ConvolutionProblem &p, int64_t m, T *row, const ColumnRun *runs,
               int64_t numRuns) {
-  int64_t columns = runs[numRuns - 1].first + runs[numRuns - 1].count;
-  if (p.bias) {
-    T bias = T(reinterpret_cast<const From *>(p.bias)[m * p.biasStride]);
-    for (int64_t j = 0; j < columns; ++j)
-      row[j] += bias;
-  }
-  if (p.activation != Activation::None)
-    activateSpan(p.activation, row, columns);
   From *out = reinterpret_cast<From *>(const_cast<char *>(p.output.data)) + m * p.output.strides[1];
   int64_t step = p.output.strides[4];
   for (int64_t r = 0; r < numRuns; ++r) {
@@ -245,7 +237,7 @@ public:
     int64_t whole[4] = {p.channels, p.taps[0], p.taps[1], p.taps[2]};
     int64_t at[4] = {};
     bool first = true;
-    do { // once even if there are no taps: the epilogue of an empty sum
+    do { // once even if there are no taps: an empty sum is zero
       int64_t size[4], next = 3;
       for (int d = 0; d < 4; ++d)
         size[d] = least(p.depth[d], whole[d] - at[d]);

@@ -36,10 +36,8 @@ template <typename T>
 void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
                T *tile) {
   constexpr int64_t width = kTileColumns<T>;
-  bool plain =
-      p.alpha == 1.0 && !p.bias.data && !p.residual.data && p.activation == Activation::None;
   DType own = std::is_same_v<T, double> ? DType::F64 : DType::F32;
-  if (plain && p.c.dtype == own && p.c.column == 1) {
+  if (p.c.dtype == own && p.c.column == 1) {
     for (int64_t i = 0; i < rows; ++i) {
       T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) + (i0 + i) * p.c.row + j0;
       for (int64_t j = 0; j < columns; ++j)
@@ -47,23 +45,11 @@ void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64
     }
     return;
   }
-  for (int64_t i = 0; i < rows; ++i) {
-    T *row = tile + i * width;
+  for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
-      row[j] *= T(p.alpha);
-      if (p.bias.data)
-        row[j] += readAs<T>(p.bias, i0 + i, j0 + j);
+      T sum = tile[i * width + j];
+      writeAs(p.c, i0 + i, j0 + j, p.accumulate ? sum + readAs<T>(p.c, i0 + i, j0 + j) : sum);
     }
-    if (p.activation != Activation::None)
-      activateSpan(p.activation, row, columns);
-    for (int64_t j = 0; j < columns; ++j) {
-      if (p.residual.data)
-        row[j] += readAs<T>(p.residual, i0 + i, j0 + j);
-      if (p.accumulate)
-        row[j] += readAs<T>(p.c, i0 + i, j0 + j);
-      writeAs(p.c, i0 + i, j0 + j, row[j]);
-    }
-  }
 }
 
 constexpr int64_t kFewRows = 8;
@@ -188,7 +174,7 @@ template <typename T, typename From> void gemmTyped(const GemmProblem &p, char *
   for (int64_t jb = 0; jb < p.n; jb += blocks.columns) {
     int64_t columns = least(blocks.columns, p.n - jb);
     int64_t pb = 0;
-    do { // once even for k = 0: the epilogue of an empty sum
+    do { // once even for k = 0: an empty sum is zero
       int64_t depth = least(kDepth, p.k - pb);
       bool first = pb == 0, last = pb + depth == p.k;
       for (int64_t j = 0; j < columns; j += width)
@@ -230,13 +216,6 @@ uint64_t gemmScratch(int64_t m, int64_t n, int64_t k, DType dtype) {
   return dtype == DType::F64 ? gemmScratchOf<double>(m, n, k) : gemmScratchOf<float>(m, n, k);
 }
 
-void activate(Activation activation, DType dtype, void *data, int64_t count) {
-  if (dtype == DType::F64)
-    activateSpan(activation, static_cast<double *>(data), count);
-  else
-    activateSpan(activation, static_cast<float *>(data), count);
-}
-
 } // namespace
 } // namespace weft::runtime::WEFT_ISA
 
@@ -257,6 +236,6 @@ extern const DenseKernels kDenseKernels = {WEFT_NAME(WEFT_ISA), gemm,
                                            attentionScratch,    kQueryRows,
                                            attentionGradient,   attentionGradientScratch,
                                            planConvolution,     convolution,
-                                           convolutionScratch,  activate};
+                                           convolutionScratch};
 
 } // namespace weft::runtime::WEFT_ISA

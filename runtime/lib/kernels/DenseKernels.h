@@ -14,24 +14,20 @@ struct MatrixRef {
   int64_t row, column; // strides
 };
 
-/// c = act(alpha * a b + bias) + residual (+ c). Every element of c is one sum
+/// c = a b (+ c). Every element of c is one sum
 /// over k = 0, 1, ... in one accumulator, so that its bits depend neither on
 /// the other rows and columns nor on threads.
 struct GemmProblem {
   int64_t m, n, k;
-  MatrixRef a, b, c, bias, residual; // data null = none
-  double alpha;
-  Activation activation;
+  MatrixRef a, b, c;
   bool accumulate;
 };
 
 /// One batch entry and head of attention, rows [firstRow, lastRow) of q.
 struct AttentionProblem {
-  int64_t rows, keys, depth, valueDepth; // whole rows; keys that count
+  int64_t rows, keys, depth, valueDepth; // whole rows
   int64_t firstRow, lastRow;
   MatrixRef q, k, v, out, mask; // mask data null = none
-  char *logSumExp;              // null = none; F32, or F64 if q is
-  int64_t logSumExpStride;
   double scale, softcap;
   bool causal;
 };
@@ -53,16 +49,13 @@ struct ImageRef {
   int64_t strides[5];
 };
 
-/// output[n, m, o] = act(bias[m] + sum over c and t of weight[m, c, t] *
-/// input[n, c, o * stride + t * dilation - pad]), zero outside of the input;
+/// output[n, m, o] = sum over c and t of weight[m, c, t] *
+/// input[n, c, o * stride + t * dilation - pad], zero outside of the input;
 /// three spatial dims. Sums run over (c, t) in order, in one accumulator.
 struct ConvolutionProblem {
   int64_t images, channels, outputs;
   int64_t in[3], taps[3], out[3], stride[3], dilation[3], pad[3];
   ImageRef input, weight, output; // one dtype
-  const char *bias;               // null = none
-  int64_t biasStride;
-  Activation activation;
   /// Output positions (n, o) and terms (c, t) that are done at once; planned.
   int64_t columns[4], depth[4];
 };
@@ -92,8 +85,6 @@ struct DenseKernels {
   void (*convolution)(const ConvolutionProblem &problem, const ConvolutionPart &part,
                       char *scratch);
   uint64_t (*convolutionScratch)(const ConvolutionProblem &problem, int64_t rows);
-  /// In place on consecutive elements of F32 or F64.
-  void (*activate)(Activation activation, DType dtype, void *data, int64_t count);
 };
 
 namespace baseline {

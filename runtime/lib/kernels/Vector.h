@@ -112,62 +112,6 @@ inline Vec<double> hyperbolicTangent(Vec<double> x) {
   return x;
 }
 
-/// Complementary error function of |x|, absolute error 2e-7: enough beside the
-/// 1 + erf of GELU.
-inline Vec<float> complementaryError(Vec<float> magnitude) {
-  Vec<float> t = 1.0f / (1.0f + 0.5f * magnitude);
-  // erfc(x) e^(x^2) in t = 1 / (1 + x/2), Chebyshev fit of degree 9.
-  constexpr float c[] = {-0.000132072746f, 0.28452003f,  0.262999058f,  0.330546379f,
-                         -0.0437929854f,   0.423575759f, -0.255190551f, -0.0917937532f,
-                         0.11782015f,      -0.028552033f};
-  Vec<float> p = splat(c[9]);
-  for (int i = 8; i >= 0; --i)
-    p = p * t + c[i];
-  return p * exponential(-(magnitude * magnitude));
-}
-
-inline Vec<float> geluErf(Vec<float> x) {
-  Vec<float> scaled = x * 0.707106781f;
-  Vec<float> magnitude = scaled < splat(0.0f) ? -scaled : scaled;
-  Vec<float> tail = complementaryError(magnitude);
-  return 0.5f * x * (x < splat(0.0f) ? tail : 2.0f - tail);
-}
-inline Vec<double> geluErf(Vec<double> x) {
-  for (int i = 0; i < kLanes<double>; ++i)
-    x[i] = 0.5 * x[i] * (1 + std::erf(x[i] * 0.70710678118654752440));
-  return x;
-}
-
-template <typename T> inline Vec<T> activated(Activation activation, Vec<T> x) {
-  switch (activation) {
-  case Activation::None:
-    break;
-  case Activation::Relu:
-    return x < splat(T(0)) ? splat(T(0)) : x; // NaN stays
-  case Activation::GeluErf:
-    return geluErf(x);
-  case Activation::GeluTanh: {
-    Vec<T> inner = x * T(0.79788456080286535588) * (T(1) + T(0.044715) * x * x);
-    return T(0.5) * x * (T(1) + hyperbolicTangent(inner));
-  }
-  case Activation::Silu:
-    return x / (T(1) + exponential(-x));
-  }
-  return x;
-}
-
-template <typename T> void activateSpan(Activation activation, T *data, int64_t count) {
-  int64_t i = 0;
-  for (; i + kLanes<T> <= count; i += kLanes<T>)
-    store<T>(data + i, activated<T>(activation, load(data + i)));
-  if (i < count) {
-    T rest[kLanes<T>] = {};
-    std::memcpy(rest, data + i, size_t(count - i) * sizeof(T));
-    store<T>(rest, activated<T>(activation, load(rest)));
-    std::memcpy(data + i, rest, size_t(count - i) * sizeof(T));
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // The register tile
 //===----------------------------------------------------------------------===//

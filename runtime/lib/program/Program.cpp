@@ -48,16 +48,44 @@ const char *weft::runtime::bufferClassName(BufferClass value) {
 }
 
 const char *weft::runtime::opcodeName(Opcode value) {
-  static constexpr const char *names[kNumOpcodes] = {
-      "launch",       "gemm",       "convolution",   "attention",         "copy",
-      "fill",         "slice",      "collective",    "event_record",      "event_wait",
-      "repeat_begin", "repeat_end", "scalar_update", "attention_gradient"};
-  return unsigned(value) < kNumOpcodes ? names[unsigned(value)] : "?";
+  return unsigned(value) < kNumOpcodes ? kCommandTable[unsigned(value)].name : "?";
+}
+
+unsigned weft::runtime::opcodeNamed(std::string_view name) {
+  unsigned opcode = 0;
+  while (opcode < kNumOpcodes && name != kCommandTable[opcode].name)
+    ++opcode;
+  return opcode;
+}
+
+ViewRoles weft::runtime::viewRoles(Opcode value) {
+  ViewRoles roles;
+  bool begins = true;
+  for (const char *at = kCommandTable[unsigned(value)].views; *at; ++at) {
+    if (begins) {
+      roles.isList |= *at == '*';
+      roles.written |= uint32_t(*at == '>') << roles.most;
+      roles.least += *at != '?';
+      ++roles.most;
+    }
+    begins = *at == ' ';
+  }
+  return roles;
+}
+
+bool weft::runtime::writesView(const ProgramView &program, const Command &command, uint32_t view) {
+  if (command.opcode == Opcode::Launch)
+    return view >= program.record<Launch>(command).reads;
+  if (command.opcode == Opcode::Collective) {
+    CollectiveKind kind = program.record<Collective>(command).kind;
+    return kind == CollectiveKind::Recv || (kind != CollectiveKind::Send && view % 2 == 1);
+  }
+  return viewRoles(command.opcode).written >> view & 1;
 }
 
 const char *weft::runtime::collectiveKindName(CollectiveKind value) {
   static constexpr const char *names[kNumCollectiveKinds] = {
-      "all_gather", "all_reduce", "reduce_scatter", "all_to_all", "send", "recv", "shift"};
+      "all_gather", "all_reduce", "reduce_scatter", "all_to_all", "send", "recv"};
   return unsigned(value) < kNumCollectiveKinds ? names[unsigned(value)] : "?";
 }
 
@@ -110,7 +138,7 @@ Status ProgramView::open(const void *blob, uint64_t bytes, ProgramView &view) {
 #undef WEFT_SECTION
   ProgramView result;
   result.base = base;
-  result.records = records;
+  result.sections = records;
   Status status = verifyProgram(result);
   if (!status.ok())
     return corrupt(status.text());

@@ -3,6 +3,7 @@
 #include "weft/runtime/ProgramBuilder.h"
 
 #include <cassert>
+#include <type_traits>
 
 using namespace weft::runtime;
 
@@ -137,8 +138,8 @@ Id ProgramBuilder::addState(std::string_view name, DType dtype, const Ints &shap
     tables.SourceHashes.insert(tables.SourceHashes.end(), desc.hashes.begin(), desc.hashes.end());
     piece.sourceShape = ints(desc.sourceShape);
     piece.transforms = {uint32_t(tables.Transforms.size()), uint32_t(desc.transforms.size())};
-    for (const Step &step : desc.transforms)
-      tables.Transforms.push_back({step.kind, step.dtype, 0, ints(step.ints)});
+    for (const LoadTransform &transform : desc.transforms)
+      tables.Transforms.push_back({transform.kind, transform.dtype, 0, ints(transform.ints)});
     piece.start = ints(desc.start);
     tables.StatePieces.push_back(piece);
   }
@@ -157,16 +158,6 @@ Id ProgramBuilder::addPort(std::string_view name, DType dtype, const Ints &shape
   return appendTo(tables.Ports, port);
 }
 
-Id ProgramBuilder::addScalar(std::string_view name, int64_t initial) {
-  return appendTo(tables.Scalars, Scalar{string(name), ScalarKind::I64, {}, uint64_t(initial)});
-}
-
-Id ProgramBuilder::addScalar(std::string_view name, double initial) {
-  uint64_t bits;
-  std::memcpy(&bits, &initial, sizeof bits);
-  return appendTo(tables.Scalars, Scalar{string(name), ScalarKind::F64, {}, bits});
-}
-
 Id ProgramBuilder::addKernel(std::string_view symbol) {
   StringId name = string(symbol);
   auto [it, inserted] = kernelIds.try_emplace(name, Id(tables.Kernels.size()));
@@ -182,7 +173,7 @@ View ProgramBuilder::view(Id buffer) {
 }
 
 View ProgramBuilder::view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes,
-                          const Ints &strides, const std::vector<ScalarValue> &terms) {
+                          const Ints &strides) {
   View result{};
   result.buffer = buffer;
   result.dtype = dtype;
@@ -196,24 +187,15 @@ View ProgramBuilder::view(Id buffer, DType dtype, int64_t byteOffset, const Ints
   }
   assert(full.size() == sizes.size() && "a stride for each size");
   result.strides = ints(full);
-  result.terms = values(terms);
   return result;
 }
 
 ScalarValue ProgramBuilder::constant(int64_t value) {
-  return {ValueBase::Constant, {}, kNone, {0, 0}, 0, value};
+  return {ValueBase::Constant, {}, {0, 0}, 0, value};
 }
 
 ScalarValue ProgramBuilder::coordinate(const Ids &list, int64_t scale, int64_t addend) {
-  return {ValueBase::Coordinate, {}, kNone, axes(list), scale, addend};
-}
-
-ScalarValue ProgramBuilder::scalar(Id scalar, int64_t scale, int64_t addend) {
-  return {ValueBase::Scalar, {}, scalar, {0, 0}, scale, addend};
-}
-
-Id ProgramBuilder::addValue(const ScalarValue &value) {
-  return appendTo(tables.ScalarValues, value);
+  return {ValueBase::Coordinate, {}, axes(list), scale, addend};
 }
 
 Range ProgramBuilder::values(const std::vector<ScalarValue> &list) {
@@ -254,103 +236,46 @@ void ProgramBuilder::endProgram() {
   bodies.count = uint32_t(tables.Bodies.size()) - bodies.begin;
 }
 
-void ProgramBuilder::append(const On &on, Opcode opcode, uint32_t params,
+void ProgramBuilder::append(const On &on, Opcode opcode, size_t params,
                             const std::vector<View> &views) {
   Command command{};
   command.opcode = opcode;
-  command.predicateInverted = on.predicateInverted;
   command.stream = uint16_t(on.stream);
-  command.predicate = on.predicate;
   command.node = string(on.node);
-  command.params = params;
+  command.params = uint32_t(params);
   command.views = {uint32_t(tables.Views.size()), uint32_t(views.size())};
   tables.Views.insert(tables.Views.end(), views.begin(), views.end());
   tables.Commands.push_back(command);
 }
 
-void ProgramBuilder::launch(const On &on, Id kernel, int64_t extent, int64_t grain,
-                            const std::vector<View> &pointers,
-                            const std::vector<ScalarValue> &scalars) {
-  Launch params{kernel, 0, extent, grain, values(scalars)};
-  append(on, Opcode::Launch, appendTo(tables.Launches, params), pointers);
-}
-
-void ProgramBuilder::gemm(const On &on, const Gemm &params, const std::vector<View> &views) {
-  append(on, Opcode::Gemm, appendTo(tables.Gemms, params), views);
-}
-
-void ProgramBuilder::convolution(const On &on, const Convolution &params,
-                                 const std::vector<View> &views) {
-  append(on, Opcode::Convolution, appendTo(tables.Convolutions, params), views);
-}
-
-void ProgramBuilder::attention(const On &on, const Attention &params,
-                               const std::vector<View> &views) {
-  append(on, Opcode::Attention, appendTo(tables.Attentions, params), views);
-}
-
-void ProgramBuilder::attentionGradient(const On &on, const Attention &params,
-                                       const std::vector<View> &views) {
-  append(on, Opcode::AttentionGradient, appendTo(tables.Attentions, params), views);
-}
-
-void ProgramBuilder::copy(const On &on, const View &source, const View &destination) {
-  append(on, Opcode::Copy, kNone, {source, destination});
-}
-
-void ProgramBuilder::fill(const On &on, const View &destination, uint64_t bits) {
-  append(on, Opcode::Fill, appendTo(tables.Fills, Fill{bits}), {destination});
-}
-
-void ProgramBuilder::slice(const On &on, const Slice &params, const View &source,
-                           const View &destination) {
-  append(on, Opcode::Slice, appendTo(tables.Slices, params), {source, destination});
-}
-
-void ProgramBuilder::collective(const On &on, const Collective &params,
-                                const std::vector<View> &views) {
-  collective(on, std::vector<Collective>{params}, views);
-}
-
-void ProgramBuilder::collective(const On &on, const std::vector<Collective> &bucket,
-                                const std::vector<View> &views) {
-  uint32_t first = kNone;
-  for (const Collective &params : bucket) {
-    uint32_t id = appendTo(tables.Collectives, params);
-    first = std::min(first, id);
-  }
+void ProgramBuilder::add(const On &on, const std::vector<Collective> &bucket,
+                         const std::vector<View> &views) {
+  size_t first = tables.CollectiveRecords.size();
+  tables.CollectiveRecords.insert(tables.CollectiveRecords.end(), bucket.begin(), bucket.end());
   append(on, Opcode::Collective, first, views);
 }
 
-void ProgramBuilder::eventRecord(const On &on, uint32_t event) {
-  append(on, Opcode::EventRecord, event, {});
+bool ProgramBuilder::add(const On &on, Opcode opcode, const std::vector<View> &views) {
+  auto add = [&](auto record) {
+    constexpr bool isPlain = std::is_base_of_v<NoParameters, decltype(record)>;
+    if constexpr (isPlain)
+      this->add(on, record, views);
+    return isPlain;
+  };
+  switch (opcode) {
+#define WEFT_ADD(RECORD, NAME, VIEWS)                                                              \
+  case Opcode::RECORD:                                                                             \
+    return add(RECORD{});
+    WEFT_COMMANDS(WEFT_ADD)
+#undef WEFT_ADD
+  }
+  return false;
 }
 
-void ProgramBuilder::eventWait(const On &on, uint32_t event) {
-  append(on, Opcode::EventWait, event, {});
-}
-
-void ProgramBuilder::repeatBegin(const ScalarValue &count, Id counter) {
-  Repeat params{addValue(count), counter};
-  append({}, Opcode::RepeatBegin, appendTo(tables.Repeats, params), {});
-}
-
-void ProgramBuilder::repeatEnd() { append({}, Opcode::RepeatEnd, kNone, {}); }
-
-void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op, Id operand) {
-  ScalarUpdate params{target, operand, op, {}, 0};
-  append(on, Opcode::ScalarUpdate, appendTo(tables.ScalarUpdates, params), {});
-}
-
-void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op, int64_t immediate) {
-  ScalarUpdate params{target, kNone, op, {}, uint64_t(immediate)};
-  append(on, Opcode::ScalarUpdate, appendTo(tables.ScalarUpdates, params), {});
-}
-
-void ProgramBuilder::scalarUpdate(const On &on, Id target, ScalarOp op, double immediate) {
-  ScalarUpdate params{target, kNone, op, {}, 0};
-  std::memcpy(&params.immediate, &immediate, sizeof immediate);
-  append(on, Opcode::ScalarUpdate, appendTo(tables.ScalarUpdates, params), {});
+void ProgramBuilder::launch(const On &on, Id kernel, int64_t extent, int64_t grain,
+                            const std::vector<View> &pointers,
+                            const std::vector<ScalarValue> &scalars, uint32_t reads) {
+  add(on, Launch{kernel, reads, extent, grain, values(scalars)}, pointers);
 }
 
 std::vector<uint8_t> ProgramBuilder::finish() const {

@@ -34,7 +34,7 @@ public:
     WEFT_TRY(mesh());
     WEFT_TRY(placements());
     WEFT_TRY(buffers());
-    WEFT_TRY(scalars());
+    WEFT_TRY(scalarValues());
     WEFT_TRY(states());
     WEFT_TRY(ports());
     return programs();
@@ -160,21 +160,13 @@ private:
     return {};
   }
 
-  Status scalars() {
-    for (size_t i = 0; i < p.Scalars().size(); ++i)
-      if (!isString(p.Scalars()[i].name) || unsigned(p.Scalars()[i].kind) > 1)
-        return fail("scalar", i, "has an impossible name or kind");
+  Status scalarValues() {
     for (size_t i = 0; i < p.ScalarValues().size(); ++i) {
       const ScalarValue &value = p.ScalarValues()[i];
-      bool valid = unsigned(value.base) <= unsigned(ValueBase::Scalar);
-      if (valid && value.base == ValueBase::Scalar) {
-        valid = value.scalar < p.Scalars().size();
-        if (valid && p.Scalars()[value.scalar].kind == ScalarKind::F64)
-          valid = value.addend == 0 && value.scale == 1;
-      }
       std::vector<bool> seen(p.MeshAxes().size());
-      if (valid && value.base == ValueBase::Coordinate)
-        valid = isAxes(value.axes) && distinct(p.axes(value.axes), seen);
+      bool valid = value.base == ValueBase::Constant ||
+                   (value.base == ValueBase::Coordinate && isAxes(value.axes) &&
+                    distinct(p.axes(value.axes), seen));
       if (!valid)
         return fail("scalar value", i, "has an impossible base");
     }

@@ -1,4 +1,4 @@
-// The C interface: inputs, outputs, state, scalars.
+// The C interface: inputs, outputs, state.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "files/InputFile.h"
 #include "session/Session.h"
@@ -158,15 +158,6 @@ Status writeOutput(weft_session &session, const char *program, const char *name,
   return whole;
 }
 
-Status findScalar(const ProgramView &p, const char *name, uint32_t &index) {
-  for (uint32_t i = 0; i < p.Scalars().size(); ++i)
-    if (p.string(p.Scalars()[i].name) == name) {
-      index = i;
-      return {};
-    }
-  return Status::user(std::string("the program has no scalar '") + name + "'");
-}
-
 } // namespace
 
 int32_t weft_set_input(weft_session *session, const char *program, const char *name,
@@ -222,23 +213,4 @@ int32_t weft_get_state(weft_session *session, const char *name, void *data, uint
 int32_t weft_write_output(weft_session *session, const char *program, const char *name,
                           const char *path, weft_status *status) {
   return report(writeOutput(*session, program, name, path), status);
-}
-
-int32_t weft_set_scalar(weft_session *session, const char *name, uint64_t bits,
-                        weft_status *status) {
-  uint32_t index = 0;
-  Status result = findScalar(session->view(), name, index);
-  if (result.ok())
-    for (std::unique_ptr<RankContext> &rank : session->ranks)
-      rank->scalars()[index] = bits;
-  return report(result, status);
-}
-
-int32_t weft_get_scalar(weft_session *session, const char *name, uint64_t *bits,
-                        weft_status *status) {
-  uint32_t index = 0;
-  Status result = findScalar(session->view(), name, index);
-  if (result.ok())
-    *bits = session->ranks[0]->scalars()[index];
-  return report(result, status);
 }

@@ -299,7 +299,6 @@ private:
           case CollectiveKind::AllToAll:
             allToAll(test, o, x, me, n, input, put);
             break;
-          case CollectiveKind::Shift:
           case CollectiveKind::Send: // with its Recv: a ring
           case CollectiveKind::Recv: {
             int64_t from = ((me - c.peer) % n + n) % n;
@@ -431,17 +430,17 @@ private:
         std::vector<View> views;
         for (size_t i = 0; i < bucket.size(); ++i) {
           if (inPlace)
-            builder.copy({}, builder.view(sources[i]), builder.view(destinations[i]));
+            builder.add({}, Copy{}, {builder.view(sources[i]), builder.view(destinations[i])});
           params.push_back(bucket[i].params);
           views.push_back(builder.view(inPlace ? destinations[i] : sources[i]));
           views.push_back(builder.view(destinations[i]));
         }
-        builder.eventRecord({0}, 1);
-        builder.eventWait({stream}, 1);
-        builder.collective({stream, test.name}, params, views);
+        builder.add({0}, EventRecord{1}, {});
+        builder.add({stream}, EventWait{1}, {});
+        builder.add({stream, test.name}, params, views);
       }
-      builder.eventRecord({stream}, 0);
-      builder.eventWait({0}, 0);
+      builder.add({stream}, EventRecord{0}, {});
+      builder.add({0}, EventWait{0}, {});
       builder.endBody();
     }
     builder.endProgram();
@@ -458,9 +457,9 @@ private:
     recv.peerRelative = 1;
     for (bool first : {true, false})
       if (first == (stage % 2 == 0))
-        builder.collective({stream, "send"}, send, {builder.view(source)});
+        builder.add({stream, "send"}, send, {builder.view(source)});
       else
-        builder.collective({stream, "recv"}, recv, {builder.view(destination)});
+        builder.add({stream, "recv"}, recv, {builder.view(destination)});
   }
 
   void makeCases() {
@@ -480,8 +479,6 @@ private:
           for (DType type : {f32, i32})
             add(kind, over, type, type, R::Sum, shape);
         add(K::AllReduce, over, f32, f32, R::Sum, shape, 0, false, true);
-        add(K::Shift, over, f32, f32, R::Sum, shape, 1);
-        add(K::Shift, over, i32, i32, R::Sum, shape, -3);
       }
       for (const auto &box : boxes)
         for (bool gatherFirst : {false, true})

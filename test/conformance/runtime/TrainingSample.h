@@ -186,17 +186,17 @@ private:
   }
 
   void reduceSums() {
-    b.eventRecord({0}, 0);
-    b.eventWait({1}, 0);
+    b.add({0}, EventRecord{0}, {});
+    b.add({1}, EventWait{0}, {});
     Collective sum{};
     sum.kind = CollectiveKind::AllReduce;
     sum.dtype = sum.accumulator = DType::F64;
     sum.communicator = b.addCommunicator({dp});
     sum.outer = 1, sum.extent = kTable + 2, sum.inner = 1;
     sum.middle = sum.otherExtent = 1;
-    b.collective({1, "sums"}, sum, {b.view(sums), b.view(sums)});
-    b.eventRecord({1}, 1);
-    b.eventWait({0, "sums"}, 1);
+    b.add({1, "sums"}, sum, {b.view(sums), b.view(sums)});
+    b.add({1}, EventRecord{1}, {});
+    b.add({0, "sums"}, EventWait{1}, {});
   }
 
   ProgramBuilder b;

@@ -29,15 +29,6 @@ rt.program @p streams 1 events 0 {
 // -----
 
 rt.program @p streams 1 events 0 {
-  %0 = rt.buffer "a" input : memref<4x4xf32>
-  %1 = rt.buffer "b" input : memref<4xf32>
-  // expected-error @below {{has a bias or residual of type 'memref<4xf32>', expected sizes as 'memref<4x4xf32>'}}
-  rt.gemm %0, %0 -> %0 residual(%1 : memref<4xf32>) accumulate f32 stream 0 : memref<4x4xf32>, memref<4x4xf32> -> memref<4x4xf32>
-}
-
-// -----
-
-rt.program @p streams 1 events 0 {
   %i = rt.buffer "i" input : memref<2x8xf32>
   %f = rt.buffer "f" input : memref<4x2x3xf32>
   %o = rt.buffer "o" output : memref<1x4x6xf32>

@@ -34,11 +34,6 @@ rt.state @w global tensor<8x8xf32> local memref<4x4xf32> placement <[8:"tp"], [8
 
 // -----
 
-// expected-error @below {{has type 'i32', expected i64 or f64}}
-rt.scalar @s = 0 : i32
-
-// -----
-
 rt.program @p streams 1 events 0 {
   %0 = rt.buffer "x" input : memref<8xf32>
   // expected-error @below {{reaches elements 4 to 11 of a buffer of 8}}
@@ -170,14 +165,6 @@ func.func @f(%x: tensor<4xf32>) -> tensor<8xf32> {
     rt.yield %a : tensor<4xf32>
   }
   return %0 : tensor<8xf32>
-}
-
-// -----
-
-rt.scalar @s = 0 : i64
-rt.program @p streams 1 events 0 {
-  // expected-error @below {{needs exactly one of a scalar and a number}}
-  rt.update add @s
 }
 
 // -----

@@ -11,8 +11,6 @@ rt.state @w global tensor<3x8xf32> local memref<3x4xf32> placement <[3], [8:"tp"
 // CHECK: rt.state @c {{.*}}data = dense<{{.*}}> : tensor<2xi64>
 rt.state @c global tensor<2xi64> local memref<2xi64> placement <[2]>
   pieces [#rt.piece<type = tensor<2xi64>, data = dense<[1, 2]> : tensor<2xi64>>]
-// CHECK: rt.scalar @step = 0 : i64
-rt.scalar @step = 0 : i64
 
 func.func private @gelu(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %a : tensor<4x8xf32>
@@ -32,8 +30,8 @@ rt.program @forward streams 2 events 2 arena 4096 {
   %v = rt.view %x : memref<4x8xf32> to memref<4x3xf32, strided<[8, 1], offset: 2>>
   // CHECK: rt.launch @gelu reads(%[[X]] : memref<4x8xf32>) writes(%{{.+}} : memref<4x8xf32>) stream 0
   rt.launch @gelu reads(%x : memref<4x8xf32>) writes(%y : memref<4x8xf32>) stream 0
-  // CHECK: rt.gemm %[[V]], %{{.+}} -> %{{.+}} residual(%{{.+}} : memref<4x4xf32>) accumulate f32 stream 0 {activation = #rt<activation relu>}
-  rt.gemm %v, %w -> %z residual(%z : memref<4x4xf32>) accumulate f32 stream 0 {activation = #rt<activation relu>}
+  // CHECK: rt.gemm %[[V]], %{{.+}} -> %{{.+}} accumulate f32 stream 0
+  rt.gemm %v, %w -> %z accumulate f32 stream 0
     : memref<4x3xf32, strided<[8, 1], offset: 2>>, memref<3x4xf32> -> memref<4x4xf32>
   // CHECK: rt.record 0 stream 0
   rt.record 0 stream 0
@@ -50,12 +48,6 @@ rt.program @forward streams 2 events 2 arena 4096 {
   rt.slice %x -> %s axes ["dp"] shape [1, 4, 8] stream 0 : memref<4x8xf32> -> memref<2x8xf32>
   // CHECK: rt.copy
   rt.copy %x -> %y stream 0 : memref<4x8xf32> -> memref<4x8xf32>
-  // CHECK: rt.repeat 4 counter @step {
-  rt.repeat 4 counter @step {
-    rt.copy %x -> %y stream 0 : memref<4x8xf32> -> memref<4x8xf32>
-  }
-  // CHECK: rt.update add @step by 1 : i64
-  rt.update add @step by 1 : i64
   // CHECK: rt.output "z"
   rt.output "z" %z global tensor<8x4xf32> placement <[8:"dp"], [4]> : memref<4x4xf32>
 }
@@ -65,10 +57,9 @@ rt.program @forward streams 2 events 2 arena 4096 {
 rt.program @calls streams 1 events 0 {
   %i = rt.buffer "i" input : memref<1x2x8xf32>
   %f = rt.buffer "f" input : memref<4x2x3xf32>
-  %b = rt.buffer "b" input : memref<4xf32>
   %o = rt.buffer "o" output : memref<1x4x6xf32>
-  // CHECK: rt.conv %{{.+}}, %{{.+}} -> %{{.+}} bias(%{{.+}} : memref<4xf32>) strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
-  rt.conv %i, %f -> %o bias(%b : memref<4xf32>) strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
+  // CHECK: rt.conv %{{.+}}, %{{.+}} -> %{{.+}} strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
+  rt.conv %i, %f -> %o strides [1] pads [0] dilations [1] input_dilations [1] groups 1 stream 0
     : memref<1x2x8xf32>, memref<4x2x3xf32> -> memref<1x4x6xf32>
   %q = rt.buffer "q" input : memref<1x4x5x8xf32>
   %k = rt.buffer "k" input : memref<1x2x7x8xf32>

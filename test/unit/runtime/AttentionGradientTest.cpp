@@ -54,19 +54,17 @@ Gradients<T> runGradient(const GradientCase &c, DType dtype, const Values<T> &va
     return p.view(id, dtype, 0, {c.b, heads, length, width},
                   {length * heads * width, width, heads * width, 1});
   };
-  Attention params{};
+  AttentionGradient params{};
   params.scale = 1 / std::sqrt(double(c.d));
   params.causal = c.causal;
   params.softcap = c.softcap;
-  params.hasMask = c.mask;
-  params.keyLength = kNone;
   std::vector<View> views = {heads(q, c.h, c.s, c.d),     heads(k, c.g, c.t, c.d),
                              heads(v, c.g, c.t, c.e),     heads(out, c.h, c.s, c.e),
                              heads(upper, c.h, c.s, c.e), heads(dq, c.h, c.s, c.d),
                              heads(dk, c.g, c.t, c.d),    heads(dv, c.g, c.t, c.e)};
   if (c.mask)
     views.push_back(p.view(mask, dtype, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
-  p.attentionGradient({0, "attention_gradient"}, params, views);
+  p.add({0, "attention_gradient"}, params, views);
   EXPECT_OK(h.open());
   h.set("q", values.q), h.set("k", values.k), h.set("v", values.v);
   h.set("out", values.out), h.set("upper", values.upper);
@@ -167,12 +165,10 @@ TEST(AttentionGradient, RefusesWhatDoesNotFit) {
   Id x = h.input("x", DType::F32, {1, 2, 3, 4});
   Id y = h.output("y", DType::F32, {1, 2, 3, 5});
   h.begin();
-  Attention params{};
-  params.keyLength = kNone;
+  AttentionGradient params{};
   auto whole = [&](Id id) { return h.builder.view(id); };
-  h.builder.attentionGradient(
-      {0, "wrong"}, params,
-      {whole(x), whole(x), whole(x), whole(x), whole(x), whole(y), whole(x), whole(x)});
+  h.builder.add({0, "wrong"}, params,
+                {whole(x), whole(x), whole(x), whole(x), whole(x), whole(y), whole(x), whole(x)});
   weft_status status = h.open();
   EXPECT_NE(status.code, 0);
   EXPECT_NE(std::string(status.text).find("gradient of other sizes"), std::string::npos)

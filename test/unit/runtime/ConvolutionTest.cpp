@@ -9,8 +9,6 @@ namespace {
 struct ConvolutionCase {
   int64_t n, c, m, groups;
   Harness::Ints in, taps, strides, dilations, inputDilations, pads, out;
-  bool bias;
-  Activation activation;
   /// Everything lies in memory with n and channels exchanged, and taps from
   /// the last to the first: what gradients of convolutions read and write.
   bool exchanged = false;
@@ -31,12 +29,10 @@ void testConvolution(const ConvolutionCase &c, DType dtype, double limit, unsign
   int64_t numIn = c.n * c.c * count(c.in), numOut = c.n * c.m * count(c.out);
   int64_t numTaps = count(c.taps), numWeights = c.m * inPer * numTaps;
   Id x = h.input("x", dtype, {numIn}), w = h.input("w", dtype, {numWeights});
-  Id bias = h.input("bias", dtype, {c.m}), y = h.output("y", dtype, {numOut});
+  Id y = h.output("y", dtype, {numOut});
   h.begin();
   ProgramBuilder &p = h.builder;
   Convolution params{};
-  params.hasBias = c.bias;
-  params.activation = c.activation;
   params.groups = uint32_t(c.groups);
   params.strides = p.ints(c.strides);
   params.dilations = p.ints(c.dilations);
@@ -58,13 +54,10 @@ void testConvolution(const ConvolutionCase &c, DType dtype, double limit, unsign
   std::vector<View> views = {view(x, c.n, c.c, c.in, false),
                              view(w, c.m, inPer, c.taps, c.exchanged),
                              view(y, c.n, c.m, c.out, false)};
-  if (c.bias)
-    views.push_back(p.view(bias));
-  p.convolution({0, "conv"}, params, views);
+  p.add({0, "conv"}, params, views);
   ASSERT_OK(h.open());
-  auto vx = randomValues<T>(numIn, 1), vw = randomValues<T>(numWeights, 2),
-       vb = randomValues<T>(c.m, 3);
-  h.set("x", vx), h.set("w", vw), h.set("bias", vb);
+  auto vx = randomValues<T>(numIn, 1), vw = randomValues<T>(numWeights, 2);
+  h.set("x", vx), h.set("w", vw);
   ASSERT_OK(h.run());
   auto found = h.get<T>("y", numOut);
   auto place = [&](int64_t i, int64_t j, int64_t a, int64_t b, int64_t each) {
@@ -99,187 +92,32 @@ void testConvolution(const ConvolutionCase &c, DType dtype, double limit, unsign
                 double(vx[place(n, m / outPer * inPer + k, c.n, c.c, count(c.in)) + source]) *
                 double(vw[place(m, k, c.m, inPer, numTaps) + tapAt]);
     }
-  for (int64_t n = 0; n < c.n; ++n)
-    for (int64_t m = 0; m < c.m; ++m)
-      for (int64_t o = 0; o < count(c.out); ++o) {
-        double &value = exact[place(n, m, c.n, c.m, count(c.out)) + o];
-        value = activate(c.activation, value + (c.bias ? double(vb[m]) : 0.0));
-      }
   EXPECT_LE(errorOf(found, exact), limit);
 }
 
 TEST(Convolution, AgreesWithPlainLoops) {
   const ConvolutionCase cases[] = {
-      {2,
-       3,
-       8,
-       1,
-       {12, 10},
-       {3, 3},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {12, 10},
-       true,
-       Activation::Relu},
-      {1,
-       4,
-       6,
-       2,
-       {11, 11},
-       {3, 2},
-       {2, 2},
-       {1, 1},
-       {1, 1},
-       {0, 1},
-       {5, 6},
-       false,
-       Activation::None},
-      {1, 6, 6, 6, {9, 9}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, {2, 2}, {9, 9}, true, Activation::Silu},
-      {3, 2, 5, 1, {20}, {5}, {3}, {1}, {1}, {2}, {7}, true, Activation::None},
-      {1,
-       2,
-       3,
-       1,
-       {5, 6, 7},
-       {2, 3, 2},
-       {1, 2, 1},
-       {1, 1, 2},
-       {1, 1, 1},
-       {0, 1, 0},
-       {4, 3, 5},
-       true,
-       Activation::None},
-      {1, 4, 3, 1, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {2, 2}, {1, 1}, {11, 9}, true, Activation::None},
-      {2, 4, 6, 2, {5}, {4}, {1}, {2}, {3}, {6}, {19}, false, Activation::None},
-      {1,
-       16,
-       16,
-       1,
-       {8, 8},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {0, 0},
-       {8, 8},
-       false,
-       Activation::None},
+      {2, 3, 8, 1, {12, 10}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {12, 10}},
+      {1, 4, 6, 2, {11, 11}, {3, 2}, {2, 2}, {1, 1}, {1, 1}, {0, 1}, {5, 6}},
+      {1, 6, 6, 6, {9, 9}, {3, 3}, {1, 1}, {2, 2}, {1, 1}, {2, 2}, {9, 9}},
+      {3, 2, 5, 1, {20}, {5}, {3}, {1}, {1}, {2}, {7}},
+      {1, 2, 3, 1, {5, 6, 7}, {2, 3, 2}, {1, 2, 1}, {1, 1, 2}, {1, 1, 1}, {0, 1, 0}, {4, 3, 5}},
+      {1, 4, 3, 1, {6, 5}, {3, 3}, {1, 1}, {1, 1}, {2, 2}, {1, 1}, {11, 9}},
+      {2, 4, 6, 2, {5}, {4}, {1}, {2}, {3}, {6}, {19}},
+      {1, 16, 16, 1, {8, 8}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {8, 8}},
       // More rows, columns and terms than one box has; strides and taps that do
       // not meet.
-      {3,
-       50,
-       70,
-       1,
-       {17, 19},
-       {3, 3},
-       {2, 2},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {9, 10},
-       true,
-       Activation::Relu},
-      {5,
-       40,
-       30,
-       1,
-       {7, 7},
-       {3, 3},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {7, 7},
-       false,
-       Activation::None},
-      {2,
-       3,
-       5,
-       1,
-       {6, 700},
-       {1, 3},
-       {1, 3},
-       {1, 2},
-       {1, 1},
-       {0, -1},
-       {6, 230},
-       false,
-       Activation::None},
+      {3, 50, 70, 1, {17, 19}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, {9, 10}},
+      {5, 40, 30, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {7, 7}},
+      {2, 3, 5, 1, {6, 700}, {1, 3}, {1, 3}, {1, 2}, {1, 1}, {0, -1}, {6, 230}},
       // Few channels with taps beyond a box, as the gradient of a filter has
       // them.
-      {6,
-       2,
-       13,
-       1,
-       {27, 27},
-       {25, 25},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {0, 0},
-       {3, 3},
-       false,
-       Activation::None,
-       true},
-      {4,
-       3,
-       9,
-       1,
-       {27, 26},
-       {12, 12},
-       {1, 1},
-       {2, 2},
-       {1, 1},
-       {1, 1},
-       {5, 5},
-       false,
-       Activation::None,
-       true},
+      {6, 2, 13, 1, {27, 27}, {25, 25}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {3, 3}, true},
+      {4, 3, 9, 1, {27, 26}, {12, 12}, {1, 1}, {2, 2}, {1, 1}, {1, 1}, {5, 5}, true},
       // The gradient of a strided convolution's input; one residue has no taps.
-      {2,
-       20,
-       9,
-       1,
-       {7, 7},
-       {3, 3},
-       {1, 1},
-       {1, 1},
-       {2, 2},
-       {1, 1},
-       {14, 14},
-       false,
-       Activation::None,
-       true},
-      {2,
-       7,
-       3,
-       1,
-       {7, 6},
-       {1, 1},
-       {1, 1},
-       {1, 1},
-       {2, 3},
-       {0, 0},
-       {14, 17},
-       true,
-       Activation::None,
-       true},
-      {1,
-       3,
-       4,
-       1,
-       {5, 6},
-       {3, 4},
-       {1, 2},
-       {2, 1},
-       {4, 1},
-       {3, 1},
-       {19, 3},
-       false,
-       Activation::None,
-       true}};
+      {2, 20, 9, 1, {7, 7}, {3, 3}, {1, 1}, {1, 1}, {2, 2}, {1, 1}, {14, 14}, true},
+      {2, 7, 3, 1, {7, 6}, {1, 1}, {1, 1}, {1, 1}, {2, 3}, {0, 0}, {14, 17}, true},
+      {1, 3, 4, 1, {5, 6}, {3, 4}, {1, 2}, {2, 1}, {4, 1}, {3, 1}, {19, 3}, true}};
   for (const ConvolutionCase &c : cases) {
     testConvolution<float>(c, DType::F32, 2e-6, 1);
     testConvolution<float>(c, DType::F32, 2e-6, 3);

@@ -19,7 +19,7 @@ protected:
     DeviceOptions options;
     options.world = &world;
     ASSERT_TRUE(makeDevice(GetParam(), options, device).ok());
-    ASSERT_TRUE(device->allocate({kBytes, 0, 0, {{kBytes, &mark, 0}}}).ok());
+    ASSERT_TRUE(device->allocate({kBytes, 0, {{kBytes, &mark, 0}}}).ok());
   }
   static constexpr uint64_t kBytes = 4096;
   World world{1};
@@ -64,7 +64,7 @@ TEST(FarDevice, FaultsWhereTheHostTouchesIt) {
   StreamMark mark{};
   std::unique_ptr<Device> device;
   ASSERT_TRUE(makeDevice("far", options, device).ok());
-  ASSERT_TRUE(device->allocate({4096, 0, 0, {{4096, &mark, 0}}}).ok());
+  ASSERT_TRUE(device->allocate({4096, 0, {{4096, &mark, 0}}}).ok());
   // What no device tells.
   const volatile char *arena = static_cast<HostDevice &>(*device).HostDevice::hostView();
   EXPECT_DEATH(std::exit(arena[0]), "");
@@ -76,18 +76,12 @@ using Passed = std::vector<std::vector<uint64_t>>;
 Passed walk(const ProgramView &p, unsigned stream) {
   std::vector<BodyItem> items;
   for (const Command &command : p.Commands())
-    items.push_back({&command, nullptr, {}, 0});
-  // The one repeat goes three times.
-  items[0].count.addend = 3;
-  items[0].match = uint32_t(items.size()) - 1;
-  std::vector<uint64_t> scalars(p.Scalars().size()), records(1);
-  Walker walker(p, items, stream, scalars, records);
+    items.push_back({&command, nullptr});
+  std::vector<uint64_t> records(1);
+  Walker walker(p, items, stream, records);
   Passed passed;
-  while (const BodyItem *item = walker.next()) {
-    bool isEvent = item->command->opcode != Opcode::Fill;
-    passed.push_back(
-        {item->command->stream, walker.index(), scalars[0], isEvent ? walker.records(*item) : 0});
-  }
+  while (const BodyItem *item = walker.next())
+    passed.push_back({item->command->stream, walker.index(), walker.records(0)});
   return passed;
 }
 
@@ -96,13 +90,11 @@ TEST(Walker, OneForAllStreamsPassesByWhatOneForEachDoes) {
   ProgramBuilder &b = h.builder;
   Id x = h.output("x", DType::F32, {4}), y = h.output("y", DType::F32, {4});
   h.begin(2, 1);
-  Id round = b.addScalar("round", int64_t(0));
-  b.repeatBegin(b.constant(3), round);
-  b.fill({0}, b.view(x), 0);
-  b.eventRecord({0}, 0);
-  b.eventWait({1}, 0);
-  b.fill({1, "", round}, b.view(y), 0);
-  b.repeatEnd();
+  for (int round = 0; round < 3; ++round) {
+    b.add({0}, Copy{}, {b.view(x), b.view(y)});
+    b.add({0}, EventRecord{0}, {});
+    b.add({1}, EventWait{0}, {});
+  }
   ASSERT_OK(h.open());
   const ProgramView &p = h.session->view();
   Passed all = walk(p, Walker::kEveryStream), each[2] = {walk(p, 0), walk(p, 1)}, split[2];
@@ -110,8 +102,8 @@ TEST(Walker, OneForAllStreamsPassesByWhatOneForEachDoes) {
     split[place[0]].push_back(place);
   EXPECT_EQ(split[0], each[0]);
   EXPECT_EQ(split[1], each[1]);
-  EXPECT_EQ(all.size(), 3u * 3 + 2);
-  EXPECT_EQ(each[1].back(), (std::vector<uint64_t>{1, 4, 2, 0}));
+  EXPECT_EQ(all.size(), 9u);
+  EXPECT_EQ(each[1].back(), (std::vector<uint64_t>{1, 8, 3}));
 }
 
 } // namespace

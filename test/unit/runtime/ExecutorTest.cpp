@@ -1,4 +1,4 @@
-// Streams, repeats, scalars, failures; no allocation, no thread too many.
+// Streams, launches, failures; no allocation, no thread too many.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
@@ -37,79 +37,24 @@ void stuckKernel(int64_t, int64_t, void *const *, const int64_t *scalars) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
-TEST(Executor, RepeatsScalarsAndPredicates) {
+TEST(Executor, LaunchesGetConstantsAndCoordinates) {
   Harness h;
   h.kernels = {{"add", addKernel}};
   ProgramBuilder &b = h.builder;
   Id tp = b.addMeshAxis("tp", 2), dp = b.addMeshAxis("dp", 3);
-  Id counter = b.addScalar("counter", int64_t(0));
-  Id steps = b.addScalar("steps", int64_t(0));
-  Id odd = b.addScalar("odd", int64_t(0));
-  Id rate = b.addScalar("rate", 0.5);
   Id out =
       h.output("out", DType::I64, {1, 4}, {6, 4}, b.addPlacement({{{6, {tp, dp}}}, {{4, {}}}}));
   h.begin();
-  b.fill({}, b.view(out), 0);
-  // out[0] += 10 * coordinate + 1; once per step 0, 1, 2.
-  b.repeatBegin(b.constant(3), counter);
   b.launch({0, "first"}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 0, {1})},
            {b.coordinate({tp, dp}, 10, 1)});
-  // out[1 + counter] += 7 through a moving view; out[3] has another writer.
-  b.launch({0, "moving"}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 8, {1}, {1}, {b.scalar(counter)})}, {b.constant(7)});
-  b.scalarUpdate({}, odd, ScalarOp::Set, counter);
-  b.scalarUpdate({}, odd, ScalarOp::Remainder, int64_t(2));
-  b.launch({0, "odd", odd}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 0, {1})},
-           {b.constant(100)});
-  b.launch({0, "even", odd, true}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 0, {1})},
-           {b.constant(1000)});
-  b.scalarUpdate({}, steps, ScalarOp::Add, int64_t(1));
-  b.scalarUpdate({}, rate, ScalarOp::Multiply, 0.5);
-  b.repeatEnd();
-  b.repeatBegin(b.constant(0));
-  b.fill({}, b.view(out), 1); // never
-  b.repeatEnd();
+  b.launch({0, "last"}, b.addKernel("add"), 1, 1, {b.view(out, DType::I64, 24, {1})},
+           {b.constant(7)});
   ASSERT_OK(h.open());
-  for (int run = 1; run <= 2; ++run) {
-    ASSERT_OK(h.run());
-    auto values = h.get<int64_t>("out", 24);
-    for (int64_t rank = 0; rank < 6; ++rank) {
-      EXPECT_EQ(values[rank * 4], 3 * (10 * rank + 1) + 100 + 2000);
-      for (int i = 1; i < 4; ++i)
-        EXPECT_EQ(values[rank * 4 + i], 7);
-    }
-    uint64_t bits = 0;
-    weft_status status{};
-    ASSERT_EQ(weft_get_scalar(h.session, "steps", &bits, &status), 0);
-    EXPECT_EQ(bits, uint64_t(3 * run)); // scalars outlive a run
-    ASSERT_EQ(weft_get_scalar(h.session, "rate", &bits, &status), 0);
-    double value;
-    std::memcpy(&value, &bits, 8);
-    EXPECT_EQ(value, run == 1 ? 0.0625 : 0.0078125);
-  }
-}
-
-TEST(Executor, ViewsPushedOutOfTheirBufferAreErrors) {
-  Harness h;
-  h.kernels = {{"add", addKernel}};
-  ProgramBuilder &b = h.builder;
-  Id position = b.addScalar("position", int64_t(0));
-  Id out = h.output("out", DType::I64, {4});
-  h.begin();
-  b.launch({0, "cache"}, b.addKernel("add"), 1, 1,
-           {b.view(out, DType::I64, 0, {1}, {1}, {b.scalar(position)})}, {b.constant(1)});
-  ASSERT_OK(h.open());
-  weft_status status{};
-  ASSERT_EQ(weft_set_scalar(h.session, "position", 3, &status), 0);
   ASSERT_OK(h.run());
-  ASSERT_EQ(weft_set_scalar(h.session, "position", 4, &status), 0);
-  status = h.run();
-  EXPECT_EQ(status.code, 1);
-  EXPECT_NE(std::string(status.text)
-                .find("rank 0: command 0 (launch of node 'cache'): a runtime scalar "
-                      "moves a view to bytes 32 to 40 of a buffer of 32 bytes"),
-            std::string::npos)
-      << status.text;
+  auto values = h.get<int64_t>("out", 24);
+  for (int64_t rank = 0; rank < 6; ++rank)
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(values[rank * 4 + i], i == 0 ? 10 * rank + 1 : i == 3 ? 7 : 0);
 }
 
 // Stream 1 works on what stream 0 made, repeatedly, and back: without the
@@ -121,17 +66,16 @@ TEST(Executor, EventsOrderStreams) {
   Id a = h.output("a", DType::I64, {1000}), c = h.output("c", DType::I64, {1000});
   Id d = h.output("d", DType::I64, {1000});
   h.begin(2, 2);
-  b.fill({}, b.view(a), 0);
-  b.repeatBegin(b.constant(20));
-  b.launch({0}, b.addKernel("add"), 1000, 1000, {b.view(a)}, {b.constant(1)});
-  b.eventRecord({0}, 0);
-  b.eventWait({1}, 0);
-  b.copy({1}, b.view(a), b.view(c));
-  b.launch({1}, b.addKernel("add"), 1000, 1000, {b.view(c)}, {b.constant(1)});
-  b.eventRecord({1}, 1);
-  b.eventWait({0}, 1);
-  b.copy({0}, b.view(c), b.view(a));
-  b.repeatEnd();
+  for (int round = 0; round < 20; ++round) {
+    b.launch({0}, b.addKernel("add"), 1000, 1000, {b.view(a)}, {b.constant(1)});
+    b.add({0}, EventRecord{0}, {});
+    b.add({1}, EventWait{0}, {});
+    b.add({1}, Copy{}, {b.view(a), b.view(c)});
+    b.launch({1}, b.addKernel("add"), 1000, 1000, {b.view(c)}, {b.constant(1)});
+    b.add({1}, EventRecord{1}, {});
+    b.add({0}, EventWait{1}, {});
+    b.add({0}, Copy{}, {b.view(c), b.view(a)});
+  }
   b.launch({1}, b.addKernel("sleep"), 1, 1, {}, {}); // all streams are joined
   b.launch({1}, b.addKernel("add"), 1000, 1000, {b.view(d)}, {b.constant(5)});
   ASSERT_OK(h.open());
@@ -167,7 +111,7 @@ TEST(Executor, SlicesFollowThePlacement) {
   Id in = h.input("in", DType::I32, {2, 10});
   Id out = h.output("out", DType::I32, {1, 2, 3}, {4, 2, 3}, all);
   h.begin();
-  b.slice({}, {b.axes({a, c}), 2, 10, 1, uint64_t(-7)}, b.view(in), b.view(out));
+  b.add({}, Slice{b.axes({a, c}), 2, 10, 1, uint64_t(-7)}, {b.view(in), b.view(out)});
   ASSERT_OK(h.open());
   std::vector<int32_t> values(20);
   for (int i = 0; i < 20; ++i)
@@ -185,9 +129,8 @@ TEST(Executor, CopiesBetweenStridedViews) {
   Id in = h.input("in", DType::U8, {4, 5, 6}), out = h.output("out", DType::U8, {6, 4, 5});
   Id wide = h.output("wide", DType::U8, {3, 6});
   h.begin();
-  b.copy({}, b.view(in, DType::U8, 0, {6, 4, 5}, {1, 30, 6}), b.view(out));
-  b.copy({}, b.view(in, DType::U8, 5, {3, 6}, {0, -1}),
-         b.view(wide)); // backwards
+  b.add({}, Copy{}, {b.view(in, DType::U8, 0, {6, 4, 5}, {1, 30, 6}), b.view(out)});
+  b.add({}, Copy{}, {b.view(in, DType::U8, 5, {3, 6}, {0, -1}), b.view(wide)}); // backwards
   ASSERT_OK(h.open());
   std::vector<uint8_t> values(120);
   for (int i = 0; i < 120; ++i)
@@ -212,36 +155,31 @@ void fillWithWork(Harness &h, int64_t ranks) {
   h.begin(2, 2);
   Gemm gemm{};
   gemm.accumulator = DType::F32;
-  gemm.alpha = 1;
-  gemm.activation = Activation::GeluErf;
-  b.gemm({0, "gemm"}, gemm, {b.view(x), b.view(x), b.view(y)});
+  b.add({0, "gemm"}, gemm, {b.view(x), b.view(x), b.view(y)});
   Convolution conv{};
   conv.groups = 1;
   conv.strides = conv.dilations = conv.padsBegin = b.ints({1, 1});
   conv.inputDilations = conv.strides;
   View image = b.view(x, DType::F32, 0, {1, 8, 16, 32});
-  b.convolution({0, "conv"}, conv, {image, b.view(w), b.view(y, DType::F32, 0, {1, 8, 16, 32})});
+  b.add({0, "conv"}, conv, {image, b.view(w), b.view(y, DType::F32, 0, {1, 8, 16, 32})});
   Attention attention{};
   attention.scale = 0.125;
   attention.causal = 1;
   View heads = b.view(x, DType::F32, 0, {1, 4, 16, 64});
-  b.attention({0, "attention"}, attention,
-              {heads, heads, heads, b.view(y, DType::F32, 0, {1, 4, 16, 64})});
+  b.add({0, "attention"}, attention,
+        {heads, heads, heads, b.view(y, DType::F32, 0, {1, 4, 16, 64})});
   b.launch({0, "launch"}, b.addKernel("add"), 64, 1, {b.view(n)}, {b.coordinate({tp})});
-  b.copy({}, b.view(x, DType::F32, 0, {64, 64}, {1, 64}), b.view(y));
-  b.eventRecord({0}, 0);
-  b.eventWait({1}, 0);
-  for (CollectiveKind kind : {CollectiveKind::AllReduce, CollectiveKind::Shift}) {
-    Collective c{};
-    c.kind = kind;
-    c.dtype = c.accumulator = DType::F32;
-    c.communicator = b.addCommunicator({tp});
-    c.outer = 1, c.extent = 64, c.inner = 64, c.middle = c.otherExtent = 1;
-    c.peer = 1;
-    b.collective({1, "sum"}, c, {b.view(x), b.view(y)});
-  }
-  b.eventRecord({1}, 1);
-  b.eventWait({0}, 1);
+  b.add({}, Copy{}, {b.view(x, DType::F32, 0, {64, 64}, {1, 64}), b.view(y)});
+  b.add({0}, EventRecord{0}, {});
+  b.add({1}, EventWait{0}, {});
+  Collective c{};
+  c.kind = CollectiveKind::AllReduce;
+  c.dtype = c.accumulator = DType::F32;
+  c.communicator = b.addCommunicator({tp});
+  c.outer = 1, c.extent = 64, c.inner = 64, c.middle = c.otherExtent = 1;
+  b.add({1, "sum"}, c, {b.view(x), b.view(y)});
+  b.add({1}, EventRecord{1}, {});
+  b.add({0}, EventWait{1}, {});
 }
 
 TEST(Executor, RunningAllocatesNothing) {
@@ -333,7 +271,7 @@ TEST(Executor, ARankThatNeverComesBackIsNamed) {
   c.dtype = c.accumulator = DType::F32;
   c.communicator = b.addCommunicator({tp});
   c.outer = 1, c.extent = 4, c.inner = 1, c.middle = c.otherExtent = 1;
-  b.collective({0, "sum"}, c, {b.view(x), b.view(x)});
+  b.add({0, "sum"}, c, {b.view(x), b.view(x)});
   ASSERT_OK(h.open());
   weft_status status = h.run();
   EXPECT_EQ(status.code, 4);

@@ -9,9 +9,6 @@ namespace {
 struct GemmCase {
   int64_t batch, m, n, k;
   bool transposeA, transposeB, broadcastA, broadcastB;
-  Activation activation;
-  bool bias, residual, accumulate;
-  double alpha;
   int64_t gap; // extra elements between rows: strides unlike the sizes
 };
 
@@ -34,18 +31,11 @@ template <typename T> void testGemm(const GemmCase &c, DType dtype, double limit
   int64_t countB = count(c.k, c.n, c.transposeB, c.broadcastB);
   int64_t countC = count(c.m, c.n, false, false);
   Id a = h.input("a", dtype, {countA}), b = h.input("b", dtype, {countB});
-  Id bias = h.input("bias", dtype, {c.n});
-  Id residual = h.input("residual", dtype, {countC});
   Id old = h.input("old", dtype, {countC});
   Id out = h.output("c", dtype, {countC});
   h.begin();
   Gemm params{};
   params.accumulator = dtype == DType::F64 ? DType::F64 : DType::F32;
-  params.activation = c.activation;
-  params.accumulate = c.accumulate;
-  params.hasBias = c.bias;
-  params.hasResidual = c.residual;
-  params.alpha = c.alpha;
   Harness::Ints sa = strides(c.m, c.k, c.transposeA, c.broadcastA),
                 sb = strides(c.k, c.n, c.transposeB, c.broadcastB),
                 sc = strides(c.m, c.n, false, false);
@@ -53,18 +43,12 @@ template <typename T> void testGemm(const GemmCase &c, DType dtype, double limit
   std::vector<View> views = {p.view(a, dtype, 0, {c.batch, c.m, c.k}, sa),
                              p.view(b, dtype, 0, {c.batch, c.k, c.n}, sb),
                              p.view(out, dtype, 0, {c.batch, c.m, c.n}, sc)};
-  if (c.bias)
-    views.push_back(p.view(bias, dtype, 0, {c.batch, c.m, c.n}, {0, 0, 1}));
-  if (c.residual)
-    views.push_back(p.view(residual, dtype, 0, {c.batch, c.m, c.n}, sc));
-  p.copy({}, p.view(old), p.view(out));
-  p.gemm({0, "gemm"}, params, views);
+  p.add({}, Copy{}, {p.view(old), p.view(out)});
+  p.add({0, "gemm"}, params, views);
   ASSERT_OK(h.open());
   auto va = randomValues<T>(countA, 1), vb = randomValues<T>(countB, 2);
-  auto vBias = randomValues<T>(c.n, 3), vResidual = randomValues<T>(countC, 4);
   auto vOld = randomValues<T>(countC, 5);
-  h.set("a", va), h.set("b", vb), h.set("bias", vBias);
-  h.set("residual", vResidual), h.set("old", vOld);
+  h.set("a", va), h.set("b", vb), h.set("old", vOld);
   ASSERT_OK(h.run());
   auto found = h.get<T>("c", countC);
   std::vector<double> exact(vOld.begin(), vOld.end());
@@ -75,37 +59,22 @@ template <typename T> void testGemm(const GemmCase &c, DType dtype, double limit
         for (int64_t q = 0; q < c.k; ++q)
           sum += double(va[e * sa[0] + i * sa[1] + q * sa[2]]) *
                  double(vb[e * sb[0] + q * sb[1] + j * sb[2]]);
-        sum *= c.alpha;
-        if (c.bias)
-          sum += double(vBias[j]);
-        sum = activate(c.activation, sum);
-        int64_t at = e * sc[0] + i * sc[1] + j;
-        if (c.residual)
-          sum += double(vResidual[at]);
-        if (c.accumulate)
-          sum += double(vOld[at]);
-        exact[at] = sum;
+        exact[e * sc[0] + i * sc[1] + j] = sum;
       }
   EXPECT_LE(errorOf(found, exact), limit)
       << c.m << "x" << c.n << "x" << c.k << " of " << dtypeName(dtype);
 }
 
 TEST(Gemm, AgreesWithPlainLoops) {
-  const Activation acts[] = {Activation::None, Activation::Relu, Activation::GeluErf,
-                             Activation::GeluTanh, Activation::Silu};
   const int64_t sizes[][3] = {{1, 1, 1},    {5, 7, 3},    {12, 32, 16},  {13, 33, 65},
                               {1, 100, 40}, {100, 1, 40}, {64, 96, 200}, {130, 70, 300}};
-  unsigned index = 0;
   for (auto [m, n, k] : sizes)
-    for (unsigned variant = 0; variant < 8; ++variant, ++index) {
+    for (unsigned variant = 0; variant < 8; ++variant) {
       GemmCase c{};
       c.batch = 1 + variant % 3;
       c.m = m, c.n = n, c.k = k;
       c.transposeA = variant & 1, c.transposeB = variant & 2;
       c.broadcastA = variant == 5, c.broadcastB = variant == 6;
-      c.activation = acts[index % 5];
-      c.bias = index & 1, c.residual = index & 4, c.accumulate = index & 2;
-      c.alpha = variant == 3 ? 0.125 : 1;
       c.gap = variant == 4 ? 3 : 0;
       testGemm<float>(c, DType::F32, 2e-6);
       testGemm<double>(c, DType::F64, 1e-14);
@@ -114,8 +83,8 @@ TEST(Gemm, AgreesWithPlainLoops) {
     }
 }
 
-TEST(Gemm, EmptyContractionIsTheEpilogueOfZero) {
-  GemmCase c{1, 4, 5, 0, false, false, false, false, Activation::None, true, false, false, 1, 0};
+TEST(Gemm, EmptyContractionIsZero) {
+  GemmCase c{1, 4, 5, 0, false, false, false, false, 0};
   testGemm<float>(c, DType::F32, 0);
 }
 
@@ -126,9 +95,8 @@ TEST(Gemm, IntegersWrap) {
   h.begin();
   Gemm params{};
   params.accumulator = DType::I32;
-  params.alpha = 1;
   ProgramBuilder &p = h.builder;
-  p.gemm({}, params, {p.view(a), p.view(b), p.view(c)});
+  p.add({}, params, {p.view(a), p.view(b), p.view(c)});
   ASSERT_OK(h.open());
   h.set<int8_t>("a", {-128, 127, 1, 2, -3, 4});
   h.set<int8_t>("b", {-128, 1, 127, 2, 3, 4});
@@ -149,11 +117,10 @@ TEST(Gemm, PartsHaveTheBitsOfTheWhole) {
     h.begin();
     Gemm params{};
     params.accumulator = DType::F32;
-    params.alpha = 1;
     ProgramBuilder &p = h.builder;
     View part = transposed ? p.view(b, DType::F32, firstColumn * k * 4, {k, n}, {1, k})
                            : p.view(b, DType::F32, firstColumn * 4, {k, n}, {96, 1});
-    p.gemm({}, params, {p.view(a), part, p.view(c)});
+    p.add({}, params, {p.view(a), part, p.view(c)});
     EXPECT_OK(h.open());
     h.set("a", randomValues<float>(m * k, 7));
     std::vector<float> values = randomValues<float>(k * 96, 8);
@@ -186,7 +153,6 @@ struct AttentionCase {
   bool causal;
   int mask; // 0 none, 1 additive, 2 bool, 3 bool with fully masked rows
   double softcap;
-  int64_t keys; // that count
 };
 
 template <typename T> void testAttention(const AttentionCase &c, DType dtype, double limit) {
@@ -199,8 +165,6 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
   DType maskType = isBool ? DType::Bool : dtype;
   Id mask = h.input("mask", maskType, {c.s, c.t});
   Id out = h.output("out", dtype, {c.b, c.s, c.h, c.e});
-  DType sumType = dtype == DType::F64 ? DType::F64 : DType::F32;
-  Id sum = h.output("sum", sumType, {c.b, c.h, c.s});
   h.begin();
   ProgramBuilder &p = h.builder;
   auto heads = [&](Id id, int64_t heads, int64_t length, int64_t width) {
@@ -211,15 +175,11 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
   params.scale = 1 / std::sqrt(double(c.d));
   params.causal = c.causal;
   params.softcap = c.softcap;
-  params.hasMask = c.mask != 0;
-  params.hasLogSumExp = 1;
-  params.keyLength = p.addValue(p.constant(c.keys));
   std::vector<View> views = {heads(q, c.h, c.s, c.d), heads(k, c.g, c.t, c.d),
                              heads(v, c.g, c.t, c.e), heads(out, c.h, c.s, c.e)};
   if (c.mask)
     views.push_back(p.view(mask, maskType, 0, {c.b, c.h, c.s, c.t}, {0, 0, c.t, 1}));
-  views.push_back(p.view(sum));
-  p.attention({0, "attention"}, params, views);
+  p.add({0, "attention"}, params, views);
   ASSERT_OK(h.open());
   auto vq = randomValues<T>(c.b * c.s * c.h * c.d, 1, 2),
        vk = randomValues<T>(c.b * c.t * c.g * c.d, 2, 2),
@@ -236,15 +196,15 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
     h.set("mask", additive);
   ASSERT_OK(h.run());
   auto found = h.get<T>("out", c.b * c.s * c.h * c.e);
-  std::vector<double> exact(found.size()), exactSum;
+  std::vector<double> exact(found.size());
   for (int64_t b = 0; b < c.b; ++b)
     for (int64_t head = 0; head < c.h; ++head)
       for (int64_t i = 0; i < c.s; ++i) {
         int64_t group = head / (c.h / c.g);
         std::vector<double> weight(c.t, -HUGE_VAL);
         double most = -HUGE_VAL, total = 0;
-        for (int64_t j = 0; j < c.keys; ++j) {
-          if (c.causal && j > i + c.keys - c.s)
+        for (int64_t j = 0; j < c.t; ++j) {
+          if (c.causal && j > i + c.t - c.s)
             continue;
           double x = 0;
           for (int64_t d = 0; d < c.d; ++d)
@@ -264,7 +224,6 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
           w = most == -HUGE_VAL ? 0 : std::exp(w - most);
           total += w;
         }
-        exactSum.push_back(total == 0 ? -HUGE_VAL : most + std::log(total));
         for (int64_t e = 0; e < c.e; ++e) {
           double value = 0;
           for (int64_t j = 0; j < c.t; ++j)
@@ -274,37 +233,23 @@ template <typename T> void testAttention(const AttentionCase &c, DType dtype, do
         }
       }
   EXPECT_LE(errorOf(found, exact), limit) << c.s << " of " << c.t;
-  std::vector<double> sums;
-  if (dtype == DType::F64)
-    sums = h.get<double>("sum", exactSum.size());
-  else
-    for (float value : h.get<float>("sum", exactSum.size()))
-      sums.push_back(value);
-  for (size_t i = 0; i < sums.size(); ++i) {
-    if (exactSum[i] == -HUGE_VAL) {
-      EXPECT_EQ(sums[i], -HUGE_VAL);
-      continue;
-    }
-    EXPECT_NEAR(sums[i], exactSum[i],
-                dtype == DType::F64 ? 1e-12 : 1e-4 * (1 + std::fabs(exactSum[i])));
-  }
 }
 
 TEST(Attention, AgreesWithPlainLoops) {
   const AttentionCase cases[] = {
-      {1, 1, 1, 1, 1, 4, 4, false, 0, 0, 1},
-      {2, 3, 3, 17, 17, 16, 16, false, 0, 0, 17},
-      {1, 4, 2, 40, 40, 32, 24, true, 0, 0, 40},
-      {1, 6, 1, 5, 300, 64, 64, true, 0, 0, 300},   // one key head, bottom right
-      {1, 2, 2, 300, 300, 16, 40, true, 0, 0, 300}, // several blocks of each
-      {1, 2, 2, 20, 9, 8, 8, true, 0, 0, 9},        // rows that see nothing
-      {2, 2, 1, 33, 150, 16, 16, false, 1, 0, 150}, // additive mask
-      {1, 2, 2, 33, 150, 16, 16, false, 2, 0, 150}, // bool mask
-      {1, 2, 2, 33, 150, 16, 16, true, 3, 0, 150},  // fully masked rows
-      {1, 2, 2, 33, 50, 16, 16, false, 0, 5, 50},   // softcap
-      {1, 4, 2, 1, 200, 64, 64, true, 0, 0, 131},   // a decode step
-      {2, 6, 2, 1, 40, 16, 16, true, 1, 0, 33},     // ... with a mask and batch
-      {1, 2, 2, 3, 20, 8, 8, false, 0, 0, 0},       // no keys at all
+      {1, 1, 1, 1, 1, 4, 4, false, 0, 0},
+      {2, 3, 3, 17, 17, 16, 16, false, 0, 0},
+      {1, 4, 2, 40, 40, 32, 24, true, 0, 0},
+      {1, 6, 1, 5, 300, 64, 64, true, 0, 0},   // one key head, bottom right
+      {1, 2, 2, 300, 300, 16, 40, true, 0, 0}, // several blocks of each
+      {1, 2, 2, 20, 9, 8, 8, true, 0, 0},      // rows that see nothing
+      {2, 2, 1, 33, 150, 16, 16, false, 1, 0}, // additive mask
+      {1, 2, 2, 33, 150, 16, 16, false, 2, 0}, // bool mask
+      {1, 2, 2, 33, 150, 16, 16, true, 3, 0},  // fully masked rows
+      {1, 2, 2, 33, 50, 16, 16, false, 0, 5},  // softcap
+      {1, 4, 2, 1, 131, 64, 64, true, 0, 0},   // a decode step
+      {2, 6, 2, 1, 33, 16, 16, true, 1, 0},    // ... with a mask and batch
+      {1, 2, 2, 3, 0, 8, 8, false, 0, 0},      // no keys at all
   };
   for (const AttentionCase &c : cases) {
     testAttention<float>(c, DType::F32, 3e-6);

@@ -34,50 +34,46 @@ std::vector<uint8_t> sample() {
                       {TransformKind::Broadcast, DType::F32, {24, 4}},
                       {TransformKind::Cast, DType::F32, {}}};
   b.addState("w", DType::F32, {24, 4}, qkv, w, {piece});
-  Id step = b.addScalar("step", int64_t(3));
-  b.addScalar("rate", 0.5);
   Id in = b.addPort("x", DType::F32, {8, 4}, rows, x);
   Id out = b.addPort("y", DType::F32, {8, 4}, b.addReplicated({8, 4}), y);
   b.beginProgram("forward", {in}, {out});
   b.beginBody(2, 1);
-  b.repeatBegin(b.constant(2), step);
   b.launch({0, "node"}, b.addKernel("k"), 16, 4, {b.view(x), b.view(y)},
-           {b.coordinate({dp, tp}), b.scalar(step, 2, 1)});
-  b.repeatEnd();
+           {b.coordinate({dp, tp}, 2, 1), b.constant(3)}, 1);
   Gemm gemm{};
   gemm.accumulator = DType::F32;
-  gemm.alpha = 1.0;
-  b.gemm({}, gemm, {b.view(x), b.view(x), b.view(y, DType::F32, 0, {4, 4})});
+  b.add({}, gemm, {b.view(x), b.view(x), b.view(y, DType::F32, 0, {4, 4})});
   Convolution conv{};
   conv.groups = 1;
   conv.strides = conv.dilations = conv.inputDilations = b.ints({1});
   conv.padsBegin = b.ints({0});
-  b.convolution({}, conv,
-                {b.view(x, DType::F32, 0, {1, 2, 4}), b.view(w, DType::F32, 0, {2, 2, 1}),
-                 b.view(y, DType::F32, 0, {1, 2, 4})});
+  b.add({}, conv,
+        {b.view(x, DType::F32, 0, {1, 2, 4}), b.view(w, DType::F32, 0, {2, 2, 1}),
+         b.view(y, DType::F32, 0, {1, 2, 4})});
   Attention attention{};
   attention.scale = 0.5;
-  attention.keyLength = b.addValue(b.scalar(step));
   View heads = b.view(x, DType::F32, 0, {1, 1, 4, 4});
-  b.attention({}, attention, {heads, heads, heads, b.view(y, DType::F32, 0, {1, 1, 4, 4})});
-  b.fill({}, b.view(y), 0);
-  b.eventRecord({0}, 0);
-  b.eventWait({1}, 0);
+  View result = b.view(y, DType::F32, 0, {1, 1, 4, 4});
+  b.add({}, attention, {heads, heads, heads, result});
+  AttentionGradient gradient{};
+  gradient.scale = 0.5;
+  b.add({}, gradient, {heads, heads, heads, heads, heads, result, result, result, heads});
+  b.add({0}, EventRecord{0}, {});
+  b.add({1}, EventWait{0}, {});
   Collective gather{};
   gather.kind = CollectiveKind::AllGather;
   gather.dtype = gather.accumulator = DType::F32;
   gather.communicator = comm;
   gather.outer = 1, gather.extent = 8, gather.inner = 4, gather.middle = gather.otherExtent = 1;
-  b.collective({1, "gather"}, gather, {b.view(x), b.view(y)});
+  b.add({1, "gather"}, gather, {b.view(x), b.view(y)});
   Collective first = gather, second = gather;
   first.kind = second.kind = CollectiveKind::AllReduce;
   first.extent = 2, second.extent = 3;
   View begin = b.view(x, DType::F32, 0, {2, 4});
   View end = b.view(y, DType::F32, 32, {3, 4});
-  b.collective({1, "bucket"}, {first, second}, {begin, begin, end, end});
-  b.slice({}, {b.axes({tp}), 1, 8, 4, 0}, b.view(y), b.view(x));
-  b.copy({0, "", step, true}, b.view(x), b.view(y, DType::F32, 0, {4, 4}, {}, {b.scalar(step)}));
-  b.scalarUpdate({}, step, ScalarOp::Add, int64_t(1));
+  b.add({1, "bucket"}, std::vector<Collective>{first, second}, {begin, begin, end, end});
+  b.add({}, Slice{b.axes({tp}), 1, 8, 4, 0}, {b.view(y), b.view(x)});
+  b.add({}, Copy{}, {b.view(x), b.view(y, DType::F32, 64, {4, 4})});
   b.endBody();
   b.endProgram();
   b.addStage({448, {192, 64, 128, 0, 0, 0}});
@@ -101,13 +97,13 @@ TEST(Program, RoundTripsAndIsDeterministic) {
   EXPECT_EQ(view.string(view.Programs()[0].name), "forward");
   std::string text = dump(view);
   EXPECT_NE(text.find("state 'w' [24 = 3 x 8{tp}, 4] f32 in buffer 2"), std::string::npos) << text;
-  EXPECT_NE(text.find("launch k over 16 grain 4 coordinate{dp,tp} step*2+1 "
-                      "(%0[4,4], %1[8,4])"
+  EXPECT_NE(text.find("launch k over 16 grain 4 coordinate{dp,tp}*2+1 3 "
+                      "(%0[4,4] -> %1[8,4])"
                       " // node"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("collective all_gather over {tp} of [1,8,4] f32 "
-                      "(%0[4,4], %1[8,4]) stream 1"
+                      "(%0[4,4] -> %1[8,4]) stream 1"
                       " // gather"),
             std::string::npos)
       << text;
@@ -180,7 +176,7 @@ std::string faultOf(const std::vector<Collective> &bucket, unsigned numViews) {
   Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
   b.beginProgram("p", {}, {});
   b.beginBody(1, 0);
-  b.collective({0, "bucket"}, bucket, std::vector<View>(numViews, b.view(x)));
+  b.add({0, "bucket"}, bucket, std::vector<View>(numViews, b.view(x)));
   b.endBody();
   b.endProgram();
   b.addStage({64, {}});
@@ -211,7 +207,7 @@ TEST(Program, BucketsAreOfOneKindAndWhole) {
   expect(faultOf({sum, sum}, 5), "wrong number of views");
   expect(faultOf({sum}, 4), "parameters that do not exist");
   other = sum;
-  other.kind = CollectiveKind::Shift;
+  other.kind = CollectiveKind::AllToAll;
   expect(faultOf({other, other}, 4), "several tensors, which its kind does not");
 }
 
@@ -220,7 +216,7 @@ TEST(Program, MessagesNameCommandAndProblem) {
   Id x = b.addBuffer("x", BufferClass::Input, DType::F32, 0, 64, {16});
   b.beginProgram("p", {}, {});
   b.beginBody(1, 0);
-  b.fill({0, "layers.0/relu"}, b.view(x, DType::F32, 4, {16}), 0);
+  b.add({0, "layers.0/relu"}, Copy{}, {b.view(x), b.view(x, DType::F32, 4, {16})});
   b.endBody();
   b.endProgram();
   b.addStage({64, {}});
@@ -228,9 +224,59 @@ TEST(Program, MessagesNameCommandAndProblem) {
   ProgramView view;
   Status status = ProgramView::open(blob.data(), blob.size(), view);
   EXPECT_EQ(status.code(), StatusCode::UserError);
-  EXPECT_EQ(status.text(), "the executable program is corrupt: program 0: command 0 (fill of node "
+  EXPECT_EQ(status.text(), "the executable program is corrupt: program 0: command 0 (copy of node "
                            "'layers.0/relu') has a view outside of its buffer; compile the model "
                            "again");
+}
+
+/// What is said of a program of one command.
+template <typename Record>
+std::string faultOf(const Record &record, const std::vector<std::vector<int64_t>> &views) {
+  ProgramBuilder b;
+  Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
+  b.beginProgram("p", {}, {});
+  b.beginBody(1, 0);
+  std::vector<View> list;
+  for (const std::vector<int64_t> &sizes : views)
+    list.push_back(b.view(x, DType::F32, 0, sizes));
+  b.add({}, record, list);
+  b.endBody();
+  b.endProgram();
+  b.addStage({64, {}});
+  std::vector<uint8_t> blob = b.finish();
+  ProgramView view;
+  return ProgramView::open(blob.data(), blob.size(), view).text();
+}
+
+TEST(Program, CommandsHaveTheViewsOfTheirRow) {
+  std::vector<int64_t> matrix{4, 4}, heads{1, 1, 4, 4};
+  Gemm gemm{};
+  gemm.accumulator = DType::F32;
+  Attention attention{};
+  using Views = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(faultOf(gemm, Views(3, matrix)), "");
+  EXPECT_EQ(faultOf(attention, Views(4, heads)), "");
+  EXPECT_EQ(faultOf(attention, Views(5, heads)), ""); // with the mask that may lack
+  for (const std::string &fault :
+       {faultOf(gemm, Views(2, matrix)), faultOf(gemm, Views(4, matrix)),
+        faultOf(attention, Views(3, heads)), faultOf(attention, Views(6, heads))})
+    EXPECT_NE(fault.find("has the wrong number of views"), std::string::npos) << fault;
+}
+
+TEST(Program, TheTableTellsWhatIsWritten) {
+  std::vector<uint8_t> blob = sample();
+  ProgramView view;
+  ASSERT_TRUE(ProgramView::open(blob.data(), blob.size(), view).ok());
+  std::string written; // a letter each view
+  for (const Command &command : view.Commands()) {
+    written += ' ';
+    for (uint32_t i = 0; i < command.views.count; ++i)
+      written += writesView(view, command, i) ? 'w' : 'r';
+  }
+  EXPECT_EQ(written, " rw rrw rrw rrrw rrrrrwwwr   rw rwrw rw rw");
+  for (unsigned i = 0; i < kNumOpcodes; ++i)
+    EXPECT_EQ(opcodeNamed(opcodeName(Opcode(i))), i);
+  EXPECT_EQ(opcodeNamed("sort"), kNumOpcodes);
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 //
 // A transport only moves bytes, from memory of the host to memory of the host,
 // and knows neither devices nor reductions. The collectives are algorithms above
-// it (TransportCollectives.h), so that all transports reduce in the same order
+// it (lib/comm/collectives), so that all transports reduce in the same order
 // and agree bit for bit. A library that does collectives as a whole, in the
 // memory of devices, is not a transport but another CollectiveProvider.
 #ifndef WEFT_RUNTIME_COMMUNICATOR_H

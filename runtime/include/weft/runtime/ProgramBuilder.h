@@ -13,7 +13,7 @@
 //   Id out = b.addPort("y", DType::F32, {8, 4}, rows, y);
 //   b.beginProgram("forward", {in}, {out});
 //   b.beginBody(/*streams=*/1, /*events=*/0);
-//   b.copy({}, b.view(x), b.view(y));
+//   b.add({}, Copy{}, {b.view(x), b.view(y)});
 //   b.endBody();
 //   b.endProgram();
 //   b.addStage({128, {}});
@@ -44,17 +44,12 @@ public:
 
   /// Fields that all commands have.
   struct On {
-    On(unsigned stream = 0, std::string node = {}, Id predicate = kNone,
-       bool predicateInverted = false)
-        : stream(stream), node(std::move(node)), predicate(predicate),
-          predicateInverted(predicateInverted) {}
+    On(unsigned stream = 0, std::string node = {}) : stream(stream), node(std::move(node)) {}
     unsigned stream;
     std::string node;
-    Id predicate;
-    bool predicateInverted;
   };
 
-  struct Step {
+  struct LoadTransform {
     TransformKind kind;
     DType dtype = DType::F32; // Cast only
     Ints ints;
@@ -68,7 +63,7 @@ public:
     bool confined = false;   // File
     /// Of each block; empty = not checked.
     std::vector<uint64_t> hashes;
-    std::vector<Step> transforms;
+    std::vector<LoadTransform> transforms;
     Ints start;
   };
 
@@ -93,21 +88,17 @@ public:
               const std::vector<PieceDesc> &pieces, uint32_t stage = kNone);
   Id addPort(std::string_view name, DType dtype, const Ints &shape, Id placement, Id buffer,
              uint32_t stage = kNone);
-  Id addScalar(std::string_view name, int64_t initial);
-  Id addScalar(std::string_view name, double initial);
   Id addKernel(std::string_view symbol);
   void addStage(const Stage &stage) { tables.Stages.push_back(stage); }
 
   /// The whole buffer, row-major, in its own shape.
   View view(Id buffer);
   /// A window; row-major strides if `strides` is empty and `sizes` is not.
-  View view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes, const Ints &strides = {},
-            const std::vector<ScalarValue> &terms = {});
+  View view(Id buffer, DType dtype, int64_t byteOffset, const Ints &sizes,
+            const Ints &strides = {});
 
   ScalarValue constant(int64_t value);
   ScalarValue coordinate(const Ids &axes, int64_t scale = 1, int64_t addend = 0);
-  ScalarValue scalar(Id scalar, int64_t scale = 1, int64_t addend = 0);
-  Id addValue(const ScalarValue &value);
 
   /// Ports must be added before the program that lists them; the lists must be
   /// consecutive ids, as addPort gives them.
@@ -116,32 +107,27 @@ public:
   void endBody();
   void endProgram();
 
-  void launch(const On &on, Id kernel, int64_t extent, int64_t grain,
-              const std::vector<View> &pointers, const std::vector<ScalarValue> &scalars);
-  void gemm(const On &on, const Gemm &params, const std::vector<View> &views);
-  void convolution(const On &on, const Convolution &params, const std::vector<View> &views);
-  void attentionGradient(const On &on, const Attention &params, const std::vector<View> &views);
-  void attention(const On &on, const Attention &params, const std::vector<View> &views);
-  void copy(const On &on, const View &source, const View &destination);
-  void fill(const On &on, const View &destination, uint64_t bits);
-  void slice(const On &on, const Slice &params, const View &source, const View &destination);
-  void collective(const On &on, const Collective &params, const std::vector<View> &views);
+#define WEFT_ADD(RECORD, NAME, VIEWS)                                                              \
+  void add(const On &on, const RECORD &record, const std::vector<View> &views) {                   \
+    tables.RECORD##Records.push_back(record);                                                      \
+    append(on, Opcode::RECORD, tables.RECORD##Records.size() - 1, views);                          \
+  }
+  WEFT_COMMANDS(WEFT_ADD)
+#undef WEFT_ADD
   /// Several tensors at once: views are source, destination, source, ...
-  void collective(const On &on, const std::vector<Collective> &bucket,
-                  const std::vector<View> &views);
-  void eventRecord(const On &on, uint32_t event);
-  void eventWait(const On &on, uint32_t event);
-  void repeatBegin(const ScalarValue &count, Id counter = kNone);
-  void repeatEnd();
-  void scalarUpdate(const On &on, Id target, ScalarOp op, Id operand);
-  void scalarUpdate(const On &on, Id target, ScalarOp op, int64_t immediate);
-  void scalarUpdate(const On &on, Id target, ScalarOp op, double immediate);
+  void add(const On &on, const std::vector<Collective> &bucket, const std::vector<View> &views);
+  /// A command about which its views say all; false if that opcode needs parameters.
+  bool add(const On &on, Opcode opcode, const std::vector<View> &views);
+  /// The first `reads` of the kernel's pointers are not written.
+  void launch(const On &on, Id kernel, int64_t extent, int64_t grain,
+              const std::vector<View> &pointers, const std::vector<ScalarValue> &scalars,
+              uint32_t reads = 0);
 
   /// The blob. The builder may go on afterwards and finish again.
   std::vector<uint8_t> finish() const;
 
 private:
-  void append(const On &on, Opcode opcode, uint32_t params, const std::vector<View> &views);
+  void append(const On &on, Opcode opcode, size_t params, const std::vector<View> &views);
   Range values(const std::vector<ScalarValue> &list);
 
   struct Tables {

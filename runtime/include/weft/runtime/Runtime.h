@@ -90,12 +90,6 @@ int32_t weft_get_state(weft_session *session, const char *name, void *data, uint
 int32_t weft_write_output(weft_session *session, const char *program, const char *name,
                           const char *path, weft_status *status);
 
-/// Values as the bits of an int64_t or double, by the scalar's kind.
-int32_t weft_set_scalar(weft_session *session, const char *name, uint64_t bits,
-                        weft_status *status);
-int32_t weft_get_scalar(weft_session *session, const char *name, uint64_t *bits,
-                        weft_status *status);
-
 typedef struct weft_statistics {
   uint64_t arena_bytes;   // per rank, of the largest local rank
   uint64_t scratch_bytes; // of these: library scratch added at load

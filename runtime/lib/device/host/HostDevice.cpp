@@ -112,33 +112,9 @@ Status HostDevice::chooseLibraries() {
 PreparedCommandPtr HostDevice::prepare(const PrepareContext &context, const Command &command,
                                        Status &status) {
   HostContext host{context, options.kernels, libraries, context.stream == 0 ? pool.size() : 1};
-  switch (command.opcode) {
-  case Opcode::Launch:
-    return makeLaunch(host, command, status);
-  case Opcode::Gemm:
-    return makeGemm(host, command, status);
-  case Opcode::Convolution:
-    return makeConvolution(host, command, status);
-  case Opcode::Attention:
-    return makeAttention(host, command, status);
-  case Opcode::AttentionGradient:
-    return makeAttentionGradient(host, command, status);
-  case Opcode::Copy:
-    return makeCopy(host, command, status);
-  case Opcode::Fill:
-    return makeFill(host, command, status);
-  case Opcode::Slice:
-    return makeSlice(host, command, status);
-  case Opcode::Collective:
-    return makeCollective(host, command, status);
-  case Opcode::EventRecord:
-  case Opcode::EventWait:
-  case Opcode::RepeatBegin:
-  case Opcode::RepeatEnd:
-  case Opcode::ScalarUpdate:
-    break;
-  }
-  return nullptr;
+  return visitRecord(context.program, command, [&](const auto &record) {
+    return makeHostCommand(host, command, record, status);
+  });
 }
 
 Status HostDevice::map(uint64_t wanted) {
@@ -210,14 +186,12 @@ void HostDevice::begin(unsigned used) {
   }
 }
 
-Status HostDevice::issue(unsigned s, CommandPlace place, PreparedCommand &command,
-                         const uint64_t *scalars) {
+Status HostDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepared) {
   HostStream &stream = streams[s];
-  stream.scalars = scalars;
-  auto &step = static_cast<Step &>(command);
-  bool communicates = step.communicates();
+  auto &command = static_cast<HostCommand &>(prepared);
+  bool communicates = command.communicates();
   Measurement measurement(*this, stream, place, communicates);
-  WEFT_TRY(step.run(stream));
+  WEFT_TRY(command.run(stream));
   measurement.end(communicates, s == 0);
   return {};
 }

@@ -4,8 +4,8 @@
 #define WEFT_RUNTIME_LIB_HOSTDEVICE_H
 
 #include "device/host/EventTable.h"
+#include "device/host/HostCommand.h"
 #include "device/host/Libraries.h"
-#include "device/host/Step.h"
 
 namespace weft::runtime {
 
@@ -31,8 +31,7 @@ public:
   bool blocks() const override { return true; }
   unsigned numThreads() const override { return pool.size() - 1; }
   void begin(unsigned streams) override;
-  Status issue(unsigned stream, CommandPlace place, PreparedCommand &command,
-               const uint64_t *scalars) override;
+  Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) override;
   Status record(unsigned stream, uint32_t event, uint64_t count) override;
   Status wait(unsigned stream, CommandPlace place, uint32_t event, uint64_t count) override;
   Status synchronize(unsigned) override { return {}; }

@@ -127,9 +127,7 @@ private:
   }
 
   const char *changeParameter(Operation *command) {
-    if (auto gemm = dyn_cast<rt::GemmOp>(command))
-      gemm.setActivation(rt::Activation::Relu);
-    else if (auto attention = dyn_cast<rt::AttentionOp>(command))
+    if (auto attention = dyn_cast<rt::AttentionOp>(command))
       attention.setCausal(!attention.getCausal());
     else if (auto collective = dyn_cast<rt::CollectiveOp>(command))
       collective.setReduction(collective.getReduction() == ReduceKind::Sum ? ReduceKind::Max

@@ -1,6 +1,6 @@
-// Steps that need no library: launches, copies, fills, slices.
+// Commands that need no library: launches, copies, slices.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "device/host/Step.h"
+#include "device/host/HostCommand.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,34 +12,22 @@ namespace {
 /// Below this many bytes another thread costs more than it moves.
 constexpr int64_t kCopyGrainBytes = 64 * 1024;
 
-class LaunchStep : public Step {
+class LaunchCommand : public HostCommand {
 public:
-  LaunchStep(const HostContext &context, const Command &command, Status &status) {
+  LaunchCommand(const HostContext &context, const Command &command, const Launch &launch)
+      : function(context.kernels[launch.kernel]->function), extent(launch.extent),
+        grain(launch.grain) {
     const ProgramView &p = context.program;
-    const Launch &launch = p.Launches()[command.params];
-    function = context.kernels[launch.kernel]->function;
-    extent = launch.extent;
-    grain = launch.grain;
-    for (const View &view : p.Views().slice(command.views)) {
-      views.emplace_back();
-      status = ResolvedView::make(context, view, views.back());
-      if (!status.ok())
-        return;
-    }
+    for (const View &view : p.Views().slice(command.views))
+      views.emplace_back(p, view);
     for (const ScalarValue &value : p.ScalarValues().slice(launch.scalars))
-      values.emplace_back(context, value);
+      scalars.push_back(valueOf(context, value));
     pointers.resize(views.size());
-    scalars.resize(values.size());
   }
 
   Status run(HostStream &stream) override {
-    for (size_t i = 0; i < views.size(); ++i) {
+    for (size_t i = 0; i < views.size(); ++i)
       pointers[i] = views[i].address(stream);
-      if (!pointers[i])
-        return views[i].leaves(stream);
-    }
-    for (size_t i = 0; i < values.size(); ++i)
-      scalars[i] = values[i].get(stream.scalars);
     auto body = [&](int64_t begin, int64_t end, unsigned) {
       function(begin, end, pointers.data(), scalars.data());
     };
@@ -51,21 +39,17 @@ private:
   weft_kernel_fn function;
   int64_t extent, grain;
   std::vector<ResolvedView> views;
-  std::vector<ResolvedValue> values;
   std::vector<void *> pointers;
   std::vector<int64_t> scalars;
 };
 
 /// Moves elements of one size between strided windows.
-class CopyStep : public Step {
+class CopyCommand : public HostCommand {
 public:
-  CopyStep(const HostContext &context, const Command &command, Status &status) {
+  CopyCommand(const HostContext &context, const Command &command, const Copy &) {
     Table<View> list = context.program.Views().slice(command.views);
-    status = ResolvedView::make(context, list[0], source);
-    if (status.ok())
-      status = ResolvedView::make(context, list[1], destination);
-    if (!status.ok())
-      return;
+    source = ResolvedView(context.program, list[0]);
+    destination = ResolvedView(context.program, list[1]);
     bytes = dtypeBytes(source.dtype);
     // Drop extents of 1 and merge dimensions that both sides pass at one go.
     for (unsigned d = 0; d < source.rank; ++d) {
@@ -90,8 +74,6 @@ public:
   Status run(HostStream &stream) override {
     const char *from = source.address(stream);
     char *to = destination.address(stream);
-    if (!from || !to)
-      return (from ? destination : source).leaves(stream);
     if (total == 0)
       return {};
     // The outermost dimension is cut if it is wide, else the innermost one of a
@@ -164,51 +146,10 @@ void fillRun(char *to, int64_t count, uint64_t bits, unsigned bytes) {
     std::memcpy(to + i * bytes, &bits, bytes); // little-endian: the low bytes
 }
 
-class FillStep : public Step {
+class SliceCommand : public HostCommand {
 public:
-  FillStep(const HostContext &context, const Command &command, Status &status)
-      : bits(context.program.Fills()[command.params].bits) {
-    status = ResolvedView::make(context, context.program.Views()[command.views.begin], view);
-  }
-
-  Status run(HostStream &stream) override {
-    char *to = view.address(stream);
-    if (!to)
-      return view.leaves(stream);
-    unsigned bytes = dtypeBytes(view.dtype);
-    int64_t count = view.numElements();
-    if (count == 0)
-      return {};
-    if (view.isRowMajor()) {
-      auto body = [&](int64_t begin, int64_t end, unsigned) {
-        fillRun(to + begin * bytes, end - begin, bits, bytes);
-      };
-      stream.pool->forEach(count, std::max<int64_t>(1, kCopyGrainBytes / bytes), body);
-      return {};
-    }
-    int64_t index[kMaxTensorRank] = {};
-    while (true) {
-      int64_t offset = 0;
-      for (unsigned d = 0; d < view.rank; ++d)
-        offset += index[d] * view.strides[d];
-      fillRun(to + offset * int64_t(bytes), 1, bits, bytes);
-      unsigned d = view.rank;
-      while (d > 0 && ++index[d - 1] == view.sizes[d - 1])
-        index[--d] = 0;
-      if (d == 0)
-        return {};
-    }
-  }
-
-private:
-  ResolvedView view;
-  uint64_t bits;
-};
-
-class SliceStep : public Step {
-public:
-  SliceStep(const HostContext &context, const Command &command, Status &status)
-      : params(context.program.Slices()[command.params]) {
+  SliceCommand(const HostContext &context, const Command &command, const Slice &params)
+      : params(params) {
     const ProgramView &p = context.program;
     std::vector<int64_t> sizes, positions;
     for (uint32_t axis : p.axes(params.axes)) {
@@ -218,18 +159,13 @@ public:
     shard =
         shardOf(params.extent, {sizes.data(), sizes.size()}, {positions.data(), positions.size()});
     Table<View> views = p.Views().slice(command.views);
-    status =
-        ResolvedView::make(context, views[0], source, params.outer * params.extent * params.inner);
-    if (status.ok())
-      status = ResolvedView::make(context, views[1], destination,
-                                  params.outer * shard.extent * params.inner);
+    source = ResolvedView(p, views[0]);
+    destination = ResolvedView(p, views[1]);
   }
 
   Status run(HostStream &stream) override {
     const char *from = source.address(stream);
     char *to = destination.address(stream);
-    if (!from || !to)
-      return (from ? destination : source).leaves(stream);
     unsigned bytes = dtypeBytes(source.dtype);
     int64_t row = params.inner * bytes;
     auto body = [&](int64_t begin, int64_t end, unsigned) {
@@ -252,27 +188,25 @@ private:
   ResolvedView source, destination;
 };
 
-template <typename T>
-StepPtr make(const HostContext &context, const Command &command, Status &status) {
-  StepPtr step = std::make_unique<T>(context, command, status);
-  return status.ok() ? std::move(step) : nullptr;
-}
-
 } // namespace
 
-StepPtr weft::runtime::makeLaunch(const HostContext &context, const Command &command,
-                                  Status &status) {
-  return make<LaunchStep>(context, command, status);
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const Launch &record, Status &) {
+  return std::make_unique<LaunchCommand>(context, command, record);
 }
-StepPtr weft::runtime::makeCopy(const HostContext &context, const Command &command,
-                                Status &status) {
-  return make<CopyStep>(context, command, status);
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const Copy &record, Status &) {
+  return std::make_unique<CopyCommand>(context, command, record);
 }
-StepPtr weft::runtime::makeFill(const HostContext &context, const Command &command,
-                                Status &status) {
-  return make<FillStep>(context, command, status);
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const Slice &record, Status &) {
+  return std::make_unique<SliceCommand>(context, command, record);
 }
-StepPtr weft::runtime::makeSlice(const HostContext &context, const Command &command,
-                                 Status &status) {
-  return make<SliceStep>(context, command, status);
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &, const Command &,
+                                              const EventRecord &, Status &) {
+  return nullptr;
+}
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &, const Command &,
+                                              const EventWait &, Status &) {
+  return nullptr;
 }

@@ -1,7 +1,7 @@
 // Attention: heads and blocks of query rows over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/host/HostCommand.h"
 #include "device/host/Libraries.h"
-#include "device/host/Step.h"
 
 #include <algorithm>
 
@@ -9,43 +9,26 @@ using namespace weft::runtime;
 
 namespace {
 
-class AttentionStep : public Step {
+class AttentionCommand : public HostCommand {
 public:
-  AttentionStep(const HostContext &context, const Command &command, Status &status)
-      : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
-        threads(context.threads) {
-    const ProgramView &p = context.program;
-    Table<View> views = p.Views().slice(command.views);
-    unsigned next = 0;
-    for (ResolvedView *v : {&q, &k, &v_, &out, &mask, &sum}) {
-      if ((v == &mask && !params.hasMask) || (v == &sum && !params.hasLogSumExp))
-        continue;
-      status = ResolvedView::make(context, views[next++], *v);
-      if (!status.ok())
-        return;
-    }
-    keyLength.addend = k.sizes[2];
-    if (params.keyLength != kNone)
-      keyLength = ResolvedValue(context, p.ScalarValues()[params.keyLength]);
+  AttentionCommand(const HostContext &context, const Command &command, const Attention &params)
+      : params(params), dense(context.libraries.dense()), threads(context.threads) {
+    Table<View> views = context.program.Views().slice(command.views);
+    ResolvedView *all[] = {&q, &k, &v_, &out, &mask};
+    for (uint32_t i = 0; i < views.size(); ++i)
+      *all[i] = ResolvedView(context.program, views[i]);
+    hasMask = views.size() > 4;
     slot = (dense.attentionScratch(q.sizes[3], v_.sizes[3], q.dtype) + 63) / 64 * 64;
   }
 
   uint64_t scratchBytes() const override { return slot * threads; }
 
   Status run(HostStream &stream) override {
-    const ResolvedView *views[] = {&q, &k, &v_, &out, &mask, &sum};
-    char *bases[6] = {};
-    for (unsigned i = 0; i < 6; ++i) {
-      if ((i == 4 && !params.hasMask) || (i == 5 && !params.hasLogSumExp))
-        continue;
+    const ResolvedView *views[] = {&q, &k, &v_, &out, &mask};
+    char *bases[5] = {};
+    for (unsigned i = 0; i < 5; ++i)
       bases[i] = views[i]->address(stream);
-      if (!bases[i])
-        return views[i]->leaves(stream);
-    }
-    int64_t keys = keyLength.get(stream.scalars);
-    if (keys < 0 || keys > k.sizes[2])
-      return Status::user("the key length " + std::to_string(keys) + " is outside of [0, " +
-                          std::to_string(k.sizes[2]) + "]");
+    int64_t keys = k.sizes[2];
     int64_t heads = q.sizes[1], rows = q.sizes[2];
     int64_t sharing = heads / std::max<int64_t>(1, k.sizes[1]);
     // With one query each (a decode step) the heads that share keys are the
@@ -76,13 +59,8 @@ public:
         problem.k = matrix(k, bases[1], entry, shared);
         problem.v = matrix(v_, bases[2], entry, shared);
         problem.out = matrix(out, bases[3], entry, first, folded);
-        if (params.hasMask)
+        if (hasMask)
           problem.mask = matrix(mask, bases[4], entry, first, folded);
-        if (params.hasLogSumExp) {
-          problem.logSumExp = bases[5] + (entry * sum.strides[0] + first * sum.strides[1]) *
-                                             int64_t(dtypeBytes(sum.dtype));
-          problem.logSumExpStride = sum.strides[folded ? 1 : 2];
-        }
         problem.scale = params.scale;
         problem.softcap = params.softcap;
         problem.causal = params.causal != 0 && !folded;
@@ -104,15 +82,14 @@ private:
   Attention params;
   const DenseKernels &dense;
   unsigned threads;
-  ResolvedView q, k, v_, out, mask, sum;
-  ResolvedValue keyLength;
+  bool hasMask = false;
+  ResolvedView q, k, v_, out, mask;
   uint64_t slot = 0;
 };
 
 } // namespace
 
-StepPtr weft::runtime::makeAttention(const HostContext &context, const Command &command,
-                                     Status &status) {
-  StepPtr step = std::make_unique<AttentionStep>(context, command, status);
-  return status.ok() ? std::move(step) : nullptr;
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const Attention &record, Status &) {
+  return std::make_unique<AttentionCommand>(context, command, record);
 }

@@ -1,7 +1,7 @@
 // Gradient of attention: key heads over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/host/HostCommand.h"
 #include "device/host/Libraries.h"
-#include "device/host/Step.h"
 
 #include <algorithm>
 
@@ -9,17 +9,15 @@ using namespace weft::runtime;
 
 namespace {
 
-class AttentionGradientStep : public Step {
+class AttentionGradientCommand : public HostCommand {
 public:
-  AttentionGradientStep(const HostContext &context, const Command &command, Status &status)
-      : params(context.program.Attentions()[command.params]), dense(context.libraries.dense()),
-        threads(context.threads) {
+  AttentionGradientCommand(const HostContext &context, const Command &command,
+                           const AttentionGradient &params)
+      : params(params), dense(context.libraries.dense()), threads(context.threads) {
     Table<View> all = context.program.Views().slice(command.views);
-    for (unsigned i = 0; i < kMask + (params.hasMask != 0); ++i) {
-      status = ResolvedView::make(context, all[i], views[i]);
-      if (!status.ok())
-        return;
-    }
+    for (uint32_t i = 0; i < all.size(); ++i)
+      views[i] = ResolvedView(context.program, all[i]);
+    hasMask = all.size() > kMask;
     const ResolvedView &k = views[kKey];
     slot =
         (dense.attentionGradientScratch(k.sizes[2], k.sizes[3], views[kValue].sizes[3], k.dtype) +
@@ -31,11 +29,8 @@ public:
 
   Status run(HostStream &stream) override {
     char *bases[kMask + 1] = {};
-    for (unsigned i = 0; i < kMask + (params.hasMask != 0); ++i) {
+    for (unsigned i = 0; i <= kMask; ++i)
       bases[i] = views[i].address(stream);
-      if (!bases[i])
-        return views[i].leaves(stream);
-    }
     const ResolvedView &q = views[kQuery], &k = views[kKey];
     int64_t keyHeads = k.sizes[1];
     int64_t sharing = q.sizes[1] / std::max<int64_t>(1, keyHeads);
@@ -64,7 +59,7 @@ public:
           problem.dq = matrix(kQueryGradient, head);
           problem.dk = matrix(kKeyGradient, keyHead);
           problem.dv = matrix(kValueGradient, keyHead);
-          if (params.hasMask)
+          if (hasMask)
             problem.mask = matrix(kMask, head);
           problem.scale = params.scale;
           problem.softcap = params.softcap;
@@ -91,7 +86,8 @@ private:
     kValueGradient,
     kMask
   };
-  Attention params;
+  AttentionGradient params;
+  bool hasMask = false;
   const DenseKernels &dense;
   unsigned threads;
   ResolvedView views[kMask + 1];
@@ -100,8 +96,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeAttentionGradient(const HostContext &context, const Command &command,
-                                             Status &status) {
-  StepPtr step = std::make_unique<AttentionGradientStep>(context, command, status);
-  return status.ok() ? std::move(step) : nullptr;
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const AttentionGradient &record, Status &) {
+  return std::make_unique<AttentionGradientCommand>(context, command, record);
 }

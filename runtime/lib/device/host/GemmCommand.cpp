@@ -1,7 +1,7 @@
 // Matrix products: batches and tiles over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/host/HostCommand.h"
 #include "device/host/Libraries.h"
-#include "device/host/Step.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,11 +13,8 @@ namespace {
 /// A view of [b.., i, j] as matrices, one per batch entry.
 struct BatchedMatrix {
   ResolvedView view;
-  bool present = false;
 
   MatrixRef at(const char *base, const int64_t *index, unsigned batch) const {
-    if (!present)
-      return {nullptr, view.dtype, 0, 0};
     int64_t offset = 0;
     for (unsigned d = 0; d < batch; ++d)
       offset += index[d] * view.strides[d];
@@ -30,21 +27,14 @@ struct BatchedMatrix {
 /// not pay.
 constexpr int64_t kGrain = 512 * 1024;
 
-class GemmStep : public Step {
+class GemmCommand : public HostCommand {
 public:
-  GemmStep(const HostContext &context, const Command &command, Status &status)
-      : params(context.program.Gemms()[command.params]), dense(context.libraries.dense()),
-        threads(context.threads) {
+  GemmCommand(const HostContext &context, const Command &command, const Gemm &)
+      : dense(context.libraries.dense()), threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
     unsigned next = 0;
-    for (BatchedMatrix *m : {&a, &b, &c, &bias, &residual}) {
-      if ((m == &bias && !params.hasBias) || (m == &residual && !params.hasResidual))
-        continue;
-      m->present = true;
-      status = ResolvedView::make(context, views[next++], m->view);
-      if (!status.ok())
-        return;
-    }
+    for (BatchedMatrix *m : {&a, &b, &c})
+      m->view = ResolvedView(context.program, views[next++]);
     batch = c.view.rank - 2;
     m = c.view.sizes[batch];
     n = c.view.sizes[batch + 1];
@@ -59,18 +49,7 @@ public:
   uint64_t scratchBytes() const override { return slot * threads; }
 
   Status run(HostStream &stream) override {
-    struct Base {
-      BatchedMatrix *matrix;
-      char *address;
-    } bases[] = {
-        {&a, nullptr}, {&b, nullptr}, {&c, nullptr}, {&bias, nullptr}, {&residual, nullptr}};
-    for (Base &base : bases) {
-      if (!base.matrix->present)
-        continue;
-      base.address = base.matrix->view.address(stream);
-      if (!base.address)
-        return base.matrix->view.leaves(stream);
-    }
+    const char *bases[] = {a.view.address(stream), b.view.address(stream), c.view.address(stream)};
     int64_t tasks = entries * rowParts * columnParts;
     auto body = [&](int64_t begin, int64_t end, unsigned part) {
       for (int64_t task = begin; task < end; ++task) {
@@ -82,9 +61,8 @@ public:
         int64_t index[kMaxTensorRank];
         for (unsigned d = batch; d-- > 0; rest /= c.view.sizes[d])
           index[d] = rest % c.view.sizes[d];
-        MatrixRef refs[5];
-        for (unsigned i = 0; i < 5; ++i)
-          refs[i] = bases[i].matrix->at(bases[i].address, index, batch);
+        MatrixRef refs[] = {a.at(bases[0], index, batch), b.at(bases[1], index, batch),
+                            c.at(bases[2], index, batch)};
         one(refs, row, column, stream.scratch + part * slot);
       }
     };
@@ -94,8 +72,7 @@ public:
 
 private:
   static void advance(MatrixRef &ref, int64_t rows, int64_t columns) {
-    if (ref.data)
-      ref.data += (rows * ref.row + columns * ref.column) * int64_t(dtypeBytes(ref.dtype));
+    ref.data += (rows * ref.row + columns * ref.column) * int64_t(dtypeBytes(ref.dtype));
   }
 
   /// Cuts each product so that all threads have work; never along k.
@@ -125,20 +102,9 @@ private:
     int64_t columns = std::min(columnsEach, n - column);
     advance(refs[0], row, 0);
     advance(refs[1], 0, column);
-    for (unsigned i = 2; i < 5; ++i)
-      advance(refs[i], row, column);
+    advance(refs[2], row, column);
     if (!isInteger) {
-      GemmProblem problem{rows,
-                          columns,
-                          k,
-                          refs[0],
-                          refs[1],
-                          refs[2],
-                          refs[3],
-                          refs[4],
-                          params.alpha,
-                          params.activation,
-                          params.accumulate != 0};
+      GemmProblem problem{rows, columns, k, refs[0], refs[1], refs[2], /*accumulate=*/false};
       dense.gemm(problem, scratch);
       return;
     }
@@ -152,11 +118,6 @@ private:
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
         uint64_t sum = 0;
-        for (unsigned r = 3; r < 5; ++r)
-          if (refs[r].data)
-            sum += readInteger(refs[r], i, j);
-        if (params.accumulate)
-          sum += readInteger(refs[2], i, j);
         for (int64_t p = 0; p < k; ++p)
           sum += readInteger(refs[0], i, p) * readInteger(refs[1], p, j);
         char *to = const_cast<char *>(refs[2].data) +
@@ -184,10 +145,9 @@ private:
     }
   }
 
-  Gemm params;
   const DenseKernels &dense;
   unsigned threads;
-  BatchedMatrix a, b, c, bias, residual;
+  BatchedMatrix a, b, c;
   unsigned batch = 0;
   int64_t m = 0, n = 0, k = 0, entries = 1;
   bool isInteger = false;
@@ -197,8 +157,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeGemm(const HostContext &context, const Command &command,
-                                Status &status) {
-  StepPtr step = std::make_unique<GemmStep>(context, command, status);
-  return status.ok() ? std::move(step) : nullptr;
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const Gemm &record, Status &) {
+  return std::make_unique<GemmCommand>(context, command, record);
 }

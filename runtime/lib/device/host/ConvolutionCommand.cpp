@@ -1,7 +1,7 @@
 // Convolutions: boxes of output positions and channels over the rank's threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/host/HostCommand.h"
 #include "device/host/Libraries.h"
-#include "device/host/Step.h"
 
 #include <algorithm>
 #include <numeric>
@@ -42,18 +42,14 @@ std::vector<Residue> residuesOf(int64_t outputs, int64_t taps, int64_t dilation,
   return all;
 }
 
-class ConvolutionStep : public Step {
+class ConvolutionCommand : public HostCommand {
 public:
-  ConvolutionStep(const HostContext &context, const Command &command, Status &status)
-      : params(context.program.Convolutions()[command.params]), dense(context.libraries.dense()),
-        threads(context.threads) {
+  ConvolutionCommand(const HostContext &context, const Command &command, const Convolution &params)
+      : params(params), dense(context.libraries.dense()), threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
-    ResolvedView *list[] = {&input, &weight, &output, &bias};
-    for (unsigned i = 0; i < views.size(); ++i) {
-      status = ResolvedView::make(context, views[i], *list[i]);
-      if (!status.ok())
-        return;
-    }
+    input = ResolvedView(context.program, views[0]);
+    weight = ResolvedView(context.program, views[1]);
+    output = ResolvedView(context.program, views[2]);
     makeProblems(context.program);
     cut();
   }
@@ -61,13 +57,7 @@ public:
   uint64_t scratchBytes() const override { return slot * threads; }
 
   Status run(HostStream &stream) override {
-    const ResolvedView *views[] = {&input, &weight, &output, &bias};
-    char *bases[4] = {};
-    for (unsigned i = 0; i < (params.hasBias ? 4u : 3u); ++i) {
-      bases[i] = views[i]->address(stream);
-      if (!bases[i])
-        return views[i]->leaves(stream);
-    }
+    char *const bases[] = {input.address(stream), weight.address(stream), output.address(stream)};
     auto body = [&](int64_t begin, int64_t end, unsigned part) {
       for (int64_t task = begin; task < end; ++task)
         one(bases, task, stream.scratch + part * slot);
@@ -91,7 +81,6 @@ private:
     common.images = input.sizes[0];
     common.channels = input.sizes[1] / params.groups;
     common.outputs = output.sizes[1] / params.groups;
-    common.activation = params.activation;
     auto place = [&](ImageRef &ref, const ResolvedView &view) {
       ref.dtype = view.dtype;
       ref.strides[0] = view.strides[0];
@@ -186,17 +175,13 @@ private:
         bases[1] + (row * problem.weight.strides[0] + piece->weightOffset) * bytes;
     problem.output.data =
         bases[2] + (row * problem.output.strides[1] + piece->outputOffset) * bytes;
-    if (params.hasBias) {
-      problem.bias = bases[3] + row * bias.strides[0] * bytes;
-      problem.biasStride = bias.strides[0];
-    }
     dense.convolution(problem, part, scratch);
   }
 
   Convolution params;
   const DenseKernels &dense;
   unsigned threads;
-  ResolvedView input, weight, output, bias;
+  ResolvedView input, weight, output;
   std::vector<Piece> pieces;
   int64_t rowsEach = 1, rowParts = 1, tasks = 0;
   uint64_t slot = 0; // scratch bytes of one thread
@@ -204,8 +189,7 @@ private:
 
 } // namespace
 
-StepPtr weft::runtime::makeConvolution(const HostContext &context, const Command &command,
-                                       Status &status) {
-  StepPtr step = std::make_unique<ConvolutionStep>(context, command, status);
-  return status.ok() ? std::move(step) : nullptr;
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &context, const Command &command,
+                                              const Convolution &record, Status &) {
+  return std::make_unique<ConvolutionCommand>(context, command, record);
 }

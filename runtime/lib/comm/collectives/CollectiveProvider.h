@@ -33,6 +33,9 @@ public:
   /// the same order.
   virtual std::unique_ptr<PreparedCollective> prepare(const PrepareContext &context,
                                                       const Command &command, Status &status) = 0;
+  /// Called once, when all are prepared and before one runs: what they keep beside the device's
+  /// memory.
+  virtual Status allocate() { return {}; }
 };
 
 } // namespace weft::runtime
