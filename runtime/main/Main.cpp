@@ -473,6 +473,7 @@ int main(int argc, char **argv) {
   if (!application.session)
     return finish(status, tells);
   weft_tell_failure(application.session, code, status.text().c_str());
+  code = exitCodeOf(*application.session, code);
   // Others may wait for this process, or it for them, or for a rank of its own
   // that does not come back: nothing is left to wait for.
   weft_abort_job(application.session, code);

@@ -367,8 +367,10 @@ Outcome Supervisor::verdictOnDeaths() const {
   return {own ? first.code : int(StatusCode::RankFailed), describe(first)};
 }
 
-/// The process of all ranks tells its failures itself, unless it is killed.
+/// The process of all ranks tells a failure before it has a session itself, unless it is killed.
 Outcome Supervisor::verdictOnOne() const {
+  if (const BoardSlot *hang = toldFailure(false, true))
+    return {int(StatusCode::Hang), hang->text};
   if (deaths.empty())
     return {};
   const Death &death = deaths.front();

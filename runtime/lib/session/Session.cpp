@@ -382,10 +382,21 @@ void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
   bool injected = options.inject_rank == session->firstRank && options.inject_command >= 0 &&
                   options.inject_stall == 0;
   bool consequence = code == int32_t(StatusCode::RankFailed) && !injected;
+  // The board of a weft-run that started all ranks in one process has room for one.
+  const char *address = std::getenv(kBoardVariable);
+  Board ofProcess;
   if (session->watch)
     tellFailure(session->shared.board, session->firstRank, {StatusCode(code), text}, consequence);
+  else if (address && *text && Board::open(address, 1, ofProcess))
+    ofProcess.put(0, code, text, /*consequence=*/false);
   else if (*text)
     std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), text);
+}
+
+int32_t weft::runtime::exitCodeOf(const weft_session &session, int32_t code) {
+  const Board &board = session.shared.board;
+  int32_t told = board ? board.slot(session.firstRank).code.load() : 0;
+  return told != 0 ? told : code;
 }
 
 int64_t weft_num_ranks(const weft_session *session) { return session->view().numRanks(); }

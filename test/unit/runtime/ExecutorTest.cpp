@@ -286,6 +286,16 @@ TEST(Executor, ARankThatNeverComesBackIsNamed) {
     EXPECT_TRUE(rank->thread().waitFor(30));
 }
 
+TEST(Executor, AProcessEndsWithTheCodeOfTheFailureThatItTold) {
+  Harness h;
+  h.begin();
+  ASSERT_OK(h.open());
+  EXPECT_EQ(exitCodeOf(*h.session, 3), 3);
+  // As by the thread that watches.
+  ASSERT_TRUE(h.session->shared.board.put(0, 4, "no progress", false));
+  EXPECT_EQ(exitCodeOf(*h.session, 3), 4);
+}
+
 TEST(Executor, WhatDoesNotFitIsSaidBeforeItIsTried) {
   Harness h;
   Id huge =
