@@ -122,7 +122,7 @@ FlagTable tableFor(Request &request) {
               },
               {"span", "wall"});
   flags.count("--evaluations", "N",
-              "how many orders are tried after the first few hundred; default: 500 to 10000, fewer "
+              "how many orders are tried after the first few hundred; default: 500 to 30000, fewer "
               "where they are long",
               request.evaluations, 0, 1 << 30);
   flags.count("--threads", "N", "default: one a core; the result is the same for any",

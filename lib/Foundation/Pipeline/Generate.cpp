@@ -9,22 +9,24 @@ using namespace weft::pipeline;
 
 namespace {
 
-/// Writes one rank's list: each action with the next microbatch of its kind and chunk.
+/// Writes one rank's list: each action with the next microbatch of its kind and chunk. May count
+/// further than the schedule goes: what it has not is left out.
 class Writer {
 public:
-  Writer(Schedule &schedule, int32_t rank)
-      : actions(schedule.ranks[size_t(rank)]), microbatches(schedule.microbatches),
-        next(schedule.place.size() * 2) {}
+  Writer(Schedule &schedule, int32_t rank) : Writer(schedule, rank, schedule.microbatches) {}
+  Writer(Schedule &schedule, int32_t rank, int32_t counted)
+      : actions(schedule.ranks[size_t(rank)]), written(schedule.microbatches), counted(counted) {}
 
-  bool forward(int32_t chunk) { return add(Kind::Forward, chunk); }
+  /// Each returns whether there was one left.
+  bool forward(int32_t chunk) { return take(Kind::Forward, chunk) >= 0; }
   /// B, whose W comes when it is asked for; the oldest first.
   bool backward(int32_t chunk) {
-    if (!add(Kind::Backward, chunk))
-      return false;
-    pending.push_back({Kind::Weight, chunk, actions.back().microbatch});
-    return true;
+    int32_t microbatch = take(Kind::Backward, chunk);
+    if (microbatch >= 0)
+      pending.push_back({Kind::Weight, chunk, microbatch});
+    return microbatch >= 0;
   }
-  bool both(int32_t chunk) { return add(Kind::Both, chunk); }
+  bool both(int32_t chunk) { return take(Kind::Both, chunk) >= 0; }
   bool weight() { return weightAt(pending.begin()); }
   /// W of this chunk, if one is due.
   bool weight(int32_t chunk) {
@@ -32,27 +34,47 @@ public:
                                  [&](const Action &w) { return w.chunk == chunk; }));
   }
   size_t numPending() const { return pending.size(); }
-  int32_t left(int32_t chunk) const { return microbatches - next[size_t(chunk) * 2]; }
+  bool hasForward(int32_t chunk) { return countsOf(chunk).forwards < counted; }
 
 private:
-  bool add(Kind kind, int32_t chunk) {
-    int32_t &microbatch = next[size_t(chunk) * 2 + (kind == Kind::Forward ? 0 : 1)];
-    if (microbatch == microbatches)
-      return false;
-    actions.push_back({kind, chunk, microbatch++});
-    return true;
+  /// Of one of the few chunks of the rank.
+  struct Counts {
+    int32_t chunk, forwards, backwards;
+  };
+
+  Counts &countsOf(int32_t chunk) {
+    for (Counts &one : counts)
+      if (one.chunk == chunk)
+        return one;
+    counts.push_back({chunk, 0, 0});
+    return counts.back();
   }
+
+  int32_t take(Kind kind, int32_t chunk) {
+    Counts &own = countsOf(chunk);
+    int32_t &next = kind == Kind::Forward ? own.forwards : own.backwards;
+    if (next == counted)
+      return -1;
+    write({kind, chunk, next});
+    return next++;
+  }
+
+  void write(const Action &action) {
+    if (action.microbatch < written)
+      actions.push_back(action);
+  }
+
   bool weightAt(std::deque<Action>::iterator due) {
     if (due == pending.end())
       return false;
-    actions.push_back(*due);
+    write(*due);
     pending.erase(due);
     return true;
   }
 
   std::vector<Action> &actions;
-  int32_t microbatches;
-  std::vector<int32_t> next;
+  int32_t written, counted;
+  std::vector<Counts> counts;
   std::deque<Action> pending; // W that are due
 };
 
@@ -80,7 +102,7 @@ Schedule makeOneForwardOneBackward(int32_t ranks, int32_t, int32_t microbatches)
   Schedule schedule = empty(ranks, microbatches, loopPlace(ranks, 1));
   for (int32_t rank = 0; rank < ranks; ++rank) {
     Writer writer(schedule, rank);
-    for (int32_t i = 0; i < ranks - 1 - rank; ++i)
+    for (int32_t i = 0; i < std::min(microbatches, ranks - 1 - rank); ++i)
       writer.forward(rank);
     do {
       writer.forward(rank);
@@ -107,6 +129,7 @@ Schedule makeInterleaved(int32_t ranks, int32_t chunksPerRank, int32_t microbatc
   for (int32_t rank = 0; rank < ranks; ++rank) {
     std::vector<Action> &actions = schedule.ranks[size_t(rank)];
     size_t warmUp = size_t((ranks - rank - 1) * 2) + size_t(chunksPerRank - 1) * size_t(first);
+    warmUp = std::min(warmUp, table.size());
     for (size_t i = 0; i < table.size() + warmUp; ++i) {
       if (i < table.size())
         actions.push_back({Kind::Forward, table[i].first * ranks + rank, table[i].second});
@@ -124,7 +147,7 @@ Schedule makeHandmade(int32_t ranks, int32_t microbatches, int32_t factor, int32
   Schedule schedule = empty(ranks, microbatches, loopPlace(ranks, 1));
   for (int32_t rank = 0; rank < ranks; ++rank) {
     Writer writer(schedule, rank);
-    for (int32_t i = 0; i < factor * (ranks - rank) - fewer; ++i)
+    for (int32_t i = 0; i < std::min(microbatches, factor * (ranks - rank) - fewer); ++i)
       writer.forward(rank);
     while (writer.backward(rank)) {
       if (writer.numPending() > size_t(factor * rank))
@@ -145,20 +168,11 @@ Schedule makeZeroBubble2(int32_t ranks, int32_t, int32_t microbatches) {
   return makeHandmade(ranks, microbatches, 2, 1);
 }
 
-/// Leaves out the microbatches from `microbatches` on.
-void keepFirst(Schedule &schedule, int32_t microbatches) {
-  schedule.microbatches = microbatches;
-  for (std::vector<Action> &actions : schedule.ranks)
-    actions.erase(std::remove_if(actions.begin(), actions.end(),
-                                 [&](const Action &a) { return a.microbatch >= microbatches; }),
-                  actions.end());
-}
-
-Schedule makeZeroBubbleV(int32_t ranks, int32_t, int32_t wanted) {
-  int32_t microbatches = std::max(wanted, 2 * ranks - 1);
+/// With few microbatches it is the beginning of the one with enough.
+Schedule makeZeroBubbleV(int32_t ranks, int32_t, int32_t microbatches) {
   Schedule schedule = empty(ranks, microbatches, foldedPlace(ranks, 2));
   for (int32_t rank = 0; rank < ranks; ++rank) {
-    Writer writer(schedule, rank);
+    Writer writer(schedule, rank, std::max(microbatches, 2 * ranks - 1));
     int32_t down = rank, up = 2 * ranks - 1 - rank;
     auto backwardAndWeight = [&](int32_t chunk) {
       writer.backward(chunk);
@@ -174,7 +188,7 @@ Schedule makeZeroBubbleV(int32_t ranks, int32_t, int32_t wanted) {
       writer.forward(up);
       backwardAndWeight(up);
     }
-    while (writer.left(down) + writer.left(up) > 0) {
+    while (writer.hasForward(down) || writer.hasForward(up)) {
       writer.forward(down);
       backwardAndWeight(down);
       writer.forward(up);
@@ -191,8 +205,6 @@ Schedule makeZeroBubbleV(int32_t ranks, int32_t, int32_t wanted) {
     while (writer.weight(down)) {
     }
   }
-  if (wanted < microbatches)
-    keepFirst(schedule, wanted);
   return schedule;
 }
 

@@ -67,7 +67,8 @@ public:
         bounds(lowerBounds(costs, this->place, request.microbatches)),
         left(request.evaluations >= 0
                  ? request.evaluations
-                 : defaultEvaluations(this->place.size(), request.microbatches)) {
+                 : defaultEvaluations(this->place.size(), request.microbatches)),
+        flights(measureFlights()) {
     for (size_t i = 0; i < std::max(1u, request.threads); ++i)
       workers.push_back(std::make_unique<Worker>(*this));
   }
@@ -236,33 +237,56 @@ private:
       schedule.ranks[rank].push_back({kind, chunk, next[unsigned(kind)]++});
   }
 
-  /// So many F fill the time until the first gradient can be there, and `more`, as far as memory
-  /// goes.
-  int32_t capOf(int32_t rank, int32_t more) const {
-    double trip = 0, fromFirst = 0, forward = 0, kept = 0;
-    int32_t own = 0;
+  /// How many F a rank may have in flight, in chunks.
+  struct Flight {
+    int32_t chunks = 0; // of the rank
+    double fill = 0;    // fill the time until the first gradient can be there
+    double most = 0;    // are there, and fit into memory
+  };
+
+  std::vector<Flight> measureFlights() const {
+    // From the start of F of a chunk to the end of the model, and from there to a chunk's B.
+    std::vector<double> forward(place.size() + 1), backward(place.size() + 1);
     for (size_t c = place.size(); c-- > 0;) {
       const ChunkCosts &chunk = costs.chunks[c];
       bool moves = c + 1 < place.size() && place[c] != place[c + 1];
-      // The gradient comes to the rank's last chunk.
-      trip += (moves ? chunk.transfer : 0) * (own == 0 ? 2 : 1);
-      trip += chunk.forward;
-      if (place[c] == rank) {
-        ++own;
-        fromFirst = trip;
-        forward += chunk.forward;
-        kept += chunk.memoryChange(Kind::Forward);
-      } else if (own == 0) {
-        trip += chunk.backward;
-      }
+      double transfer = moves ? chunk.transfer : 0;
+      forward[c] = forward[c + 1] + chunk.forward + transfer;
+      backward[c] = backward[c + 1] + transfer;
+      if (c + 1 < place.size())
+        backward[c] += costs.chunks[c + 1].backward;
     }
-    if (own == 0)
-      return 1;
-    double most = double(request.microbatches) * own;
-    double fill = forward > 0 ? std::ceil(fromFirst * own / forward - 1e-9) : most;
-    double fit =
-        kept > 0 ? std::floor(costs.limitOf(size_t(rank)) * own / kept * (1 + 1e-12)) : most;
-    return std::max(own, int32_t(std::min({fill + double(more) * own, fit, most})));
+    struct Sums {
+      double forward = 0, kept = 0;
+      size_t first = 0, last = 0;
+    };
+    std::vector<Flight> result(size_t(request.ranks));
+    std::vector<Sums> sums(result.size());
+    for (size_t c = 0; c < place.size(); ++c) {
+      auto rank = size_t(place[c]);
+      sums[rank].first = result[rank].chunks++ ? sums[rank].first : c;
+      sums[rank].last = c;
+      sums[rank].forward += costs.chunks[c].forward;
+      sums[rank].kept += costs.chunks[c].memoryChange(Kind::Forward);
+    }
+    for (size_t rank = 0; rank < result.size(); ++rank) {
+      Flight &flight = result[rank];
+      double trip = forward[sums[rank].first] + backward[sums[rank].last];
+      flight.most = double(request.microbatches) * flight.chunks;
+      flight.fill = sums[rank].forward > 0
+                        ? std::ceil(trip * flight.chunks / sums[rank].forward - 1e-9)
+                        : flight.most;
+      if (sums[rank].kept > 0)
+        flight.most = std::min(flight.most, std::floor(costs.limitOf(rank) * flight.chunks /
+                                                       sums[rank].kept * (1 + 1e-12)));
+    }
+    return result;
+  }
+
+  int32_t capOf(int32_t rank, int32_t more) const {
+    const Flight &flight = flights[size_t(rank)];
+    double cap = std::min(flight.fill + double(more) * flight.chunks, flight.most);
+    return std::max({1, flight.chunks, int32_t(cap)});
   }
 
   void tryGrid() {
@@ -379,7 +403,8 @@ private:
   const Costs &costs;
   std::vector<int32_t> place;
   Bounds bounds;
-  int64_t left; // evaluations
+  int64_t left;                // evaluations
+  std::vector<Flight> flights; // by rank
   std::vector<std::unique_ptr<Worker>> workers;
   Tried best, bestRule;
 };
@@ -388,7 +413,7 @@ private:
 
 int64_t weft::pipeline::defaultEvaluations(size_t chunks, int32_t microbatches) {
   int64_t actions = 3 * int64_t(chunks) * microbatches;
-  return std::clamp<int64_t>(8000000 / actions, 500, 10000);
+  return std::clamp<int64_t>(16000000 / actions, 500, 30000);
 }
 
 std::optional<SearchResult> weft::pipeline::search(const SearchRequest &request, const Costs &costs,

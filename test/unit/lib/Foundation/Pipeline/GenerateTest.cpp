@@ -147,6 +147,19 @@ TEST(Generate, EverySizeRunsAndItsTransfersDo) {
   EXPECT_GT(count, 500);
 }
 
+TEST(Generate, ManyRanksTakeTimeAndMemoryForTheirActionsOnly) {
+  for (const Generator &generator : generators()) {
+    std::string refusal;
+    int v = generator.leastChunksPerRank;
+    int p = generator.place(2, v) == loopPlace(2, v) ? 20000 : 400, m = 2;
+    if (!fits(generator, p, v, m, refusal))
+      continue;
+    Schedule schedule = generator.make(p, v, m);
+    EXPECT_EQ(check(schedule), "") << generator.name;
+    EXPECT_TRUE(simulate(schedule, evenCosts(p, v, {}))) << generator.name;
+  }
+}
+
 TEST(Generate, RefusesWithTheNearestSize) {
   std::string error;
   EXPECT_FALSE(fits(*findGenerator("dualpipev"), 4, 2, 7, error));
