@@ -1,13 +1,12 @@
-// Composes conversion, simplification and the raising of idioms.
+// From a model as in the file to nn ops with static shapes: conversion, simplification and the
+// raising of idioms.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Pipelines.h"
 
 #include "passes/nn/Passes.h"
 #include "passes/onnx/Passes.h"
-#include "weft/Compiler/Phases.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/PassOptions.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -18,7 +17,8 @@ static void addSimplification(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-void weft::buildRaiseIdioms(OpPassManager &passes, bool exact) {
+/// Simplifies, and raises idioms. `exact`: only those that are what they are taken for in f64 too.
+static void raiseIdioms(OpPassManager &passes, bool exact) {
   // Exporters compute statistics and rotated halves twice: what is equal must
   // be one value before it can match.
   addSimplification(passes);
@@ -32,39 +32,20 @@ void weft::buildRaiseIdioms(OpPassManager &passes, bool exact) {
   addSimplification(passes);
 }
 
-void weft::buildImportToGraphPipeline(OpPassManager &passes, const GraphOptions &options) {
-  passes.addPass(onnx::createConvertOnnxToNn(options.bindings, options.training, options.modelStep,
-                                             options.batchParts));
+void weft::buildImportToGraph(OpPassManager &pm, const PhaseOptions &options) {
+  onnx::ConvertOnnxToNnOptions convert;
+  convert.training = options.train;
+  convert.seed = options.seed;
+  convert.modelStep = options.usesModelStep();
+  convert.batchParts = options.batchParts();
+  convert.keepWeights = options.keepWeights;
+  pm.addPass(onnx::createConvertOnnxToNn(options.bindings, std::move(convert)));
   if (options.raise)
-    buildRaiseIdioms(passes);
+    raiseIdioms(pm, /*exact=*/options.precision == Precision::F64);
 }
 
-LogicalResult weft::lowerToGraph(ModuleOp module, const GraphOptions &options) {
-  PassManager passes(module.getContext(), ModuleOp::getOperationName());
-  buildImportToGraphPipeline(passes, options);
-  return passes.run(module);
-}
-
-namespace {
-struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
-  Option<std::string> bind{*this, "bind",
-                           llvm::cl::desc("Extents of symbolic dims and inputs made constant, "
-                                          "batch=8,INPUT=@FILE.npy")};
-  Option<bool> raise{*this, "raise", llvm::cl::init(true),
-                     llvm::cl::desc("Raise exporters' idioms to single ops (default true)")};
-};
-} // namespace
-
-void weft::registerImportToGraphPipeline() {
-  PassPipelineRegistration<PipelineOptions>(
-      "weft-import-to-graph-pipeline",
-      "From a model as in the file to nn ops with static shapes, idioms raised",
-      [](OpPassManager &passes, const PipelineOptions &options) {
-        onnx::ConvertOnnxToNnOptions convert;
-        convert.bind = options.bind;
-        passes.addPass(onnx::createConvertOnnxToNn(convert));
-        if (options.raise)
-          buildRaiseIdioms(passes);
-        passes.addPass(createEndPhase(Phase::Graph));
-      });
+LogicalResult weft::lowerToGraph(ModuleOp module, const PhaseOptions &options) {
+  PassManager pm(module.getContext(), ModuleOp::getOperationName());
+  buildImportToGraph(pm, options);
+  return pm.run(module);
 }

@@ -156,7 +156,7 @@ private:
 std::unique_ptr<Pass> weft::createBeginPhase(Phase phase, const PhaseOptions &options) {
   WeftBeginPhaseOptions begin;
   begin.phase = phaseName(phase).str();
-  begin.mesh = options.mesh;
+  begin.mesh = toString(options.mesh);
   begin.train = options.train;
   return std::make_unique<BeginPhase>(begin);
 }

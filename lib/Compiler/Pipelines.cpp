@@ -7,12 +7,9 @@
 #include "passes/nn/step/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/rt/Passes.h"
-#include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Phases.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Pass/PassOptions.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -32,29 +29,37 @@ std::optional<Phase> weft::parsePhase(llvm::StringRef name) {
 
 static void buildGraph(OpPassManager &pm, const PhaseOptions &options) {
   // Conversion drops what it has no words for.
-  if (!options.mesh.empty())
-    pm.addPass(dist::createDistReadDevices({options.mesh, ""}));
-  int64_t batchParts =
-      options.train && options.batchStats == kPerMicrobatch ? options.microbatches : 1;
-  pm.addPass(
-      onnx::createConvertOnnxToNn({options.bind, options.train, options.seed,
-                                   options.usesModelStep(), batchParts, options.keepWeights}));
-  buildRaiseIdioms(pm, /*exact=*/options.precision == "f64");
+  if (!options.mesh.axes.empty())
+    pm.addPass(dist::createDistReadDevices({toString(options.mesh), ""}));
+  buildImportToGraph(pm, options);
   // Folding first lets equal subgraphs of constants meet.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
+/// What to train for, in the words of the pass.
+static step::StepMakeTrainingOptions makeTrainingOptions(const PhaseOptions &options) {
+  step::StepMakeTrainingOptions make;
+  make.loss = options.loss ? options.loss->text : "";
+  make.optimizer = options.optimizer ? options.optimizer->text : "";
+  make.paramGroups = step::joinList(llvm::map_to_vector(
+      options.paramGroups, [](const step::ParameterGroup &group) { return group.text; }));
+  make.freeze = step::joinList(options.freeze);
+  make.gradDtype = options.gradDtype ? precisionName(*options.gradDtype).str() : "";
+  make.seed = options.seed;
+  return make;
+}
+
 static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
-  pm.addNestedPass<func::FuncOp>(step::createStepSetPrecision({options.precision}));
+  pm.addNestedPass<func::FuncOp>(
+      step::createStepSetPrecision({precisionName(options.precision).str()}));
   // Casts at the border may meet casts of the model.
   pm.addPass(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(step::createStepFillGradients());
   if (!options.train)
     return;
   // Of the program in its precision, so that gradients have it, too.
-  pm.addPass(step::createStepMakeTraining({options.loss, options.optimizer, options.paramGroups,
-                                           options.freeze, options.gradDtype, options.seed}));
+  pm.addPass(step::createStepMakeTraining(makeTrainingOptions(options)));
   pm.addNestedPass<func::FuncOp>(step::createStepWidenGradients());
   // Outputs that the loss does not need, and scalars that parameters share.
   pm.addPass(createCanonicalizerPass());
@@ -148,121 +153,4 @@ void weft::buildPhase(OpPassManager &pm, Phase phase, const PhaseOptions &option
   buildBetween(pm, phase, options);
   buildBorder(pm, phase);
   pm.addPass(createEndPhase(phase));
-}
-
-namespace {
-
-/// The options of weft-opt's pipelines, as text.
-struct PhaseOptionsText : PassPipelineOptions<PhaseOptionsText> {
-  Option<std::string> bind{*this, "bind",
-                           llvm::cl::desc("Extents of symbolic dims, as in weft-compile --bind")};
-  Option<std::string> mesh{*this, "mesh",
-                           llvm::cl::desc("Axes and sizes, dp=2,tp=2; none: one device")};
-  Option<std::string> place{*this, "place", llvm::cl::desc("Placement rules, separated by ;")};
-  Option<std::string> batchAxes{
-      *this, "batch-axes",
-      llvm::cl::desc("Axes that split the batch, dp+pod; none; empty: dp if the mesh has it")};
-  Option<bool> allowIdleAxes{
-      *this, "allow-idle-axes",
-      llvm::cl::desc("Let processes repeat the work of others where an axis splits nothing"),
-      llvm::cl::init(false)};
-  Option<bool> sequenceParallel{
-      *this, "sequence-parallel",
-      llvm::cl::desc("Also split norms and residuals between matrix products"),
-      llvm::cl::init(false)};
-  Option<bool> recordPlacements{
-      *this, "record-placements",
-      llvm::cl::desc("Note the placements by name, for --dist-write-devices"),
-      llvm::cl::init(false)};
-  Option<std::string> precision{*this, "precision", llvm::cl::desc("f32, bf16, f16 or f64"),
-                                llvm::cl::init("f32")};
-
-  Option<std::string> target{*this, "target",
-                             llvm::cl::desc("What it runs on, as weft-compile --target"),
-                             llvm::cl::init("cpu")};
-  Option<int64_t> bucketBytes{*this, "bucket-bytes",
-                              llvm::cl::desc("Bytes of a bucket of collectives; 0: no buckets"),
-                              llvm::cl::init(25 << 20)};
-  Option<bool> keepWeights{*this, "keep-weights", llvm::cl::desc("Fold no weight into the program"),
-                           llvm::cl::init(false)};
-  // Training; without `train` the others mean nothing.
-  Option<bool> train{*this, "train", llvm::cl::desc("Make the programs step, eval and forward"),
-                     llvm::cl::init(false)};
-  Option<std::string> loss{*this, "loss", llvm::cl::desc("As weft-compile --loss")};
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("As weft-compile --optimizer")};
-  Option<std::string> paramGroups{*this, "param-groups",
-                                  llvm::cl::desc("REGEX:key=value,..., separated by ;")};
-  Option<std::string> freeze{*this, "freeze",
-                             llvm::cl::desc("Patterns of weights not to train, separated by ;")};
-  Option<std::string> gradDtype{*this, "grad-dtype",
-                                llvm::cl::desc("fp32, bf16, fp16 or fp64; empty: fp32 or wider")};
-  Option<std::string> recompute{*this, "recompute", llvm::cl::desc("none, selective, full or best"),
-                                llvm::cl::init("none")};
-  Option<double> recomputeShare{*this, "recompute-share",
-                                llvm::cl::desc("With best: of what full saves, from 0 to 1"),
-                                llvm::cl::init(1)};
-  Option<std::string> zero{
-      *this, "zero",
-      llvm::cl::desc("0..3[:AXIS], what of the state is split over the batch's axes or AXIS"),
-      llvm::cl::init("0")};
-  Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Of random numbers"), llvm::cl::init(0)};
-  Option<int64_t> microbatches{
-      *this, "microbatches", llvm::cl::desc("Parts that the batch is taken in"), llvm::cl::init(1)};
-  Option<std::string> batchStats{*this, "batch-stats", llvm::cl::desc("global or per-microbatch"),
-                                 llvm::cl::init("global")};
-
-  PhaseOptions read() const {
-    PhaseOptions options;
-    options.bind = bind;
-    options.mesh = mesh;
-    options.place = place;
-    options.batchAxes = batchAxes;
-    options.allowIdleAxes = allowIdleAxes;
-    options.sequenceParallel = sequenceParallel;
-    options.recordPlacements = recordPlacements;
-    options.precision = precision;
-    options.bucketBytes = bucketBytes;
-    options.target = target;
-    options.keepWeights = keepWeights;
-    options.train = train;
-    options.loss = loss;
-    options.optimizer = optimizer;
-    options.paramGroups = paramGroups;
-    options.freeze = freeze;
-    options.gradDtype = gradDtype;
-    options.recompute = recompute;
-    options.recomputeShare = recomputeShare;
-    options.zero = zero;
-    options.seed = seed;
-    options.microbatches = microbatches;
-    options.batchStats = batchStats;
-    return options;
-  }
-};
-
-} // namespace
-
-void weft::registerPipelines() {
-  registerPhasePasses();
-  registerImportToGraphPipeline();
-  for (Phase phase :
-       {Phase::Graph, Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled}) {
-    std::string flag = ("weft-" + phaseName(phase) + "-pipeline").str();
-    std::string summary = ("Lead from the phase before to '" + phaseName(phase) + "'").str();
-    auto build = [phase](OpPassManager &pm, StringRef text,
-                         llvm::function_ref<LogicalResult(const Twine &)> error) -> LogicalResult {
-      PhaseOptionsText options;
-      if (failed(options.parseFromString(text)))
-        return error("cannot read the options of pipeline '" + phaseName(phase) + "'");
-      // A text may have been edited since its phase ended, if it is of that phase at all.
-      pm.addPass(createBeginPhase(phase, options.read()));
-      buildBorder(pm, Phase(unsigned(phase) - 1));
-      buildPhase(pm, phase, options.read());
-      return success();
-    };
-    registerPassPipeline(flag, summary, build,
-                         [](llvm::function_ref<void(const mlir::detail::PassOptions &)> visit) {
-                           visit(PhaseOptionsText());
-                         });
-  }
 }

@@ -4,27 +4,45 @@
 
 #include "passes/dist/Passes.h"
 #include "weft/Compiler/Phases.h"
-#include "weft/Compiler/ZeroStage.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace weft;
 
-std::string weft::batchAxesOf(const Mesh &mesh, llvm::StringRef given) {
-  if (given == "none")
-    return "";
-  if (given.empty())
-    return mesh.resolve("dp").empty() ? "" : "dp";
-  std::string joined = given.str();
-  llvm::replace(joined, ',', '+');
-  return joined;
+std::optional<ZeroStage> ZeroStage::parse(llvm::StringRef text) {
+  auto [stage, axis] = text.split(':');
+  bool isStage = stage.size() == 1 && stage[0] >= '0' && stage[0] <= '3';
+  if (!isStage || (text.contains(':') && axis.empty()))
+    return std::nullopt;
+  return ZeroStage{unsigned(stage[0] - '0'), axis.str()};
+}
+
+std::vector<std::string> weft::batchAxesOf(const PhaseOptions &options) {
+  if (options.batchAxes)
+    return *options.batchAxes;
+  return options.mesh.resolve("dp").empty() ? std::vector<std::string>()
+                                            : std::vector<std::string>{"dp"};
 }
 
 /// Without axes the program is the one device's already.
 static bool isDistributed(const PhaseOptions &options) {
-  return !options.mesh.empty() || (options.train && options.microbatches > 1);
+  return !options.mesh.axes.empty() || (options.train && options.microbatches > 1);
+}
+
+static dist::DistPlaceOptions placeOptions(const PhaseOptions &options) {
+  dist::DistPlaceOptions place;
+  place.rules =
+      llvm::join(llvm::map_range(options.place,
+                                 [](const dist::PlacementRule &rule) -> const std::string & {
+                                   return rule.text;
+                                 }),
+                 ";");
+  place.wholeMicrobatches = options.train && options.batchStats == BatchStats::PerMicrobatch;
+  place.batchAxes = llvm::join(batchAxesOf(options), "+");
+  return place;
 }
 
 static dist::DistPlaceStateOptions placeStateOptions(const ZeroStage &zero) {
@@ -40,13 +58,8 @@ static dist::DistPlaceStateOptions placeStateOptions(const ZeroStage &zero) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh({options.mesh, options.train ? options.microbatches : 1}));
-  std::optional<Mesh> mesh = Mesh::parse(options.mesh);
-  dist::DistPlaceOptions place;
-  place.rules = options.place;
-  place.wholeMicrobatches = options.train && options.batchStats == kPerMicrobatch;
-  if (mesh)
-    place.batchAxes = batchAxesOf(*mesh, options.batchAxes);
+  pm.addPass(dist::createDistAttachMesh(
+      {toString(options.mesh), options.train ? options.microbatches : 1}));
   auto assignAxes = [&](llvm::StringRef programs) {
     dist::DistAssignAxisOptions assign;
     assign.programs = programs.str();
@@ -54,15 +67,14 @@ void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
     pm.addNestedPass<func::FuncOp>(dist::createDistAssignAxis(assign));
   };
   // What a person said comes first and is closed.
-  pm.addPass(dist::createDistPlace(place));
+  pm.addPass(dist::createDistPlace(placeOptions(options)));
   // The batch spreads before weights are split, so that the search sees what is left.
   pm.addPass(dist::createDistPropagate());
   assignAxes("lead");
   // How state is used is known now; how it is stored follows. The other programs
   // take it as they find it.
   if (options.train)
-    pm.addPass(dist::createDistPlaceState(
-        placeStateOptions(ZeroStage::parse(options.zero).value_or(ZeroStage()))));
+    pm.addPass(dist::createDistPlaceState(placeStateOptions(options.zero)));
   pm.addPass(dist::createDistShareState());
   assignAxes("follow");
   // Reshards turn placements into types, of results that may still be partial.

@@ -3,14 +3,11 @@
 #include "weft/Driver/Driver.h"
 #include "weft/Driver/Resume.h"
 
+#include "Messages.h"
 #include "Report.h"
-#include "dialects/dist/IR/Dist.h"
 #include "weft/Registration/Registration.h"
-#include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
-
-#include "mlir/IR/Remarks.h"
 
 #include <chrono>
 #include <csignal>
@@ -28,19 +25,7 @@ class Run {
 public:
   Run(const Options &given, const std::vector<std::string> &arguments, const std::string &program)
       : options(given), arguments(arguments), program(program), context(compilerRegistry()),
-        diagnostics(&context), report(options) {
-    // A message names the node; the whole program behind it would hide it.
-    context.printOpOnDiagnostic(options.verbose);
-    context.getDiagEngine().registerHandler(
-        [this](Diagnostic &diagnostic) { return success(hears(diagnostic)); });
-    if (!options.verbose)
-      return;
-    const std::string every = ".*";
-    // Without a streamer remarks become diagnostics; that cannot fail.
-    (void)remark::enableOptimizationRemarks(
-        context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
-        remark::RemarkCategories{every, every, every, every, every}, /*printAsEmitRemarks=*/true);
-  }
+        messages(context, options), report(options) {}
 
   int run() {
     if (int code = checkCommandLine(options, program))
@@ -52,28 +37,7 @@ public:
   }
 
 private:
-  /// Whether a diagnostic needs no further handler. Remarks are what passes decided; --explain
-  /// tells it in order.
-  bool hears(Diagnostic &diagnostic) {
-    errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    runtime::Progress::hide();
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
-      return !options.verbose;
-    bool isOurs = diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-                  isa<UnknownLoc>(diagnostic.getLocation()) && diagnostic.getNotes().empty();
-    if (isOurs)
-      tell(diagnostic.str(), UserError);
-    return isOurs;
-  }
-
-  /// Without an error nobody was told what is wrong: that is our fault.
-  int failed() {
-    if (errors > 0)
-      return compilation && compilation->compilerIsToBlame() ? OurBug : UserError;
-    llvm::errs() << "weft-compile: internal error: compilation failed without a message; please "
-                    "report it with the command line and the model\n";
-    return OurBug;
-  }
+  int failed() { return messages.failed(compilation && compilation->compilerIsToBlame()); }
 
   int load() {
     auto start = Clock::now();
@@ -85,7 +49,7 @@ private:
       return failed();
     compilation.emplace(std::move(*loaded));
     first = compilation->getPhase();
-    if (int code = prepare(*compilation, arguments, options))
+    if (int code = prepare(*compilation, arguments, options, program))
       return code;
     if (!options.writeDevices.empty())
       model = compilation->getModule().clone();
@@ -122,20 +86,12 @@ private:
         return code;
     if (int code = report.phaseEnded(*compilation, secondsSince(start)))
       return code;
-    if (phase == Phase::Sharded && model)
-      if (int code = recordDevices())
-        return code;
-    return phase == Phase::Scheduled ? report.showSchedule(*compilation) : int(Ok);
-  }
-
-  /// The placements that `sharded` noted go into a copy of the model, and out of the program.
-  int recordDevices() {
     std::string error;
-    if (!writeDevices(*model, compilation->getModule(), compilation->getModelPath(),
+    if (phase == Phase::Sharded && model &&
+        !writeDevices(*model, compilation->getModule(), compilation->getModelPath(),
                       options.writeDevices, error))
       return tell(error, UserError);
-    compilation->getModule()->removeAttr(dist::kRecordedAttr);
-    return Ok;
+    return phase == Phase::Scheduled ? report.showSchedule(*compilation) : int(Ok);
   }
 
   int print() {
@@ -158,12 +114,11 @@ private:
   const std::vector<std::string> &arguments;
   std::string program;
   MLIRContext context;
-  DiagnosticHandler diagnostics;
+  Messages messages;
   std::optional<Compilation> compilation;
   OwningOpRef<ModuleOp> model; ///< as imported, for --write-devices
   Phase first = Phase::Import; ///< where the program came in
   Report report;
-  unsigned errors = 0;
 };
 
 } // namespace

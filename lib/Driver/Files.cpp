@@ -24,9 +24,8 @@ std::vector<std::string> driver::inputFiles(const Options &options) {
   std::vector<std::string> files{options.model};
   if (!options.clusterFile.empty())
     files.push_back(options.clusterFile);
-  for (StringRef binding : llvm::split(options.compile.phases.bind, ','))
-    if (StringRef file = binding.split("=@").second; !file.empty())
-      files.push_back(file.str());
+  for (const auto &[input, file] : options.compile.phases.bindings.files)
+    files.push_back(file);
   return files;
 }
 

@@ -57,13 +57,6 @@ std::optional<int64_t> parseBytes(llvm::StringRef text) {
   return int64_t(number * double(factor));
 }
 
-FlagTable::Take append(std::string &list, const char *separator) {
-  return [&list, separator](const std::string &item) {
-    list += (list.empty() ? "" : separator) + item;
-    return std::string();
-  };
-}
-
 /// A size; `zero`: what 0 means, if it means something.
 FlagTable::Take takeBytes(int64_t &target, std::string example, std::string zero = "") {
   return [&target, example, zero](const std::string &text) -> std::string {
@@ -76,14 +69,33 @@ FlagTable::Take takeBytes(int64_t &target, std::string example, std::string zero
   };
 }
 
-std::string takePrecision(const std::string &text, std::string &target) {
-  static const std::vector<std::string> names{"fp32", "bf16", "fp16", "fp64"};
+std::string takeMesh(const std::string &text, Mesh &target) {
+  std::string why;
+  std::optional<Mesh> mesh = Mesh::parse(text, &why);
+  if (!mesh)
+    return "'" + text + "': " + why;
+  for (const Mesh::Axis &axis : mesh->axes)
+    if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
+      return "'" + text + "': pipeline stages (pp) are not supported yet; use dp and tp";
+  target = std::move(*mesh);
+  return "";
+}
+
+/// Axes joined by `+` or `,`, or none.
+std::string takeAxes(const std::string &text, std::optional<std::vector<std::string>> &target) {
+  target.emplace();
+  llvm::StringRef axes = text == "none" ? "" : llvm::StringRef(text);
+  for (llvm::StringRef part : llvm::split(axes, '+'))
+    for (llvm::StringRef axis : llvm::split(part, ','))
+      if (!axis.empty())
+        target->push_back(axis.str());
+  return "";
+}
+
+std::string takePrecision(const std::string &text, Precision &target) {
   if (text == "tf32")
     return "tf32 needs a CUDA target; choose fp32, bf16, fp16 or fp64";
-  if (!llvm::is_contained(names, text))
-    return FlagTable::notAmong(text, names);
-  target = text == "bf16" ? text : "f" + text.substr(2);
-  return "";
+  return takePrecisionAmong(text, target);
 }
 
 std::vector<std::string> phaseNames() {
@@ -136,22 +148,28 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
       flags.value("--bind", "NAME=N,...",
                   "extents of symbolic dims; INPUT=@FILE.npy makes an input a constant; INPUT[0]=N "
                   "binds a nameless dim",
-                  append(options.compile.phases.bind, ",")));
+                  [&options](const std::string &text) {
+                    return options.compile.phases.bindings.add(text);
+                  }));
   flags.topic("split", "How to split");
   acts.at(Phase::Sharded,
-          flags.text(
+          flags.value(
               "--mesh", "AXIS=N,...",
               "the processes as a grid: dp=2,tp=2; dp=4x2 has two sub-axes, dp.0 and dp.1; rank = "
               "row-major index. Over "
               "dp the batch is split, over any other axis weights, by least communication",
-              options.compile.phases.mesh));
+              [&options](const std::string &text) {
+                return takeMesh(text, options.compile.phases.mesh);
+              }));
   acts.at(
       Phase::Sharded,
-      flags.text("--batch-axes", "AXIS+...",
-                 "the batch over these axes instead of dp; none: over no axis. An axis over which "
-                 "--place splits the "
-                 "batch of an input is one, too",
-                 options.compile.phases.batchAxes));
+      flags.value("--batch-axes", "AXIS+...",
+                  "the batch over these axes instead of dp; none: over no axis. An axis over which "
+                  "--place splits the "
+                  "batch of an input is one, too",
+                  [&options](const std::string &text) {
+                    return takeAxes(text, options.compile.phases.batchAxes);
+                  }));
   acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",
@@ -168,7 +186,9 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                   "model (ONNX IR 11) count where no rule does, and their mesh where there is no "
                   "--mesh; --mesh dp=1 "
                   "ignores them",
-                  append(options.compile.phases.place, ";")));
+                  [&options](const std::string &text) {
+                    return dist::appendRules(text, options.compile.phases.place);
+                  }));
   acts.at(Phase::Sharded,
           flags.value(
               "--sequence-parallel", "on|off|auto",
@@ -304,17 +324,14 @@ FlagTable tableFor(Options &options, ActsTable &acts) {
   return flags;
 }
 
-std::string checkBatchAxes(const Options &options, const Mesh &mesh) {
-  if (options.compile.phases.batchAxes.empty())
+std::string checkBatchAxes(const PhaseOptions &phases) {
+  if (!phases.batchAxes)
     return "";
-  if (options.compile.phases.mesh.empty())
+  if (phases.mesh.axes.empty())
     return "--batch-axes needs --mesh: it names axes of it";
-  std::string axes = batchAxesOf(mesh, options.compile.phases.batchAxes);
-  for (llvm::StringRef name : llvm::split(axes, '+'))
-    if (!axes.empty() && mesh.resolve(name).empty())
-      return ("--batch-axes: --mesh '" + options.compile.phases.mesh + "' has no axis '" + name +
-              "'")
-          .str();
+  for (const std::string &name : *phases.batchAxes)
+    if (phases.mesh.resolve(name).empty())
+      return "--batch-axes: --mesh '" + toString(phases.mesh) + "' has no axis '" + name + "'";
   return "";
 }
 
@@ -333,28 +350,24 @@ std::string checkExplain(const Options &options) {
   return "";
 }
 
-/// Whether flags that are right by themselves fit together.
+/// Whether flags that say what is made, and are right by themselves, fit together.
+std::string checkProgram(const Options &options) {
+  if (std::string wrong = checkBatchAxes(options.compile.phases); !wrong.empty())
+    return wrong;
+  return checkTraining(options);
+}
+
 std::string check(const Options &options, bool resumes) {
   if (options.model.empty())
     return "no model given; write weft-compile MODEL.onnx -o OUT, or --help";
   if (!resumes && !isModelFile(options.model))
     return "";
-  std::string why;
-  std::optional<Mesh> mesh =
-      options.compile.phases.mesh.empty() ? Mesh() : Mesh::parse(options.compile.phases.mesh, &why);
-  if (!mesh)
-    return "--mesh '" + options.compile.phases.mesh + "': " + why;
-  for (const Mesh::Axis &axis : mesh->axes)
-    if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
-      return "--mesh: pipeline stages (pp) are not supported yet; use dp and tp";
-  if (std::string wrong = checkBatchAxes(options, *mesh); !wrong.empty())
-    return wrong;
   if (std::string wrong = checkExplain(options); !wrong.empty())
     return wrong;
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
     return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "
            "later one";
-  return checkTraining(options);
+  return checkProgram(options);
 }
 
 } // namespace
@@ -370,6 +383,24 @@ bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Optio
     options.answer = flags.answer();
   else if (error.empty())
     error = check(options, resumes);
+  return error.empty();
+}
+
+bool weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments,
+                                     PhaseOptions &phases, std::string &error) {
+  Options options;
+  ActsTable acts;
+  FlagTable flags = tableFor(options, acts);
+  error = flags.parse(arguments);
+  if (error.empty() && (flags.answers() || !options.model.empty()))
+    error = "only flags that say what is made";
+  for (const FlagTable::Given &given : flags.given())
+    if (Acts flag = acts.of(given.name);
+        error.empty() && (flag.ofTheRun || flag.presence == Phase::Executable))
+      error = given.name + " is no matter of passes";
+  if (error.empty())
+    error = checkProgram(options);
+  phases = std::move(options.compile.phases);
   return error.empty();
 }
 

@@ -44,38 +44,45 @@ static int checkPlaces(const Options &options) {
               UserError);
 }
 
-int driver::checkCommandLine(const Options &options, const std::string &program) {
+/// Whether the target can be compiled and linked for.
+static int checkTarget(const Options &options, const std::string &program) {
   std::string error;
   // --target was checked when it was read.
   const Target &target = *lookupTarget(options.compile.phases.target);
   if (!target.checkOptions(options.compile.kernels, error))
     return tell("--processor: " + error, Usage);
-  if (int code = checkPlaces(options))
-    return code;
-  if (ExitCode code = checkOutputs(options, inputFiles(options), error))
-    return tell(error, code);
   if (makesExecutable(options) &&
       !target.checkLink({options.linker, runtimeDirectory(options, program)}, error))
     return tell(error, UserError);
   return Ok;
 }
 
+int driver::checkCommandLine(const Options &options, const std::string &program) {
+  std::string error;
+  if (int code = checkPlaces(options))
+    return code;
+  if (ExitCode code = checkOutputs(options, inputFiles(options), error))
+    return tell(error, code);
+  // The text of a phase says itself for which target it is.
+  return isModelFile(options.model) ? checkTarget(options, program) : int(Ok);
+}
+
 /// Without --mesh a model that has device configurations is asked for its own.
 static int settleMesh(ModuleOp module, Options &options) {
-  std::string &mesh = options.compile.phases.mesh;
-  if (mesh.empty())
+  Mesh &mesh = options.compile.phases.mesh;
+  if (mesh.axes.empty())
     if (auto configured = dist::configuredMesh(module)) {
       mesh = configured->mesh;
-      options.given.push_back({"--mesh", mesh});
+      options.given.push_back({"--mesh", toString(mesh)});
       if (!options.quiet)
-        llvm::errs() << "mesh " << mesh << " from the model's device configuration '"
+        llvm::errs() << "mesh " << toString(mesh) << " from the model's device configuration '"
                      << configured->configuration << "'\n";
     }
-  if (mesh.empty() && !options.compile.phases.place.empty())
+  if (mesh.axes.empty() && !options.compile.phases.place.empty())
     return tell("--place needs --mesh: it splits over its axes", Usage);
   if (options.writeDevices.empty())
     return Ok;
-  if (mesh.empty())
+  if (mesh.axes.empty())
     return tell("--write-devices needs --mesh: without one there are no placements", Usage);
   if (!onnx::getModel(module))
     return tell("--write-devices needs a model as in the file, not a program of a later phase",
@@ -84,13 +91,36 @@ static int settleMesh(ModuleOp module, Options &options) {
   return Ok;
 }
 
+/// A program that was made for a target says so, and from `local` on it was made for one.
+static int settleTarget(const Compilation &compilation, Options &options) {
+  auto own = compilation.getModule()->getAttrOfType<StringAttr>(kTargetAttr);
+  if (!own && compilation.getPhase() < Phase::Local)
+    return Ok;
+  std::string name = own ? own.getValue().str() : kDefaultTarget.str();
+  std::string &asked = options.compile.phases.target;
+  bool isAsked =
+      llvm::any_of(options.given, [](const GivenFlag &entry) { return entry.flag == "--target"; });
+  if (isAsked && asked != name)
+    return tell("--target '" + asked + "': '" + options.model + "' is at phase '" +
+                    phaseName(compilation.getPhase()).str() + "' and for target '" + name +
+                    "'; leave it out, or compile the model anew",
+                Usage);
+  asked = name;
+  return Ok;
+}
+
 int driver::prepare(Compilation &compilation, const std::vector<std::string> &arguments,
-                    Options &options) {
+                    Options &options, const std::string &program) {
   ModuleOp module = compilation.getModule();
   std::string error;
-  if (!isModelFile(options.model) &&
-      !resumeOptions(module, compilation.getPhase(), arguments, options, error))
-    return tell(error, Usage);
+  if (!isModelFile(options.model)) {
+    if (!resumeOptions(module, compilation.getPhase(), arguments, options, error))
+      return tell(error, Usage);
+    if (int code = settleTarget(compilation, options))
+      return code;
+    if (int code = checkTarget(options, program))
+      return code;
+  }
   std::vector<std::string> data = dataFiles(module);
   data.push_back(compilation.getModelPath());
   if (ExitCode code = checkOutputs(options, data, error))

@@ -1,9 +1,6 @@
 // The flags of weft-compile that make training programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/nn/step/TrainingSpec.h"
-#include "weft/Compiler/ZeroStage.h"
 #include "weft/Driver/Options.h"
-#include "weft/Sharding/Mesh.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -21,27 +18,37 @@ constexpr const char *kExample = R"(
 
 )";
 
-std::string takeZero(llvm::StringRef value, PhaseOptions &training) {
-  if (!ZeroStage::parse(value))
-    return ("is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + value + "'")
-        .str();
-  training.zero = value.str();
-  return "";
-}
-
-std::string takeFreeze(const std::string &value, PhaseOptions &training) {
-  std::string why;
-  if (!step::isRegex(value, why))
-    return why;
-  step::appendToList(training.freeze, value);
-  return "";
-}
-
-FlagTable::Take takeText(std::string &target) {
-  return [&target](const std::string &value) {
-    target = value;
-    return std::string();
+/// A flag whose text `parse` reads, which tells what is wrong with it.
+template <typename T, typename Parse>
+FlagTable::Take takeParsed(std::optional<T> &target, Parse parse) {
+  return [&target, parse](const std::string &text) {
+    std::string wrong;
+    target = parse(text, wrong);
+    return wrong;
   };
+}
+
+std::string takeZero(llvm::StringRef text, ZeroStage &target) {
+  std::optional<ZeroStage> zero = ZeroStage::parse(text);
+  if (!zero)
+    return ("is 0, 1, 2 or 3, with :AXIS for other axes than the batch's, not '" + text + "'")
+        .str();
+  target = std::move(*zero);
+  return "";
+}
+
+std::string takeGroup(const std::string &text, std::vector<step::ParameterGroup> &groups) {
+  std::string wrong;
+  if (auto group = step::parseGroup(text, wrong))
+    groups.push_back(std::move(*group));
+  return wrong;
+}
+
+std::string takeRegex(const std::string &text, std::vector<std::string> &patterns) {
+  std::string wrong;
+  if (step::isRegex(text, wrong))
+    patterns.push_back(text);
+  return wrong;
 }
 
 FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices) {
@@ -54,6 +61,14 @@ FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices
 }
 
 } // namespace
+
+std::string weft::driver::takePrecisionAmong(const std::string &text, Precision &target) {
+  static const std::vector<std::string> names{"fp32", "bf16", "fp16", "fp64"};
+  if (!llvm::is_contained(names, text))
+    return FlagTable::notAmong(text, names);
+  target = *parsePrecision(text);
+  return "";
+}
 
 void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &options) {
   PhaseOptions &training = options.compile.phases;
@@ -85,7 +100,7 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
                    "mse:PRED,TARGET; or the name of a scalar output. LABELS and TARGET become "
                    "inputs of that "
                    "name",
-                   takeText(training.loss)));
+                   takeParsed(training.loss, step::parseLoss)));
   acts.between(
       Phase::Graph, Phase::Step, Phase::Step,
       add("--optimizer", "NAME[:key=value,...]",
@@ -95,23 +110,22 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
           "schedule=constant|linear|cosine, "
           "warmup=N, "
           "total=N, min_lr=X",
-          takeText(training.optimizer)));
+          takeParsed(training.optimizer, step::parseOptimizer)));
   acts.at(Phase::Step, add("--param-group", "REGEX:key=value,...",
                            "other lr, lr_scale, weight_decay, ... for weights whose name matches; "
                            "the first group that "
                            "does",
                            [&training](const std::string &value) {
-                             step::appendToList(training.paramGroups, value);
-                             return std::string();
+                             return takeGroup(value, training.paramGroups);
                            }));
   acts.at(Phase::Step,
           add("--freeze", "REGEX", "do not train these weights",
-              [&training](const std::string &value) { return takeFreeze(value, training); }));
+              [&training](const std::string &value) { return takeRegex(value, training.freeze); }));
   acts.at(Phase::Sharded,
           add("--zero", "0..3[:AXIS]",
               "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and "
               "weights",
-              [&training](const std::string &value) { return takeZero(value, training); }));
+              [&training](const std::string &value) { return takeZero(value, training.zero); }));
   acts.at(Phase::Sharded,
           add("--microbatches", "N", "take the batch in N parts, adding up gradients",
               [&training](const std::string &value) {
@@ -120,7 +134,9 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
   acts.at(Phase::Step,
           add("--grad-dtype", "fp32|bf16|fp16|fp64",
               "of weight gradients and their sums (default fp32; fp64 with --precision fp64)",
-              takeChoice(training.gradDtype, {"fp32", "bf16", "fp16", "fp64"}),
+              [&training](const std::string &value) {
+                return takePrecisionAmong(value, training.gradDtype.emplace());
+              },
               {"fp32", "bf16", "fp16", "fp64"}));
   acts.at(Phase::Step, add("--recompute", "none|selective|full|auto",
                            "recompute in the backward pass rather than keep: cheap values and "
@@ -135,8 +151,14 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
           "what BatchNormalization takes its statistics of: the whole batch (which --microbatches "
           "cannot do), or each of "
           "the microbatches, rows [k*B/N, (k+1)*B/N)",
-          takeChoice(training.batchStats, {"global", "per-microbatch"}),
-          {"global", "per-microbatch"}));
+          [&training](const std::string &value) -> std::string {
+            bool ofParts = value == kPerMicrobatch;
+            training.batchStats = ofParts ? BatchStats::PerMicrobatch : BatchStats::Global;
+            return ofParts || value == "global"
+                       ? ""
+                       : FlagTable::notAmong(value, {"global", kPerMicrobatch.str()});
+          },
+          {"global", kPerMicrobatch.str()}));
   acts.between(
       Phase::Graph, Phase::Graph, Phase::Step,
       add("--seed", "N", "of random numbers (default 0)", [&training](const std::string &value) {
@@ -145,26 +167,24 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
 }
 
 /// The axis that --zero splits state over must be in the mesh.
-static std::string checkZero(const Options &options) {
-  const PhaseOptions &phases = options.compile.phases;
-  const ZeroStage zero = *ZeroStage::parse(phases.zero);
-  if (zero.stage == 0)
+static std::string checkZero(const PhaseOptions &phases) {
+  const auto &[stage, axis] = phases.zero;
+  if (stage == 0)
     return "";
-  std::optional<Mesh> mesh = Mesh::parse(phases.mesh);
-  std::string told = "--zero " + phases.zero + " splits state over ";
-  if (zero.axis.empty()) {
+  std::string mesh = toString(phases.mesh), number = std::to_string(stage);
+  if (axis.empty()) {
     // Placements of inputs may name further axes of the batch.
-    if (mesh && !phases.mesh.empty() &&
-        (!batchAxesOf(*mesh, phases.batchAxes).empty() || !phases.place.empty()))
+    bool mayHave = !batchAxesOf(phases).empty() || !phases.place.empty();
+    if (!phases.mesh.axes.empty() && mayHave)
       return "";
-    return told + "the axes of the batch, and --mesh '" + phases.mesh +
-           "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " +
-           std::to_string(zero.stage) + ":AXIS";
+    return "--zero " + number + " splits state over the axes of the batch, and --mesh '" + mesh +
+           "' has none; write --mesh dp=N, --batch-axes AXIS, or --zero " + number + ":AXIS";
   }
-  if (mesh && !phases.mesh.empty() && !mesh->resolve(zero.axis).empty())
+  if (!phases.mesh.resolve(axis).empty())
     return "";
-  return told + "axis '" + zero.axis + "', which --mesh '" + phases.mesh +
-         "' lacks; write --mesh " + llvm::StringRef(zero.axis).split('.').first.str() + "=N";
+  return "--zero " + number + ":" + axis + " splits state over axis '" + axis +
+         "', which --mesh '" + mesh + "' lacks; write --mesh " +
+         llvm::StringRef(axis).split('.').first.str() + "=N";
 }
 
 std::string weft::driver::checkTraining(const Options &options) {
@@ -172,22 +192,22 @@ std::string weft::driver::checkTraining(const Options &options) {
   const std::vector<std::string> &given = options.trainingFlags;
   if (!flags.train)
     return given.empty() ? "" : given.front() + " needs --train";
-  if (!flags.usesModelStep() && flags.optimizer.empty())
+  if (flags.loss && !flags.optimizer)
     return "--loss needs --optimizer beside it: adamw:lr=1e-3, for one; --help=optimizer lists all";
+  if (flags.optimizer && !flags.loss)
+    return "--optimizer needs --loss beside it: softmax_cross_entropy:LOGITS,LABELS, for one; "
+           "--help=loss lists all";
+  for (llvm::StringRef flag : {"--param-group", "--freeze", "--grad-dtype"})
+    if (flags.usesModelStep() && llvm::is_contained(given, flag))
+      return (flag + " goes with --loss and --optimizer; without them a model is trained as its "
+                     "TrainingInfo says")
+          .str();
   std::string error;
-  if (flags.usesModelStep()) {
-    for (llvm::StringRef flag : {"--param-group", "--freeze", "--grad-dtype"})
-      if (llvm::is_contained(given, flag))
-        return (flag + " goes with --loss and --optimizer; without them a model is trained as its "
-                       "TrainingInfo says")
-            .str();
-  } else if (!step::parseTraining(
-                 {flags.loss, flags.optimizer, flags.paramGroups, flags.freeze, flags.gradDtype},
-                 error)) {
-    return error;
-  }
-  if (flags.recompute == "auto" && options.compile.memoryLimit == 0)
+  for (const step::ParameterGroup &group : flags.paramGroups)
+    if (!checkGroup(group, *flags.optimizer, error))
+      return "--param-group " + error;
+  if (flags.recompute == kAutoRecompute && options.compile.memoryLimit == 0)
     return "--recompute auto recomputes the least that fits into --memory-limit; give it, or "
            "choose selective or full";
-  return checkZero(options);
+  return checkZero(flags);
 }

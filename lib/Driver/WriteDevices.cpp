@@ -58,7 +58,8 @@ bool weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef mode
   if (!checkPath(model, modelPath, path, error))
     return false;
   model->setAttr(dist::kMeshAttr, dist::getMesh(sharded));
-  model->setAttr(dist::kRecordedAttr, sharded->getAttr(dist::kRecordedAttr));
+  // Out of the program, which has no use for it.
+  model->setAttr(dist::kRecordedAttr, sharded->removeAttr(dist::kRecordedAttr));
   PassManager pm(model.getContext());
   pm.addPass(dist::createDistWriteDevices());
   OutputFile file;

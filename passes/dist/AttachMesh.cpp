@@ -1,6 +1,7 @@
 // Sets the module's mesh.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
 
 #include "dialects/dist/IR/Dist.h"
 
@@ -15,12 +16,9 @@ namespace {
 struct AttachMesh : impl::DistAttachMeshBase<AttachMesh> {
   using DistAttachMeshBase::DistAttachMeshBase;
   void runOnOperation() override {
-    std::string why;
-    std::optional<Mesh> parsed = Mesh::parse(mesh, &why);
-    if (!parsed) {
-      getOperation().emitError() << "cannot read mesh '" << mesh << "': " << why;
+    std::optional<Mesh> parsed = parseMesh(getOperation(), mesh);
+    if (!parsed)
       return signalPassFailure();
-    }
     if (microbatches < 1 || microbatches > (1 << 20)) {
       getOperation().emitError() << "the number of microbatches must be in [1, 2^20], found "
                                  << microbatches.getValue();

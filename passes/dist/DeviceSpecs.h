@@ -36,7 +36,8 @@ llvm::StringRef placeableName(onnx::NodeOp node);
 /// sub-axes of `devices` in the order that keeps most of what is asked. Nothing
 /// if there is no configuration of more than one device.
 struct ConfiguredMesh {
-  std::string mesh, configuration;
+  Mesh mesh;
+  std::string configuration;
 };
 std::optional<ConfiguredMesh> configuredMesh(mlir::ModuleOp module);
 

@@ -1,12 +1,14 @@
 // Writes down the placements that a person gave.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
+#include "passes/dist/PlacementRule.h"
 #include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Support/Nearest.h"
 
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Regex.h"
 
@@ -20,7 +22,7 @@ namespace weft::dist {
 
 namespace {
 
-/// `REGEX=dim0:tp,dim1:-`.
+/// A rule on the mesh.
 struct Rule {
   std::string text;
   std::shared_ptr<llvm::Regex> pattern;
@@ -36,17 +38,28 @@ public:
   Placer(ModuleOp module, MeshAttr mesh) : module(module), meshAttr(mesh), mesh(mesh.getValue()) {}
 
   LogicalResult parseRules(StringRef text) {
-    SmallVector<StringRef> entries;
-    text.split(entries, ';', -1, /*KeepEmpty=*/false);
-    for (StringRef entry : entries)
-      if (failed(parseRule(entry.trim())))
+    std::vector<PlacementRule> given;
+    if (std::string wrong = appendRules(text, given); !wrong.empty())
+      return module.emitError() << "placement " << wrong;
+    for (const PlacementRule &entry : given) {
+      Rule rule;
+      rule.text = entry.text;
+      rule.pattern = std::make_shared<llvm::Regex>(entry.pattern);
+      if (failed(resolveDims(entry.dims, rule)))
         return failure();
+      rules.push_back(std::move(rule));
+    }
     return success();
   }
 
   void setWholeMicrobatches(bool whole) { wholeMicrobatches = whole; }
 
-  LogicalResult parseBatchAxes(StringRef text) { return parseAxes(text, batchAxes, "batch-axes"); }
+  LogicalResult parseBatchAxes(StringRef text) {
+    for (StringRef axis : llvm::split(text, '+'))
+      if (!axis.empty() && failed(resolveAxis(axis, batchAxes, "batch-axes")))
+        return failure();
+    return success();
+  }
 
   /// Takes `dist.devices`, the placements that the model file asks for.
   LogicalResult takeHints() {
@@ -55,7 +68,11 @@ public:
       Rule rule;
       StringRef dims = cast<StringAttr>(entry.getValue()).getValue();
       rule.text = (entry.getName().getValue() + "=" + dims).str();
-      if (failed(parseDims(dims, rule)))
+      std::string why;
+      auto parsed = PlacementRule::parseDims(dims, why);
+      if (!parsed)
+        return module.emitError() << "placement '" << rule.text << "': " << why;
+      if (failed(resolveDims(*parsed, rule)))
         return failure();
       hints[entry.getName()] = std::move(rule);
     }
@@ -149,73 +166,27 @@ private:
           << " name no value of the program; remarks say which";
   }
 
-  LogicalResult parseAxes(StringRef text, AxisList &axes, StringRef where) {
-    SmallVector<StringRef> names;
-    text.split(names, '+', -1, /*KeepEmpty=*/false);
-    for (StringRef name : names) {
-      AxisList found = mesh.resolve(name);
-      if (found.empty())
-        return module.emitError() << where << ": axis '" << name << "' is not on the mesh";
-      llvm::append_range(axes, found);
-    }
+  LogicalResult resolveAxis(StringRef name, AxisList &axes, const Twine &where) {
+    AxisList found = mesh.resolve(name);
+    if (found.empty())
+      return module.emitError() << where << ": axis '" << name << "' is not on the mesh";
+    llvm::append_range(axes, found);
     return success();
   }
 
-  LogicalResult parseRule(StringRef text) {
-    // A regular expression may hold '=', a list of dims never does.
-    auto [pattern, dims] = text.rsplit('=');
-    Rule rule;
-    rule.text = text.str();
-    rule.pattern = std::make_shared<llvm::Regex>(pattern);
-    std::string why;
-    if (pattern.empty() || !rule.pattern->isValid(why))
-      return module.emitError() << "placement '" << text << "': bad regular expression: " << why;
-    if (failed(parseDims(dims, rule)))
-      return failure();
-    rules.push_back(std::move(rule));
-    return success();
-  }
-
-  /// `dim0:tp,dim1:-`.
-  LogicalResult parseDims(StringRef text, Rule &rule) {
-    SmallVector<StringRef> entries;
-    text.split(entries, ',', -1, /*KeepEmpty=*/false);
-    for (StringRef entry : entries) {
-      auto [name, parts] = entry.trim().split(':');
-      unsigned dim;
-      if (!name.consume_front("dim") || name.getAsInteger(10, dim) || parts.empty())
-        return module.emitError() << "placement '" << rule.text << "': expected dimN:AXES, found '"
-                                  << entry << "'";
+  LogicalResult resolveDims(ArrayRef<PlacementRule::Dim> dims, Rule &rule) {
+    for (const PlacementRule::Dim &dim : dims) {
       DimPlacement placement;
-      if (failed(parseParts(parts, placement, rule.text)))
-        return failure();
-      rule.dims.push_back({dim, placement});
+      for (const PlacementRule::PlacedFactor &given : dim.parts) {
+        PlacedFactor part{given.size, {}};
+        for (const std::string &axis : given.axes)
+          if (failed(resolveAxis(axis, part.axes, "placement '" + rule.text + "'")))
+            return failure();
+        placement.push_back(part);
+      }
+      rule.dims.push_back({dim.dim, placement});
     }
     return success();
-  }
-
-  /// `-`, `tp`, `dp+tp`, `3*tp`: sizes are whole parts, the axes split the rest.
-  LogicalResult parseParts(StringRef text, DimPlacement &parts, StringRef rule) {
-    if (text == "-") {
-      parts.push_back(PlacedFactor{0, {}});
-      return success();
-    }
-    SmallVector<StringRef> entries;
-    text.split(entries, '*');
-    for (StringRef entry : entries) {
-      PlacedFactor part{0, {}};
-      int64_t size;
-      if (!entry.getAsInteger(10, size) && size > 0)
-        part.size = size;
-      else if (failed(parseAxes(entry, part.axes, "placement '" + rule.str() + "'")))
-        return failure();
-      parts.push_back(part);
-    }
-    int open = llvm::count_if(parts, [](const PlacedFactor &part) { return part.size == 0; });
-    if (open == 1)
-      return success();
-    return module.emitError() << "placement '" << rule << "': '" << text
-                              << "' must name axes in exactly one part";
   }
 
   /// The placement of a value under a rule, or nothing and why.

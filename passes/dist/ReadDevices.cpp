@@ -154,13 +154,8 @@ struct ReadDevices : impl::DistReadDevicesBase<ReadDevices> {
   }
 
   std::optional<Mesh> meshOf(ModuleOp module) {
-    std::string why;
-    if (!mesh.empty()) {
-      std::optional<Mesh> parsed = Mesh::parse(mesh, &why);
-      if (!parsed)
-        module.emitError() << "cannot read mesh '" << mesh << "': " << why;
-      return parsed;
-    }
+    if (!mesh.empty())
+      return parseMesh(module, mesh);
     if (MeshAttr attribute = requireMesh(module))
       return attribute.getValue();
     return std::nullopt;
@@ -196,7 +191,7 @@ std::optional<ConfiguredMesh> configuredMesh(ModuleOp module) {
     return std::nullopt;
   const auto &[name, devices] = all.front();
   if (std::optional<Mesh> named = Mesh::parse(name); named && named->deviceCount() == devices)
-    return ConfiguredMesh{name, name};
+    return ConfiguredMesh{*named, name};
   SmallVector<int64_t> factors = primeFactors(devices);
   // Few numbers of devices have many orders, and those are no grids of people.
   unsigned orders = 24, best = ~0u;
@@ -212,7 +207,7 @@ std::optional<ConfiguredMesh> configuredMesh(ModuleOp module) {
       text = candidate;
     }
   } while (best > 0 && --orders > 0 && std::next_permutation(factors.begin(), factors.end()));
-  return ConfiguredMesh{text, name};
+  return ConfiguredMesh{*Mesh::parse(text), name};
 }
 
 } // namespace weft::dist

@@ -7,6 +7,7 @@
 #include "weft/Support/Npy.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace weft::onnx {
 #define GEN_PASS_DEF_CONVERTONNXTONN
@@ -35,66 +36,82 @@ static SmallVector<std::string> splitItems(llvm::StringRef text) {
   return items;
 }
 
-FailureOr<Bindings> weft::onnx::parseBindings(llvm::StringRef text, MLIRContext *context,
-                                              llvm::function_ref<InFlightDiagnostic()> emitError) {
-  Bindings bindings;
-  bool sound = true;
+static std::string escaped(llvm::StringRef name) {
+  std::string result;
+  for (char c : name)
+    result += c == ',' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+  return result;
+}
+
+std::string Bindings::add(llvm::StringRef text) {
   for (const std::string &item : splitItems(text)) {
     if (item.empty())
       continue;
-    auto [name, value] = llvm::StringRef(item).split('=');
+    auto [key, value] = llvm::StringRef(item).split('=');
+    std::string name = key.str();
     int64_t extent = 0;
-    auto complain = [&](const llvm::Twine &what) {
-      emitError() << "--bind " << what;
-      sound = false;
-    };
     if (value.consume_front("@")) {
-      llvm::Expected<HostTensor> tensor = readNpy(value, context);
-      if (!tensor)
-        complain(name + ": " + llvm::toString(tensor.takeError()));
-      else if (!bindings.inputs.try_emplace(name, std::move(*tensor)).second)
-        complain("gives input '" + name + "' twice");
+      if (!files.try_emplace(name, value.str()).second)
+        return "gives input '" + name + "' twice";
     } else if (name.empty() || value.getAsInteger(10, extent)) {
-      complain("needs NAME=EXTENT or INPUT=@FILE.npy, found '" + item + "'");
+      return "needs NAME=EXTENT or INPUT=@FILE.npy, found '" + item + "'";
     } else if (extent < 1 || extent > kMostExtent) {
-      complain(name + "=" + value + ": an extent is from 1 to " + llvm::Twine(kMostExtent));
-    } else if (auto [known, isNew] = bindings.dims.try_emplace(name, extent);
-               known->second != extent) {
-      complain("makes '" + name + "' both " + llvm::Twine(known->second) + " and " +
-               llvm::Twine(extent));
+      return item + ": an extent is from 1 to " + std::to_string(kMostExtent);
+    } else if (auto [known, isNew] = dims.try_emplace(name, extent); known->second != extent) {
+      return "makes '" + name + "' both " + std::to_string(known->second) + " and " +
+             std::to_string(extent);
     }
   }
-  if (!sound)
-    return failure();
-  return bindings;
+  return "";
+}
+
+std::string Bindings::text() const {
+  std::vector<std::string> items;
+  for (const auto &[name, extent] : dims)
+    items.push_back(escaped(name) + "=" + std::to_string(extent));
+  for (const auto &[name, file] : files)
+    items.push_back(escaped(name) + "=@" + escaped(file));
+  return llvm::join(items, ",");
+}
+
+LogicalResult Bindings::readFiles(MLIRContext *context,
+                                  llvm::function_ref<InFlightDiagnostic()> emitError) {
+  bool sound = true;
+  for (const auto &[name, file] : files) {
+    llvm::Expected<HostTensor> tensor = readNpy(file, context);
+    if (tensor)
+      inputs[name] = std::move(*tensor);
+    else
+      emitError() << "--bind " << name << ": " << llvm::toString(tensor.takeError());
+    sound &= bool(inputs.count(name));
+  }
+  return success(sound);
 }
 
 namespace {
 struct ConvertOnnxToNn : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> {
   using ConvertOnnxToNnBase::ConvertOnnxToNnBase;
-  ConvertOnnxToNn(const Bindings &bindings, bool forTraining, bool withModelStep, int64_t parts)
-      : given(bindings) {
-    training = forTraining;
-    modelStep = withModelStep;
-    batchParts = parts;
-  }
+  ConvertOnnxToNn(const Bindings &bindings, ConvertOnnxToNnOptions options)
+      : ConvertOnnxToNnBase(std::move(options)), given(bindings) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto parsed = parseBindings(bind, &getContext(), [&] { return module.emitError(); });
-    if (failed(parsed))
+    Bindings bindings;
+    auto emitError = [&] { return module.emitError(); };
+    if (std::string wrong = bindings.add(bind); !wrong.empty()) {
+      emitError() << "--bind " << wrong;
       return signalPassFailure();
-    for (const auto &dim : given.dims)
-      parsed->dims[dim.getKey()] = dim.getValue();
-    for (const auto &input : given.inputs)
-      parsed->inputs[input.getKey()] = input.getValue();
+    }
+    bindings.inputs = given.inputs;
+    if (failed(bindings.readFiles(&getContext(), emitError)))
+      return signalPassFailure();
     bool isOfModel = training && modelStep && hasModelStep(module);
     if (training && !isOfModel && hasModelStep(module))
       module.emitWarning() << "the model's training step (TrainingInfo) is not used: --loss "
                               "and --optimizer say what to train for and how; leave both out to "
                               "use it";
     if (failed(
-            convertOnnxToNn(module, *parsed, training, seed, isOfModel, batchParts, keepWeights)))
+            convertOnnxToNn(module, bindings, training, seed, isOfModel, batchParts, keepWeights)))
       signalPassFailure();
   }
 
@@ -102,7 +119,8 @@ struct ConvertOnnxToNn : weft::onnx::impl::ConvertOnnxToNnBase<ConvertOnnxToNn> 
 };
 } // namespace
 
-std::unique_ptr<Pass> weft::onnx::createConvertOnnxToNn(const Bindings &bindings, bool training,
-                                                        bool modelStep, int64_t batchParts) {
-  return std::make_unique<ConvertOnnxToNn>(bindings, training, modelStep, batchParts);
+std::unique_ptr<Pass> weft::onnx::createConvertOnnxToNn(const Bindings &bindings,
+                                                        ConvertOnnxToNnOptions options) {
+  options.bind = bindings.text();
+  return std::make_unique<ConvertOnnxToNn>(bindings, std::move(options));
 }

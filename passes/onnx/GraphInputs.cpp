@@ -136,10 +136,9 @@ void GraphConverter::deriveDims(Block &block, GraphAttr info) {
 /// Names that mean nothing are misspelt.
 void GraphConverter::checkBindings(Location loc) {
   SmallVector<llvm::StringRef> unknown;
-  for (const auto &entry : bindings.dims)
-    if (bindable.count(entry.getKey().str()) == 0)
-      unknown.push_back(entry.getKey());
-  llvm::sort(unknown);
+  for (const auto &[name, extent] : bindings.dims)
+    if (bindable.count(name) == 0)
+      unknown.push_back(name);
   std::vector<std::string> all(bindable.begin(), bindable.end()), symbols;
   for (const std::string &known : all)
     if (!llvm::StringRef(known).ends_with("]"))
@@ -217,11 +216,9 @@ void GraphConverter::convertInputs(GraphOp graph) {
         initialized[name.getValue()] = true;
   };
   noteInitializers(graph.getBody().front());
-  for (const auto &entry : bindings.dims)
-    extents.try_emplace(
-        entry.getKey(),
-        Extent{entry.getValue(),
-               ("--bind makes '" + entry.getKey() + "' " + llvm::Twine(entry.getValue())).str()});
+  for (const auto &[name, extent] : bindings.dims)
+    extents.try_emplace(name,
+                        Extent{extent, "--bind makes '" + name + "' " + std::to_string(extent)});
   deriveDims(graph.getBody().front(), graph.getInfo());
   addInputs(graph.getBody().front(), graph.getInfo(), graph.getLoc(), initialized, inputs);
   for (auto info : graph.getBody().getOps<TrainingInfoOp>())

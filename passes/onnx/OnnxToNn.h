@@ -8,20 +8,28 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
+#include <string>
+
 namespace weft::onnx {
 
 /// What `--bind` says: extents of symbolic dims, and inputs made constants.
 struct Bindings {
   /// By the name of the dim, or `INPUT[i]` for dim i of an input.
-  llvm::StringMap<int64_t> dims;
-  /// By the name of the input.
+  std::map<std::string, int64_t> dims;
+  /// By the name of the input, .npy files that are read when the graph is made.
+  std::map<std::string, std::string> files;
+  /// By the name of the input; `readFiles` adds those of files.
   llvm::StringMap<HostTensor> inputs;
-};
 
-/// Parses `batch=8,seq=128,INPUT=@FILE.npy`; names split at the first `=`,
-/// commas in names are escaped by `\`. Reports all that is wrong.
-mlir::FailureOr<Bindings> parseBindings(llvm::StringRef text, mlir::MLIRContext *context,
-                                        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+  /// Adds `batch=8,seq=128,INPUT=@FILE.npy`; names split at the first `=`, commas in names are
+  /// escaped by `\`. Returns what is wrong, or nothing.
+  std::string add(llvm::StringRef text);
+  /// `dims` and `files` as `add` reads them.
+  std::string text() const;
+  mlir::LogicalResult readFiles(mlir::MLIRContext *context,
+                                llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+};
 
 /// The name of the forward pass of a training step.
 inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";

@@ -12,9 +12,9 @@ namespace weft::onnx {
 #define GEN_PASS_DECL
 #include "passes/onnx/Passes.h.inc"
 
-/// `convert-onnx-to-nn` with bindings that are not files.
-std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings, bool training = false,
-                                                  bool modelStep = false, int64_t batchParts = 1);
+/// `convert-onnx-to-nn`; `bindings` may hold inputs that are no files, which text has no words for.
+std::unique_ptr<mlir::Pass> createConvertOnnxToNn(const Bindings &bindings,
+                                                  ConvertOnnxToNnOptions options);
 
 #define GEN_PASS_REGISTRATION
 #include "passes/onnx/Passes.h.inc"

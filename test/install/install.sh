@@ -62,6 +62,11 @@ expect "bf16" weft-compile --precision = b
 expect "local" weft-compile m.onnx --compile-to lo
 expect "--completion --comm" weft-run --com
 expect "span" weft-schedule --objective s
+expect "--tokenizer" weft-data tokens --tok
+expect "bf16 bool" weft-data npy --dtype b
+# A value that may be left out has to be attached, so it is no word of its own.
+expect "" weft-compile m.onnx --explain ful
+expect "full" weft-compile m.onnx --explain = ful
 if command -v zsh > /dev/null; then
   for script in "$prefix"/share/zsh/site-functions/_*; do zsh -n "$script"; done
 else

@@ -6,42 +6,30 @@
 
 #include "weft/runtime/Flags.h"
 #include "weft/runtime/Nearest.h"
+#include "weft/runtime/Terminal.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <sys/stat.h>
 
 using namespace weft;
 using runtime::DType;
+using runtime::FlagTable;
 using runtime::Status;
 using runtime::StatusCode;
 
 namespace {
 
-constexpr const char *kUsage =
+constexpr const char *kIntro =
     R"(usage: weft-data npy --shape AxBxC [--dtype T] [--fill HOW] -o FILE.npy
        weft-data tokens TEXT -o FILE.u16 [--tokenizer byte]
        weft-data show FILE.npy
        weft-data plot LOG.jsonl... -o FILE.svg [--key K] [--smooth N]
        weft-data --idx-to-npy FILE -o FILE.npy [--scale S] [--sample-shape AxBxC]
 
-npy: an array, for --input and --data of weft-run. The same command gives the
-same bytes on every machine.
-  --shape AxBxC         its shape; "scalar" has none
-  --dtype T             f32 (default), f64, f16, bf16, i64 (default of ids), i32,
-                        i16, i8, u64, u32, u16, u8 or bool
-  --fill HOW            zeros (default); range: 0, 1, 2 ...; random[:SEED]: even
-                        over [-1, 1); ids:N[:SEED]: whole numbers from 0 to N-1
-tokens: a text, '-' is stdin, as tokens for --data-tokens FILE:u16 of weft-run.
-  --tokenizer byte      each byte is a token; models need a vocabulary of 256
-show: shape, type, first values, least, largest and mean.
-plot: curves of logs (weft-run --log) over each other, as logged and smoothed.
-  --key K               what of the log: loss (default), grad_norm, lr ...
-  --smooth N            average over about N lines; default: a fiftieth of all
---idx-to-npy: an IDX file (MNIST and its relatives; unpack it first, '-' is
-stdin) as data for --data of weft-run.
-  --scale S             values times S, as f32; without it integers, as i64
-  --sample-shape AxBxC  shape of one sample, if not the file's
+Makes arrays and training data without another program, and shows them.
 )";
 
 Status usage(const std::string &what) {
@@ -49,6 +37,7 @@ Status usage(const std::string &what) {
 }
 
 bool parseShape(const std::string &text, std::vector<int64_t> &shape) {
+  shape.clear();
   const char *at = text.c_str();
   char *end = nullptr;
   do {
@@ -60,11 +49,11 @@ bool parseShape(const std::string &text, std::vector<int64_t> &shape) {
   return true;
 }
 
-bool parseType(const std::string &text, std::optional<DType> &type) {
+std::vector<std::string> typeNames() {
+  std::vector<std::string> names;
   for (unsigned t = 0; t <= unsigned(DType::Bool); ++t)
-    if (text == runtime::dtypeName(DType(t)))
-      type = DType(t);
-  return type.has_value();
+    names.push_back(runtime::dtypeName(DType(t)));
+  return names;
 }
 
 /// Whether both names are of one file that is there; a device may be read and written.
@@ -74,125 +63,215 @@ bool isSameFile(const std::string &a, const std::string &b) {
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-/// All that any subcommand takes.
-struct Options {
+/// What is done, of which files, and what each command takes.
+struct Request {
+  std::string command, output;
+  std::vector<std::string> files;
+  bool hasShape = false;
   data::IdxOptions idx;
   data::NpyOptions npy;
   data::TokenOptions tokens;
   data::PlotOptions plot;
-  bool hasShape = false;
 };
 
-Status setFlag(const std::string &command, const std::string &flag, const std::string &value,
-               Options &options) {
-  bool isIdx = command == "--idx-to-npy", isNpy = command == "npy";
-  if (flag == "-o" && command != "show") {
-    options.idx.output = options.npy.output = options.tokens.output = value;
-    options.plot.output = value;
-  } else if (flag == "--key" && command == "plot") {
-    options.plot.key = value;
-  } else if (flag == "--smooth" && command == "plot") {
-    char *end = nullptr;
-    options.plot.smooth = std::strtol(value.c_str(), &end, 10);
-    if (*end != 0 || options.plot.smooth < 1)
-      return usage("--smooth wants a whole number of at least 1, not '" + value + "'");
-  } else if (flag == "--idx-to-npy" && isIdx) {
-    options.idx.input = value;
-  } else if (flag == "--scale" && isIdx) {
-    char *end = nullptr;
-    options.idx.scale = std::strtod(value.c_str(), &end);
-    if (value.empty() || *end != 0 || options.idx.scale == 0)
-      return usage("--scale wants a number that is not 0");
-  } else if (flag == "--sample-shape" && isIdx) {
-    if (!parseShape(value, options.idx.sampleShape))
-      return usage("--sample-shape wants sizes like 28x28");
-  } else if (flag == "--shape" && isNpy) {
-    options.hasShape = true;
-    options.npy.shape.clear();
-    if (value != "scalar" && !parseShape(value, options.npy.shape))
-      return usage("--shape wants sizes like 8x64, or scalar, not '" + value + "'");
-  } else if (flag == "--dtype" && isNpy) {
-    if (!parseType(value, options.npy.dtype))
-      return usage("there is no dtype '" + value + "'");
-  } else if (flag == "--fill" && isNpy) {
-    options.npy.fill = value;
-  } else if (flag == "--tokenizer" && command == "tokens") {
-    options.tokens.tokenizer = value;
-  } else {
-    return usage(
-        "there is no flag '" + flag + "'" + (isIdx ? "" : " of weft-data " + command) +
-        runtime::didYouMean(flag, {"--idx-to-npy", "--scale", "--sample-shape", "--shape",
-                                   "--dtype", "--fill", "--tokenizer", "--help", "--version"}));
-  }
-  return {};
+struct Command {
+  const char *name, *wants;
+  size_t leastFiles, mostFiles;
+  bool writes;
+  Status (*run)(Request &request);
+};
+
+constexpr const char *kIdx = "--idx-to-npy";
+
+const Command kCommands[] = {
+    {"npy", "--shape AxBxC and -o FILE.npy", 0, 0, true,
+     [](Request &request) {
+       request.npy.output = request.output;
+       return request.hasShape ? data::makeNpy(request.npy)
+                               : usage("npy wants --shape AxBxC and -o FILE.npy");
+     }},
+    {"tokens", "a TEXT and -o FILE", 1, 1, true,
+     [](Request &request) {
+       request.tokens.input = request.files[0];
+       request.tokens.output = request.output;
+       return data::makeTokens(request.tokens);
+     }},
+    {"show", "a FILE.npy", 1, 1, false,
+     [](Request &request) { return data::showNpy(request.files[0]); }},
+    {"plot", "LOG.jsonl, one or more, and -o FILE.svg", 1, size_t(-1), true,
+     [](Request &request) {
+       request.plot.logs = request.files;
+       request.plot.output = request.output;
+       return data::plot(request.plot);
+     }},
+    {kIdx, "FILE and -o FILE.npy", 1, 1, true,
+     [](Request &request) {
+       request.idx.input = request.files[0];
+       request.idx.output = request.output;
+       return data::idxToNpy(request.idx);
+     }},
+};
+
+const Command *find(const std::string &name) {
+  for (const Command &command : kCommands)
+    if (name == command.name)
+      return &command;
+  return nullptr;
 }
 
-Status run(const std::vector<std::string> &arguments) {
-  bool isCommand = !arguments.empty() && arguments[0][0] != '-';
-  std::string command = isCommand ? arguments[0] : "--idx-to-npy", file;
-  if (command != "npy" && command != "tokens" && command != "show" && command != "plot" &&
-      isCommand)
-    return usage("there is no command '" + command + "'" +
-                 runtime::didYouMean(command, {"npy", "tokens", "show", "plot"}));
-  bool takesFile = command == "tokens" || command == "show";
-  Options options;
-  for (size_t i = isCommand; i < arguments.size(); ++i) {
-    const std::string &word = arguments[i];
-    if (command == "plot" && word[0] != '-') {
-      options.plot.logs.push_back(word);
-      continue;
-    }
-    if (takesFile && file.empty() && (word == "-" || word[0] != '-')) {
-      file = word;
-      continue;
-    }
-    if (word[0] != '-')
-      return usage("what is '" + word + "'?");
-    if (i + 1 == arguments.size())
-      return usage(word + " wants a value");
-    WEFT_TRY(setFlag(command, word, arguments[++i], options));
+/// The flags, and of which commands each is, for refusing it elsewhere.
+class CommandLine {
+public:
+  explicit CommandLine(Request &request) : flags("weft-data", kIntro), request(request) {
+    addOfArrays();
+    addOfTexts();
+    addOfLogs();
+    addOfIdx();
+    flags.topic("files", "What is written");
+    goWith({"npy", "tokens", "plot", kIdx},
+           flags.text("-o|--output", "FILE", "the file to write", request.output));
+    flags.epilogue("Exit codes: 0 ok, 1 wrong input, 2 wrong command line, 70 our bug.\n");
+    flags.positional([&request](const std::string &word) {
+      (request.command.empty() ? request.command : request.files.emplace_back()) = word;
+      return std::string();
+    });
   }
-  bool hasOutput = !options.npy.output.empty();
-  std::vector<std::string> inputs = options.plot.logs;
-  inputs.insert(inputs.end(), {file, options.idx.input});
-  for (const std::string &input : inputs)
-    if (isSameFile(input, options.npy.output))
-      return Status::user("-o '" + options.npy.output + "' is what is read; name another file");
-  if (command == "show")
-    return file.empty() ? usage("show wants a FILE.npy") : data::showNpy(file);
-  if (command == "tokens") {
-    options.tokens.input = file;
-    return file.empty() || !hasOutput ? usage("tokens wants a TEXT and -o FILE")
-                                      : data::makeTokens(options.tokens);
+
+  Status parse(const std::vector<std::string> &arguments) {
+    if (std::string wrong = flags.parse(arguments); !wrong.empty())
+      return Status(StatusCode::Usage, wrong);
+    if (flags.answers() || !find(request.command))
+      return {};
+    for (const FlagTable::Given &given : flags.given())
+      if (const auto &commands = commandsOf[given.name];
+          std::find(commands.begin(), commands.end(), request.command) == commands.end())
+        return usage(given.name + " is no flag of weft-data " + request.command);
+    return {};
   }
-  if (command == "plot")
-    return options.plot.logs.empty() || !hasOutput
-               ? usage("plot wants LOG.jsonl, one or more, and -o FILE.svg")
-               : data::plot(options.plot);
-  if (command == "npy")
-    return !options.hasShape || !hasOutput ? usage("npy wants --shape AxBxC and -o FILE.npy")
-                                           : data::makeNpy(options.npy);
-  if (options.idx.input.empty() || !hasOutput)
-    return usage("--idx-to-npy FILE and -o FILE.npy are needed");
-  return data::idxToNpy(options.idx);
+  const FlagTable &table() const { return flags; }
+
+private:
+  void goWith(std::vector<std::string> commands, const FlagTable::Names &names) {
+    commandsOf[names.front()] = std::move(commands);
+  }
+
+  void addOfArrays() {
+    flags.topic("npy", "npy: an array, for --input and --data of weft-run",
+                "  The same command gives the same bytes on every machine.\n");
+    goWith({"npy"}, flags.value("--shape", "AxBxC", "its shape; \"scalar\" has none",
+                                [this](const std::string &text) -> std::string {
+                                  request.hasShape = true;
+                                  request.npy.shape.clear();
+                                  if (text == "scalar" || parseShape(text, request.npy.shape))
+                                    return "";
+                                  return "wants sizes like 8x64, or scalar, not '" + text + "'";
+                                }));
+    goWith({"npy"}, flags.value(
+                        "--dtype", "T",
+                        "f32 (default), f64, f16, bf16, i64 (default of ids), i32, i16, i8, u64, "
+                        "u32, u16, u8 or bool",
+                        [this](const std::string &text) -> std::string {
+                          std::vector<std::string> names = typeNames();
+                          auto found = std::find(names.begin(), names.end(), text);
+                          if (found == names.end())
+                            return FlagTable::notAmong(text, names);
+                          request.npy.dtype = DType(found - names.begin());
+                          return "";
+                        },
+                        typeNames()));
+    goWith({"npy"},
+           flags.text("--fill", "HOW",
+                      "zeros (default); range: 0, 1, 2 ...; random[:SEED]: even over [-1, 1); "
+                      "ids:N[:SEED]: whole numbers from 0 to N-1",
+                      request.npy.fill));
+  }
+
+  void addOfTexts() {
+    flags.topic("tokens",
+                "tokens: a text, '-' is stdin, as tokens for --data-tokens FILE:u16 of weft-run");
+    goWith({"tokens"}, flags.text("--tokenizer", "byte",
+                                  "each byte is a token; models need a vocabulary of 256",
+                                  request.tokens.tokenizer));
+    flags.topic("show", "show: shape, type, first values, least, largest and mean");
+  }
+
+  void addOfLogs() {
+    flags.topic("plot",
+                "plot: curves of logs (weft-run --log) over each other, as logged and smoothed");
+    goWith({"plot"}, flags.text("--key", "K", "what of the log: loss (default), grad_norm, lr ...",
+                                request.plot.key));
+    goWith({"plot"},
+           flags.count("--smooth", "N", "average over about N lines; default: a fiftieth of all",
+                       request.plot.smooth, 1));
+  }
+
+  void addOfIdx() {
+    flags.topic("idx", "--idx-to-npy: an IDX file as data for --data of weft-run");
+    goWith({kIdx},
+           flags.value(kIdx, "FILE", "of MNIST and its relatives; unpack it first, '-' is stdin",
+                       [this](const std::string &file) -> std::string {
+                         request.files = {file};
+                         if (!request.command.empty())
+                           return "is a command itself, beside '" + request.command + "'";
+                         request.command = kIdx;
+                         return "";
+                       }));
+    goWith({kIdx},
+           flags.value("--scale", "S", "values times S, as f32; without it integers, as i64",
+                       [this](const std::string &text) -> std::string {
+                         char *end = nullptr;
+                         request.idx.scale = std::strtod(text.c_str(), &end);
+                         bool isNumber = !text.empty() && *end == 0;
+                         return isNumber && request.idx.scale != 0
+                                    ? ""
+                                    : "wants a number that is not 0, not '" + text + "'";
+                       }));
+    goWith({kIdx}, flags.value("--sample-shape", "AxBxC", "shape of one sample, if not the file's",
+                               [this](const std::string &text) -> std::string {
+                                 return parseShape(text, request.idx.sampleShape)
+                                            ? ""
+                                            : "wants sizes like 28x28, not '" + text + "'";
+                               }));
+  }
+
+  FlagTable flags;
+  Request &request;
+  std::map<std::string, std::vector<std::string>> commandsOf;
+};
+
+Status run(Request &request) {
+  const Command *command = find(request.command);
+  if (!command) {
+    std::vector<std::string> names;
+    for (const Command &known : kCommands)
+      names.push_back(known.name);
+    return usage(request.command.empty() ? "no command given"
+                                         : "there is no command '" + request.command + "'" +
+                                               runtime::didYouMean(request.command, names));
+  }
+  if (request.files.size() < command->leastFiles || (command->writes && request.output.empty()))
+    return usage(std::string(command->name) + " wants " + command->wants);
+  if (request.files.size() > command->mostFiles)
+    return usage("what is '" + request.files[command->mostFiles] + "'?");
+  for (const std::string &input : request.files)
+    if (isSameFile(input, request.output))
+      return Status::user("-o '" + request.output + "' is what is read; name another file");
+  return command->run(request);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  std::vector<std::string> arguments;
-  for (int i = 1; i < argc; ++i)
-    arguments.push_back(*argv[i] ? argv[i] : "''");
-  if (arguments.size() == 1 && arguments[0] == "--version") {
-    std::printf("weft-data %s\n", runtime::weftVersion());
+  Request request;
+  CommandLine line(request);
+  Status status = line.parse({argv + 1, argv + argc});
+  if (status.ok() && line.table().answers()) {
+    std::fputs(line.table().answer().c_str(), stdout);
     return 0;
   }
-  if (arguments.size() == 1 && arguments[0] == "--help") {
-    std::fputs(kUsage, stdout);
-    return 0;
-  }
-  Status status = run(arguments);
+  if (status.ok())
+    status = run(request);
   if (!status.ok())
-    std::fprintf(stderr, "weft-data: error: %s\n", status.text().c_str());
+    std::fprintf(stderr, "weft-data: %s%s\n", runtime::errorWord().c_str(), status.text().c_str());
   return int(status.code());
 }

@@ -7,7 +7,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "python_free_frontend/importer/Importer.h"
-#include "weft/Compiler/Pipelines.h"
+#include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
-  weft::registerPipelines();
+  weft::driver::registerPipelines();
   auto [input, output] =
       mlir::registerAndParseCLIOptions(argc, argv, "Weft pass driver\n", registry);
   mlir::MlirOptMainConfig config = mlir::MlirOptMainConfig::createFromCLOptions();

@@ -1,16 +1,19 @@
 // weft-reduce: shrinks an MLIR or ONNX file while a given test still finds it
-// interesting. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// interesting.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ReduceProgram.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "python_free_frontend/importer/Importer.h"
-#include "weft/Compiler/Pipelines.h"
+#include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Diagnostics.h"
+#include "weft/Support/OutputFile.h"
 #include "weft/Support/Version.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 /// Writes a model file as text into a temporary file, whose name it returns; ""
 /// if it cannot.
@@ -28,16 +31,73 @@ static std::string textOfModel(llvm::StringRef path, mlir::MLIRContext &context)
   return text.str().str();
 }
 
+namespace {
+
+/// mlir-reduce writes the file of -o as it goes. It gets a temporary one, which becomes the file
+/// that was asked for when all is well.
+class Output {
+public:
+  ~Output() {
+    if (!temporary.empty())
+      llvm::sys::fs::remove(temporary);
+  }
+
+  /// Takes the argument at `index` for itself if it is the value of -o.
+  bool redirect(int index, char **argv, std::string &error) {
+    llvm::StringRef argument = argv[index], before = argv[index - 1];
+    bool isAttached = argument.consume_front("--o=") || argument.consume_front("-o=");
+    if ((!isAttached && before != "-o" && before != "--o") || argument == "-")
+      return true;
+    if (!file.emplace().open(argument, error))
+      return false;
+    llvm::SmallString<128> path;
+    if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", path)) {
+      error = "cannot make a temporary file: " + code.message();
+      return false;
+    }
+    temporary = path.str().str();
+    replaced = isAttached ? "-o=" + temporary : temporary;
+    argv[index] = replaced.data();
+    return true;
+  }
+
+  bool commit(std::string &error) {
+    if (!file)
+      return true;
+    auto text = llvm::MemoryBuffer::getFile(temporary);
+    if (!text) {
+      error = "cannot read '" + temporary + "': " + text.getError().message();
+      return false;
+    }
+    file->os() << (*text)->getBuffer();
+    return file->commit(error);
+  }
+
+private:
+  std::optional<weft::OutputFile> file;
+  std::string temporary, replaced;
+};
+
+int fail(const std::string &error) {
+  llvm::errs() << "weft-reduce: error: " << error << '\n';
+  return 1;
+}
+
+} // namespace
+
 int main(int argc, char **argv) {
   weft::setVersionPrinter("weft-reduce");
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
-  weft::registerPipelines();
+  weft::driver::registerPipelines();
   weft::registerReduceProgram();
   mlir::MLIRContext context(registry);
-  std::string text;
+  std::string text, error;
+  Output output;
   for (int i = 1; i < argc; ++i) {
+    if (!output.redirect(i, argv, error))
+      return fail(error);
     llvm::StringRef argument = argv[i];
     // MLIR's own tree cuts programs into pieces that are none.
     if (argument.ltrim('-').starts_with("reduction-tree")) {
@@ -57,5 +117,7 @@ int main(int argc, char **argv) {
   llvm::FileRemover remover(text);
   if (text.empty())
     remover.releaseFile();
-  return failed(mlir::mlirReduceMain(argc, argv, context)) ? 1 : 0;
+  if (failed(mlir::mlirReduceMain(argc, argv, context)))
+    return 1;
+  return output.commit(error) ? 0 : fail(error);
 }

@@ -41,10 +41,10 @@ mlir::DialectRegistry compilerRegistry();
 /// A program on its way from `import` to `executable`.
 ///
 ///   auto compilation = Compilation::load("gpt2.onnx", context);
-///   compilation->options.phases.bind = "batch=8,seq=128";
+///   compilation->options.phases.bindings.dims = {{"batch", 8}, {"seq", 128}};
 ///   compilation->runTo(Phase::Graph);
 ///   Compilation other = compilation->clone();     // tries another mesh
-///   other.options.phases.mesh = "dp=2,tp=2";
+///   other.options.phases.mesh = *Mesh::parse("dp=2,tp=2");
 ///   FailureOr<int64_t> bytes = other.measureMemory();
 ///
 /// Whatever fails has told why through the diagnostics of the context, at the node concerned where

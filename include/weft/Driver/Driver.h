@@ -13,11 +13,16 @@ namespace weft::driver {
 /// Runs the whole command line; returns the exit code. `program` is argv[0].
 int compileMain(const std::vector<std::string> &arguments, const std::string &program);
 
+/// Registers the passes at the borders of phases and `--weft-PHASE-pipeline` for each phase, for
+/// tools that take passes by name.
+void registerPipelines();
+
 /// Before anything is read: whether the run can end well. Returns an exit code, as the next.
 int checkCommandLine(const Options &options, const std::string &program);
 /// When the program is read: adds what its text says to `options`, settles the mesh, and tells the
 /// compilation.
-int prepare(Compilation &compilation, const std::vector<std::string> &arguments, Options &options);
+int prepare(Compilation &compilation, const std::vector<std::string> &arguments, Options &options,
+            const std::string &program);
 EmitOptions emitOptions(mlir::ModuleOp module, const Options &options, const std::string &program);
 
 /// Whether an executable, and the weights beside it, will be written.
@@ -33,7 +38,7 @@ ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs
 std::string flagsText(mlir::ModuleOp module);
 
 /// Writes `model`, at the phase `import`, into the file `path` with the placements
-/// that `sharded` recorded as its first device configuration.
+/// that `sharded` recorded, and has no more then, as its first device configuration.
 bool writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath,
                   llvm::StringRef path, std::string &error);
 

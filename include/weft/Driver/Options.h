@@ -51,6 +51,14 @@ struct Options {
 bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error,
                   bool resumes = false);
 
+/// Parses flags that say what phases make, as the pipelines of weft-opt have them.
+bool parsePhaseOptions(const std::vector<std::string> &arguments, PhaseOptions &phases,
+                       std::string &error);
+/// One of fp32, bf16, fp16 and fp64; returns what is wrong, or nothing.
+std::string takePrecisionAmong(const std::string &text, Precision &target);
+/// Of --batch-stats.
+inline constexpr llvm::StringLiteral kPerMicrobatch = "per-microbatch";
+
 std::string helpText();
 
 /// When a flag acts: from `presence` on it matters whether it was given, from `value` on which

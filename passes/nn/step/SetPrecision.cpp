@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/nn/IR/NnTraining.h"
 #include "passes/nn/step/Passes.h"
+#include "passes/nn/step/Precision.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/DenseSet.h"
@@ -22,18 +23,13 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
   using StepSetPrecisionBase::StepSetPrecisionBase;
 
   void runOnOperation() override {
-    MLIRContext *context = &getContext();
-    Type target = llvm::StringSwitch<Type>(type)
-                      .Case("f32", Float32Type::get(context))
-                      .Case("bf16", BFloat16Type::get(context))
-                      .Case("f16", Float16Type::get(context))
-                      .Case("f64", Float64Type::get(context))
-                      .Default(Type());
-    if (!target) {
+    std::optional<Precision> precision = parsePrecision(type);
+    if (!precision) {
       getOperation().emitError() << "unknown precision '" << type
                                  << "'; choose f32, bf16, f16 or f64";
       return signalPassFailure();
     }
+    Type target = precisionType(*precision, &getContext());
     func::FuncOp function = getOperation();
     if (target.isF32() || function.isExternal())
       return;

@@ -235,12 +235,8 @@ private:
   //===--- Gradients ------------------------------------------------------===//
 
   Type gradientType(const Parameter &parameter) {
-    return llvm::StringSwitch<Type>(spec.gradDtype)
-        .Case("fp32", builder.getF32Type())
-        .Case("bf16", builder.getBF16Type())
-        .Case("fp16", builder.getF16Type())
-        .Case("fp64", builder.getF64Type())
-        .Default(parameter.workType());
+    return spec.gradDtype ? precisionType(*spec.gradDtype, builder.getContext())
+                          : parameter.workType();
   }
 
   LogicalResult differentiateParameters(const Seed &seed) {

@@ -31,11 +31,15 @@ SmallVector<std::string> weft::step::splitList(StringRef text) {
   return text.empty() ? SmallVector<std::string>() : splitAt(text, ';');
 }
 
-void weft::step::appendToList(std::string &list, StringRef item) {
-  if (!list.empty())
-    list += ';';
-  for (char c : item)
-    list += c == ';' ? std::string("\\;") : std::string(1, c);
+std::string weft::step::joinList(llvm::ArrayRef<std::string> items) {
+  std::string list;
+  for (const std::string &item : items) {
+    if (!list.empty())
+      list += ';';
+    for (char c : item)
+      list += c == ';' ? std::string("\\;") : std::string(1, c);
+  }
+  return list;
 }
 
 bool weft::step::isRegex(StringRef pattern, std::string &error) {
@@ -59,6 +63,7 @@ std::optional<LossSpec> weft::step::parseLoss(StringRef text, std::string &error
     return std::nullopt;
   };
   LossSpec loss;
+  loss.text = text.str();
   StringRef rest = text;
   if (rest.consume_front("softmax_cross_entropy:")) {
     loss.kind = LossSpec::Kind::SoftmaxCrossEntropy;
@@ -245,11 +250,12 @@ std::optional<OptimizerSpec> weft::step::parseOptimizer(StringRef text, std::str
 // Groups
 //===----------------------------------------------------------------------===//
 
-std::optional<ParameterGroup> weft::step::parseGroup(StringRef text, const OptimizerSpec &optimizer,
-                                                     std::string &error) {
-  const KindEntry &entry = entryOf(optimizer.kind);
+static bool isOfEveryGroup(StringRef key) { return key == "lr_scale" || key == "decay"; }
+
+std::optional<ParameterGroup> weft::step::parseGroup(StringRef text, std::string &error) {
   SmallVector<std::string> parts = splitAt(text, ':');
   ParameterGroup group;
+  group.text = text.str();
   group.pattern = parts.front();
   if (parts.size() != 2 || parts[1].empty()) {
     error = "'" + text.str() + "' needs REGEX:key=value,...; a ':' of the pattern is written \\:";
@@ -257,23 +263,36 @@ std::optional<ParameterGroup> weft::step::parseGroup(StringRef text, const Optim
   }
   if (!isRegex(group.pattern, error))
     return std::nullopt;
+  HyperParameters all;
   for (StringRef item : splitAt(parts[1], ',')) {
     auto [key, value] = item.split('=');
     double number = 0;
     if (key == "decay" && (value == "all" || value == "auto")) {
       number = value == "all";
-    } else if (key == "lr_scale" || llvm::is_contained(hyperKeys(entry), key)) {
+    } else if (key == "lr_scale" || fieldOf(all, key)) {
       if (!readHyper(key, value, number, error))
         return std::nullopt;
     } else {
-      error = ("a group of " + entry.name + " has no '" + item + "'; it takes " +
-               llvm::join(hyperKeys(entry), ", ") + ", lr_scale, decay=auto|all")
+      error = ("'" + item + "' is nothing that a group may have: lr, weight_decay, what else the " +
+               "optimizer has, lr_scale, decay=auto|all")
                   .str();
       return std::nullopt;
     }
     group.values.emplace_back(key.str(), number);
   }
   return group;
+}
+
+bool weft::step::checkGroup(const ParameterGroup &group, const OptimizerSpec &optimizer,
+                            std::string &error) {
+  const KindEntry &entry = entryOf(optimizer.kind);
+  for (const auto &[key, value] : group.values)
+    if (!isOfEveryGroup(key) && !llvm::is_contained(hyperKeys(entry), key)) {
+      error = "a group of " + entry.name.str() + " has no '" + key + "'; it takes " +
+              llvm::join(hyperKeys(entry), ", ") + ", lr_scale, decay=auto|all";
+      return false;
+    }
+  return true;
 }
 
 HyperParameters weft::step::refine(const HyperParameters &hyper, const ParameterGroup &group) {
@@ -310,8 +329,8 @@ std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts
   if (!optimizer)
     return fail("--optimizer");
   for (const std::string &text : splitList(texts.paramGroups)) {
-    std::optional<ParameterGroup> group = parseGroup(text, *optimizer, error);
-    if (!group)
+    std::optional<ParameterGroup> group = parseGroup(text, error);
+    if (!group || !checkGroup(*group, *optimizer, error))
       return fail("--param-group");
     spec.groups.push_back(*group);
   }
@@ -320,13 +339,12 @@ std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts
       return fail("--freeze");
     spec.freeze.push_back(pattern);
   }
-  if (!texts.gradDtype.empty() &&
-      !llvm::is_contained({"fp32", "bf16", "fp16", "fp64"}, StringRef(texts.gradDtype))) {
+  spec.gradDtype = parsePrecision(texts.gradDtype);
+  if (!texts.gradDtype.empty() && !spec.gradDtype) {
     error = "'" + texts.gradDtype + "' is none of fp32, bf16, fp16, fp64";
     return fail("--grad-dtype");
   }
   spec.loss = *loss;
   spec.optimizer = *optimizer;
-  spec.gradDtype = texts.gradDtype;
   return spec;
 }

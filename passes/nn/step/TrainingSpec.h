@@ -3,6 +3,8 @@
 #ifndef WEFT_PASSES_NN_STEP_TRAININGSPEC_H
 #define WEFT_PASSES_NN_STEP_TRAININGSPEC_H
 
+#include "passes/nn/step/Precision.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -23,6 +25,8 @@ struct LossSpec {
   std::string target;
   /// A label that does not count, beside -100.
   std::optional<int64_t> ignore;
+  /// The text it was parsed from.
+  std::string text;
 };
 
 enum class OptimizerKind { Sgd, Momentum, Nesterov, Adam, AdamW, Adagrad, Lion };
@@ -67,14 +71,16 @@ struct OptimizerSpec {
 struct ParameterGroup {
   std::string pattern;
   llvm::SmallVector<std::pair<std::string, double>> values;
+  /// The text it was parsed from.
+  std::string text;
 };
 
 /// Each tells in `error` what is wrong and what may be written instead.
 std::optional<LossSpec> parseLoss(llvm::StringRef text, std::string &error);
 std::optional<OptimizerSpec> parseOptimizer(llvm::StringRef text, std::string &error);
-/// Keys are those hyper-parameters that `optimizer` has.
-std::optional<ParameterGroup> parseGroup(llvm::StringRef text, const OptimizerSpec &optimizer,
-                                         std::string &error);
+/// Keys are those that any optimizer has; `checkGroup`: that `optimizer` has.
+std::optional<ParameterGroup> parseGroup(llvm::StringRef text, std::string &error);
+bool checkGroup(const ParameterGroup &group, const OptimizerSpec &optimizer, std::string &error);
 
 /// All of it.
 struct TrainingSpec {
@@ -83,11 +89,11 @@ struct TrainingSpec {
   llvm::SmallVector<ParameterGroup> groups;
   /// Patterns of weights that are not trained.
   llvm::SmallVector<std::string> freeze;
-  /// fp32, bf16, fp16, fp64, or empty: fp32 or the parameter's type if wider.
-  std::string gradDtype;
+  /// Nothing: fp32 or the parameter's type if wider.
+  std::optional<Precision> gradDtype;
 };
 
-/// The texts of the flags; lists as `splitList` reads them.
+/// The texts of a pass's options; lists as `splitList` reads them.
 struct TrainingTexts {
   std::string loss, optimizer, paramGroups, freeze, gradDtype;
 };
@@ -98,8 +104,8 @@ HyperParameters refine(const HyperParameters &hyper, const ParameterGroup &group
 
 /// Splits a list of the pipeline's options at `;` that no backslash escapes.
 llvm::SmallVector<std::string> splitList(llvm::StringRef text);
-/// Appends to such a list.
-void appendToList(std::string &list, llvm::StringRef item);
+/// Such a list of `items`.
+std::string joinList(llvm::ArrayRef<std::string> items);
 
 /// Whether `pattern` is a regular expression, if not why.
 bool isRegex(llvm::StringRef pattern, std::string &error);

@@ -87,25 +87,34 @@ std::string FlagTable::completion(const std::string &shell) const {
 
 std::string FlagTable::bashCompletion() const {
   std::string function = identifier(tool), valued, cases;
+  // A value that may be left out has to be attached: it is no word of its own.
+  auto patterns = [](const std::vector<std::string> &names, bool mayStandApart) {
+    std::string either = joined(names, "=|") + "=";
+    return mayStandApart ? joined(names, "|") + "|" + either : either;
+  };
+  auto offer = [&](const std::string &pattern, const std::vector<std::string> &words) {
+    cases += "    " + pattern + ") COMPREPLY=($(compgen -W " + quoted(joined(words, " ")) +
+             " -- \"$word\")); return ;;\n";
+  };
   for (const Flag &flag : flags) {
     if (flag.help.empty() || (flag.kind != Kind::Value && flag.choices.empty()))
       continue;
+    std::string pattern = patterns(flag.names, flag.kind == Kind::Value);
     if (!flag.choices.empty())
-      cases += "    " + joined(flag.names, "|") + ") COMPREPLY=($(compgen -W " +
-               quoted(joined(flag.choices, " ")) + " -- \"$word\")); return ;;\n";
+      offer(pattern, flag.choices);
     else
-      valued += (valued.empty() ? "" : "|") + joined(flag.names, "|");
+      valued += (valued.empty() ? "" : "|") + pattern;
   }
-  cases += "    --completion) COMPREPLY=($(compgen -W 'bash zsh' -- \"$word\")); return ;;\n";
+  offer(patterns({"--completion"}, true), {"bash", "zsh"});
   if (!valued.empty())
     cases += "    " + valued + ") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n";
   // bash takes `=` for a word of its own.
   return "# Completes " + tool + " in bash.\n" + function + R"(() {
-  local word=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]}
-  if [ "$word" = = ]; then word=
-  elif [ "$flag" = = ]; then flag=${COMP_WORDS[COMP_CWORD-2]}
+  local word=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} attached=
+  if [ "$word" = = ]; then word= attached==
+  elif [ "$flag" = = ]; then flag=${COMP_WORDS[COMP_CWORD-2]} attached==
   fi
-  case $flag in
+  case $flag$attached in
 )" + cases +
          "  esac\n  case $word in\n    -*) COMPREPLY=($(compgen -W " +
          quoted(joined(names(), " ")) +

@@ -12,7 +12,7 @@
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/onnx/IR/Onnx.h"
 #include "python_free_frontend/importer/Importer.h"
-#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Support/Diagnostics.h"
 #include "weft/Support/Npy.h"
 #include "weft/Testing/Interpreter/Interpreter.h"
@@ -63,7 +63,7 @@ static double errorOf(const HostTensor &found, const HostTensor &expected) {
 /// Outputs by name; nothing if the program does not convert or run.
 static std::optional<Arrays> run(ModuleOp module, const Arrays &inputs, const std::string &folder,
                                  bool raise, std::map<std::string, unsigned> &counts) {
-  GraphOptions options;
+  PhaseOptions options;
   options.raise = raise;
   for (const auto &[name, tensor] : inputs)
     for (auto [dim, extent] : llvm::enumerate(tensor.shape))

@@ -21,7 +21,7 @@ head -c 20 "$work/images" >"$work/short"
 expect 1 'is cut off or too long: it promises 2x1x3' "$tool" --idx-to-npy "$work/short" -o "$work/k.npy"
 expect 1 'is not an IDX file' "$tool" --idx-to-npy "$0" -o "$work/k.npy"
 expect 1 'cannot be read: No such file' "$tool" --idx-to-npy "$work/none" -o "$work/k.npy"
-expect 2 'are needed' "$tool" --idx-to-npy "$work/images"
+expect 2 'idx-to-npy wants FILE and -o' "$tool" --idx-to-npy "$work/images"
 expect 2 "there is no flag '--frob'" "$tool" --frob 1
 
 # Arrays without another program: shape, type and values, the same every time.
@@ -55,13 +55,13 @@ expect 0 '' bash -c "'$tool' tokens - --tokenizer byte -o '$work/piped' <'$work/
 expect 2 "there is no command 'tensor'" "$tool" tensor -o x
 expect 2 'npy wants --shape' "$tool" npy -o "$work/k.npy"
 expect 2 "wants sizes like 8x64, or scalar, not '8,64'" "$tool" npy --shape 8,64 -o "$work/k.npy"
-expect 2 "there is no dtype 'float'" "$tool" npy --shape 8 --dtype float -o "$work/k.npy"
+expect 2 "bool, not 'float'" "$tool" npy --shape 8 --dtype float -o "$work/k.npy"
 expect 2 "wants zeros, range, random.* not 'ones'" "$tool" npy --shape 8 --fill ones -o "$work/k.npy"
 expect 2 "not 'ids:0'" "$tool" npy --shape 8 --fill ids:0 -o "$work/k.npy"
 expect 2 'goes up to 255, which is too much for i8' "$tool" npy --shape 8 --fill ids:256 --dtype i8 -o "$work/k.npy"
 expect 2 'goes up to 299, which is too much for bf16' "$tool" npy --shape 300 --fill range --dtype bf16 -o "$work/k.npy"
 expect 2 'write ids:N' "$tool" npy --shape 8 --fill random --dtype i32 -o "$work/k.npy"
-expect 2 "there is no flag '--scale' of weft-data npy" "$tool" npy --shape 8 --scale 2 -o "$work/k.npy"
+expect 2 "scale is no flag of weft-data npy" "$tool" npy --shape 8 --scale 2 -o "$work/k.npy"
 expect 1 'is larger than any file' "$tool" npy --shape 9999999999x9999999999 -o "$work/k.npy"
 expect 2 "there is no tokenizer 'bpe'" "$tool" tokens "$work/text" --tokenizer bpe -o "$work/k"
 expect 1 'cannot be read: No such file' "$tool" tokens "$work/none" -o "$work/k"

@@ -90,7 +90,9 @@ static void runOne(const std::vector<std::string> &corpus, const std::string &pa
     right &= errors == 0;
     mlir::PassManager pm(&context);
     bool modelStep = hasModelStep(*module);
-    pm.addPass(createConvertOnnxToNn(Bindings(), modelStep, modelStep));
+    ConvertOnnxToNnOptions convert;
+    convert.training = convert.modelStep = modelStep;
+    pm.addPass(createConvertOnnxToNn(std::move(convert)));
     if (modelStep)
       pm.addPass(weft::step::createStepMakeTraining());
     bool converted = succeeded(pm.run(*module));

@@ -9,7 +9,6 @@
 #include "dialects/nn/IR/Nn.h"
 #include "python_free_frontend/importer/Importer.h"
 #include "python_free_frontend/text/TextReader.h"
-#include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Pipelines.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Testing/Interpreter/StatefulRun.h"
@@ -203,8 +202,8 @@ bool writeModel(const std::string &text, const std::string &path) {
 
 OwningOpRef<ModuleOp> toGraph(MLIRContext &context, const std::string &path) {
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
-  GraphOptions graph;
-  graph.training = graph.modelStep = true;
+  PhaseOptions graph;
+  graph.train = true;
   return module && succeeded(lowerToGraph(*module, graph)) ? std::move(module)
                                                            : OwningOpRef<ModuleOp>();
 }
@@ -217,9 +216,11 @@ bool interpret(MLIRContext &context, const std::string &path, const char *flag,
     return false;
   PhaseOptions options;
   options.train = true;
-  options.precision = "f64";
-  options.loss = flag ? "softmax_cross_entropy:logits,labels" : "";
-  options.optimizer = flag ? flag : "";
+  options.precision = Precision::F64;
+  if (std::string error; flag) {
+    options.loss = step::parseLoss("softmax_cross_entropy:logits,labels", error);
+    options.optimizer = step::parseOptimizer(flag, error);
+  }
   PassManager passes(&context);
   buildPhase(passes, Phase::Step, options);
   StatefulRun run;

@@ -5,7 +5,6 @@
 #include "../../support/Distance.h"
 #include "dialects/nn/IR/Nn.h"
 #include "python_free_frontend/importer/Importer.h"
-#include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Pipelines.h"
 #include "weft/Testing/InProcess/InProcess.h"
 #include "weft/Testing/Interpreter/StatefulRun.h"
@@ -14,6 +13,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <cmath>
 #include <random>
@@ -42,21 +42,29 @@ std::string TrainingFlags::text() const {
 }
 
 void TrainingFlags::set(PhaseOptions &options) const {
+  std::string wrong;
   options.train = true;
-  options.precision = "f64";
-  options.bind = bind;
-  options.loss = loss;
-  options.optimizer = optimizer;
-  options.paramGroups = paramGroups;
-  options.freeze = freeze;
-  options.gradDtype = gradDtype;
-  options.mesh = mesh;
-  options.place = place;
-  options.zero = zero;
+  options.precision = Precision::F64;
+  wrong += options.bindings.add(bind);
+  if (!loss.empty())
+    options.loss = step::parseLoss(loss, wrong);
+  if (!optimizer.empty())
+    options.optimizer = step::parseOptimizer(optimizer, wrong);
+  for (const std::string &group : step::splitList(paramGroups))
+    if (auto parsed = step::parseGroup(group, wrong))
+      options.paramGroups.push_back(*parsed);
+  for (const std::string &pattern : step::splitList(freeze))
+    options.freeze.push_back(pattern);
+  options.gradDtype = parsePrecision(gradDtype);
+  options.mesh = *Mesh::parse(mesh);
+  wrong += dist::appendRules(place, options.place);
+  options.zero = *ZeroStage::parse(zero);
   options.recompute = recompute;
   options.sequenceParallel = sequenceParallel;
   options.microbatches = microbatches;
-  options.batchStats = batchStats;
+  options.batchStats = batchStats == "global" ? BatchStats::Global : BatchStats::PerMicrobatch;
+  if (!wrong.empty())
+    llvm::report_fatal_error(llvm::Twine(wrong));
 }
 
 OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string &path,
@@ -64,13 +72,15 @@ OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string 
   OwningOpRef<ModuleOp> module = onnx::importModel(path, &context);
   if (!module)
     return {};
-  GraphOptions graph;
-  graph.training = true;
-  graph.batchParts = batchParts;
-  auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
-  if (failed(bindings))
+  PhaseOptions graph;
+  std::string error;
+  graph.train = true;
+  // Of flags that say how, not of the model.
+  graph.loss = step::parseLoss("loss", error);
+  graph.microbatches = batchParts;
+  graph.batchStats = BatchStats::PerMicrobatch;
+  if (!graph.bindings.add(bind).empty())
     return {};
-  graph.bindings = std::move(*bindings);
   return succeeded(lowerToGraph(*module, graph)) ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 

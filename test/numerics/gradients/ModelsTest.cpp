@@ -6,7 +6,7 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "python_free_frontend/builders/Builders.h"
 #include "python_free_frontend/importer/Importer.h"
-#include "weft/Compiler/ImportToGraph.h"
+#include "weft/Compiler/Pipelines.h"
 #include "weft/Testing/Interpreter/StateSource.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -57,9 +57,11 @@ TEST_P(ModelGradients, EqualDifferences) {
   ASSERT_TRUE(static_cast<bool>(built)) << llvm::toString(built.takeError());
   auto module = onnx::importModel(path, &context);
   ASSERT_TRUE(module);
-  GraphOptions graph;
+  std::string error;
+  PhaseOptions graph;
   graph.raise = raise;
-  graph.training = true; // All initializers are state.
+  graph.train = true; // All initializers are state.
+  graph.loss = step::parseLoss("loss", error);
   graph.bindings.dims["batch"] = 2;
   for (const auto &[name, extent] : model.dims)
     graph.bindings.dims[name] = extent;

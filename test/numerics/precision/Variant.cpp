@@ -43,14 +43,16 @@ OwningOpRef<ModuleOp> Variant::stepProgram(bool raised) const {
     return nullptr;
   PassManager passes(&context);
   PhaseOptions phases;
-  phases.bind = model.bind;
-  phases.precision = precision;
+  if (!phases.bindings.add(model.bind).empty())
+    return nullptr;
+  phases.precision = *parsePrecision(precision);
   if (raised) {
     buildPhase(passes, Phase::Graph, phases);
     buildPhase(passes, Phase::Step, phases);
   } else {
-    passes.addPass(onnx::createConvertOnnxToNn({phases.bind}));
-    passes.addNestedPass<func::FuncOp>(step::createStepSetPrecision({phases.precision}));
+    phases.raise = false;
+    buildImportToGraph(passes, phases);
+    passes.addNestedPass<func::FuncOp>(step::createStepSetPrecision({precision}));
   }
   if (failed(passes.run(*module)))
     return nullptr;
@@ -129,7 +131,7 @@ std::optional<std::vector<HostTensor>> Variant::compiled(const std::string &mesh
       llvm::map_to_vector(forward(*module).getResultTypes(), llvm::CastTo<RankedTensorType>);
   PassManager passes(&context);
   PhaseOptions phases;
-  phases.mesh = mesh;
+  phases.mesh = *Mesh::parse(mesh);
   phases.sequenceParallel = sequenceParallel;
   for (Phase phase : {Phase::Sharded, Phase::Local, Phase::Scheduled})
     buildPhase(passes, phase, phases);

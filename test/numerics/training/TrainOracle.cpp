@@ -10,7 +10,6 @@
 #include "dialects/nn/IR/Nn.h"
 #include "passes/nn/step/TrainingSpec.h"
 #include "python_free_frontend/importer/Importer.h"
-#include "weft/Compiler/ImportToGraph.h"
 #include "weft/Compiler/Pipelines.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/Npy.h"
@@ -110,25 +109,28 @@ int main(int argc, char **argv) {
     return 1;
   PhaseOptions options;
   options.train = true;
-  options.bind = bind;
-  options.precision = precision;
-  options.loss = loss;
-  options.optimizer = optimizer;
+  std::string error = options.bindings.add(bind);
+  if (!loss.empty())
+    options.loss = step::parseLoss(loss, error);
+  if (!optimizer.empty())
+    options.optimizer = step::parseOptimizer(optimizer, error);
   for (const std::string &group : groups)
-    step::appendToList(options.paramGroups, group);
+    if (auto parsed = step::parseGroup(group, error))
+      options.paramGroups.push_back(*parsed);
   for (const std::string &pattern : freeze)
-    step::appendToList(options.freeze, pattern);
-  GraphOptions graph;
-  graph.raise = raise;
-  graph.training = true;
-  graph.batchParts = batchParts;
-  graph.modelStep = loss.empty() && optimizer.empty();
-  auto bindings = onnx::parseBindings(bind, &context, [&] { return module->emitError(); });
-  if (failed(bindings))
+    options.freeze.push_back(pattern);
+  options.raise = raise;
+  options.microbatches = batchParts;
+  options.batchStats = BatchStats::PerMicrobatch;
+  std::optional<Precision> type = parsePrecision(precision);
+  if (!error.empty() || !type) {
+    llvm::errs() << (type ? error : "there is no precision '" + precision + "'") << '\n';
     return 1;
-  graph.bindings = std::move(*bindings);
-  if (failed(lowerToGraph(*module, graph)))
+  }
+  // Idioms are raised as of a program in f32.
+  if (failed(lowerToGraph(*module, options)))
     return 1;
+  options.precision = *type;
   PassManager passes(&context);
   buildPhase(passes, Phase::Step, options);
   return failed(passes.run(*module)) ? 1 : train(*module);

@@ -99,6 +99,25 @@ private:
   TargetTraits numbers = makeTraits();
 };
 
+/// A toy that cannot compile what passes made for it, and says so or not.
+class FaultyTarget : public ToyTarget {
+public:
+  explicit FaultyTarget(bool speaks) : speaks(speaks) {}
+  StringRef name() const override { return speaks ? "faulty" : "mute"; }
+  FailureOr<KernelImages> compile(ModuleOp module, const KernelOptions &) const override {
+    if (speaks)
+      module.emitError("the toy is broken");
+    return failure();
+  }
+
+private:
+  bool speaks;
+};
+
 } // namespace
 
 std::unique_ptr<Target> weft::toy::createToyTarget() { return std::make_unique<ToyTarget>(); }
+
+std::unique_ptr<Target> weft::toy::createFaultyTarget(bool speaks) {
+  return std::make_unique<FaultyTarget>(speaks);
+}

@@ -10,6 +10,8 @@ namespace weft::toy {
 /// Target "toy": pages as alignment, tiny kernels, one stream, no library. An image is the text of
 /// its kernel in linalg, and an executable a text with all of them.
 std::unique_ptr<Target> createToyTarget();
+/// Targets "faulty", whose own code fails with a message, and "mute", without one.
+std::unique_ptr<Target> createFaultyTarget(bool speaks);
 
 } // namespace weft::toy
 

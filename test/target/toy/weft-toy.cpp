@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ToyTarget.h"
 
-#include "weft/Compiler/Pipelines.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Registration/Registration.h"
 
@@ -12,12 +11,14 @@
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   weft::registerTarget(weft::toy::createToyTarget());
+  for (bool speaks : {true, false})
+    weft::registerTarget(weft::toy::createFaultyTarget(speaks));
   if (argc < 2 || llvm::StringRef(argv[1]) != "opt")
     return weft::driver::compileMain(std::vector<std::string>(argv + 1, argv + argc), argv[0]);
   mlir::DialectRegistry registry;
   weft::registerAllDialects(registry);
   weft::registerAllPasses();
-  weft::registerPipelines();
+  weft::driver::registerPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc - 1, argv + 1, "Weft passes with a toy target\n", registry));
 }

@@ -47,7 +47,7 @@ weft-run train -q --data-tokens text:byte --steps 6 --save ck >/dev/null || exit
 says 2 "no flag '--messh'; did you mean '--mesh'" weft-compile mlp.onnx --messh tp=2
 says 2 "no flag '--inptu'; did you mean '--input'" weft-run mlp --inptu x=x8.npy
 says 2 "no flag '--onnx-to-txt'; did you mean '--onnx-to-text'" weft-translate --onnx-to-txt mlp.onnx
-says 2 "no flag '--shap' of weft-data npy; did you mean '--shape'" weft-data npy --shap 8
+says 2 "no flag '--shap'; did you mean '--shape'" weft-data npy --shap 8
 says 2 "no command 'tokenz'; did you mean 'tokens'" weft-data tokenz text
 says 2 "no topic 'trainig'.*did you mean 'training'" weft-compile --help=trainig
 says 2 "is fp32, bf16, fp16 or fp64, not 'bp16'; did you mean" weft-compile mlp.onnx --precision bp16
@@ -80,9 +80,9 @@ says 1 "'weft.cluster': is no JSON" weft-compile wrong-cluster.mlir
 # --bind.
 says 1 "names dimension 'sequence', which no input .* has; it has 'batch'" weft-compile -q mlp.onnx --bind batch=8,sequence=9 -o m
 says 1 "names dimension 'bacth'.*did you mean 'batch'" weft-compile -q mlp.onnx --bind bacth=8 -o m
-says 1 "batch=0: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=0 -o m
-says 1 "batch=99999999999: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=99999999999 -o m
-says 1 "makes 'batch' both 8 and 9" weft-compile -q mlp.onnx --bind batch=8,batch=9 -o m
+says 2 "batch=0: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=0 -o m
+says 2 "batch=99999999999: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=99999999999 -o m
+says 2 "makes 'batch' both 8 and 9" weft-compile -q mlp.onnx --bind batch=8,batch=9 -o m
 says 1 "makes 'batch' 8, but --bind x=@FILE makes 'batch' 9" weft-compile -q mlp.onnx --bind batch=8,x=@x9.npy -o m
 says 1 "makes 'x\[1\]' 9, but dimension 1 of input 'x' is 8" weft-compile -q mlp.onnx --bind 'batch=8,x[1]=9' -o m
 says 1 "names input 'y'.*it has 'x'" weft-compile -q mlp.onnx --bind batch=8,y=@x8.npy -o m

@@ -28,11 +28,13 @@ FlagTable tableFor(Line &line) {
   flags.number("--rate", "R", "a rate", line.number, 10);
   flags.seed("--seed", "S", "a seed", line.seed);
   flags.toggle("-q|--quiet", "few words", line.quiet);
-  flags.optional("--bench", "json", "times", [&](const std::string &text) {
-    line.bench = true;
-    line.json = text == "json";
-    return std::string();
-  });
+  flags.optional("--bench", "json", "times",
+                 [&](const std::string &text) {
+                   line.bench = true;
+                   line.json = text == "json";
+                   return std::string();
+                 },
+                 {"json"});
   flags.text("--hidden", "X", "", line.word);
   flags.refused("--plan", "plans are not supported yet");
   flags.epilogue("The end.\n");
@@ -123,6 +125,9 @@ TEST(Flags, AnswersShellsAndMan) {
   EXPECT_EQ(bash, answer({"--completion=bash"}));
   EXPECT_NE(bash.find("complete -o filenames -F _tool tool\n"), std::string::npos) << bash;
   EXPECT_EQ(bash.find("--hidden"), std::string::npos);
+  // A value that may be left out is offered behind `=` alone.
+  EXPECT_NE(bash.find("\n    --mode|--mode=) "), std::string::npos) << bash;
+  EXPECT_NE(bash.find("\n    --bench=) "), std::string::npos) << bash;
   EXPECT_EQ(answer({"--completion=zsh"}).find("#compdef tool\n"), 0u);
   EXPECT_EQ(answer({"--completion"}), "--completion is bash or zsh, not ''");
   std::string page = answer({"--man"});

@@ -37,7 +37,7 @@ protected:
   Compilation graph() {
     auto loaded = Compilation::load(file("mlp.onnx"), context);
     EXPECT_TRUE(succeeded(loaded));
-    loaded->options.phases.bind = "batch=8";
+    loaded->options.phases.bindings.dims = {{"batch", 8}};
     EXPECT_TRUE(succeeded(loaded->runTo(Phase::Graph)));
     return std::move(*loaded);
   }
@@ -62,7 +62,7 @@ protected:
 TEST_F(CompilationTest, ClonesTryMeshesAndOneIsEmitted) {
   Compilation whole = graph();
   Compilation split = whole.clone();
-  split.options.phases.mesh = "dp=2,tp=2";
+  split.options.phases.mesh = *Mesh::parse("dp=2,tp=2");
   const std::string before = textOf(whole);
   FailureOr<int64_t> bytesOfWhole = whole.measureMemory(), bytesOfSplit = split.measureMemory();
   ASSERT_TRUE(succeeded(bytesOfWhole) && succeeded(bytesOfSplit)) << errors;
@@ -97,7 +97,7 @@ TEST_F(CompilationTest, TextOfAPhaseGoesOnToTheSame) {
   ASSERT_TRUE(succeeded(loaded)) << errors;
   EXPECT_EQ(loaded->getPhase(), Phase::Step);
   loaded->options = program.options;
-  loaded->options.phases.mesh = program.options.phases.mesh = "tp=2";
+  loaded->options.phases.mesh = program.options.phases.mesh = *Mesh::parse("tp=2");
   ASSERT_TRUE(succeeded(loaded->runTo(Phase::Scheduled)) &&
               succeeded(program.runTo(Phase::Scheduled)))
       << errors;
@@ -111,10 +111,11 @@ TEST_F(CompilationTest, RecomputesTheLeastThatFits) {
   auto loaded = Compilation::load(path, context);
   ASSERT_TRUE(succeeded(loaded)) << errors;
   PhaseOptions &phases = loaded->options.phases;
-  phases.bind = "batch=8,seq=16";
+  phases.bindings.dims = {{"batch", 8}, {"seq", 16}};
   phases.train = true;
-  phases.loss = "softmax_cross_entropy:logits,labels";
-  phases.optimizer = "adamw:lr=1e-3";
+  std::string error;
+  phases.loss = step::parseLoss("softmax_cross_entropy:logits,labels", error);
+  phases.optimizer = step::parseOptimizer("adamw:lr=1e-3", error);
   ASSERT_TRUE(succeeded(loaded->runTo(Phase::Graph))) << errors;
   FailureOr<int64_t> kept = loaded->measureMemory();
   ASSERT_TRUE(succeeded(kept)) << errors;
@@ -136,9 +137,10 @@ TEST_F(CompilationTest, TellsWhyItFails) {
   EXPECT_NE(errors, "");
   errors.clear();
   Compilation program = graph();
-  program.options.phases.mesh = "dp=3,dp=2";
+  program.options.phases.mesh = *Mesh::parse("dp=2");
+  ASSERT_EQ(dist::appendRules("x=dim0:tp", program.options.phases.place), "");
   EXPECT_TRUE(failed(program.runTo(Phase::Scheduled)));
-  EXPECT_NE(errors.find("axis 'dp' is given twice"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("axis 'tp' is not on the mesh"), std::string::npos) << errors;
   EXPECT_FALSE(program.compilerIsToBlame());
 }
 

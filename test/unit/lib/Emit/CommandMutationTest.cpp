@@ -218,8 +218,8 @@ void runTrainingMutants(const char *mesh, unsigned seeds, Counts &counts) {
   if (*mesh)
     training.module->lookupSymbol("eval")->erase();
   PhaseOptions options;
-  options.mesh = mesh;
-  options.precision = "f64";
+  options.mesh = *Mesh::parse(mesh);
+  options.precision = Precision::F64;
   OwningOpRef<ModuleOp> module = schedule(*training.module, options);
   auto step = training.module->lookupSymbol<func::FuncOp>("step");
   auto check = [&](emit::InProcessProgram &program) {

@@ -99,7 +99,7 @@ test::Sample test::makeSample(llvm::StringRef text, unsigned seed) {
 
 OwningOpRef<ModuleOp> test::schedule(const Sample &sample, const std::string &mesh) {
   PhaseOptions options;
-  options.mesh = mesh;
+  options.mesh = *Mesh::parse(mesh);
   return schedule(sample.module.get(), options);
 }
 

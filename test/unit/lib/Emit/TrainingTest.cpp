@@ -25,9 +25,9 @@ TEST_P(CompiledTraining, EqualsTheOracle) {
   if (*GetParam().mesh)
     training.module->lookupSymbol("eval")->erase();
   PhaseOptions options;
-  options.mesh = GetParam().mesh;
-  options.place = GetParam().place;
-  options.precision = "f64";
+  options.mesh = *Mesh::parse(GetParam().mesh);
+  ASSERT_EQ(dist::appendRules(GetParam().place, options.place), "");
+  options.precision = Precision::F64;
   OwningOpRef<ModuleOp> module = schedule(*training.module, options);
   ASSERT_TRUE(module);
   // Every state is written in place: there is no copy.
@@ -62,7 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, CompiledTraining,
 TEST(CompiledPrograms, ShareStates) {
   Training training = makeTraining(9, 3);
   PhaseOptions options;
-  options.precision = "f64";
+  options.precision = Precision::F64;
   OwningOpRef<ModuleOp> module = schedule(*training.module, options);
   ASSERT_TRUE(module);
   auto artifact = emit::emitArtifact(*module, {}, {});

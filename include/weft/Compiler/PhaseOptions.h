@@ -1,0 +1,88 @@
+// What the phases are asked to make.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_COMPILER_PHASEOPTIONS_H
+#define WEFT_COMPILER_PHASEOPTIONS_H
+
+#include "passes/dist/PlacementRule.h"
+#include "passes/nn/step/TrainingSpec.h"
+#include "passes/onnx/OnnxToNn.h"
+#include "weft/Sharding/Mesh.h"
+
+namespace weft {
+
+/// How much of the training state is split: nothing (0), the optimizer's state (1), gradients too
+/// (2), parameters too (3).
+struct ZeroStage {
+  unsigned stage = 0;
+  /// Over which axis or sub-axis; empty: the batch's.
+  std::string axis;
+
+  /// Reads `0` to `3`, or with an axis `2:dp.1`.
+  static std::optional<ZeroStage> parse(llvm::StringRef text);
+};
+
+/// What BatchNormalization takes its statistics of in training.
+enum class BatchStats { Global, PerMicrobatch };
+
+/// Of `recompute`: the least that fits into a limit of memory; no pass knows it, as it takes
+/// trials.
+inline constexpr llvm::StringLiteral kAutoRecompute = "auto";
+
+/// Whoever fills it has parsed it: passes that have text for an option get it where pipelines are
+/// built (lib/Compiler/Pipelines.cpp, Sharded.cpp).
+struct PhaseOptions {
+  onnx::Bindings bindings;
+  /// Off for the oracle, which runs the program before idioms are raised.
+  bool raise = true;
+  /// Without axes: one device.
+  Mesh mesh;
+  std::vector<dist::PlacementRule> place;
+  /// Names of axes that split the batch; nothing: dp if the mesh has it.
+  std::optional<std::vector<std::string>> batchAxes;
+  /// Let processes repeat the work of others where an axis splits nothing.
+  bool allowIdleAxes = false;
+  /// Also split norms and residuals between matrix products.
+  bool sequenceParallel = false;
+  /// Note the placements by name, for `dist-write-devices`.
+  bool recordPlacements = false;
+  Precision precision = Precision::F32;
+  /// Bytes of a bucket of collectives; 0: no buckets.
+  int64_t bucketBytes = 25 << 20;
+  /// The name of the target, which acts from `local` on.
+  std::string target = "cpu";
+  /// Fold no weight into the program.
+  bool keepWeights = false;
+
+  /// Make the programs step, eval and forward. Without it what follows means nothing.
+  bool train = false;
+  std::optional<step::LossSpec> loss;
+  std::optional<step::OptimizerSpec> optimizer;
+  /// Without a loss and an optimizer the model itself says how it is trained.
+  bool usesModelStep() const { return !loss && !optimizer; }
+  std::vector<step::ParameterGroup> paramGroups;
+  /// Patterns of weights not to train.
+  std::vector<std::string> freeze;
+  /// Of weight gradients; nothing: fp32 or the weight's type if wider.
+  std::optional<Precision> gradDtype;
+  /// none, selective, full, or best: the best `recomputeShare` (0 to 1) of what full saves.
+  std::string recompute = "none";
+  double recomputeShare = 1;
+  ZeroStage zero;
+  /// Of random numbers.
+  uint64_t seed = 0;
+  /// Parts that the batch is taken in.
+  int64_t microbatches = 1;
+  BatchStats batchStats = BatchStats::Global;
+  /// Equal parts of the batch with statistics of their own in training.
+  int64_t batchParts() const {
+    return train && batchStats == BatchStats::PerMicrobatch ? microbatches : 1;
+  }
+};
+
+/// The axes of the mesh that split the batch: those given, else, by custom, `dp`. It is the one
+/// place that knows an axis by its name; what other axes are for follows from placements.
+std::vector<std::string> batchAxesOf(const PhaseOptions &options);
+
+} // namespace weft
+
+#endif // WEFT_COMPILER_PHASEOPTIONS_H
