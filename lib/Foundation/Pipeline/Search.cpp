@@ -21,8 +21,8 @@ namespace {
 /// So many changes are tried at once, whatever the number of threads, so that the result is the
 /// same for any.
 constexpr size_t kRound = 16;
-/// Where there are at most so many orders, all are tried.
-constexpr double kFewOrders = 100000;
+/// Where there are at most so many orders, of a rank and of all, all are tried.
+constexpr double kFewMixes = 100000, kFewOrders = 2000000;
 
 /// Numbers that follow from a seed, the same on every machine (splitmix64).
 class Random {
@@ -211,7 +211,7 @@ private:
   };
   /// All ways to go on with `mix`; false if they are too many.
   bool addMixes(std::vector<Kind> &mix, Counts done, std::vector<std::vector<Kind>> &mixes) const {
-    if (double(mixes.size()) > kFewOrders)
+    if (double(mixes.size()) > kFewMixes)
       return false;
     if (done.weights == request.microbatches) {
       mixes.push_back(mix);
@@ -224,17 +224,33 @@ private:
       return few;
     };
     auto [f, b, w] = done;
+    // D is B and W one after the other, but for memory that B would make for W.
+    bool canBeBoth = isBothUseful() && b < f && w == b;
     return (f == request.microbatches || with(Kind::Forward, {f + 1, b, w})) &&
            (b == f || with(Kind::Backward, {f, b + 1, w})) &&
-           (w == b || with(Kind::Weight, {f, b, w + 1}));
+           (w == b || with(Kind::Weight, {f, b, w + 1})) &&
+           (!canBeBoth || with(Kind::Both, {f, b + 1, w + 1}));
+  }
+
+  bool isBothUseful() const {
+    return !costs.limit.empty() &&
+           std::any_of(costs.chunks.begin(), costs.chunks.end(), [](const ChunkCosts &chunk) {
+             return chunk.memoryChange(Kind::Backward) > 0;
+           });
   }
 
   void setMix(Schedule &schedule, size_t rank, const std::vector<Kind> &mix) const {
     auto chunk = int32_t(std::find(place.begin(), place.end(), int32_t(rank)) - place.begin());
     int32_t next[kNumKinds] = {};
     schedule.ranks[rank].clear();
-    for (Kind kind : mix)
-      schedule.ranks[rank].push_back({kind, chunk, next[unsigned(kind)]++});
+    for (Kind kind : mix) {
+      if (kind == Kind::Both) {
+        schedule.ranks[rank].push_back({kind, chunk, next[unsigned(Kind::Backward)]++});
+        ++next[unsigned(Kind::Weight)];
+      } else {
+        schedule.ranks[rank].push_back({kind, chunk, next[unsigned(kind)]++});
+      }
+    }
   }
 
   /// How many F a rank may have in flight, in chunks.
