@@ -121,7 +121,7 @@ def DistPropagate : Dist_Pass<"dist-propagate"> {
 }
 
 def DistAssignAxis : Pass<"dist-assign-axis", "::mlir::func::FuncOp"> {
-  let summary = "split every value on one mesh axis so that the fewest bytes move";
+  let summary = "split every value on one mesh axis so that communication takes the least time";
   let description = [{
     **Requires**: `nn` ops; the module's `dist.mesh`; placements on other axes, as
     found so far, in attributes.

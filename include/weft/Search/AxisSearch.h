@@ -1,4 +1,4 @@
-// Finds, for one mesh axis, the split of every value that moves the fewest bytes.
+// Finds, for one mesh axis, the split of every value whose communication takes the least time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_SEARCH_AXISSEARCH_H
 #define WEFT_SEARCH_AXISSEARCH_H

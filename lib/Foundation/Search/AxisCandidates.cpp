@@ -259,16 +259,16 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   const FactorRule &rule = found->second;
   auto shardable = cast<ShardableOpInterface>(op);
   double shared = 1.0 - 1.0 / options.axisSize();
+  double flopsPerPoint = shardable.getFlopsPerPoint(), points = rule.points();
   auto priceOf = [&](double bytes) { return options.costs.secondsOfPenalty(options.axis, bytes); };
   bool heavy = isArithmeticBound(op);
   if (heavy)
-    whole.computeCost = priceOf(penalty::kRepeatedArithmetic * shared * rule.points() *
-                                shardable.getFlopsPerPoint());
+    whole.computeCost = priceOf(penalty::kRepeatedArithmetic * shared * points * flopsPerPoint);
   else
-    whole.computeCost = priceOf((options.sequenceParallel && shardable.getFlopsPerPoint() > 0
-                                     ? penalty::kRepeatedElement
-                                     : penalty::kRepeatedMove) *
-                                shared * rule.points());
+    whole.computeCost =
+        priceOf((options.sequenceParallel && flopsPerPoint > 0 ? penalty::kRepeatedElement
+                                                               : penalty::kRepeatedMove) *
+                shared * points);
   list.push_back(whole);
 
   auto cuts = factorCuts.find(op);
@@ -292,9 +292,9 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
       // Padding of an uneven cut is work that all but the last device do.
       int64_t shard = (cut.size + options.axisSize() - 1) / options.axisSize();
       double waste = static_cast<double>(shard * options.axisSize()) / cut.size - 1.0;
-      double price = heavy ? penalty::kRepeatedArithmetic * shardable.getFlopsPerPoint()
-                           : penalty::kRepeatedElement;
-      strategy.computeCost = priceOf(waste * price * rule.points() / options.axisSize());
+      double price =
+          heavy ? penalty::kRepeatedArithmetic * flopsPerPoint : penalty::kRepeatedElement;
+      strategy.computeCost = priceOf(waste * price * points / options.axisSize());
       if (atOnce)
         for (Value result : op->getResults())
           strategy.computeCost += secondsOfAllReduce(options, result);

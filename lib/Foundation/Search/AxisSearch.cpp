@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Search/AxisSearch.h"
 
-#include "AxisCandidates.h"
-#include "weft/Cost/Penalties.h"
+#include "SearchedValues.h"
 
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
-#include <limits>
-#include <unordered_map>
+#include <unordered_set>
 
 using namespace mlir;
 
@@ -19,16 +17,30 @@ namespace {
 
 /// State 1 of every value is partial.
 constexpr uint32_t kPartialBit = 2;
-constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
 /// For each live value the set of states that exist, one bit a state. A program
 /// argument that nobody has used yet has none: its first use decides.
-using Frontier = SmallVector<uint32_t, 8>;
+using Frontier = ArrayRef<uint32_t>;
 
-struct FrontierHash {
-  size_t operator()(const Frontier &frontier) const {
-    return llvm::hash_combine_range(frontier.begin(), frontier.end());
+/// Frontiers of the same live values, in one piece of memory: a search makes millions of them.
+class Frontiers {
+public:
+  explicit Frontiers(size_t width) : width(width) {}
+
+  size_t size() const { return count; }
+  Frontier operator[](size_t index) const { return Frontier(masks).slice(index * width, width); }
+  void push_back(Frontier frontier) {
+    masks.insert(masks.end(), frontier.begin(), frontier.end());
+    ++count;
   }
+  void pop_back() {
+    masks.resize(masks.size() - width);
+    --count;
+  }
+
+private:
+  size_t width, count = 0;
+  std::vector<uint32_t> masks;
 };
 
 /// The cheapest known way to a frontier.
@@ -43,23 +55,64 @@ struct Entry {
 struct Decision {
   Operation *op;
   SmallVector<AxisStrategy, 8> strategies;
-  SmallVector<Entry> entries;
+  std::vector<Entry> entries;
 };
 
-struct Move {
-  double seconds;
-  double bytes = 0;
-  unsigned collectives = 0;
+/// The frontiers behind an op, each once, with the cheapest way there.
+class Reached {
+public:
+  explicit Reached(size_t width) : frontiers(width) {}
+
+  void add(Frontier frontier, const Entry &entry) {
+    frontiers.push_back(frontier);
+    auto [position, isNew] = known.insert(entries.size());
+    if (isNew) {
+      entries.push_back(entry);
+      return;
+    }
+    frontiers.pop_back();
+    if (entry.cost < entries[*position].cost)
+      entries[*position] = entry;
+  }
+
+  Frontiers frontiers;
+  std::vector<Entry> entries;
+
+private:
+  struct Hash {
+    const Frontiers &frontiers;
+    size_t operator()(unsigned index) const {
+      Frontier frontier = frontiers[index];
+      return llvm::hash_combine_range(frontier.begin(), frontier.end());
+    }
+  };
+  struct Equal {
+    const Frontiers &frontiers;
+    bool operator()(unsigned a, unsigned b) const { return frontiers[a] == frontiers[b]; }
+  };
+  std::unordered_set<unsigned, Hash, Equal> known{0, Hash{frontiers}, Equal{frontiers}};
 };
 
 class Search {
 public:
   Search(Block &program, const AxisSearchOptions &options)
-      : program(program), options(options), candidates(program, options) {}
+      : program(program), options(options), candidates(program, options),
+        values(options, candidates) {}
 
   AxisSearchResult run();
 
 private:
+  /// An op on its way into the search.
+  struct Visit {
+    Decision decision;
+    /// Live values before it; its operands are among them.
+    SmallVector<SearchedValue *> before;
+    SmallVector<unsigned> operands;
+    SmallVector<SearchedValue *> results;
+    /// What of both is alive behind it.
+    SmallVector<unsigned> kept, keptResults;
+  };
+
   bool visits(Operation *op) const {
     return candidates.includes(op) || op->hasTrait<OpTrait::IsTerminator>();
   }
@@ -68,133 +121,71 @@ private:
   static bool isMadeAnywhere(Operation *op) {
     return op->getNumOperands() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
   }
-  double priceOfWhole(Value value);
-  bool leaves(Value value) const { return !lastUse.contains(value) && !value.use_empty(); }
-  void findLastUses();
+  void findLastReaders();
+  Visit prepare(Operation *op);
   void advance(Operation *op);
-  bool acquire(Value value, uint32_t &available, unsigned state, Entry &entry);
-  bool finish(Value value, uint32_t &available, Entry &entry);
-  bool isDominated(const Frontier &frontier, double cost, const Frontier &other, double otherCost);
-  void prune(SmallVector<Entry> &entries, SmallVector<Frontier> &all);
-  Move move(const AxisSplit &from, const AxisSplit &to, double bytes) const;
+  bool read(const Visit &visit, const AxisStrategy &strategy, MutableArrayRef<uint32_t> masks,
+            Entry &entry) const;
+  bool make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
+            Entry &entry) const;
+  bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
+  bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
+  bool isDominated(Frontier frontier, double cost, Frontier other, double otherCost) const;
+  void prune(const Reached &reached);
   AxisSearchResult trace();
 
   Block &program;
   const AxisSearchOptions &options;
   AxisCandidates candidates;
-  DenseMap<Value, Operation *> lastUse;
-  DenseMap<Value, double> wholePrices;
-  SmallVector<Value> live;
-  SmallVector<Frontier> frontiers;
-  SmallVector<Entry> current;
+  SearchedValues values;
+  SmallVector<SearchedValue *> live;
+  Frontiers frontiers{0};
+  std::vector<Entry> current;
   std::vector<Decision> decisions;
   unsigned pruned = 0;
 };
 
-double bytesOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type)
-    return 0;
-  return static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8);
-}
-
-Move Search::move(const AxisSplit &from, const AxisSplit &to, double bytes) const {
-  using Kind = AxisSplit::Kind;
-  if (to.kind == Kind::Partial)
-    return {kImpossible};
-  if (from == to || from.kind == Kind::Replicated)
-    return {0};
-  double shard = bytes / options.axisSize();
-  auto collective = [&](TransitionKind kind, double operand, double result) {
-    return Move{options.costs.secondsOfMessages(kind, options.axis, operand, result) +
-                    options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective),
-                bytesSent(kind, options.axisSize(), operand, result), 1};
-  };
-  if (from.kind == Kind::Partial)
-    return to.kind == Kind::Sharded && options.sequenceParallel
-               ? collective(TransitionKind::ReduceScatter, bytes, shard)
-               : collective(TransitionKind::AllReduce, bytes, bytes);
-  if (to.kind == Kind::Sharded && to.dim != from.dim)
-    return collective(TransitionKind::AllToAll, shard, shard);
-  return collective(TransitionKind::AllGather, shard, bytes);
-}
-
-/// The penalty for each byte of state on every device: by what reads it, itself or by
-/// another view of it.
-double Search::priceOfWhole(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) < 2)
-    return penalty::kWholeVector;
-  auto [known, isNew] = wholePrices.try_emplace(value, penalty::kWholeVector);
-  if (!isNew)
-    return known->second;
-  double price = penalty::kWholeVector;
-  for (Operation *user : value.getUsers()) {
-    auto shardable = dyn_cast<ShardableOpInterface>(user);
-    if (isArithmeticBound(user))
-      price = std::max(price, penalty::kWholeWeight);
-    else if (shardable &&
-             llvm::any_of(shardable.getOwnFactorRule().factors,
-                          [](const Factor &factor) { return factor.indexOperand >= 0; }))
-      price = std::max(price, penalty::kWholeTable);
-    else if (user->getNumOperands() == 1 && user->getNumResults() == 1)
-      price = std::max(price, priceOfWhole(user->getResult(0)));
-  }
-  return wholePrices[value] = price;
-}
-
 /// Makes `state` of a value exist, by the cheapest move from one that does.
-bool Search::acquire(Value value, uint32_t &available, unsigned state, Entry &entry) {
+bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned state,
+                     Entry &entry) const {
   uint32_t bit = 1u << state;
+  if (available == 0 && value.fixed)
+    available = 1u << *value.fixed;
+  else if (available == 0)
+    available = value.existing;
   if (available & bit)
     return true;
-  ArrayRef<AxisSplit> states = candidates.states(value);
-  std::optional<unsigned> fixed = candidates.fixedState(value);
-  if (available == 0 && fixed) {
-    available = 1u << *fixed;
-    return acquire(value, available, state, entry);
-  }
-  if (available == 0 && candidates.existingStates(value)) {
-    available = candidates.existingStates(value);
-    return acquire(value, available, state, entry);
-  }
+  AxisSplit::Kind kind = value.states[state].kind;
   if (available == 0) {
-    if (states[state].kind == AxisSplit::Kind::Partial)
+    if (kind == AxisSplit::Kind::Partial)
       return false;
     available = bit;
-    if (states[state].kind == AxisSplit::Kind::Replicated && options.isState &&
-        options.isState(value))
-      entry.cost +=
-          options.costs.secondsOfPenalty(options.axis, priceOfWhole(value) * bytesOf(value));
+    if (kind == AxisSplit::Kind::Replicated)
+      entry.cost += value.secondsOfWhole;
     return true;
   }
   // Arguments are read as they rest, or sliced.
-  if (isa<BlockArgument>(value) && !(available & 1u) && !fixed)
+  if (isa<BlockArgument>(value.value) && !(available & 1u) && !value.fixed)
     return false;
-  Move best{kImpossible};
-  for (auto [index, from] : llvm::enumerate(states))
-    if (available >> index & 1)
-      if (Move candidate = move(from, states[state], bytesOf(value));
-          candidate.seconds < best.seconds)
-        best = candidate;
-  if (best.seconds == kImpossible)
+  std::optional<Move> move = value.move(available, state, options.sequenceParallel);
+  if (!move)
     return false;
   available |= bit;
-  entry.cost += best.seconds;
-  entry.bytes += best.bytes;
-  entry.collectives += best.collectives;
+  entry.cost += move->seconds;
+  entry.bytes += move->bytes;
+  entry.collectives += move->collectives;
   return true;
 }
 
 /// A result of the program: partial sums are combined, and whoever reads a
 /// split result must gather it, which costs but is not done here.
-bool Search::finish(Value value, uint32_t &available, Entry &entry) {
+bool Search::finish(const SearchedValue &value, uint32_t &available, Entry &entry) const {
   if (available == 0)
     return true;
   bool onlyPartial = available == kPartialBit;
   Entry gathered = entry;
   if (!acquire(value, available, 0, gathered))
-    return isa<BlockArgument>(value);
+    return isa<BlockArgument>(value.value);
   if (onlyPartial)
     entry = gathered;
   else
@@ -202,162 +193,160 @@ bool Search::finish(Value value, uint32_t &available, Entry &entry) {
   return true;
 }
 
-void Search::findLastUses() {
+void Search::findLastReaders() {
   for (Operation &op : program)
     if (visits(&op))
       for (Value operand : op.getOperands())
-        lastUse[operand] = &op;
+        values.of(operand).lastReader = &op;
+}
+
+Search::Visit Search::prepare(Operation *op) {
+  Visit visit;
+  visit.decision.op = op;
+  // Results may stay split (the runtime assembles them), but not partial.
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    visit.decision.strategies.emplace_back();
+  else
+    visit.decision.strategies = candidates.strategies(op);
+  if (isMadeAnywhere(op))
+    visit.decision.strategies.resize(1);
+  for (Value operand : op->getOperands()) {
+    SearchedValue *value = &values.of(operand);
+    auto *found = llvm::find(live, value);
+    visit.operands.push_back(found - live.begin());
+    if (found == live.end()) // an argument's first use
+      live.push_back(value);
+  }
+  SmallVector<SearchedValue *> behind;
+  for (auto [index, value] : llvm::enumerate(live))
+    if (value->lastReader != op) {
+      behind.push_back(value);
+      visit.kept.push_back(index);
+    }
+  visit.before = std::exchange(live, std::move(behind));
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    SearchedValue *value = visit.results.emplace_back(&values.of(result));
+    if (value->lastReader) {
+      live.push_back(value);
+      visit.keptResults.push_back(index);
+    }
+  }
+  return visit;
+}
+
+/// Brings the operands into the states that the strategy wants.
+bool Search::read(const Visit &visit, const AxisStrategy &strategy, MutableArrayRef<uint32_t> masks,
+                  Entry &entry) const {
+  for (auto [index, column] : llvm::enumerate(visit.operands)) {
+    const SearchedValue &operand = *visit.before[column];
+    if (strategy.operands.empty()
+            ? !finish(operand, masks[column], entry)
+            : !acquire(operand, masks[column], strategy.operands[index], entry))
+      return false;
+  }
+  return true;
+}
+
+/// Adds the states in which the strategy leaves the results.
+bool Search::make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
+                  Entry &entry) const {
+  bool anywhere = isMadeAnywhere(visit.decision.op), possible = true;
+  for (auto [result, state] : llvm::zip(visit.results, strategy.results)) {
+    uint32_t &mask = made.emplace_back(1u << state);
+    if (anywhere)
+      mask = (~0u >> (32 - result->states.size())) & ~kPartialBit;
+    // What only others read, such as a gradient, may stay split, not partial.
+    if (result->leaves() && result->wanted)
+      possible &= acquire(*result, mask, *result->wanted, entry);
+    else if (result->leaves() && mask == kPartialBit)
+      possible &= acquire(*result, mask, 0, entry);
+    if (result->fixed) {
+      possible &= acquire(*result, mask, *result->fixed, entry);
+      mask = 1u << *result->fixed;
+    }
+  }
+  return possible;
 }
 
 void Search::advance(Operation *op) {
-  Decision decision{op, {}, {}};
-  if (op->hasTrait<OpTrait::IsTerminator>()) {
-    // Results may stay split (the runtime assembles them), but not partial.
-    decision.strategies.emplace_back();
-  } else {
-    decision.strategies = candidates.strategies(op);
-    if (isMadeAnywhere(op))
-      decision.strategies.resize(1);
-  }
-  DenseMap<Value, unsigned> slot;
-  for (auto [index, value] : llvm::enumerate(live))
-    slot[value] = index;
-  for (Value operand : op->getOperands())
-    if (slot.try_emplace(operand, live.size()).second) { // an argument's first use
-      live.push_back(operand);
-      for (Frontier &frontier : frontiers)
-        frontier.push_back(0);
-    }
-  SmallVector<Value> nextLive;
-  SmallVector<unsigned> kept;
-  for (auto [index, value] : llvm::enumerate(live))
-    if (auto last = lastUse.find(value); last != lastUse.end() && last->second != op) {
-      nextLive.push_back(value);
-      kept.push_back(index);
-    }
-  SmallVector<unsigned> keptResults;
-  for (auto [index, result] : llvm::enumerate(op->getResults()))
-    if (lastUse.contains(result)) {
-      nextLive.push_back(result);
-      keptResults.push_back(index);
-    }
-
-  std::unordered_map<Frontier, unsigned, FrontierHash> known;
-  SmallVector<Frontier> nextFrontiers;
-  SmallVector<Entry> next;
-  for (auto [parent, frontier, from] : llvm::enumerate(frontiers, current)) {
-    for (auto [number, strategy] : llvm::enumerate(decision.strategies)) {
+  Visit visit = prepare(op);
+  Reached reached(live.size());
+  SmallVector<uint32_t> masks, made, behind;
+  for (auto [parent, from] : llvm::enumerate(current)) {
+    for (auto [number, strategy] : llvm::enumerate(visit.decision.strategies)) {
       Entry entry = from;
       entry.parent = parent;
       entry.strategy = number;
       entry.cost += strategy.computeCost;
-      Frontier masks = frontier;
-      bool possible = true;
-      for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-        uint32_t &available = masks[slot[operand]];
-        if (!strategy.operands.empty())
-          possible = acquire(operand, available, strategy.operands[index], entry);
-        else
-          possible = finish(operand, available, entry);
-        if (!possible)
-          break;
-      }
-      if (!possible)
+      masks.assign(frontiers[parent].begin(), frontiers[parent].end());
+      masks.resize(visit.before.size(), 0);
+      made.clear();
+      if (!read(visit, strategy, masks, entry) || !make(visit, strategy, made, entry))
         continue;
-      SmallVector<uint32_t, 2> made;
-      for (auto [result, state] : llvm::zip(op->getResults(), strategy.results)) {
-        uint32_t &mask = made.emplace_back(1u << state);
-        if (isMadeAnywhere(op))
-          mask = ((1u << candidates.states(result).size()) - 1) & ~kPartialBit;
-        // What only others read, such as a gradient, may stay split, not partial.
-        std::optional<unsigned> wanted =
-            leaves(result) ? candidates.wantedState(result) : std::nullopt;
-        if (wanted)
-          possible &= acquire(result, mask, *wanted, entry);
-        else if (leaves(result) && mask == kPartialBit)
-          possible &= acquire(result, mask, 0, entry);
-        if (std::optional<unsigned> fixed = candidates.fixedState(result)) {
-          possible &= acquire(result, mask, *fixed, entry);
-          mask = 1u << *fixed;
-        }
-      }
-      if (!possible)
-        continue;
-      Frontier reached;
-      for (unsigned index : kept)
-        reached.push_back(masks[index]);
-      for (unsigned index : keptResults)
-        reached.push_back(made[index]);
-      auto [position, isNew] = known.try_emplace(reached, next.size());
-      if (isNew) {
-        nextFrontiers.push_back(std::move(reached));
-        next.push_back(entry);
-      } else if (entry.cost < next[position->second].cost) {
-        next[position->second] = entry;
-      }
+      behind.clear();
+      for (unsigned column : visit.kept)
+        behind.push_back(masks[column]);
+      for (unsigned result : visit.keptResults)
+        behind.push_back(made[result]);
+      reached.add(behind, entry);
     }
   }
-  live = std::move(nextLive);
-  prune(next, nextFrontiers);
-  decision.entries = next;
-  decisions.push_back(std::move(decision));
-  frontiers = std::move(nextFrontiers);
-  current = std::move(next);
+  prune(reached);
+  visit.decision.entries = current;
+  decisions.push_back(std::move(visit.decision));
 }
 
 /// True if it is no dearer to go on from `other` and make, when needed, what
 /// `frontier` has and `other` lacks.
-bool Search::isDominated(const Frontier &frontier, double cost, const Frontier &other,
-                         double otherCost) {
+bool Search::isDominated(Frontier frontier, double cost, Frontier other, double otherCost) const {
   Entry reached;
   reached.cost = otherCost;
   for (auto [value, mask, otherMask] : llvm::zip(live, frontier, other)) {
     uint32_t available = otherMask;
     for (uint32_t missing = mask & ~otherMask; missing; missing &= missing - 1)
-      if (!acquire(value, available, llvm::countr_zero(missing), reached) || reached.cost > cost)
+      if (!acquire(*value, available, llvm::countr_zero(missing), reached) || reached.cost > cost)
         return false;
   }
   return true;
 }
 
 /// Keeps the frontiers that can still lead to the best end, at most `beam`.
-void Search::prune(SmallVector<Entry> &entries, SmallVector<Frontier> &all) {
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, entries.size()));
+void Search::prune(const Reached &reached) {
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.entries.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
-    return std::tie(entries[a].cost, a) < std::tie(entries[b].cost, b);
+    return std::tie(reached.entries[a].cost, a) < std::tie(reached.entries[b].cost, b);
   });
-  SmallVector<Frontier> keptFrontiers;
-  SmallVector<Entry> kept;
+  frontiers = Frontiers(live.size());
+  current.clear();
   for (unsigned index : order) {
+    Frontier frontier = reached.frontiers[index];
+    const Entry &entry = reached.entries[index];
     // The cheapest few dominate nearly all that is ever dominated.
     constexpr size_t judges = 8;
     bool dominated = false;
-    for (size_t judge = 0; judge < std::min(judges, kept.size()) && !dominated; ++judge)
-      dominated =
-          isDominated(all[index], entries[index].cost, keptFrontiers[judge], kept[judge].cost);
+    for (size_t judge = 0; judge < std::min(judges, current.size()) && !dominated; ++judge)
+      dominated = isDominated(frontier, entry.cost, frontiers[judge], current[judge].cost);
     if (dominated)
       continue;
-    if (kept.size() == options.beam) {
+    if (current.size() == options.beam) {
       ++pruned;
       continue;
     }
-    keptFrontiers.push_back(std::move(all[index]));
-    kept.push_back(entries[index]);
+    frontiers.push_back(frontier);
+    current.push_back(entry);
   }
-  entries = std::move(kept);
-  all = std::move(keptFrontiers);
 }
 
 /// Follows the best end back to the start and reads off every op's choice.
 AxisSearchResult Search::trace() {
   AxisSearchResult result;
   const auto *best =
-      llvm::min_element(current, [](const Entry &a, const Entry &b) { return a.cost < b.cost; });
+      &*llvm::min_element(current, [](const Entry &a, const Entry &b) { return a.cost < b.cost; });
   result.bytesMoved = best->bytes;
   result.numCollectives = best->collectives;
   result.numStatesPruned = pruned;
   SmallVector<unsigned> chosen(decisions.size());
-  int entry = best - current.begin();
+  int entry = best - current.data();
   for (int index = decisions.size() - 1; index >= 0; --index) {
     chosen[index] = decisions[index].entries[entry].strategy;
     entry = decisions[index].entries[entry].parent;
@@ -388,10 +377,11 @@ AxisSearchResult Search::trace() {
     result.splits[value] = AxisSplit{AxisSplit::Kind::Partial, 0, 1, 1};
   // What only the end of the program, or others, consume must not rest partial.
   for (auto &[value, split] : result.splits) {
-    if (!leaves(value))
+    const SearchedValue &searched = values.of(value);
+    if (!searched.leaves())
       continue;
-    if (std::optional<unsigned> wanted = candidates.wantedState(value))
-      split = candidates.states(value)[*wanted];
+    if (searched.wanted)
+      split = searched.states[*searched.wanted];
     else if (split.kind == AxisSplit::Kind::Partial)
       split = AxisSplit{};
   }
@@ -404,8 +394,8 @@ AxisSearchResult Search::trace() {
 }
 
 AxisSearchResult Search::run() {
-  findLastUses();
-  frontiers.emplace_back();
+  findLastReaders();
+  frontiers.push_back({});
   current.emplace_back();
   for (Operation &op : program)
     if (visits(&op))

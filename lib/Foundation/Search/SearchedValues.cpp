@@ -1,0 +1,96 @@
+// What the axis search asks of values at every candidate, worked out once a value.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "SearchedValues.h"
+#include "weft/Cost/Penalties.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace weft {
+
+double bytesOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return 0;
+  return static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+std::optional<Move> SearchedValue::move(uint32_t available, unsigned to,
+                                        bool sequenceParallel) const {
+  using Kind = AxisSplit::Kind;
+  const AxisSplit &wanted = states[to];
+  if (wanted.kind == Kind::Partial)
+    return std::nullopt;
+  static constexpr Move none;
+  const Move *best = nullptr;
+  for (uint32_t rest = available; rest; rest &= rest - 1) {
+    const AxisSplit &from = states[llvm::countr_zero(rest)];
+    const Move *candidate = &allGather;
+    if (from.kind == Kind::Replicated)
+      candidate = &none;
+    else if (from.kind == Kind::Partial)
+      candidate = wanted.kind == Kind::Sharded && sequenceParallel ? &reduceScatter : &allReduce;
+    else if (wanted.kind == Kind::Sharded && wanted.dim != from.dim)
+      candidate = &allToAll;
+    if (!best || candidate->seconds < best->seconds)
+      best = candidate;
+  }
+  return best ? std::optional<Move>(*best) : std::nullopt;
+}
+
+SearchedValue &SearchedValues::of(Value value) {
+  std::unique_ptr<SearchedValue> &entry = known[value];
+  if (!entry) {
+    entry = std::make_unique<SearchedValue>();
+    entry->value = value;
+    entry->states = candidates.states(value);
+    entry->fixed = candidates.fixedState(value);
+    entry->wanted = candidates.wantedState(value);
+    entry->existing = candidates.existingStates(value);
+    setPrices(*entry);
+  }
+  return *entry;
+}
+
+void SearchedValues::setPrices(SearchedValue &value) {
+  double bytes = bytesOf(value.value), shard = bytes / options.axisSize();
+  auto collective = [&](TransitionKind kind, double operand, double result) {
+    return Move{options.costs.secondsOfMessages(kind, options.axis, operand, result) +
+                    options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective),
+                bytesSent(kind, options.axisSize(), operand, result), 1};
+  };
+  value.allReduce = collective(TransitionKind::AllReduce, bytes, bytes);
+  value.reduceScatter = collective(TransitionKind::ReduceScatter, bytes, shard);
+  value.allToAll = collective(TransitionKind::AllToAll, shard, shard);
+  value.allGather = collective(TransitionKind::AllGather, shard, bytes);
+  if (options.isState && options.isState(value.value))
+    value.secondsOfWhole =
+        options.costs.secondsOfPenalty(options.axis, priceOfWhole(value.value) * bytes);
+}
+
+/// The penalty for each byte of state on every device: by what reads it, itself or by
+/// another view of it.
+double SearchedValues::priceOfWhole(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) < 2)
+    return penalty::kWholeVector;
+  auto [known, isNew] = wholePrices.try_emplace(value, penalty::kWholeVector);
+  if (!isNew)
+    return known->second;
+  double price = penalty::kWholeVector;
+  for (Operation *user : value.getUsers()) {
+    auto shardable = dyn_cast<ShardableOpInterface>(user);
+    if (isArithmeticBound(user))
+      price = std::max(price, penalty::kWholeWeight);
+    else if (shardable &&
+             llvm::any_of(shardable.getOwnFactorRule().factors,
+                          [](const Factor &factor) { return factor.indexOperand >= 0; }))
+      price = std::max(price, penalty::kWholeTable);
+    else if (user->getNumOperands() == 1 && user->getNumResults() == 1)
+      price = std::max(price, priceOfWhole(user->getResult(0)));
+  }
+  return wholePrices[value] = price;
+}
+
+} // namespace weft

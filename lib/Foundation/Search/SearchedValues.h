@@ -1,0 +1,62 @@
+// What the axis search asks of values at every candidate, worked out once a value.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_SEARCH_SEARCHEDVALUES_H
+#define WEFT_LIB_SEARCH_SEARCHEDVALUES_H
+
+#include "AxisCandidates.h"
+
+#include <memory>
+
+namespace weft {
+
+/// What brings a value from one state to another.
+struct Move {
+  double seconds = 0;
+  double bytes = 0;
+  unsigned collectives = 0;
+};
+
+struct SearchedValue {
+  mlir::Value value;
+  llvm::ArrayRef<AxisSplit> states;
+  /// The state that a person placed, and the one that readers outside want.
+  std::optional<unsigned> fixed, wanted;
+  /// The states, one bit each, in which a value from outside exists; 0: none.
+  uint32_t existing = 0;
+  /// The collectives on the axis; to be asked by `move`.
+  Move allReduce, reduceScatter, allToAll, allGather;
+  /// The penalty for keeping it whole on every device, if it is state.
+  double secondsOfWhole = 0;
+  /// The last of the searched ops that reads it.
+  mlir::Operation *lastReader = nullptr;
+  /// Only others read it.
+  bool leaves() const { return !lastReader && !value.use_empty(); }
+
+  /// The cheapest move from one of the `available` states to another state, if there is one.
+  std::optional<Move> move(uint32_t available, unsigned to, bool sequenceParallel) const;
+};
+
+class SearchedValues {
+public:
+  SearchedValues(const AxisSearchOptions &options, const AxisCandidates &candidates)
+      : options(options), candidates(candidates) {}
+
+  /// Stays where it is.
+  SearchedValue &of(mlir::Value value);
+
+private:
+  void setPrices(SearchedValue &value);
+  double priceOfWhole(mlir::Value value);
+
+  const AxisSearchOptions &options;
+  const AxisCandidates &candidates;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<SearchedValue>> known;
+  llvm::DenseMap<mlir::Value, double> wholePrices;
+};
+
+/// Bytes of a tensor's elements; 0 of what is none.
+double bytesOf(mlir::Value value);
+
+} // namespace weft
+
+#endif // WEFT_LIB_SEARCH_SEARCHEDVALUES_H
