@@ -43,10 +43,10 @@ private:
 
   /// Whether a process fits with such recomputation.
   FailureOr<bool> tryOut(StringRef mode, double share) {
-    Compilation trial = compilation.clone();
-    trial.options.phases.recompute = mode.str();
-    trial.options.phases.recomputeShare = share;
-    FailureOr<int64_t> bytes = trial.measureMemory();
+    FailureOr<int64_t> bytes = compilation.measureMemory([&](CompileOptions &trial) {
+      trial.phases.recompute = mode.str();
+      trial.phases.recomputeShare = share;
+    });
     if (failed(bytes))
       return failure();
     if (compilation.onRecomputeTrial)

@@ -73,23 +73,29 @@ LogicalResult Compilation::verify() {
   return runPasses([&](OpPassManager &pm) { buildBorder(pm, phase); });
 }
 
-FailureOr<int64_t> Compilation::measureMemory() const {
+FailureOr<int64_t> Compilation::measureMemory(llvm::function_ref<void(CompileOptions &)> change) {
   if (phase >= Phase::Scheduled)
     return emit::memoryUse(getModule()).arenaBytes;
   Compilation copy = clone();
-  if (failed(copy.runTo(Phase::Scheduled)))
+  if (change)
+    change(copy.options);
+  if (failed(copy.runTo(Phase::Scheduled))) {
+    broken = copy.broken;
     return failure();
+  }
   return emit::memoryUse(copy.getModule()).arenaBytes;
 }
 
 LogicalResult Compilation::inspectPartitioned(llvm::function_ref<void(ModuleOp)> inspect) {
   Compilation copy = clone();
-  LogicalResult ran = copy.runTo(Phase::Staged);
-  if (succeeded(ran))
-    ran = copy.runPasses([&](OpPassManager &pm) { buildPartition(pm, options.phases); });
-  if (succeeded(ran))
-    inspect(copy.getModule());
-  else
+  if (failed(copy.runTo(Phase::Staged))) {
+    broken = copy.broken;
+    return failure();
+  }
+  if (failed(copy.runPasses([&](OpPassManager &pm) { buildPartition(pm, options.phases); }))) {
     blame(Phase::Local);
-  return ran;
+    return failure();
+  }
+  inspect(copy.getModule());
+  return success();
 }

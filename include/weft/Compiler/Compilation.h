@@ -72,8 +72,9 @@ public:
   /// Checks what a person may have edited and no later phase would: commands at `scheduled`.
   mlir::LogicalResult verify();
 
-  /// Exact bytes of one process's arena. A program that is not scheduled is, on a copy.
-  mlir::FailureOr<int64_t> measureMemory() const;
+  /// Exact bytes of one process's arena. A program that is not scheduled is, on a copy whose
+  /// options `change` may set.
+  mlir::FailureOr<int64_t> measureMemory(llvm::function_ref<void(CompileOptions &)> change = {});
   /// Shows a copy as it is within `local`, between partitioning and fusion: there collectives are
   /// known and still in terms of nodes.
   mlir::LogicalResult inspectPartitioned(llvm::function_ref<void(mlir::ModuleOp)> inspect);

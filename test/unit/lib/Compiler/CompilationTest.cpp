@@ -144,4 +144,32 @@ TEST_F(CompilationTest, TellsWhyItFails) {
   EXPECT_FALSE(program.compilerIsToBlame());
 }
 
+TEST_F(CompilationTest, CopiesTellWhoIsToBlame) {
+  auto measure = [](Compilation &program) { return failed(program.measureMemory()); };
+  auto inspect = [](Compilation &program) {
+    return failed(program.inspectPartitioned([](ModuleOp) {}));
+  };
+  auto recompute = [](Compilation &program) {
+    program.options.phases.recompute = kAutoRecompute.str();
+    program.options.memoryLimit = 1;
+    return failed(program.runTo(Phase::Step));
+  };
+  for (llvm::function_ref<bool(Compilation &)> fails :
+       std::initializer_list<llvm::function_ref<bool(Compilation &)>>{measure, inspect,
+                                                                      recompute}) {
+    Compilation program = graph();
+    program.options.phases.mesh = "dp=3,dp=2";
+    EXPECT_TRUE(fails(program));
+    EXPECT_FALSE(program.compilerIsToBlame());
+  }
+  // Behind `staged` no input is looked at any more.
+  for (llvm::function_ref<bool(Compilation &)> fails :
+       std::initializer_list<llvm::function_ref<bool(Compilation &)>>{measure, recompute}) {
+    Compilation program = graph();
+    program.options.phases.target = "none";
+    EXPECT_TRUE(fails(program));
+    EXPECT_TRUE(program.compilerIsToBlame());
+  }
+}
+
 } // namespace
