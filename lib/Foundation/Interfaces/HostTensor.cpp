@@ -40,6 +40,10 @@ Scalar roundToType(Scalar value, Type type) {
   if (auto floatType = dyn_cast<FloatType>(type)) {
     if (floatType.isF64())
       return value;
+    if (floatType.isF32()) {
+      value.real = static_cast<float>(value.real);
+      return value;
+    }
     llvm::APFloat rounded(value.real);
     bool losesInfo;
     rounded.convert(floatType.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
@@ -63,6 +67,11 @@ void roundToOwnType(HostTensor &tensor) {
   Type type = tensor.elementType;
   if (type.isF64() || type.isInteger(64))
     return;
+  if (type.isF32()) {
+    for (double &value : tensor.reals)
+      value = static_cast<float>(value);
+    return;
+  }
   for (int64_t i = 0, e = tensor.size(); i < e; ++i)
     tensor.set(i, roundToType(tensor.at(i), type));
 }
@@ -78,8 +87,25 @@ static int64_t toInt64(const llvm::APInt &value, IntegerType type) {
                                                    : value.getSExtValue();
 }
 
+/// Copies elements of a type that C++ has, as `Native`; false if they are not kept densely.
+template <typename Native, typename Slot>
+static bool copyNative(ElementsAttr elements, std::vector<Slot> &slots) {
+  auto dense = dyn_cast<DenseElementsAttr>(elements);
+  if (!dense)
+    return false;
+  llvm::copy(dense.getValues<Native>(), slots.begin());
+  return true;
+}
+
 HostTensor toHostTensor(ElementsAttr elements) {
   HostTensor tensor(cast<RankedTensorType>(elements.getShapedType()));
+  Type element = tensor.elementType;
+  if ((element.isF32() && copyNative<float>(elements, tensor.reals)) ||
+      (element.isF64() && copyNative<double>(elements, tensor.reals)) ||
+      (element.isSignlessInteger(64) && copyNative<int64_t>(elements, tensor.integers)) ||
+      (element.isSignlessInteger(32) && copyNative<int32_t>(elements, tensor.integers)) ||
+      (element.isInteger(1) && copyNative<bool>(elements, tensor.integers)))
+    return tensor;
   if (tensor.isFloat()) {
     if (elements.isSplat())
       std::fill(tensor.reals.begin(), tensor.reals.end(),

@@ -42,7 +42,7 @@ TEST_F(HostTensorTest, ConstantsRoundTripInEveryType) {
   int cases = 0;
   for (Type type :
        {Type(b.getF64Type()), Type(b.getF32Type()), Type(b.getF16Type()), Type(b.getBF16Type()),
-        Type(b.getI1Type()), Type(b.getI8Type()), Type(b.getI64Type()),
+        Type(b.getI1Type()), Type(b.getI8Type()), Type(b.getI32Type()), Type(b.getI64Type()),
         Type(b.getIntegerType(8, false)), Type(b.getIntegerType(64, false))})
     for (int64_t count : {0, 1, 5}) {
       HostTensor tensor(RankedTensorType::get({count}, type));
@@ -56,7 +56,7 @@ TEST_F(HostTensorTest, ConstantsRoundTripInEveryType) {
       EXPECT_EQ(again.elementType, type);
       ++cases;
     }
-  EXPECT_EQ(cases, 27);
+  EXPECT_EQ(cases, 30);
 }
 
 TEST_F(HostTensorTest, EqualValuesBecomeASplatButSignedZerosDoNot) {
