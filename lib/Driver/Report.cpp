@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "weft/Cost/CostModel.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
@@ -73,6 +74,18 @@ int Report::showPlan() {
   return file.commit(error) ? Ok : tell(error, UserError);
 }
 
+/// Bytes of a device of the cluster that was described; 0 if none was: the standard one is no
+/// machine that anybody has.
+static FailureOr<int64_t> memoryOfCluster(ModuleOp module) {
+  if (!module->hasAttr(kClusterAttr))
+    return 0;
+  FailureOr<CostModel> costs = costModelOf(module, Mesh());
+  if (failed(costs))
+    return failure();
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(costs->cluster().device.memoryBytes, kMost));
+}
+
 int Report::showSchedule(const Compilation &compilation) {
   explain::collectSchedule(compilation.getModule(), document);
   if (int code = showPlan())
@@ -81,12 +94,16 @@ int Report::showSchedule(const Compilation &compilation) {
     explain::printSummary(document, llvm::outs());
   const CompileOptions &asked = options.compile;
   int64_t bytes = document.memory.arena;
-  if (asked.memoryLimit == 0 || bytes <= asked.memoryLimit)
+  FailureOr<int64_t> device = memoryOfCluster(compilation.getModule());
+  if (failed(device))
+    return UserError;
+  int64_t limit = asked.memoryLimit ? asked.memoryLimit : *device;
+  if (limit == 0 || bytes <= limit)
     return Ok;
   bool isLeast = asked.phases.recompute == kAutoRecompute || asked.phases.recompute == "full";
   llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
-               << (isLeast ? " with all blocks recomputed" : "") << ", more than the limit of "
-               << asked.memoryLimit
+               << (isLeast ? " with all blocks recomputed" : "") << ", more than "
+               << (asked.memoryLimit ? "the limit of " : "a device of the cluster has, ") << limit
                << "; use more processes, another placement or a smaller batch\n";
   explain::printMemory(document.memory, llvm::errs());
   return DoesNotFit;

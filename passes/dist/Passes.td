@@ -243,9 +243,9 @@ def DistPartition : Dist_Pass<"dist-partition"> {
 }
 
 def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
-  let summary = "move fewer bytes by merging transitions and moving gathers";
+  let summary = "communicate for less time by merging transitions";
   let description = [{
-    **Requires** `local`. **Ensures** `local`, the same values, no more bytes moved than before.
+    **Requires** `local`. **Ensures** `local`, the same values, communication that takes no longer than before.
 
     - A transition whose result is only input of another: both become the cheapest plan
       from the first placement to the last (all_reduce and slice: reduce_scatter; gather and slice: all_to_all or nothing).

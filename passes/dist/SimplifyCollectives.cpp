@@ -1,4 +1,4 @@
-// Merges transitions between placements where that moves fewer bytes.
+// Merges transitions between placements where that takes less time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"

@@ -8,6 +8,8 @@
 
 #include "mlir/IR/Operation.h"
 
+#include <vector>
+
 namespace weft {
 
 /// The one place that says how long something takes. All results are seconds, of one device, one
@@ -23,8 +25,11 @@ public:
 
   /// The links over which groups of these axes communicate: the nearest level that holds each
   /// group as a whole, by the order of ranks (the last axis fastest) or as the cluster says for an
-  /// axis. Of several axes the farthest.
+  /// axis. Of several axes the farthest; over an axis of one device nobody communicates.
   const LinkLevel &linksOf(llvm::ArrayRef<AxisId> axes) const;
+
+  /// The axes for which the cluster names links and which the mesh does not have.
+  std::vector<std::string> unknownAxes() const;
 
   /// One collective over axes in space, whose operand and result have so many bytes on a device; 0
   /// for transitions without communication and for groups of one. The time of a message is its

@@ -41,8 +41,17 @@ CostModel::CostModel(Mesh mesh, Cluster cluster)
 const LinkLevel &CostModel::linksOf(ArrayRef<AxisId> axes) const {
   unsigned farthest = 0;
   for (AxisId axis : axes)
-    farthest = std::max(farthest, levelOfAxis[axis]);
+    if (grid.size(axis) > 1)
+      farthest = std::max(farthest, levelOfAxis[axis]);
   return machines.levels[farthest];
+}
+
+std::vector<std::string> CostModel::unknownAxes() const {
+  std::vector<std::string> names;
+  for (const auto &[axisName, levelName] : machines.axisLevels)
+    if (grid.resolve(axisName).empty())
+      names.push_back(axisName);
+  return names;
 }
 
 double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, double operandBytes,

@@ -81,6 +81,17 @@ TEST(CostModel, FindsTheLinksOfAnAxis) {
   Cluster named = twoLevels();
   named.axisLevels.push_back({"dp", "machine"});
   EXPECT_EQ(modelOf("dp=2x2,tp=4", named).linksOf({0}).name, "machine");
+  // Over an axis of one device nobody communicates, whatever its name.
+  named.axisLevels.push_back({"pod", "network"});
+  EXPECT_EQ(modelOf("pod=1,dp=2,tp=2", named).linksOf({0, 1}).name, "machine");
+  EXPECT_EQ(modelOf("pod=2,dp=2,tp=2", named).linksOf({0, 1}).name, "network");
+}
+
+TEST(CostModel, FindsTheAxesThatAMeshLacks) {
+  Cluster named = twoLevels();
+  named.axisLevels = {{"dp", "machine"}, {"dq", "network"}, {"tp.0", "network"}};
+  EXPECT_EQ(modelOf("dp=2x2,tp=4", named).unknownAxes(), std::vector<std::string>({"dq", "tp.0"}));
+  EXPECT_TRUE(modelOf("dq=2,dp=2,tp=2x2", named).unknownAxes().empty());
 }
 
 TEST(CostModel, MoreBytesAreNeverCheaperAndSlowLinksNeverFaster) {
