@@ -289,9 +289,12 @@ void addFiles(FlagTable &flags, ActsTable &acts, Options &options) {
   acts.ofTheRun(flags.text("-o|--output", "OUT",
                            "the executable (default a.out); - with --compile-to: the screen",
                            options.output));
-  acts.at(Phase::Executable,
-          flags.value("--memory-limit", "SIZE", "fail (exit code 5) if a process needs more: 80GiB",
-                      takeBytes(options.compile.memoryLimit, "80GiB or 512MiB")));
+  acts.at(
+      Phase::Executable,
+      flags.value("--memory-limit", "SIZE",
+                  "fail (exit code 5) if a process needs more: 80GiB; default: what a device of "
+                  "--cluster has, if that is given",
+                  takeBytes(options.compile.memoryLimit, "80GiB or 512MiB")));
   acts.ofTheRun(flags.toggle(
       "--copy-weights", "put the weights beside OUT instead of referring to them where they are",
       options.copyWeights));
