@@ -28,8 +28,9 @@ report "what an op costs is getComputeClass; only targets and passes/rt ask for 
     grep -vE '^(dialects|include/weft/(Interfaces|Target)|lib/Target|passes/(rt|cpu|cuda)|test/(dialects|passes/(rt|cpu)|unit/dialects/nn))/' | head)"
 report "no licence header" \
   "$(for f in $sources; do head -4 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || echo "$f"; done)"
-report "files past 600 lines" \
-  "$(for f in $(git ls-files '*.cpp' '*.h'); do n=$(wc -l < "$f"); [ "$n" -gt 600 ] && echo "$f: $n"; done)"
+report "files past 600 lines, functions past 100, folders of the runtime past 15 files" "$(python3 test/house/sizes.py .)"
+report "attributes of nn have their names in dialects/nn/IR" \
+  "$(git grep -nE '"nn\.[a-z_]+"' -- '*.cpp' '*.h' | grep -vE '^(dialects/nn|test)/' | head)"
 report "CHECK lines that no FileCheck reads" \
   "$(git ls-files 'test/*.mlir' 'test/*.test' | xargs -r grep -lE '^(//|#) *[A-Z-]*CHECK' | xargs -r grep -LE 'FileCheck')"
 report "'// -----' without --split-input-file" \

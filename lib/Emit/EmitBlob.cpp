@@ -3,6 +3,8 @@
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Emit/Memory.h"
+#include "weft/Interfaces/TensorTypes.h"
+#include "weft/Support/Diagnostics.h"
 #include "weft/runtime/ProgramBuilder.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -70,10 +72,10 @@ std::optional<run::DType> dtypeOf(Type type) {
 }
 
 /// Row-major little-endian bytes; a bool is one byte.
-std::vector<uint8_t> bytesOf(ElementsAttr value) {
+std::vector<uint8_t> rawBytes(ElementsAttr value) {
   std::vector<uint8_t> bytes;
   auto append = [&](const APInt &bits) {
-    unsigned count = std::max(1u, bits.getBitWidth() / 8);
+    unsigned count = (bits.getBitWidth() + 7) / 8;
     uint64_t word = bits.getZExtValue();
     for (unsigned i = 0; i < count; ++i)
       bytes.push_back(uint8_t(word >> (8 * i)));
@@ -152,10 +154,6 @@ private:
     return out.addPlacement(dims);
   }
 
-  static int64_t bytes(MemRefType type) {
-    return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-  }
-
   void emitMetadata() {
     auto entries = module->getAttrOfType<DictionaryAttr>(rt::kMetadataAttr);
     for (NamedAttribute entry : entries ? entries.getValue() : ArrayRef<NamedAttribute>()) {
@@ -177,7 +175,7 @@ private:
       return failure();
     std::string name = state.getSymName().str();
     auto kind = run::BufferClass(unsigned(state.getKind()));
-    run::Id buffer = out.addBuffer(name, kind, *type, state.getOffset().value_or(0), bytes(local),
+    run::Id buffer = out.addBuffer(name, kind, *type, state.getOffset().value_or(0), bytesOf(local),
                                    ints(local.getShape()));
     std::vector<Builder_::PieceDesc> pieces;
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
@@ -193,14 +191,14 @@ private:
         // One number is stored once.
         auto one = RankedTensorType::get(SmallVector<int64_t>(source.getRank(), 1),
                                          source.getElementType());
-        std::vector<uint8_t> data = bytesOf(dense.resizeSplat(one));
+        std::vector<uint8_t> data = rawBytes(dense.resizeSplat(one));
         desc.kind = run::SourceKind::Embedded;
         desc.byteOffset = out.addData(data.data(), data.size());
         desc.sourceShape = ints(one.getShape());
         desc.transforms.push_back(
             {run::TransformKind::Broadcast, *sourceType, ints(source.getShape())});
       } else if (piece.getData()) {
-        std::vector<uint8_t> data = bytesOf(piece.getData());
+        std::vector<uint8_t> data = rawBytes(piece.getData());
         desc.kind = run::SourceKind::Embedded;
         desc.byteOffset = out.addData(data.data(), data.size());
       } else {
@@ -236,7 +234,7 @@ private:
         return buffer.emitError("has no offset in the arena; run rt-plan-arena before emitting");
       buffers[buffer.getResult()] =
           out.addBuffer(buffer.getName().str(), run::BufferClass(unsigned(buffer.getKind())),
-                        *element, *buffer.getOffset(), bytes(type), ints(type.getShape()));
+                        *element, *buffer.getOffset(), bytesOf(type), ints(type.getShape()));
     }
     Builder_::Ids inputs, outputs;
     auto port = [&](auto op, Builder_::Ids &ids) {
@@ -280,7 +278,7 @@ private:
   }
 
   LogicalResult emitOp(Operation *op) {
-    Builder_::On on(0, rt::nodeName(op->getLoc()).str());
+    Builder_::On on(0, nodeName(op->getLoc()).str());
     if (auto command = dyn_cast<rt::CommandInterface>(op))
       on.stream = command.getStreamNumber();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)

@@ -1,6 +1,7 @@
 // Sums of live buffers over the commands of programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Emit/Memory.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
 #include <map>
@@ -9,22 +10,19 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::emit;
 
-static int64_t bytesOf(Type type) {
-  auto memory = cast<MemRefType>(type);
-  return memory.getNumElements() * std::max(1u, memory.getElementTypeBitWidth() / 8);
-}
-
 MemoryUse emit::memoryUse(ModuleOp module) {
   MemoryUse use;
   const Target *target = targetOf(module);
   const int64_t alignment = target ? target->traits().alignment : TargetTraits().alignment;
   std::array<int64_t, kNumClasses> states{};
   for (auto state : module.getOps<rt::StateOp>()) {
-    states[unsigned(state.getKind())] += bytesOf(state.getLocal());
-    use.atPeak.push_back({state.getSymName(), state.getKind(), bytesOf(state.getLocal())});
+    states[unsigned(state.getKind())] += bytesOf(cast<MemRefType>(state.getLocal()));
+    use.atPeak.push_back(
+        {state.getSymName(), state.getKind(), bytesOf(cast<MemRefType>(state.getLocal()))});
     use.arenaBytes = std::max<int64_t>(
         use.arenaBytes,
-        llvm::alignTo(state.getOffset().value_or(0) + bytesOf(state.getLocal()), alignment));
+        llvm::alignTo(state.getOffset().value_or(0) + bytesOf(cast<MemRefType>(state.getLocal())),
+                      alignment));
   }
   use.peaks = states;
   rt::ProgramOp fullest;
@@ -35,9 +33,8 @@ MemoryUse emit::memoryUse(ModuleOp module) {
     std::map<int64_t, std::array<int64_t, kNumClasses>> change;
     for (auto buffer : program.getOps<rt::BufferOp>())
       if (buffer.getLives()) {
-        change[(*buffer.getLives())[0]][unsigned(buffer.getKind())] += bytesOf(buffer.getType());
-        change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -=
-            bytesOf(buffer.getType());
+        change[(*buffer.getLives())[0]][unsigned(buffer.getKind())] += bytesOf(buffer);
+        change[(*buffer.getLives())[1] + 1][unsigned(buffer.getKind())] -= bytesOf(buffer);
       }
     MemoryTimeline timeline{program.getSymName(), 0, {}};
     std::array<int64_t, kNumClasses> now = states;
@@ -63,7 +60,7 @@ MemoryUse emit::memoryUse(ModuleOp module) {
     for (auto buffer : fullest.getOps<rt::BufferOp>())
       if (buffer.getLives() && (*buffer.getLives())[0] <= use.command &&
           use.command <= (*buffer.getLives())[1])
-        use.atPeak.push_back({buffer.getName(), buffer.getKind(), bytesOf(buffer.getType())});
+        use.atPeak.push_back({buffer.getName(), buffer.getKind(), bytesOf(buffer)});
   }
   llvm::sort(use.atPeak, [](const MemoryItem &a, const MemoryItem &b) {
     return std::make_tuple(-a.bytes, a.kind, a.name) < std::make_tuple(-b.bytes, b.kind, b.name);

@@ -3,6 +3,7 @@
 #include "weft/Emit/Sources.h"
 
 #include "dialects/rt/IR/Rt.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/ConfinedFile.h"
 #include "weft/runtime/SourceBlocks.h"
 
@@ -60,8 +61,7 @@ std::optional<ArrayRef<char>> SourceFiles::bytesOf(rt::PieceAttr piece, std::str
   if (!file)
     return std::nullopt;
   auto type = cast<RankedTensorType>(piece.getType());
-  uint64_t bytes =
-      uint64_t(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
+  uint64_t bytes = weft::bytesOf(type);
   uint64_t begin = piece.getOffset();
   if (begin > file->size() || bytes > file->size() - begin) {
     error = "they end after the end of '" + piece.getFile().getValue().str() + "'";

@@ -5,6 +5,7 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Cost/CostModel.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,10 +16,6 @@ using namespace weft;
 using namespace weft::explain;
 
 namespace {
-
-int64_t elementBytes(Type type) {
-  return std::max<int64_t>(1, cast<RankedTensorType>(type).getElementTypeBitWidth() / 8);
-}
 
 std::string roleText(Operation *op) {
   auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
@@ -96,14 +93,9 @@ private:
            });
   }
 
-  std::string nameOf(Operation *op) {
-    std::string name = describeLocation(op->getLoc()).node.str();
-    return name.empty() ? op->getName().getStringRef().str() : name;
-  }
-
   void addNode(Operation *op) {
     Type type = op->getResult(0).getType();
-    Node node{nameOf(op),     op->getName().getStringRef().str(),
+    Node node{nodeName(op),   op->getName().getStringRef().str(),
               typeText(type), placementText(type),
               roleText(op),   1};
     if (auto reason = op->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr))
@@ -126,7 +118,7 @@ private:
     found.kind = stringifyTransitionKind(transition.getTransitionKind()).str();
     for (AxisId axis : transition.getTransitionAxes())
       found.axes.push_back(mesh.axes[axis].name);
-    found.node = nameOf(transition);
+    found.node = nodeName(transition);
     found.type = typeText(to);
     found.from = placementText(from);
     found.to = placementText(to);
@@ -151,8 +143,7 @@ private:
   void addState(BlockArgument argument) {
     unsigned number = argument.getArgNumber();
     auto name = function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr);
-    if (!name || !(function.getArgAttr(number, nn::kSourceAttr) ||
-                   function.getArgAttr(number, nn::kInitialAttr)))
+    if (!name || !nn::isState(function, number))
       return;
     auto type = cast<RankedTensorType>(argument.getType());
     State state;
@@ -161,7 +152,7 @@ private:
     state.type = typeText(type);
     state.stored = placementText(type);
     state.elements = cast<RankedTensorType>(dist::globalType(type)).getNumElements();
-    state.bytes = type.getNumElements() * elementBytes(type);
+    state.bytes = bytesOf(type);
     state.used = placementText(whereUsed(argument).getType());
     program.states.push_back(std::move(state));
   }

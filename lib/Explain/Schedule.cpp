@@ -5,6 +5,8 @@
 
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Memory.h"
+#include "weft/Interfaces/TensorTypes.h"
+#include "weft/Support/Diagnostics.h"
 
 #include <numeric>
 
@@ -13,12 +15,11 @@ using namespace weft;
 using namespace weft::explain;
 
 /// Of the whole tensors, which are the sources or the targets.
-static int64_t bytesOf(rt::CollectiveOp command) {
+static int64_t bytesMoved(rt::CollectiveOp command) {
   int64_t sum = 0;
   for (auto [source, target] : llvm::zip(command.getSources(), command.getTargets())) {
     auto from = cast<MemRefType>(source.getType()), to = cast<MemRefType>(target.getType());
-    sum += std::max(from.getNumElements(), to.getNumElements()) *
-           std::max(1u, from.getElementTypeBitWidth() / 8);
+    sum += std::max(bytesOf(from), bytesOf(to));
   }
   return sum;
 }
@@ -35,8 +36,8 @@ static void collectCommands(rt::ProgramOp from, Program &program) {
     for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
       bucket.axes.push_back(axis.str());
     bucket.tensors = tensors;
-    bucket.bytes = bytesOf(command);
-    bucket.firstNode = rt::nodeName(command.getLoc()).str();
+    bucket.bytes = bytesMoved(command);
+    bucket.firstNode = nodeName(command.getLoc()).str();
     program.buckets.push_back(std::move(bucket));
   }
 }
@@ -55,11 +56,6 @@ static TransitionKind transitionKindOf(rt::CollectiveKind kind) {
   llvm_unreachable("kind of collective");
 }
 
-static double bytesOf(Value buffer) {
-  auto type = cast<MemRefType>(buffer.getType());
-  return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
-}
-
 /// Of a program that was read at this phase; else more is known from before. Commands keep the
 /// reasons of what they move.
 static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &program) {
@@ -75,7 +71,7 @@ static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &pr
       one.kind = rt::stringifyCollectiveKind(command.getKind()).str();
       for (AxisId axis : axes)
         one.axes.push_back(mesh.axes[axis].name);
-      one.node = rt::nodeName(command.getLoc()).str();
+      one.node = nodeName(command.getLoc()).str();
       describeReason(mesh, axes, reason, one);
       one.type = typeText(RankedTensorType::get(
           globalShape(reason.getFrom().getValue()),
@@ -122,8 +118,7 @@ static void collectStates(ModuleOp module, Program &program) {
     state.type = typeText(from.getGlobal());
     state.stored = state.used = placementText(from.getPlacement());
     state.elements = cast<RankedTensorType>(from.getGlobal()).getNumElements();
-    auto local = cast<MemRefType>(from.getLocal());
-    state.bytes = local.getNumElements() * std::max(1u, local.getElementTypeBitWidth() / 8);
+    state.bytes = bytesOf(cast<MemRefType>(from.getLocal()));
     program.states.push_back(std::move(state));
   }
 }

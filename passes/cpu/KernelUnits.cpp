@@ -1,6 +1,6 @@
 // How the elements of a kernel's results are cut into units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelPlanner.h"
+#include "KernelTiler.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace weft::cpu;
 using namespace weft::kernels;
 
-void Planner::joinDims() {
+void KernelTiler::joinDims() {
   LoopNestEmitter emitter(elements);
   SmallVector<bool> joinable;
   for (LoopNest &nest : resultNests()) {
@@ -36,7 +36,7 @@ void Planner::joinDims() {
 }
 
 /// Units of about 4096 elements, less if that gives more than 64 of them.
-SmallVector<UnitDim> Planner::elementwiseUnits() {
+SmallVector<UnitDim> KernelTiler::elementwiseUnits() {
   const LoopNest &nest = resultNests().front();
   int64_t total = 1;
   SmallVector<int64_t> sizes;
@@ -77,7 +77,7 @@ SmallVector<UnitDim> Planner::elementwiseUnits() {
 /// If an operand runs along memory in another dim than the last (a transpose):
 /// small tiles of both, so that what a tile reads and writes stays in the
 /// cache.
-SmallVector<UnitDim> Planner::tileUnits() {
+SmallVector<UnitDim> KernelTiler::tileUnits() {
   constexpr int64_t side = 16;
   if (resultNests().front().groups.size() < 2 || !analyse({}))
     return {};
@@ -93,7 +93,7 @@ SmallVector<UnitDim> Planner::tileUnits() {
       other = found;
     elements.storage.erase(nest.values[0]);
   }
-  const LoopNest &nest = plan.nests[0];
+  const LoopNest &nest = tiling.nests[0];
   unsigned last = nest.groups.size() - 1;
   if (!other || nest.box[*other].width < 2 * side)
     return {};
@@ -106,7 +106,7 @@ SmallVector<UnitDim> Planner::tileUnits() {
   return units;
 }
 
-SmallVector<SmallVector<UnitDim>> Planner::candidates() {
+SmallVector<SmallVector<UnitDim>> KernelTiler::candidates() {
   // Leading dims that all results share; each is cut whole (chunk 1), the one
   // after them perhaps in chunks.
   SmallVector<ArrayRef<int64_t>> shapes;

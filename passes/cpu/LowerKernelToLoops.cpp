@@ -1,6 +1,6 @@
 // Emits a planned kernel as loops over memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelPlan.h"
+#include "KernelTiling.h"
 #include "passes/cpu/Passes.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
@@ -22,7 +22,7 @@ using namespace weft::kernels;
 constexpr double kGrainNanoseconds = 20000;
 
 /// About a nanosecond for ten scalar operations.
-static double nanosecondsOfUnit(const KernelPlan &plan) { return plan.unitCost * 0.1 + 10; }
+static double nanosecondsOfUnit(const KernelTiling &tiling) { return tiling.unitCost * 0.1 + 10; }
 
 namespace {
 
@@ -43,12 +43,12 @@ private:
   Type pointer;
 
   func::FuncOp makeBody(std::string name);
-  void makeEntry(func::FuncOp body, const KernelPlan &plan);
+  void makeEntry(func::FuncOp body, const KernelTiling &tiling);
   Storage denseStorage(Value memory, RankedTensorType type, IndexSpace &space);
   void placeConstants(ElementEmitter &elements);
   void placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results,
                  OpBuilder &atEntry);
-  void emitUnits(KernelPlan &plan, ElementEmitter &elements, ArrayRef<Storage> results,
+  void emitUnits(KernelTiling &tiling, ElementEmitter &elements, ArrayRef<Storage> results,
                  func::FuncOp body);
 };
 
@@ -79,13 +79,13 @@ func::FuncOp KernelLowering::makeBody(std::string name) {
 }
 
 /// The function of the runtime's kernel type, which unpacks the pointers.
-void KernelLowering::makeEntry(func::FuncOp body, const KernelPlan &plan) {
+void KernelLowering::makeEntry(func::FuncOp body, const KernelTiling &tiling) {
   builder.setInsertionPointAfter(body);
   Type index = builder.getIndexType();
   auto entry = func::FuncOp::create(builder, loc, kernel.getName(),
                                     builder.getFunctionType({index, index, pointer, pointer}, {}));
-  double nanoseconds = nanosecondsOfUnit(plan);
-  entry->setAttr(kExtentAttr, builder.getI64IntegerAttr(plan.extent()));
+  double nanoseconds = nanosecondsOfUnit(tiling);
+  entry->setAttr(kExtentAttr, builder.getI64IntegerAttr(tiling.extent()));
   entry->setAttr(kGrainAttr, builder.getI64IntegerAttr(
                                  std::max<int64_t>(1, int64_t(kGrainNanoseconds / nanoseconds))));
   builder.setInsertionPointToStart(entry.addEntryBlock());
@@ -149,7 +149,7 @@ void KernelLowering::placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRe
   }
 }
 
-void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
+void KernelLowering::emitUnits(KernelTiling &tiling, ElementEmitter &elements,
                                ArrayRef<Storage> results, func::FuncOp body) {
   Block &entry = body.getBody().front();
   OpBuilder &code = elements.builder;
@@ -162,18 +162,18 @@ void KernelLowering::emitUnits(KernelPlan &plan, ElementEmitter &elements,
     code.setInsertionPoint(units.getBody()->getTerminator());
     // The unit's number in row-major order, taken apart.
     Value rest = units.getInductionVar();
-    for (int dim = int(plan.unitExtents.size()) - 1; dim >= 0; --dim) {
+    for (int dim = int(tiling.unitExtents.size()) - 1; dim >= 0; --dim) {
       if (dim == 0) {
         elements.space.dims[0].iv = rest;
         break;
       }
-      Value extent = arith::ConstantIndexOp::create(code, loc, plan.unitExtents[dim]);
+      Value extent = arith::ConstantIndexOp::create(code, loc, tiling.unitExtents[dim]);
       elements.space.dims[dim].iv = arith::RemUIOp::create(code, loc, rest, extent);
       rest = arith::DivUIOp::create(code, loc, rest, extent);
     }
     LoopNestEmitter emitter(elements);
-    MutableArrayRef<LoopNest> all(plan.nests);
-    if (plan.together) {
+    MutableArrayRef<LoopNest> all(tiling.nests);
+    if (tiling.together) {
       while (!all.empty() && all.front().isTemporary()) {
         if (!all.front().box.empty() || all.front().groups.empty())
           emitter.emit(all.front());
@@ -236,18 +236,18 @@ LogicalResult KernelLowering::run() {
         inPlace = true;
       }
   placeConstants(elements);
-  FailureOr<KernelPlan> plan = planKernel(kernel, elements, results, stackLimit, inPlace);
-  if (failed(plan)) {
+  FailureOr<KernelTiling> tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
+  if (failed(tiling)) {
     body.erase();
     return failure();
   }
-  if (plan->extent() == 1 && nanosecondsOfUnit(*plan) > 2 * kGrainNanoseconds)
+  if (tiling->extent() == 1 && nanosecondsOfUnit(*tiling) > 2 * kGrainNanoseconds)
     remark::missed(loc, remark::RemarkOpts::name("serial").category("cpu-lower-kernel-to-loops"))
-        << ("runs on one thread, for about " + Twine(int64_t(nanosecondsOfUnit(*plan) / 1000)) +
+        << ("runs on one thread, for about " + Twine(int64_t(nanosecondsOfUnit(*tiling) / 1000)) +
             " us: no dim of its results can be cut")
                .str();
-  emitUnits(*plan, elements, results, body);
-  makeEntry(body, *plan);
+  emitUnits(*tiling, elements, results, body);
+  makeEntry(body, *tiling);
   kernel.erase();
   return success();
 }

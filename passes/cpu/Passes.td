@@ -25,7 +25,7 @@ def LowerKernelToLoops : Pass<"cpu-lower-kernel-to-loops", "::mlir::ModuleOp"> {
     its own (passes/kernels/LoopNests.h) and, per unit, a register or a temporary on
     the stack.
     Units are boxes of the results; of several ways to cut them the one with
-    the least estimated work is taken (KernelPlan.h). linalg's own tiling and
+    the least estimated work is taken (KernelTiling.h). linalg's own tiling and
     one-shot bufferization were not used because fusions of arbitrary
     shape need recomputation, whole-row temporaries and reshapes through which
     tiles do not pass.

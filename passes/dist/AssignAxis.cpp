@@ -252,8 +252,7 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
     options.fixed = [&](Value value) { return placements.fixedSplit(value, id); };
     options.isState = [&](Value value) {
       auto argument = dyn_cast<BlockArgument>(value);
-      return argument && (function.getArgAttr(argument.getArgNumber(), nn::kSourceAttr) ||
-                          function.getArgAttr(argument.getArgNumber(), nn::kInitialAttr));
+      return argument && nn::isState(function, argument.getArgNumber());
     };
     DenseMap<Operation *, Role> roles = rolesOf(function);
     options.include = [&](Operation *op) { return roles.lookup(op) == Role::Forward; };

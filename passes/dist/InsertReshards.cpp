@@ -71,7 +71,7 @@ private:
     auto used = function.getArgAttrOfType<PlacementAttr>(number, kUsedAttr);
     if (!used || used.getValue() == placementOf(argument))
       return;
-    bool state = isState(function, number);
+    bool state = nn::isState(function, number);
     Operation *first[2] = {};
     SmallVector<OpOperand *> uses[2];
     for (OpOperand &use : argument.getUses()) {
@@ -89,8 +89,8 @@ private:
         continue;
       OpBuilder builder(first[span]);
       // Called after what it brings, which many ops may read.
-      Location loc =
-          NameLoc::get(builder.getStringAttr(argumentName(function, number)), argument.getLoc());
+      Location loc = NameLoc::get(builder.getStringAttr(nn::argumentName(function, number)),
+                                  argument.getLoc());
       auto reshard =
           ReshardOp::create(builder, loc, placedType(type, mesh, used.getValue()), argument);
       if (state)
@@ -155,7 +155,7 @@ private:
       PlacementAttr request = requestOf(result);
       requests.push_back(request ? std::optional(request.getValue()) : std::nullopt);
     }
-    auto bytesOf = [](Type type) { return elementBytes(type); };
+    auto bytesOf = [](Type type) -> double { return elementBytes(type); };
     SmallVector<double> operandBytes = llvm::map_to_vector(op->getOperandTypes(), bytesOf);
     SmallVector<double> resultBytes = llvm::map_to_vector(op->getResultTypes(), bytesOf);
     auto shardable = dyn_cast<ShardableOpInterface>(op);

@@ -49,17 +49,6 @@ SmallVector<Placement> placementsOfTypes(TypeRange types) {
   });
 }
 
-double elementBytes(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isIntOrFloat() ? std::max(1.0, element.getIntOrFloatBitWidth() / 8.0) : 8.0;
-}
-
-std::string nodeName(Operation *op) {
-  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
-    return name.getName().str();
-  return op->getName().getStringRef().str();
-}
-
 bool isNodeOutput(Operation *op) {
   return op->getNumResults() == 1 &&
          !llvm::all_of(op->getUsers(), [name = nodeName(op)](Operation *user) {
@@ -79,32 +68,18 @@ PlacementAttr requestOf(Value value) {
                   : PlacementAttr();
 }
 
-bool isState(func::FuncOp function, unsigned argument) {
-  return function.getArgAttr(argument, "nn.source") || function.getArgAttr(argument, "nn.initial");
-}
-
-StringRef argumentName(func::FuncOp function, unsigned argument) {
-  auto name = function.getArgAttrOfType<StringAttr>(argument, "nn.name");
-  return name ? name.getValue() : "";
-}
-
-StringRef updatedState(func::FuncOp function, unsigned result) {
-  auto name = function.getResultAttrOfType<StringAttr>(result, kUpdatesAttr);
-  return name ? name.getValue() : "";
-}
-
 std::string returnedName(func::FuncOp function, unsigned result) {
-  if (StringRef state = updatedState(function, result); !state.empty())
+  if (StringAttr state = nn::updatedState(function, result))
     return state.str();
-  auto name = function.getResultAttrOfType<StringAttr>(result, "nn.name");
+  auto name = function.getResultAttrOfType<StringAttr>(result, nn::kNameAttr);
   return name ? name.str() : "result " + std::to_string(result);
 }
 
 OpRole roleOf(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>("nn.role");
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
   if (!role)
     return OpRole::Forward;
-  return role.getValue() == "optimizer" ? OpRole::Optimizer : OpRole::Gradient;
+  return role.getValue() == nn::kRoleOptimizer ? OpRole::Optimizer : OpRole::Gradient;
 }
 
 void updateFunctionType(func::FuncOp function) {

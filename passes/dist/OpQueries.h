@@ -4,7 +4,10 @@
 #define WEFT_PASSES_DIST_OPQUERIES_H
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NnProgram.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Sharding/Projection.h"
+#include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -23,12 +26,6 @@ llvm::SmallVector<mlir::Type> globalTypes(mlir::TypeRange types);
 /// Placements of the types' encodings; replicated where a type has none.
 llvm::SmallVector<Placement> placementsOfTypes(mlir::TypeRange types);
 
-/// Bytes of one element.
-double elementBytes(mlir::Type type);
-
-/// The name of the node that an op comes from, or the op's own.
-std::string nodeName(mlir::Operation *op);
-
 /// True for the op whose one result is what other nodes read of its node: a node
 /// may have become several ops.
 bool isNodeOutput(mlir::Operation *op);
@@ -37,15 +34,6 @@ bool isNodeOutput(mlir::Operation *op);
 /// `dist.placements` of an op.
 PlacementAttr requestOf(mlir::Value value);
 
-/// Attributes of `nn` programs that placements depend on; see the dialect's description.
-inline constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";
-inline constexpr llvm::StringLiteral kSlotOfAttr = "nn.of";
-
-/// True if the argument is state: weights, or what starts at a given number.
-bool isState(mlir::func::FuncOp function, unsigned argument);
-llvm::StringRef argumentName(mlir::func::FuncOp function, unsigned argument);
-/// The name of the state whose next value the result is, or "".
-llvm::StringRef updatedState(mlir::func::FuncOp function, unsigned result);
 /// What the program returns there: the state, the output, or its number.
 std::string returnedName(mlir::func::FuncOp function, unsigned result);
 

@@ -108,7 +108,7 @@ private:
     std::set<std::string> names;
     for (auto function : module.getOps<func::FuncOp>()) {
       for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        if (StringRef name = argumentName(function, i); !name.empty())
+        if (StringRef name = nn::argumentName(function, i); !name.empty())
           names.insert(name.str());
       function.walk([&](Operation *op) {
         if (roleOf(op) == OpRole::Forward && op->getLoc()->findInstanceOf<NameLoc>())
@@ -263,7 +263,8 @@ private:
     for (OpOperand &use : op->getUses())
       if (auto function = dyn_cast<func::FuncOp>(use.getOwner()->getParentOp());
           function && use.getOwner()->hasTrait<OpTrait::IsTerminator>())
-        if (auto name = function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "nn.name"))
+        if (auto name =
+                function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), nn::kNameAttr))
           names.push_back(name.str());
     return names;
   }
@@ -276,7 +277,7 @@ private:
 
   static bool updatesState(func::FuncOp function) {
     return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()),
-                        [&](unsigned i) { return !updatedState(function, i).empty(); });
+                        [&](unsigned i) { return bool(nn::updatedState(function, i)); });
   }
 
   /// Programs that share state agree on its placement: that of the one which
@@ -302,7 +303,7 @@ private:
     return !mesh.temporalAxes().empty() &&
            llvm::all_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned i) {
              auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[i]);
-             return !updatedState(function, i).empty() || (type && type.getRank() == 0);
+             return nn::updatedState(function, i) || (type && type.getRank() == 0);
            });
   }
 
@@ -356,7 +357,7 @@ private:
   }
 
   static std::optional<unsigned> namedBatch(func::FuncOp function, unsigned index) {
-    if (auto names = function.getArgAttrOfType<ArrayAttr>(index, "nn.dims"))
+    if (auto names = function.getArgAttrOfType<ArrayAttr>(index, nn::kDimsAttr))
       for (auto [dim, name] : llvm::enumerate(names))
         if (auto text = dyn_cast<StringAttr>(name); text && text.getValue() == "batch")
           return dim;
@@ -371,10 +372,10 @@ private:
     SmallVector<std::optional<unsigned>> dims;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       bool hasFirst = cast<RankedTensorType>(function.getArgument(i).getType()).getRank() > 0;
-      dims.push_back(isState(function, i) ? std::nullopt
-                     : batchIsNamed       ? namedBatch(function, i)
-                     : hasFirst           ? std::optional(0u)
-                                          : std::nullopt);
+      dims.push_back(nn::isState(function, i) ? std::nullopt
+                     : batchIsNamed           ? namedBatch(function, i)
+                     : hasFirst               ? std::optional(0u)
+                                              : std::nullopt);
     }
     return dims;
   }
@@ -386,8 +387,8 @@ private:
       if (function.isExternal())
         continue;
       for (auto [index, dim] : llvm::enumerate(batchDims(function))) {
-        Rule *rule = dim ? match(argumentName(function, index)) : nullptr;
-        auto hint = hints.find(argumentName(function, index));
+        Rule *rule = dim ? match(nn::argumentName(function, index)) : nullptr;
+        auto hint = hints.find(nn::argumentName(function, index));
         if (dim && !rule && hint != hints.end())
           rule = &hint->second;
         if (!rule)
@@ -410,7 +411,7 @@ private:
     SmallVector<std::optional<unsigned>> batches = batchDims(function);
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
-      auto name = function.getArgAttrOfType<StringAttr>(i, "nn.name");
+      auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
       if (Rule *rule = match(name ? name.getValue() : "")) {
         std::string why;
         std::optional<Placement> placement = placementFor(*rule, type, why);

@@ -84,16 +84,16 @@ private:
     Operation *terminator = function.getBody().front().getTerminator();
     for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
       Operation *op = value.getDefiningOp();
-      StringRef name = updatedState(function, index);
-      if (!name.empty() && op && roleOf(op) == OpRole::Optimizer)
-        updates[name] = index;
-      else if (!name.empty())
-        otherUpdates.insert(name);
+      StringAttr name = nn::updatedState(function, index);
+      if (name && op && roleOf(op) == OpRole::Optimizer)
+        updates[name.getValue()] = index;
+      else if (name)
+        otherUpdates.insert(name.getValue());
     }
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      StringRef name = argumentName(function, i);
-      bool frozen = function.getArgAttr(i, "nn.source") && !otherUpdates.contains(name);
-      if (!isState(function, i) || function.getArgAttr(i, kSlotOfAttr) ||
+      StringRef name = nn::argumentName(function, i);
+      bool frozen = function.getArgAttr(i, nn::kSourceAttr) && !otherUpdates.contains(name);
+      if (!nn::isState(function, i) || function.getArgAttr(i, nn::kOfAttr) ||
           !(updates.count(name) || frozen))
         continue;
       Placement used = usedPlacement(i);
@@ -104,15 +104,15 @@ private:
   void store(unsigned argument, const Placement &placement) {
     function.setArgAttr(argument, kPlacementAttr, attribute(placement));
     function.setArgAttr(argument, kClosedAttr, UnitAttr::get(function.getContext()));
-    stored[argumentName(function, argument)] = placement;
+    stored[nn::argumentName(function, argument)] = placement;
   }
 
   void placeArguments() {
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      if (!isState(function, i))
+      if (!nn::isState(function, i))
         continue;
-      auto of = function.getArgAttrOfType<StringAttr>(i, kSlotOfAttr);
-      auto plan = plans.find(of ? of.getValue() : argumentName(function, i));
+      auto of = function.getArgAttrOfType<StringAttr>(i, nn::kOfAttr);
+      auto plan = plans.find(of ? of.getValue() : nn::argumentName(function, i));
       if (plan == plans.end()) {
         store(i, usedPlacement(i));
         continue;
@@ -135,9 +135,9 @@ private:
   void placeUpdates() {
     Operation *terminator = function.getBody().front().getTerminator();
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
-      StringRef name = updatedState(function, i);
-      auto found = stored.find(name);
-      if (name.empty() || found == stored.end())
+      StringAttr name = nn::updatedState(function, i);
+      auto found = name ? stored.find(name.getValue()) : stored.end();
+      if (found == stored.end())
         continue;
       function.setResultAttr(i, kPlacementAttr, attribute(found->second));
       auto plan = plans.find(name);
@@ -243,14 +243,14 @@ struct ShareState : impl::DistShareStateBase<ShareState> {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && orderOf(function) == "lead")
         for (unsigned i = 0; i < function.getNumArguments(); ++i)
-          if (isState(function, i))
-            placed[argumentName(function, i)] = {function, i};
+          if (nn::isState(function, i))
+            placed[nn::argumentName(function, i)] = {function, i};
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal() || orderOf(function) == "lead")
         continue;
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-        auto found = placed.find(argumentName(function, i));
-        if (!isState(function, i) || found == placed.end())
+        auto found = placed.find(nn::argumentName(function, i));
+        if (!nn::isState(function, i) || found == placed.end())
           continue;
         auto [lead, argument] = found->second;
         for (StringRef name : {StringRef(kPlacementAttr), StringRef(kUsedAttr)})

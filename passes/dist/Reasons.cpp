@@ -71,7 +71,7 @@ private:
   Maker makerOf(Value value, ArrayRef<AxisId> axes) {
     Operation *op = value.getDefiningOp();
     if (!op)
-      return {argumentName(function, cast<BlockArgument>(value).getArgNumber()).str(), {}};
+      return {nn::argumentName(function, cast<BlockArgument>(value).getArgNumber()).str(), {}};
     auto isLater = [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); };
     std::set<Operation *, decltype(isLater)> pending(isLater);
     if (!axes.empty())
@@ -149,7 +149,7 @@ private:
   StringRef roleOfMove(Value origin) {
     auto argument = dyn_cast<BlockArgument>(origin);
     if (argument)
-      return isState(function, argument.getArgNumber()) ? "state" : "forward";
+      return nn::isState(function, argument.getArgNumber()) ? "state" : "forward";
     switch (roleOf(origin.getDefiningOp())) {
     case OpRole::Forward:
       return "forward";

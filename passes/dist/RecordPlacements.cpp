@@ -31,7 +31,7 @@ struct RecordPlacements : impl::DistRecordPlacementsBase<RecordPlacements> {
       if (function.isExternal())
         continue;
       for (BlockArgument argument : function.getArguments()) {
-        auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.name");
+        auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr);
         auto type = dyn_cast<RankedTensorType>(argument.getType());
         PlacementAttr request = requestOf(argument);
         // What nobody asked to split stays whole.

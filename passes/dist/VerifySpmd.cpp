@@ -76,8 +76,8 @@ private:
     llvm::StringMap<BlockArgument> states;
     for (auto function : module.getOps<func::FuncOp>())
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-        StringRef name = argumentName(function, i);
-        if (!isState(function, i) || name.empty())
+        StringRef name = nn::argumentName(function, i);
+        if (!nn::isState(function, i) || name.empty())
           continue;
         BlockArgument argument = function.getArgument(i),
                       first = states.try_emplace(name, argument).first->second;
@@ -90,9 +90,10 @@ private:
       }
     for (auto function : module.getOps<func::FuncOp>())
       for (unsigned i = 0; i < function.getNumResults(); ++i) {
-        StringRef name = updatedState(function, i);
-        if (name.empty())
+        StringAttr state = nn::updatedState(function, i);
+        if (!state)
           continue;
+        StringRef name = state.getValue();
         auto found = states.find(name);
         if (found == states.end())
           error(function) << "result " << i << " updates '" << name << "', which is no state";

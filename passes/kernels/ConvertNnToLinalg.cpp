@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/kernels/Passes.h"
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -16,15 +17,6 @@ namespace weft::kernels {
 } // namespace weft::kernels
 
 using namespace mlir;
-
-/// Without encoding and signedness.
-static RankedTensorType bodyType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  Type element = tensor.getElementType();
-  if (auto integer = dyn_cast<IntegerType>(element))
-    element = IntegerType::get(type.getContext(), integer.getWidth());
-  return RankedTensorType::get(tensor.getShape(), element);
-}
 
 static LogicalResult checkSignature(func::FuncOp kernel) {
   auto isPlain = [](Type type) {
@@ -58,7 +50,7 @@ struct ConvertNnToLinalg : weft::kernels::impl::ConvertNnToLinalgBase<ConvertNnT
     unsigned arguments = block.getNumArguments();
     for (unsigned i = 0; i < arguments; ++i) {
       BlockArgument argument = block.getArgument(i);
-      map.map(argument, block.addArgument(bodyType(argument.getType()), argument.getLoc()));
+      map.map(argument, block.addArgument(weft::bodyType(argument.getType()), argument.getLoc()));
     }
     OpBuilder builder = OpBuilder::atBlockEnd(&block);
     auto mapped = [&](Operation *op) {
@@ -77,7 +69,7 @@ struct ConvertNnToLinalg : weft::kernels::impl::ConvertNnToLinalgBase<ConvertNnT
         return op->emitOpError("gives no body for a kernel");
       SmallVector<Value> results = emitter.buildBody(builder, op->getLoc(), mapped(op));
       for (auto [result, value] : llvm::zip_equal(op->getResults(), results))
-        if (value.getType() != bodyType(result.getType()))
+        if (value.getType() != weft::bodyType(result.getType()))
           return op->emitOpError("has a body of type ")
                  << value.getType() << " for the result type " << result.getType();
       map.map(op->getResults(), results);
@@ -86,7 +78,7 @@ struct ConvertNnToLinalg : weft::kernels::impl::ConvertNnToLinalgBase<ConvertNnT
       op->erase();
     block.eraseArguments(0, arguments);
     auto typesOf = [](TypeRange types) {
-      return llvm::map_to_vector(types, [](Type type) -> Type { return bodyType(type); });
+      return llvm::map_to_vector(types, [](Type type) -> Type { return weft::bodyType(type); });
     };
     kernel.setType(FunctionType::get(&getContext(), typesOf(kernel.getFunctionType().getInputs()),
                                      typesOf(kernel.getFunctionType().getResults())));

@@ -66,7 +66,7 @@ bool isRole(Attribute value) {
 
 const KnownAttribute kOfArguments[] = {
     {kNameAttr, "a string that is not empty", isText},
-    {"nn.dims", "a list of strings", isListOfTexts},
+    {kDimsAttr, "a list of strings", isListOfTexts},
     {kSourceAttr, "#nn.source with an offset and a length that are not negative", isSource},
     {kSourceTypeAttr, "a type of floats or integers", isElementType},
     {kInitialAttr, "a number or elements", isNumber},

@@ -83,6 +83,17 @@ struct Side {
   SmallVector<int64_t> labels;
 };
 
+/// Query times key, and the softmax of that times value. Labels of the first product number the
+/// batch, rows, columns and depth; those of the second are another numbering.
+struct Products {
+  Side query, key, value;
+  nn::ContractOp sum;
+  SmallVector<int64_t> batch, sumBatch;
+  int64_t row, column, depth;
+  int64_t sumRow, sumColumn, out;
+  SmallVector<int64_t> extents; // of the batch
+};
+
 class Matcher {
 public:
   Matcher(nn::SoftmaxOp softmax, PatternRewriter &rewriter)
@@ -99,6 +110,11 @@ private:
   Value layOut(Side side, ArrayRef<int64_t> order, ArrayRef<int64_t> batchExtents);
   static double peel(Side &side);
   Value shared(Side &side, int64_t headLabel);
+  bool matchFirst(Scores &scores, Products &products);
+  bool matchSecond(Products &products);
+  Value withFourDims(Value value, ArrayRef<int64_t> lead);
+  bool raise(const Scores &scores, const Products &products);
+  void replaceSum(const Products &products, Value attended);
 
   nn::SoftmaxOp softmax;
   PatternRewriter &b;
@@ -325,6 +341,63 @@ std::optional<int64_t> onlyIn(ArrayRef<int64_t> labels, ArrayRef<int64_t> x, Arr
   return only;
 }
 
+/// First product: rows S of the query, columns T of the key, depth D summed.
+bool Matcher::matchFirst(Scores &scores, Products &products) {
+  nn::ContractOp product = scores.product;
+  ArrayRef<int64_t> result = product.getResultLabels();
+  if (result.size() < 2 || result.size() > 4)
+    return false;
+  products.row = result[result.size() - 2];
+  products.column = result.back();
+  products.batch.assign(result.begin(), result.end() - 2);
+  products.extents.assign(product.getType().getShape().begin(),
+                          product.getType().getShape().end() - 2);
+  Side query{product.getLhs(), SmallVector<int64_t>(product.getLhsLabels())};
+  Side key{product.getRhs(), SmallVector<int64_t>(product.getRhsLabels())};
+  if (!llvm::is_contained(query.labels, products.row))
+    std::swap(query, key);
+  std::optional<int64_t> depth = onlyIn(query.labels, result, {});
+  if (!depth || !llvm::is_contained(query.labels, products.row) ||
+      !llvm::is_contained(key.labels, products.column) ||
+      llvm::is_contained(query.labels, products.column) ||
+      llvm::is_contained(key.labels, products.row))
+    return false;
+  products.depth = *depth;
+  scores.scale *= peel(query) * peel(key);
+  products.query = query;
+  products.key = key;
+  return true;
+}
+
+/// Second product: columns T summed. The weights' dims, in order, translate its labels.
+bool Matcher::matchSecond(Products &products) {
+  nn::ContractOp sum = products.sum;
+  bool weightsFirst = [&] {
+    Operation *op = sum.getLhs().getDefiningOp();
+    while (op && op != softmax && (isa<nn::ReshapeOp>(op) || isFloatCast(op)))
+      op = op->getOperand(0).getDefiningOp();
+    return op == softmax;
+  }();
+  ArrayRef<int64_t> weights = weightsFirst ? sum.getLhsLabels() : sum.getRhsLabels();
+  products.value = {weightsFirst ? sum.getRhs() : sum.getLhs(),
+                    SmallVector<int64_t>(weightsFirst ? sum.getRhsLabels() : sum.getLhsLabels())};
+  if (weights.size() != products.batch.size() + 2)
+    return false;
+  products.sumRow = weights[weights.size() - 2];
+  products.sumColumn = weights.back();
+  products.sumBatch.assign(weights.begin(), weights.end() - 2);
+  std::optional<int64_t> out = onlyIn(products.value.labels, weights, {});
+  ArrayRef<int64_t> sumResult = sum.getResultLabels();
+  if (!out || !llvm::is_contained(products.value.labels, products.sumColumn) ||
+      llvm::is_contained(sumResult, products.sumColumn) ||
+      llvm::is_contained(products.value.labels, products.sumRow) ||
+      !llvm::is_contained(sumResult, products.sumRow))
+    return false;
+  products.out = *out;
+  return llvm::all_of(products.sumBatch,
+                      [&](int64_t label) { return llvm::is_contained(sumResult, label); });
+}
+
 bool Matcher::run() {
   auto type = softmax.getType();
   if (softmax.getLog() || static_cast<int64_t>(softmax.getDim()) != type.getRank() - 1 ||
@@ -333,88 +406,51 @@ bool Matcher::run() {
   Scores scores;
   if (type.getRank() == 4)
     scores.shape4.assign(type.getShape().begin(), type.getShape().end());
-  nn::ContractOp sum = readerOf(softmax.getResult());
-  if (!sum || !walkScores(softmax.getOperand(), scores))
+  Products products;
+  products.sum = readerOf(softmax.getResult());
+  if (!products.sum || !walkScores(softmax.getOperand(), scores) || !matchFirst(scores, products) ||
+      !matchSecond(products))
     return false;
-
-  // First product: rows S of the query, columns T of the key, depth D summed.
-  nn::ContractOp product = scores.product;
-  ArrayRef<int64_t> result = product.getResultLabels();
-  if (result.size() < 2 || result.size() > 4)
-    return false;
-  int64_t rowLabel = result[result.size() - 2], columnLabel = result.back();
-  ArrayRef<int64_t> batch = result.drop_back(2);
-  Side query{product.getLhs(), SmallVector<int64_t>(product.getLhsLabels())};
-  Side key{product.getRhs(), SmallVector<int64_t>(product.getRhsLabels())};
-  if (!llvm::is_contained(query.labels, rowLabel))
-    std::swap(query, key);
-  std::optional<int64_t> depth = onlyIn(query.labels, result, {});
-  if (!depth || !llvm::is_contained(query.labels, rowLabel) ||
-      !llvm::is_contained(key.labels, columnLabel) ||
-      llvm::is_contained(query.labels, columnLabel) || llvm::is_contained(key.labels, rowLabel))
-    return false;
-
-  scores.scale *= peel(query) * peel(key);
-
-  // Second product: columns T summed. Its labels are of another numbering; the
-  // weights' dims, in order, translate.
-  bool weightsFirst = [&] {
-    Operation *op = sum.getLhs().getDefiningOp();
-    while (op && op != softmax && (isa<nn::ReshapeOp>(op) || isFloatCast(op)))
-      op = op->getOperand(0).getDefiningOp();
-    return op == softmax;
-  }();
-  ArrayRef<int64_t> weights = weightsFirst ? sum.getLhsLabels() : sum.getRhsLabels();
-  Side value{weightsFirst ? sum.getRhs() : sum.getLhs(),
-             SmallVector<int64_t>(weightsFirst ? sum.getRhsLabels() : sum.getLhsLabels())};
-  if (weights.size() != result.size())
-    return false;
-  int64_t sumRow = weights[weights.size() - 2], sumColumn = weights.back();
-  ArrayRef<int64_t> sumBatch = weights.drop_back(2);
-  std::optional<int64_t> out = onlyIn(value.labels, weights, {});
-  ArrayRef<int64_t> sumResult = sum.getResultLabels();
-  if (!out || !llvm::is_contained(value.labels, sumColumn) ||
-      llvm::is_contained(sumResult, sumColumn) || llvm::is_contained(value.labels, sumRow) ||
-      !llvm::is_contained(sumResult, sumRow))
-    return false;
-  for (int64_t label : sumBatch)
-    if (!llvm::is_contained(sumResult, label))
-      return false;
-
   // Heads shared by groups of queries stay shared if keys and values agree.
-  if (batch.size() == 2) {
-    Value keys = shared(key, batch[1]), values = shared(value, sumBatch[1]);
+  if (products.batch.size() == 2) {
+    Value keys = shared(products.key, products.batch[1]);
+    Value values = shared(products.value, products.sumBatch[1]);
     if (keys && values) {
-      key.value = keys;
-      value.value = values;
+      products.key.value = keys;
+      products.value.value = values;
     }
   }
-  SmallVector<int64_t> extents(product.getType().getShape().drop_back(2));
-  auto inOrder = [&](Side side, ArrayRef<int64_t> labels, int64_t row, int64_t column) -> Value {
-    SmallVector<int64_t> order(labels);
-    order.append({row, column});
-    return layOut(side, order, extents);
-  };
-  Value q = inOrder(query, batch, rowLabel, *depth);
-  Value k = inOrder(key, batch, columnLabel, *depth);
-  Value v = inOrder(value, sumBatch, sumColumn, *out);
-  // Four dims: a fused batch is split as the rank-4 scores are.
-  SmallVector<int64_t, 4> lead(extents.begin(), extents.end());
+  return raise(scores, products);
+}
+
+/// A fused batch is split as the scores of four dims are.
+Value Matcher::withFourDims(Value value, ArrayRef<int64_t> lead) {
+  auto own = typeOf(value);
+  if (own.getRank() == 4)
+    return value;
+  SmallVector<int64_t> shape(lead);
+  llvm::append_range(shape, own.getShape().take_back(2));
+  return nn::ReshapeOp::create(b, loc, own.clone(shape), value);
+}
+
+bool Matcher::raise(const Scores &scores, const Products &products) {
+  SmallVector<int64_t, 4> lead(products.extents.begin(), products.extents.end());
   if (scores.shape4.size() == 4 && lead.size() != 2)
     lead.assign(scores.shape4.begin(), scores.shape4.begin() + 2);
   while (lead.size() < 2)
     lead.push_back(1);
-  auto four = [&](Value x) -> Value {
-    auto own = typeOf(x);
-    if (own.getRank() == 4)
-      return x;
-    SmallVector<int64_t> shape{lead[0], lead[1]};
-    llvm::append_range(shape, own.getShape().take_back(2));
-    return nn::ReshapeOp::create(b, loc, own.clone(shape), x);
+  auto inOrder = [&](const Side &side, ArrayRef<int64_t> labels, int64_t row,
+                     int64_t column) -> Value {
+    SmallVector<int64_t> order(labels);
+    order.append({row, column});
+    return layOut(side, order, products.extents);
   };
-  q = four(q);
-  k = four(k);
-  v = four(v);
+  Value q = inOrder(products.query, products.batch, products.row, products.depth);
+  Value k = inOrder(products.key, products.batch, products.column, products.depth);
+  Value v = inOrder(products.value, products.sumBatch, products.sumColumn, products.out);
+  q = withFourDims(q, lead);
+  k = withFourDims(k, lead);
+  v = withFourDims(v, lead);
   Type element = typeOf(q).getElementType();
   if (typeOf(k).getElementType() != element || typeOf(v).getElementType() != element ||
       typeOf(k).getDimSize(1) != typeOf(v).getDimSize(1))
@@ -423,7 +459,7 @@ bool Matcher::run() {
   for (Value part : scores.masks) {
     if (typeOf(part).getElementType() != element)
       part = nn::CastOp::create(b, loc, part, element);
-    part = four(part);
+    part = withFourDims(part, lead);
     mask = mask ? nn::AddOp::create(b, loc, mask, part).getResult() : part;
   }
   auto attentionType =
@@ -431,21 +467,26 @@ bool Matcher::run() {
   remark::passed(softmax.getLoc(),
                  remark::RemarkOpts::name("Raised").category("nn-raise-attention"))
       << "attention" << (scores.causal ? ", causal" : "") << (mask ? ", masked" : "");
-  Value attended =
-      nn::AttentionOp::create(b, sum.getLoc(), attentionType, q, k, v, mask,
-                              llvm::APFloat(scores.scale), scores.causal, llvm::APFloat(0.0));
-  // Back to the dims of the second product, in its order.
-  SmallVector<int64_t> labels(sumBatch), shape(extents), permutation;
-  labels.append({sumRow, *out});
-  shape.append({attentionType.getDimSize(2), attentionType.getDimSize(3)});
+  replaceSum(products, nn::AttentionOp::create(b, products.sum->getLoc(), attentionType, q, k, v,
+                                               mask, llvm::APFloat(scores.scale), scores.causal,
+                                               llvm::APFloat(0.0)));
+  return true;
+}
+
+/// Back to the dims of the second product, in its order.
+void Matcher::replaceSum(const Products &products, Value attended) {
+  nn::ContractOp sum = products.sum;
+  RankedTensorType type = typeOf(attended);
+  SmallVector<int64_t> labels(products.sumBatch), shape(products.extents), permutation;
+  labels.append({products.sumRow, products.out});
+  shape.append({type.getDimSize(2), type.getDimSize(3)});
   if (shape.size() != 4)
-    attended = nn::ReshapeOp::create(b, loc, attentionType.clone(shape), attended);
-  for (int64_t label : sumResult)
+    attended = nn::ReshapeOp::create(b, loc, type.clone(shape), attended);
+  for (int64_t label : sum.getResultLabels())
     permutation.push_back(llvm::find(labels, label) - labels.begin());
   if (!llvm::is_sorted(permutation))
     attended = nn::TransposeOp::create(b, loc, attended, permutation);
   b.replaceOp(sum, attended);
-  return true;
 }
 
 struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {

@@ -118,7 +118,7 @@ private:
 
   void verifyDims(BlockArgument argument) {
     int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
-    auto names = cast_or_null<ArrayAttr>(argumentAttr(argument, "nn.dims"));
+    auto names = cast_or_null<ArrayAttr>(argumentAttr(argument, nn::kDimsAttr));
     if (names && int64_t(names.size()) != rank)
       error(argument) << "has " << rank << " dims, but nn.dims names " << names.size();
   }
@@ -229,7 +229,7 @@ private:
 
   void verifyUpdate(unsigned result, StringAttr state) {
     auto found = arguments.find(state.getValue());
-    if (found == arguments.end() || !isState(found->second)) {
+    if (found == arguments.end() || !nn::isState(function, found->second.getArgNumber())) {
       resultError(result) << "updates " << state << ", which is no state of the program";
       return;
     }
@@ -238,10 +238,6 @@ private:
       return;
     auto diagnostic = resultError(result) << "updates state " << state << " by " << type;
     diagnostic.attachNote(found->second.getLoc()) << "the state is " << found->second.getType();
-  }
-
-  bool isState(BlockArgument argument) {
-    return argumentAttr(argument, nn::kSourceAttr) || argumentAttr(argument, nn::kInitialAttr);
   }
 
   ModuleOp module;

@@ -85,7 +85,7 @@ void GraphConverter::addInput(llvm::StringRef name, BlockArgument argument, Loca
       SmallVector<Attribute> names;
       for (Attribute entry : dims.getNames())
         names.push_back(isa<StringAttr>(entry) ? entry : builder.getStringAttr(""));
-      attributes.set("nn.dims", builder.getArrayAttr(names));
+      attributes.set(nn::kDimsAttr, builder.getArrayAttr(names));
     }
   argumentAttrs.push_back(attributes.getDictionary(builder.getContext()));
   values[argument] = function.front().addArgument(*type, loc);
@@ -289,15 +289,15 @@ Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
 
 Value GraphConverter::stepCounter() {
   for (auto [i, attributes] : llvm::enumerate(argumentAttrs))
-    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(kStepState))
+    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(nn::kStepState))
       return function.front().getArgument(i);
   argumentAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(kStepState)),
+      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(nn::kStepState)),
        builder.getNamedAttr(nn::kInitialAttr, builder.getI64IntegerAttr(0)),
        builder.getNamedAttr(nn::kClassAttr, builder.getStringAttr("optimizer"))}));
   return function.front().addArgument(
       RankedTensorType::get({}, builder.getI64Type()),
-      NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
+      NameLoc::get(builder.getStringAttr(nn::kStepState), function.getLoc()));
 }
 
 Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name, bool quantized,

@@ -35,8 +35,6 @@ struct Bindings {
 inline constexpr llvm::StringLiteral kTrainingForward = "forward.training";
 /// Of the operators Gradient, Adam, Adagrad and Momentum.
 inline constexpr llvm::StringLiteral kTrainingDomain = "ai.onnx.preview.training";
-/// The state that counts training steps, from 0.
-inline constexpr llvm::StringLiteral kStepState = "weft.step";
 
 /// Replaces the model in `module` by `func.func @forward` on `nn` ops. Reports
 /// every node that cannot be converted, then fails, leaving the model as it

@@ -67,8 +67,8 @@ void GraphConverter::findBound(GraphOp graph) {
     collectNames(graph, info);
     auto find = [&](EntryAttr entry, StringRef list) {
       InitializerOp target = boundInitializer(entry);
-      if (target && textOf(entry.getKey()) == kStepState)
-        error(info.getLoc()) << list << " of the training information sets '" << kStepState
+      if (target && textOf(entry.getKey()) == nn::kStepState)
+        error(info.getLoc()) << list << " of the training information sets '" << nn::kStepState
                              << "', the name under which every training step "
                                 "counts; rename that initializer";
       else if (target)

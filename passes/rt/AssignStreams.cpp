@@ -3,6 +3,7 @@
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
 namespace weft::rt {
@@ -55,10 +56,8 @@ private:
   static int64_t bytesRead(CommandInterface command) {
     int64_t bytes = 0;
     for (Value view : command.getReads())
-      if (auto buffer = bufferOfView(view).getDefiningOp<BufferOp>()) {
-        auto type = cast<MemRefType>(buffer.getType());
-        bytes += type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-      }
+      if (auto buffer = bufferOfView(view).getDefiningOp<BufferOp>())
+        bytes += weft::bytesOf(buffer);
     return bytes;
   }
 

@@ -1,12 +1,13 @@
 // One op of a program's function as views and a command.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/CommandBuilder.h"
-#include "passes/rt/LibraryPlan.h"
+#include "passes/rt/LibraryLayout.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Sharding/Shards.h"
+#include "weft/Interfaces/Reduction.h"
 #include "weft/Sharding/TransitionOpInterface.h"
+#include "weft/Support/Diagnostics.h"
 
 using namespace mlir;
 using namespace weft;
@@ -218,7 +219,7 @@ private:
     const Target *target = targetOf(op->getParentOfType<ModuleOp>());
     if (!target)
       return nullptr;
-    std::optional<LibraryLayout> plan = planLibrary(*target, libraryOp, strides, resultStrides);
+    std::optional<LibraryLayout> plan = libraryLayout(*target, libraryOp, strides, resultStrides);
     if (!plan) {
       libraryOp->emitOpError() << "is no library call that target '" << target->name()
                                << "' takes with these types and layouts";

@@ -26,14 +26,14 @@ public:
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       position[&op] = i;
     for (BlockArgument arg : function.getArguments())
-      if (isState(function, arg.getArgNumber()))
+      if (nn::isState(function, arg.getArgNumber()))
         states[function.getArgAttr(arg.getArgNumber(), nn::kNameAttr)] = arg;
   }
 
   void run() {
     Operation *end = function.getBody().front().getTerminator();
     for (OpOperand &result : end->getOpOperands())
-      if (StringAttr name = updatedState(function, result.getOperandNumber()))
+      if (StringAttr name = nn::updatedState(function, result.getOperandNumber()))
         if (auto copy = result.get().getDefiningOp<DenseOp>())
           tryElide(result, copy, name);
     // All results of a call are known now.

@@ -113,7 +113,7 @@ private:
       for (Value operand : op->getOperands()) {
         auto arg = dyn_cast<BlockArgument>(operand);
         auto def = levels.find(operand.getDefiningOp());
-        only &= arg ? isState(function, arg.getArgNumber()) : def != levels.end();
+        only &= arg ? nn::isState(function, arg.getArgNumber()) : def != levels.end();
         if (!arg && only)
           level = std::max(level, def->second);
       }

@@ -5,7 +5,7 @@
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/FusionChoice.h"
 #include "passes/rt/InPlace.h"
-#include "passes/rt/LibraryPlan.h"
+#include "passes/rt/LibraryLayout.h"
 #include "passes/rt/Passes.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
@@ -110,7 +110,7 @@ private:
 
   static void stripTypes(Operation *op) {
     for (OpResult result : op->getResults())
-      result.setType(plainType(result.getType()));
+      result.setType(withoutEncoding(result.getType()));
   }
 
   /// Types in a body have no placement, and a constant's attribute neither; nor
@@ -123,7 +123,7 @@ private:
     stripTypes(copy);
     copy->removeAttr(kMicrobatchAttr);
     if (op->hasTrait<OpTrait::ConstantLike>() && matchPattern(op, m_Constant(&value))) {
-      auto type = plainType(value.getType());
+      auto type = withoutEncoding(value.getType());
       for (NamedAttribute attr : op->getAttrs())
         if (attr.getValue() == value)
           copy->setAttr(attr.getName(), value.isSplat() ? DenseElementsAttr(value.resizeSplat(type))
@@ -149,7 +149,7 @@ private:
       }
       placeOperand(value);
       inputs.push_back(value);
-      map.map(value, body->addArgument(plainType(value.getType()), value.getLoc()));
+      map.map(value, body->addArgument(withoutEncoding(value.getType()), value.getLoc()));
     };
     for (Operation *op : node.ops) {
       for (Value operand : op->getOperands())
@@ -228,7 +228,7 @@ private:
       if (!map.contains(operand)) {
         placeOperand(operand);
         inputs.push_back(operand);
-        map.map(operand, body->addArgument(plainType(operand.getType()), operand.getLoc()));
+        map.map(operand, body->addArgument(withoutEncoding(operand.getType()), operand.getLoc()));
       }
     SmallVector<Value> yielded(cloneInto(*body, op, map)->getResults()), outputs(op->getResults());
     map.map(outputs, yielded);

@@ -1,7 +1,7 @@
 // Groups the ops of a block along equal leading factors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/FusionChoice.h"
-#include "passes/rt/LibraryPlan.h"
+#include "passes/rt/LibraryLayout.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -93,11 +93,6 @@ bool isFreeOp(Operation *op) {
 
 } // namespace
 
-int64_t weft::rt::bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-}
-
 bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -145,7 +140,7 @@ void FusionChoice::classify(Block &block) {
     if (behind <= kMostViews && isFreeOp(&op)) {
       classes[&op] = FusionClass::Free;
       views[&op] = behind;
-    } else if (planLibraryDense(target, &op))
+    } else if (denseLibraryLayout(target, &op))
       classes[&op] = FusionClass::Library;
     else if (isa<KernelOpInterface>(op))
       classes[&op] = FusionClass::Kernel;
@@ -182,7 +177,7 @@ void FusionChoice::absorbPermutation(Operation *op) {
                            ? layout->strides
                            : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
   }
-  if (planLibrary(target, op, operands, {*strides})) {
+  if (libraryLayout(target, op, operands, {*strides})) {
     classes[view] = FusionClass::Absorbed;
     absorbedBy[op] = view;
   }
@@ -198,7 +193,7 @@ void FusionChoice::demandLayouts(Block &block) {
         if (!layoutOf(op.getOperand(i), root))
           demandDense(&op, i);
       // Strided operands may not collapse into the library's dims; dense ones do.
-      for (unsigned i = 0; i < op.getNumOperands() && !planLibrary(target, &op, root); ++i)
+      for (unsigned i = 0; i < op.getNumOperands() && !libraryLayout(target, &op, root); ++i)
         if (op.getOperand(i).getDefiningOp() && !isRoot(op.getOperand(i).getDefiningOp()))
           demandDense(&op, i);
       absorbPermutation(&op);

@@ -3,6 +3,7 @@
 #ifndef WEFT_PASSES_RT_FUSIONCHOICE_H
 #define WEFT_PASSES_RT_FUSIONCHOICE_H
 
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
 #include "mlir/IR/Block.h"
@@ -18,9 +19,6 @@ namespace weft::rt {
 /// On ops of a loop over microbatches that was written out: the number of
 /// theirs (I64). Ops of different microbatches share no kernel.
 inline constexpr llvm::StringLiteral kMicrobatchAttr = "rt.microbatch";
-
-/// Of a tensor, a boolean taking a byte.
-int64_t bytesOf(mlir::Value value);
 
 /// What fusion makes of an op of the phase `local`.
 enum class FusionClass {

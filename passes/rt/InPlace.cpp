@@ -17,15 +17,6 @@ SmallVector<func::FuncOp> weft::rt::programsOf(ModuleOp module) {
   });
 }
 
-bool weft::rt::isState(func::FuncOp function, unsigned argument) {
-  return function.getArgAttr(argument, nn::kSourceAttr) ||
-         function.getArgAttr(argument, nn::kInitialAttr);
-}
-
-StringAttr weft::rt::updatedState(func::FuncOp function, unsigned number) {
-  return function.getResultAttrOfType<StringAttr>(number, nn::kUpdatesAttr);
-}
-
 static bool isOneElement(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
 }

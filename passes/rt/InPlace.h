@@ -3,6 +3,7 @@
 #ifndef WEFT_PASSES_RT_INPLACE_H
 #define WEFT_PASSES_RT_INPLACE_H
 
+#include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,13 +13,6 @@ namespace weft::rt {
 
 /// The named programs: the public functions with a body.
 llvm::SmallVector<mlir::func::FuncOp> programsOf(mlir::ModuleOp module);
-
-/// True if the argument is state: it has bytes in the model or a number that
-/// all elements start at.
-bool isState(mlir::func::FuncOp function, unsigned argument);
-
-/// The state whose value result `number` is after the program, or null.
-mlir::StringAttr updatedState(mlir::func::FuncOp function, unsigned number);
 
 /// Every operand is indexed like every result, or is one element.
 bool isPointwise(mlir::Operation *op);

@@ -6,6 +6,7 @@
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
+#include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -55,7 +56,7 @@ public:
         return failure();
     Operation *end = function.getBody().front().getTerminator();
     for (auto [i, operand] : llvm::enumerate(end->getOperands()))
-      if (StringAttr state = updatedState(function, i))
+      if (StringAttr state = nn::updatedState(function, i))
         buffers[operand] = stateOfProgram.lookup(state.getValue());
       else
         outputs[operand] = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
@@ -63,7 +64,7 @@ public:
       if (failed(lowerOp(&op, i)))
         return failure();
     for (auto [i, operand] : llvm::enumerate(end->getOperands()))
-      if (!updatedState(function, i))
+      if (!nn::updatedState(function, i))
         OutputOp::create(
             builder, operand.getLoc(),
             portName(function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr), "output", i),
@@ -106,7 +107,7 @@ private:
     unsigned number = arg.getArgNumber();
     StringAttr name =
         portName(function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr), "input", number);
-    if (isState(function, number)) {
+    if (nn::isState(function, number)) {
       auto kind = function.getArgAttrOfType<StringAttr>(number, nn::kClassAttr);
       bool isOptimizer = kind && kind.getValue() == "optimizer";
       buffers[arg] =
@@ -291,7 +292,7 @@ private:
     if (isNew)
       known->second = unique("constant." + std::to_string(constants.size() - 1));
     // The same on all devices, whatever it is a shard of: others may share it.
-    RankedTensorType type = plainType(op->getResult(0).getType());
+    RankedTensorType type = withoutEncoding(op->getResult(0).getType());
     auto piece =
         PieceAttr::get(builder.getContext(), type, StringAttr(), 0, 0, value, DenseI64ArrayAttr());
     buffers[op->getResult(0)] = stateBuffer(op->getLoc(), known->second, type,

@@ -19,7 +19,7 @@ namespace {
 /// The argument that holds state `name`.
 BlockArgument stateArgument(func::FuncOp function, StringAttr name) {
   for (BlockArgument arg : function.getArguments())
-    if (isState(function, arg.getArgNumber()) &&
+    if (nn::isState(function, arg.getArgNumber()) &&
         function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == name)
       return arg;
   return nullptr;
@@ -31,7 +31,7 @@ LogicalResult materialize(func::FuncOp function) {
   llvm::DenseSet<Attribute> updated;
   SmallVector<std::pair<OpOperand *, bool>> updates; // and whether it is another state's old value
   for (OpOperand &result : end->getOpOperands()) {
-    StringAttr name = updatedState(function, result.getOperandNumber());
+    StringAttr name = nn::updatedState(function, result.getOperandNumber());
     if (!name)
       continue;
     BlockArgument state = stateArgument(function, name);
@@ -51,7 +51,7 @@ LogicalResult materialize(func::FuncOp function) {
       continue;
     }
     auto root = dyn_cast<BlockArgument>(specLayout(copy ? copy.getOperand() : result.get()).root);
-    updates.push_back({&result, root && isState(function, root.getArgNumber())});
+    updates.push_back({&result, root && nn::isState(function, root.getArgNumber())});
   }
   for (auto &[result, isOldState] : updates)
     if (isOldState)

@@ -1,13 +1,11 @@
 // Arena contents, lifetimes and the order of accesses.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/MemoryTrace.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 using namespace mlir;
+using namespace weft;
 using namespace weft::rt;
-
-static int64_t bytesOf(MemRefType type) {
-  return type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-}
 
 MemoryTrace::MemoryTrace(ProgramOp program) : program(program) {
   for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>())
@@ -20,7 +18,7 @@ std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) const {
     offset = op.getOffset().value_or(0);
   else if (auto use = buffer.getDefiningOp<StateBufferOp>())
     offset = states.lookup(use.getState()).getOffset().value_or(0);
-  return {offset, offset + bytesOf(cast<MemRefType>(buffer.getType()))};
+  return {offset, offset + bytesOf(buffer)};
 }
 
 void MemoryTrace::write(Value buffer, Content content) {

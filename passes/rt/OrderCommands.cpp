@@ -48,7 +48,7 @@ public:
         addProducer(i, operand);
     }
     for (BlockArgument arg : function.getArguments())
-      if (isState(function, arg.getArgNumber()))
+      if (nn::isState(function, arg.getArgNumber()))
         states[function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr)] = arg;
   }
 
@@ -111,7 +111,7 @@ private:
         Value value = work.pop_back_val();
         Operation *def = value.getDefiningOp();
         if (auto arg = dyn_cast<BlockArgument>(value))
-          only = isState(function, arg.getArgNumber());
+          only = nn::isState(function, arg.getArgNumber());
         else if (auto found = position.find(def); found != position.end())
           only = result[found->second];
         else
@@ -226,7 +226,7 @@ private:
     SmallVector<size_t> result;
     for (OpOperand &use : value.getUses())
       if (specKind(use.getOwner()) == SpecKind::End)
-        if (StringAttr name = updatedState(function, use.getOperandNumber()))
+        if (StringAttr name = nn::updatedState(function, use.getOperandNumber()))
           if (Value state = states.lookup(name))
             for (const Reader &reader : readersOf(state))
               if (specKind(reader.op) != SpecKind::End)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Passes.h"
+#include "weft/Support/Diagnostics.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -46,7 +47,7 @@ public:
     llvm::raw_string_ostream(text) << *kernel;
     auto [found, isNew] = byText.try_emplace(text, "");
     if (isNew) {
-      found->second = uniqueName(nodeName(fusion.getLoc()));
+      found->second = uniqueName(weft::nodeName(fusion.getLoc()));
       kernel.setSymName(found->second);
     } else {
       kernel.erase();

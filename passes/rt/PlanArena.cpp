@@ -3,6 +3,7 @@
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -20,8 +21,7 @@ using namespace weft::rt;
 namespace {
 
 int64_t alignedBytes(MemRefType type, int64_t alignment) {
-  int64_t bytes = type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8);
-  return llvm::alignTo(std::max<int64_t>(bytes, 1), alignment);
+  return llvm::alignTo(std::max<int64_t>(weft::bytesOf(type), 1), alignment);
 }
 
 struct Placed {

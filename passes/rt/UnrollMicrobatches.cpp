@@ -7,7 +7,7 @@
 #include "passes/rt/Passes.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Sharding/Shards.h"
+#include "weft/Interfaces/Reduction.h"
 #include "weft/Sharding/TransitionOpInterface.h"
 
 #include "mlir/IR/IRMapping.h"

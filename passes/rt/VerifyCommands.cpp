@@ -68,7 +68,7 @@ private:
     llvm::DenseMap<Attribute, SmallVector<Value, 1>> constants;
     for (BlockArgument arg : spec.getArguments())
       if (auto name = spec.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
-          name && isState(spec, arg.getArgNumber()))
+          name && nn::isState(spec, arg.getArgNumber()))
         readers[name.getValue()].push_back(arg);
     for (Operation *op : ops) {
       ElementsAttr value;
@@ -113,7 +113,7 @@ private:
     auto outputs = llvm::to_vector(program.getOps<OutputOp>());
     SmallVector<Value> returned;
     for (auto [i, value] : llvm::enumerate(ops.back()->getOperands()))
-      if (!updatedState(spec, i))
+      if (!nn::updatedState(spec, i))
         returned.push_back(value);
     if (outputs.size() != returned.size())
       return program.emitError() << "has " << outputs.size() << " outputs, but @"
@@ -133,7 +133,7 @@ private:
   LogicalResult verifyStates() {
     llvm::StringMap<Value> updated;
     for (auto [i, value] : llvm::enumerate(ops.back()->getOperands()))
-      if (StringAttr name = updatedState(spec, i))
+      if (StringAttr name = nn::updatedState(spec, i))
         updated[name.getValue()] = value;
     bool valid = true;
     for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>()) {

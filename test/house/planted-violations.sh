@@ -43,7 +43,10 @@ plant runtime/lib/base/Planted.h "// $(printf 'wide %.0s' {1..30})" 'runtime/lib
 plant runtime/lib/base/Planted.h "// $(printf TO; printf DO): none" 'runtime/lib/base/Planted.h:2:'
 plant lib/Foundation/Support/Planted.h '// No licence.' 'lib/Foundation/Support/Planted.h'
 plant lib/Foundation/Search/Planted.cpp '// kernel.getLibraryCall()' 'lib/Foundation/Search/Planted.cpp'
-plant lib/Foundation/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Foundation/Support/Long.cpp: 601'
+plant lib/Foundation/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Foundation/Support/Long.cpp: 601 lines'
+plant lib/Foundation/Support/Planted.cpp "$(printf 'void planted(int a) {\n'; printf '  ++a;\n%.0s' {1..99}; printf '}')" 'lib/Foundation/Support/Planted.cpp: planted has 101 lines'
+plant passes/rt/Planted.cpp 'const char *planted = "nn.name";' 'passes/rt/Planted.cpp:1'
+for i in {1..16}; do plant "runtime/lib/planted/$i.h" '// Planted.' 'runtime/lib/planted: 16 files'; done
 plant test/passes/planted.mlir '// CHECK: nothing' 'test/passes/planted.mlir'
 plant test/passes/split.mlir "$(printf '// RUN: true\n// %s\n' -----)" 'test/passes/split.mlir'
 plant docs/testing.md "In $copy/build" 'docs/testing.md:'

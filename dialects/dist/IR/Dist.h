@@ -68,8 +68,6 @@ mlir::RankedTensorType localType(mlir::Type elementType, MeshAttr mesh, const Pl
 /// The type of global shape without encoding that a placed or local type stands
 /// for; other types stay.
 mlir::Type globalType(mlir::Type type);
-/// The type without encoding, of its own shape.
-mlir::Type withoutPlacement(mlir::Type type);
 
 /// Creates the op that does one transition of a plan.
 mlir::Value createTransition(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,

@@ -1,6 +1,7 @@
 // Registration of the `dist` dialect, its discardable attributes, and its types.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/Dist.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -161,10 +162,5 @@ Type weft::dist::globalType(Type type) {
     return type;
   if (auto local = getLocal(type))
     return RankedTensorType::get(globalShape(local.getValue()), tensor.getElementType());
-  return withoutPlacement(type);
-}
-
-Type weft::dist::withoutPlacement(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? RankedTensorType::get(tensor.getShape(), tensor.getElementType()) : type;
+  return withoutEncoding(type);
 }

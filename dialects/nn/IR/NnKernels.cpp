@@ -13,17 +13,6 @@ using namespace mlir;
 
 namespace weft::nn {
 
-Type signlessElement(Type type) {
-  if (auto integer = dyn_cast<IntegerType>(type))
-    return IntegerType::get(type.getContext(), integer.getWidth());
-  return type;
-}
-
-RankedTensorType bodyType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(tensor.getShape(), signlessElement(tensor.getElementType()));
-}
-
 bool isUnsignedElement(Type type) { return type.isUnsignedInteger() || type.isInteger(1); }
 
 Type elementOf(Value tensor) { return getElementTypeOrSelf(tensor.getType()); }

@@ -17,15 +17,12 @@
 #define WEFT_DIALECTS_NN_NNKERNELS_H
 
 #include "dialects/nn/IR/Nn.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace weft::nn {
 
-/// The element type without signedness, as bodies see it.
-mlir::Type signlessElement(mlir::Type elementType);
-/// The tensor type without encoding and signedness.
-mlir::RankedTensorType bodyType(mlir::Type tensorType);
 /// True for `ui*` and for bool.
 bool isUnsignedElement(mlir::Type elementType);
 /// The element type of an op's operand or result.

@@ -66,52 +66,6 @@ HostTensor filled(RankedTensorType type, Scalar value) {
   return result;
 }
 
-Scalar neutralElement(ReduceKind kind, Type elementType) {
-  double infinity = std::numeric_limits<double>::infinity();
-  unsigned width = elementType.getIntOrFloatBitWidth();
-  // The greatest value, as bits of the element's width.
-  uint64_t ones = ~uint64_t(0) >> (64 - width);
-  int64_t greatest = isUnsigned(elementType) ? ones : ones >> 1;
-  int64_t least = isUnsigned(elementType) ? 0 : -greatest - 1;
-  switch (kind) {
-  case ReduceKind::Sum:
-  case ReduceKind::Or:
-    return {0, 0};
-  case ReduceKind::Prod:
-    return {1, 1};
-  case ReduceKind::Max:
-    return {-infinity, least};
-  case ReduceKind::Min:
-    return {infinity, greatest};
-  case ReduceKind::And:
-    return {0, isUnsigned(elementType) ? static_cast<int64_t>(ones) : -1};
-  }
-  llvm_unreachable("reduction kind");
-}
-
-Scalar combine(ReduceKind kind, Type elementType, Scalar a, Scalar b) {
-  Scalar both[] = {a, b};
-  switch (kind) {
-  case ReduceKind::Sum:
-    return evaluateNumber(
-        elementType, both, [](double x, double y) { return x + y; },
-        [](auto x, auto y) { return wrapAdd(x, y); });
-  case ReduceKind::Prod:
-    return evaluateNumber(
-        elementType, both, [](double x, double y) { return x * y; },
-        [](auto x, auto y) { return wrapMul(x, y); });
-  case ReduceKind::Max:
-    return evaluateNumber(elementType, both, maxNan, [](auto x, auto y) { return x > y ? x : y; });
-  case ReduceKind::Min:
-    return evaluateNumber(elementType, both, minNan, [](auto x, auto y) { return x < y ? x : y; });
-  case ReduceKind::And:
-    return integerScalar(a.integer & b.integer);
-  case ReduceKind::Or:
-    return integerScalar(a.integer | b.integer);
-  }
-  llvm_unreachable("reduction kind");
-}
-
 //===----------------------------------------------------------------------===//
 // Layout ops
 //===----------------------------------------------------------------------===//

@@ -3,8 +3,7 @@
 #ifndef WEFT_DIALECTS_NN_NNREFERENCE_H
 #define WEFT_DIALECTS_NN_NNREFERENCE_H
 
-#include "weft/Interfaces/FactorRule.h"
-#include "weft/Interfaces/HostTensor.h"
+#include "weft/Interfaces/Reduction.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -24,10 +23,6 @@ HostTensor readStrided(const HostTensor &operand, mlir::RankedTensorType type,
 
 /// A tensor of `type` whose elements are all `value`.
 HostTensor filled(mlir::RankedTensorType type, Scalar value);
-
-/// The value that leaves every other as it is.
-Scalar neutralElement(ReduceKind kind, mlir::Type elementType);
-Scalar combine(ReduceKind kind, mlir::Type elementType, Scalar a, Scalar b);
 
 } // namespace weft::nn
 

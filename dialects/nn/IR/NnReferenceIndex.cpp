@@ -53,13 +53,13 @@ static Scalar meet(ScatterKind kind, Type type, Scalar old, Scalar update) {
   case ScatterKind::Assign:
     return update;
   case ScatterKind::Add:
-    return combine(ReduceKind::Sum, type, old, update);
+    return combine(ReduceKind::Sum, old, update, type);
   case ScatterKind::Mul:
-    return combine(ReduceKind::Prod, type, old, update);
+    return combine(ReduceKind::Prod, old, update, type);
   case ScatterKind::Max:
-    return combine(ReduceKind::Max, type, old, update);
+    return combine(ReduceKind::Max, old, update, type);
   case ScatterKind::Min:
-    return combine(ReduceKind::Min, type, old, update);
+    return combine(ReduceKind::Min, old, update, type);
   }
   llvm_unreachable("scatter kind");
 }

@@ -44,7 +44,7 @@ SmallVector<HostTensor> ReduceOp::evaluate(ArrayRef<HostTensor> operands) {
     strides.push_back(llvm::is_contained(getDims(), dim) ? 0 : resultStrides[kept++]);
   forEachIndex(operands[0].shape, [&](ArrayRef<int64_t> index) {
     int64_t at = linearIndex(index, strides);
-    result.set(at, combine(getKind(), element, result.at(at), operands[0].at(linear++)));
+    result.set(at, combine(getKind(), result.at(at), operands[0].at(linear++), element));
   });
   return {std::move(result)};
 }
@@ -106,7 +106,7 @@ SmallVector<HostTensor> ReduceWindowOp::evaluate(ArrayRef<HostTensor> operands) 
   Type element = getType().getElementType();
   HostTensor result = filled(getType(), neutralElement(getKind(), element));
   forEachWindowElement(*this, operands[0].shape, [&](int64_t out, int64_t in, ArrayRef<int64_t>) {
-    result.set(out, combine(getKind(), element, result.at(out), operands[0].at(in)));
+    result.set(out, combine(getKind(), result.at(out), operands[0].at(in), element));
   });
   return {std::move(result)};
 }
@@ -146,7 +146,7 @@ SmallVector<HostTensor> ScanOp::evaluate(ArrayRef<HostTensor> operands) {
     for (int64_t i = 0; i < size; ++i) {
       int64_t at = first + (getReverse() ? size - 1 - i : i) * stride;
       Scalar before = running;
-      running = combine(getKind(), element, running, operands[0].at(at));
+      running = combine(getKind(), running, operands[0].at(at), element);
       result.set(at, getExclusive() ? before : running);
     }
   });

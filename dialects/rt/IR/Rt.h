@@ -61,12 +61,6 @@ bool travelTogether(TransitionOpInterface a, TransitionOpInterface b);
 /// its bucket, one an operand; none for other ops.
 llvm::SmallVector<TransitionOpInterface> transitionsOf(mlir::Operation *op);
 
-/// The tensor type without its encoding.
-mlir::RankedTensorType plainType(mlir::Type type);
-
-/// The name of the model's node that `loc` tells, or nothing.
-llvm::StringRef nodeName(mlir::Location loc);
-
 /// Offset and strides of a memref whose layout is static.
 bool staticLayout(mlir::MemRefType type, llvm::SmallVectorImpl<int64_t> &strides, int64_t &offset);
 

@@ -81,23 +81,6 @@ void PlacementAttr::print(AsmPrinter &printer) const {
 // Helpers
 //===----------------------------------------------------------------------===//
 
-RankedTensorType weft::rt::plainType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(tensor.getShape(), tensor.getElementType());
-}
-
-StringRef weft::rt::nodeName(Location loc) {
-  StringRef name;
-  loc->walk([&](Location inner) {
-    if (auto named = dyn_cast<NameLoc>(inner)) {
-      name = named.getName().getValue();
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return name;
-}
-
 bool weft::rt::staticLayout(MemRefType type, SmallVectorImpl<int64_t> &strides, int64_t &offset) {
   if (!type.hasStaticShape())
     return false;

@@ -1,6 +1,7 @@
 // Verifiers of programs, memory, tables and fusions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -15,7 +16,7 @@ static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEnc
     return op->emitOpError() << "has " << withEncoding.size() << " " << what << "s, but "
                              << plain.size() << " inside";
   for (auto [i, inner, outer] : llvm::enumerate(plain, withEncoding))
-    if (inner != plainType(outer))
+    if (inner != weft::withoutEncoding(outer))
       return op->emitOpError() << what << " " << i << " is " << outer << ", but " << inner
                                << " inside";
   return success();

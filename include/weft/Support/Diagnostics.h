@@ -5,6 +5,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace weft {
@@ -19,6 +20,11 @@ struct NodeLocation {
 /// which the importer makes and passes keep; the inner name may be missing, and
 /// fused locations speak for their first part that has a name.
 NodeLocation describeLocation(mlir::Location loc);
+
+/// The name of the node that a location goes back to, or "".
+inline llvm::StringRef nodeName(mlir::Location loc) { return describeLocation(loc).node; }
+/// The name of the node that an op comes from, or the op's own.
+std::string nodeName(mlir::Operation *op);
 
 /// Writes lines whose names may come from a hostile file: control characters
 /// must not reach the terminal.

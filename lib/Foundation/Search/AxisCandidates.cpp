@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "AxisCandidates.h"
 #include "weft/Cost/Penalties.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -20,9 +21,7 @@ static RankedTensorType tensorType(Value value) {
 
 static double secondsOfAllReduce(const AxisSearchOptions &options, Value value) {
   auto type = tensorType(value);
-  double bytes =
-      type ? static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8)
-           : 0;
+  double bytes = type ? bytesOf(type) : 0;
   return options.costs.secondsOfMessages(TransitionKind::AllReduce, options.axis, bytes, bytes) +
          options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective);
 }

@@ -33,6 +33,11 @@ NodeLocation weft::describeLocation(Location loc) {
   return result;
 }
 
+std::string weft::nodeName(Operation *op) {
+  StringRef name = nodeName(op->getLoc());
+  return (name.empty() ? op->getName().getStringRef() : name).str();
+}
+
 static llvm::StringRef nameOf(DiagnosticSeverity severity) {
   switch (severity) {
   case DiagnosticSeverity::Note:

@@ -1,6 +1,7 @@
 // Parses the header of an .npy file and decodes what follows.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Support/Npy.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/CheckedArithmetic.h"
@@ -93,7 +94,7 @@ llvm::Expected<HostTensor> weft::readNpy(llvm::StringRef path, MLIRContext *cont
   SmallVector<int64_t> shape;
   if (!parseShape(valueOf(header, "shape"), shape))
     return complain(path, "has a damaged shape");
-  std::optional<int64_t> size = std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  std::optional<int64_t> size = elementBytes(element);
   for (int64_t extent : shape)
     size = size ? llvm::checkedMul(*size, extent) : size;
   if (!size || static_cast<uint64_t>(*size) != data.size())

@@ -1,6 +1,7 @@
 // A compiled program in this process, for tests.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Testing/InProcess/InProcess.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Testing/InProcess/KernelLoader.h"
 #include "weft/runtime/Runtime.h"
 
@@ -11,7 +12,8 @@ using namespace weft;
 using namespace weft::emit;
 
 std::vector<char> emit::encodeHostTensor(const HostTensor &tensor) {
-  unsigned bits = tensor.elementType.getIntOrFloatBitWidth(), bytes = std::max(1u, bits / 8);
+  unsigned bits = tensor.elementType.getIntOrFloatBitWidth();
+  int64_t bytes = elementBytes(tensor.elementType);
   std::vector<char> result(tensor.size() * bytes);
   for (int64_t i = 0; i < tensor.size(); ++i) {
     uint64_t word;
@@ -83,7 +85,7 @@ bool InProcessProgram::run(ArrayRef<HostTensor> inputs, ArrayRef<RankedTensorTyp
 bool InProcessProgram::getState(llvm::StringRef name, RankedTensorType type, HostTensor &value,
                                 std::string &error) {
   weft_status status;
-  std::vector<char> bytes(type.getNumElements() * std::max(1u, type.getElementTypeBitWidth() / 8));
+  std::vector<char> bytes(bytesOf(type));
   if (weft_get_state(impl->session, name.str().c_str(), bytes.data(), bytes.size(), &status)) {
     error = status.text;
     return false;
@@ -129,8 +131,7 @@ bool InProcessProgram::run(llvm::StringRef programName, ArrayRef<HostTensor> inp
   for (size_t i = 0; i < outputTypes.size(); ++i) {
     std::string port(impl->view.string(ports(program.outputs)[i].name));
     RankedTensorType type = outputTypes[i];
-    std::vector<char> bytes(type.getNumElements() *
-                            std::max(1u, type.getElementTypeBitWidth() / 8));
+    std::vector<char> bytes(bytesOf(type));
     if (weft_get_output(impl->session, name.c_str(), port.c_str(), bytes.data(), bytes.size(),
                         &status))
       return fail();

@@ -1,6 +1,7 @@
 // Reads a slice of a file and decodes it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Testing/Interpreter/StateSource.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -20,8 +21,7 @@ FailureOr<HostTensor> weft::readSource(nn::SourceAttr source, RankedTensorType t
     path = folder;
     llvm::sys::path::append(path, source.getFile());
   }
-  int64_t width = type.getElementType().isInteger(1) ? 8 : type.getElementTypeBitWidth();
-  int64_t expected = type.getNumElements() * (width / 8);
+  int64_t expected = bytesOf(type);
   if (source.getLength() != expected) {
     emitError() << "holds " << source.getLength() << " bytes, its type " << type << " needs "
                 << expected;

@@ -7,11 +7,6 @@
 using namespace mlir;
 using namespace weft;
 
-static StringRef nameOf(func::FuncOp function, unsigned argument) {
-  auto name = function.getArgAttrOfType<StringAttr>(argument, nn::kNameAttr);
-  return name ? name.getValue() : StringRef();
-}
-
 /// A number repeated, or the elements.
 static HostTensor initialValue(Attribute initial, RankedTensorType type) {
   if (auto elements = dyn_cast<ElementsAttr>(initial))
@@ -27,7 +22,7 @@ static HostTensor initialValue(Attribute initial, RankedTensorType type) {
 LogicalResult StatefulRun::start(func::FuncOp function, StringRef folder) {
   for (BlockArgument arg : function.getArguments()) {
     unsigned i = arg.getArgNumber();
-    StringRef name = nameOf(function, i);
+    StringRef name = nn::argumentName(function, i);
     auto source = function.getArgAttrOfType<nn::SourceAttr>(i, nn::kSourceAttr);
     Attribute initial = function.getArgAttr(i, nn::kInitialAttr);
     if ((!source && !initial) || states.contains(name))
@@ -54,7 +49,7 @@ LogicalResult StatefulRun::start(func::FuncOp function, StringRef folder) {
 FailureOr<StatefulRun::Tensors> StatefulRun::run(func::FuncOp function, const Tensors &inputs) {
   std::vector<HostTensor> arguments;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    StringRef name = nameOf(function, i);
+    StringRef name = nn::argumentName(function, i);
     bool isState = states.contains(name);
     auto found = isState ? states.find(name) : inputs.find(name);
     if (!isState && found == inputs.end())

@@ -4,7 +4,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "weft/Interfaces/OpInterfaces.h"
-#include "weft/Sharding/Shards.h"
+#include "weft/Testing/Spmd/Shards.h"
 
 #include "llvm/ADT/DenseMap.h"
 

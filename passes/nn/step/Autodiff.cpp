@@ -60,8 +60,7 @@ private:
     active.insert(withRespectTo.begin(), withRespectTo.end());
     weights.insert(withRespectTo.begin(), withRespectTo.end());
     for (BlockArgument arg : function.getArguments())
-      if (function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) ||
-          function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr))
+      if (nn::isState(function, arg.getArgNumber()))
         weights.insert(arg);
     for (Operation &op : function.getBody().front().without_terminator()) {
       bool isActive =

@@ -1,4 +1,4 @@
-// Computes marked values of the forward pass anew where the backward pass reads them.
+// Recomputes marked values of the forward pass where the backward pass reads them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "passes/nn/step/Passes.h"

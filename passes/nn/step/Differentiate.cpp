@@ -60,8 +60,7 @@ struct Differentiate : step::impl::StepDifferentiateBase<Differentiate> {
   static SmallVector<unsigned> floatStates(func::FuncOp function) {
     SmallVector<unsigned> states;
     for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-      if ((function.getArgAttr(index, nn::kSourceAttr) ||
-           function.getArgAttr(index, nn::kInitialAttr)) &&
+      if (nn::isState(function, index) &&
           isa<FloatType>(cast<RankedTensorType>(type).getElementType()))
         states.push_back(index);
     return states;

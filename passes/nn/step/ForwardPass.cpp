@@ -16,7 +16,7 @@ bool weft::step::isExpensive(Operation *op) {
 
 ForwardPass::ForwardPass(func::FuncOp function) {
   for (BlockArgument arg : function.getArguments())
-    (isState(function, arg.getArgNumber()) ? ofState : ofInput).insert(arg);
+    (nn::isState(function, arg.getArgNumber()) ? ofState : ofInput).insert(arg);
   for (Operation &op : function.getBody().front().without_terminator())
     if (!op.hasAttr(nn::kRoleAttr))
       add(&op);

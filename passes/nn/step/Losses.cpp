@@ -12,19 +12,9 @@ using nn::Term;
 /// PyTorch's label that does not count.
 static constexpr int64_t kIgnored = -100;
 
-static StringRef nameOf(func::FuncOp function, unsigned argument) {
-  auto name = function.getArgAttrOfType<StringAttr>(argument, nn::kNameAttr);
-  return name ? name.getValue() : StringRef();
-}
-
-bool weft::step::isState(func::FuncOp function, unsigned argument) {
-  return function.getArgAttr(argument, nn::kSourceAttr) ||
-         function.getArgAttr(argument, nn::kInitialAttr);
-}
-
 BlockArgument weft::step::findArgument(func::FuncOp function, StringRef name) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    if (nameOf(function, i) == name)
+    if (nn::argumentName(function, i) == name)
       return function.getArgument(i);
   return {};
 }
@@ -127,19 +117,19 @@ private:
   /// The argument that the output is compared with; null after an error.
   BlockArgument findTarget(RankedTensorType type) {
     if (BlockArgument found = findArgument(function, spec.target)) {
-      if (!isState(function, found.getArgNumber()))
+      if (!nn::isState(function, found.getArgNumber()))
         return found;
       function.emitError() << "--loss: '" << spec.target
                            << "' is a weight of the model, not an input";
       return {};
     }
     unsigned at = 0;
-    while (at < function.getNumArguments() && !isState(function, at))
+    while (at < function.getNumArguments() && !nn::isState(function, at))
       ++at;
     NamedAttrList attributes;
     attributes.set(nn::kNameAttr, builder.getStringAttr(spec.target));
     if (ArrayAttr dims = dimNames(type))
-      attributes.set("nn.dims", dims);
+      attributes.set(nn::kDimsAttr, dims);
     Location place = NameLoc::get(builder.getStringAttr(spec.target), function.getLoc());
     (void)function.insertArgument(at, type, attributes.getDictionary(builder.getContext()), place);
     return function.getArgument(at);
@@ -149,7 +139,7 @@ private:
   /// is known by name.
   ArrayAttr dimNames(RankedTensorType type) {
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      auto names = function.getArgAttrOfType<ArrayAttr>(i, "nn.dims");
+      auto names = function.getArgAttrOfType<ArrayAttr>(i, nn::kDimsAttr);
       auto other = typeOf(function.getArgument(i));
       if (!names || type.getRank() == 0 || other.getRank() == 0 ||
           other.getDimSize(0) != type.getDimSize(0))

@@ -36,8 +36,6 @@ llvm::FailureOr<Loss> buildLoss(mlir::func::FuncOp function, const LossSpec &spe
 Seed buildSeed(mlir::func::FuncOp function, const LossSpec &spec, const Loss &loss,
                mlir::Value scale);
 
-/// Whether the argument is state: it has bytes or a value to start at.
-bool isState(mlir::func::FuncOp function, unsigned argument);
 /// The argument of that name; null if there is none.
 mlir::BlockArgument findArgument(mlir::func::FuncOp function, llvm::StringRef name);
 

@@ -87,7 +87,7 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
     set("train.seed", Twine(seed.getValue()));
     for (BlockArgument arg : step.getArguments())
       if (auto type = cast<RankedTensorType>(arg.getType());
-          !isState(step, arg.getArgNumber()) && type.getRank() > 0) {
+          !nn::isState(step, arg.getArgNumber()) && type.getRank() > 0) {
         set("train.batch", Twine(type.getDimSize(0)));
         break;
       }
@@ -102,10 +102,10 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
                            llvm::function_ref<void(StringRef, const Twine &)> set) {
     BlockArgument labels, tokens;
     auto nameOf = [](func::FuncOp function, BlockArgument arg) {
-      return function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr).getValue();
+      return nn::argumentName(function, arg.getArgNumber());
     };
     for (BlockArgument arg : step.getArguments()) {
-      if (isState(step, arg.getArgNumber()) || findArgument(forward, nameOf(step, arg)))
+      if (nn::isState(step, arg.getArgNumber()) || findArgument(forward, nameOf(step, arg)))
         continue;
       auto type = cast<RankedTensorType>(arg.getType());
       if (labels || type.getRank() != 2 || !type.getElementType().isInteger())
@@ -113,7 +113,7 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
       labels = arg;
     }
     for (BlockArgument arg : forward.getArguments())
-      if (!tokens && labels && !isState(forward, arg.getArgNumber()) &&
+      if (!tokens && labels && !nn::isState(forward, arg.getArgNumber()) &&
           arg.getType() == labels.getType())
         tokens = arg;
     if (!tokens)
@@ -171,7 +171,7 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
       return {};
     for (BlockArgument arg : step.getArguments()) {
       auto type = cast<RankedTensorType>(arg.getType());
-      if (arg != built.target && !isState(step, arg.getArgNumber()) &&
+      if (arg != built.target && !nn::isState(step, arg.getArgNumber()) &&
           type.getElementType().isInteger() && type.getShape() == labels.getShape())
         return step.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr);
     }

@@ -1,4 +1,4 @@
-// Chooses what the backward pass computes anew.
+// Chooses what the backward pass recomputes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "passes/nn/step/Passes.h"

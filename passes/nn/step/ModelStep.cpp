@@ -107,7 +107,7 @@ private:
     for (const OwnGradient &one : gradients)
       for (auto [x, gradient] : llvm::zip_equal(one.xs, one.gradients)) {
         auto arg = dyn_cast<BlockArgument>(x);
-        if (!arg || !isState(function, arg.getArgNumber()))
+        if (!arg || !nn::isState(function, arg.getArgNumber()))
           continue;
         Term g(builder, loc, gradient);
         Term squares = (g * g).sum(nn::dimRange(0, g.rank())).cast(builder.getF64Type());
@@ -144,10 +144,10 @@ private:
       values.push_back(value);
       describe(nn::kUpdatesAttr, name);
     }
-    Term count(builder, NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()),
+    Term count(builder, NameLoc::get(builder.getStringAttr(nn::kStepState), function.getLoc()),
                stepCounter());
     values.push_back((count + 1.0).value);
-    describe(nn::kUpdatesAttr, builder.getStringAttr(kStepState));
+    describe(nn::kUpdatesAttr, builder.getStringAttr(nn::kStepState));
     end->setOperands(values);
     function.removeResAttrsAttr();
     function.setType(
@@ -157,17 +157,17 @@ private:
 
   /// A step with random numbers has it already.
   Value stepCounter() {
-    if (BlockArgument found = findArgument(function, kStepState))
+    if (BlockArgument found = findArgument(function, nn::kStepState))
       return found;
     unsigned at = function.getNumArguments();
     NamedAttrList attributes;
-    attributes.set(nn::kNameAttr, builder.getStringAttr(kStepState));
+    attributes.set(nn::kNameAttr, builder.getStringAttr(nn::kStepState));
     attributes.set(nn::kInitialAttr, builder.getI64IntegerAttr(0));
     attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
     (void)function.insertArgument(
         at, RankedTensorType::get({}, builder.getI64Type()),
         attributes.getDictionary(builder.getContext()),
-        NameLoc::get(builder.getStringAttr(kStepState), function.getLoc()));
+        NameLoc::get(builder.getStringAttr(nn::kStepState), function.getLoc()));
     return function.getArgument(at);
   }
 

@@ -112,16 +112,16 @@ def StepWidenGradients : Pass<"step-widen-gradients", "::mlir::func::FuncOp"> {
 def StepMarkRecompute : Pass<"step-mark-recompute", "::mlir::func::FuncOp"> {
   let summary = "Mark ops of the forward pass whose results are not kept for the backward pass";
   let description = [{
-    **Requires** a training step whose ops have `nn.role`. **Ensures** that ops to be computed anew carry
+    **Requires** a training step whose ops have `nn.role`. **Ensures** that ops to be recomputed carry
     `nn.recompute`; `step-clone-recomputed` does it, once collectives are explicit.
 
     What is kept is found from the dataflow, not from names. A *cut* is a value that alone leads from the ops before
     to those behind (values that do not depend on both weights and inputs, as masks, are free), if it joins
     activations (a residual stream) or is a product's result.
-    - `selective`: cuts and results of products and convolutions are kept, all else is computed anew: norms,
+    - `selective`: cuts and results of products and convolutions are kept, all else is recomputed: norms,
       activations, attention. Costs about as many flops as these ops have.
     - `full`: one cut a repeated block is kept, blocks being found as the period that the ops between
-      cuts have; all else is computed anew. Costs one forward pass.
+      cuts have; all else is recomputed. Costs one forward pass.
     - `best`: parts of these, what is cheap between two cuts and whole blocks, in the order of bytes that they save
       a flop, until `share` of what `full` saves is saved. Bytes are those of values that the backward pass
       reads, on one device; the driver, which knows the planned memory, chooses the share.

@@ -1,18 +1,14 @@
-// Chooses what to compute anew by bytes saved per second.
+// Chooses what to recompute by bytes saved per second.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/nn/step/RecomputeChoice.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Cost/Penalties.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 using namespace mlir;
 using namespace weft;
 using namespace weft::step;
-
-static double bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) * std::max(1u, type.getElementTypeBitWidth() / 8);
-}
 
 static double flopsOf(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);

@@ -8,7 +8,7 @@
 
 namespace weft::step {
 
-/// The ops to compute anew for what is cheap between two cuts (`selective`), or for
+/// The ops to recompute for what is cheap between two cuts (`selective`), or for
 /// all between two borders of blocks (`full`).
 class RecomputeChoice {
 public:

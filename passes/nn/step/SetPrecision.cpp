@@ -161,7 +161,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     });
   }
 
-  static Value updatedState(func::FuncOp function, unsigned result) {
+  static Value updatedArgument(func::FuncOp function, unsigned result) {
     Attribute name = function.getResultAttr(result, nn::kUpdatesAttr);
     for (BlockArgument arg : function.getArguments())
       if (name && function.getArgAttr(arg.getArgNumber(), nn::kNameAttr) == name)
@@ -181,8 +181,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (!isF32(old))
         continue;
       // Running statistics change by less than a small type can tell.
-      bool isState = function.getArgAttr(arg.getArgNumber(), nn::kSourceAttr) ||
-                     function.getArgAttr(arg.getArgNumber(), nn::kInitialAttr) ||
+      bool isState = nn::isState(function, arg.getArgNumber()) ||
                      function.getArgAttr(arg.getArgNumber(), nn::kGradientAttr);
       bool isKept = getElementTypeOrSelf(inTarget(old, target)).getIntOrFloatBitWidth() < 32 &&
                     (function.getArgAttr(arg.getArgNumber(), nn::kStatisticAttr) ||
@@ -219,7 +218,7 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
       if (function.getResultAttr(i, nn::kInnerAttr))
         wanted = operand.get().getType();
       // What a state becomes has the type of the state.
-      if (Value state = updatedState(function, i))
+      if (Value state = updatedArgument(function, i))
         wanted = state.getType();
       if (operand.get().getType() != wanted)
         operand.set(nn::CastOp::create(builder, operand.get().getLoc(), wanted, operand.get()));

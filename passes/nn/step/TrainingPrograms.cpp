@@ -101,7 +101,7 @@ private:
 
   bool isTrainable(unsigned i) {
     auto type = cast<RankedTensorType>(function.getArgument(i).getType());
-    return isState(function, i) && isa<FloatType>(type.getElementType()) &&
+    return nn::isState(function, i) && isa<FloatType>(type.getElementType()) &&
            !function.getArgAttr(i, nn::kStatisticAttr) && !function.getArgAttr(i, nn::kClassAttr);
   }
 
@@ -194,9 +194,9 @@ private:
   void addGlobalStates() {
     auto i64 = RankedTensorType::get({}, builder.getI64Type());
     // A forward pass with random numbers has it already.
-    step = findArgument(function, kStepState);
+    step = findArgument(function, nn::kStepState);
     if (!step)
-      step = addState(kStepState, i64, builder.getI64IntegerAttr(0));
+      step = addState(nn::kStepState, i64, builder.getI64IntegerAttr(0));
     if (!needsScaling())
       return;
     auto type = cast<RankedTensorType>(loss.value.getType());
@@ -327,7 +327,7 @@ private:
     for (auto [value, name] : statistics)
       results.add(unlessSkipped(value, findArgument(function, name)), nn::kUpdatesAttr, name);
     Term count(builder, step.getLoc(), step);
-    results.add(unlessSkipped((count + 1.0).value, step), nn::kUpdatesAttr, kStepState);
+    results.add(unlessSkipped((count + 1.0).value, step), nn::kUpdatesAttr, nn::kStepState);
     if (scale)
       updateScale(results);
     results.returnFrom(function);

@@ -8,8 +8,7 @@
 
 namespace weft::step {
 
-/// Names of states that every training program has, or has with loss scaling.
-inline constexpr llvm::StringLiteral kStepState = "weft.step";
+/// Names of the states that loss scaling has, beside nn::kStepState.
 inline constexpr llvm::StringLiteral kScaleState = "weft.loss_scale";
 inline constexpr llvm::StringLiteral kGoodStepsState = "weft.loss_scale_steps";
 

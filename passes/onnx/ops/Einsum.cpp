@@ -74,6 +74,92 @@ static void sumOut(NodeContext &n, Labelled &x, llvm::function_ref<bool(int64_t)
   x.labels = kept;
 }
 
+/// The operands with their labels, and how often each label occurs.
+static bool readOperands(NodeContext &n, ArrayRef<llvm::StringRef> terms,
+                         SmallVectorImpl<Labelled> &operands, std::map<int64_t, int64_t> &count) {
+  for (auto [i, term] : llvm::enumerate(terms)) {
+    Labelled operand{n.in(i), {}};
+    if (!operand.value || !parseLabels(term, n.b.rankOf(operand.value), operand.labels))
+      return n.fail("term '" + term + "' does not fit its operand"), false;
+    for (int64_t label : operand.labels)
+      ++count[label];
+    if (!takeDiagonals(n, operand))
+      return false;
+    operands.push_back(operand);
+  }
+  return true;
+}
+
+/// The extent of each label. A dim of size 1 where others have more is repeated there: it drops
+/// out.
+static bool agreeOnExtents(NodeContext &n, MutableArrayRef<Labelled> operands,
+                           std::map<int64_t, int64_t> &extent) {
+  for (const Labelled &operand : operands)
+    for (auto [dim, label] : llvm::enumerate(operand.labels)) {
+      int64_t size = n.b.shapeOf(operand.value)[dim];
+      auto [found, inserted] = extent.try_emplace(label, size);
+      if (!inserted && found->second != size && found->second != 1 && size != 1)
+        return n.fail("a label has extents " + llvm::Twine(found->second) + " and " +
+                      llvm::Twine(size)),
+               false;
+      found->second = std::max(found->second, size);
+    }
+  for (Labelled &operand : operands) {
+    SmallVector<int64_t> unit, kept;
+    for (auto [dim, label] : llvm::enumerate(operand.labels)) {
+      if (n.b.shapeOf(operand.value)[dim] != extent[label])
+        unit.push_back(dim);
+      else
+        kept.push_back(label);
+    }
+    operand.value = n.b.squeeze(operand.value, unit);
+    operand.labels = kept;
+  }
+  return true;
+}
+
+/// The result's labels: those that the equation names, or those of one operand alone.
+static bool readResult(NodeContext &n, std::optional<llvm::StringRef> term,
+                       const std::map<int64_t, int64_t> &count,
+                       const std::map<int64_t, int64_t> &extent, SmallVectorImpl<int64_t> &result) {
+  if (term) {
+    int64_t ellipsis = 0;
+    for (const auto &[label, size] : extent)
+      ellipsis += label < 0;
+    size_t letters = term->size() - (term->contains("...") ? 3 : 0);
+    if (!parseLabels(*term, letters + (term->contains("...") ? ellipsis : 0), result))
+      return n.fail("the result term '" + *term + "' is not well formed"), false;
+  } else {
+    for (const auto &[label, size] : extent)
+      if (label < 0 || count.at(label) == 1)
+        result.push_back(label);
+  }
+  for (int64_t label : result)
+    if (!extent.count(label))
+      return n.fail("the result has a label that no operand has"), false;
+  return true;
+}
+
+/// `total` times `next`; both lose the labels that neither the other has nor anyone needs later.
+static bool multiply(NodeContext &n, Labelled &total, Labelled &next,
+                     llvm::function_ref<bool(int64_t)> isLater) {
+  sumOut(n, next,
+         [&](int64_t label) { return isLater(label) || llvm::is_contained(total.labels, label); });
+  SmallVector<int64_t> labels;
+  for (int64_t label : llvm::concat<int64_t>(total.labels, next.labels))
+    if (!llvm::is_contained(labels, label) && isLater(label))
+      labels.push_back(label);
+  sumOut(n, total,
+         [&](int64_t label) { return isLater(label) || llvm::is_contained(next.labels, label); });
+  auto numbered = [](llvm::ArrayRef<int64_t> list) {
+    return llvm::to_vector(llvm::map_range(list, [](int64_t label) { return label + 64; }));
+  };
+  total.value = n.b.contract(total.value, next.value, numbered(total.labels), numbered(next.labels),
+                             numbered(labels));
+  total.labels = labels;
+  return bool(total.value);
+}
+
 static Results einsum(NodeContext &n) {
   std::string equation;
   for (char c : n.text("equation", ""))
@@ -87,55 +173,12 @@ static Results einsum(NodeContext &n) {
                    llvm::Twine(n.numInputs()) + " inputs")};
   std::map<int64_t, int64_t> count, extent;
   SmallVector<Labelled> operands;
-  for (auto [i, term] : llvm::enumerate(terms)) {
-    Labelled operand{n.in(i), {}};
-    if (!operand.value || !parseLabels(term, n.b.rankOf(operand.value), operand.labels))
-      return {n.fail("term '" + term + "' does not fit its operand")};
-    for (int64_t label : operand.labels)
-      ++count[label];
-    if (!takeDiagonals(n, operand))
-      return {};
-    operands.push_back(operand);
-  }
-  for (const Labelled &operand : operands)
-    for (auto [dim, label] : llvm::enumerate(operand.labels)) {
-      int64_t size = n.b.shapeOf(operand.value)[dim];
-      auto [found, inserted] = extent.try_emplace(label, size);
-      if (!inserted && found->second != size && found->second != 1 && size != 1)
-        return {n.fail("a label has extents " + llvm::Twine(found->second) + " and " +
-                       llvm::Twine(size))};
-      found->second = std::max(found->second, size);
-    }
-  // A dim of size 1 where others have more is repeated there: it drops out.
-  for (Labelled &operand : operands) {
-    SmallVector<int64_t> unit, kept;
-    for (auto [dim, label] : llvm::enumerate(operand.labels)) {
-      if (n.b.shapeOf(operand.value)[dim] != extent[label])
-        unit.push_back(dim);
-      else
-        kept.push_back(label);
-    }
-    operand.value = n.b.squeeze(operand.value, unit);
-    operand.labels = kept;
-  }
   SmallVector<int64_t> result;
-  if (equation.find("->") != std::string::npos) {
-    int64_t ellipsis = 0;
-    for (const auto &[label, size] : extent)
-      ellipsis += label < 0;
-    size_t letters = right.size() - (right.contains("...") ? 3 : 0);
-    if (!parseLabels(right, letters + (right.contains("...") ? ellipsis : 0), result))
-      return {n.fail("the result term '" + right + "' is not well formed")};
-  } else {
-    for (const auto &[label, size] : extent)
-      if (label < 0 || count[label] == 1)
-        result.push_back(label);
-  }
-  for (int64_t label : result)
-    if (!extent.count(label))
-      return {n.fail("the result has a label that no operand has")};
-  // From left to right; each step sums what neither the rest nor the result
-  // has.
+  bool namesResult = equation.find("->") != std::string::npos;
+  if (!readOperands(n, terms, operands, count) || !agreeOnExtents(n, operands, extent) ||
+      !readResult(n, namesResult ? std::optional(right) : std::nullopt, count, extent, result))
+    return {};
+  // From left to right; each product sums what neither the rest nor the result has.
   Labelled total = operands.front();
   for (size_t i = 0; i < operands.size(); ++i) {
     auto isLater = [&](int64_t label) {
@@ -144,36 +187,15 @@ static Results einsum(NodeContext &n) {
                return llvm::is_contained(other.labels, label);
              });
     };
-    if (i == 0) {
+    if (i == 0)
       sumOut(n, total, isLater);
-      continue;
-    }
-    Labelled &next = operands[i];
-    sumOut(n, next, [&](int64_t label) {
-      return isLater(label) || llvm::is_contained(total.labels, label);
-    });
-    SmallVector<int64_t> labels;
-    for (int64_t label : llvm::concat<int64_t>(total.labels, next.labels))
-      if (!llvm::is_contained(labels, label) && isLater(label))
-        labels.push_back(label);
-    // Labels of `total` that only it has and no one needs later.
-    sumOut(n, total,
-           [&](int64_t label) { return isLater(label) || llvm::is_contained(next.labels, label); });
-    auto numbered = [](llvm::ArrayRef<int64_t> list) {
-      return llvm::to_vector(llvm::map_range(list, [](int64_t label) { return label + 64; }));
-    };
-    total.value = n.b.contract(total.value, next.value, numbered(total.labels),
-                               numbered(next.labels), numbered(labels));
-    total.labels = labels;
-    if (!total.value)
+    else if (!multiply(n, total, operands[i], isLater))
       return {};
   }
-  SmallVector<int64_t> permutation, shape, present;
+  SmallVector<int64_t> permutation;
   for (int64_t label : result)
-    if (auto *found = llvm::find(total.labels, label); found != total.labels.end()) {
+    if (auto *found = llvm::find(total.labels, label); found != total.labels.end())
       permutation.push_back(found - total.labels.begin());
-      present.push_back(label);
-    }
   return {n.b.transpose(total.value, permutation)};
 }
 

@@ -151,7 +151,7 @@ SmallVector<HostTensor> evaluateInPieces(Operation *local, const Split &split,
       split.forEach(split.rule.results[i], whole[i].shape, piece, [&](int64_t to, int64_t from) {
         Scalar value = results[i].at(from);
         if (reduces)
-          value = combine(factor.reduction, whole[i].elementType, whole[i].at(to), value);
+          value = combine(factor.reduction, whole[i].at(to), value, whole[i].elementType);
         whole[i].set(to, value);
       });
   }
@@ -237,8 +237,8 @@ struct SplitTest : ::testing::Test {
       for (int part = 0; part < kParts; ++part) {
         parts[part][member] = randomTensor(random, type);
         for (int64_t i = 0; part > 0 && i < operands[member].size(); ++i)
-          operands[member].set(i, combine(kind, type.getElementType(), operands[member].at(i),
-                                          parts[part][member].at(i)));
+          operands[member].set(i, combine(kind, operands[member].at(i), parts[part][member].at(i),
+                                          type.getElementType()));
         if (part == 0)
           operands[member] = parts[part][member];
       }
@@ -248,7 +248,7 @@ struct SplitTest : ::testing::Test {
     for (int part = 1; part < kParts; ++part)
       for (auto [sum, result] : llvm::zip_equal(found, reference.evaluate(parts[part])))
         for (int64_t i = 0; i < sum.size(); ++i)
-          sum.set(i, combine(kind, sum.elementType, sum.at(i), result.at(i)));
+          sum.set(i, combine(kind, sum.at(i), result.at(i), sum.elementType));
     for (auto [a, b] : llvm::zip_equal(expected, found))
       EXPECT_TRUE(areClose(a, b, partialTolerance(a.elementType)));
   }

@@ -225,7 +225,7 @@ runSteps(func::FuncOp function, std::vector<HostTensor> arguments, int steps,
     if (!results)
       return {};
     for (auto [index, result] : llvm::enumerate(*results)) {
-      auto updated = function.getResultAttrOfType<StringAttr>(index, kUpdatesAttr);
+      auto updated = function.getResultAttrOfType<StringAttr>(index, nn::kUpdatesAttr);
       for (unsigned i = 0; updated && i < arguments.size(); ++i)
         if (function.getArgAttr(i, kNameAttr) == updated)
           arguments[i] = result;

@@ -74,7 +74,7 @@ public:
                                               named(kNameAttr, "grad_norm")};
     for (const Update &update : updates) {
       results.push_back(update.value);
-      attributes.push_back(named(kUpdatesAttr, update.state));
+      attributes.push_back(named(nn::kUpdatesAttr, update.state));
     }
     finish(results, attributes);
     return success();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Search/Reshard.h"
 #include "RandomPlacement.h"
-#include "weft/Sharding/Shards.h"
+#include "weft/Testing/Spmd/Shards.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"

@@ -1,6 +1,6 @@
 // Collapses the dims of library calls into the runtime's commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "passes/rt/LibraryPlan.h"
+#include "passes/rt/LibraryLayout.h"
 #include "passes/rt/FusionChoice.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
@@ -120,9 +120,9 @@ LibraryLayout wholeTensors(const LibraryCall &call, ArrayRef<RankedTensorType> t
 } // namespace
 
 std::optional<LibraryLayout>
-weft::rt::planLibrary(const Target &target, Operation *op,
-                      ArrayRef<SmallVector<int64_t, 4>> operandStrides,
-                      ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
+weft::rt::libraryLayout(const Target &target, Operation *op,
+                        ArrayRef<SmallVector<int64_t, 4>> operandStrides,
+                        ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
   if (!call)
@@ -149,7 +149,7 @@ static SmallVector<SmallVector<int64_t, 4>> denseStrides(ResultRange results) {
   return llvm::map_to_vector(results, [](Value value) { return denseStrides(value); });
 }
 
-std::optional<LibraryLayout> weft::rt::planLibraryDense(const Target &target, Operation *op) {
+std::optional<LibraryLayout> weft::rt::denseLibraryLayout(const Target &target, Operation *op) {
   SmallVector<SmallVector<int64_t, 4>> strides;
   for (Value operand : op->getOperands()) {
     if (!isa<RankedTensorType>(operand.getType()))
@@ -157,18 +157,18 @@ std::optional<LibraryLayout> weft::rt::planLibraryDense(const Target &target, Op
     strides.push_back(denseStrides(operand));
   }
   return isa<KernelOpInterface>(op)
-             ? planLibrary(target, op, strides, denseStrides(op->getResults()))
+             ? libraryLayout(target, op, strides, denseStrides(op->getResults()))
              : std::nullopt;
 }
 
-std::optional<LibraryLayout> weft::rt::planLibrary(const Target &target, Operation *op,
-                                                   llvm::function_ref<bool(Operation *)> isRoot) {
+std::optional<LibraryLayout> weft::rt::libraryLayout(const Target &target, Operation *op,
+                                                     llvm::function_ref<bool(Operation *)> isRoot) {
   SmallVector<SmallVector<int64_t, 4>> strides;
   for (Value operand : op->getOperands()) {
     std::optional<ValueLayout> layout = layoutOf(operand, isRoot);
     strides.push_back(layout ? layout->strides : denseStrides(operand));
   }
-  return planLibrary(target, op, strides, denseStrides(op->getResults()));
+  return libraryLayout(target, op, strides, denseStrides(op->getResults()));
 }
 
 std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {

@@ -1,7 +1,7 @@
 // The elements of a tensor that each device of a mesh holds.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_SHARDING_SHARDS_H
-#define WEFT_SHARDING_SHARDS_H
+#ifndef WEFT_TESTING_SPMD_SHARDS_H
+#define WEFT_TESTING_SPMD_SHARDS_H
 
 #include "weft/Interfaces/HostTensor.h"
 #include "weft/Sharding/Collective.h"
@@ -12,12 +12,6 @@ namespace weft {
 
 /// One local tensor for each process rank.
 using Shards = std::vector<HostTensor>;
-
-/// The neutral element of a reduction in an element type; for max of floats
-/// it is minus infinity.
-Scalar neutralElement(ReduceKind kind, mlir::Type elementType);
-/// `a` combined with `b`. NaN wins in max and min.
-Scalar combine(ReduceKind kind, Scalar a, Scalar b, mlir::Type elementType);
 
 /// The part of `global` on each device: its elements by toGlobal, with padding
 /// as the placement says; undefined padding is NaN, or an absurd integer, so that
@@ -44,4 +38,4 @@ void maskPadding(const Mesh &mesh, const Placement &placement, ReduceKind kind, 
 
 } // namespace weft
 
-#endif // WEFT_SHARDING_SHARDS_H
+#endif // WEFT_TESTING_SPMD_SHARDS_H

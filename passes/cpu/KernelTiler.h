@@ -1,9 +1,9 @@
 // The search for a kernel's nests and units, in its parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_KERNELPLANNER_H
-#define WEFT_PASSES_CPU_KERNELPLANNER_H
+#ifndef WEFT_PASSES_CPU_KERNELTILER_H
+#define WEFT_PASSES_CPU_KERNELTILER_H
 
-#include "KernelPlan.h"
+#include "KernelTiling.h"
 
 namespace weft::cpu {
 
@@ -15,15 +15,16 @@ struct Demand {
 };
 
 /// Chooses the nests, temporaries and units of one kernel.
-class Planner {
+class KernelTiler {
 public:
-  Planner(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
-          llvm::ArrayRef<kernels::Storage> resultStorages, int64_t stackLimit, bool mustBeTogether)
+  KernelTiler(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
+              llvm::ArrayRef<kernels::Storage> resultStorages, int64_t stackLimit,
+              bool mustBeTogether)
       : kernel(kernel), elements(elements), space(elements.space), resultStorages(resultStorages),
         stackLimit(stackLimit), mustBeTogether(mustBeTogether),
         terminator(llvm::cast<mlir::func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
 
-  mlir::FailureOr<KernelPlan> run();
+  mlir::FailureOr<KernelTiling> run();
 
 private:
   mlir::func::FuncOp kernel;
@@ -35,7 +36,7 @@ private:
   mlir::func::ReturnOp terminator;
   /// Elementwise values that get a temporary, and those that must not.
   llvm::DenseSet<mlir::Value> kept, refused;
-  KernelPlan plan;
+  KernelTiling tiling;
   /// What was computed in place during the last analysis.
   llvm::DenseMap<mlir::Value, Demand> visits;
   /// Every nest read other nests at its own indices only.
@@ -49,7 +50,7 @@ private:
   bool settle(llvm::ArrayRef<UnitDim> units);
   llvm::MutableArrayRef<kernels::LoopNest> resultNests();
   bool isElementwise();
-  bool planTogether();
+  bool tileTogether();
   void joinDims();
   llvm::SmallVector<UnitDim> elementwiseUnits();
   llvm::SmallVector<UnitDim> tileUnits();
@@ -58,4 +59,4 @@ private:
 
 } // namespace weft::cpu
 
-#endif // WEFT_PASSES_CPU_KERNELPLANNER_H
+#endif // WEFT_PASSES_CPU_KERNELTILER_H

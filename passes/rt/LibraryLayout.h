@@ -1,7 +1,7 @@
 // How a library call's operands look to the runtime: views of fixed tensor rank.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_RT_LIBRARYPLAN_H
-#define WEFT_PASSES_RT_LIBRARYPLAN_H
+#ifndef WEFT_PASSES_RT_LIBRARYLAYOUT_H
+#define WEFT_PASSES_RT_LIBRARYLAYOUT_H
 
 #include "weft/Target/Target.h"
 
@@ -11,7 +11,7 @@
 
 namespace weft::rt {
 
-/// The plan of `op` for operands and results with these strides; nothing if the
+/// The layout of `op` for operands and results with these strides; nothing if the
 /// op has no library call, the dims do not collapse into the command's, or the
 /// target does not take it. Offsets stay those of the values.
 ///
@@ -20,16 +20,16 @@ namespace weft::rt {
 /// which the other operand has stride 0. Example: q k^T of heads inside a fused
 /// projection, lhs [b, s, h, d] with strides of a [b, s, 3, h, d] buffer.
 std::optional<LibraryLayout>
-planLibrary(const Target &target, mlir::Operation *op,
-            llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
-            llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides);
+libraryLayout(const Target &target, mlir::Operation *op,
+              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
+              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides);
 
 /// The same for dense operands and results.
-std::optional<LibraryLayout> planLibraryDense(const Target &target, mlir::Operation *op);
+std::optional<LibraryLayout> denseLibraryLayout(const Target &target, mlir::Operation *op);
 
 /// The same for operands that are views as `layoutOf` tells, and dense results.
-std::optional<LibraryLayout> planLibrary(const Target &target, mlir::Operation *op,
-                                         llvm::function_ref<bool(mlir::Operation *)> isRoot);
+std::optional<LibraryLayout> libraryLayout(const Target &target, mlir::Operation *op,
+                                           llvm::function_ref<bool(mlir::Operation *)> isRoot);
 
 /// If `view` only permutes its operand's elements: the strides that the operand
 /// has in a dense buffer of the view's result.
@@ -37,4 +37,4 @@ std::optional<llvm::SmallVector<int64_t, 4>> stridesBehindPermutation(mlir::Oper
 
 } // namespace weft::rt
 
-#endif // WEFT_PASSES_RT_LIBRARYPLAN_H
+#endif // WEFT_PASSES_RT_LIBRARYLAYOUT_H

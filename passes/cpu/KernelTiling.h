@@ -1,7 +1,7 @@
 // Which nests a kernel has, and how its work is cut into units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_KERNELPLAN_H
-#define WEFT_PASSES_CPU_KERNELPLAN_H
+#ifndef WEFT_PASSES_CPU_KERNELTILING_H
+#define WEFT_PASSES_CPU_KERNELTILING_H
 
 #include "passes/kernels/LoopNests.h"
 
@@ -15,13 +15,13 @@ struct UnitDim {
   int64_t chunk;
 };
 
-/// The plan of one kernel.
+/// The tiling of one kernel.
 ///
 /// A unit of parallel work computes a box of every result. The boxes of
 /// temporaries follow from what the nests after them read, so that a unit
 /// computes all that it needs by itself: units are independent, may run in any
 /// order, and results do not depend on how many run together.
-struct KernelPlan {
+struct KernelTiling {
   std::vector<kernels::LoopNest> nests; // in the order of execution
   llvm::SmallVector<UnitDim> units;
   /// Number of units along each unit dim; their product is the kernel's extent.
@@ -46,14 +46,15 @@ struct KernelPlan {
 /// Bytes that the temporaries of a nest take on the stack.
 int64_t stackBytesOf(const kernels::LoopNest &nest);
 
-/// Plans `kernel`, a function of tensors. `elements` has storages for the
+/// Tiles `kernel`, a function of tensors. `elements` has storages for the
 /// arguments, results are in `resultStorages`; its builder stands where scrap
 /// code may refer to them. Fails if temporaries do not fit on the stack, or a
 /// kernel that must be together is not, with an error at the function.
-mlir::FailureOr<KernelPlan> planKernel(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
-                                       llvm::ArrayRef<kernels::Storage> resultStorages,
-                                       int64_t stackLimit, bool mustBeTogether);
+mlir::FailureOr<KernelTiling> tileKernel(mlir::func::FuncOp kernel,
+                                         kernels::ElementEmitter &elements,
+                                         llvm::ArrayRef<kernels::Storage> resultStorages,
+                                         int64_t stackLimit, bool mustBeTogether);
 
 } // namespace weft::cpu
 
-#endif // WEFT_PASSES_CPU_KERNELPLAN_H
+#endif // WEFT_PASSES_CPU_KERNELTILING_H

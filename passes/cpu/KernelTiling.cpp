@@ -1,6 +1,7 @@
 // The search for a kernel's nests and units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelPlanner.h"
+#include "KernelTiler.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -16,7 +17,7 @@ int64_t weft::cpu::stackBytesOf(const LoopNest &nest) {
   int64_t bytes = 0;
   for (auto [value, result] : llvm::zip_equal(nest.values, nest.results))
     if (result < 0) {
-      int64_t width = memoryType(getElementTypeOrSelf(value)).getIntOrFloatBitWidth() / 8;
+      int64_t width = weft::elementBytes(memoryType(getElementTypeOrSelf(value)));
       bytes += llvm::alignTo(nest.boxElements() * width, 64);
     }
   return bytes;
@@ -26,8 +27,8 @@ int64_t weft::cpu::stackBytesOf(const LoopNest &nest) {
 // Nests
 //===----------------------------------------------------------------------===//
 
-void Planner::makeNests() {
-  plan.nests.clear();
+void KernelTiler::makeNests() {
+  tiling.nests.clear();
   elements.nestResults.clear();
   Block &body = kernel.getBody().front();
   // What the results reach.
@@ -57,11 +58,11 @@ void Planner::makeNests() {
     nest.op = &op;
     nest.values.assign(op.result_begin(), op.result_end());
     nest.results.assign(nest.values.size(), -1);
-    plan.nests.push_back(std::move(nest));
+    tiling.nests.push_back(std::move(nest));
   }
   for (auto [number, value] : llvm::enumerate(terminator.getOperands())) {
     bool placed = false;
-    for (LoopNest &nest : plan.nests)
+    for (LoopNest &nest : tiling.nests)
       for (auto [own, result] : llvm::zip_equal(nest.values, nest.results))
         if (own == value && result < 0 && !placed) {
           result = number;
@@ -74,9 +75,9 @@ void Planner::makeNests() {
     copy.values = {value};
     copy.results = {int(number)};
     copy.target = resultStorages[number];
-    plan.nests.push_back(std::move(copy));
+    tiling.nests.push_back(std::move(copy));
   }
-  for (LoopNest &nest : plan.nests) {
+  for (LoopNest &nest : tiling.nests) {
     if (nest.kind != LoopNest::Kind::Copy)
       elements.nestResults.insert(nest.values.begin(), nest.values.end());
     for (size_t dim = 0; dim < nest.shape().size(); ++dim)
@@ -88,22 +89,22 @@ static bool isOneElement(const LoopNest &nest) {
   return llvm::all_of(nest.shape(), [](int64_t size) { return size == 1; });
 }
 
-MutableArrayRef<LoopNest> Planner::resultNests() {
-  return MutableArrayRef<LoopNest>(plan.nests).drop_while([](LoopNest &nest) {
+MutableArrayRef<LoopNest> KernelTiler::resultNests() {
+  return MutableArrayRef<LoopNest>(tiling.nests).drop_while([](LoopNest &nest) {
     return nest.isTemporary();
   });
 }
 
 /// All results have one shape and are computed element by element; temporaries
 /// are single elements and come first.
-bool Planner::isElementwise() {
+bool KernelTiler::isElementwise() {
   ArrayRef<LoopNest> results = resultNests();
   auto isPointwise = [](const LoopNest &nest) {
     return nest.kind == LoopNest::Kind::Elementwise || nest.kind == LoopNest::Kind::Copy;
   };
-  return llvm::all_of(plan.nests, isPointwise) &&
+  return llvm::all_of(tiling.nests, isPointwise) &&
          llvm::all_of(
-             plan.nests,
+             tiling.nests,
              [](const LoopNest &nest) { return !nest.isTemporary() || isOneElement(nest); }) &&
          llvm::all_of(results, [&](const LoopNest &nest) {
            return !nest.isTemporary() && nest.shape() == results.front().shape();
@@ -111,15 +112,15 @@ bool Planner::isElementwise() {
 }
 
 /// Settles an elementwise kernel as one nest, if it can be.
-bool Planner::planTogether() {
+bool KernelTiler::tileTogether() {
   makeNests();
   for (;;) {
     // Single elements first: nothing but them is read to make them.
     std::vector<LoopNest> numbers, others;
-    for (LoopNest &nest : plan.nests)
+    for (LoopNest &nest : tiling.nests)
       (nest.isTemporary() ? numbers : others).push_back(std::move(nest));
-    plan.nests = std::move(numbers);
-    llvm::append_range(plan.nests, others);
+    tiling.nests = std::move(numbers);
+    llvm::append_range(tiling.nests, others);
     if (!isElementwise() || !analyse({}) || !readsInPlace)
       return false;
     // One nest computes what several results need once, whatever it costs.
@@ -140,7 +141,7 @@ bool Planner::planTogether() {
 // Boxes
 //===----------------------------------------------------------------------===//
 
-void Planner::grow(Demand &demand, Value tensor, const Recorder::Read &read) {
+void KernelTiler::grow(Demand &demand, Value tensor, const Recorder::Read &read) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(tensor.getType()).getShape();
   bool first = !demand.any;
   demand.any = true;
@@ -185,7 +186,7 @@ void Planner::grow(Demand &demand, Value tensor, const Recorder::Read &read) {
 
 /// Gives a nest the box that others read of it; false if it is a result of
 /// which a unit would read more than it computes.
-bool Planner::place(LoopNest &nest, const Demand &demand) {
+bool KernelTiler::place(LoopNest &nest, const Demand &demand) {
   if (nest.isTemporary()) {
     nest.box = demand.box;
     if (nest.kind == LoopNest::Kind::Rows)
@@ -219,15 +220,15 @@ bool Planner::place(LoopNest &nest, const Demand &demand) {
 // Analysis of one way to cut
 //===----------------------------------------------------------------------===//
 
-bool Planner::analyse(ArrayRef<UnitDim> units) {
+bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
   space.dims.clear();
   space.symbols.clear();
   visits.clear();
   readsInPlace = true;
-  plan.units.assign(units.begin(), units.end());
-  plan.unitExtents.clear();
-  plan.stackBytes = 0;
-  plan.unitCost = 0;
+  tiling.units.assign(units.begin(), units.end());
+  tiling.unitExtents.clear();
+  tiling.stackBytes = 0;
+  tiling.unitCost = 0;
   // Any value serves as induction variable of scrap code.
   Value placeholder = arith::ConstantIndexOp::create(elements.builder, kernel.getLoc(), 0);
   auto groupSize = [](const LoopNest &nest, unsigned group) {
@@ -237,15 +238,15 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
     return size;
   };
   const LoopNest *anyResult =
-      &*llvm::find_if(plan.nests, [](LoopNest &nest) { return !nest.isTemporary(); });
+      &*llvm::find_if(tiling.nests, [](LoopNest &nest) { return !nest.isTemporary(); });
   SmallVector<AffineExpr> bases;
   for (const UnitDim &unit : units) {
     int64_t extent = llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
-    plan.unitExtents.push_back(extent);
+    tiling.unitExtents.push_back(extent);
     AffineExpr dim = space.addDim(extent, true, placeholder);
     bases.push_back(space.multiply(dim, unit.chunk));
   }
-  for (LoopNest &nest : plan.nests) {
+  for (LoopNest &nest : tiling.nests) {
     nest.box.clear();
     if (nest.isTemporary())
       continue;
@@ -259,7 +260,7 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
 
   DenseMap<Value, Demand> demands;
   LoopNestEmitter emitter(elements);
-  for (LoopNest &nest : llvm::reverse(plan.nests)) {
+  for (LoopNest &nest : llvm::reverse(tiling.nests)) {
     Demand demand;
     for (Value value : nest.values) {
       auto found = demands.find(value);
@@ -313,8 +314,8 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
     double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
-    plan.unitCost += work / (report.contiguous ? 8 : 1) + 6 * report.starts;
-    plan.stackBytes += stackBytesOf(nest);
+    tiling.unitCost += work / (report.contiguous ? 8 : 1) + 6 * report.starts;
+    tiling.stackBytes += stackBytesOf(nest);
   }
   return true;
 }
@@ -322,7 +323,7 @@ bool Planner::analyse(ArrayRef<UnitDim> units) {
 /// A value that is computed in place more often than it has elements, and
 /// costs enough; the one nearest to the results. Only one of one element if so
 /// asked.
-Value Planner::findWorthKeeping(bool isOneElement) {
+Value KernelTiler::findWorthKeeping(bool isOneElement) {
   for (Operation &op : llvm::reverse(kernel.getBody().front())) {
     if (op.getNumResults() != 1)
       continue;
@@ -345,15 +346,15 @@ Value Planner::findWorthKeeping(bool isOneElement) {
 }
 
 /// Analyses until no further value is worth a temporary and all fit.
-bool Planner::settle(ArrayRef<UnitDim> units) {
+bool KernelTiler::settle(ArrayRef<UnitDim> units) {
   for (;;) {
     makeNests();
     if (!analyse(units))
       return false;
-    if (plan.stackBytes > stackLimit) {
+    if (tiling.stackBytes > stackLimit) {
       // Give up the greatest temporary that can be computed in place.
       LoopNest *greatest = nullptr;
-      for (LoopNest &nest : plan.nests)
+      for (LoopNest &nest : tiling.nests)
         if (nest.kind == LoopNest::Kind::Elementwise && nest.isTemporary() &&
             (!greatest || stackBytesOf(nest) > stackBytesOf(*greatest)))
           greatest = &nest;
@@ -370,14 +371,14 @@ bool Planner::settle(ArrayRef<UnitDim> units) {
   }
 }
 
-FailureOr<KernelPlan> Planner::run() {
+FailureOr<KernelTiling> KernelTiler::run() {
   // Temporaries are chosen for units as small as possible, then units for them.
   bool empty = llvm::any_of(terminator.getOperandTypes(), [](Type type) {
     return cast<RankedTensorType>(type).getNumElements() == 0;
   });
-  if (!empty && planTogether()) {
-    plan.together = true;
-    return std::move(plan);
+  if (!empty && tileTogether()) {
+    tiling.together = true;
+    return std::move(tiling);
   }
   if (mustBeTogether && !empty)
     return kernel.emitError("overwrites an argument, but is not one loop nest");
@@ -386,17 +387,17 @@ FailureOr<KernelPlan> Planner::run() {
   SmallVector<SmallVector<UnitDim>> ways = candidates();
   if (empty)
     ways.assign(1, {});
-  std::optional<KernelPlan> best;
+  std::optional<KernelTiling> best;
   double bestScore = 0;
   for (auto &units : ways) {
     if (!settle(units))
       continue;
     // Temporaries beyond the first-level cache cost as if computed again.
-    double spilled = std::max<double>(0, double(plan.stackBytes) - 24576);
-    double total = (plan.unitCost + spilled + 30) * double(plan.extent());
-    double score = total / std::min<double>(plan.extent(), 8);
+    double spilled = std::max<double>(0, double(tiling.stackBytes) - 24576);
+    double total = (tiling.unitCost + spilled + 30) * double(tiling.extent());
+    double score = total / std::min<double>(tiling.extent(), 8);
     if (!best || score < 0.9 * bestScore) {
-      best = plan;
+      best = tiling;
       bestScore = score;
     }
   }
@@ -409,11 +410,11 @@ FailureOr<KernelPlan> Planner::run() {
   SmallVector<UnitDim> units = best->units;
   if (!settle(units))
     return failure();
-  return std::move(plan);
+  return std::move(tiling);
 }
 
-FailureOr<KernelPlan> weft::cpu::planKernel(func::FuncOp kernel, ElementEmitter &elements,
-                                            ArrayRef<Storage> resultStorages, int64_t stackLimit,
-                                            bool mustBeTogether) {
-  return Planner(kernel, elements, resultStorages, stackLimit, mustBeTogether).run();
+FailureOr<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,
+                                              ArrayRef<Storage> resultStorages, int64_t stackLimit,
+                                              bool mustBeTogether) {
+  return KernelTiler(kernel, elements, resultStorages, stackLimit, mustBeTogether).run();
 }
