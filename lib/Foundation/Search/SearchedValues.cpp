@@ -2,19 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "SearchedValues.h"
 #include "weft/Cost/Penalties.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
 namespace weft {
-
-double bytesOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type)
-    return 0;
-  return static_cast<double>(type.getNumElements()) * ((type.getElementTypeBitWidth() + 7) / 8);
-}
 
 std::optional<Move> SearchedValue::move(uint32_t available, unsigned to,
                                         bool sequenceParallel) const {
@@ -54,7 +48,8 @@ SearchedValue &SearchedValues::of(Value value) {
 }
 
 void SearchedValues::setPrices(SearchedValue &value) {
-  double bytes = bytesOf(value.value), shard = bytes / options.axisSize();
+  auto type = dyn_cast<RankedTensorType>(value.value.getType());
+  double bytes = type ? bytesOf(type) : 0, shard = bytes / options.axisSize();
   auto collective = [&](TransitionKind kind, double operand, double result) {
     return Move{options.costs.secondsOfMessages(kind, options.axis, operand, result) +
                     options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective),

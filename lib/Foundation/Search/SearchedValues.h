@@ -54,9 +54,6 @@ private:
   llvm::DenseMap<mlir::Value, double> wholePrices;
 };
 
-/// Bytes of a tensor's elements; 0 of what is none.
-double bytesOf(mlir::Value value);
-
 } // namespace weft
 
 #endif // WEFT_LIB_SEARCH_SEARCHEDVALUES_H
