@@ -131,7 +131,11 @@ sound() {
   jobs=$(nproc)
   prepare
   all=$(bugs "$1" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u)
-  build "$all" || { echo "the copy does not build"; tail -20 "$work/build.log"; return 1; }
+  if ! build "$all"; then
+    echo "the copy does not build; was it made with mounts, and may not mount now?"
+    tail -20 "$work/build.log"
+    return 1
+  fi
   by=$(caught "$all") || return 0
   echo "$by fails without any bug"
   tail -20 "$work/log"
@@ -167,15 +171,21 @@ plant() {
   echo "$planted $found $broken$missed" >&4
 }
 
+# in_place FOLDER COMMAND...: runs it with FOLDER in the place of this tree, and with processes, shared memory and a folder
+# for temporary files of its own, as numbers of processes are names of files there.
+in_place() {
+  # shellcheck disable=SC2016
+  unshare --mount --pid --fork --mount-proc --ipc --kill-child bash -c '
+    mkdir -p "$0/build/tmp" && mount --bind "$0" "$1" && cd "$1" && mount --bind "$1/build/tmp" /tmp &&
+      mount -t tmpfs tmpfs /dev/shm && "${@:2}"' "$1" "$root" "${@:2}"
+}
+
 # inside FOLDER COMMAND...: the copy's own script, with the copy in the place of this tree where mounts are allowed.
 inside() {
-  local folder=$1 alone="unshare --mount --pid --fork --mount-proc --ipc --kill-child"
+  local folder=$1
   shift
-  if $alone mount --bind "$folder" "$root" 2>/dev/null; then
-    # Numbers of processes are names of files in these two folders.
-    # shellcheck disable=SC2016
-    $alone bash -c 'mkdir -p "$0/build/tmp" && mount --bind "$0/build/tmp" /tmp && mount -t tmpfs tmpfs /dev/shm &&
-      mount --bind "$0" "$1" && cd "$1" && exec test/faults/planted/planted.sh "${@:2}"' "$folder" "$root" "$@"
+  if in_place "$folder" test -x "$here/planted.sh" 2>/dev/null; then
+    in_place "$folder" "$here/planted.sh" "$@"
   else
     "$folder/test/faults/planted/planted.sh" "$@"
   fi
@@ -190,6 +200,10 @@ run() {
       *) trees+=("$(cd "$1" && pwd)") || return 1 ;;
     esac
     shift
+  done
+  for share in "${trees[@]}"; do
+    cmp -s "$table" "$share/test/faults/planted/bugs.txt" ||
+      { echo "$share is a copy of other sources; copy again"; return 1; }
   done
   check "${trees[0]}" && inside "${trees[0]}" sound "$only" || return 1
   counts=$(mktemp)
