@@ -158,7 +158,8 @@ TEST_F(CompilationTest, CopiesTellWhoIsToBlame) {
        std::initializer_list<llvm::function_ref<bool(Compilation &)>>{measure, inspect,
                                                                       recompute}) {
     Compilation program = graph();
-    program.options.phases.mesh = "dp=3,dp=2";
+    program.options.phases.mesh = *Mesh::parse("dp=2");
+    ASSERT_EQ(dist::appendRules("x=dim0:tp", program.options.phases.place), "");
     EXPECT_TRUE(fails(program));
     EXPECT_FALSE(program.compilerIsToBlame());
   }
