@@ -147,7 +147,6 @@ private:
     return text;
   }
 
-private:
   OpPassManager passes{ModuleOp::getOperationName()}, otherPasses{ModuleOp::getOperationName()};
 };
 

@@ -241,7 +241,8 @@ LogicalResult KernelLowering::run() {
     body.erase();
     return failure();
   }
-  if (tiling->extent() == 1 && nanosecondsOfUnit(*tiling) > 2 * kGrainNanoseconds)
+  if (kernel.getContext()->getRemarkEngine() && tiling->extent() == 1 &&
+      nanosecondsOfUnit(*tiling) > 2 * kGrainNanoseconds)
     remark::missed(loc, remark::RemarkOpts::name("serial").category("cpu-lower-kernel-to-loops"))
         << ("runs on one thread, for about " + Twine(int64_t(nanosecondsOfUnit(*tiling) / 1000)) +
             " us: no dim of its results can be cut")

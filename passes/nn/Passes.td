@@ -118,12 +118,13 @@ def NnVerifyProgram : Pass<"nn-verify-program", "::mlir::ModuleOp"> {
     - an attribute `nn.*` is known where it stands, and of its kind;
     - every type is a tensor of numbers whose dims are bound, and has no placement;
     - no two arguments or results of a function have one name;
-    - a state has one beginning, a source of as many bytes as its elements have or a value; programs that share it by name
+    - a state has one beginning, a source of as many bytes as its elements have or a value of its shape, floats for floats
+      and integers for integers; programs that share it by name
       agree on it; a slot belongs to an argument (`nn.of`);
     - an update has the type of its state, and a state has at most one.
 
-    With `complete`, from `step` on, nothing is left to compute later: no `nn.gradient`, no `nn.inner`, no private function.
-    Before, no op has a role yet (`nn.role`, `nn.recompute`). With `placed`, at `sharded` and `staged` of a module that has
+    With `complete`, from `step` on, no function is private, no argument has `nn.gradient`, no result without a name has
+    `nn.inner`, and `nn.recompute` stands on ops without `nn.role` only. Before, no op has one of these two. With `placed`, at `sharded` and `staged` of a module that has
     a mesh, types may have placements, and other ops than those of `nn` may stand among them: `dist-verify-spmd` judges these.
   }];
   let options = [Option<"complete", "complete", "bool", "false",

@@ -99,7 +99,8 @@ LogicalResult verify(Location loc, const Twine &place, ArrayRef<KnownAttribute> 
     });
     if (found == known.end()) {
       InFlightDiagnostic diagnostic = emitError(loc);
-      diagnostic << attribute.getName() << " means nothing on " << place << "; known there are ";
+      diagnostic << attribute.getName() << " means nothing on " << place << "; "
+                 << (known.empty() ? "leave it out" : "known there are ");
       llvm::interleaveComma(known, diagnostic,
                             [&](const KnownAttribute &one) { diagnostic << one.name; });
       return diagnostic;
@@ -113,20 +114,32 @@ LogicalResult verify(Location loc, const Twine &place, ArrayRef<KnownAttribute> 
 
 } // namespace
 
+Location weft::resultLocation(func::FuncOp function, unsigned number) {
+  return function.front().getTerminator()->getOperand(number).getLoc();
+}
+
+/// Of an op that has none to know: a function or a module.
+static LogicalResult verifyNone(Operation *op, const Twine &place) {
+  return verify(op->getLoc(), place, {}, SmallVector<NamedAttribute>(op->getDiscardableAttrs()));
+}
+
+LogicalResult weft::verifyProgramAttributes(ModuleOp module) {
+  return verifyNone(module, "the module");
+}
+
 LogicalResult weft::verifyProgramAttributes(func::FuncOp function) {
-  bool valid = true;
+  bool valid = succeeded(verifyNone(function, "@" + function.getName()));
   auto interface = cast<FunctionOpInterface>(function.getOperation());
   auto name = [&](StringRef what, unsigned number) {
     return (what + " " + Twine(number) + " of @" + function.getName()).str();
   };
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    valid &= succeeded(
-        verify(function.isExternal() ? function.getLoc() : function.getArgument(i).getLoc(),
-               name("argument", i), kOfArguments, interface.getArgAttrs(i)));
+    valid &= succeeded(verify(function.getArgument(i).getLoc(), name("argument", i), kOfArguments,
+                              interface.getArgAttrs(i)));
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    valid &= succeeded(
-        verify(function.getLoc(), name("result", i), kOfResults, interface.getResultAttrs(i)));
-  function.walk([&](Operation *op) {
+    valid &= succeeded(verify(resultLocation(function, i), name("result", i), kOfResults,
+                              interface.getResultAttrs(i)));
+  function.getBody().walk([&](Operation *op) {
     SmallVector<NamedAttribute> attributes(op->getDiscardableAttrs());
     valid &= succeeded(verify(op->getLoc(), "an op", kOfOps, attributes));
   });

@@ -369,16 +369,20 @@ void GraphConverter::finish(GraphOp graph) {
   if (isOfModel()) {
     addOwnResults(results, resultAttrs);
   } else {
-    results = lookup(graph.getBody().front().getTerminator()->getOperands());
-    for (auto [index, result] : llvm::enumerate(results)) {
+    OperandRange outputs = graph.getBody().front().getTerminator()->getOperands();
+    llvm::DenseSet<std::pair<llvm::StringRef, Value>> listed;
+    for (auto [index, result] : llvm::enumerate(lookup(outputs))) {
       llvm::StringRef name = nameOfInfo(graph.getInfo().getOutputs()[index]);
+      // Models may list an output twice; it is one.
+      if (!listed.insert({name, outputs[index]}).second)
+        continue;
       if (!result) {
         error(graph.getLoc()) << "output '" << name
                               << "' is not computed by any node that converts";
         return;
       }
-      checkDeclared(graph.getInfo().getOutputs()[index], result,
-                    graph.getBody().front().getTerminator()->getOperand(index).getLoc());
+      checkDeclared(graph.getInfo().getOutputs()[index], result, outputs[index].getLoc());
+      results.push_back(result);
       resultAttrs.push_back(builder.getDictionaryAttr(
           builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(name))));
     }

@@ -26,13 +26,22 @@ SpecKind weft::rt::specKind(Operation *op) {
 static bool isSpecRoot(Operation *op) { return specKind(op) != SpecKind::View; }
 
 LogicalResult weft::rt::verifyViews(Block &block) {
+  llvm::DenseMap<Value, ValueLayout> layouts; // of views
   for (Operation &op : block) {
-    if (specKind(&op) == SpecKind::View &&
-        (op.getNumResults() != 1 || !layoutOf(op.getResult(0), isSpecRoot)))
-      return op.emitError(
-          "is no view of what it reads, and no command does it; run rt-fuse-kernels "
-          "before");
-    if (specKind(&op) != SpecKind::End)
+    SpecKind kind = specKind(&op);
+    if (kind == SpecKind::View) {
+      Value from = op.getNumOperands() ? op.getOperand(0) : Value();
+      auto found = layouts.find(from);
+      std::optional<ValueLayout> layout;
+      if (from && op.getNumResults() == 1)
+        layout = layoutOfView(&op, found == layouts.end() ? denseLayout(from) : found->second);
+      if (!layout)
+        return op.emitError(
+            "is no view of what it reads, and no command does it; run rt-fuse-kernels "
+            "before");
+      layouts[op.getResult(0)] = std::move(*layout);
+    }
+    if (kind != SpecKind::End)
       continue;
     for (Value value : op.getOperands())
       if (Operation *maker = value.getDefiningOp(); maker && specKind(maker) == SpecKind::View) {

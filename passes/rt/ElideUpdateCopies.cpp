@@ -57,14 +57,14 @@ private:
     for (const Reader &reader : readersOf(states.at(name))) {
       if (position.lookup(reader.op) < position.lookup(maker) && reader.op != maker)
         continue;
-      if (reader.op != maker || !mayShare(maker, made.getResultNumber(), reader) || argument >= 0) {
-        remark::missed(maker->getLoc(),
-                       remark::RemarkOpts::name("copied").category("rt-elide-update-copies"))
-            << ("is copied into state '" + name.getValue() + "' at the end, because '" +
-                nameForMessages(reader.op) + "' reads the old value too late to overwrite it")
-                   .str();
-        return;
-      }
+      if (reader.op != maker)
+        return tellCopied(maker, name,
+                          "'" + nameForMessages(reader.op) +
+                              "' reads the old value after the new one is made");
+      if (!mayShare(maker, made.getResultNumber(), reader))
+        return tellCopied(maker, name, "it cannot write over the old value while it reads it");
+      if (argument >= 0)
+        return tellCopied(maker, name, "it reads the old value as two operands");
       argument = reader.operand;
     }
     if (argument >= 0) {
@@ -75,6 +75,13 @@ private:
     }
     result.set(value);
     copy.erase();
+  }
+
+  static void tellCopied(Operation *maker, StringAttr state, const Twine &why) {
+    if (maker->getContext()->getRemarkEngine())
+      remark::missed(maker->getLoc(),
+                     remark::RemarkOpts::name("copied").category("rt-elide-update-copies"))
+          << ("is copied into state '" + state.getValue() + "' at the end, because " + why).str();
   }
 
   bool mayShare(Operation *maker, unsigned number, const Reader &reader) const {

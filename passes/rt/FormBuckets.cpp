@@ -44,6 +44,9 @@ struct Line {
   bool isFirst = true;
   SmallVector<Operation *> open;
   int64_t bytes = 0;
+
+  /// The bytes that the open bucket waits for.
+  int64_t enough(int64_t least) const { return isFirst ? std::min(least, limit) : limit; }
 };
 
 /// One function, whose ops are listed anew: those that wait for a bucket behind it.
@@ -224,7 +227,7 @@ private:
     line->bytes += bytes;
     line->left -= bytes;
     memberOf[op] = line;
-    if (line->bytes >= (line->isFirst ? std::min(least, line->limit) : line->limit))
+    if (line->bytes >= line->enough(least))
       close(*line);
   }
 
@@ -248,13 +251,15 @@ private:
   }
 
   /// A bucket that could have waited for more of its kind, were it not for one reader.
-  static void tellCut(const Line &line, Operation *reader) {
-    if (line.left == 0 || specKind(reader) == SpecKind::End)
+  void tellCut(const Line &line, Operation *reader) const {
+    if (!reader->getContext()->getRemarkEngine() || line.left == 0 ||
+        specKind(reader) == SpecKind::End)
       return;
     remark::missed(line.open.front()->getLoc(),
                    remark::RemarkOpts::name("cut").category("rt-form-buckets"))
-        << ("travels in a bucket of " + Twine(line.bytes) + " bytes, not of " + Twine(line.limit) +
-            ", because '" + nameForMessages(reader) + "' reads of it before the next one is made")
+        << ("travels in a bucket of " + Twine(line.bytes) + " bytes, not of " +
+            Twine(std::min(line.enough(least), line.bytes + line.left)) + ", because '" +
+            nameForMessages(reader) + "' reads of it before the next one is made")
                .str();
   }
 

@@ -33,25 +33,45 @@ remark::detail::InFlightRemark missed(Operation *op, StringRef name) {
   return remark::missed(op->getLoc(), remark::RemarkOpts::name(name).category("rt-fuse-kernels"));
 }
 
+/// What one kernel of both would break.
+std::string textOf(const FusionChoice::Obstacle &obstacle) {
+  std::string found = std::to_string(obstacle.found), allowed = std::to_string(obstacle.allowed);
+  switch (obstacle.limit) {
+  case FusionChoice::Limit::Ops:
+    return "together they have " + found + " ops, a kernel at most " + allowed;
+  case FusionChoice::Limit::Bytes:
+    return "a part of both holds " + found + " bytes, the chip " + allowed;
+  case FusionChoice::Limit::Pieces:
+    return "they can be cut together into " + found +
+           (obstacle.found == 1 ? " part only, " : " parts only, ") + allowed +
+           " keep all of the chip busy";
+  case FusionChoice::Limit::Order:
+    return "something between them needs one and is needed by the other";
+  }
+  llvm_unreachable("a limit without a text");
+}
+
 /// Rebuilds one block as the nodes of its fusion choice, in their order.
 class Fuser {
 public:
   Fuser(Block &block, const Target &target)
-      : block(block), choice(block, target), builder(block.getTerminator()) {}
+      : block(block), choice(block, target), builder(block.getTerminator()),
+        isHeard(builder.getContext()->getRemarkEngine()) {}
 
   void run() {
     for (Operation &op : block)
       if (auto kernel = dyn_cast<KernelOpInterface>(op);
           kernel && kernel.getLibraryCall() && choice.classOf(&op) == FusionClass::Kernel)
         missed(&op, "generated") << "runs as generated code: the library does not take its types";
-    for (const FusionChoice::Refusal &refusal : choice.refusals())
-      missed(refusal.consumer, "apart")
-          << ("is no kernel with '" + nameForMessages(refusal.producer) +
-              "', whose result goes through memory: " + refusal.why)
-                 .str();
+    if (isHeard)
+      for (const auto &[pair, obstacle] : choice.refusals())
+        missed(pair.second, "apart") << ("is no kernel with '" + nameForMessages(pair.first) +
+                                         "', whose result goes through memory: " + textOf(obstacle))
+                                            .str();
     for (auto [user, operand] : choice.denseUses()) {
-      missed(user, "copied")
-          << ("operand " + Twine(operand) + " is copied, to lie in memory of its own").str();
+      if (isHeard)
+        missed(user, "copied")
+            << ("operand " + Twine(operand) + " is copied, to lie in memory of its own").str();
       builder.setInsertionPoint(user);
       Value value = user->getOperand(operand);
       auto copy = DenseOp::create(builder, user->getLoc(), value.getType(), value);
@@ -255,6 +275,7 @@ private:
   Block &block;
   FusionChoice choice;
   OpBuilder builder;
+  bool isHeard; // whether anyone reads remarks: texts cost time
   llvm::DenseSet<Operation *> placed;
   llvm::DenseSet<Operation *> copies;
 };

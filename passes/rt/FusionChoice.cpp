@@ -103,26 +103,36 @@ bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   return true;
 }
 
-std::optional<ValueLayout> weft::rt::layoutOf(Value value,
-                                              llvm::function_ref<bool(Operation *)> isRoot) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isRoot(op) || op->hasTrait<OpTrait::ConstantLike>()) {
-    ValueLayout layout{value, {}, 0};
-    llvm::append_range(layout.strides,
-                       rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape()));
-    return layout;
-  }
-  if (op->getNumOperands() == 0)
-    return std::nullopt;
-  std::optional<ValueLayout> from = layoutOf(op->getOperand(0), isRoot);
-  if (!from)
-    return std::nullopt;
+ValueLayout weft::rt::denseLayout(Value root) {
+  ValueLayout layout{root, {}, 0};
+  llvm::append_range(layout.strides,
+                     rowMajorStrides(cast<RankedTensorType>(root.getType()).getShape()));
+  return layout;
+}
+
+std::optional<ValueLayout> weft::rt::layoutOfView(Operation *view, const ValueLayout &from) {
   SmallVector<int64_t> strides;
   int64_t offset = 0;
-  if (!cast<KernelOpInterface>(op).getView(from->strides, strides, offset))
+  if (!cast<KernelOpInterface>(view).getView(from.strides, strides, offset))
     return std::nullopt;
-  ValueLayout layout{from->root, {}, from->offset + offset};
+  ValueLayout layout{from.root, {}, from.offset + offset};
   llvm::append_range(layout.strides, strides);
+  return layout;
+}
+
+std::optional<ValueLayout> weft::rt::layoutOf(Value value,
+                                              llvm::function_ref<bool(Operation *)> isRoot) {
+  SmallVector<Operation *> views; // the last one first
+  for (Operation *op = value.getDefiningOp();
+       op && !isRoot(op) && !op->hasTrait<OpTrait::ConstantLike>(); op = value.getDefiningOp()) {
+    if (op->getNumOperands() == 0)
+      return std::nullopt;
+    views.push_back(op);
+    value = op->getOperand(0);
+  }
+  std::optional<ValueLayout> layout = denseLayout(value);
+  while (layout && !views.empty())
+    layout = layoutOfView(views.pop_back_val(), *layout);
   return layout;
 }
 
@@ -297,26 +307,22 @@ bool FusionChoice::joinsGradients(Operation *producer, Operation *consumer) cons
          llvm::any_of(groups[groupOf.lookup(producer)].ops, readsMany);
 }
 
-/// What keeps two groups apart that could run together in `cuts`; empty: nothing.
-std::string FusionChoice::whyApart(unsigned from, unsigned into, ArrayRef<int64_t> cuts) const {
+/// What keeps two groups apart that could run together in `cuts`; nothing: they may join.
+std::optional<FusionChoice::Obstacle> FusionChoice::whyApart(unsigned from, unsigned into,
+                                                             ArrayRef<int64_t> cuts) const {
   const Group &a = groups[from], &b = groups[into];
   const TargetTraits &traits = target.traits();
   int64_t pieces = cuts.back(), bytes = (a.bytes + b.bytes) / pieces,
           elements = std::max(a.elements, b.elements);
   if (a.size + b.size > traits.mostKernelOps)
-    return ("together they have " + Twine(a.size + b.size) + " ops, a kernel at most " +
-            Twine(traits.mostKernelOps))
-        .str();
+    return Obstacle{Limit::Ops, a.size + b.size, traits.mostKernelOps};
   if (bytes > traits.onChipBytes)
-    return ("a part of both holds " + Twine(bytes) + " bytes, the chip " +
-            Twine(traits.onChipBytes))
-        .str();
+    return Obstacle{Limit::Bytes, bytes, traits.onChipBytes};
   if (pieces < traits.leastPieces && elements > traits.smallElements)
-    return ("they can be cut together into " + Twine(pieces) + " parts only, " +
-            Twine(traits.leastPieces) + " keep all of the chip busy")
-        .str();
-  return wouldCycle(from, into) ? "something between them needs one and is needed by the other"
-                                : "";
+    return Obstacle{Limit::Pieces, pieces, traits.leastPieces};
+  if (wouldCycle(from, into))
+    return Obstacle{Limit::Order};
+  return std::nullopt;
 }
 
 void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
@@ -341,8 +347,8 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
     return;
   Group &a = groups[from], &b = groups[into];
   Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
-  if (std::string why = whyApart(from, into, cuts); !why.empty()) {
-    refused.push_back({producer, consumer, why});
+  if (std::optional<Obstacle> obstacle = whyApart(from, into, cuts)) {
+    refused.insert({{producer, consumer}, *obstacle});
     return;
   }
   // Keep the earlier group's number; ops stay in program order.

@@ -9,9 +9,9 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace weft::rt {
@@ -35,6 +35,13 @@ struct ValueLayout {
   llvm::SmallVector<int64_t, 4> strides;
   int64_t offset = 0;
 };
+
+/// That of a value with a dense buffer of its own.
+ValueLayout denseLayout(mlir::Value root);
+
+/// That of a view's result, where its operand has the layout `from`; nothing if sizes and strides
+/// cannot say it.
+std::optional<ValueLayout> layoutOfView(mlir::Operation *view, const ValueLayout &from);
 
 /// The layout that `value` has as a view, or nothing if some step on the way to
 /// its root cannot be said by sizes and strides. Views stop at ops for which
@@ -76,12 +83,16 @@ public:
   FusionClass classOf(mlir::Operation *op) const { return classes.lookup(op); }
   /// The view that a library op's result is written through, or null.
   mlir::Operation *absorbed(mlir::Operation *library) const { return absorbedBy.lookup(library); }
-  /// What did not join, though nothing but limits of the target or the order of ops kept it out.
-  struct Refusal {
-    mlir::Operation *producer, *consumer;
-    std::string why;
+  enum class Limit { Ops, Bytes, Pieces, Order };
+  /// What kept an op out of a kernel: how much of it there would be, and what the target allows.
+  struct Obstacle {
+    Limit limit;
+    int64_t found = 0, allowed = 0;
   };
-  const std::vector<Refusal> &refusals() const { return refused; }
+  /// A producer and the consumer whose kernel it did not join, though nothing but limits of the
+  /// target or the order of ops kept it out.
+  using Refusals = llvm::MapVector<std::pair<mlir::Operation *, mlir::Operation *>, Obstacle>;
+  const Refusals &refusals() const { return refused; }
   /// Values that must be copied to a dense buffer of their own because a
   /// consumer outside of all groups needs them so: (user, operand number).
   const std::vector<std::pair<mlir::Operation *, unsigned>> &denseUses() const { return dense; }
@@ -92,7 +103,8 @@ private:
   void formGroups(mlir::Block &block);
   void sortNodes(mlir::Block &block);
   void tryMerge(mlir::Operation *consumer, unsigned operand);
-  std::string whyApart(unsigned from, unsigned into, llvm::ArrayRef<int64_t> cuts) const;
+  std::optional<Obstacle> whyApart(unsigned from, unsigned into,
+                                   llvm::ArrayRef<int64_t> cuts) const;
   bool wouldCycle(unsigned from, unsigned into) const;
   bool isSharedNumber(mlir::Operation *producer, mlir::Operation *consumer) const;
   bool joinsGradients(mlir::Operation *producer, mlir::Operation *consumer) const;
@@ -114,7 +126,7 @@ private:
   std::vector<Group> groups;
   std::vector<Node> order;
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;
-  std::vector<Refusal> refused;
+  Refusals refused;
 };
 
 } // namespace weft::rt

@@ -117,19 +117,24 @@ void KernelVariants::finish(ModuleOp module) {
   }
 }
 
-static void collectReaders(Value value, bool isWhole, std::vector<Reader> &readers) {
-  for (OpOperand &use : value.getUses()) {
-    if (specKind(use.getOwner()) != SpecKind::View) {
-      readers.push_back({use.getOwner(), use.getOperandNumber(), isWhole});
-      continue;
-    }
-    for (Value view : use.getOwner()->getResults())
-      collectReaders(view, false, readers);
-  }
-}
-
 std::vector<Reader> weft::rt::readersOf(Value root) {
   std::vector<Reader> readers;
-  collectReaders(root, true, readers);
+  // Of each view on the way the next use, and whether it is of the whole value; chains of views may
+  // be too long for recursion.
+  SmallVector<std::pair<Value::use_iterator, bool>> work{{root.use_begin(), true}};
+  while (!work.empty()) {
+    auto &[next, isWhole] = work.back();
+    if (next == root.use_end()) {
+      work.pop_back();
+      continue;
+    }
+    OpOperand &use = *next++;
+    Operation *reader = use.getOwner();
+    if (specKind(reader) != SpecKind::View)
+      readers.push_back({reader, use.getOperandNumber(), isWhole});
+    else
+      for (Value view : llvm::reverse(reader->getResults()))
+        work.push_back({view.use_begin(), false});
+  }
   return readers;
 }

@@ -39,11 +39,7 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
     if (trailing == type.getRank()) {
       parts = {partsOf(shape)};
       if (parts[0] == 1) {
-        remark::missed(op.getLoc(),
-                       remark::RemarkOpts::name("serial").category("rt-split-reductions"))
-            << ("adds up " + Twine(type.getNumElements()) +
-                " elements on one thread: its sizes have no divisor to cut them by")
-                   .str();
+        tellSerial(op, type);
         return failure();
       }
     } else if (trailing > 0) {
@@ -84,6 +80,17 @@ struct SplitReduce : OpRewritePattern<nn::ReduceOp> {
 
 private:
   const TargetTraits &traits;
+
+  void tellSerial(nn::ReduceOp op, RankedTensorType type) const {
+    const int64_t *first = llvm::find_if(type.getShape(), [](int64_t size) { return size > 1; });
+    if (op.getContext()->getRemarkEngine())
+      remark::missed(op.getLoc(),
+                     remark::RemarkOpts::name("serial").category("rt-split-reductions"))
+          << ("reduces " + Twine(type.getNumElements()) +
+              " elements on one thread: its first size above 1, " + Twine(*first) +
+              ", has no divisor from 2 to " + Twine(4 * traits.leastSumParts))
+                 .str();
+  }
 
   /// How many dims at the end are all reduced.
   static int64_t trailingDims(ArrayRef<int64_t> dims, int64_t rank) {

@@ -105,3 +105,25 @@ func.func @f(%x: tensor<4xf32>) {
   %0 = nn.exp %x {nn.recompute = 1} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-error @below {{"nn.role" means nothing on @f; leave it out}}
+func.func @f(%x: tensor<4xf32>) attributes {nn.role = "optimizer"} {
+  return
+}
+
+// -----
+
+// expected-error @below {{"nn.recompute" means nothing on the module; leave it out}}
+module attributes {nn.recompute} {
+}
+
+// -----
+
+// An error about a result stands at the value that is returned.
+func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32> {nn.name = ""}) {
+  // expected-error @below {{"nn.name" of result 0 of @f is "", expected a string that is not empty}}
+  %0 = nn.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

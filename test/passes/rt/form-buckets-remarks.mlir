@@ -6,8 +6,8 @@
 !partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["dp"]>>
 module attributes {dist.mesh = #mesh} {
 // CHECK: remark: [Missed] cut
-// CHECK-SAME: travels in a bucket of 16 bytes, not of {{[0-9]+}}, because 'rt.call' reads of it before the next one is made
-// CHECK-NOT: remark
+// CHECK-SAME: travels in a bucket of 16 bytes, not of 32, because 'rt.call' reads of it before the next one is made
+// CHECK-NOT: remark: 
 func.func @early(%w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !whole {nn.name = "v", nn.initial = 0.0 : f32},
                  %x: !whole {nn.name = "x"}) -> (!whole {nn.updates = "w"}, !whole {nn.updates = "v"}) {
   %g1 = rt.call @grad(%x) {rt.roles = ["weight_gradient"]} : (!whole) -> !partial
