@@ -8,6 +8,8 @@
 #include "weft/runtime/Terminal.h"
 
 #include <cstdio>
+#include <new>
+#include <system_error>
 
 using namespace weft;
 using runtime::Status;
@@ -27,9 +29,27 @@ Status write(const std::string &path, const std::string &text) {
   return file.commit();
 }
 
+/// A picture has every action, and viewers take only so many.
+Status checkPicture(const pipeline::Schedule &schedule) {
+  constexpr size_t kMost = 100000;
+  size_t actions = 0;
+  for (const std::vector<pipeline::Action> &list : schedule.ranks)
+    actions += list.size();
+  if (actions <= kMost)
+    return {};
+  size_t microbatches = kMost / (actions / size_t(schedule.microbatches));
+  return {StatusCode::Usage,
+          "--plot draws at most " + std::to_string(kMost) + " actions, and these are " +
+              std::to_string(actions) +
+              (microbatches ? "; up to " + std::to_string(microbatches) + " microbatches fit"
+                            : "; even one microbatch has too many, on fewer ranks they fit")};
+}
+
 Status run(const schedule::Request &request) {
   schedule::Result result;
   WEFT_TRY(schedule::makeResult(request, result));
+  if (!request.plot.empty())
+    WEFT_TRY(checkPicture(result.schedule));
   for (const std::string &remark : pipeline::remarks(result.schedule))
     std::fprintf(stderr, "weft-schedule: %s%s\n", runtime::warningWord().c_str(), remark.c_str());
   if (!request.output.empty())
@@ -44,6 +64,17 @@ Status run(const schedule::Request &request) {
   return {};
 }
 
+Status runOrSayWhatLacks(const schedule::Request &request) {
+  try {
+    return run(request);
+  } catch (const std::bad_alloc &) {
+    return Status::user("memory is not enough for so many ranks, chunks and microbatches");
+  } catch (const std::system_error &error) {
+    return Status::user(std::string("no thread can be started: ") + error.what() +
+                        "; with --threads 1 none is");
+  }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -52,7 +83,7 @@ int main(int argc, char **argv) {
   if (status.ok() && !request.answer.empty())
     status = write("-", request.answer);
   else if (status.ok())
-    status = run(request);
+    status = runOrSayWhatLacks(request);
   if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
     status = Status::user("the standard output cannot be written");
   if (!status.ok())

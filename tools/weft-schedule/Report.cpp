@@ -107,5 +107,6 @@ std::string weft::schedule::json(const Request &request, const Result &result) {
   document["lower_bound_span"] = result.bounds.span;
   document["lower_bound_wall"] = result.bounds.wall;
   document["gap"] = gapOf(request, result);
-  return document.dump(2) + "\n";
+  // A file's name may be any bytes.
+  return document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -67,6 +68,7 @@ FlagTable::Take takeFields(Fields fields, bool *given = nullptr) {
     std::vector<std::string> names;
     for (const auto &[name, target] : fields)
       names.push_back(name);
+    std::set<std::string> seen;
     std::istringstream parts(text + ",");
     for (std::string part; std::getline(parts, part, ',');) {
       size_t equals = part.find('=');
@@ -75,6 +77,8 @@ FlagTable::Take takeFields(Fields fields, bool *given = nullptr) {
       });
       if (field == fields.end())
         return "wants NAME=NUMBER, NUMBER for " + FlagTable::notAmong(part, names).substr(3);
+      if (!seen.insert(field->first).second)
+        return "gives " + field->first + " twice";
       std::string wrong = FlagTable::parseNumber(part.substr(equals + 1), 1e15, *field->second);
       if (!wrong.empty())
         return "'" + part + "' " + wrong;
@@ -206,9 +210,7 @@ Status checkSizes(Request &request) {
     return usage(error + (others.empty() ? "" : "; these sizes suit " + others));
   }
   if (request.microbatches > pipeline::kMostPairs / (request.ranks * request.chunksPerRank))
-    return usage("chunks times microbatches are at most " + std::to_string(pipeline::kMostPairs) +
-                 ", not " + std::to_string(request.ranks * request.chunksPerRank) + " times " +
-                 std::to_string(request.microbatches));
+    return usage(pipeline::mostPairs(request.ranks, request.chunksPerRank));
   return {};
 }
 
@@ -254,11 +256,7 @@ Status costsFor(const Request &request, size_t ranks, size_t chunks, pipeline::C
       return Status::user("'" + request.costsFile + "', " + error);
     costs = std::move(*read);
   } else {
-    costs = pipeline::evenCosts(1, 1, request.share);
-    pipeline::ChunkCosts chunk =
-        pipeline::evenCosts(1, int64_t(std::max<size_t>(1, chunks / ranks)), request.share)
-            .chunks[0];
-    costs.chunks.assign(chunks, chunk);
+    costs.chunks.assign(chunks, pipeline::evenChunk(request.share, double(chunks) / double(ranks)));
   }
   if (request.memoryLimit >= 0) {
     costs.limit.resize(ranks, std::numeric_limits<double>::infinity());
@@ -268,7 +266,7 @@ Status costsFor(const Request &request, size_t ranks, size_t chunks, pipeline::C
   return {};
 }
 
-Status searchFor(const Request &request, Result &result) {
+pipeline::SearchRequest searchRequest(const Request &request) {
   pipeline::SearchRequest wanted;
   wanted.ranks = int32_t(request.ranks);
   wanted.chunksPerRank = int32_t(request.chunksPerRank);
@@ -277,8 +275,12 @@ Status searchFor(const Request &request, Result &result) {
   wanted.evaluations = request.evaluations;
   wanted.threads = request.threads ? unsigned(request.threads)
                                    : std::max(1u, std::thread::hardware_concurrency());
+  return wanted;
+}
+
+Status searchFor(const Request &request, Result &result) {
   std::string error;
-  auto found = pipeline::search(wanted, result.costs, error);
+  auto found = pipeline::search(searchRequest(request), result.costs, error);
   if (!found)
     return {StatusCode::DoesNotFit, error};
   result.schedule = std::move(found->schedule);
@@ -287,6 +289,9 @@ Status searchFor(const Request &request, Result &result) {
 
 /// What else there is where a kind needs more memory than there is.
 std::string otherKinds(const Request &request, const Result &result) {
+  std::string none = pipeline::checkLimits(searchRequest(request), result.costs);
+  if (!none.empty())
+    return none;
   std::string names;
   for (const pipeline::Generator &generator : pipeline::generators()) {
     std::string ignored;
@@ -298,7 +303,7 @@ std::string otherKinds(const Request &request, const Result &result) {
     if (pipeline::checkMemory(other, result.costs).empty())
       names += std::string(generator.name) + ", ";
   }
-  return names + "search";
+  return "within the limit are " + names + "search";
 }
 
 } // namespace
@@ -345,8 +350,7 @@ Status weft::schedule::makeResult(const Request &request, Result &result) {
                                         int32_t(request.microbatches));
   }
   if (std::string wrong = pipeline::checkMemory(result.schedule, result.costs); !wrong.empty())
-    return {StatusCode::DoesNotFit,
-            wrong + (generator ? "; within the limit are " + otherKinds(request, result) : "")};
+    return {StatusCode::DoesNotFit, wrong + (generator ? "; " + otherKinds(request, result) : "")};
   auto timing = pipeline::simulate(result.schedule, result.costs);
   if (!timing)
     return Status::internal("the schedule stops: " + pipeline::check(result.schedule));

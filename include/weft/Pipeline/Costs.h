@@ -27,10 +27,15 @@ struct Costs {
   std::vector<double> limit;
 
   double limitOf(size_t rank) const;
+  /// What counts as within the limit: sums of memory round.
+  double roomOf(size_t rank) const { return limitOf(rank) * (1 + 1e-9); }
 };
 
-/// Equal chunks: `share` is what one rank's share of the model costs, `share.transfer` one
-/// transfer; each of its `chunksPerRank` chunks costs an equal part.
+/// One of equal chunks: `share` is what one rank's share of the model costs, `share.transfer` one
+/// transfer; each of its `chunksPerRank` chunks, 1.5 for 3 on 2 ranks, costs an equal part.
+ChunkCosts evenChunk(const ChunkCosts &share, double chunksPerRank);
+
+/// All of them.
 Costs evenCosts(int64_t ranks, int64_t chunksPerRank, const ChunkCosts &share);
 
 /// Reads a file of costs:
@@ -40,7 +45,8 @@ Costs evenCosts(int64_t ranks, int64_t chunksPerRank, const ChunkCosts &share);
 ///   chunk 3  F=1.7 B=1.9                                # but this one
 ///   rank 0   limit=24
 ///
-/// `comm` of a chunk is that to the next one. What is not said is as in ChunkCosts.
+/// `comm` of a chunk is that to the next one. `all` comes once, before any `chunk`. What is not
+/// said is as in ChunkCosts.
 std::optional<Costs> readCosts(const std::string &text, size_t chunks, size_t ranks,
                                std::string &error);
 

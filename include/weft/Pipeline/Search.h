@@ -34,9 +34,13 @@ struct SearchResult {
 /// The best schedule found within the limits of `costs`: candidates are the generators that fit,
 /// lists made in simulated time by rules whose parameters are searched, and small changes of the
 /// best order; where there are few orders, all of them. The same request gives the same bytes. If
-/// no order fits, returns nothing and says in `error` the least limit that works.
+/// no order fits, returns nothing and says in `error` what `checkLimits` does.
 std::optional<SearchResult> search(const SearchRequest &request, const Costs &costs,
                                    std::string &error);
+
+/// Whether an order fits within the limits, on the placement that comes nearest: returns nothing,
+/// or what each rank that is short needs and the least limit that works on all.
+std::string checkLimits(const SearchRequest &request, const Costs &costs);
 
 } // namespace weft::pipeline
 

@@ -39,17 +39,17 @@ struct Chain {
   }
 };
 
-/// The most work in F that a rank can have begun before any B: each F keeps memory.
-double mostForward(const Costs &costs, const std::vector<size_t> &chunks, double limit,
+/// The most work in F that a rank can have begun before any B: each F keeps memory, of `room`.
+double mostForward(const Costs &costs, const std::vector<size_t> &chunks, double room,
                    int32_t microbatches) {
   double work = 0;
   if (chunks.size() == 1) {
     const ChunkCosts &chunk = costs.chunks[chunks[0]];
     double kept = chunk.memoryChange(Kind::Forward);
-    double fit = kept > 0 ? std::floor(limit / kept * (1 + 1e-12)) : microbatches;
+    double fit = kept > 0 ? std::floor(room / kept * (1 + 1e-12)) : microbatches;
     return std::min(fit, double(microbatches)) * chunk.forward;
   }
-  // Several chunks share the limit: the best parts, even of actions.
+  // Several chunks share the room: the best parts, even of actions.
   std::vector<size_t> order = chunks;
   auto value = [&](size_t c) {
     return costs.chunks[c].forward / std::max(costs.chunks[c].memoryChange(Kind::Forward), 1e-300);
@@ -58,9 +58,9 @@ double mostForward(const Costs &costs, const std::vector<size_t> &chunks, double
             [&](size_t a, size_t b) { return value(a) != value(b) ? value(a) > value(b) : a < b; });
   for (size_t c : order) {
     double kept = costs.chunks[c].memoryChange(Kind::Forward);
-    double fit = kept > 0 ? std::min(limit / kept, double(microbatches)) : microbatches;
+    double fit = kept > 0 ? std::min(room / kept, double(microbatches)) : microbatches;
     work += fit * costs.chunks[c].forward;
-    limit -= fit * kept;
+    room -= fit * kept;
   }
   return work;
 }
@@ -89,7 +89,7 @@ Bounds weft::pipeline::lowerBounds(const Costs &costs, const std::vector<int32_t
       weights += microbatches * costs.chunks[c].weight;
     }
     double idle = chain.roundTrip(chunks.front(), chunks.back(), costs) -
-                  mostForward(costs, chunks, costs.limitOf(rank), microbatches);
+                  mostForward(costs, chunks, costs.roomOf(rank), microbatches);
     double own = work + std::max(idle, 0.0), head = chain.forward[chunks.front()];
     double through =
         head + work - weights + chain.backward[chunks.front()] + costs.chunks[0].weight;

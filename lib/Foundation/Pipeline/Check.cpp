@@ -63,23 +63,25 @@ public:
 
 private:
   std::string checkAction(size_t rank, size_t position) {
-    const Action &action = schedule.ranks[rank][position];
-    std::string here = at(rank, position, action);
+    std::string wrong = wrongOf(rank, schedule.ranks[rank][position]);
+    return wrong.empty() ? wrong : at(rank, position, schedule.ranks[rank][position]) + wrong;
+  }
+
+  std::string wrongOf(size_t rank, const Action &action) {
     if (action.chunk < 0 || size_t(action.chunk) >= schedule.place.size() ||
         action.microbatch < 0 || action.microbatch >= schedule.microbatches)
-      return here + ": there are " + std::to_string(schedule.place.size()) + " chunks and " +
+      return ": there are " + std::to_string(schedule.place.size()) + " chunks and " +
              std::to_string(schedule.microbatches) + " microbatches, counted from 0";
     if (size_t(schedule.place[size_t(action.chunk)]) != rank)
-      return here + ": chunk " + std::to_string(action.chunk) + " is on rank " +
+      return ": chunk " + std::to_string(action.chunk) + " is on rank " +
              std::to_string(schedule.place[size_t(action.chunk)]);
     char &have =
         done[size_t(action.chunk) * size_t(schedule.microbatches) + size_t(action.microbatch)];
     unsigned parts = partsOf(action.kind), before = partsBefore(action.kind) & ~unsigned(have);
     if (unsigned again = parts & unsigned(have))
-      return here + ": does " + nameOfPart(again, action) + " a second time";
+      return ": does " + nameOfPart(again, action) + " a second time";
     if (before)
-      return here + ": waits for " + nameOfPart(before, action) +
-             ", which this rank has not done before";
+      return ": waits for " + nameOfPart(before, action) + ", which this rank has not done before";
     have = char(have | parts);
     return {};
   }
@@ -248,20 +250,22 @@ std::string weft::pipeline::check(const Schedule &schedule) {
 
 std::string weft::pipeline::checkMemory(const Schedule &schedule, const Costs &costs) {
   for (size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    double held = 0, limit = costs.limitOf(rank);
+    double held = 0;
     for (size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
       const Action &action = schedule.ranks[rank][i];
       held += costs.chunks[size_t(action.chunk)].memoryChange(action.kind);
-      if (held > limit * (1 + 1e-9))
+      if (held > costs.roomOf(rank))
         return at(rank, i, action) + ": the rank holds " + number(held) + " then, of at most " +
-               number(limit);
+               number(costs.limitOf(rank));
     }
   }
   return {};
 }
 
 std::vector<std::string> weft::pipeline::remarks(const Schedule &schedule) {
+  constexpr size_t kShown = 5;
   std::vector<std::string> result;
+  size_t more = 0;
   std::vector<int32_t> last[2]; // of B or D and of W or D, by chunk
   for (std::vector<int32_t> &list : last)
     list.assign(schedule.place.size(), -1);
@@ -273,13 +277,19 @@ std::vector<std::string> weft::pipeline::remarks(const Schedule &schedule) {
         if (!(partsOf(action.kind) & part))
           continue;
         if (action.microbatch < before) {
-          result.push_back(at(rank, i, action) + ": comes after microbatch " +
-                           std::to_string(before) + "; sums over microbatches have another order");
+          if (result.size() == kShown)
+            ++more;
+          else
+            result.push_back(at(rank, i, action) + ": comes after microbatch " +
+                             std::to_string(before) +
+                             "; sums over microbatches have another order");
           break;
         }
         before = action.microbatch;
       }
     }
+  if (more)
+    result.push_back("and " + std::to_string(more) + " more like these");
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 using namespace weft::pipeline;
 
@@ -41,13 +42,17 @@ double Costs::limitOf(size_t rank) const {
   return rank < limit.size() ? limit[rank] : std::numeric_limits<double>::infinity();
 }
 
-Costs weft::pipeline::evenCosts(int64_t ranks, int64_t chunksPerRank, const ChunkCosts &share) {
+ChunkCosts weft::pipeline::evenChunk(const ChunkCosts &share, double chunksPerRank) {
   ChunkCosts chunk = share;
   for (double *part : {&chunk.forward, &chunk.backward, &chunk.weight, &chunk.keptForBackward,
                        &chunk.keptForWeight, &chunk.madeForWeight})
-    *part /= double(chunksPerRank);
+    *part /= chunksPerRank;
+  return chunk;
+}
+
+Costs weft::pipeline::evenCosts(int64_t ranks, int64_t chunksPerRank, const ChunkCosts &share) {
   Costs costs;
-  costs.chunks.assign(size_t(ranks * chunksPerRank), chunk);
+  costs.chunks.assign(size_t(ranks * chunksPerRank), evenChunk(share, double(chunksPerRank)));
   return costs;
 }
 
@@ -59,14 +64,22 @@ bool readChunk(Words &words, ChunkCosts &chunk) {
       {"F", &chunk.forward},       {"B", &chunk.backward},         {"W", &chunk.weight},
       {"comm", &chunk.transfer},   {"FB", &chunk.keptForBackward}, {"FW", &chunk.keptForWeight},
       {"BW", &chunk.madeForWeight}};
-  while (words.next())
+  std::set<std::string> given;
+  while (words.next()) {
     if (!words.assign(fields))
       return false;
-  return true;
+    if (!given.insert(words.word().substr(0, words.word().find('='))).second)
+      return words.fail("is a name that the line has not given before");
+  }
+  return !given.empty() || words.assign(fields);
 }
 
-bool readCostsLine(Words &words, Costs &costs, size_t ranks) {
+/// `hasChunks`: a line for chunks has been.
+bool readCostsLine(Words &words, Costs &costs, size_t ranks, bool &hasChunks) {
   int64_t number = 0;
+  if (words.is("all") && hasChunks)
+    return words.fail("is 'chunk' or 'rank': 'all' comes once, before any chunk");
+  hasChunks |= words.is("all") || words.is("chunk");
   if (words.is("all")) {
     ChunkCosts all;
     if (!readChunk(words, all))
@@ -96,8 +109,9 @@ std::optional<Costs> weft::pipeline::readCosts(const std::string &text, size_t c
   costs.chunks.resize(chunks);
   if (!words.header("costs"))
     return std::nullopt;
+  bool hasChunks = false;
   while (words.nextLine())
-    if (!readCostsLine(words, costs, ranks))
+    if (!readCostsLine(words, costs, ranks, hasChunks))
       return std::nullopt;
   return costs;
 }

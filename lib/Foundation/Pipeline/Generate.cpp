@@ -254,8 +254,8 @@ Schedule makeDualPipeV(int32_t ranks, int32_t, int32_t microbatches) {
   return schedule;
 }
 
-std::string plural(int64_t count, const std::string &word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
+std::string plural(int64_t count, const std::string &word, const char *ending = "s") {
+  return std::to_string(count) + " " + word + (count == 1 ? "" : ending);
 }
 
 } // namespace
@@ -300,6 +300,15 @@ const Generator *weft::pipeline::findGenerator(const std::string &name) {
   return nullptr;
 }
 
+std::string weft::pipeline::mostPairs(int64_t ranks, int64_t chunksPerRank) {
+  int64_t chunks = ranks * chunksPerRank, microbatches = kMostPairs / chunks;
+  return "chunks times microbatches are at most " + std::to_string(kMostPairs) + "; " +
+         (microbatches > 0
+              ? plural(chunks, "chunk") + " may have " + plural(microbatches, "microbatch", "es")
+              : plural(ranks, "rank") + " may have " + plural(kMostPairs / ranks, "chunk") +
+                    " each");
+}
+
 bool weft::pipeline::fits(const Generator &generator, int64_t ranks, int64_t chunksPerRank,
                           int64_t microbatches, std::string &error) {
   std::string name = generator.name;
@@ -321,9 +330,7 @@ bool weft::pipeline::fits(const Generator &generator, int64_t ranks, int64_t chu
     error = name + " wants at least " + std::to_string(least) + " microbatches on " +
             plural(ranks, "rank") + ", not " + std::to_string(microbatches);
   else if (microbatches > kMostPairs / (ranks * chunksPerRank))
-    error = "chunks times microbatches are at most " + std::to_string(kMostPairs) + "; " +
-            plural(ranks * chunksPerRank, "chunk") + " may have " +
-            std::to_string(kMostPairs / (ranks * chunksPerRank)) + " microbatches";
+    error = mostPairs(ranks, chunksPerRank);
   else
     return true;
   return false;

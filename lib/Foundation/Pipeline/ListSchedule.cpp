@@ -34,7 +34,7 @@ ListScheduler::ListScheduler(const Costs &costs, const std::vector<int32_t> &pla
     chunks.push_back(chunk);
   }
   for (size_t rank = 0; rank < numRanks; ++rank)
-    ranks[rank].limit = costs.limitOf(rank) * (1 + 1e-9);
+    ranks[rank].room = costs.roomOf(rank);
   tolerance = longest * 1e-9;
 }
 
@@ -97,7 +97,7 @@ ListScheduler::Choice ListScheduler::choicesOf(const Rank &rank, const RankRule 
     if (chunk.forwards < microbatches) {
       double arrival = forwardArrival[slotOf(c, chunk.forwards)];
       double needs = chunk.changes[unsigned(Kind::Forward)] + chunk.reserve;
-      if (rank.held + needs > rank.limit)
+      if (rank.held + needs > rank.room)
         choice.isFull |= arrival <= now + tolerance;
       else if (rank.inFlight + chunk.reserveCount < own.cap) {
         if (arrival > now + tolerance)
@@ -119,7 +119,7 @@ void ListScheduler::decide(int32_t r, double now, Schedule &schedule) {
   bool isForwardsTurn = rule->alternates && rank.lastWasBackward && choice.forward >= 0;
   if (choice.backward >= 0 && !isForwardsTurn) {
     const Chunk &chunk = chunks[size_t(choice.backward)];
-    bool fits = rank.held + chunk.changes[unsigned(Kind::Backward)] <= rank.limit;
+    bool fits = rank.held + chunk.changes[unsigned(Kind::Backward)] <= rank.room;
     // D makes nothing that stays.
     return begin(fits ? Kind::Backward : Kind::Both, choice.backward, now, schedule);
   }

@@ -43,7 +43,7 @@ private:
   };
   struct Rank {
     std::vector<int32_t> chunks;
-    double limit, held, free;
+    double room, held, free;
     int32_t inFlight, pending;
     bool hadBackward, lastWasBackward;
   };

@@ -29,10 +29,36 @@ std::string format(const char *pattern, ...) {
   return text;
 }
 
+/// How many bytes of `text` from `at` on are a character in UTF-8; 0: none is.
+size_t lengthOfCharacter(const std::string &text, size_t at) {
+  auto byte = [&](size_t i) { return at + i < text.size() ? unsigned(uint8_t(text[at + i])) : 0u; };
+  unsigned first = byte(0);
+  size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xc0) != 0x80)
+      return 0;
+  // Not longer than needed, no surrogate, none that XML leaves out or above the last one.
+  unsigned two = first << 8 | byte(1);
+  bool isOut = length == 3 ? two < 0xe0a0 || (two >= 0xeda0 && two < 0xee00) ||
+                                 (two == 0xefbf && byte(2) >= 0xbe)
+                           : length == 4 && (two < 0xf090 || two >= 0xf490);
+  return isOut ? 0 : length;
+}
+
+/// As text of XML: what cannot stand in it is '?'.
 std::string escaped(const std::string &text) {
   std::string result;
-  for (char c : text)
-    result += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  for (size_t at = 0; at < text.size();) {
+    size_t length = lengthOfCharacter(text, at);
+    char c = text[at];
+    bool isControl = uint8_t(c) < ' ' || c == 127;
+    result += length == 0 || isControl ? "?"
+              : c == '<'               ? "&lt;"
+              : c == '>'               ? "&gt;"
+              : c == '&'               ? "&amp;"
+                                       : text.substr(at, length);
+    at += std::max<size_t>(length, 1);
+  }
   return result;
 }
 
@@ -109,11 +135,15 @@ private:
   }
 
   void axis(double bottom) {
-    double step = tickStep(most, 10);
-    for (double time = 0; time <= most * (1 + 1e-9); time += step)
+    constexpr int kTicks = 10;
+    double step = tickStep(most, kTicks);
+    // Counted, since the least of numbers have no tenth.
+    for (int tick = 0; tick <= kTicks && step * tick <= most * (1 + 1e-9); ++tick) {
+      double time = step * tick;
       out += format("<line x1=\"%.2f\" y1=\"%g\" x2=\"%.2f\" y2=\"%g\" stroke=\"#e3e3e3\"/>"
                     "<text x=\"%.2f\" y=\"%g\" text-anchor=\"middle\">%.6g</text>\n",
                     x(time), kTop - 4, x(time), bottom, x(time), bottom + 14, time);
+    }
     out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"end\">time</text>\n", kWidth - kRight,
                   bottom + 30);
   }

@@ -11,8 +11,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <future>
 #include <memory>
-#include <thread>
 
 using namespace weft::pipeline;
 
@@ -69,7 +69,7 @@ public:
                  ? request.evaluations
                  : defaultEvaluations(this->place.size(), request.microbatches)),
         flights(measureFlights()) {
-    for (size_t i = 0; i < std::max(1u, request.threads); ++i)
+    for (size_t i = 0; i < std::clamp<size_t>(request.threads, 1, kRound); ++i)
       workers.push_back(std::make_unique<Worker>(*this));
   }
 
@@ -106,7 +106,7 @@ private:
     if (!worker.simulator.run(schedule, timing))
       return {};
     for (size_t rank = 0; rank < timing.peak.size(); ++rank)
-      if (timing.peak[rank] > costs.limitOf(rank) * (1 + 1e-9))
+      if (timing.peak[rank] > costs.roomOf(rank))
         return {};
     return request.objective == Objective::Span ? Score{timing.span, timing.wall}
                                                 : Score{timing.wall, timing.span};
@@ -126,14 +126,15 @@ private:
       return;
     }
     std::atomic<size_t> next{0};
-    std::vector<std::thread> running;
+    // Futures, which carry what a thread throws to the caller, and join where they end.
+    std::vector<std::future<void>> running;
     for (size_t t = 0; t < threads; ++t)
-      running.emplace_back([&, t] {
+      running.push_back(std::async(std::launch::async, [&, t] {
         for (size_t i = next++; i < count; i = next++)
           work(*workers[t], i);
-      });
-    for (std::thread &thread : running)
-      thread.join();
+      }));
+    for (std::future<void> &thread : running)
+      thread.get();
   }
 
   /// Takes the best of what was tried, the first of equals. `orEqual`: also one just as good.
@@ -293,7 +294,7 @@ private:
                         ? std::ceil(trip * flight.chunks / sums[rank].forward - 1e-9)
                         : flight.most;
       if (sums[rank].kept > 0)
-        flight.most = std::min(flight.most, std::floor(costs.limitOf(rank) * flight.chunks /
+        flight.most = std::min(flight.most, std::floor(costs.roomOf(rank) * flight.chunks /
                                                        sums[rank].kept * (1 + 1e-12)));
     }
     return result;
@@ -425,6 +426,31 @@ private:
   Tried best, bestRule;
 };
 
+/// Where the search puts the chunks.
+std::vector<std::vector<int32_t>> placesOf(const SearchRequest &request) {
+  if (!request.place.empty())
+    return {request.place};
+  std::vector<std::vector<int32_t>> places = {loopPlace(request.ranks, request.chunksPerRank)};
+  if (request.chunksPerRank == 2)
+    places.push_back(foldedPlace(request.ranks, 2));
+  return places;
+}
+
+/// By how much `least` is over the limit of the rank that is over most; not positive: none is.
+double excessOf(const std::vector<double> &least, const Costs &costs) {
+  double most = -INFINITY;
+  for (size_t rank = 0; rank < least.size(); ++rank)
+    most =
+        std::max(most, least[rank] <= costs.roomOf(rank) ? 0 : least[rank] - costs.limitOf(rank));
+  return most;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
 } // namespace
 
 int64_t weft::pipeline::defaultEvaluations(size_t chunks, int32_t microbatches) {
@@ -432,31 +458,38 @@ int64_t weft::pipeline::defaultEvaluations(size_t chunks, int32_t microbatches) 
   return std::clamp<int64_t>(16000000 / actions, 500, 30000);
 }
 
+std::string weft::pipeline::checkLimits(const SearchRequest &request, const Costs &costs) {
+  std::vector<double> least;
+  for (const std::vector<int32_t> &place : placesOf(request)) {
+    std::vector<double> now = leastMemory(costs, place, size_t(request.ranks));
+    if (least.empty() || excessOf(now, costs) < excessOf(least, costs))
+      least = std::move(now);
+  }
+  if (excessOf(least, costs) <= 0)
+    return {};
+  constexpr size_t kShown = 8;
+  std::string text = "no order fits: one microbatch alone needs ";
+  size_t over = 0;
+  for (size_t rank = 0; rank < least.size(); ++rank)
+    if (least[rank] > costs.roomOf(rank) && ++over <= kShown)
+      text += (over > 1 ? ", " : "") + number(least[rank]) + " on rank " + std::to_string(rank) +
+              " of at most " + number(costs.limitOf(rank));
+  if (over > kShown)
+    text += ", and more than there is on " + std::to_string(over - kShown) + " other ranks";
+  return text + "; limits of " + number(*std::max_element(least.begin(), least.end())) +
+         " are enough";
+}
+
 std::optional<SearchResult> weft::pipeline::search(const SearchRequest &request, const Costs &costs,
                                                    std::string &error) {
-  std::vector<std::vector<int32_t>> places = {request.place};
-  if (request.place.empty()) {
-    places = {loopPlace(request.ranks, request.chunksPerRank)};
-    if (request.chunksPerRank == 2)
-      places.push_back(foldedPlace(request.ranks, 2));
-  }
   std::optional<Tried> best;
-  for (const std::vector<int32_t> &place : places) {
+  for (const std::vector<int32_t> &place : placesOf(request)) {
     Tried tried = PlacedSearch(request, costs, place).run();
     if (std::isfinite(tried.score.first) && (!best || tried.score < best->score))
       best = std::move(tried);
   }
   if (!best) {
-    std::vector<double> least = leastMemory(costs, places[0], size_t(request.ranks));
-    size_t rank = 0;
-    while (rank + 1 < least.size() && least[rank] <= costs.limitOf(rank) * (1 + 1e-9))
-      ++rank;
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "no order fits: rank %zu may hold %.6g, and one microbatch alone needs %.6g "
-                  "there",
-                  rank, costs.limitOf(rank), least[rank]);
-    error = text;
+    error = checkLimits(request, costs);
     return std::nullopt;
   }
   std::optional<Timing> timing = simulate(best->schedule, costs);

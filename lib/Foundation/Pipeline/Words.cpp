@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 using namespace weft::pipeline;
 
@@ -87,7 +88,8 @@ bool Words::assign(const std::vector<std::pair<std::string, double *>> &fields) 
     const char *begin = current.c_str() + name.size() + 1;
     char *end = nullptr;
     double value = std::strtod(begin, &end);
-    if (end == begin || *end != 0 || !(value >= 0) || value > 1e15)
+    bool isDecimal = std::strspn(begin, "+-.0123456789eE") == std::strlen(begin);
+    if (!isDecimal || end == begin || *end != 0 || !(value >= 0) || value > 1e15)
       return fail("is " + name + "= and a number from 0 to 1e15");
     *target = value;
     return true;

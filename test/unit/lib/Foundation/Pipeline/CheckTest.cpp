@@ -281,6 +281,24 @@ TEST(Check, MissesNoMutantOfTransfers) {
   EXPECT_GE(sound, 50);
 }
 
+TEST(Check, RemarksOnTheFirstFew) {
+  Schedule schedule;
+  schedule.microbatches = 9;
+  schedule.place = {0};
+  schedule.ranks.resize(1);
+  for (int m = 0; m < 9; ++m)
+    schedule.ranks[0].push_back({Kind::Forward, 0, m});
+  for (int m = 9; m-- > 0;)
+    schedule.ranks[0].push_back({Kind::Both, 0, m});
+  ASSERT_EQ(check(schedule), "");
+  std::vector<std::string> all = remarks(schedule);
+  ASSERT_EQ(all.size(), 6u);
+  EXPECT_EQ(all[4],
+            "rank 0, action 15, D0.3: comes after microbatch 8; sums over microbatches have "
+            "another order");
+  EXPECT_EQ(all[5], "and 3 more like these");
+}
+
 TEST(Check, NamesWhatWaitsForWhat) {
   std::string error;
   auto wrongOf = [&](const std::string &rank0, const std::string &rank1) {

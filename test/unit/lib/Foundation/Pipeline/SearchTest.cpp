@@ -205,7 +205,10 @@ TEST(Search, DoesNotDependOnThreads) {
     request.microbatches = 10;
     request.evaluations = 300;
     Costs costs = randomCosts(random, 4, 4 * chunksPerRank);
-    costs.limit.clear();
+    // Enough for some microbatches, so that many of what is tried do not fit.
+    costs.limit = leastMemory(costs, loopPlace(4, chunksPerRank), 4);
+    for (double &limit : costs.limit)
+      limit *= 2.5;
     std::string error, text;
     for (unsigned threads : {1, 2, 5}) {
       request.threads = threads;
@@ -226,11 +229,64 @@ TEST(Search, SaysTheLeastLimit) {
   request.microbatches = 4;
   std::string error;
   EXPECT_FALSE(search(request, costs, error));
-  EXPECT_EQ(error, "no order fits: rank 0 may hold 0.5, and one microbatch alone needs 1 there");
+  EXPECT_EQ(error,
+            "no order fits: one microbatch alone needs 1 on rank 0 of at most 0.5, 1 on rank "
+            "1 of at most 0.5, 1 on rank 2 of at most 0.5, 1 on rank 3 of at most 0.5; limits "
+            "of 1 are enough");
   costs.limit.assign(4, 1);
   auto found = search(request, costs, error);
   ASSERT_TRUE(found);
   EXPECT_EQ(checkMemory(found->schedule, costs), "");
+}
+
+TEST(Search, SaysTheLeastLimitOfThePlacementThatComesNearest) {
+  // Round and round the ranks need 1 + 3 and 1 + 3, there and back 1 + 1 and 3 + 3.
+  Costs costs = evenCosts(2, 2, {});
+  for (size_t c : {1, 2})
+    costs.chunks[c].keptForBackward = 3;
+  for (size_t c : {0, 3})
+    costs.chunks[c].keptForBackward = 1;
+  costs.limit = {2, 5};
+  SearchRequest request;
+  request.ranks = request.chunksPerRank = request.microbatches = 2;
+  std::string error;
+  EXPECT_FALSE(search(request, costs, error));
+  EXPECT_EQ(error,
+            "no order fits: one microbatch alone needs 6 on rank 1 of at most 5; limits of 6 "
+            "are enough");
+}
+
+TEST(Search, BoundsHoldWithLimitsJustBelowAMultiple) {
+  SearchRequest request;
+  request.ranks = 3;
+  for (int chunksPerRank : {1, 2}) {
+    request.chunksPerRank = chunksPerRank;
+    request.microbatches = 8;
+    request.evaluations = 500;
+    Costs costs = evenCosts(3, chunksPerRank, {});
+    costs.limit.assign(3, 3 * (1 - 0.5e-9));
+    std::string error;
+    auto found = search(request, costs, error);
+    ASSERT_TRUE(found) << error;
+    EXPECT_LE(found->bounds.wall, found->timing.wall * (1 + 1e-12));
+    EXPECT_LE(found->bounds.span, found->timing.span * (1 + 1e-12));
+  }
+}
+
+TEST(Search, TakesDWhereBFindsNoMemory) {
+  // B makes more than it frees: within the limit of rank 0 only D ends a microbatch. The kinds that
+  // part B and W on rank 1, which hastens rank 0, do so on both.
+  Costs costs = evenCosts(2, 1, {});
+  for (ChunkCosts &chunk : costs.chunks)
+    chunk.madeForWeight = 3;
+  costs.limit = {1, 3};
+  SearchRequest request;
+  request.ranks = request.microbatches = 2;
+  std::string error;
+  auto found = search(request, costs, error);
+  ASSERT_TRUE(found) << error;
+  EXPECT_NEAR(found->timing.wall, AllOrders(costs, 2, Objective::Wall).best(), 1e-9);
+  EXPECT_NEAR(found->timing.wall, 10, 1e-9);
 }
 
 } // namespace

@@ -102,7 +102,22 @@ TEST(Costs, AreReadByChunkAndRank) {
             "line 2, word 2: 'F=nan' stands where there is F= and a number from 0 to 1e15");
   EXPECT_EQ(wrong("all G=1"), "line 2, word 2: 'G=1' stands where there is one of F=X, B=X, W=X, "
                               "comm=X, FB=X, FW=X, BW=X");
+  EXPECT_EQ(wrong("all F=0x10"),
+            "line 2, word 2: 'F=0x10' stands where there is F= and a number from 0 to 1e15");
+  EXPECT_EQ(wrong("all F=1 B=2 F=3"), "line 2, word 4: 'F=3' stands where there is a name that the "
+                                      "line has not given before");
+  EXPECT_EQ(wrong("chunk 1"), "line 2, word 3: the line ends where there is one of F=X, B=X, W=X, "
+                              "comm=X, FB=X, FW=X, BW=X");
+  for (const char *before : {"chunk 1 F=7", "all F=7"})
+    EXPECT_EQ(wrong(before + std::string("\nall B=2")),
+              "line 3, word 1: 'all' stands where there is 'chunk' or 'rank': 'all' comes once, "
+              "before any chunk");
   EXPECT_EQ(wrong("rank 0"), "line 2, word 3: the line ends where there is limit=X");
+}
+
+TEST(Costs, OfChunksThatRanksShareUnevenlyAreOfTheWholeModel) {
+  ChunkCosts chunk = evenChunk({}, 1.5);
+  EXPECT_DOUBLE_EQ(3 * chunk.work(), 2 * ChunkCosts().work());
 }
 
 /// All numbers behind `name="` in a text.
@@ -140,6 +155,30 @@ TEST(Plot, HasEveryActionInsideThePicture) {
             "rank 0  F0F1....D0--..D1--\n"
             "rank 1  ..F0D0--F1D1--....\n");
   EXPECT_EQ(drawSchedule(schedule, timing, 20), "");
+}
+
+TEST(Plot, EndsWithTheLeastOfTimes) {
+  Schedule schedule = findGenerator("1f1b")->make(2, 1, 2);
+  for (double time : {5e-324, 1e-323, 2e-322, 1e-300}) {
+    Costs costs = evenCosts(2, 1, {});
+    for (ChunkCosts &chunk : costs.chunks)
+      chunk.forward = chunk.backward = chunk.weight = time;
+    std::string svg = plotSchedule(schedule, *simulate(schedule, costs), costs, "");
+    EXPECT_LT(svg.size(), 20000u) << time;
+    EXPECT_EQ(svg.find("nan"), std::string::npos) << time;
+  }
+}
+
+TEST(Plot, TakesATitleOfAnyBytes) {
+  Schedule schedule = findGenerator("1f1b")->make(1, 1, 1);
+  Costs costs = evenCosts(1, 1, {});
+  std::string svg = plotSchedule(schedule, *simulate(schedule, costs), costs,
+                                 "a\x1b\n\x7f b\xff\xc3 c\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80 "
+                                 "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xe2\x82");
+  EXPECT_NE(
+      svg.find(">a\?\?\? b\?\? c\?\?\?\?\?\?\?\?\? \xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\?\?<"),
+      std::string::npos)
+      << svg.substr(0, 500);
 }
 
 } // namespace
