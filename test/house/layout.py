@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Holds the layout: tests mirror the sources by path, and a pass lies in the folder that its flag names.
+# Holds the layout: tests mirror the sources by path and name, and a pass lies in the folder that its flag names.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # usage: layout.py TREE
 import os
@@ -23,18 +23,39 @@ def check_mirrors(files):
                 yield f"{folder}: mirrors {path}, which is not there"
 
 
+def flags_of(text):
+    return re.findall(r"^(?:def|class) [^{;]*?Pass<\s*\"([\w-]+)\"", text, re.M)
+
+
 def check_flags(root, files):
     for name in sorted(name for name in files if re.fullmatch(r"passes/.*/Passes\.td", name)):
         group = os.path.basename(os.path.dirname(name))
-        for flag in re.findall(r"^(?:def|class) .*Pass<\"([\w-]+)\"", (root / name).read_text(), re.M):
-            if not flag.startswith((group + "-", "convert-")):
+        for flag in flags_of((root / name).read_text()):
+            conversion = re.fullmatch(r"convert-(\w+)-to-\w+", flag)
+            known = conversion and any(other.startswith(f"dialects/{conversion[1]}/") for other in files)
+            if not flag.startswith(group + "-") and not known:
                 yield f"{name}: {flag} lies in the folder {group}"
+
+
+# The pass or source that a test is of is the beginning of its name.
+def check_names(root, files):
+    for name in sorted(name for name in files if re.fullmatch(r"test/passes/.*\.mlir", name)):
+        folder, test = os.path.split(name.removeprefix("test/"))
+        if os.path.basename(folder) == "Inputs":
+            continue
+        group = os.path.basename(folder) + "-"
+        subjects = [re.sub(r"(?<=[a-z])(?=[A-Z])", "-", pathlib.Path(other).stem).lower()
+                    for other in files if other.endswith(".cpp") and os.path.dirname(other) == folder]
+        if f"{folder}/Passes.td" in files:
+            subjects += [flag.removeprefix(group) for flag in flags_of((root / folder / "Passes.td").read_text())]
+        if not test.startswith(tuple(subjects)):
+            yield f"{name}: begins with the name of no pass or source in {folder}"
 
 
 tree = pathlib.Path(sys.argv[1])
 listed = subprocess.run(["git", "-C", str(tree), "ls-files", "-co", "--exclude-standard"],
                         capture_output=True, text=True, check=True)
 present = {name for name in listed.stdout.splitlines() if (tree / name).is_file()}
-wrong = [*check_mirrors(present), *check_flags(tree, present)]
+wrong = [*check_mirrors(present), *check_flags(tree, present), *check_names(tree, present)]
 print("\n".join(wrong))
 sys.exit(bool(wrong))

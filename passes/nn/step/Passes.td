@@ -130,7 +130,7 @@ def StepMarkRecompute : Pass<"step-mark-recompute", "::mlir::func::FuncOp"> {
 
     Nothing behind the last cut is marked: the backward pass reads it at once.
 
-    **Example**: test/passes/nn/step/recompute.mlir.
+    **Example**: test/passes/nn/step/mark-recompute.mlir.
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"none\"", "none, selective, full or best">,
@@ -147,7 +147,7 @@ def StepCloneRecomputed : Pass<"step-clone-recomputed", "::mlir::func::FuncOp"> 
     are kept; but a weight that the backward pass gathers for itself is read from there. On CPU a clone gives the same bits. Clones have the role `input_gradient`,
     so that they differ from their originals for CSE.
 
-    **Example**: test/passes/nn/step/recompute.mlir.
+    **Example**: test/passes/nn/step/mark-recompute.mlir.
   }];
 }
 
