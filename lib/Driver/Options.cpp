@@ -74,6 +74,8 @@ std::string takeMesh(const std::string &text, Mesh &target) {
   std::optional<Mesh> mesh = Mesh::parse(text, &why);
   if (!mesh)
     return "'" + text + "': " + why;
+  if (mesh->axes.empty())
+    return "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'";
   for (const Mesh::Axis &axis : mesh->axes)
     if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
       return "'" + text + "': pipeline stages (pp) are not supported yet; use dp and tp";
@@ -81,14 +83,20 @@ std::string takeMesh(const std::string &text, Mesh &target) {
   return "";
 }
 
-/// Axes joined by `+` or `,`, or none.
+/// Axes joined by `+` or `,`, or none; an empty text is as if the flag were not given.
 std::string takeAxes(const std::string &text, std::optional<std::vector<std::string>> &target) {
+  target.reset();
+  if (text.empty())
+    return "";
   target.emplace();
-  llvm::StringRef axes = text == "none" ? "" : llvm::StringRef(text);
-  for (llvm::StringRef part : llvm::split(axes, '+'))
-    for (llvm::StringRef axis : llvm::split(part, ','))
-      if (!axis.empty())
-        target->push_back(axis.str());
+  if (text == "none")
+    return "";
+  for (llvm::StringRef part : llvm::split(text, '+'))
+    for (llvm::StringRef axis : llvm::split(part, ',')) {
+      if (axis.empty())
+        return "wants AXIS+... or none, not '" + text + "', of which an axis has no name";
+      target->push_back(axis.str());
+    }
   return "";
 }
 
@@ -332,9 +340,16 @@ std::string checkBatchAxes(const PhaseOptions &phases) {
     return "";
   if (phases.mesh.axes.empty())
     return "--batch-axes needs --mesh: it names axes of it";
-  for (const std::string &name : *phases.batchAxes)
-    if (phases.mesh.resolve(name).empty())
+  AxisList taken;
+  for (const std::string &name : *phases.batchAxes) {
+    AxisList axes = phases.mesh.resolve(name);
+    if (axes.empty())
       return "--batch-axes: --mesh '" + toString(phases.mesh) + "' has no axis '" + name + "'";
+    for (AxisId axis : axes)
+      if (llvm::is_contained(taken, axis))
+        return "--batch-axes names axis '" + phases.mesh.axes[axis].name + "' twice";
+    llvm::append_range(taken, axes);
+  }
   return "";
 }
 
@@ -403,6 +418,8 @@ bool weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments,
       error = given.name + " is no matter of passes";
   if (error.empty())
     error = checkProgram(options);
+  if (error.empty() && options.compile.phases.recompute == kAutoRecompute)
+    error = "--recompute auto needs trials, which passes cannot make; choose selective or full";
   phases = std::move(options.compile.phases);
   return error.empty();
 }

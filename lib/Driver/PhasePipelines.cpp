@@ -10,8 +10,9 @@
 using namespace mlir;
 using namespace weft;
 
-/// `train mesh=dp=2 loss="mse:y,t"` as a command line: --train --mesh=dp=2 ...
-static std::vector<std::string> argumentsOf(StringRef text) {
+/// `train mesh=dp=2 loss="mse:y,t"` as a command line: --train --mesh=dp=2 ... What is wrong with
+/// it goes into `error`.
+static std::vector<std::string> argumentsOf(StringRef text, std::string &error) {
   std::vector<std::string> arguments;
   while (!(text = text.ltrim()).empty()) {
     size_t end = std::min(text.find_first_of("= "), text.size());
@@ -19,10 +20,21 @@ static std::vector<std::string> argumentsOf(StringRef text) {
     text = text.drop_front(end);
     if (text.consume_front("=")) {
       StringRef value;
-      if (StringRef quote = text.take_front(1); quote == "'" || quote == "\"")
-        std::tie(value, text) = text.drop_front().split(quote);
-      else
+      if (StringRef quote = text.take_front(1); quote == "'" || quote == "\"") {
+        size_t close = text.find(quote, 1);
+        if (close == StringRef::npos) {
+          error = argument + ": the quote is not closed";
+          return {};
+        }
+        value = text.slice(1, close);
+        text = text.drop_front(close + 1);
+        if (!text.empty() && !text.starts_with(" ")) {
+          error = argument + ": a blank must follow the closing quote";
+          return {};
+        }
+      } else {
         std::tie(value, text) = text.split(' ');
+      }
       argument += "=" + value.str();
     }
     arguments.push_back(argument);
@@ -42,7 +54,8 @@ void driver::registerPipelines() {
                          llvm::function_ref<LogicalResult(const Twine &)> fail) -> LogicalResult {
       PhaseOptions options;
       std::string error;
-      if (!parsePhaseOptions(argumentsOf(text), options, error))
+      std::vector<std::string> arguments = argumentsOf(text, error);
+      if (!error.empty() || !parsePhaseOptions(arguments, options, error))
         return fail("weft-" + phaseName(phase) + "-pipeline: " + error);
       // A text may have been edited since its phase ended; which that is has to be known first.
       pm.addPass(createBeginPhase(phase, options));

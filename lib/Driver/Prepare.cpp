@@ -5,10 +5,12 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "passes/dist/DeviceSpecs.h"
 #include "passes/onnx/OnnxToNn.h"
+#include "weft/Cost/CostModel.h"
 #include "weft/Driver/Driver.h"
 #include "weft/Driver/Resume.h"
 #include "weft/Target/Target.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -109,6 +111,38 @@ static int settleTarget(const Compilation &compilation, Options &options) {
   return Ok;
 }
 
+/// What the program's own cluster settles: without --memory-limit the memory of a device is the
+/// limit. Not that of the standard cluster, which is no machine that anybody has.
+static int settleCluster(const Compilation &compilation, Options &options) {
+  ModuleOp module = compilation.getModule();
+  CompileOptions &compile = options.compile;
+  if (module->hasAttr(kClusterAttr)) {
+    FailureOr<CostModel> costs = costModelOf(module, compile.phases.mesh);
+    if (failed(costs))
+      return UserError;
+    // A cluster's description may serve several meshes, so that this is no error.
+    bool meshIsLaid = compilation.getPhase() < Phase::Sharded && options.until >= Phase::Sharded;
+    if (std::vector<std::string> unknown = costs->unknownAxes(); meshIsLaid && !unknown.empty())
+      module.emitWarning() << "the cluster names the links of '" << llvm::join(unknown, "', '")
+                           << "', "
+                           << (compile.phases.mesh.axes.empty()
+                                   ? "and there is no mesh"
+                                   : "which mesh '" + toString(compile.phases.mesh) +
+                                         "' does not have")
+                           << "; they decide nothing";
+    constexpr double kMost = 0x1p62;
+    options.limitIsOfCluster = compile.memoryLimit == 0;
+    if (options.limitIsOfCluster)
+      compile.memoryLimit =
+          static_cast<int64_t>(std::min(costs->cluster().device.memoryBytes, kMost));
+  }
+  if (compile.phases.recompute == kAutoRecompute && compile.memoryLimit == 0)
+    return tell("--recompute auto recomputes the least that fits into --memory-limit; give it or "
+                "--cluster, or choose selective or full",
+                Usage);
+  return Ok;
+}
+
 int driver::prepare(Compilation &compilation, const std::vector<std::string> &arguments,
                     Options &options, const std::string &program) {
   ModuleOp module = compilation.getModule();
@@ -134,6 +168,8 @@ int driver::prepare(Compilation &compilation, const std::vector<std::string> &ar
   if (int code = settleMesh(module, options))
     return code;
   recordCommandLine(module, compilation.getModelPath(), options);
+  if (int code = settleCluster(compilation, options))
+    return code;
   compilation.options = options.compile;
   return Ok;
 }

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
-#include "weft/Cost/CostModel.h"
 #include "weft/Support/OutputFile.h"
 #include "weft/runtime/Terminal.h"
 
@@ -74,18 +73,6 @@ int Report::showPlan() {
   return file.commit(error) ? Ok : tell(error, UserError);
 }
 
-/// Bytes of a device of the cluster that was described; 0 if none was: the standard one is no
-/// machine that anybody has.
-static FailureOr<int64_t> memoryOfCluster(ModuleOp module) {
-  if (!module->hasAttr(kClusterAttr))
-    return 0;
-  FailureOr<CostModel> costs = costModelOf(module, Mesh());
-  if (failed(costs))
-    return failure();
-  constexpr double kMost = 0x1p62;
-  return static_cast<int64_t>(std::min(costs->cluster().device.memoryBytes, kMost));
-}
-
 int Report::showSchedule(const Compilation &compilation) {
   explain::collectSchedule(compilation.getModule(), document);
   if (int code = showPlan())
@@ -93,18 +80,14 @@ int Report::showSchedule(const Compilation &compilation) {
   if (options.dryRun && options.explain == Explain::No && !options.quiet)
     explain::printSummary(document, llvm::outs());
   const CompileOptions &asked = options.compile;
-  int64_t bytes = document.memory.arena;
-  FailureOr<int64_t> device = memoryOfCluster(compilation.getModule());
-  if (failed(device))
-    return UserError;
-  int64_t limit = asked.memoryLimit ? asked.memoryLimit : *device;
+  int64_t bytes = document.memory.arena, limit = asked.memoryLimit;
   if (limit == 0 || bytes <= limit)
     return Ok;
   bool isLeast = asked.phases.recompute == kAutoRecompute || asked.phases.recompute == "full";
   llvm::errs() << options.model << ": error: a process needs " << bytes << " bytes"
                << (isLeast ? " with all blocks recomputed" : "") << ", more than "
-               << (asked.memoryLimit ? "the limit of " : "a device of the cluster has, ") << limit
-               << "; use more processes, another placement or a smaller batch\n";
+               << (options.limitIsOfCluster ? "a device of the cluster has, " : "the limit of ")
+               << limit << "; use more processes, another placement or a smaller batch\n";
   explain::printMemory(document.memory, llvm::errs());
   return DoesNotFit;
 }

@@ -206,8 +206,5 @@ std::string weft::driver::checkTraining(const Options &options) {
   for (const step::ParameterGroup &group : flags.paramGroups)
     if (!checkGroup(group, *flags.optimizer, error))
       return "--param-group " + error;
-  if (flags.recompute == kAutoRecompute && options.compile.memoryLimit == 0)
-    return "--recompute auto recomputes the least that fits into --memory-limit; give it, or "
-           "choose selective or full";
   return checkZero(flags);
 }

@@ -6,8 +6,6 @@
 #include "dialects/dist/IR/Dist.h"
 #include "weft/Cost/CostModel.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 using namespace mlir;
 
 namespace weft::dist {
@@ -34,14 +32,8 @@ struct AttachMesh : impl::DistAttachMeshBase<AttachMesh> {
     }
     if (microbatches > 1)
       parsed->axes.push_back({"mb", microbatches, /*temporal=*/true});
-    FailureOr<CostModel> costs = costModelOf(getOperation(), *parsed);
-    if (failed(costs))
+    if (failed(costModelOf(getOperation(), *parsed)))
       return signalPassFailure();
-    // A cluster's description may serve several meshes, so that this is no error.
-    if (std::vector<std::string> unknown = costs->unknownAxes(); !unknown.empty())
-      getOperation().emitWarning()
-          << "the cluster names the links of '" << llvm::join(unknown, "', '") << "', which mesh '"
-          << mesh << "' does not have; they decide nothing";
     getOperation()->setAttr(kMeshAttr, MeshAttr::get(&getContext(), *parsed));
   }
 };

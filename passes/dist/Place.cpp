@@ -58,6 +58,10 @@ public:
     for (StringRef axis : llvm::split(text, '+'))
       if (!axis.empty() && failed(resolveAxis(axis, batchAxes, "batch-axes")))
         return failure();
+    for (auto [i, axis] : llvm::enumerate(batchAxes))
+      if (llvm::is_contained(ArrayRef(batchAxes).take_front(i), axis))
+        return module.emitError() << "batch-axes: axis '" << mesh.axes[axis].name
+                                  << "' is named twice";
     return success();
   }
 

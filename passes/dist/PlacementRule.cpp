@@ -25,9 +25,13 @@ static std::optional<SmallVector<PlacedFactor, 2>> parseParts(StringRef text, st
     if (!entry.getAsInteger(10, part.size) && part.size > 0)
       continue;
     part.size = 0;
-    for (StringRef axis : llvm::split(entry, '+'))
-      if (!axis.empty())
-        part.axes.push_back(axis.str());
+    for (StringRef axis : llvm::split(entry, '+')) {
+      if (axis.empty()) {
+        why = ("an axis of '" + text + "' has no name").str();
+        return std::nullopt;
+      }
+      part.axes.push_back(axis.str());
+    }
   }
   if (llvm::count_if(parts, [](const PlacedFactor &part) { return part.size == 0; }) == 1)
     return parts;
@@ -44,6 +48,10 @@ std::optional<SmallVector<Dim>> PlacementRule::parseDims(StringRef text, std::st
     unsigned dim;
     if (!name.consume_front("dim") || name.getAsInteger(10, dim) || parts.empty()) {
       why = ("expected dimN:AXES, found '" + entry + "'").str();
+      return std::nullopt;
+    }
+    if (llvm::any_of(dims, [&](const Dim &before) { return before.dim == dim; })) {
+      why = ("dim" + llvm::Twine(dim) + " is given twice").str();
       return std::nullopt;
     }
     auto parsed = parseParts(parts, why);
@@ -65,6 +73,10 @@ std::optional<PlacementRule> PlacementRule::parse(StringRef text, std::string &w
   auto parsed = parseDims(dims, why);
   if (!parsed)
     return std::nullopt;
+  if (parsed->empty()) {
+    why = "expected REGEX=dimN:AXES,..., found no dim";
+    return std::nullopt;
+  }
   return PlacementRule{text.str(), pattern.str(), std::move(*parsed)};
 }
 

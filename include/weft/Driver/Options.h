@@ -30,6 +30,7 @@ struct Options {
   std::vector<GivenFlag> given;
   std::string model, output = "a.out";
   CompileOptions compile;
+  bool limitIsOfCluster = false; // the memory limit: a device's, as none was given
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
   std::string cluster;     // JSON; or "": the program's own, else the standard one

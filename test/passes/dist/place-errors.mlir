@@ -6,7 +6,11 @@
 // RUN: not weft-opt %s --dist-place="rules=x=dim0" 2>&1 | FileCheck %s --check-prefix=SYNTAX
 // RUN: not weft-opt %s --dist-place="rules=(=dim0:tp" 2>&1 | FileCheck %s --check-prefix=REGEX
 // RUN: not weft-opt %s --dist-place="rules=x=dim0:2*4" 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: not weft-opt %s --dist-place="batch-axes=tp+tp" 2>&1 | FileCheck %s --check-prefix=BATCH
+// RUN: not weft-opt %s --dist-place="rules=x=" 2>&1 | FileCheck %s --check-prefix=EMPTY
 
+// BATCH: batch-axes: axis 'tp' is named twice
+// EMPTY: placement 'x=': expected REGEX=dimN:AXES,..., found no dim
 // UNMATCHED: placement 'nothing=dim0:tp' matches no value
 // AXIS: axis 'cp' is not on the mesh
 // DIM: placement 'x=dim2:tp' names dim 2 of a value of tensor rank 2

@@ -100,6 +100,12 @@ says 0 . weft-compile foreign.mlir -o foreign
 grep -q 'linker=./evil' foreign.mlir && [ ! -e evil-ran ] || { echo "a text chose the linker"; failures=$((failures + 1)); }
 
 # --place.
+place=(weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 -o m --place)
+says 2 "expected REGEX=dimN:AXES,..., found no dim" "${place[@]}" layers.0.weight
+says 2 "expected REGEX=dimN:AXES,..., found no dim" "${place[@]}" layers.0.weight=
+says 2 "an axis of '\+' has no name" "${place[@]}" layers.0.weight=dim0:+
+says 2 "an axis of '2\*' has no name" "${place[@]}" 'layers.0.weight=dim0:2*'
+says 2 "dim0 is given twice" "${place[@]}" layers.0.weight=dim0:tp,dim0:-
 says 1 "matches no value; did you mean 'layers.0.weight'" weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 --place 'layer.0.weight=dim0:tp' -o m
 says 1 "has no effect: 'layers.0.weight=dim0:tp' comes first for 'layers.0.weight'" \
   weft-compile -q mlp.onnx --bind batch=8 --mesh tp=2 --place 'layers.0.weight=dim0:tp' --place 'layers.0.w.*=dim1:tp' -o m
@@ -168,4 +174,4 @@ says 0 '^2$' bash -c "weft-run train -q --data-tokens text:byte --steps 20 --log
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
-[ $failures -eq 0 ] && [ $checks -ge 67 ]
+[ $failures -eq 0 ] && [ $checks -ge 72 ]
