@@ -34,9 +34,9 @@ bool isView(const ProgramView &p, const View &v, uint64_t arenaBytes) {
   if (buffer.offset + buffer.bytes > arenaBytes || v.byteOffset % bytes != 0 ||
       !checkedProduct(p.ints(v.sizes)))
     return false;
-  int64_t low = v.byteOffset, high = v.byteOffset + bytes;
   if (v.byteOffset > INT64_MAX / 2 || v.byteOffset < INT64_MIN / 2)
     return false;
+  int64_t low = v.byteOffset, high = v.byteOffset + bytes;
   bool empty = false;
   for (uint32_t d = 0; d < v.sizes.count; ++d) {
     int64_t size = p.ints(v.sizes)[d], stride = p.ints(v.strides)[d], reach;

@@ -53,6 +53,9 @@ static bool hasPeer(const Collective &c) {
   return c.kind == CollectiveKind::Send || c.kind == CollectiveKind::Recv;
 }
 
+/// What it reads and what it writes, or the one that it sends or receives.
+static uint32_t viewsOf(const Collective &c) { return hasPeer(c) ? 1 : 2; }
+
 static bool reduces(const Collective &c) {
   return c.kind == CollectiveKind::AllReduce || c.kind == CollectiveKind::ReduceScatter;
 }
@@ -106,10 +109,7 @@ static bool fits(const CommandContext &context, const Collective &c, uint32_t at
 
 /// The views from `at` on are one collective's.
 static std::string checkOne(const CommandContext &context, const Collective &c, uint32_t at) {
-  uint32_t count = hasPeer(c) ? 1 : 2;
-  if (context.numViews() < at + count || (hasPeer(c) && context.numViews() != 1))
-    return "has the wrong number of views";
-  for (uint32_t i = at; i < at + count; ++i)
+  for (uint32_t i = at; i < at + viewsOf(c); ++i)
     if (context.view(i).dtype != c.dtype)
       return "has views of another dtype than it moves";
   if (c.outer < 0 || c.extent < 0 || c.inner < 0 || c.middle < 0 || c.otherExtent < 0)
@@ -130,7 +130,7 @@ std::string check(const CommandContext &context, const Collective &first) {
     return "has parameters that do not exist";
   if (count > 1 && !mayTravelTogether(first))
     return "moves several tensors, which its kind does not";
-  if (count > 1 && context.numViews() != 2 * count)
+  if (context.numViews() != viewsOf(first) * count)
     return "has the wrong number of views";
   for (uint32_t i = 0; i < count; ++i) {
     const Collective &c = p.records<Collective>()[context.command.params + i];

@@ -263,11 +263,11 @@ bool ProgramBuilder::add(const On &on, Opcode opcode, const std::vector<View> &v
     return isPlain;
   };
   switch (opcode) {
-#define WEFT_ADD(RECORD, NAME, VIEWS)                                                              \
+#define WEFT_ADD_PLAIN(RECORD, NAME, VIEWS)                                                        \
   case Opcode::RECORD:                                                                             \
     return add(RECORD{});
-    WEFT_COMMANDS(WEFT_ADD)
-#undef WEFT_ADD
+    WEFT_COMMANDS(WEFT_ADD_PLAIN)
+#undef WEFT_ADD_PLAIN
   }
   return false;
 }

@@ -160,6 +160,16 @@ private:
     return {};
   }
 
+  /// It rises or falls with the coordinate, so that the last one tells of all.
+  bool fits(const ScalarValue &value) const {
+    int64_t last = 1;
+    for (uint32_t axis : p.axes(value.axes))
+      last *= p.MeshAxes()[axis].size; // at most kMaxRanks, as they are distinct
+    int64_t result;
+    return !__builtin_mul_overflow(value.scale, last - 1, &result) &&
+           !__builtin_add_overflow(value.addend, result, &result);
+  }
+
   Status scalarValues() {
     for (size_t i = 0; i < p.ScalarValues().size(); ++i) {
       const ScalarValue &value = p.ScalarValues()[i];
@@ -169,6 +179,8 @@ private:
                     distinct(p.axes(value.axes), seen));
       if (!valid)
         return fail("scalar value", i, "has an impossible base");
+      if (value.base == ValueBase::Coordinate && !fits(value))
+        return fail("scalar value", i, "is too large on some rank");
     }
     return {};
   }

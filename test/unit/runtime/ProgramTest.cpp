@@ -205,6 +205,13 @@ TEST(Program, BucketsAreOfOneKindAndWhole) {
   other.extent = 17; // the second of the bucket counts, too
   expect(faultOf({sum, other}, 4), "outside of its views");
   expect(faultOf({sum, sum}, 5), "wrong number of views");
+  for (unsigned views : {0, 1, 3})
+    expect(faultOf({sum}, views), "wrong number of views");
+  other = sum;
+  other.kind = CollectiveKind::Send;
+  EXPECT_EQ(faultOf({other}, 1), "");
+  for (unsigned views : {0, 2, 3})
+    expect(faultOf({other}, views), "wrong number of views");
   expect(faultOf({sum}, 4), "parameters that do not exist");
   other = sum;
   other.kind = CollectiveKind::AllToAll;
@@ -227,6 +234,46 @@ TEST(Program, MessagesNameCommandAndProblem) {
   EXPECT_EQ(status.text(), "the executable program is corrupt: program 0: command 0 (copy of node "
                            "'layers.0/relu') has a view outside of its buffer; compile the model "
                            "again");
+}
+
+TEST(Program, OffsetsBeyondAllBuffersAreRefused) {
+  for (int64_t offset : {INT64_MAX - 3, INT64_MIN, INT64_MAX / 2 + 1, int64_t(-4)}) {
+    ProgramBuilder b;
+    Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
+    b.beginProgram("p", {}, {});
+    b.beginBody(1, 0);
+    b.add({}, Copy{}, {b.view(x), b.view(x, DType::F32, offset, {1})});
+    b.endBody();
+    b.endProgram();
+    b.addStage({64, {}});
+    std::vector<uint8_t> blob = b.finish();
+    ProgramView view;
+    std::string fault = ProgramView::open(blob.data(), blob.size(), view).text();
+    EXPECT_NE(fault.find("has a view outside of its buffer"), std::string::npos) << fault;
+  }
+}
+
+/// What is said of a launch whose scalar is `scale` times the coordinate (0 to 3), and `addend`.
+std::string faultOfScalar(int64_t scale, int64_t addend) {
+  ProgramBuilder b;
+  Id dp = b.addMeshAxis("dp", 2), tp = b.addMeshAxis("tp", 2);
+  b.beginProgram("p", {}, {});
+  b.beginBody(1, 0);
+  b.launch({}, b.addKernel("k"), 1, 1, {}, {b.coordinate({dp, tp}, scale, addend)}, 0);
+  b.endBody();
+  b.endProgram();
+  b.addStage({64, {}});
+  std::vector<uint8_t> blob = b.finish();
+  ProgramView view;
+  return ProgramView::open(blob.data(), blob.size(), view).text();
+}
+
+TEST(Program, ScalarsFitOnEveryRank) {
+  EXPECT_EQ(faultOfScalar(INT64_MAX / 3, 1), "");
+  EXPECT_EQ(faultOfScalar(-3, INT64_MIN + 9), "");
+  for (const std::string &fault : {faultOfScalar(INT64_MAX / 2, 0), faultOfScalar(INT64_MAX / 3, 2),
+                                   faultOfScalar(-3, INT64_MIN + 8), faultOfScalar(INT64_MIN, 0)})
+    EXPECT_NE(fault.find("scalar value 0 is too large on some rank"), std::string::npos) << fault;
 }
 
 /// What is said of a program of one command.
