@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 using namespace mlir;
@@ -27,6 +28,47 @@ TEST_F(HostTensorTest, FloatsRoundToNearestEven) {
   EXPECT_EQ(round(0x1p-25, b.getF16Type()), 0);
   EXPECT_EQ(round(1 + 0x1p-8, b.getBF16Type()), 1);
   EXPECT_EQ(round(0.1, b.getF64Type()), 0.1);
+}
+
+TEST_F(HostTensorTest, FloatsRoundAtTheEdgesOfTheirRange) {
+  auto round = [&](double value) { return roundToType({value, 0}, b.getF32Type()).real; };
+  double infinity = std::numeric_limits<double>::infinity();
+  double largest = std::numeric_limits<float>::max(), halfway = largest + 0x1p103;
+  EXPECT_EQ(round(halfway), infinity);
+  EXPECT_EQ(round(-halfway), -infinity);
+  EXPECT_EQ(round(std::nextafter(halfway, 0)), largest);
+  EXPECT_EQ(round(infinity), infinity);
+  // Half of the least subnormal is a tie to even, which is 0.
+  EXPECT_EQ(round(0x1p-150), 0);
+  EXPECT_EQ(round(std::nextafter(0x1p-150, 1)), 0x1p-149);
+  EXPECT_TRUE(std::signbit(round(-0x1p-150)));
+  EXPECT_EQ(round(1 + 0x1p-24), 1);
+  EXPECT_EQ(round(1 + 0x3p-24), 1 + 0x1p-22);
+  EXPECT_TRUE(std::signbit(round(-0.0)));
+  EXPECT_TRUE(std::isnan(round(std::nan(""))));
+}
+
+TEST_F(HostTensorTest, EdgesOfTypesAndSplatsComeBack) {
+  auto again = [&](Type type, const Scalar &value, int64_t count) {
+    HostTensor tensor(RankedTensorType::get({count}, type));
+    for (int64_t i = 0; i < count; ++i)
+      tensor.set(i, value);
+    auto attribute = toElementsAttr(tensor);
+    EXPECT_TRUE(attribute.isSplat());
+    return toHostTensor(attribute);
+  };
+  for (int64_t count : {1, 4}) {
+    EXPECT_EQ(again(b.getI32Type(), {0, INT32_MIN}, count).integers,
+              std::vector<int64_t>(count, INT32_MIN));
+    EXPECT_EQ(again(b.getI64Type(), {0, INT64_MIN}, count).integers,
+              std::vector<int64_t>(count, INT64_MIN));
+    EXPECT_EQ(again(b.getF32Type(), {0x1p-149, 0}, count).reals,
+              std::vector<double>(count, 0x1p-149));
+    for (Type type : {Type(b.getF32Type()), Type(b.getF64Type())}) {
+      EXPECT_TRUE(std::signbit(again(type, {-0.0, 0}, count).reals.back()));
+      EXPECT_TRUE(std::isnan(again(type, {std::nan(""), 0}, count).reals.back()));
+    }
+  }
 }
 
 TEST_F(HostTensorTest, IntegersWrap) {
