@@ -126,8 +126,8 @@ FlagTable tableFor(Request &request) {
               },
               {"span", "wall"});
   flags.count("--evaluations", "N",
-              "how many orders are tried after the first few hundred; default: 500 to 30000, fewer "
-              "where they are long",
+              "how many orders are tried at most beside those of the kinds above; default: 16 to "
+              "30000, fewer where they are long",
               request.evaluations, 0, 1 << 30);
   flags.count("--threads", "N", "default: one a core; the result is the same for any",
               request.threads, 1, 1024);

@@ -14,21 +14,23 @@ struct SearchRequest {
   /// The rank of each chunk; empty: round and round, and there and back with two chunks a rank.
   std::vector<int32_t> place;
   Objective objective = Objective::Wall;
-  /// How many schedules are simulated beside those of generators and of the first grid; negative:
-  /// `defaultEvaluations`.
+  /// How many schedules are simulated at most beside those of generators, unless there are so few
+  /// orders that all are tried; negative: `defaultEvaluations`.
   int64_t evaluations = -1;
   /// The result does not depend on it.
   unsigned threads = 1;
 };
 
-/// As many as simulate about sixteen million actions, from 500 to 30000: a second or two on one
-/// core.
+/// As many as simulate about sixteen million actions, from 16 to 30000: a few seconds on one core,
+/// and more only for schedules of more than a million actions.
 int64_t defaultEvaluations(size_t chunks, int32_t microbatches);
 
 struct SearchResult {
   Schedule schedule;
   Timing timing;
   Bounds bounds;
+  /// So many of `evaluations` were made.
+  int64_t evaluations;
 };
 
 /// The best schedule found within the limits of `costs`: candidates are the generators that fit,

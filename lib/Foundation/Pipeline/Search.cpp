@@ -62,12 +62,10 @@ struct Tried {
 /// The search on one placement.
 class PlacedSearch {
 public:
-  PlacedSearch(const SearchRequest &request, const Costs &costs, std::vector<int32_t> place)
+  PlacedSearch(const SearchRequest &request, const Costs &costs, std::vector<int32_t> place,
+               int64_t evaluations)
       : request(request), costs(costs), place(std::move(place)),
-        bounds(lowerBounds(costs, this->place, request.microbatches)),
-        left(request.evaluations >= 0
-                 ? request.evaluations
-                 : defaultEvaluations(this->place.size(), request.microbatches)),
+        bounds(lowerBounds(costs, this->place, request.microbatches)), left(evaluations),
         flights(measureFlights()) {
     for (size_t i = 0; i < std::clamp<size_t>(request.threads, 1, kRound); ++i)
       workers.push_back(std::make_unique<Worker>(*this));
@@ -76,13 +74,15 @@ public:
   Tried run() {
     tryGenerators();
     if (!tryAllOrders()) {
-      tryGrid();
-      int64_t share = left / 2;
-      changeRules(share);
+      tryGrid(left / 2);
+      changeRules(left / 2);
       changeOrder(left);
     }
     return std::move(best);
   }
+
+  /// Of the evaluations that it may make.
+  int64_t unused() const { return left; }
 
 private:
   struct Worker {
@@ -181,7 +181,10 @@ private:
   }
 
   /// With one chunk a rank and equal microbatches, each rank may go through them in order: what is
-  /// left to choose is how F, B and W mix. (m = 3: 42 ways.)
+  /// left to choose is how F, B and W mix. (m = 3: 42 ways.) For if a schedule does not, let its
+  /// k-th F, B and W on each rank be of microbatch k. What the k-th F of a rank reads has come when
+  /// k of the ones it reads have, which is not later than in the old order; so no start is later.
+  /// Memory depends on the kinds alone.
   bool tryAllOrders() {
     if (request.chunksPerRank != 1 || size_t(request.ranks) != place.size())
       return false;
@@ -306,8 +309,9 @@ private:
     return std::max({1, flight.chunks, int32_t(cap)});
   }
 
-  void tryGrid() {
-    std::vector<Tried> tried;
+  /// Rules from all over the ranges of their numbers, `budget` of them if those are fewer.
+  void tryGrid(int64_t budget) {
+    std::vector<Tried> all, tried;
     for (int32_t more : {0, 1, 2, 1 << 20})
       for (double waitForward : {0.0, 0.5, 1.0})
         for (double waitWeight : {0.0, 0.25, 0.5, 1.0})
@@ -322,8 +326,11 @@ private:
                 one.rule.prefersLate = prefersLate;
                 for (int32_t rank = 0; rank < request.ranks; ++rank)
                   one.rule.ranks.push_back({capOf(rank, more), 1 << 30, waitForward, waitWeight});
-                tried.push_back(std::move(one));
+                all.push_back(std::move(one));
               }
+    auto count = size_t(std::min(budget, int64_t(all.size())));
+    for (size_t i = 0; i < count; ++i)
+      tried.push_back(std::move(all[i * all.size() / count]));
     // In parts, so that memory does not hold them all.
     for (size_t begin = 0; begin < tried.size() && !isDone(); begin += kRound) {
       std::vector<Tried> part(
@@ -331,6 +338,7 @@ private:
           std::make_move_iterator(tried.begin() +
                                   ptrdiff_t(std::min(tried.size(), begin + kRound))));
       forEach(part.size(), [&](Worker &worker, size_t i) { judgeRule(worker, part[i]); });
+      left -= int64_t(part.size());
       for (const Tried &one : part)
         if (one.score < bestRule.score)
           bestRule = one;
@@ -359,18 +367,26 @@ private:
     }
   }
 
+  /// So many are tried next, and taken from `budget`.
+  size_t nextRound(int64_t &budget) {
+    int64_t count = std::min(int64_t(kRound), budget);
+    budget -= count;
+    left -= count;
+    return size_t(count);
+  }
+
   void changeRules(int64_t budget) {
     if (bestRule.rule.ranks.empty())
       return;
     Random random(1);
-    for (; budget > 0 && !isDone(); budget -= kRound, left -= kRound) {
-      std::vector<Tried> tried(kRound);
+    while (budget > 0 && !isDone()) {
+      std::vector<Tried> tried(nextRound(budget));
       for (Tried &one : tried) {
         one.rule = bestRule.rule;
         for (size_t n = 1 + random.below(3); n > 0; --n)
           change(one.rule, random);
       }
-      forEach(kRound, [&](Worker &worker, size_t i) { judgeRule(worker, tried[i]); });
+      forEach(tried.size(), [&](Worker &worker, size_t i) { judgeRule(worker, tried[i]); });
       for (const Tried &one : tried)
         if (!(bestRule.score < one.score) && std::isfinite(one.score.first))
           bestRule = one;
@@ -383,14 +399,14 @@ private:
     if (!std::isfinite(best.score.first))
       return; // no order fits
     Random random(2);
-    for (; budget > 0 && !isDone(); budget -= kRound, left -= kRound) {
-      std::vector<Tried> tried(kRound);
+    while (budget > 0 && !isDone()) {
+      std::vector<Tried> tried(nextRound(budget));
       for (Tried &one : tried) {
         one.schedule = best.schedule;
         for (size_t n = 1 + random.below(2); n > 0; --n)
           move(one.schedule.ranks[random.below(one.schedule.ranks.size())], random);
       }
-      forEach(kRound,
+      forEach(tried.size(),
               [&](Worker &worker, size_t i) { tried[i].score = judge(worker, tried[i].schedule); });
       take(tried, /*orEqual=*/true);
     }
@@ -455,7 +471,7 @@ std::string number(double value) {
 
 int64_t weft::pipeline::defaultEvaluations(size_t chunks, int32_t microbatches) {
   int64_t actions = 3 * int64_t(chunks) * microbatches;
-  return std::clamp<int64_t>(16000000 / actions, 500, 30000);
+  return std::clamp<int64_t>(16000000 / actions, kRound, 30000);
 }
 
 std::string weft::pipeline::checkLimits(const SearchRequest &request, const Costs &costs) {
@@ -483,8 +499,17 @@ std::string weft::pipeline::checkLimits(const SearchRequest &request, const Cost
 std::optional<SearchResult> weft::pipeline::search(const SearchRequest &request, const Costs &costs,
                                                    std::string &error) {
   std::optional<Tried> best;
-  for (const std::vector<int32_t> &place : placesOf(request)) {
-    Tried tried = PlacedSearch(request, costs, place).run();
+  std::vector<std::vector<int32_t>> places = placesOf(request);
+  int64_t evaluations = request.evaluations >= 0
+                            ? request.evaluations
+                            : defaultEvaluations(costs.chunks.size(), request.microbatches);
+  int64_t tries = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    // What one placement leaves over, the next ones may use.
+    int64_t share = (evaluations - tries) / int64_t(places.size() - i);
+    PlacedSearch placed(request, costs, places[i], share);
+    Tried tried = placed.run();
+    tries += share - placed.unused();
     if (std::isfinite(tried.score.first) && (!best || tried.score < best->score))
       best = std::move(tried);
   }
@@ -494,5 +519,5 @@ std::optional<SearchResult> weft::pipeline::search(const SearchRequest &request,
   }
   std::optional<Timing> timing = simulate(best->schedule, costs);
   Bounds bounds = lowerBounds(costs, best->schedule.place, request.microbatches);
-  return SearchResult{std::move(best->schedule), std::move(*timing), bounds};
+  return SearchResult{std::move(best->schedule), std::move(*timing), bounds, tries};
 }
