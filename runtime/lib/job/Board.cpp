@@ -158,13 +158,28 @@ bool Board::open(const std::string &address, int64_t ranks, Board &result) {
   return true;
 }
 
+/// As much of `text` as there is room for, with its end: whole lines, and "..." for the others.
+static std::string fitted(const std::string &text, size_t room) {
+  const std::string cut = "...";
+  if (text.size() < room)
+    return text;
+  size_t most = room - 1 - cut.size();
+  size_t line = text.rfind('\n', most - 1);
+  if (line != std::string::npos && line > 0)
+    return text.substr(0, line + 1) + cut;
+  // One line only: not within a letter of UTF-8.
+  while (most > 0 && (text[most] & 0xc0) == 0x80)
+    --most;
+  return text.substr(0, most) + cut;
+}
+
 bool Board::put(int64_t rank, int32_t code, const std::string &text, bool consequence) const {
   BoardSlot &mine = slot(rank);
   if (mine.claimed.exchange(1) != 0)
     return false;
   mine.consequence = consequence;
   mine.when = sinceBoot();
-  std::snprintf(mine.text, sizeof mine.text, "%s", text.c_str());
+  std::snprintf(mine.text, sizeof mine.text, "%s", fitted(text, sizeof mine.text).c_str());
   mine.code.store(code, std::memory_order_release);
   header().failed.store(1);
   return true;

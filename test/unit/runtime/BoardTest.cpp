@@ -44,6 +44,26 @@ TEST(Board, OneOfTwoThreadsLeavesTheFailure) {
   }
 }
 
+TEST(Board, ALongTextEndsAtALineOrSaysThatItGoesOn) {
+  auto shown = [](const std::string &text) {
+    Board board;
+    EXPECT_TRUE(Board::make(1, board).ok());
+    EXPECT_TRUE(board.put(0, 1, text, /*consequence=*/false));
+    return std::string(board.slot(0).text);
+  };
+  constexpr size_t kMost = BoardSlot::kText - 1;
+  EXPECT_EQ(shown(std::string(kMost, 'a')), std::string(kMost, 'a'));
+  EXPECT_EQ(shown(std::string(kMost + 1, 'a')), std::string(kMost - 3, 'a') + "...");
+  EXPECT_EQ(shown(std::string(kMost - 4, 'a') + "\n" + "bbbb"),
+            std::string(kMost - 4, 'a') + "\n...");
+  EXPECT_EQ(shown(std::string(kMost - 3, 'a') + "\n" + "bbbb"),
+            std::string(kMost - 3, 'a') + "...");
+  EXPECT_EQ(shown("first\n" + std::string(kMost, 'b')), "first\n...");
+  // Letters of two bytes stay whole.
+  EXPECT_EQ(shown(std::string(kMost - 4, 'a') + "\u00e9\u00e9\u00e9"),
+            std::string(kMost - 4, 'a') + "...");
+}
+
 TEST(Board, KnowsAProcessByItsStartToo) {
   Board board;
   ASSERT_TRUE(Board::make(2, board).ok());
