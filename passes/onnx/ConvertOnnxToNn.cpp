@@ -22,16 +22,30 @@ using namespace weft::onnx;
 /// far from the ends of 64 bits.
 static constexpr int64_t kMostExtent = (int64_t(1) << 31) - 1;
 
-/// Splits at commas that no backslash escapes.
-static SmallVector<std::string> splitItems(llvm::StringRef text) {
-  SmallVector<std::string> items(1);
+namespace {
+/// What --bind says of one name, without backslashes; no value if there is no `=`.
+struct Item {
+  std::string name;
+  std::optional<std::string> value;
+};
+} // namespace
+
+/// Splits at commas, and names from values at `=`, that no backslash escapes.
+static SmallVector<Item> splitItems(llvm::StringRef text) {
+  SmallVector<Item> items(1);
+  auto append = [&](char c) {
+    Item &item = items.back();
+    (item.value ? *item.value : item.name) += c;
+  };
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 1 < text.size())
-      items.back() += text[++i];
+      append(text[++i]);
     else if (text[i] == ',')
       items.emplace_back();
+    else if (text[i] == '=' && !items.back().value)
+      items.back().value.emplace();
     else
-      items.back() += text[i];
+      append(text[i]);
   }
   return items;
 }
@@ -39,30 +53,39 @@ static SmallVector<std::string> splitItems(llvm::StringRef text) {
 static std::string escaped(llvm::StringRef name) {
   std::string result;
   for (char c : name)
-    result += c == ',' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+    result += StringRef(",=\\").contains(c) ? std::string{'\\', c} : std::string(1, c);
   return result;
 }
 
+/// Returns what is wrong with the item, or nothing.
+static std::string addItem(const Item &item, Bindings &bindings) {
+  llvm::StringRef value = item.value ? llvm::StringRef(*item.value) : "";
+  std::string text = item.name + (item.value ? "=" + *item.value : "");
+  bool isFile = value.consume_front("@");
+  int64_t extent = 0;
+  if (item.name.empty() || (isFile ? value.empty() : value.getAsInteger(10, extent)))
+    return "needs NAME=EXTENT or INPUT=@FILE.npy, found '" + text + "'";
+  if (isFile)
+    return bindings.files.try_emplace(item.name, value.str()).second
+               ? ""
+               : "gives input '" + item.name + "' twice";
+  if (extent < 1 || extent > kMostExtent)
+    return text + ": an extent is from 1 to " + std::to_string(kMostExtent);
+  int64_t known = bindings.dims.try_emplace(item.name, extent).first->second;
+  return known == extent ? ""
+                         : "makes '" + item.name + "' both " + std::to_string(known) + " and " +
+                               std::to_string(extent);
+}
+
 std::string Bindings::add(llvm::StringRef text) {
-  for (const std::string &item : splitItems(text)) {
-    if (item.empty())
+  std::vector<std::string> mistakes;
+  for (const Item &item : splitItems(text)) {
+    if (item.name.empty() && !item.value)
       continue;
-    auto [key, value] = llvm::StringRef(item).split('=');
-    std::string name = key.str();
-    int64_t extent = 0;
-    if (value.consume_front("@")) {
-      if (!files.try_emplace(name, value.str()).second)
-        return "gives input '" + name + "' twice";
-    } else if (name.empty() || value.getAsInteger(10, extent)) {
-      return "needs NAME=EXTENT or INPUT=@FILE.npy, found '" + item + "'";
-    } else if (extent < 1 || extent > kMostExtent) {
-      return item + ": an extent is from 1 to " + std::to_string(kMostExtent);
-    } else if (auto [known, isNew] = dims.try_emplace(name, extent); known->second != extent) {
-      return "makes '" + name + "' both " + std::to_string(known->second) + " and " +
-             std::to_string(extent);
-    }
+    if (std::string wrong = addItem(item, *this); !wrong.empty())
+      mistakes.push_back(std::move(wrong));
   }
-  return "";
+  return llvm::join(mistakes, "; ");
 }
 
 std::string Bindings::text() const {

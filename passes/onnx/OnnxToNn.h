@@ -22,8 +22,8 @@ struct Bindings {
   /// By the name of the input; `readFiles` adds those of files.
   llvm::StringMap<HostTensor> inputs;
 
-  /// Adds `batch=8,seq=128,INPUT=@FILE.npy`; names split at the first `=`, commas in names are
-  /// escaped by `\`. Returns what is wrong, or nothing.
+  /// Adds `batch=8,seq=128,INPUT=@FILE.npy`; names end at the first `=`; a comma, `=` or `\` in
+  /// a name or file has a `\` before it. Returns all that is wrong, or nothing.
   std::string add(llvm::StringRef text);
   /// `dims` and `files` as `add` reads them.
   std::string text() const;

@@ -83,6 +83,9 @@ says 1 "names dimension 'bacth'.*did you mean 'batch'" weft-compile -q mlp.onnx 
 says 2 "batch=0: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=0 -o m
 says 2 "batch=99999999999: an extent is from 1 to" weft-compile -q mlp.onnx --bind batch=99999999999 -o m
 says 2 "makes 'batch' both 8 and 9" weft-compile -q mlp.onnx --bind batch=8,batch=9 -o m
+says 2 "found '=@x8.npy'; needs .* found 'x=@'; batch=0: an extent is from 1 to" \
+  weft-compile -q mlp.onnx --bind '=@x8.npy,x=@,batch=0' -o m
+says 1 "names dimension 'a=b', which no input" weft-compile -q mlp.onnx --bind 'batch=8,a\=b=9' -o m
 says 1 "makes 'batch' 8, but --bind x=@FILE makes 'batch' 9" weft-compile -q mlp.onnx --bind batch=8,x=@x9.npy -o m
 says 1 "makes 'x\[1\]' 9, but dimension 1 of input 'x' is 8" weft-compile -q mlp.onnx --bind 'batch=8,x[1]=9' -o m
 says 1 "names input 'y'.*it has 'x'" weft-compile -q mlp.onnx --bind batch=8,y=@x8.npy -o m
@@ -174,4 +177,4 @@ says 0 '^2$' bash -c "weft-run train -q --data-tokens text:byte --steps 20 --log
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
-[ $failures -eq 0 ] && [ $checks -ge 72 ]
+[ $failures -eq 0 ] && [ $checks -ge 74 ]
