@@ -7,6 +7,7 @@
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cassert>
 #include <unordered_set>
 
 using namespace mlir;
@@ -253,8 +254,11 @@ bool Search::make(const Visit &visit, const AxisStrategy &strategy, SmallVectorI
   bool anywhere = isMadeAnywhere(visit.decision.op), possible = true;
   for (auto [result, state] : llvm::zip(visit.results, strategy.results)) {
     uint32_t &mask = made.emplace_back(1u << state);
-    if (anywhere)
+    if (anywhere) {
+      // Whole and partial are states of every value.
+      assert(!result->states.empty());
       mask = (~0u >> (32 - result->states.size())) & ~kPartialBit;
+    }
     // What only others read, such as a gradient, may stay split, not partial.
     if (result->leaves() && result->wanted)
       possible &= acquire(*result, mask, *result->wanted, entry);
