@@ -194,7 +194,7 @@ inside() {
 
 # run FOLDER... [-R REGEX]: the copies share the bugs.
 run() {
-  local trees=() only=. share counts planted found broken missed shares=0 sum=0 caught=0 bad=0 names=""
+  local trees=() only=. share planted found broken missed shares=0 sum=0 caught=0 bad=0 names=""
   while [ $# -gt 0 ]; do
     case "$1" in
       -R) only=${2:?a regular expression}; shift ;;
