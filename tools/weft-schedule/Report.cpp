@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "weft/Pipeline/Format.h"
 #include "weft/Pipeline/Generate.h"
 #include "weft/Pipeline/Plot.h"
 
@@ -9,24 +10,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
 using namespace weft;
 using namespace weft::schedule;
+using pipeline::format;
 
 namespace {
 
 constexpr size_t kColumns = 100;
-
-std::string format(const char *pattern, ...) {
-  char text[256];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text, sizeof text, pattern, arguments);
-  va_end(arguments);
-  return text;
-}
 
 std::string plural(size_t count, const char *word) {
   return std::to_string(count) + " " + word + (count == 1 ? "" : "s");

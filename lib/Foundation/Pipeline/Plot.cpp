@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Pipeline/Plot.h"
 
+#include "weft/Pipeline/Format.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
 using namespace weft::pipeline;
 
@@ -19,15 +19,6 @@ constexpr const char *kFill[] = {"#a9c9ee", "#2f6db5", "#f0b25a", "#4a4f8c"};
 constexpr const char *kInk[] = {"#10263d", "#ffffff", "#3a2500", "#ffffff"};
 constexpr const char *kWords[] = {"F forward", "B backward", "W weight gradients",
                                   "D backward and weight gradients"};
-
-std::string format(const char *pattern, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text, sizeof text, pattern, arguments);
-  va_end(arguments);
-  return text;
-}
 
 /// How many bytes of `text` from `at` on are a character in UTF-8; 0: none is.
 size_t lengthOfCharacter(const std::string &text, size_t at) {
