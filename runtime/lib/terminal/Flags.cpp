@@ -147,11 +147,16 @@ std::string FlagTable::parseCount(const std::string &text, int64_t least, int64_
 std::string FlagTable::parseNumber(const std::string &text, double greatest, double &number) {
   char *end = nullptr;
   double value = std::strtod(text.c_str(), &end);
-  if (text.empty() || *end != 0)
+  // strtod reads hexadecimal digits, too, where a mistyped 0 hides.
+  if (text.empty() || *end != 0 || text.find_first_of("xX") != std::string::npos)
     return "wants a number, not '" + text + "'";
-  if (!(value >= 0) || value > greatest)
-    return "wants a number that is not negative" +
-           std::string(value > greatest ? " and not as large" : "") + ", not '" + text + "'";
+  if (value > greatest) {
+    char limit[32];
+    std::snprintf(limit, sizeof limit, "%g", greatest);
+    return std::string("wants a number from 0 to ") + limit + ", not '" + text + "'";
+  }
+  if (!(value >= 0))
+    return "wants a number that is not negative, not '" + text + "'";
   number = value;
   return {};
 }

@@ -80,6 +80,8 @@ TEST(Flags, AreRefusedWithWhatToWriteInstead) {
   EXPECT_EQ(wrong({"-n", "99999999999999999999"}),
             "-n wants a whole number of at least 1, not '99999999999999999999'");
   EXPECT_EQ(wrong({"--rate", "nan"}), "--rate wants a number that is not negative, not 'nan'");
+  EXPECT_EQ(wrong({"--rate", "11"}), "--rate wants a number from 0 to 10, not '11'");
+  EXPECT_EQ(wrong({"--rate", "0x1"}), "--rate wants a number, not '0x1'");
   EXPECT_EQ(wrong({"--seed", "-1"}),
             "--seed wants a seed, a whole number from 0 to 2^64 - 1, not '-1'");
   EXPECT_EQ(wrong({"--plan", "x"}), "--plan: plans are not supported yet");
