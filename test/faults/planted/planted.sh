@@ -231,7 +231,7 @@ make() {
   cd "$root" && cmake --preset release >/dev/null && cmake --build --preset release -- --quiet
 }
 
-# The last line's commands are for copies' own scripts.
+# make, sound and plant are for this script, which runs them in copies.
 case "${1:-}" in
   check) check "${2:-$root}" ;;
   copy) copy "${2:?a folder}" ;;
