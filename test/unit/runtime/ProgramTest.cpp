@@ -3,6 +3,7 @@
 #include "weft/runtime/ProgramBuilder.h"
 #include "weft/runtime/Runtime.h"
 
+#include <functional>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -168,21 +169,27 @@ TEST(Program, HostileTablesNeverCrash) {
   EXPECT_LT(accepted, 60000u);
 }
 
-/// What is said of a program with one bucket.
-std::string faultOf(const std::vector<Collective> &bucket, unsigned numViews) {
-  ProgramBuilder b;
-  Id tp = b.addMeshAxis("tp", 2);
-  b.addCommunicator({tp});
-  Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
+/// What is said of a program whose one body has the command that `addTo` makes.
+std::string faultOfCommand(ProgramBuilder &b, const std::function<void()> &addTo) {
   b.beginProgram("p", {}, {});
   b.beginBody(1, 0);
-  b.add({0, "bucket"}, bucket, std::vector<View>(numViews, b.view(x)));
+  addTo();
   b.endBody();
   b.endProgram();
   b.addStage({64, {}});
   std::vector<uint8_t> blob = b.finish();
   ProgramView view;
   return ProgramView::open(blob.data(), blob.size(), view).text();
+}
+
+/// What is said of a program with one bucket.
+std::string faultOf(const std::vector<Collective> &bucket, unsigned numViews) {
+  ProgramBuilder b;
+  Id tp = b.addMeshAxis("tp", 2);
+  b.addCommunicator({tp});
+  Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
+  return faultOfCommand(
+      b, [&] { b.add({0, "bucket"}, bucket, std::vector<View>(numViews, b.view(x))); });
 }
 
 TEST(Program, BucketsAreOfOneKindAndWhole) {
@@ -240,15 +247,8 @@ TEST(Program, OffsetsBeyondAllBuffersAreRefused) {
   for (int64_t offset : {INT64_MAX - 3, INT64_MIN, INT64_MAX / 2 + 1, int64_t(-4)}) {
     ProgramBuilder b;
     Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
-    b.beginProgram("p", {}, {});
-    b.beginBody(1, 0);
-    b.add({}, Copy{}, {b.view(x), b.view(x, DType::F32, offset, {1})});
-    b.endBody();
-    b.endProgram();
-    b.addStage({64, {}});
-    std::vector<uint8_t> blob = b.finish();
-    ProgramView view;
-    std::string fault = ProgramView::open(blob.data(), blob.size(), view).text();
+    std::string fault = faultOfCommand(
+        b, [&] { b.add({}, Copy{}, {b.view(x), b.view(x, DType::F32, offset, {1})}); });
     EXPECT_NE(fault.find("has a view outside of its buffer"), std::string::npos) << fault;
   }
 }
@@ -257,15 +257,9 @@ TEST(Program, OffsetsBeyondAllBuffersAreRefused) {
 std::string faultOfScalar(int64_t scale, int64_t addend) {
   ProgramBuilder b;
   Id dp = b.addMeshAxis("dp", 2), tp = b.addMeshAxis("tp", 2);
-  b.beginProgram("p", {}, {});
-  b.beginBody(1, 0);
-  b.launch({}, b.addKernel("k"), 1, 1, {}, {b.coordinate({dp, tp}, scale, addend)}, 0);
-  b.endBody();
-  b.endProgram();
-  b.addStage({64, {}});
-  std::vector<uint8_t> blob = b.finish();
-  ProgramView view;
-  return ProgramView::open(blob.data(), blob.size(), view).text();
+  return faultOfCommand(b, [&] {
+    b.launch({}, b.addKernel("k"), 1, 1, {}, {b.coordinate({dp, tp}, scale, addend)}, 0);
+  });
 }
 
 TEST(Program, ScalarsFitOnEveryRank) {
@@ -281,18 +275,12 @@ template <typename Record>
 std::string faultOf(const Record &record, const std::vector<std::vector<int64_t>> &views) {
   ProgramBuilder b;
   Id x = b.addBuffer("x", BufferClass::Activation, DType::F32, 0, 64, {16});
-  b.beginProgram("p", {}, {});
-  b.beginBody(1, 0);
-  std::vector<View> list;
-  for (const std::vector<int64_t> &sizes : views)
-    list.push_back(b.view(x, DType::F32, 0, sizes));
-  b.add({}, record, list);
-  b.endBody();
-  b.endProgram();
-  b.addStage({64, {}});
-  std::vector<uint8_t> blob = b.finish();
-  ProgramView view;
-  return ProgramView::open(blob.data(), blob.size(), view).text();
+  return faultOfCommand(b, [&] {
+    std::vector<View> list;
+    for (const std::vector<int64_t> &sizes : views)
+      list.push_back(b.view(x, DType::F32, 0, sizes));
+    b.add({}, record, list);
+  });
 }
 
 TEST(Program, CommandsHaveTheViewsOfTheirRow) {
