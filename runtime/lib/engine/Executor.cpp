@@ -2,32 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "engine/Executor.h"
 
+#include "program/commands/Issued.h"
+
 #include <algorithm>
 #include <thread>
 
 using namespace weft::runtime;
-
-std::string weft::runtime::describeCommand(const ProgramView &p, const Command &command,
-                                           uint64_t index) {
-  std::string text = "command " + std::to_string(index) + " (" + opcodeName(command.opcode);
-  if (command.opcode == Opcode::Collective)
-    text += std::string(" ") + collectiveKindName(p.record<Collective>(command).kind);
-  std::string_view node = p.string(command.node);
-  if (!node.empty())
-    text += " of node '" + std::string(node) + "'";
-  return text + ")";
-}
 
 Status PreparedBody::make(Device &device, uint32_t programIndex, const Body &body,
                           const PrepareContext &base, PreparedBody &result) {
   const ProgramView &program = base.program;
   result = {};
   result.program = &program;
+  result.body = &body;
   result.programIndex = programIndex;
   result.streams = body.streams;
   result.events = body.events;
   result.scratch.assign(body.streams, 0);
-  std::vector<uint32_t> recorder(body.events, kNone);
   Table<Command> commands = program.Commands().slice(body.commands);
   for (uint32_t i = 0; i < commands.size(); ++i) {
     const Command &command = commands[i];
@@ -37,26 +28,18 @@ Status PreparedBody::make(Device &device, uint32_t programIndex, const Body &bod
     Status status;
     item.prepared = device.prepare(context, command, status);
     if (!status.ok())
-      return status.prefix(describeCommand(program, command, i));
+      return status.prefix(Issued{&command, i, nullptr, 0}.describe(program));
     if (item.prepared)
       result.scratch[command.stream] =
           std::max(result.scratch[command.stream], item.prepared->scratchBytes());
-    if (command.opcode == Opcode::EventRecord) {
-      // A wait counts records; two recorders could overtake each other.
-      uint32_t event = program.record<EventRecord>(command).event;
-      if (recorder[event] != kNone && recorder[event] != command.stream)
-        return Status::internal("event " + std::to_string(event) + " is recorded on two streams");
-      recorder[event] = command.stream;
-    }
     result.items.push_back(std::move(item));
   }
   return {};
 }
 
 std::string PreparedBody::describe(uint64_t command) const {
-  if (command >= items.size())
-    return "the end";
-  return describeCommand(*program, *items[command].command, command);
+  IssuedCommands issued(*program, *body);
+  return command < issued.size() ? issued[command].describe(*program) : "the end";
 }
 
 Status PreparedBody::inject(Device &device, World &world, uint32_t command, StreamMark &mark,

@@ -7,9 +7,6 @@
 
 namespace weft::runtime {
 
-/// "command 7 (gemm of node 'x')", for messages.
-std::string describeCommand(const ProgramView &program, const Command &command, uint64_t index);
-
 /// For tests of failures.
 struct Injection {
   int64_t command = -1; // of stream 0, before which it happens; -1 = never
@@ -41,6 +38,7 @@ private:
                 const Injection &injection) const;
 
   const ProgramView *program = nullptr;
+  const Body *body = nullptr;
   uint32_t programIndex = 0;
   uint32_t streams = 1, events = 0;
   std::vector<BodyItem> items;

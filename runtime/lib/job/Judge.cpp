@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "job/Judge.h"
 
-#include "engine/Executor.h"
+#include "program/commands/Issued.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -82,12 +82,12 @@ std::string weft::runtime::describePlace(const ProgramView &p, const BoardSlot &
       slot.host.load() != Doing::Nothing)
     return text;
   const Program &entry = p.Programs()[program - 1];
-  Table<Command> commands = p.Commands().slice(p.Bodies()[entry.bodies.begin + stage].commands);
+  IssuedCommands commands(p, p.Bodies()[entry.bodies.begin + stage]);
   uint32_t command = mark->command.load();
   if (command >= commands.size())
     return text;
-  return text + (text.empty() ? "" : ", ") + describeCommand(p, commands[command], command) +
-         " of program '" + std::string(p.string(entry.name)) + "'";
+  return text + (text.empty() ? "" : ", ") + commands[command].describe(p) + " of program '" +
+         std::string(p.string(entry.name)) + "'";
 }
 
 Status weft::runtime::judge(const Board &board, const ProgramView &program, int64_t witness,

@@ -1,6 +1,6 @@
 // Prints a program as text, one record a line.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "program/CommandRules.h"
+#include "program/commands/CommandRules.h"
 
 using namespace weft::runtime;
 
@@ -32,13 +32,16 @@ public:
     for (size_t i = 0; i < p.Buffers().size(); ++i) {
       const Buffer &b = p.Buffers()[i];
       text += "buffer " + num(i) + " '" + str(b.name) + "' " + bufferClassName(b.kind) + " [" +
-              num(b.offset) + ", " + num(b.offset + b.bytes) + ") " + list(b.shape) + " " +
+              num(b.offset) + ", " + num(b.offset + b.bytes) + ") " +
+              (b.block == kNone ? "" : "of block " + num(b.block) + " ") + list(b.shape) + " " +
               dtypeName(b.dtype) + "\n";
     }
     for (const State &s : p.States())
       state(s);
     for (size_t i = 0; i < p.Kernels().size(); ++i)
       text += "kernel " + num(i) + " = " + str(p.Kernels()[i].symbol) + "\n";
+    for (const Routine &routine : p.Routines())
+      print(routine);
     for (const Program &program : p.Programs())
       print(program);
     return std::move(text);
@@ -90,6 +93,20 @@ private:
     }
   }
 
+  /// routine 'F.block': blocks of 4096, 64 -> 64, 1024 bytes, 1 streams, 0 events
+  void print(const Routine &routine) {
+    text += "routine '" + str(routine.name) + "': blocks of";
+    for (uint32_t i = 0; i < routine.blocks.count; ++i)
+      text += (i == routine.reads ? " -> " : i ? ", " : " ") + num(p.ints(routine.blocks)[i]);
+    text += " bytes, " + num(routine.streams) + " streams, " + num(routine.events) + " events\n";
+    print(CommandScope(routine), "  ");
+  }
+
+  void print(const CommandScope &scope, const char *indent) {
+    for (const Command &command : p.Commands().slice(scope.commands))
+      text += indent + print(scope, command) + "\n";
+  }
+
   void print(const Program &program) {
     text += "program '" + str(program.name) + "'\n";
     for (auto [word, range] : {std::pair("input", program.inputs), {"output", program.outputs}})
@@ -101,8 +118,7 @@ private:
       const Body &body = p.Bodies()[program.bodies.begin + i];
       text += "  body of stage " + num(i) + ": " + num(body.streams) + " streams, " +
               num(body.events) + " events\n";
-      for (const Command &command : p.Commands().slice(body.commands))
-        text += "    " + print(body, command) + "\n";
+      print(CommandScope(body, p.Stages()[i].arenaBytes, nullptr), "    ");
     }
   }
 
@@ -127,8 +143,8 @@ private:
 
   /// gemm in f32 (%0[4,4], %1[4,4] -> %2[4,4]): what is read before what is written, where the
   /// command has it so.
-  std::string print(const Body &body, const Command &c) const {
-    CommandContext context(p, body, c);
+  std::string print(const CommandScope &scope, const Command &c) const {
+    CommandContext context(p, scope, c);
     std::string result = opcodeName(c.opcode);
     result += visitRecord(p, c, [&](const auto &record) { return describe(context, record); });
     bool wasWritten = false;

@@ -76,6 +76,8 @@ ViewRoles weft::runtime::viewRoles(Opcode value) {
 bool weft::runtime::writesView(const ProgramView &program, const Command &command, uint32_t view) {
   if (command.opcode == Opcode::Launch)
     return view >= program.record<Launch>(command).reads;
+  if (command.opcode == Opcode::Invoke)
+    return view >= program.Routines()[program.record<Invoke>(command).routine].reads;
   if (command.opcode == Opcode::Collective) {
     CollectiveKind kind = program.record<Collective>(command).kind;
     return kind == CollectiveKind::Recv || (kind != CollectiveKind::Send && view % 2 == 1);

@@ -101,8 +101,9 @@ Id ProgramBuilder::addReplicated(const Ints &shape) {
 }
 
 Id ProgramBuilder::addBuffer(std::string_view name, BufferClass kind, DType dtype, uint64_t offset,
-                             uint64_t bytes, const Ints &shape) {
-  return appendTo(tables.Buffers, Buffer{string(name), kind, dtype, 0, offset, bytes, ints(shape)});
+                             uint64_t bytes, const Ints &shape, Id block) {
+  return appendTo(tables.Buffers,
+                  Buffer{string(name), kind, dtype, 0, block, 0, offset, bytes, ints(shape)});
 }
 
 uint64_t ProgramBuilder::addData(const void *bytes, size_t count) {
@@ -236,6 +237,30 @@ void ProgramBuilder::endProgram() {
   bodies.count = uint32_t(tables.Bodies.size()) - bodies.begin;
 }
 
+Id ProgramBuilder::beginRoutine(std::string_view name, const Ints &blocks, uint32_t reads,
+                                uint32_t streams, uint32_t events) {
+  Range commands{uint32_t(tables.Commands.size()), 0};
+  return appendTo(tables.Routines,
+                  Routine{string(name), streams, events, reads, commands, ints(blocks)});
+}
+
+void ProgramBuilder::endRoutine() {
+  Range &commands = tables.Routines.back().commands;
+  commands.count = uint32_t(tables.Commands.size()) - commands.begin;
+}
+
+Range ProgramBuilder::viewList(const std::vector<View> &views) {
+  static_assert(std::has_unique_object_representations_v<View>, "its bytes tell views apart");
+  if (views.empty())
+    return {0, 0};
+  std::string key(reinterpret_cast<const char *>(views.data()), views.size() * sizeof(View));
+  auto [it, inserted] = viewLists.try_emplace(
+      std::move(key), Range{uint32_t(tables.Views.size()), uint32_t(views.size())});
+  if (inserted)
+    tables.Views.insert(tables.Views.end(), views.begin(), views.end());
+  return it->second;
+}
+
 void ProgramBuilder::append(const On &on, Opcode opcode, size_t params,
                             const std::vector<View> &views) {
   Command command{};
@@ -243,8 +268,7 @@ void ProgramBuilder::append(const On &on, Opcode opcode, size_t params,
   command.stream = uint16_t(on.stream);
   command.node = string(on.node);
   command.params = uint32_t(params);
-  command.views = {uint32_t(tables.Views.size()), uint32_t(views.size())};
-  tables.Views.insert(tables.Views.end(), views.begin(), views.end());
+  command.views = viewList(views);
   tables.Commands.push_back(command);
 }
 
@@ -276,6 +300,11 @@ void ProgramBuilder::launch(const On &on, Id kernel, int64_t extent, int64_t gra
                             const std::vector<View> &pointers,
                             const std::vector<ScalarValue> &scalars, uint32_t reads) {
   add(on, Launch{kernel, reads, extent, grain, values(scalars)}, pointers);
+}
+
+void ProgramBuilder::invoke(const On &on, Id routine, const std::vector<View> &blocks,
+                            std::string_view label, uint32_t microbatch) {
+  add(on, Invoke{routine, string(label), microbatch, 0}, blocks);
 }
 
 std::vector<uint8_t> ProgramBuilder::finish() const {

@@ -37,6 +37,8 @@ public:
     WEFT_TRY(scalarValues());
     WEFT_TRY(states());
     WEFT_TRY(ports());
+    WEFT_TRY(kernels());
+    WEFT_TRY(routines());
     return programs();
   }
 
@@ -215,6 +217,8 @@ private:
         return fail(table, index, "has a placement of another shape");
     }
     const Buffer &target = p.Buffers()[buffer];
+    if (target.block != kNone)
+      return fail(table, index, "has a buffer that is a routine's");
     if (target.dtype != dtype || uint64_t(local) > target.bytes)
       return fail(table, index, "does not fit its buffer");
     for (int64_t s = 0; s < numStages; ++s)
@@ -337,10 +341,48 @@ private:
     return {};
   }
 
-  Status programs() {
+  Status kernels() {
     for (size_t i = 0; i < p.Kernels().size(); ++i)
       if (!isString(p.Kernels()[i].symbol))
         return fail("kernel", i, "names a string that does not exist");
+    return {};
+  }
+
+  Status routines() {
+    uint64_t events = 0;
+    for (size_t i = 0; i < p.Routines().size(); ++i) {
+      const Routine &routine = p.Routines()[i];
+      if (!isString(routine.name))
+        return fail("routine", i, "names a string that does not exist");
+      std::string name =
+          "routine " + std::to_string(i) + " (" + std::string(p.string(routine.name));
+      WEFT_TRY(verifyRoutine(p, routine, needs.emplace_back()).prefix(name + ")"));
+      events += routine.events;
+    }
+    if (events > kMaxEvents)
+      return fail("routine table", 0, "has " + std::to_string(events) + " events");
+    return {};
+  }
+
+  /// Calls are counted as what they stand for.
+  uint64_t numIssued(const Body &body) const {
+    uint64_t number = 0;
+    for (const Command &command : p.Commands().slice(body.commands))
+      number += command.opcode == Opcode::Invoke
+                    ? p.Routines()[p.record<Invoke>(command).routine].commands.count
+                    : 1;
+    return number;
+  }
+
+  Status body(const Body &body, uint64_t arenaBytes) {
+    WEFT_TRY(verifyCommands(p, {body, arenaBytes, &needs}));
+    if (numIssued(body) > kMaxIssued)
+      return Status::user("a body issues " + std::to_string(numIssued(body)) + " commands, " +
+                          std::to_string(kMaxIssued) + " are the most");
+    return {};
+  }
+
+  Status programs() {
     for (size_t i = 0; i < p.Programs().size(); ++i) {
       const Program &program = p.Programs()[i];
       if (!isString(program.name) || !inRange(program.inputs, p.Ports().size()) ||
@@ -348,9 +390,8 @@ private:
           !inRange(program.bodies, p.Bodies().size()) || program.bodies.count != numStages)
         return fail("program", i, "refers to something that does not exist");
       for (int64_t s = 0; s < numStages; ++s) {
-        const Body &body = p.Bodies()[program.bodies.begin + s];
-        WEFT_TRY(
-            verifyBody(p, body, p.Stages()[s].arenaBytes).prefix("program " + std::to_string(i)));
+        const Body &stage = p.Bodies()[program.bodies.begin + s];
+        WEFT_TRY(body(stage, p.Stages()[s].arenaBytes).prefix("program " + std::to_string(i)));
       }
     }
     return {};
@@ -358,6 +399,7 @@ private:
 
   const ProgramView &p;
   int64_t numStages = 1;
+  std::vector<RoutineNeeds> needs; // by routine
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "weft/runtime/Program.h"
 
 #include <optional>
+#include <vector>
 
 namespace weft::runtime {
 
@@ -13,8 +14,40 @@ namespace weft::runtime {
 /// checked.
 Status verifyProgram(const ProgramView &program);
 
-/// The checks of one body's commands; the tables are checked already.
-Status verifyBody(const ProgramView &program, const Body &body, uint64_t arenaBytes);
+/// What calls of a routine must hold, found when its own commands are checked.
+struct RoutineNeeds {
+  std::vector<unsigned> alignments; // of each block: bytes
+  uint32_t callStreams = 0;         // streams that a call may be of, a bit each
+};
+
+/// A body or a routine, as its commands see it.
+struct CommandScope {
+  CommandScope(const Body &body, uint64_t arenaBytes, const std::vector<RoutineNeeds> *needs)
+      : commands(body.commands), streams(body.streams), events(body.events), arenaBytes(arenaBytes),
+        needs(needs) {}
+  explicit CommandScope(const Routine &routine)
+      : commands(routine.commands), streams(routine.streams), events(routine.events),
+        routine(&routine) {}
+
+  Range commands;
+  uint32_t streams, events;
+  // Of a body.
+  uint64_t arenaBytes = 0;
+  const std::vector<RoutineNeeds> *needs = nullptr; // by routine
+  // Of a routine.
+  const Routine *routine = nullptr;
+};
+
+constexpr uint32_t kMaxStreams = 8;
+constexpr uint32_t kMaxEvents = 1u << 20;
+/// Far more than anyone waits for; keeps numbers of commands small.
+constexpr uint64_t kMaxIssued = 1u << 28;
+
+/// Checks commands; the tables are checked already, and so are routines if this is a body.
+Status verifyCommands(const ProgramView &program, const CommandScope &scope);
+
+/// Checks a routine, its commands included, and finds what its calls must hold.
+Status verifyRoutine(const ProgramView &program, const Routine &routine, RoutineNeeds &needs);
 
 /// The arithmetic of hostile numbers: empty when a result leaves int64_t.
 std::optional<int64_t> checkedProduct(Table<int64_t> factors);

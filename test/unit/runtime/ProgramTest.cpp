@@ -12,6 +12,22 @@ using namespace weft::runtime;
 
 namespace {
 
+/// A routine on two streams that copies a block into another one by way of its scratch.
+Id addRoutine(ProgramBuilder &b) {
+  Id from = b.addBuffer("from", BufferClass::Activation, DType::F32, 0, 64, {4, 4}, 0);
+  Id to = b.addBuffer("to", BufferClass::Activation, DType::F32, 64, 64, {4, 4}, 1);
+  Id scratch = b.addBuffer("scratch", BufferClass::Workspace, DType::F32, 0, 64, {4, 4}, 2);
+  Id routine = b.beginRoutine("F.block", {64, 128, 64}, 1, 2, 2);
+  b.add({0, "/h.{}/copy"}, Copy{}, {b.view(from), b.view(scratch)});
+  b.add({0}, EventRecord{0}, {});
+  b.add({1}, EventWait{0}, {});
+  b.add({1}, Copy{}, {b.view(scratch), b.view(to)});
+  b.add({1}, EventRecord{1}, {});
+  b.add({0}, EventWait{1}, {});
+  b.endRoutine();
+  return routine;
+}
+
 /// One command of each opcode, one state with every transform.
 std::vector<uint8_t> sample() {
   ProgramBuilder b;
@@ -37,6 +53,8 @@ std::vector<uint8_t> sample() {
   b.addState("w", DType::F32, {24, 4}, qkv, w, {piece});
   Id in = b.addPort("x", DType::F32, {8, 4}, rows, x);
   Id out = b.addPort("y", DType::F32, {8, 4}, b.addReplicated({8, 4}), y);
+  Id routine = addRoutine(b);
+  Id room = b.addBuffer("room", BufferClass::Workspace, DType::I8, 384, 64, {64});
   b.beginProgram("forward", {in}, {out});
   b.beginBody(2, 1);
   b.launch({0, "node"}, b.addKernel("k"), 16, 4, {b.view(x), b.view(y)},
@@ -75,6 +93,8 @@ std::vector<uint8_t> sample() {
   b.add({1, "bucket"}, std::vector<Collective>{first, second}, {begin, begin, end, end});
   b.add({}, Slice{b.axes({tp}), 1, 8, 4, 0}, {b.view(y), b.view(x)});
   b.add({}, Copy{}, {b.view(x), b.view(y, DType::F32, 64, {4, 4})});
+  for (uint32_t microbatch : {0, 1})
+    b.invoke({}, routine, {b.view(x), b.view(y), b.view(room)}, "5", microbatch);
   b.endBody();
   b.endProgram();
   b.addStage({448, {192, 64, 128, 0, 0, 0}});
@@ -112,6 +132,26 @@ TEST(Program, RoundTripsAndIsDeterministic) {
                       "f32 and [1,3,4] ("),
             std::string::npos)
       << text;
+  EXPECT_NE(text.find("buffer 4 'to' activation [64, 128) of block 1 [4,4] f32"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("routine 'F.block': blocks of 64 -> 128, 64 bytes, 2 streams, 2 events\n"
+                      "  copy (%3[4,4] -> %5[4,4]) // /h.{}/copy\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("invoke F.block for 5 microbatch 1 (%0[4,4] -> %1[8,4], %6[64])"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Program, ACallThatDiffersInItsMicrobatchCostsACommandAndARecord) {
+  std::vector<uint8_t> blob = sample();
+  ProgramView view;
+  ASSERT_TRUE(ProgramView::open(blob.data(), blob.size(), view).ok());
+  Table<Command> commands = view.Commands();
+  const Command &last = commands[commands.size() - 1], &before = commands[commands.size() - 2];
+  EXPECT_EQ(last.opcode, Opcode::Invoke);
+  EXPECT_EQ(last.views.begin, before.views.begin);
+  EXPECT_NE(last.params, before.params);
 }
 
 TEST(Program, EveryFlippedByteIsNoticed) {
@@ -308,7 +348,7 @@ TEST(Program, TheTableTellsWhatIsWritten) {
     for (uint32_t i = 0; i < command.views.count; ++i)
       written += writesView(view, command, i) ? 'w' : 'r';
   }
-  EXPECT_EQ(written, " rw rrw rrw rrrw rrrrrwwwr   rw rwrw rw rw");
+  EXPECT_EQ(written, " rw   rw   rw rrw rrw rrrw rrrrrwwwr   rw rwrw rw rw rww rww");
   for (unsigned i = 0; i < kNumOpcodes; ++i)
     EXPECT_EQ(opcodeNamed(opcodeName(Opcode(i))), i);
   EXPECT_EQ(opcodeNamed("sort"), kNumOpcodes);

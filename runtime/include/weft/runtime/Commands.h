@@ -29,7 +29,8 @@ namespace weft::runtime {
   X(EventRecord, "event_record", "")                                                               \
   X(EventWait, "event_wait", "")                                                                   \
   X(AttentionGradient, "attention_gradient",                                                       \
-    "query key value output output_gradient >query_gradient >key_gradient >value_gradient ?mask")
+    "query key value output output_gradient >query_gradient >key_gradient >value_gradient ?mask")  \
+  X(Invoke, "invoke", "*")
 
 enum class Opcode : uint8_t {
 #define WEFT_OPCODE(RECORD, NAME, VIEWS) RECORD,
@@ -85,7 +86,8 @@ struct View {
 /// Streams run at the same time, each in list order. Stream 0 is the rank's
 /// own thread, others get a thread each; by custom stream 1 communicates.
 /// EventWait waits for the latest EventRecord of that event before it in
-/// program order, on whatever stream. All streams join when a program ends.
+/// program order, on whatever stream. An event is recorded on one stream. All streams join when
+/// a program ends.
 struct Command {
   Opcode opcode;
   uint8_t reserved;
@@ -217,6 +219,22 @@ struct EventRecord {
 };
 struct EventWait {
   uint32_t event;
+};
+
+/// A call: stands for the routine's commands, each on the stream that it names. The views are
+/// the routine's blocks in order. A block begins at its view's first element, and all its bytes
+/// lie in the view's buffer; what else the view says is for readers. A block that is written
+/// shares no byte with another one of the call, but for one operand that lies in exactly the
+/// same bytes: then the result takes its place.
+///
+/// To the caller it is one command of the call's stream: what the routine has on other streams
+/// begins after a record on the call's stream within the routine, and the call's stream waits
+/// for all of it before the routine ends.
+struct Invoke {
+  Id routine;          // Routines
+  StringId label;      // what `{}` in names of the routine's nodes stands for, as "h.5"
+  uint32_t microbatch; // for messages and traces; kNone = none
+  uint32_t reserved;
 };
 
 } // namespace weft::runtime

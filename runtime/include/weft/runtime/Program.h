@@ -28,7 +28,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 6;
+constexpr uint32_t kProgramVersion = 7;
 constexpr uint64_t kSectionAlignment = 64;
 
 enum class BufferClass : uint8_t {
@@ -80,13 +80,15 @@ struct PlacementPart {
   Range axes; // AxisIds -> MeshAxes; empty = replicated
 };
 
-/// A named piece of the arena.
+/// A named piece of the arena, or of a block that the caller of a routine gives it.
 struct Buffer {
   StringId name;
   BufferClass kind;
   DType dtype;
   uint16_t reserved;
-  uint64_t offset; // bytes from the arena's start, a multiple of 64
+  Id block; // kNone = the arena; else which block of the routine that uses it
+  uint32_t reserved2;
+  uint64_t offset; // bytes from the start of arena or block, a multiple of 64
   uint64_t bytes;
   Range shape; // Ints: the local shape, for messages and for state and ports
 };
@@ -167,6 +169,18 @@ struct Body {
   uint32_t events;
 };
 
+/// Commands over blocks of memory whose places its callers say (Commands.h, Invoke): what
+/// many microbatches or layers share. They use buffers of these blocks alone, number events
+/// from 0, and call nothing.
+struct Routine {
+  StringId name;
+  uint32_t streams; // >= 1
+  uint32_t events;
+  uint32_t reads; // so many blocks, the first ones, are not written
+  Range commands; // Commands, at least one
+  Range blocks;   // Ints: bytes of each; scratch, where it needs some, is the last one
+};
+
 struct Program {
   StringId name;
   uint32_t reserved;
@@ -229,6 +243,7 @@ struct StringRef {
   X(Kernels, Kernel)                                                                               \
   X(Programs, Program)                                                                             \
   X(Bodies, Body)                                                                                  \
+  X(Routines, Routine)                                                                             \
   X(Commands, Command)                                                                             \
   X(Views, View)                                                                                   \
   X(Data, uint8_t)                                                                                 \

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The same calls give the same bytes. Equal strings, integer lists, axis lists,
-// placements and kernels are stored once. Worked example:
+// placements, kernels and lists of views are stored once. Worked example:
 //
 //   ProgramBuilder b;
 //   Id tp = b.addMeshAxis("tp", 2);
@@ -18,6 +18,16 @@
 //   b.endProgram();
 //   b.addStage({128, {}});
 //   std::vector<uint8_t> blob = b.finish();
+//
+// Instead, with a routine that copies a block of 64 bytes to another one:
+//
+//   Id from = b.addBuffer("from", BufferClass::Activation, DType::F32, 0, 64, {4, 4}, 0);
+//   Id to = b.addBuffer("to", BufferClass::Activation, DType::F32, 0, 64, {4, 4}, 1);
+//   Id copy = b.beginRoutine("copy", {64, 64}, /*reads=*/1, /*streams=*/1, /*events=*/0);
+//   b.add({0, "/h.{}/copy"}, Copy{}, {b.view(from), b.view(to)});
+//   b.endRoutine();
+//   ... and in a body
+//   b.invoke({0}, copy, {b.view(x), b.view(y)}, "5", /*microbatch=*/2);
 #ifndef WEFT_RUNTIME_PROGRAMBUILDER_H
 #define WEFT_RUNTIME_PROGRAMBUILDER_H
 
@@ -81,7 +91,7 @@ public:
   /// A placement that splits nothing.
   Id addReplicated(const Ints &shape);
   Id addBuffer(std::string_view name, BufferClass kind, DType dtype, uint64_t offset,
-               uint64_t bytes, const Ints &shape);
+               uint64_t bytes, const Ints &shape, Id block = kNone);
   /// Embeds bytes; returns the offset for PieceDesc::byteOffset.
   uint64_t addData(const void *bytes, size_t count);
   Id addState(std::string_view name, DType dtype, const Ints &shape, Id placement, Id buffer,
@@ -107,6 +117,12 @@ public:
   void endBody();
   void endProgram();
 
+  /// The commands that follow, up to endRoutine, are a routine's. No body is open meanwhile.
+  /// `blocks`: bytes of what it reads (the first `reads`), then of what it writes, scratch last.
+  Id beginRoutine(std::string_view name, const Ints &blocks, uint32_t reads, uint32_t streams,
+                  uint32_t events);
+  void endRoutine();
+
 #define WEFT_ADD(RECORD, NAME, VIEWS)                                                              \
   void add(const On &on, const RECORD &record, const std::vector<View> &views) {                   \
     tables.RECORD##Records.push_back(record);                                                      \
@@ -122,6 +138,9 @@ public:
   void launch(const On &on, Id kernel, int64_t extent, int64_t grain,
               const std::vector<View> &pointers, const std::vector<ScalarValue> &scalars,
               uint32_t reads = 0);
+  /// Calls a routine: a view for each of its blocks, whose first element is the block's start.
+  void invoke(const On &on, Id routine, const std::vector<View> &blocks,
+              std::string_view label = {}, uint32_t microbatch = kNone);
 
   /// The blob. The builder may go on afterwards and finish again.
   std::vector<uint8_t> finish() const;
@@ -129,6 +148,7 @@ public:
 private:
   void append(const On &on, Opcode opcode, size_t params, const std::vector<View> &views);
   Range values(const std::vector<ScalarValue> &list);
+  Range viewList(const std::vector<View> &views);
 
   struct Tables {
 #define WEFT_SECTION(NAME, TYPE) std::vector<TYPE> NAME;
@@ -141,6 +161,7 @@ private:
   std::map<Ids, Id> communicatorIds;
   std::map<std::vector<std::vector<std::pair<int64_t, Ids>>>, Id> placementIds;
   std::map<StringId, Id> kernelIds;
+  std::map<std::string, Range> viewLists; // by their bytes
 };
 
 } // namespace weft::runtime

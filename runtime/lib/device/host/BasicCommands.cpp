@@ -210,3 +210,8 @@ HostCommandPtr weft::runtime::makeHostCommand(const HostContext &, const Command
                                               const EventWait &, Status &) {
   return nullptr;
 }
+HostCommandPtr weft::runtime::makeHostCommand(const HostContext &, const Command &, const Invoke &,
+                                              Status &status) {
+  status = Status::internal("calls of routines are not run yet");
+  return nullptr;
+}

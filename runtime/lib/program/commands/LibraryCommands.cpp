@@ -1,6 +1,6 @@
 // Rules and text of library calls.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "program/CommandRules.h"
+#include "program/commands/CommandRules.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // What each command must hold, and how it reads as text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_PROGRAM_COMMANDRULES_H
-#define WEFT_RUNTIME_LIB_PROGRAM_COMMANDRULES_H
+#ifndef WEFT_RUNTIME_LIB_PROGRAM_COMMANDS_COMMANDRULES_H
+#define WEFT_RUNTIME_LIB_PROGRAM_COMMANDS_COMMANDRULES_H
 
 #include "program/ProgramText.h"
 #include "program/ProgramVerifier.h"
@@ -13,8 +13,8 @@ namespace weft::runtime {
 /// A command with its views, of which every element is known to lie in its buffer.
 class CommandContext : public ProgramText {
 public:
-  CommandContext(const ProgramView &p, const Body &body, const Command &command)
-      : ProgramText(p), program(p), body(body), command(command) {}
+  CommandContext(const ProgramView &p, const CommandScope &scope, const Command &command)
+      : ProgramText(p), program(p), scope(scope), command(command) {}
 
   uint32_t numViews() const { return command.views.count; }
   const View &view(uint32_t i) const { return program.Views()[command.views.begin + i]; }
@@ -24,6 +24,7 @@ public:
   bool isRowMajor(uint32_t i) const;
   /// Whether the buffer has `elements` in a row from the view's first element.
   bool holds(uint32_t i, std::optional<int64_t> elements) const;
+  bool holdsBytes(uint32_t i, int64_t bytes) const;
   /// The static extent of a rank's part.
   int64_t shard(Table<uint32_t> axes, int64_t extent) const;
   static std::optional<int64_t> product(std::initializer_list<int64_t> factors) {
@@ -31,7 +32,7 @@ public:
   }
 
   const ProgramView &program;
-  const Body &body;
+  const CommandScope &scope;
   const Command &command;
 };
 
@@ -47,4 +48,4 @@ WEFT_COMMANDS(WEFT_RULES)
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_PROGRAM_COMMANDRULES_H
+#endif // WEFT_RUNTIME_LIB_PROGRAM_COMMANDS_COMMANDRULES_H

@@ -1,6 +1,6 @@
 // Rules and text of launches, of what moves data, and of events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "program/CommandRules.h"
+#include "program/commands/CommandRules.h"
 
 #include <algorithm>
 
@@ -176,7 +176,7 @@ std::string describe(const CommandContext &context, const Collective &c) {
 //===----------------------------------------------------------------------===//
 
 static std::string checkEvent(const CommandContext &c, uint32_t event) {
-  return event < c.body.events ? "" : "names an event that does not exist";
+  return event < c.scope.events ? "" : "names an event that does not exist";
 }
 
 std::string check(const CommandContext &c, const EventRecord &e) { return checkEvent(c, e.event); }

@@ -1,0 +1,229 @@
+// Rules of routines and of their calls.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "program/commands/CommandRules.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace weft::runtime {
+
+//===----------------------------------------------------------------------===//
+// Routines
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Follows what streams of a routine know of each other, to find which one's command a call of
+/// it can be: a command on another stream begins after a record of that one, which has waited
+/// for it when the routine ends. Positions count from 1; 0 = nothing is known.
+class StreamOrder {
+public:
+  explicit StreamOrder(const ProgramView &p, const Routine &routine)
+      : p(p), recorded(routine.events) {}
+
+  /// What is wrong with the next command, or nothing.
+  std::string add(const Command &command) {
+    Known &mine = known[command.stream];
+    uint32_t here = ++position;
+    streams |= 1u << command.stream;
+    if (command.opcode == Opcode::EventWait)
+      return wait(mine, p.record<EventWait>(command).event);
+    mine[command.stream] = here;
+    if (command.opcode == Opcode::EventRecord)
+      recorded[p.record<EventRecord>(command).event] = mine;
+    else
+      work(mine, command.stream, here);
+    return "";
+  }
+
+  /// Streams of which a call may be, a bit each.
+  uint32_t callStreams() const {
+    uint32_t result = 0;
+    for (uint32_t s = 0; s < kMaxStreams; ++s)
+      result |= uint32_t(streams >> s & 1 && leads(s)) << s;
+    return result;
+  }
+
+private:
+  /// The last position on each stream that is known to be done.
+  using Known = std::array<uint32_t, kMaxStreams>;
+
+  std::string wait(Known &mine, uint32_t event) const {
+    const Known &told = recorded[event];
+    if (told == Known{})
+      return "waits for event " + std::to_string(event) + ", which its routine has not recorded";
+    for (uint32_t s = 0; s < kMaxStreams; ++s)
+      mine[s] = std::max(mine[s], told[s]);
+    return "";
+  }
+  void work(const Known &mine, uint32_t stream, uint32_t here) {
+    last[stream] = here;
+    for (uint32_t s = 0; s < kMaxStreams; ++s)
+      early[stream] |= uint32_t(mine[s] == 0) << s;
+  }
+  bool leads(uint32_t stream) const {
+    for (uint32_t s = 0; s < kMaxStreams; ++s)
+      if (s != stream && (early[s] >> stream & 1 || known[stream][s] < last[s]))
+        return false;
+    return true;
+  }
+
+  const ProgramView &p;
+  std::vector<Known> recorded; // by event
+  Known known[kMaxStreams] = {};
+  Known last{};                     // of each stream: its last command that works
+  uint32_t early[kMaxStreams] = {}; // streams that it works without having heard of
+  uint32_t position = 0, streams = 0;
+};
+
+Status checkShape(const ProgramView &p, const Routine &routine) {
+  if (!inRange(routine.blocks, p.Ints().size()) || routine.reads > routine.blocks.count)
+    return Status::user("it has blocks that do not exist");
+  for (int64_t bytes : p.ints(routine.blocks))
+    if (bytes < 0 || bytes > INT64_MAX / 4)
+      return Status::user("it has a block of " + std::to_string(bytes) + " bytes");
+  if (routine.commands.count == 0)
+    return Status::user("it has no commands");
+  return {};
+}
+
+Status checkStreams(const ProgramView &p, const Routine &routine, uint32_t &callStreams) {
+  StreamOrder order(p, routine);
+  for (uint32_t i = 0; i < routine.commands.count; ++i) {
+    std::string fault = order.add(p.Commands()[routine.commands.begin + i]);
+    if (!fault.empty())
+      return Status::user("command " + std::to_string(i) + " " + fault);
+  }
+  callStreams = order.callStreams();
+  if (callStreams == 0)
+    return Status::user("it has no stream after whose record all others begin, and which waits "
+                        "for all of them before the end");
+  return {};
+}
+
+} // namespace
+
+Status verifyRoutine(const ProgramView &p, const Routine &routine, RoutineNeeds &needs) {
+  WEFT_TRY(checkShape(p, routine));
+  WEFT_TRY(verifyCommands(p, CommandScope(routine)));
+  needs.alignments.assign(routine.blocks.count, 1);
+  for (const Command &command : p.Commands().slice(routine.commands))
+    for (const View &view : p.Views().slice(command.views)) {
+      unsigned &alignment = needs.alignments[p.Buffers()[view.buffer].block];
+      alignment = std::max(alignment, dtypeBytes(view.dtype));
+    }
+  return checkStreams(p, routine, needs.callStreams);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A block as a call places it, in bytes from the arena's start.
+struct Place {
+  uint64_t begin, end;
+  uint32_t block;
+  bool isWritten;
+};
+
+std::vector<Place> placesOf(const CommandContext &c, const Routine &routine) {
+  std::vector<Place> places;
+  for (uint32_t i = 0; i < routine.blocks.count; ++i) {
+    const View &view = c.view(i);
+    uint64_t begin = c.program.Buffers()[view.buffer].offset + uint64_t(view.byteOffset);
+    uint64_t bytes = uint64_t(c.program.ints(routine.blocks)[i]);
+    if (bytes > 0)
+      places.push_back({begin, begin + bytes, i, i >= routine.reads});
+  }
+  std::sort(places.begin(), places.end(), [](const Place &a, const Place &b) {
+    return std::tie(a.begin, a.end, a.block) < std::tie(b.begin, b.end, b.block);
+  });
+  return places;
+}
+
+std::string faultOfSharing(const CommandContext &c, const Place &a, const Place &b) {
+  const Place &written = b.isWritten ? b : a, &other = b.isWritten ? a : b;
+  return "writes block " + c.num(written.block) + " at bytes [" + c.num(written.begin) + ", " +
+         c.num(written.end) + ") of the arena, where block " + c.num(other.block) + " has [" +
+         c.num(other.begin) + ", " + c.num(other.end) + ")";
+}
+
+/// Whether a result takes the place of its one operand.
+bool isInPlace(const Place *first, const Place *end) {
+  return end - first == 2 && first[0].isWritten != first[1].isWritten;
+}
+
+std::string checkSharing(const CommandContext &c, const Routine &routine) {
+  std::vector<Place> places = placesOf(c, routine);
+  // Of those before, what reaches farthest: of all, and of the written ones.
+  const Place *farthest = nullptr, *written = nullptr;
+  for (const Place *next = places.data(), *end = next + places.size(), *first; next != end;) {
+    first = next;
+    while (next != end && next->begin == first->begin && next->end == first->end)
+      ++next;
+    const Place *ownWritten = std::find_if(first, next, [](const Place &p) { return p.isWritten; });
+    bool writes = ownWritten != next;
+    if (writes && next - first > 1 && !isInPlace(first, next))
+      return faultOfSharing(c, *ownWritten, *(ownWritten == first ? first + 1 : first));
+    if (writes && farthest && farthest->end > first->begin)
+      return faultOfSharing(c, *farthest, *ownWritten);
+    if (written && written->end > first->begin)
+      return faultOfSharing(c, *first, *written);
+    if (!farthest || first->end > farthest->end)
+      farthest = first;
+    if (writes && (!written || first->end > written->end))
+      written = ownWritten;
+  }
+  return "";
+}
+
+/// Whether the caller gives a block of that number what it must be.
+std::string checkBlock(const CommandContext &c, const Invoke &call, uint32_t block) {
+  int64_t bytes = c.program.ints(c.program.Routines()[call.routine].blocks)[block];
+  const View &view = c.view(block);
+  if (!c.holdsBytes(block, bytes))
+    return "gives block " + c.num(block) + " the bytes from " + c.num(view.byteOffset) +
+           " of buffer " + c.num(view.buffer) + ", which has " +
+           c.num(c.program.Buffers()[view.buffer].bytes) + "; it needs " + c.num(bytes);
+  unsigned alignment = (*c.scope.needs)[call.routine].alignments[block];
+  if (view.byteOffset % alignment != 0)
+    return "begins block " + c.num(block) + " at byte " + c.num(view.byteOffset) + " of buffer " +
+           c.num(view.buffer) + ", which is no multiple of " + c.num(alignment);
+  return "";
+}
+
+} // namespace
+
+std::string check(const CommandContext &c, const Invoke &call) {
+  const ProgramView &p = c.program;
+  if (c.scope.routine)
+    return "is a call in a routine, which calls nothing";
+  if (call.routine >= p.Routines().size() || call.label >= p.Strings().size())
+    return "has a routine or a label that does not exist";
+  const Routine &routine = p.Routines()[call.routine];
+  if (c.numViews() != routine.blocks.count)
+    return "gives " + c.num(c.numViews()) + " blocks to a routine of " +
+           c.num(routine.blocks.count);
+  if (routine.streams > c.scope.streams)
+    return "needs " + c.num(routine.streams) + " streams of a body that has " +
+           c.num(c.scope.streams);
+  if (((*c.scope.needs)[call.routine].callStreams >> c.command.stream & 1) == 0)
+    return "is of stream " + c.num(c.command.stream) +
+           ", with which not all of the routine's streams begin and end";
+  for (uint32_t i = 0; i < routine.blocks.count; ++i)
+    if (std::string fault = checkBlock(c, call, i); !fault.empty())
+      return fault;
+  return checkSharing(c, routine);
+}
+
+std::string describe(const CommandContext &c, const Invoke &call) {
+  std::string text = " " + c.str(c.program.Routines()[call.routine].name);
+  if (!c.program.string(call.label).empty())
+    text += " for " + c.str(call.label);
+  return text + (call.microbatch == kNone ? "" : " microbatch " + c.num(call.microbatch));
+}
+
+} // namespace weft::runtime
