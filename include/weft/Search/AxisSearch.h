@@ -68,6 +68,9 @@ struct AxisSearchOptions {
   /// Frontier states kept after each op. The search is exact as long as fewer
   /// are alive, which holds for chains of blocks.
   unsigned beam = 1024;
+  /// Whether what one op led to is taken over where the same op meets the same frontiers again, as
+  /// in a repeated block. Finds the same; without it only to be compared with.
+  bool replay = true;
 };
 
 struct AxisSearchResult {
@@ -79,6 +82,7 @@ struct AxisSearchResult {
   double bytesMoved = 0; // per device, by the collectives of one run
   unsigned numCollectives = 0;
   unsigned numStatesPruned = 0; // 0: the result is optimal for the cost model
+  unsigned numOpsSearched = 0;  // the others were replayed
 };
 
 /// Costs are the seconds of collectives (CostModel), of tensors as the other axes leave them
@@ -90,7 +94,9 @@ struct AxisSearchResult {
 /// gathered: that would be FSDP, another axis's work.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
-/// the values still alive the cheapest way to get there.
+/// the values still alive the cheapest way to get there. What an op leads to depends on these, on
+/// what they cost beyond the cheapest, and on the op; where all are as once before, so is the
+/// outcome, and from the third or so of equal blocks on nothing is searched.
 AxisSearchResult searchAxis(mlir::Block &program, const AxisSearchOptions &options);
 
 } // namespace weft

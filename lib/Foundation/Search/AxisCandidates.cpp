@@ -259,15 +259,16 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   auto shardable = cast<ShardableOpInterface>(op);
   double shared = 1.0 - 1.0 / options.axisSize();
   double flopsPerPoint = shardable.getFlopsPerPoint(), points = rule.points();
-  auto priceOf = [&](double bytes) { return options.costs.secondsOfPenalty(options.axis, bytes); };
+  auto priceOf = [&](double bytes) {
+    return ticksOf(options.costs.secondsOfPenalty(options.axis, bytes));
+  };
   bool heavy = isArithmeticBound(op);
   if (heavy)
-    whole.computeCost = priceOf(penalty::kRepeatedArithmetic * shared * points * flopsPerPoint);
+    whole.cost = priceOf(penalty::kRepeatedArithmetic * shared * points * flopsPerPoint);
   else
-    whole.computeCost =
-        priceOf((options.sequenceParallel && flopsPerPoint > 0 ? penalty::kRepeatedElement
-                                                               : penalty::kRepeatedMove) *
-                shared * points);
+    whole.cost = priceOf((options.sequenceParallel && flopsPerPoint > 0 ? penalty::kRepeatedElement
+                                                                        : penalty::kRepeatedMove) *
+                         shared * points);
   list.push_back(whole);
 
   auto cuts = factorCuts.find(op);
@@ -293,10 +294,10 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
       double waste = static_cast<double>(shard * options.axisSize()) / cut.size - 1.0;
       double price =
           heavy ? penalty::kRepeatedArithmetic * flopsPerPoint : penalty::kRepeatedElement;
-      strategy.computeCost = priceOf(waste * price * points / options.axisSize());
+      strategy.cost = priceOf(waste * price * points / options.axisSize());
       if (atOnce)
         for (Value result : op->getResults())
-          strategy.computeCost += secondsOfAllReduce(options, result);
+          strategy.cost += ticksOf(secondsOfAllReduce(options, result));
       list.push_back(std::move(strategy));
     }
   }

@@ -6,13 +6,20 @@
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Search/AxisSearch.h"
 
+#include <cmath>
+
 namespace weft {
+
+/// Costs as the search adds them up, in 2^-64 s: exactly, so that equal ways cost the same wherever
+/// in a program they begin, beside penalties of hours.
+using Ticks = __int128;
+inline Ticks ticksOf(double seconds) { return static_cast<Ticks>(std::ldexp(seconds, 64)); }
 
 /// One way to run an op on the axis: states (indices into the values' candidate
 /// lists) that operands must have and results get, and what it costs.
 struct AxisStrategy {
   llvm::SmallVector<unsigned, 3> operands, results;
-  double computeCost = 0; // seconds, penalties included
+  Ticks cost = 0; // penalties included
 };
 
 /// Candidate states of every value and strategies of every op of a program.

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Search/AxisSearch.h"
 
+#include "Frontiers.h"
 #include "SearchedValues.h"
 
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cassert>
-#include <unordered_set>
+#include <deque>
 
 using namespace mlir;
 
@@ -19,81 +19,6 @@ namespace {
 /// State 1 of every value is partial.
 constexpr uint32_t kPartialBit = 2;
 
-/// For each live value the set of states that exist, one bit a state. A program
-/// argument that nobody has used yet has none: its first use decides.
-using Frontier = ArrayRef<uint32_t>;
-
-/// Frontiers of the same live values, in one piece of memory: a search makes millions of them.
-class Frontiers {
-public:
-  explicit Frontiers(size_t width) : width(width) {}
-
-  size_t size() const { return count; }
-  Frontier operator[](size_t index) const { return Frontier(masks).slice(index * width, width); }
-  void push_back(Frontier frontier) {
-    masks.insert(masks.end(), frontier.begin(), frontier.end());
-    ++count;
-  }
-  void pop_back() {
-    masks.resize(masks.size() - width);
-    --count;
-  }
-
-private:
-  size_t width, count = 0;
-  std::vector<uint32_t> masks;
-};
-
-/// The cheapest known way to a frontier.
-struct Entry {
-  double cost = 0;
-  double bytes = 0;
-  unsigned collectives = 0;
-  int parent = -1; // entry of the decision before
-  unsigned strategy = 0;
-};
-
-struct Decision {
-  Operation *op;
-  SmallVector<AxisStrategy, 8> strategies;
-  std::vector<Entry> entries;
-};
-
-/// The frontiers behind an op, each once, with the cheapest way there.
-class Reached {
-public:
-  explicit Reached(size_t width) : frontiers(width) {}
-
-  void add(Frontier frontier, const Entry &entry) {
-    frontiers.push_back(frontier);
-    auto [position, isNew] = known.insert(entries.size());
-    if (isNew) {
-      entries.push_back(entry);
-      return;
-    }
-    frontiers.pop_back();
-    if (entry.cost < entries[*position].cost)
-      entries[*position] = entry;
-  }
-
-  Frontiers frontiers;
-  std::vector<Entry> entries;
-
-private:
-  struct Hash {
-    const Frontiers &frontiers;
-    size_t operator()(unsigned index) const {
-      Frontier frontier = frontiers[index];
-      return llvm::hash_combine_range(frontier.begin(), frontier.end());
-    }
-  };
-  struct Equal {
-    const Frontiers &frontiers;
-    bool operator()(unsigned a, unsigned b) const { return frontiers[a] == frontiers[b]; }
-  };
-  std::unordered_set<unsigned, Hash, Equal> known{0, Hash{frontiers}, Equal{frontiers}};
-};
-
 class Search {
 public:
   Search(Block &program, const AxisSearchOptions &options)
@@ -103,9 +28,16 @@ public:
   AxisSearchResult run();
 
 private:
+  /// How an op ran in the search.
+  struct Decision {
+    Operation *op;
+    ArrayRef<AxisStrategy> strategies;
+    const Step *step;
+  };
   /// An op on its way into the search.
   struct Visit {
-    Decision decision;
+    Operation *op;
+    ArrayRef<AxisStrategy> strategies;
     /// Live values before it; its operands are among them.
     SmallVector<SearchedValue *> before;
     SmallVector<unsigned> operands;
@@ -123,16 +55,20 @@ private:
     return op->getNumOperands() == 0 && !op->hasTrait<OpTrait::IsTerminator>();
   }
   void findLastReaders();
+  ArrayRef<AxisStrategy> strategiesOf(Operation *op);
   Visit prepare(Operation *op);
+  unsigned numberOf(const SearchedValue &value);
+  unsigned numberOf(const Visit &visit);
   void advance(Operation *op);
+  Step explore(const Visit &visit);
   bool read(const Visit &visit, const AxisStrategy &strategy, MutableArrayRef<uint32_t> masks,
             Entry &entry) const;
   bool make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
             Entry &entry) const;
   bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
   bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
-  bool isDominated(Frontier frontier, double cost, Frontier other, double otherCost) const;
-  void prune(const Reached &reached);
+  bool isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks otherCost) const;
+  Step prune(const Reached &reached);
   AxisSearchResult trace();
 
   Block &program;
@@ -140,11 +76,31 @@ private:
   AxisCandidates candidates;
   SearchedValues values;
   SmallVector<SearchedValue *> live;
-  Frontiers frontiers{0};
-  std::vector<Entry> current;
+  std::deque<SmallVector<AxisStrategy, 8>> strategies;
+  Numbers valueNumbers, visitNumbers, stateNumbers;
+  std::deque<State> states;
+  unsigned state = 0; ///< the one reached
+  std::deque<Step> steps;
+  DenseMap<std::pair<unsigned, unsigned>, const Step *> known; ///< by state and op
   std::vector<Decision> decisions;
-  unsigned pruned = 0;
 };
+
+} // namespace
+
+std::vector<int64_t> State::key() const {
+  std::vector<int64_t> key = {int64_t(values.size())};
+  llvm::append_range(key, values);
+  SmallVector<int64_t, 2> ticks;
+  for (auto [index, cost] : llvm::enumerate(costs)) {
+    llvm::append_range(key, frontiers[index]);
+    ticks.clear();
+    appendTicks(ticks, cost);
+    llvm::append_range(key, ticks);
+  }
+  return key;
+}
+
+namespace {
 
 /// Makes `state` of a value exist, by the cheapest move from one that does.
 bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned state,
@@ -162,7 +118,7 @@ bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned s
       return false;
     available = bit;
     if (kind == AxisSplit::Kind::Replicated)
-      entry.cost += value.secondsOfWhole;
+      entry.cost += value.costOfWhole;
     return true;
   }
   // Arguments are read as they rest, or sliced.
@@ -172,7 +128,7 @@ bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned s
   if (!move)
     return false;
   available |= bit;
-  entry.cost += move->seconds;
+  entry.cost += move->cost;
   entry.bytes += move->bytes;
   entry.collectives += move->collectives;
   return true;
@@ -201,16 +157,22 @@ void Search::findLastReaders() {
         values.of(operand).lastReader = &op;
 }
 
-Search::Visit Search::prepare(Operation *op) {
-  Visit visit;
-  visit.decision.op = op;
+ArrayRef<AxisStrategy> Search::strategiesOf(Operation *op) {
+  SmallVector<AxisStrategy, 8> &list = strategies.emplace_back();
   // Results may stay split (the runtime assembles them), but not partial.
   if (op->hasTrait<OpTrait::IsTerminator>())
-    visit.decision.strategies.emplace_back();
+    list.emplace_back();
   else
-    visit.decision.strategies = candidates.strategies(op);
+    list = candidates.strategies(op);
   if (isMadeAnywhere(op))
-    visit.decision.strategies.resize(1);
+    list.resize(1);
+  return list;
+}
+
+Search::Visit Search::prepare(Operation *op) {
+  Visit visit;
+  visit.op = op;
+  visit.strategies = strategiesOf(op);
   for (Value operand : op->getOperands()) {
     SearchedValue *value = &values.of(operand);
     auto *found = llvm::find(live, value);
@@ -251,7 +213,7 @@ bool Search::read(const Visit &visit, const AxisStrategy &strategy, MutableArray
 /// Adds the states in which the strategy leaves the results.
 bool Search::make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
                   Entry &entry) const {
-  bool anywhere = isMadeAnywhere(visit.decision.op), possible = true;
+  bool anywhere = isMadeAnywhere(visit.op), possible = true;
   for (auto [result, state] : llvm::zip(visit.results, strategy.results)) {
     uint32_t &mask = made.emplace_back(1u << state);
     if (anywhere) {
@@ -272,17 +234,54 @@ bool Search::make(const Visit &visit, const AxisStrategy &strategy, SmallVectorI
   return possible;
 }
 
+unsigned Search::numberOf(const SearchedValue &value) {
+  SmallVector<int64_t, 48> key;
+  value.describe(key);
+  return valueNumbers.of(key).first;
+}
+
+/// The number of all ops that lead from one state to one state, in the same ways.
+unsigned Search::numberOf(const Visit &visit) {
+  SmallVector<int64_t, 96> key = {visit.op->hasTrait<OpTrait::IsTerminator>(),
+                                  isMadeAnywhere(visit.op)};
+  auto append = [&](const auto &list) {
+    key.push_back(list.size());
+    llvm::append_range(key, list);
+  };
+  append(visit.operands);
+  append(visit.kept);
+  append(visit.keptResults);
+  key.push_back(visit.before.size());
+  for (SearchedValue *value : ArrayRef(visit.before).drop_front(states[state].values.size()))
+    key.push_back(numberOf(*value));
+  for (SearchedValue *value : visit.results)
+    key.push_back(numberOf(*value));
+  for (const AxisStrategy &strategy : visit.strategies) {
+    append(strategy.operands);
+    append(strategy.results);
+    appendTicks(key, strategy.cost);
+  }
+  return visitNumbers.of(key).first;
+}
+
 void Search::advance(Operation *op) {
   Visit visit = prepare(op);
+  const Step *&step = known[{state, numberOf(visit)}];
+  if (!step || !options.replay)
+    step = &steps.emplace_back(explore(visit));
+  decisions.push_back({op, visit.strategies, step});
+  state = step->next;
+}
+
+Step Search::explore(const Visit &visit) {
+  const State &from = states[state];
   Reached reached(live.size());
   SmallVector<uint32_t> masks, made, behind;
-  for (auto [parent, from] : llvm::enumerate(current)) {
-    for (auto [number, strategy] : llvm::enumerate(visit.decision.strategies)) {
-      Entry entry = from;
-      entry.parent = parent;
-      entry.strategy = number;
-      entry.cost += strategy.computeCost;
-      masks.assign(frontiers[parent].begin(), frontiers[parent].end());
+  for (auto [parent, cost] : llvm::enumerate(from.costs)) {
+    Frontier frontier = from.frontiers[parent];
+    for (auto [number, strategy] : llvm::enumerate(visit.strategies)) {
+      Entry entry{cost + strategy.cost, 0, 0, unsigned(parent), unsigned(number)};
+      masks.assign(frontier.begin(), frontier.end());
       masks.resize(visit.before.size(), 0);
       made.clear();
       if (!read(visit, strategy, masks, entry) || !make(visit, strategy, made, entry))
@@ -295,14 +294,12 @@ void Search::advance(Operation *op) {
       reached.add(behind, entry);
     }
   }
-  prune(reached);
-  visit.decision.entries = current;
-  decisions.push_back(std::move(visit.decision));
+  return prune(reached);
 }
 
 /// True if it is no dearer to go on from `other` and make, when needed, what
 /// `frontier` has and `other` lacks.
-bool Search::isDominated(Frontier frontier, double cost, Frontier other, double otherCost) const {
+bool Search::isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks otherCost) const {
   Entry reached;
   reached.cost = otherCost;
   for (auto [value, mask, otherMask] : llvm::zip(live, frontier, other)) {
@@ -315,45 +312,55 @@ bool Search::isDominated(Frontier frontier, double cost, Frontier other, double 
 }
 
 /// Keeps the frontiers that can still lead to the best end, at most `beam`.
-void Search::prune(const Reached &reached) {
+Step Search::prune(const Reached &reached) {
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.entries.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return std::tie(reached.entries[a].cost, a) < std::tie(reached.entries[b].cost, b);
   });
-  frontiers = Frontiers(live.size());
-  current.clear();
+  Step step{0, {}, 0};
+  State next;
+  next.frontiers = Frontiers(live.size());
+  for (const SearchedValue *value : live)
+    next.values.push_back(numberOf(*value));
   for (unsigned index : order) {
     Frontier frontier = reached.frontiers[index];
-    const Entry &entry = reached.entries[index];
+    Ticks cost = reached.entries[index].cost - reached.entries[order.front()].cost;
     // The cheapest few dominate nearly all that is ever dominated.
     constexpr size_t judges = 8;
     bool dominated = false;
-    for (size_t judge = 0; judge < std::min(judges, current.size()) && !dominated; ++judge)
-      dominated = isDominated(frontier, entry.cost, frontiers[judge], current[judge].cost);
+    for (size_t judge = 0; judge < std::min(judges, next.costs.size()) && !dominated; ++judge)
+      dominated = isDominated(frontier, cost, next.frontiers[judge], next.costs[judge]);
     if (dominated)
       continue;
-    if (current.size() == options.beam) {
-      ++pruned;
+    if (next.costs.size() == options.beam) {
+      ++step.pruned;
       continue;
     }
-    frontiers.push_back(frontier);
-    current.push_back(entry);
+    next.frontiers.push_back(frontier);
+    next.costs.push_back(cost);
+    step.entries.push_back(reached.entries[index]);
   }
+  auto [number, isNew] = stateNumbers.of(next.key());
+  if (isNew)
+    states.push_back(std::move(next));
+  step.next = number;
+  return step;
 }
 
 /// Follows the best end back to the start and reads off every op's choice.
 AxisSearchResult Search::trace() {
   AxisSearchResult result;
-  const auto *best =
-      &*llvm::min_element(current, [](const Entry &a, const Entry &b) { return a.cost < b.cost; });
-  result.bytesMoved = best->bytes;
-  result.numCollectives = best->collectives;
-  result.numStatesPruned = pruned;
+  result.numOpsSearched = steps.size();
   SmallVector<unsigned> chosen(decisions.size());
-  int entry = best - current.data();
+  // The cheapest frontier is the first.
+  unsigned entry = 0;
   for (int index = decisions.size() - 1; index >= 0; --index) {
-    chosen[index] = decisions[index].entries[entry].strategy;
-    entry = decisions[index].entries[entry].parent;
+    const Entry &way = decisions[index].step->entries[entry];
+    result.bytesMoved += way.bytes;
+    result.numCollectives += way.collectives;
+    result.numStatesPruned += decisions[index].step->pruned;
+    chosen[index] = way.strategy;
+    entry = way.parent;
   }
   // A value that some op reads partial must rest so; others read it combined.
   DenseSet<Value> readPartial;
@@ -399,8 +406,11 @@ AxisSearchResult Search::trace() {
 
 AxisSearchResult Search::run() {
   findLastReaders();
-  frontiers.push_back({});
-  current.emplace_back();
+  State start;
+  start.frontiers.push_back({});
+  start.costs.push_back(0);
+  stateNumbers.of(start.key());
+  states.push_back(std::move(start));
   for (Operation &op : program)
     if (visits(&op))
       advance(&op);

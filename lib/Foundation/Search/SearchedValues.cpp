@@ -5,6 +5,7 @@
 #include "weft/Interfaces/TensorTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
@@ -27,10 +28,31 @@ std::optional<Move> SearchedValue::move(uint32_t available, unsigned to,
       candidate = wanted.kind == Kind::Sharded && sequenceParallel ? &reduceScatter : &allReduce;
     else if (wanted.kind == Kind::Sharded && wanted.dim != from.dim)
       candidate = &allToAll;
-    if (!best || candidate->seconds < best->seconds)
+    if (!best || candidate->cost < best->cost)
       best = candidate;
   }
   return best ? std::optional<Move>(*best) : std::nullopt;
+}
+
+void appendTicks(SmallVectorImpl<int64_t> &key, Ticks ticks) {
+  key.push_back(static_cast<int64_t>(ticks));
+  key.push_back(static_cast<int64_t>(ticks >> 64));
+}
+
+void SearchedValue::describe(SmallVectorImpl<int64_t> &key) const {
+  key.push_back(states.size());
+  for (const AxisSplit &split : states) {
+    key.push_back(static_cast<int64_t>(split.kind));
+    key.push_back(split.dim);
+  }
+  auto optional = [](std::optional<unsigned> state) { return state ? int64_t(*state) : -1; };
+  llvm::append_values(key, optional(fixed), optional(wanted), int64_t(existing), int64_t(leaves()),
+                      int64_t(isa<BlockArgument>(value)));
+  for (const Move *move : {&allReduce, &reduceScatter, &allToAll, &allGather}) {
+    appendTicks(key, move->cost);
+    key.push_back(llvm::bit_cast<int64_t>(move->bytes));
+  }
+  appendTicks(key, costOfWhole);
 }
 
 SearchedValue &SearchedValues::of(Value value) {
@@ -51,8 +73,8 @@ void SearchedValues::setPrices(SearchedValue &value) {
   auto type = dyn_cast<RankedTensorType>(value.value.getType());
   double bytes = type ? bytesOf(type) : 0, shard = bytes / options.axisSize();
   auto collective = [&](TransitionKind kind, double operand, double result) {
-    return Move{options.costs.secondsOfMessages(kind, options.axis, operand, result) +
-                    options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective),
+    return Move{ticksOf(options.costs.secondsOfMessages(kind, options.axis, operand, result) +
+                        options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective)),
                 bytesSent(kind, options.axisSize(), operand, result), 1};
   };
   value.allReduce = collective(TransitionKind::AllReduce, bytes, bytes);
@@ -60,8 +82,8 @@ void SearchedValues::setPrices(SearchedValue &value) {
   value.allToAll = collective(TransitionKind::AllToAll, shard, shard);
   value.allGather = collective(TransitionKind::AllGather, shard, bytes);
   if (options.isState && options.isState(value.value))
-    value.secondsOfWhole =
-        options.costs.secondsOfPenalty(options.axis, priceOfWhole(value.value) * bytes);
+    value.costOfWhole =
+        ticksOf(options.costs.secondsOfPenalty(options.axis, priceOfWhole(value.value) * bytes));
 }
 
 /// The penalty for each byte of state on every device: by what reads it, itself or by

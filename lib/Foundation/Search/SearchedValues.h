@@ -9,9 +9,11 @@
 
 namespace weft {
 
+void appendTicks(llvm::SmallVectorImpl<int64_t> &key, Ticks ticks);
+
 /// What brings a value from one state to another.
 struct Move {
-  double seconds = 0;
+  Ticks cost = 0;
   double bytes = 0;
   unsigned collectives = 0;
 };
@@ -26,11 +28,13 @@ struct SearchedValue {
   /// The collectives on the axis; to be asked by `move`.
   Move allReduce, reduceScatter, allToAll, allGather;
   /// The penalty for keeping it whole on every device, if it is state.
-  double secondsOfWhole = 0;
+  Ticks costOfWhole = 0;
   /// The last of the searched ops that reads it.
   mlir::Operation *lastReader = nullptr;
   /// Only others read it.
   bool leaves() const { return !lastReader && !value.use_empty(); }
+  /// All that the search asks of it, as a key: values of one key are the same to it.
+  void describe(llvm::SmallVectorImpl<int64_t> &key) const;
 
   /// The cheapest move from one of the `available` states to another state, if there is one.
   std::optional<Move> move(uint32_t available, unsigned to, bool sequenceParallel) const;

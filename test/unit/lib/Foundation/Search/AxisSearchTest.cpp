@@ -7,7 +7,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <gtest/gtest.h>
+
+#include <random>
 
 using namespace mlir;
 using namespace weft;
@@ -16,13 +20,15 @@ namespace {
 
 class AxisSearchTest : public ::testing::Test {
 protected:
-  AxisSearchResult search(StringRef text, int64_t axisSize, bool sequenceParallel = false) {
+  AxisSearchResult search(StringRef text, int64_t axisSize, bool sequenceParallel = false,
+                          bool replay = true) {
     context.loadDialect<nn::NnDialect, func::FuncDialect>();
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
     function = *module->getOps<func::FuncOp>().begin();
     AxisSearchOptions options(CostModel(Mesh{{{"tp", axisSize}}}), 0);
     options.sequenceParallel = sequenceParallel;
+    options.replay = replay;
     options.isState = [&](Value value) {
       return !isa<BlockArgument>(value) || value != function.getArgument(0);
     };
@@ -32,6 +38,23 @@ protected:
   /// `R`, `P`, or `dim/outer` of an argument's split.
   std::string argument(const AxisSearchResult &result, unsigned index) {
     return text(result.splits.lookup(function.getArgument(index)));
+  }
+
+  /// All that a search found, in program order.
+  std::string describe(const AxisSearchResult &result) {
+    std::string found = std::to_string(result.numCollectives) + " " +
+                        std::to_string(result.bytesMoved) + " " +
+                        std::to_string(result.numStatesPruned);
+    for (Value argument : function.getArguments())
+      found += "\n" + text(result.splits.lookup(argument));
+    for (Operation &op : function.front()) {
+      found += "\n";
+      for (const AxisSplit &use : result.uses.lookup(&op))
+        found += text(use) + " ";
+      for (Value value : op.getResults())
+        found += "-> " + text(result.splits.lookup(value));
+    }
+    return found;
   }
 
   static std::string text(const AxisSplit &split) {
@@ -50,6 +73,65 @@ protected:
   OwningOpRef<ModuleOp> module;
   func::FuncOp function;
 };
+
+/// The text of a block: %xL to %xN, with weights of its own, which are arguments.
+struct BlockText {
+  std::string arguments, body;
+};
+
+BlockText blockText(int kind) {
+  std::string norm = R"mlir(
+  %nL = nn.rms_norm %xL, %sL dim = 2 epsilon = 1.0e-5 : (tensor<4x16x64xf32>, tensor<64xf32>) -> tensor<4x16x64xf32>)mlir";
+  std::string residual = R"mlir(
+  %xN = nn.add %xL, %dL : (tensor<4x16x64xf32>, tensor<4x16x64xf32>) -> tensor<4x16x64xf32>)mlir";
+  std::string up = R"mlir(
+  %aL = nn.contract %nL, %upL lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x64xf32>, tensor<64x256xf32>) -> tensor<4x16x256xf32>
+  %gL = nn.gelu %aL : (tensor<4x16x256xf32>) -> tensor<4x16x256xf32>)mlir";
+  std::string down = R"mlir(
+  %dL = nn.contract %IL, %downL lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x256xf32>, tensor<256x64xf32>) -> tensor<4x16x64xf32>)mlir";
+  std::string arguments =
+      ", %sL: tensor<64xf32>, %upL: tensor<64x256xf32>, %downL: tensor<256x64xf32>";
+  auto reading = [&](std::string name) {
+    std::string text = down;
+    return text.replace(text.find("%IL"), 2, "%" + name);
+  };
+  switch (kind) {
+  case 0: // a feed-forward layer
+    return {arguments, norm + up + reading("g") + residual};
+  case 1: // gated by a second matrix
+    return {arguments + ", %gateL: tensor<64x256xf32>", norm + up + R"mlir(
+  %hL = nn.contract %nL, %gateL lhs = [0, 1, 2] rhs = [2, 3] result = [0, 1, 3] accumulate = f32
+      : (tensor<4x16x64xf32>, tensor<64x256xf32>) -> tensor<4x16x256xf32>
+  %mL = nn.mul %gL, %hL : (tensor<4x16x256xf32>, tensor<4x16x256xf32>) -> tensor<4x16x256xf32>)mlir" +
+                                                            reading("m") + residual};
+  default: // without a residual
+    return {arguments, norm + up + reading("g") + R"mlir(
+  %xN = nn.tanh %dL : (tensor<4x16x64xf32>) -> tensor<4x16x64xf32>)mlir"};
+  }
+}
+
+/// Blocks of these kinds on each other.
+std::string stack(ArrayRef<int> kinds) {
+  std::string arguments = "%x0: tensor<4x16x64xf32>", body;
+  auto append = [](std::string &text, StringRef block, size_t layer) {
+    for (size_t i = 0; i < block.size(); ++i) {
+      bool ends = i + 1 == block.size() || !llvm::isAlpha(block[i + 1]);
+      bool numbered = ends && i > 0 && llvm::isLower(block[i - 1]);
+      if (numbered && (block[i] == 'L' || block[i] == 'N'))
+        text += std::to_string(layer + (block[i] == 'N'));
+      else
+        text += block[i];
+    }
+  };
+  for (auto [layer, kind] : llvm::enumerate(kinds)) {
+    append(arguments, blockText(kind).arguments, layer);
+    append(body, blockText(kind).body, layer);
+  }
+  return "func.func @forward(" + arguments + ") -> tensor<4x16x64xf32> {" + body + "\n  return %x" +
+         std::to_string(kinds.size()) + " : tensor<4x16x64xf32>\n}";
+}
 
 /// `layers` times x + down(gelu(up(norm x) + bias)), all with the same weights.
 std::string mlp(int layers) {
@@ -153,6 +235,33 @@ func.func @forward(%ids: tensor<2x8x1xi64>, %table: tensor<50x16xf32>, %scale: t
   EXPECT_EQ(argument(result, 1), "0/1");
   EXPECT_EQ(text(result.splits.lookup(function.front().getTerminator()->getOperand(0))), "2/1");
   EXPECT_EQ(result.numCollectives, 1u);
+}
+
+// A block that finds what an equal one found is not searched again.
+TEST_F(AxisSearchTest, EqualBlocksAreSearchedOnce) {
+  AxisSearchResult few = search(stack(SmallVector<int>(6, 1)), 4);
+  AxisSearchResult many = search(stack(SmallVector<int>(60, 1)), 4);
+  EXPECT_EQ(many.numOpsSearched, few.numOpsSearched);
+  EXPECT_EQ(many.numCollectives, 10 * few.numCollectives);
+  EXPECT_EQ(many.bytesMoved, 10 * few.bytesMoved);
+}
+
+// What is replayed is what a search finds, whatever blocks follow each other.
+TEST_F(AxisSearchTest, ReplayFindsWhatSearchFinds) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 12; ++trial) {
+    // Runs of equal blocks, so that some are replayed.
+    SmallVector<int> kinds;
+    while (kinds.size() < 16)
+      kinds.append(1 + random() % 5, random() % 3);
+    std::string text = stack(kinds);
+    bool sequenceParallel = trial % 2;
+    AxisSearchResult searched = search(text, 4, sequenceParallel, /*replay=*/false);
+    std::string expected = describe(searched);
+    AxisSearchResult replayed = search(text, 4, sequenceParallel);
+    EXPECT_EQ(describe(replayed), expected) << "trial " << trial;
+    EXPECT_LT(replayed.numOpsSearched, searched.numOpsSearched) << "trial " << trial;
+  }
 }
 
 } // namespace
