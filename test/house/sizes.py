@@ -4,7 +4,8 @@
 # usage: sizes.py [--figures] TREE        --figures prints medians, 90th percentiles and largest instead
 #
 # Functions are found by clang-format's indentation, which lint holds: a head that ends in `) {`, with what may stand
-# between, up to the brace in the column of its first line. Lambdas belong to the function around them.
+# between, up to the brace in the column of its first line, or a head with its body in one line. Lambdas belong to the
+# function around them.
 import collections
 import os
 import pathlib
@@ -13,7 +14,7 @@ import subprocess
 import sys
 
 FILE, FUNCTION, FOLDER = 600, 100, 15
-HEAD = re.compile(r"^( *)(?!.*\b(?:if|for|while|switch|catch|else|do|namespace|return|struct|class|enum)\b).+"
+HEAD = re.compile(r"^( *)(?![^{]*\b(?:if|for|while|switch|catch|else|do|namespace|return|struct|class|enum)\b).+"
                   r"\)(?: const| override| noexcept| final| mutable)*(?: -> [\w:<>*& ]+)? \{(.*)$")
 
 
