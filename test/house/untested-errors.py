@@ -5,8 +5,9 @@
 # usage: untested-errors.py [FOLDER...]   (default: all of the compiler; exits 1 if it lists anything)
 #        untested-errors.py --ratchet N   (says so if there are more, or fewer: the number may only fall)
 #
-# A text is the longest literal of a statement that reports an error. It is tested if a file below `test` holds it, or
-# what is left of it when a test had to cut it (at least its first 25 letters).
+# A text is the longest literal of a statement that reports an error, or the longest part of one between values that are
+# put into it. It is tested if a file below `test` holds it, or what is left of it when a test had to cut it (at least its
+# first 25 letters).
 import pathlib
 import re
 import sys
@@ -14,6 +15,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDERS = ["dialects", "include", "lib", "passes", "python_free_frontend"]
 CALL = re.compile(r"\b(?:emitError|emitOpError|error|\w+Error|errorHandler|fail|tell)\s*\(")
+FORMAT = re.compile(r"%(?:\.\*|\.\d+)?(?:l|ll|z)?[sdugf]|\\n")  # what a test sees something else of
 LITERAL = re.compile(r'"((?:\\.|[^"\\])*)"')
 
 
@@ -44,7 +46,8 @@ def texts(path):
     code = re.sub(r"^\s*//.*$", lambda match: " " * len(match.group()), source, flags=re.M)
     for call in CALL.finditer(code):
         body = re.sub(r'"\s*\n\s*"', "", statement(code, call.start()))
-        longest = max((normal(one).strip(" '\";:,") for one in LITERAL.findall(body)), key=len, default="")
+        parts = [part for one in LITERAL.findall(body) for part in FORMAT.split(normal(one))]
+        longest = max((part.strip(" '\";:,") for part in parts), key=len, default="")
         if len(longest) >= 8:
             yield code.count("\n", 0, call.start()) + 1, longest
 

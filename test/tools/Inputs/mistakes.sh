@@ -67,7 +67,26 @@ done
 says 2 "--completion is bash or zsh, not 'fish'" weft-compile --completion fish
 says 0 '^weft executable [0-9]+\.' ./mlp --version
 
+# Files that are something else, or nowhere to write.
+says 1 "'ck' is a folder, not a model.* --weights ck -o OUT.onnx puts the weights of a checkpoint into a model" weft-compile ck
+says 1 "cannot make folder 'mlp.onnx/phases'" weft-compile mlp.onnx --bind batch=8 --dump-phases mlp.onnx/phases --compile-to graph -o x.mlir
+says 1 "cannot write the standard output" bash -c 'weft-compile mlp.onnx --bind batch=8 --compile-to graph -q -o - >/dev/full'
+weft-compile -q mlp.onnx --bind batch=8 --compile-to step -o step.mlir || exit 1
+says 1 "--write-devices needs a model as in the file, not a program of a later phase" weft-compile step.mlir --mesh tp=2 --write-devices placed.onnx
+sed 's/weft.phase = "step"/weft.phase = "step", weft.cluster = 4 : i64/' step.mlir >cluster.mlir
+says 1 "'weft.cluster' must be a string of JSON" weft-compile cluster.mlir --mesh tp=2 -o x
+sed 's/weft.phase = "step"/weft.phase = "step", weft.target = 4 : i64/' step.mlir >target.mlir
+says 1 "'weft.target' must be a string, not 4 : i64" weft-compile target.mlir -o x
+printf 'weft schedule 1\nrank 0\n' >ranks
+says 1 "is 'ranks', as in 'ranks 4 chunks 4 microbatches 8'" weft-schedule file:ranks
+printf 'weft schedule 1\nranks 1 chunks 1 microbatches 1\nrank 0\n' >place
+says 1 "is 'place' and the rank of each chunk" weft-schedule file:place
+printf 'weft costs 1\nstage 1 F=2\n' >costs
+says 1 "is 'all', 'chunk' or 'rank'" weft-schedule 1f1b --ranks 2 --microbatches 2 --costs costs
+
 # Sizes and devices.
+says 2 "--place needs --mesh: it splits over its axes" weft-compile mlp.onnx --bind batch=8 --place x=dim0:tp
+says 2 "expected NAME=SIZE or NAME=SIZExSIZE, found 'tp'" weft-compile mlp.onnx --mesh tp
 says 2 "'nan' is no size" weft-compile mlp.onnx --memory-limit nan
 says 2 "has more than 2\^20 devices" weft-compile mlp.onnx --mesh dp=4,tp=9223372036854775807
 says 2 "must be a regular file of at most 1048576 bytes" weft-compile mlp.onnx --cluster /dev/zero
@@ -177,4 +196,4 @@ says 0 '^2$' bash -c "weft-run train -q --data-tokens text:byte --steps 20 --log
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
-[ $failures -eq 0 ] && [ $checks -ge 74 ]
+[ $failures -eq 0 ] && [ $checks -ge 85 ]
