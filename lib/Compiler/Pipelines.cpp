@@ -82,6 +82,7 @@ void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtSplitReductions());
   pm.addPass(rt::createRtFuseKernels());
   pm.addPass(rt::createRtOutlineKernels());
+  pm.addPass(rt::createRtHoistConstants());
   // Program order is the order in which gradients are made.
   rt::RtFormBucketsOptions buckets;
   buckets.bytes = options.bucketBytes;

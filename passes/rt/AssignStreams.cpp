@@ -34,10 +34,16 @@ public:
     auto communicates = [](CommandInterface command) { return command.isCommunication(); };
     if (communicationStream == kCompute || llvm::none_of(commands, communicates))
       return;
+    onlyCommunicates = llvm::all_of(commands, communicates);
     for (CommandInterface command : commands) {
       findDependencies(command);
       for (auto [buffer, writes] : accesses(command))
         users[buffer].push_back({command, writes});
+    }
+    if (program.isRoutine() && !onlyCommunicates) {
+      // The caller goes on behind stream 0.
+      awaitsAtEnd = int64_t(communications.size()) - 1 > awaited;
+      communications.back().isAwaited |= awaitsAtEnd;
     }
     emit(commands);
     program.setStreams(numStreams);
@@ -91,7 +97,9 @@ private:
           lastCommunication = std::max(lastCommunication, number.lookup(other));
     if (command.isCommunication()) {
       Communication item{command};
-      int64_t before = communications.empty() ? -1 : communications.back().slot;
+      // What a routine communicates starts after what its caller computed before.
+      int64_t first = program.isRoutine() && !onlyCommunicates ? -2 : -1;
+      int64_t before = communications.empty() ? first : communications.back().slot;
       item.slot = int64_t(compute.size()) - 1;
       item.startsAt = item.slot > before;
       item.bytes = bytesRead(command);
@@ -134,6 +142,9 @@ private:
       compute[i]->moveBefore(body, body->end());
       emitSlot(i);
     }
+    if (awaitsAtEnd)
+      WaitOp::create(builder, communications.back().command->getLoc(),
+                     endEvent.lookup(int64_t(communications.size()) - 1), kCompute);
   }
 
   void emitCommunication(Communication &item) {
@@ -162,7 +173,9 @@ private:
   std::vector<Communication> communications;
   llvm::DenseMap<int64_t, int64_t> endEvent;
   int64_t events = 0, awaited = -1;
-  int64_t largest = 0; // bytes that one communication reads
+  bool onlyCommunicates = false; // then stream 0 does nothing
+  bool awaitsAtEnd = false; // stream 0 waits for the last communication, behind all it computes
+  int64_t largest = 0;      // bytes that one communication reads
 };
 
 struct AssignStreams : weft::rt::impl::RtAssignStreamsBase<AssignStreams> {
@@ -170,8 +183,14 @@ struct AssignStreams : weft::rt::impl::RtAssignStreamsBase<AssignStreams> {
     const weft::Target *target = weft::targetOf(getOperation());
     if (!target)
       return signalPassFailure();
+    SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
       Scheduler(program, target->traits()).run();
+    // A program has the streams of what it calls.
+    for (auto program : getOperation().getOps<ProgramOp>())
+      for (auto invoke : program.getOps<InvokeOp>())
+        program.setStreams(std::max(program.getStreams(),
+                                    symbols.lookup<ProgramOp>(invoke.getRoutine()).getStreams()));
   }
 };
 

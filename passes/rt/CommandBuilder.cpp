@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/LibraryLayout.h"
+#include "passes/rt/Routines.h"
 
 #include "dialects/dist/IR/Dist.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -76,8 +77,9 @@ namespace {
 
 class CommandMaker {
 public:
-  CommandMaker(OpBuilder &builder, Operation *op, llvm::function_ref<Value(Value)> bufferOf)
-      : builder(builder), op(op), bufferOf(bufferOf) {}
+  CommandMaker(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
+               llvm::function_ref<Value(Value)> bufferOf)
+      : builder(builder), op(op), symbols(symbols), bufferOf(bufferOf) {}
 
   Operation *make() {
     if (auto call = dyn_cast<CallOp>(op))
@@ -128,7 +130,14 @@ private:
       reads.push_back(view(input));
     for (Value output : call.getOutputs())
       writes.push_back(bufferOf(output));
-    return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, 0);
+    func::FuncOp callee = calleeOf(call, symbols);
+    if (!callee || !isRoutine(callee))
+      return LaunchOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, 0);
+    auto routine = dyn_cast<ProgramOp>(symbols.lookup(call.getCallee()));
+    Value scratch = routine ? createScratch(builder, op->getLoc(), routine) : Value();
+    return InvokeOp::create(builder, op->getLoc(), call.getCallee(), reads, writes, scratch,
+                            onlyCommunicates(callee), call.getLabelAttr(), call.getMicrobatchAttr(),
+                            0);
   }
 
   /// The bits of the neutral element that fills new padding.
@@ -268,12 +277,22 @@ private:
 
   OpBuilder &builder;
   Operation *op;
+  const SymbolTable &symbols;
   llvm::function_ref<Value(Value)> bufferOf;
 };
 
 } // namespace
 
-Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op,
+Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
                                   llvm::function_ref<Value(Value)> bufferOf) {
-  return CommandMaker(builder, op, bufferOf).make();
+  return CommandMaker(builder, op, symbols, bufferOf).make();
+}
+
+Value weft::rt::createScratch(OpBuilder &builder, Location loc, ProgramOp routine) {
+  int64_t bytes = routine.getArena().value_or(0);
+  if (bytes == 0)
+    return {};
+  return BufferOp::create(builder, loc, MemRefType::get({bytes}, builder.getI8Type()),
+                          builder.getStringAttr(routine.getSymName()), BufferClass::Workspace,
+                          IntegerAttr(), DenseI64ArrayAttr());
 }

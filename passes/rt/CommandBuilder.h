@@ -37,12 +37,17 @@ std::string coordinateState(llvm::StringRef axis);
 /// The buffer type of a value.
 mlir::MemRefType bufferType(mlir::Type tensor);
 
-/// Creates the views and the command for `op`, on stream 0; `bufferOf` gives
-/// the buffer of an argument, constant or command's result. The verifier of
-/// commands compares programs with what this makes. Emits an error and returns
-/// nothing for an op that no command does.
+/// Creates the views and the command for `op`, on stream 0; `bufferOf` gives the buffer of an
+/// argument, constant or command's result, `symbols` what calls run. Where a routine's arena is
+/// planned, a call of it gets a buffer of scratch. The verifier of commands compares programs with
+/// what this makes. Emits an error and returns nothing for an op that no command does.
 mlir::Operation *buildCommand(mlir::OpBuilder &builder, mlir::Operation *op,
+                              const mlir::SymbolTable &symbols,
                               llvm::function_ref<mlir::Value(mlir::Value)> bufferOf);
+
+/// Creates the buffer of scratch for a call of a routine whose arena is planned; null if it needs
+/// none.
+mlir::Value createScratch(mlir::OpBuilder &builder, mlir::Location loc, ProgramOp routine);
 
 } // namespace weft::rt
 

@@ -25,26 +25,24 @@ public:
       : function(function), variants(variants) {
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       position[&op] = i;
-    for (BlockArgument arg : function.getArguments())
-      if (nn::isState(function, arg.getArgNumber()))
-        states[function.getArgAttr(arg.getArgNumber(), nn::kNameAttr)] = arg;
   }
 
   void run() {
     Operation *end = function.getBody().front().getTerminator();
+    SmallVector<BlockArgument> overwritten = overwrittenArguments(function);
     for (OpOperand &result : end->getOpOperands())
-      if (StringAttr name = nn::updatedState(function, result.getOperandNumber()))
+      if (BlockArgument state = overwritten[result.getOperandNumber()])
         if (auto copy = result.get().getDefiningOp<DenseOp>())
-          tryElide(result, copy, name);
+          tryElide(result, copy, state);
     // All results of a call are known now.
     for (auto &[op, shared] : sharing) {
       auto call = cast<CallOp>(op);
-      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(variants.kernelOf(call), shared)));
+      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(variants.calleeOf(call), shared)));
     }
   }
 
 private:
-  void tryElide(OpOperand &result, DenseOp copy, StringAttr name) {
+  void tryElide(OpOperand &result, DenseOp copy, BlockArgument state) {
     Value value = copy.getOperand();
     auto made = dyn_cast<OpResult>(value);
     // What else the return takes has a buffer of its own.
@@ -54,20 +52,23 @@ private:
       return;
     Operation *maker = made.getOwner();
     int64_t argument = -1;
-    for (const Reader &reader : readersOf(states.at(name))) {
+    for (const Reader &reader : readersOf(state)) {
       if (position.lookup(reader.op) < position.lookup(maker) && reader.op != maker)
         continue;
       if (reader.op != maker)
-        return tellCopied(maker, name,
+        return tellCopied(maker, state,
                           "'" + nameForMessages(reader.op) +
                               "' reads the old value after the new one is made");
       if (!mayShare(maker, made.getResultNumber(), reader))
-        return tellCopied(maker, name, "it cannot write over the old value while it reads it");
+        return tellCopied(maker, state, "it cannot write over the old value while it reads it");
       if (argument >= 0)
-        return tellCopied(maker, name, "it reads the old value as two operands");
+        return tellCopied(maker, state, "it reads the old value as two operands");
       argument = reader.operand;
     }
-    if (argument >= 0) {
+    Value home = homeOf(value);
+    if (home != value && home != state)
+      return tellCopied(maker, state, "it overwrites another value");
+    if (argument >= 0 && home == value) {
       auto found = sharing.find(maker);
       if (found == sharing.end())
         found = sharing.insert({maker, SmallVector<int64_t>(maker->getNumResults(), -1)}).first;
@@ -77,29 +78,51 @@ private:
     copy.erase();
   }
 
-  static void tellCopied(Operation *maker, StringAttr state, const Twine &why) {
+  /// The value in whose memory routines put this one, one over the other.
+  Value homeOf(Value value) const {
+    while (auto call = value.getDefiningOp<CallOp>()) {
+      int64_t argument =
+          sharedArguments(variants.calleeOf(call))[cast<OpResult>(value).getResultNumber()];
+      if (argument < 0)
+        break;
+      value = call.getInputs()[argument];
+    }
+    return value;
+  }
+
+  std::string nameOf(BlockArgument state) {
+    unsigned number = state.getArgNumber();
+    if (auto name = function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr))
+      return "state '" + name.str() + "'";
+    return "argument " + std::to_string(number);
+  }
+
+  void tellCopied(Operation *maker, BlockArgument state, const Twine &why) {
     if (maker->getContext()->getRemarkEngine())
       remark::missed(maker->getLoc(),
                      remark::RemarkOpts::name("copied").category("rt-elide-update-copies"))
-          << ("is copied into state '" + state.getValue() + "' at the end, because " + why).str();
+          << ("is copied into " + nameOf(state) + " at the end, because " + why).str();
   }
 
   bool mayShare(Operation *maker, unsigned number, const Reader &reader) const {
     auto call = dyn_cast<CallOp>(maker);
-    return call && reader.isWhole && mayOverwrite(variants.kernelOf(call), reader.operand, number);
+    if (!call || !reader.isWhole)
+      return false;
+    func::FuncOp callee = variants.calleeOf(call);
+    return sharedArguments(callee)[number] == int64_t(reader.operand) ||
+           mayOverwrite(callee, reader.operand, number);
   }
 
   func::FuncOp function;
   KernelVariants &variants;
   llvm::DenseMap<Operation *, int64_t> position;
-  llvm::DenseMap<Attribute, BlockArgument> states; // by name
   llvm::MapVector<Operation *, SmallVector<int64_t>> sharing;
 };
 
 struct ElideUpdateCopies : weft::rt::impl::RtElideUpdateCopiesBase<ElideUpdateCopies> {
   void runOnOperation() override {
     KernelVariants variants(getOperation());
-    for (func::FuncOp function : programsOf(getOperation()))
+    for (func::FuncOp function : commandFunctionsOf(getOperation()))
       Elision(function, variants).run();
     variants.finish(getOperation());
   }

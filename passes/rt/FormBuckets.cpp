@@ -52,9 +52,10 @@ struct Line {
 /// One function, whose ops are listed anew: those that wait for a bucket behind it.
 class Former {
 public:
-  Former(func::FuncOp function, const SymbolTable &symbols, int64_t most, int64_t least)
-      : function(function), symbols(symbols), block(function.getBody().front()), most(most),
-        least(least) {
+  Former(func::FuncOp function, const SymbolTable &symbols, const StoredArguments &stored,
+         int64_t most, int64_t least)
+      : symbols(symbols), stored(stored), block(function.getBody().front()),
+        endWaits(!isRoutine(function) || onlyCommunicates(function)), most(most), least(least) {
     for (Operation &op : block) {
       position[&op] = ops.size();
       ops.push_back(&op);
@@ -91,7 +92,9 @@ private:
     if (!isNew)
       return found->second;
     bool late = llvm::all_of(readersOf(transition->getResult(0)), [&](const Reader &reader) {
-      if (specKind(reader.op) == SpecKind::End || isUpdate(reader.op, symbols))
+      if (specKind(reader.op) == SpecKind::End)
+        return endWaits;
+      if (isUpdate(reader.op, symbols))
         return true;
       return isa<TransitionOpInterface>(reader.op) && isReadLate(reader.op);
     });
@@ -116,7 +119,7 @@ private:
       for (Value operand : op->getOperands()) {
         auto arg = dyn_cast<BlockArgument>(operand);
         auto def = levels.find(operand.getDefiningOp());
-        only &= arg ? nn::isState(function, arg.getArgNumber()) : def != levels.end();
+        only &= arg ? stored.contains(arg) : def != levels.end();
         if (!arg && only)
           level = std::max(level, def->second);
       }
@@ -331,9 +334,10 @@ private:
     assert(waiting.empty() && "an op waits for nothing");
   }
 
-  func::FuncOp function;
   const SymbolTable &symbols;
+  const StoredArguments &stored;
   Block &block;
+  bool endWaits; // nobody else waits for what is returned: not so behind a routine that computes
   int64_t most, least;
   std::vector<Operation *> ops;
   llvm::DenseMap<Operation *, int64_t> position;
@@ -354,8 +358,9 @@ struct FormBuckets : weft::rt::impl::RtFormBucketsBase<FormBuckets> {
     if (bytes <= 0)
       return markAllAnalysesPreserved();
     SymbolTable symbols(getOperation());
-    for (func::FuncOp function : programsOf(getOperation()))
-      Former(function, symbols, bytes, std::min<int64_t>(firstBytes, bytes)).run();
+    StoredArguments stored(getOperation(), symbols);
+    for (func::FuncOp function : commandFunctionsOf(getOperation()))
+      Former(function, symbols, stored, bytes, std::min<int64_t>(firstBytes, bytes)).run();
   }
 };
 

@@ -335,18 +335,54 @@ private:
   }
 };
 
+/// What a value is computed for, as far as the function that it stands in tells; null for its
+/// arguments.
+StringAttr roleOf(Value value) {
+  while (auto result = dyn_cast<OpResult>(value)) {
+    Operation *op = result.getOwner();
+    if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr))
+      return cast<StringAttr>(roles[result.getResultNumber()]);
+    bool moves = isa<DenseOp, TransitionOpInterface>(op) || specKind(op) == SpecKind::View;
+    if (!moves || op->getNumOperands() == 0)
+      return StringAttr::get(op->getContext(), "");
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+/// Calls of routines say what their results are computed for, as fusions do. Where a routine only
+/// moves values, what it moves tells that.
+void keepRolesOfCalls(Block &body, const SymbolTable &symbols) {
+  for (auto call : body.getOps<CallOp>()) {
+    func::FuncOp callee = calleeOf(call, symbols);
+    if (!callee || !isRoutine(callee) || onlyCommunicates(callee))
+      continue;
+    SmallVector<Attribute> roles;
+    for (Value returned : callee.getBody().front().getTerminator()->getOperands()) {
+      StringAttr role = roleOf(returned);
+      if (auto argument = dyn_cast<BlockArgument>(returned); argument && !role)
+        role = roleOf(call.getInputs()[argument.getArgNumber()]);
+      roles.push_back(role ? role : StringAttr::get(call.getContext(), ""));
+    }
+    if (llvm::any_of(roles, [](Attribute role) { return !cast<StringAttr>(role).empty(); }))
+      call->setAttr(kRolesAttr, ArrayAttr::get(call.getContext(), roles));
+  }
+}
+
 struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
   void runOnOperation() override {
     const Target *target = targetOf(getOperation());
     if (!target)
       return signalPassFailure();
-    for (func::FuncOp function : programsOf(getOperation())) {
+    SymbolTable symbols(getOperation());
+    for (func::FuncOp function : commandFunctionsOf(getOperation())) {
       Block &body = function.getBody().front();
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
         if (isOpTriviallyDead(&op))
           op.erase();
       NormSeparation().run(body);
       Fuser(body, *target).run();
+      keepRolesOfCalls(body, symbols);
     }
   }
 };

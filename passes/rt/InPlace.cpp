@@ -11,12 +11,6 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::rt;
 
-SmallVector<func::FuncOp> weft::rt::programsOf(ModuleOp module) {
-  return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
-    return function.isPublic() && !function.isExternal();
-  });
-}
-
 static bool isOneElement(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements() == 1;
 }
@@ -64,16 +58,6 @@ bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned res
   return true;
 }
 
-SmallVector<int64_t> weft::rt::sharedArguments(func::FuncOp kernel) {
-  if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(kInPlaceAttr))
-    return SmallVector<int64_t>(shared.asArrayRef());
-  return SmallVector<int64_t>(kernel.getNumResults(), -1);
-}
-
-func::FuncOp weft::rt::kernelOf(CallOp call, const SymbolTable &symbols) {
-  return symbols.lookup<func::FuncOp>(call.getCalleeAttr().getAttr());
-}
-
 bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
   auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr);
   if (!roles)
@@ -84,7 +68,7 @@ bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
   };
   auto call = dyn_cast<CallOp>(op);
   return all(nn::kRoleOptimizer) ||
-         (call && all(nn::kRoleWeightGradient) && mayOverwrite(kernelOf(call, symbols), 0, 0));
+         (call && all(nn::kRoleWeightGradient) && mayOverwrite(calleeOf(call, symbols), 0, 0));
 }
 
 StringAttr KernelVariants::get(func::FuncOp kernel, ArrayRef<int64_t> shared) {

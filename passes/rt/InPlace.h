@@ -5,14 +5,12 @@
 
 #include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
+#include "passes/rt/Routines.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace weft::rt {
-
-/// The named programs: the public functions with a body.
-llvm::SmallVector<mlir::func::FuncOp> programsOf(mlir::ModuleOp module);
 
 /// Every operand is indexed like every result, or is one element.
 bool isPointwise(mlir::Operation *op);
@@ -23,13 +21,6 @@ bool isPointwise(mlir::Operation *op);
 /// is read for the same element of the results only.
 bool mayOverwrite(mlir::func::FuncOp kernel, unsigned argument, unsigned result);
 
-/// The argument whose memory each result of a kernel shares, -1 for none.
-llvm::SmallVector<int64_t> sharedArguments(mlir::func::FuncOp kernel);
-
-/// The kernel that a call runs. By a table, because a look-up without one goes
-/// through all symbols of the module.
-mlir::func::FuncOp kernelOf(CallOp call, const mlir::SymbolTable &symbols);
-
 /// True if the op only makes new values of states or adds gradients up: nothing
 /// but the end of the program, or others of the kind, waits for it.
 bool isUpdate(mlir::Operation *op, const mlir::SymbolTable &symbols);
@@ -39,7 +30,10 @@ class KernelVariants {
 public:
   explicit KernelVariants(mlir::ModuleOp module) : symbols(module) {}
   mlir::StringAttr get(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> shared);
-  mlir::func::FuncOp kernelOf(CallOp call) const { return rt::kernelOf(call, symbols); }
+  mlir::func::FuncOp calleeOf(CallOp call) const { return rt::calleeOf(call, symbols); }
+  llvm::SmallVector<TransitionOpInterface> communicationOf(mlir::Operation *op) const {
+    return rt::communicationOf(op, symbols);
+  }
   /// Erases kernels that nothing calls any more; the first variant of such a
   /// kernel takes its name.
   void finish(mlir::ModuleOp module);

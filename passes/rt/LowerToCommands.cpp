@@ -27,7 +27,7 @@ namespace {
 class Lowering {
 public:
   explicit Lowering(ModuleOp module)
-      : module(module), kernels(module), builder(module.getContext()) {
+      : module(module), symbols(module), builder(module.getContext()) {
     for (Operation &op : module.getOps())
       if (auto name = op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
         taken.insert(name.getValue());
@@ -39,14 +39,13 @@ public:
     buffers.clear();
     scattered.clear();
     outputs.clear();
-    stateOfProgram.clear();
     builder.setInsertionPoint(function);
     std::string name = function.getSymName().str();
     taken.erase(name);
     function.setSymName(unique(name + ".spec"));
     function.setPrivate();
     function->setAttr(kSpecAttr, builder.getUnitAttr());
-    program = ProgramOp::create(builder, function.getLoc(), unique(name), 1, 0, IntegerAttr());
+    program = ProgramOp::create(builder, function.getLoc(), unique(name), blocksOf(function));
     program->setAttr(kSpecAttr, FlatSymbolRefAttr::get(function.getSymNameAttr()));
     Block *body = builder.createBlock(&program.getBody());
     builder.setInsertionPointToStart(body);
@@ -54,15 +53,13 @@ public:
     for (BlockArgument arg : function.getArguments())
       if (failed(lowerArgument(function, arg)))
         return failure();
-    Operation *end = function.getBody().front().getTerminator();
-    for (auto [i, operand] : llvm::enumerate(end->getOperands()))
-      if (StringAttr state = nn::updatedState(function, i))
-        buffers[operand] = stateOfProgram.lookup(state.getValue());
-      else
-        outputs[operand] = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
+    placeResults(function);
     for (auto [i, op] : llvm::enumerate(function.getBody().front()))
       if (failed(lowerOp(&op, i)))
         return failure();
+    if (isRoutine(function))
+      return success();
+    Operation *end = function.getBody().front().getTerminator();
     for (auto [i, operand] : llvm::enumerate(end->getOperands()))
       if (!nn::updatedState(function, i))
         OutputOp::create(
@@ -79,6 +76,36 @@ private:
       name = base + "." + std::to_string(i);
     return name;
   }
+  /// Which argument each result of a routine overwrites; null for a program.
+  DenseI64ArrayAttr blocksOf(func::FuncOp function) {
+    return isRoutine(function) ? builder.getDenseI64ArrayAttr(sharedArguments(function))
+                               : DenseI64ArrayAttr();
+  }
+
+  /// Results lie in the state or argument that they overwrite, in a block of the routine, or in an
+  /// output's buffer. What becomes an output by overwriting lies there from the start.
+  void placeResults(func::FuncOp function) {
+    SmallVector<BlockArgument> overwritten = overwrittenArguments(function);
+    Operation *end = function.getBody().front().getTerminator();
+    for (auto [i, operand] : llvm::enumerate(end->getOperands())) {
+      if (overwritten[i]) {
+        buffers[operand] = buffers.lookup(overwritten[i]);
+        continue;
+      }
+      if (isRoutine(function)) {
+        buffers[operand] =
+            program.getBody().addArgument(bufferType(operand.getType()), operand.getLoc());
+        continue;
+      }
+      auto name = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
+      Value value = operand;
+      while (auto result = dyn_cast_or_null<OpResult>(value)) {
+        outputs[result] = name;
+        value = reusedOperand(result);
+      }
+    }
+  }
+
   StringAttr portName(StringAttr given, StringRef kind, unsigned number) {
     return given ? given : builder.getStringAttr(kind + Twine(number));
   }
@@ -104,6 +131,10 @@ private:
   }
 
   LogicalResult lowerArgument(func::FuncOp function, BlockArgument arg) {
+    if (isRoutine(function)) {
+      buffers[arg] = program.getBody().addArgument(bufferType(arg.getType()), arg.getLoc());
+      return success();
+    }
     unsigned number = arg.getArgNumber();
     StringAttr name =
         portName(function.getArgAttrOfType<StringAttr>(number, nn::kNameAttr), "input", number);
@@ -113,7 +144,6 @@ private:
       buffers[arg] =
           stateBuffer(arg.getLoc(), name.getValue(), arg.getType(), piecesOf(function, arg),
                       isOptimizer ? BufferClass::OptimizerState : BufferClass::Parameter);
-      stateOfProgram[name.getValue()] = buffers.lookup(arg);
       return success(buffers[arg] != nullptr);
     }
     Value buffer = BufferOp::create(builder, arg.getLoc(), bufferType(arg.getType()), name,
@@ -184,10 +214,14 @@ private:
       break;
     }
     for (Value result : op->getResults()) {
-      if (buffers.count(result)) // a state's new value
+      if (buffers.count(result)) // a state's new value, or a routine's result
         continue;
       if (Value operand = reusedOperand(cast<OpResult>(result))) {
-        buffers[result] = buffers.lookup(operand);
+        Value buffer = buffers.lookup(operand);
+        if (!buffer)
+          return op->emitError() << "overwrites operand of type " << operand.getType()
+                                 << ", which is only a view";
+        buffers[result] = buffer;
         continue;
       }
       auto output = outputs.find(result);
@@ -201,11 +235,11 @@ private:
       auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name,
                                      kind, IntegerAttr(), DenseI64ArrayAttr());
       buffers[result] = buffer;
-      if (kind == BufferClass::Communication && transitionsOf(op).empty())
+      if (kind == BufferClass::Communication && !movedOperand(cast<OpResult>(result), symbols))
         scattered.insert(buffer);
     }
     Operation *command =
-        buildCommand(builder, op, [&](Value root) { return buffers.lookup(root); });
+        buildCommand(builder, op, symbols, [&](Value root) { return buffers.lookup(root); });
     if (!command)
       return failure();
     command->setAttr(kOriginAttr, builder.getI64IntegerAttr(number));
@@ -227,16 +261,18 @@ private:
                  : Value();
     auto call = dyn_cast<CallOp>(op);
     int64_t argument =
-        call ? sharedArguments(kernelOf(call, kernels))[result.getResultNumber()] : -1;
+        call ? sharedArguments(calleeOf(call, symbols))[result.getResultNumber()] : -1;
     return argument >= 0 ? call.getInputs()[argument] : Value();
   }
 
   /// A gradient that is never kept whole.
-  static bool isOnlyScattered(Value value) {
-    return llvm::all_of(readersOf(value), [](const Reader &reader) {
-      SmallVector<TransitionOpInterface> transitions = transitionsOf(reader.op);
+  bool isOnlyScattered(Value value) const {
+    return llvm::all_of(readersOf(value), [&](const Reader &reader) {
+      SmallVector<TransitionOpInterface> transitions = communicationOf(reader.op, symbols);
       return !transitions.empty() &&
-             transitions[0].getTransitionKind() == TransitionKind::ReduceScatter;
+             llvm::all_of(transitions, [](TransitionOpInterface transition) {
+               return transition.getTransitionKind() == TransitionKind::ReduceScatter;
+             });
     });
   }
 
@@ -266,11 +302,11 @@ private:
         return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
-    bool isTransition = !transitionsOf(op).empty();
-    if (!isTransition && !isa<DenseOp>(op))
+    Value moved = isa<DenseOp>(op) ? op->getOperand(0) : movedOperand(result, symbols);
+    if (!moved)
       return BufferClass::Activation;
-    auto from = buffers.lookup(specLayout(op->getOperand(result.getResultNumber())).root)
-                    .getDefiningOp<BufferOp>();
+    bool isTransition = !isa<DenseOp>(op);
+    auto from = buffers.lookup(specLayout(moved).root).getDefiningOp<BufferOp>();
     if (from &&
         (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
       return from.getKind();
@@ -283,6 +319,8 @@ private:
   LogicalResult lowerConstant(Operation *op) {
     if (op->use_empty())
       return success();
+    if (program.isRoutine())
+      return op->emitError("stands in a routine; run rt-hoist-constants before");
     if (auto coordinate = dyn_cast<CoordinateOp>(op))
       return lowerCoordinate(coordinate);
     ElementsAttr value;
@@ -327,7 +365,7 @@ private:
   }
 
   ModuleOp module;
-  SymbolTable kernels; // what is made here is not in it
+  SymbolTable symbols; // of before: what is made here is not in it
   OpBuilder builder;
   ProgramOp program;
   llvm::StringSet<> taken;
@@ -336,7 +374,6 @@ private:
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<Value, StringAttr> outputs;
   llvm::DenseSet<Operation *> scattered; // buffers of gradients that are never kept whole
-  llvm::StringMap<Value> stateOfProgram; // buffers of the program's states
 };
 
 struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> {
@@ -356,7 +393,7 @@ struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> 
     if (dist::MeshAttr mesh = dist::getMesh(getOperation()))
       createMesh(mesh.getValue());
     Lowering lowering(getOperation());
-    for (func::FuncOp function : programsOf(getOperation()))
+    for (func::FuncOp function : commandFunctionsOf(getOperation()))
       if (failed(lowering.lower(function)))
         return signalPassFailure();
   }

@@ -16,32 +16,40 @@ using namespace weft::rt;
 
 namespace {
 
-/// The argument that holds state `name`.
-BlockArgument stateArgument(func::FuncOp function, StringAttr name) {
-  for (BlockArgument arg : function.getArguments())
-    if (nn::isState(function, arg.getArgNumber()) &&
-        function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr) == name)
-      return arg;
-  return nullptr;
+/// Each result that updates a state names one of its type, and no two the same.
+LogicalResult verifyUpdates(func::FuncOp function, ArrayRef<BlockArgument> states) {
+  Operation *end = function.getBody().front().getTerminator();
+  llvm::DenseSet<Attribute> updated;
+  for (auto [i, state, value] : llvm::enumerate(states, end->getOperands())) {
+    StringAttr name = nn::updatedState(function, i);
+    if (!name)
+      continue;
+    if (!state)
+      return function.emitError() << "updates " << name << ", which is no state of it";
+    if (state.getType() != value.getType())
+      return function.emitError() << "updates " << name << " of type " << state.getType()
+                                  << " with a value of type " << value.getType();
+    if (!updated.insert(name).second)
+      return function.emitError() << "updates " << name << " twice";
+  }
+  return success();
 }
 
 LogicalResult materialize(func::FuncOp function) {
+  SmallVector<BlockArgument> overwritten = overwrittenArguments(function);
+  if (failed(verifyUpdates(function, overwritten)))
+    return failure();
+  auto isOverwritable = [&](BlockArgument argument) {
+    return isRoutine(function) ? llvm::is_contained(overwritten, argument)
+                               : nn::isState(function, argument.getArgNumber());
+  };
   Operation *end = function.getBody().front().getTerminator();
   OpBuilder builder(end);
-  llvm::DenseSet<Attribute> updated;
   SmallVector<std::pair<OpOperand *, bool>> updates; // and whether it is another state's old value
   for (OpOperand &result : end->getOpOperands()) {
-    StringAttr name = nn::updatedState(function, result.getOperandNumber());
-    if (!name)
-      continue;
-    BlockArgument state = stateArgument(function, name);
+    BlockArgument state = overwritten[result.getOperandNumber()];
     if (!state)
-      return function.emitError() << "updates " << name << ", which is no state of it";
-    if (state.getType() != result.get().getType())
-      return function.emitError() << "updates " << name << " of type " << state.getType()
-                                  << " with a value of type " << result.get().getType();
-    if (!updated.insert(name).second)
-      return function.emitError() << "updates " << name << " twice";
+      continue;
     auto copy = result.get().getDefiningOp<DenseOp>();
     if (result.get() == state || (copy && copy.getOperand() == state)) {
       // Unchanged; a copy that fusing made for outputs goes.
@@ -51,7 +59,7 @@ LogicalResult materialize(func::FuncOp function) {
       continue;
     }
     auto root = dyn_cast<BlockArgument>(specLayout(copy ? copy.getOperand() : result.get()).root);
-    updates.push_back({&result, root && nn::isState(function, root.getArgNumber())});
+    updates.push_back({&result, root && isOverwritable(root)});
   }
   for (auto &[result, isOldState] : updates)
     if (isOldState)
@@ -65,7 +73,7 @@ LogicalResult materialize(func::FuncOp function) {
 
 struct MaterializeUpdates : weft::rt::impl::RtMaterializeUpdatesBase<MaterializeUpdates> {
   void runOnOperation() override {
-    for (func::FuncOp function : programsOf(getOperation()))
+    for (func::FuncOp function : commandFunctionsOf(getOperation()))
       if (failed(materialize(function)))
         return signalPassFailure();
   }

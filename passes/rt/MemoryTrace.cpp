@@ -8,8 +8,17 @@ using namespace weft;
 using namespace weft::rt;
 
 MemoryTrace::MemoryTrace(ProgramOp program) : program(program) {
-  for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>())
-    states[state.getSymName()] = state;
+  if (!program.isRoutine()) {
+    for (auto state : program->getParentOfType<ModuleOp>().getOps<StateOp>())
+      states[state.getSymName()] = state;
+    return;
+  }
+  // Behind the scratch, one after the other: the caller says where, and that they share no bytes.
+  int64_t end = program.getArena().value_or(0);
+  for (BlockArgument block : program.getBody().getArguments()) {
+    blocks[block] = end;
+    end += bytesOf(block);
+  }
 }
 
 std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) const {
@@ -18,6 +27,8 @@ std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) const {
     offset = op.getOffset().value_or(0);
   else if (auto use = buffer.getDefiningOp<StateBufferOp>())
     offset = states.lookup(use.getState()).getOffset().value_or(0);
+  else if (isa<BlockArgument>(buffer))
+    offset = blocks.lookup(buffer);
   return {offset, offset + bytesOf(buffer)};
 }
 
@@ -178,6 +189,33 @@ bool conflict(const Point &a, const Point &b) {
   return false;
 }
 
+/// What a routine does on other streams starts behind what stream 0 did before the call, and ends
+/// before it goes on; but where the call itself is on that stream.
+LogicalResult verifyBorders(ArrayRef<Point> points, const std::array<Clock, 8> &end) {
+  auto isSync = [](const Point &point) { return isa<RecordOp, WaitOp>(*point.command); };
+  if (llvm::all_of(points, [&](const Point &point) {
+        CommandInterface command = point.command;
+        return command.isCommunication() && point.stream == points[0].stream;
+      }))
+    return success();
+  bool valid = true;
+  for (const Point &point : points) {
+    if (isSync(point) || point.stream == 0)
+      continue;
+    CommandInterface command = point.command;
+    if (point.before[0] == 0) {
+      valid = false;
+      command->emitError("may start before its routine is called: its stream waits for no event of "
+                         "stream 0");
+    }
+    if (end[0][point.stream] <= point.index) {
+      valid = false;
+      command->emitError("may end after its routine: stream 0 does not wait for it");
+    }
+  }
+  return success(valid);
+}
+
 } // namespace
 
 LogicalResult weft::rt::verifyOrder(ProgramOp program) {
@@ -218,6 +256,8 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program) {
     streams[stream].push_back(points.size());
     points.push_back(std::move(point));
   }
+  if (program.isRoutine())
+    valid &= succeeded(verifyBorders(points, now));
   // Only commands of different streams can be unordered, and for each command
   // they are a short run of the other stream.
   const Point *lastCommunication = nullptr;

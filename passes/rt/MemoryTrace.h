@@ -9,7 +9,8 @@
 
 namespace weft::rt {
 
-/// The arena as intervals of bytes, each holding a whole value or nothing.
+/// The arena as intervals of bytes, each holding a whole value or nothing. Of a routine it is the
+/// scratch, and the blocks lie behind it.
 class MemoryTrace {
 public:
   using Content = const void *;
@@ -37,6 +38,7 @@ public:
 private:
   ProgramOp program;
   llvm::StringMap<StateOp> states;
+  llvm::DenseMap<mlir::Value, int64_t> blocks;              // of a routine
   std::map<int64_t, std::pair<int64_t, Content>> intervals; // begin -> (end, content)
 };
 

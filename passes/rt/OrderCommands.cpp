@@ -33,8 +33,9 @@ enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpd
 /// The key of an op is never less than those of the ops that it reads.
 class Order {
 public:
-  Order(func::FuncOp function, const SymbolTable &symbols)
-      : function(function), symbols(symbols), block(function.getBody().front()) {
+  Order(func::FuncOp function, const SymbolTable &symbols, const StoredArguments &stored)
+      : symbols(symbols), stored(stored), block(function.getBody().front()),
+        overwritten(overwrittenArguments(function)) {
     for (Operation &op : block)
       if (specKind(&op) != SpecKind::View) {
         position[&op] = ops.size();
@@ -47,15 +48,14 @@ public:
       for (Value operand : ops[i]->getOperands())
         addProducer(i, operand);
     }
-    for (BlockArgument arg : function.getArguments())
-      if (nn::isState(function, arg.getArgNumber()))
-        states[function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr)] = arg;
+    findOverwriting();
   }
 
   void run() {
     startReductions();
     prefetchGathers();
     advanceUpdates();
+    awaitOldReaders();
     emit();
   }
 
@@ -72,6 +72,31 @@ private:
       addProducer(i, operand);
   }
 
+  /// Calls of routines that overwrite a value, and who reads it before.
+  void findOverwriting() {
+    for (size_t i = 0; i < ops.size(); ++i)
+      if (auto call = dyn_cast<CallOp>(ops[i]))
+        if (func::FuncOp callee = calleeOf(call, symbols); callee && isRoutine(callee))
+          for (int64_t argument : sharedArguments(callee))
+            if (argument >= 0)
+              for (const Reader &reader : readersOf(call.getInputs()[argument]))
+                if (size_t other = position.lookup(reader.op); other < i)
+                  overwriting[i].push_back(other);
+  }
+
+  /// Whatever moved, such a call stays behind those readers, and what reads its results behind it.
+  void awaitOldReaders() {
+    if (overwriting.empty())
+      return;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      if (auto found = overwriting.find(i); found != overwriting.end())
+        for (size_t reader : found->second)
+          keys[i] = std::max(keys[i], keys[reader]);
+      for (size_t producer : producers[i])
+        keys[i] = std::max(keys[i], keys[producer]);
+    }
+  }
+
   /// Positions of the ops that read results of op `i`, through views.
   SmallVector<size_t> readers(size_t i) const {
     SmallVector<size_t> result;
@@ -81,9 +106,16 @@ private:
     return result;
   }
 
-  static bool combines(Operation *op) {
-    return llvm::any_of(transitionsOf(op), [](TransitionOpInterface transition) {
+  bool combines(Operation *op) const {
+    return llvm::any_of(communicationOf(op, symbols), [](TransitionOpInterface transition) {
       return transition.isCommunication() && transition.getGeometry().reduction;
+    });
+  }
+
+  bool gathers(Operation *op) const {
+    SmallVector<TransitionOpInterface> transitions = communicationOf(op, symbols);
+    return !transitions.empty() && llvm::all_of(transitions, [](TransitionOpInterface transition) {
+      return transition.getTransitionKind() == TransitionKind::AllGather;
     });
   }
 
@@ -111,7 +143,7 @@ private:
         Value value = work.pop_back_val();
         Operation *def = value.getDefiningOp();
         if (auto arg = dyn_cast<BlockArgument>(value))
-          only = nn::isState(function, arg.getArgNumber());
+          only = stored.contains(arg);
         else if (auto found = position.find(def); found != position.end())
           only = result[found->second];
         else
@@ -131,9 +163,7 @@ private:
     std::map<int64_t, int64_t> bytes;
     int64_t window = 0;
     for (size_t i = 0; i < ops.size(); ++i) {
-      SmallVector<TransitionOpInterface> transitions = transitionsOf(ops[i]);
-      if (!stateOnly[i] || transitions.empty() ||
-          transitions[0].getTransitionKind() != TransitionKind::AllGather)
+      if (!stateOnly[i] || !gathers(ops[i]))
         continue;
       int64_t first = ops.size();
       for (size_t reader : readers(i))
@@ -144,7 +174,7 @@ private:
       window = std::max(window, bytes[first]);
     }
     std::vector<std::pair<int64_t, int64_t>> before; // anchors and bytes of lots so far
-    for (auto &[first, gathers] : lots) {
+    for (auto &[first, lot] : lots) {
       int64_t anchor = first, alive = bytes[first];
       for (auto it = before.rbegin(); it != before.rend(); ++it) {
         alive += it->second;
@@ -153,7 +183,7 @@ private:
         anchor = it->first;
       }
       // Wherever it stood: reshards of arguments stand in front of everything.
-      for (size_t gather : gathers)
+      for (size_t gather : lot)
         keys[gather] = Key{anchor, kPrefetch};
       before.push_back({first, bytes[first]});
     }
@@ -226,11 +256,10 @@ private:
     SmallVector<size_t> result;
     for (OpOperand &use : value.getUses())
       if (specKind(use.getOwner()) == SpecKind::End)
-        if (StringAttr name = nn::updatedState(function, use.getOperandNumber()))
-          if (Value state = states.lookup(name))
-            for (const Reader &reader : readersOf(state))
-              if (specKind(reader.op) != SpecKind::End)
-                result.push_back(position.lookup(reader.op));
+        if (Value state = overwritten[use.getOperandNumber()])
+          for (const Reader &reader : readersOf(state))
+            if (specKind(reader.op) != SpecKind::End)
+              result.push_back(position.lookup(reader.op));
     return result;
   }
 
@@ -255,21 +284,23 @@ private:
       place(ops[i]);
   }
 
-  func::FuncOp function;
   const SymbolTable &symbols;
+  const StoredArguments &stored;
   Block &block;
+  SmallVector<BlockArgument> overwritten; // by the function's results
   std::vector<Operation *> ops;
   std::vector<Key> keys;
   std::vector<SmallVector<size_t, 4>> producers;
   llvm::DenseMap<Operation *, size_t> position;
-  llvm::DenseMap<Attribute, Value> states;
+  llvm::DenseMap<size_t, SmallVector<size_t>> overwriting;
 };
 
 struct OrderCommands : weft::rt::impl::RtOrderCommandsBase<OrderCommands> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    for (func::FuncOp function : programsOf(getOperation()))
-      Order(function, symbols).run();
+    StoredArguments stored(getOperation(), symbols);
+    for (func::FuncOp function : commandFunctionsOf(getOperation()))
+      Order(function, symbols, stored).run();
   }
 };
 

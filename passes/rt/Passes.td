@@ -109,6 +109,18 @@ def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::rt::RtDialect", "::mlir::func::FuncDialect"];
 }
 
+def RtHoistConstants : Pass<"rt-hoist-constants", "::mlir::ModuleOp"> {
+  let summary = "Pass tables and coordinates to routines as arguments";
+  let description = [{
+    **Requires** `rt-outline-kernels`. **Ensures** that no routine has a constant or `rt.coordinate`: each is an
+    argument behind the others, and every call passes it; it stands once in each program. Single numbers are in the code of kernels by
+    then. So routines have no states, and what they read is their arguments.
+
+    **Example**: test/passes/rt/hoist-constants.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
 def RtFormBuckets : Pass<"rt-form-buckets", "::mlir::ModuleOp"> {
   let summary = "Let collectives that can wait for each other share messages";
   let description = [{
@@ -148,7 +160,8 @@ def RtOrderCommands : Pass<"rt-order-commands", "::mlir::ModuleOp"> {
   let summary = "Order each program's ops for overlap and for memory";
   let description = [{
     **Requires** `rt-form-buckets`. **Ensures** an order of the same ops in
-    which each still comes after what it reads:
+    which each still comes after what it reads, and after who reads what it overwrites. A call of a routine that only
+    communicates is a collective, one whose results all are the optimizer's an update:
     - a reduction over the network starts right after what it adds up, so that
       gradients are reduced while the backward pass goes on;
     - a gathered parameter (an all_gather of nothing but states) starts before the
@@ -192,6 +205,9 @@ def RtElideUpdateCopies : Pass<"rt-elide-update-copies", "::mlir::ModuleOp"> {
       kernel whose attribute `rt.in_place` says which argument each result
       overwrites; kernels that nothing calls any more are erased.
 
+    What a routine overwrites counts as a state: its new value is copied there at the end, or made there
+    (`rt-materialize-updates`). In a program the calls of routines say themselves what they overwrite.
+
     So neither parameters nor optimizer states exist twice. The verifier of
     commands derives anew that no old value is read too late.
 
@@ -219,15 +235,16 @@ def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
 def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
   let summary = "Turn each program's function into buffers and commands";
   let description = [{
-    **Requires** `rt-outline-kernels`: every op of a program (a public function
-    with a body) is a view, a constant, an `rt.call`, a library fusion, an
+    **Requires** `rt-hoist-constants`: every op of a program (a public function
+    with a body) or routine is a view, a constant, an `rt.call`, a library fusion, an
     `rt.dense` or a collective.
 
     **Ensures** an `rt.program` for each program, all commands on stream 0 in
     the function's order, one buffer for each value that is not a view, and an
     `rt.state` for each state and constant, shared by all programs. A result with
     `nn.updates` lies in its state. The function stays in the module,
-    private and marked `rt.spec`: the verifier of commands compares with it.
+    private and marked `rt.spec`: the verifier of commands compares with it. A routine becomes an `rt.program` with
+    blocks, and each call of it an `rt.invoke`; calls then name that `rt.program`.
 
     **Example**: test/passes/rt/lower-to-commands.mlir.
   }];
@@ -244,7 +261,8 @@ def RtAssignStreams : Pass<"rt-assign-streams", "::mlir::ModuleOp"> {
     made it): communication starts when the compute command listed before it is
     done, not earlier, so that what is received early does not fill the memory;
     the wait stands before the first reader, and the compute commands between
-    overlap with it. Programs without communication keep one stream.
+    overlap with it. Programs without communication keep one stream. In a routine that computes, communication starts
+    after an event of stream 0, and stream 0 waits for all of it at the end: so a call is a command of stream 0.
 
     **Example**: test/passes/rt/assign-streams.mlir.
   }];
@@ -261,6 +279,9 @@ def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
     gap that is free for its whole life (best fit). A buffer used by another
     stream lives from the event that lets that command start until the wait for
     its end.
+
+    Routines come first: the arena of one is the scratch of its calls, a workspace buffer of the caller that lives
+    during the call.
 
     **Example**: test/passes/rt/plan-arena.mlir.
   }];
@@ -286,6 +307,10 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
       the kernel's body) and an all_reduce in place;
     - communication is in the function's order, which is the same on every
       process.
+    A routine is judged once, against its own function: arguments lie in their blocks at its start and are not
+    overwritten but for those that it says, results lie in theirs at its end, and no other stream of it runs
+    before or after stream 0. A program's call of it is then one command, which must find its
+    arguments where it reads them; what it overwrites holds its results.
 
     **Example**: test/passes/rt/verify-commands.mlir.
   }];

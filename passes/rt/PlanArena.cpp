@@ -1,6 +1,7 @@
 // Gives every buffer its place in the arena.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
+#include "passes/rt/CommandBuilder.h"
 #include "passes/rt/Lifetimes.h"
 #include "passes/rt/Passes.h"
 #include "weft/Interfaces/TensorTypes.h"
@@ -28,19 +29,62 @@ struct Placed {
   int64_t offset, bytes, first, last;
 };
 
-/// Buffers that have a place, by offset. One pass over them finds a gap, so the
-/// whole plan takes time quadratic in the number of buffers, with a small factor.
+/// Buffers that have a place, found by when they are alive: those alive at a moment in a tree of
+/// spans of commands, each in the fewest spans that are its life; those that begin in a span by
+/// their beginning. So a buffer is placed in time linear in those alive with it.
+class Alive {
+public:
+  explicit Alive(int64_t commands) {
+    while (leaves < commands)
+      leaves *= 2;
+    spans.resize(2 * leaves);
+    begins.resize(commands);
+  }
+
+  void insert(const Placed &placed) {
+    begins[placed.first].push_back(all.size());
+    starts.insert(placed.first);
+    for (int64_t l = placed.first + leaves, r = placed.last + leaves + 1; l < r; l /= 2, r /= 2) {
+      if (l % 2 == 1)
+        spans[l++].push_back(all.size());
+      if (r % 2 == 1)
+        spans[--r].push_back(all.size());
+    }
+    all.push_back(placed);
+  }
+
+  /// Those alive with [first, last], by offset.
+  std::vector<Placed> with(int64_t first, int64_t last) const {
+    std::vector<Placed> found;
+    auto add = [&](ArrayRef<uint32_t> numbers) {
+      for (uint32_t number : numbers)
+        found.push_back(all[number]);
+    };
+    for (int64_t span = first + leaves; span > 0; span /= 2)
+      add(spans[span]);
+    for (auto it = starts.upper_bound(first); it != starts.end() && *it <= last; ++it)
+      add(begins[*it]);
+    llvm::sort(found, [](const Placed &a, const Placed &b) { return a.offset < b.offset; });
+    return found;
+  }
+
+private:
+  int64_t leaves = 1;
+  std::vector<Placed> all;
+  std::vector<SmallVector<uint32_t, 2>> spans, begins;
+  std::set<int64_t> starts; // where some buffer begins
+};
+
+/// Gives buffers, one after the other, bytes that are free for their whole life.
 class Gaps {
 public:
-  explicit Gaps(int64_t base) : base(base) {}
+  Gaps(int64_t base, int64_t commands) : base(base), placed(commands) {}
 
   /// Places `bytes` into the smallest gap between those alive with
   /// [first, last], or at their end if no gap holds it.
   int64_t place(int64_t bytes, int64_t first, int64_t last) {
     int64_t cursor = base, best = -1, bestGap = INT64_MAX;
-    for (const Placed &other : placed) {
-      if (other.first > last || first > other.last)
-        continue;
+    for (const Placed &other : placed.with(first, last)) {
       int64_t gap = other.offset - cursor;
       if (gap >= bytes && gap < bestGap) {
         best = cursor;
@@ -49,15 +93,24 @@ public:
       cursor = std::max(cursor, other.offset + other.bytes);
     }
     Placed own{best >= 0 ? best : cursor, bytes, first, last};
-    auto less = [](const Placed &a, const Placed &b) { return a.offset < b.offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), own, less), own);
+    placed.insert(own);
     return own.offset;
   }
 
 private:
   int64_t base;
-  std::vector<Placed> placed;
+  Alive placed;
 };
+
+/// Calls get memory of their own for what their routine needs besides its blocks.
+void giveScratch(ProgramOp program, const SymbolTable &symbols) {
+  for (auto invoke : program.getOps<InvokeOp>()) {
+    OpBuilder builder(invoke);
+    auto routine = symbols.lookup<ProgramOp>(invoke.getRoutine());
+    if (Value scratch = createScratch(builder, invoke.getLoc(), routine))
+      invoke.getScratchMutable().assign(scratch);
+  }
+}
 
 void planProgram(ProgramOp program, int64_t base, int64_t alignment) {
   Builder builder(program.getContext());
@@ -84,7 +137,7 @@ void planProgram(ProgramOp program, int64_t base, int64_t alignment) {
   for (auto [i, buffer] : llvm::enumerate(buffers))
     bySize.push_back({-alignedBytes(cast<MemRefType>(buffer.getType()), alignment), i});
   llvm::sort(bySize);
-  Gaps gaps(base);
+  Gaps gaps(base, end + 1);
   int64_t peak = base;
   for (auto [negated, i] : bySize) {
     BufferOp buffer = buffers[i];
@@ -107,8 +160,16 @@ struct PlanArena : weft::rt::impl::RtPlanArenaBase<PlanArena> {
       state.setOffset(base);
       base += alignedBytes(cast<MemRefType>(state.getLocal()), alignment);
     }
+    // What routines need is a part of what their callers need.
+    SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      planProgram(program, base, alignment);
+      if (program.isRoutine())
+        planProgram(program, 0, alignment);
+    for (auto program : getOperation().getOps<ProgramOp>())
+      if (!program.isRoutine()) {
+        giveScratch(program, symbols);
+        planProgram(program, base, alignment);
+      }
   }
 };
 

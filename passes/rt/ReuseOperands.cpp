@@ -34,7 +34,9 @@ public:
 
 private:
   void visit(CallOp call) {
-    func::FuncOp kernel = variants.kernelOf(call);
+    func::FuncOp kernel = variants.calleeOf(call);
+    if (isRoutine(kernel)) // says itself what it overwrites
+      return;
     SmallVector<int64_t> shared = sharedArguments(kernel);
     bool changed = false;
     for (OpResult result : call->getResults()) {
@@ -70,7 +72,7 @@ private:
         ++own;
         continue;
       }
-      SmallVector<TransitionOpInterface> transitions = transitionsOf(other.op);
+      SmallVector<TransitionOpInterface> transitions = variants.communicationOf(other.op);
       if (position.lookup(other.op) >= position.lookup(reader) ||
           (!transitions.empty() && transitions[0].isCommunication()))
         return false;
@@ -86,7 +88,7 @@ private:
 struct ReuseOperands : weft::rt::impl::RtReuseOperandsBase<ReuseOperands> {
   void runOnOperation() override {
     KernelVariants variants(getOperation());
-    for (func::FuncOp function : programsOf(getOperation()))
+    for (func::FuncOp function : commandFunctionsOf(getOperation()))
       Reuse(function, variants).run();
     variants.finish(getOperation());
   }

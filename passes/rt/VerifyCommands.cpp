@@ -38,8 +38,12 @@ public:
     valid &= succeeded(memory.verifyLifetimes());
     for (auto [i, op] : llvm::enumerate(spec.getBody().front()))
       ops.push_back(&op);
-    placeStates();
-    valid &= succeeded(placeInputs());
+    if (failed(program.isRoutine() ? placeBlocks() : success()))
+      return failure();
+    if (!program.isRoutine()) {
+      placeStates();
+      valid &= succeeded(placeInputs());
+    }
     for (CommandInterface command : commandsOf(program))
       if (!isa<RecordOp, WaitOp>(*command))
         valid &= succeeded(verifyCommand(command));
@@ -50,6 +54,8 @@ public:
                           << "no command does op " << i << " of @" << spec.getSymName();
         diagnostic.attachNote(op->getLoc()) << "this op: " << op->getName();
       }
+    if (program.isRoutine())
+      return success(valid & succeeded(verifyBlocks()));
     valid &= succeeded(verifyOutputs());
     valid &= succeeded(verifyStates());
     return success(valid);
@@ -91,6 +97,41 @@ private:
           for (Value constant : constants.lookup(data))
             stateOf[constant] = key;
     }
+  }
+
+  /// At its start a routine's arguments lie in their blocks.
+  LogicalResult placeBlocks() {
+    bool fits =
+        isRoutine(spec) && ArrayRef<int64_t>(sharedArguments(spec)) == *program.getRoutine();
+    auto types = [](ValueRange blocks) { return blocks.getTypes(); };
+    auto wanted = [](TypeRange tensors) { return llvm::map_to_vector(tensors, bufferType); };
+    fits = fits &&
+           llvm::equal(types(program.getArgumentBlocks()), wanted(spec.getArgumentTypes())) &&
+           llvm::equal(types(program.getResultBlocks()), wanted(spec.getResultTypes()));
+    if (!fits)
+      return program.emitError() << "has other blocks than @" << spec.getSymName()
+                                 << " has arguments and results";
+    for (auto [block, argument] : llvm::zip(program.getArgumentBlocks(), spec.getArguments()))
+      memory.write(block, content(argument));
+    return success();
+  }
+
+  /// At its end the results lie in theirs, and what is not overwritten holds the argument.
+  LogicalResult verifyBlocks() {
+    bool valid = true;
+    SmallVector<Value> results = program.getResultBlocks();
+    for (auto [i, block, value] : llvm::enumerate(results, ops.back()->getOperands()))
+      if (!memory.holds(block, content(value))) {
+        valid = false;
+        program.emitError() << "result " << i
+                            << " is not written, or overwritten, when the routine ends";
+      }
+    for (auto [i, block, value] : llvm::enumerate(program.getArgumentBlocks(), spec.getArguments()))
+      if (!llvm::is_contained(results, block) && !memory.holds(block, content(value))) {
+        valid = false;
+        program.emitError() << "overwrites argument " << i << ", which its callers may read again";
+      }
+    return success(valid);
   }
 
   LogicalResult placeInputs() {
@@ -150,32 +191,69 @@ private:
     return success(valid);
   }
 
-  /// The pairs of an in-place kernel are the same buffer, as its code is
-  /// compiled for; that it may be so is derived anew from its body.
+  using Pairs = llvm::DenseSet<std::pair<Value, Value>>;
+
+  /// What a command overwrites as its kernel or routine says is one buffer, as that is compiled
+  /// for.
+  LogicalResult findOverwritten(Operation *command, ArrayRef<int64_t> overwritten,
+                                ValueRange inputs, ValueRange outputs, Pairs &pairs) {
+    for (auto [result, argument] : llvm::enumerate(overwritten)) {
+      if (argument < 0)
+        continue;
+      Value read = inputs[argument], written = outputs[result];
+      if (read.getType() != written.getType() ||
+          memory.range(bufferOfView(read)) != memory.range(bufferOfView(written)))
+        return command->emitError() << "does not overwrite argument " << argument << " with result "
+                                    << result << ", as its kernel does";
+      pairs.insert({read, written});
+    }
+    return success();
+  }
+
+  /// That a kernel may be in place is derived anew from its body; that a routine is, where its
+  /// commands are judged.
   LogicalResult verifySharing(CommandInterface command) {
-    llvm::DenseSet<std::pair<Value, Value>> shared;
+    Pairs shared;
     if (auto launch = dyn_cast<LaunchOp>(*command)) {
       auto kernel = symbols.lookup<func::FuncOp>(launch.getKernelAttr().getAttr());
-      for (auto [result, argument] : llvm::enumerate(sharedArguments(kernel))) {
-        if (argument < 0)
-          continue;
-        if (argument >= int64_t(launch.getInputs().size()) ||
-            !mayOverwrite(kernel, argument, result))
+      SmallVector<int64_t> overwritten = sharedArguments(kernel);
+      for (auto [result, argument] : llvm::enumerate(overwritten))
+        if (argument >= 0 && (argument >= int64_t(launch.getInputs().size()) ||
+                              !mayOverwrite(kernel, argument, result)))
           return launch.emitError() << "runs a kernel that may not overwrite argument " << argument
                                     << " with result " << result;
-        Value read = launch.getInputs()[argument], written = launch.getOutputs()[result];
-        if (read.getType() != written.getType() ||
-            memory.range(bufferOfView(read)) != memory.range(bufferOfView(written)))
-          return launch.emitError() << "does not overwrite argument " << argument << " with result "
-                                    << result << ", as its kernel does";
-        shared.insert({read, written});
-      }
+      if (failed(findOverwritten(launch, overwritten, launch.getInputs(), launch.getOutputs(),
+                                 shared)))
+        return failure();
+    } else if (auto invoke = dyn_cast<InvokeOp>(*command)) {
+      auto routine = symbols.lookup<ProgramOp>(invoke.getRoutine());
+      if (failed(verifyStreams(invoke, routine)) ||
+          failed(findOverwritten(invoke, *routine.getRoutine(), invoke.getInputs(),
+                                 invoke.getOutputs(), shared)))
+        return failure();
     } else if (auto collective = dyn_cast<CollectiveOp>(*command);
                collective && collective.getKind() == CollectiveKind::AllReduce) {
       for (auto [source, target] : llvm::zip(collective.getSources(), collective.getTargets()))
         shared.insert({source, target});
     }
     return memory.verifyNoOverlap(command, shared);
+  }
+
+  /// A call counts as a command of one stream: that of all its communication, or the one that
+  /// waits for all its others.
+  LogicalResult verifyStreams(InvokeOp invoke, ProgramOp routine) {
+    if (routine.getStreams() > program.getStreams())
+      return invoke.emitError() << "invokes a routine of " << routine.getStreams()
+                                << " streams in a program of " << program.getStreams();
+    if (!invoke.getCommunicates() && invoke.getStream() != 0)
+      return invoke.emitError() << "runs on stream " << invoke.getStream()
+                                << ", but its routine computes";
+    for (CommandInterface command : commandsOf(routine))
+      if (invoke.getCommunicates() && command.getStreamNumber() != invoke.getStream())
+        return invoke.emitError() << "runs on stream " << invoke.getStream()
+                                  << ", but a command of its routine on stream "
+                                  << command.getStreamNumber();
+    return success();
   }
 
   LogicalResult verifyCommand(CommandInterface command) {
@@ -203,7 +281,7 @@ private:
       }
       return buffer;
     };
-    Operation *expected = buildCommand(builder, op, placeholder);
+    Operation *expected = buildCommand(builder, op, symbols, placeholder);
     if (!expected)
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);
@@ -268,9 +346,28 @@ private:
 };
 
 struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
+  /// All processes communicate in one order: that of the list, calls included, if it is on one
+  /// stream.
+  LogicalResult verifyCommunication() {
+    auto programs = llvm::to_vector(getOperation().getOps<ProgramOp>());
+    if (llvm::none_of(programs, [](ProgramOp program) { return program.isRoutine(); }))
+      return success();
+    std::optional<unsigned> stream;
+    for (ProgramOp program : programs)
+      for (CommandInterface command : commandsOf(program)) {
+        if (!command.isCommunication())
+          continue;
+        stream = stream.value_or(command.getStreamNumber());
+        if (command.getStreamNumber() != *stream)
+          return command->emitError() << "communicates on stream " << command.getStreamNumber()
+                                      << ", other commands on stream " << *stream;
+      }
+    return success();
+  }
+
   void runOnOperation() override {
-    bool valid = true;
     SymbolTable symbols(getOperation());
+    bool valid = succeeded(verifyCommunication());
     for (auto program : getOperation().getOps<ProgramOp>()) {
       auto name = program->getAttrOfType<FlatSymbolRefAttr>(kSpecAttr);
       auto spec = name ? symbols.lookup<func::FuncOp>(name.getValue()) : func::FuncOp();

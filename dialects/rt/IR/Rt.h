@@ -37,6 +37,8 @@ struct PlacementDim {
 llvm::hash_code hash_value(const PlacementPart &part);
 llvm::hash_code hash_value(const PlacementDim &dim);
 
+/// Mark of a private function that programs call.
+inline constexpr llvm::StringLiteral kRoutineAttr = "rt.routine";
 /// Mark of the function that a program was made from; see `rt-lower-to-commands`.
 inline constexpr llvm::StringLiteral kSpecAttr = "rt.spec";
 /// On a command: the position of its op in that function.

@@ -46,10 +46,57 @@ Values CollectiveOp::getWrites() { return Values(getTargets()); }
 bool CollectiveOp::isCommunication() { return true; }
 Values SliceOp::getReads() { return {getSource()}; }
 Values SliceOp::getWrites() { return {getTarget()}; }
+Values InvokeOp::getReads() { return Values(getInputs()); }
+Values InvokeOp::getWrites() {
+  Values writes(getOutputs());
+  if (getScratch())
+    writes.push_back(getScratch());
+  return writes;
+}
+bool InvokeOp::isCommunication() { return getCommunicates(); }
 Values RecordOp::getReads() { return {}; }
 Values RecordOp::getWrites() { return {}; }
 Values WaitOp::getReads() { return {}; }
 Values WaitOp::getWrites() { return {}; }
+
+/// A call's views are the blocks of its routine, whole and in a row.
+static LogicalResult verifyBlocks(InvokeOp op, ValueRange views, ValueRange blocks,
+                                  StringRef what) {
+  if (views.size() != blocks.size())
+    return op.emitOpError() << "has " << views.size() << " " << what << "s, but the routine "
+                            << blocks.size();
+  for (auto [i, view, block] : llvm::enumerate(views, blocks)) {
+    auto type = cast<MemRefType>(view.getType()), wanted = cast<MemRefType>(block.getType());
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (type.getShape() != wanted.getShape() || type.getElementType() != wanted.getElementType() ||
+        !staticLayout(type, strides, offset) || !isContiguous(type))
+      return op.emitOpError() << what << " " << i << " is " << type
+                              << ", expected a contiguous view of " << wanted;
+  }
+  return success();
+}
+
+LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto routine = symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getRoutineAttr());
+  if (!routine || !routine.isRoutine())
+    return emitOpError() << "invokes @" << getRoutine() << ", which is no routine of this module";
+  if (failed(verifyBlocks(*this, getInputs(), routine.getArgumentBlocks(), "input")) ||
+      failed(verifyBlocks(*this, getOutputs(), routine.getResultBlocks(), "output")))
+    return failure();
+  for (auto [result, argument] : llvm::enumerate(*routine.getRoutine()))
+    if (argument >= 0 && getInputs()[argument] != getOutputs()[result])
+      return emitOpError() << "does not overwrite input " << argument << " with output " << result
+                           << ", as its routine does";
+  int64_t wanted = routine.getArena().value_or(0);
+  auto scratch = getScratch() ? cast<MemRefType>(getScratch().getType()) : MemRefType();
+  bool fits = scratch ? scratch == MemRefType::get({wanted}, IntegerType::get(getContext(), 8))
+                      : wanted == 0;
+  if (!fits)
+    return emitOpError() << "has " << (scratch ? scratch.getNumElements() : 0)
+                         << " bytes of scratch, expected a memref<" << wanted << "xi8>";
+  return success();
+}
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());

@@ -163,6 +163,32 @@ def Rt_SliceOp : Rt_Command<"slice"> {
   let hasVerifier = 1;
 }
 
+def Rt_InvokeOp : Rt_Command<"invoke", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
+  let summary = "run a routine's commands on blocks of memory";
+  let description = [{
+    The routine's blocks start at the first elements of the views: `reads` are its arguments, `writes` its results. A
+    result that overwrites an argument is the same view in both. `scratch` is memory of the caller that only this
+    command uses.
+
+    If `communicates`, all commands of the routine talk to other processes, and run on the stream of this one. Else this
+    is a command of stream 0: what the routine does on other streams starts after what stream 0 did before, and
+    ends before stream 0 goes on.
+
+    `label` and `microbatch` are for people, see `rt.call`.
+
+    Constraints: views are contiguous, and of the types of the blocks; `scratch` is there if the routine's arena has
+    bytes, and is as large.
+    Example: `rt.invoke @block reads(%x, %w : memref<8xf32>, memref<8xf32>) writes(%y : memref<8xf32>)
+      scratch(%s : memref<256xi8>) stream 0 {label = "h.5", microbatch = 2 : i64}`
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$routine, Variadic<AnyMemRef>:$inputs, Variadic<AnyMemRef>:$outputs,
+      Optional<AnyMemRef>:$scratch, UnitAttr:$communicates, OptionalAttr<StrAttr>:$label, OptionalAttr<I64Attr>:$microbatch,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $routine `reads` `(` ($inputs^ `:` type($inputs))? `)` `writes` `(` ($outputs^ `:` type($outputs))? `)`
+      (`scratch` `(` $scratch^ `:` type($scratch) `)`)? (`communicates` $communicates^)? `stream` $stream attr-dict }];
+}
+
 class Rt_EventOp<string mnemonic> : Rt_Command<mnemonic> {
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$event, DefaultValuedAttr<Rt_Stream, "0">:$stream);
   let assemblyFormat = "$event `stream` $stream attr-dict";

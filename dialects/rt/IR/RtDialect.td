@@ -25,7 +25,15 @@ def Rt_Dialect : Dialect {
     A second, small family of ops on tensors (`rt.fusion`, `rt.call`,
     `rt.dense`) lives at the end of the phase `local`, where kernels are fused
     and outlined, and is gone from the program's body once commands are made.
+
+    A *routine* is a private function marked `rt.routine` that programs call with `rt.call`, and the list of
+    commands made of it: what repeats, microbatches and layers, is there once. It calls no routine itself, and knows
+    nothing of who calls it: tables and states come in as arguments. `rt.in_place` on it says
+    for each result which argument it overwrites (-1: none): the result is written to that argument's memory, and
+    callers do not read the argument's value after the call. A `{}` in the names of its nodes stands for the `label`
+    of a call.
   }];
+  let hasOperationAttrVerify = 1;
   let useDefaultAttributePrinterParser = 1;
 }
 

@@ -1,6 +1,7 @@
 // Verifiers of programs, memory, tables and fusions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
+#include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -107,13 +108,120 @@ unsigned BodyOp::getParallelDims() {
   return cast<RankedTensorType>(getResult().getType()).getRank();
 }
 
+static LogicalResult verifyRoutineCall(CallOp call, func::FuncOp routine) {
+  auto check = [&](TypeRange inside, TypeRange outside, StringRef what) -> LogicalResult {
+    if (inside.size() != outside.size())
+      return call.emitOpError() << "has " << outside.size() << " " << what << "s, but the routine "
+                                << inside.size();
+    for (auto [i, inner, outer] : llvm::enumerate(inside, outside))
+      if (inner != outer)
+        return call.emitOpError() << what << " " << i << " is " << outer << ", but the routine's "
+                                  << inner;
+    return success();
+  };
+  if (auto caller = call->getParentOfType<func::FuncOp>(); caller && caller->hasAttr(kRoutineAttr))
+    return call.emitOpError("calls a routine in a routine");
+  if (failed(check(routine.getArgumentTypes(), call.getInputs().getTypes(), "input")))
+    return failure();
+  return check(routine.getResultTypes(), call.getOutputs().getTypes(), "output");
+}
+
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto callee = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  Operation *symbol = symbols.lookupNearestSymbolFrom(*this, getCalleeAttr());
+  if (auto routine = dyn_cast_or_null<ProgramOp>(symbol); routine && routine.isRoutine())
+    if (auto spec = routine->getAttrOfType<FlatSymbolRefAttr>(kSpecAttr))
+      symbol = symbols.lookupNearestSymbolFrom(*this, spec);
+  auto callee = dyn_cast_or_null<func::FuncOp>(symbol);
   if (!callee)
     return emitOpError() << "calls @" << getCallee() << ", which is no function of this module";
+  if (callee->hasAttr(kRoutineAttr))
+    return verifyRoutineCall(*this, callee);
+  if (getLabel() || getMicrobatch())
+    return emitOpError() << "has a label or a microbatch, but @" << getCallee() << " is no routine";
   if (failed(sameTypes(*this, callee.getArgumentTypes(), getInputs().getTypes(), "input")))
     return failure();
   return sameTypes(*this, callee.getResultTypes(), getOutputs().getTypes(), "output");
+}
+
+ValueRange ProgramOp::getArgumentBlocks() {
+  auto isOwn = [](int64_t argument) { return argument < 0; };
+  return getBody().getArguments().drop_back(llvm::count_if(*getRoutine(), isOwn));
+}
+
+SmallVector<Value> ProgramOp::getResultBlocks() {
+  SmallVector<Value> blocks;
+  ValueRange arguments = getArgumentBlocks();
+  size_t next = arguments.size();
+  ArrayRef<int64_t> overwritten = *getRoutine();
+  for (int64_t argument : overwritten)
+    blocks.push_back(argument >= 0 ? arguments[argument] : getBody().getArgument(next++));
+  return blocks;
+}
+
+/// Which argument each result overwrites: distinct ones of `count`.
+static LogicalResult verifyOverwritten(Operation *op, ArrayRef<int64_t> overwritten,
+                                       int64_t count) {
+  llvm::SmallDenseSet<int64_t> seen;
+  for (int64_t argument : overwritten)
+    if (argument < -1 || argument >= count || (argument >= 0 && !seen.insert(argument).second))
+      return op->emitOpError() << "overwrites argument " << argument
+                               << ", expected distinct ones of its " << count << ", or -1";
+  return success();
+}
+
+static LogicalResult verifyRoutineBlocks(ProgramOp program) {
+  int64_t blocks = program.getBody().getNumArguments();
+  int64_t own = llvm::count(*program.getRoutine(), -1);
+  if (own > blocks)
+    return program.emitOpError() << "has " << blocks << " blocks for " << own << " results";
+  if (failed(verifyOverwritten(program, *program.getRoutine(), blocks - own)))
+    return failure();
+  for (BlockArgument block : program.getBody().getArguments())
+    if (auto type = dyn_cast<MemRefType>(block.getType());
+        !type || !type.getLayout().isIdentity() || !type.hasStaticShape())
+      return program.emitOpError() << "has a block of type " << block.getType()
+                                   << ", expected a memref of static shape without layout";
+  for (Operation &op : program.getBody().front())
+    if (isa<StateBufferOp, InputOp, OutputOp, InvokeOp>(op))
+      return op.emitOpError("stands in a routine, which has no states, ports or calls");
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  if (isRoutine())
+    return verifyRoutineBlocks(*this);
+  if (getBody().getNumArguments() != 0)
+    return emitOpError("has blocks, but is no routine");
+  return success();
+}
+
+/// Of a function: private, with a body, and no ports.
+static LogicalResult verifyRoutine(func::FuncOp routine) {
+  if (!routine.isPrivate() || routine.isExternal())
+    return routine.emitOpError("is a routine, which is private and has a body");
+  auto shared = routine->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr);
+  if (!shared)
+    return success();
+  if (shared.size() != int64_t(routine.getNumResults()))
+    return routine.emitOpError() << "says of " << shared.size() << " results what they overwrite, "
+                                 << "but has " << routine.getNumResults();
+  if (failed(verifyOverwritten(routine, shared.asArrayRef(), routine.getNumArguments())))
+    return failure();
+  for (auto [result, argument] : llvm::enumerate(shared.asArrayRef()))
+    if (argument >= 0 && routine.getArgumentTypes()[argument] != routine.getResultTypes()[result])
+      return routine.emitOpError() << "overwrites argument " << argument << " of type "
+                                   << routine.getArgumentTypes()[argument] << " with result "
+                                   << result << " of type " << routine.getResultTypes()[result];
+  return success();
+}
+
+LogicalResult RtDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kRoutineAttr)
+    return success();
+  auto function = dyn_cast<func::FuncOp>(op);
+  if (!function || !isa<UnitAttr>(attribute.getValue()))
+    return op->emitOpError() << "has attribute " << kRoutineAttr << ", which marks functions";
+  return verifyRoutine(function);
 }
 
 LogicalResult MeshOp::verify() {

@@ -46,15 +46,34 @@ def Rt_ProgramOp : Rt_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, NoTe
     stream in the order listed. `arena` is the number of bytes each process
     needs, set by `rt-plan-arena`.
 
+    With `routine` it is one that programs invoke. Its block arguments are blocks of memory whose place the caller says: the
+    arguments, then the results that overwrite none; `routine` names for each result the argument whose block it
+    overwrites, or -1. `arena` is then the size of its scratch, and offsets are relative to it.
+
+    Constraints: block arguments are static memrefs without layout, and only a routine has them; a routine has no
+    ports, states or calls; what `routine` names are distinct arguments.
+
     Example:
     `rt.program @forward streams 1 events 0 {
        %0 = rt.buffer "x" input offset 0 : memref<8xf32>
        rt.input "x" %0 global tensor<8xf32> placement <[8]> : memref<8xf32>
      }`
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I32Attr:$streams, I32Attr:$events, OptionalAttr<I64Attr>:$arena);
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<DenseI64ArrayAttr>:$routine, I32Attr:$streams,
+      I32Attr:$events, OptionalAttr<I64Attr>:$arena);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `streams` $streams `events` $events (`arena` $arena^)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{ $sym_name (`routine` $routine^)? `streams` $streams `events` $events (`arena` $arena^)?
+      attr-dict-with-keyword $body }];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::DenseI64ArrayAttr":$routine), [{
+    build($_builder, $_state, name, routine, 1, 0, ::mlir::IntegerAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    bool isRoutine() { return getRoutine().has_value(); }
+    /// Blocks of a routine's arguments, and of its results: that of the argument it overwrites, or its own.
+    ::mlir::ValueRange getArgumentBlocks();
+    ::llvm::SmallVector<::mlir::Value> getResultBlocks();
+  }];
+  let hasVerifier = 1;
 }
 
 def Rt_BufferOp : Rt_Op<"buffer", [HasParent<"ProgramOp">]> {

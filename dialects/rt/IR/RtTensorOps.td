@@ -78,17 +78,25 @@ def Rt_YieldOp : Rt_Op<"yield", [Pure, Terminator, ParentOneOf<["FusionOp", "Bod
 }
 
 def Rt_CallOp : Rt_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "run an outlined kernel on tensors";
+  let summary = "run an outlined kernel or a routine on tensors";
   let description = [{
-    The callee is a private `func.func` in the same module whose types are those
-    of the operands and results without encoding.
+    The callee is a private `func.func` in the same module. A kernel's types are those
+    of the operands and results without encoding; those of a routine (marked `rt.routine`) are the same with it.
+    Once a routine is commands, the callee is its `rt.program`, and its types are those of that program's function.
+
+    Of a routine's call `label` says what `{}` in the names of its nodes stands for, and `microbatch` for which
+    one it runs; both are for people.
 
     Lifespan: made by `rt-outline-kernels`, removed by `rt-lower-to-commands`.
     Example: `%1 = rt.call @gelu(%0) : (tensor<8xf32>) -> tensor<8xf32>`
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs, OptionalAttr<StrAttr>:$label,
+      OptionalAttr<I64Attr>:$microbatch);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let assemblyFormat = "$callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)";
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$outputs, "::llvm::StringRef":$callee, "::mlir::ValueRange":$inputs), [{
+    build($_builder, $_state, outputs, callee, inputs, ::mlir::StringAttr(), ::mlir::IntegerAttr());
+  }]>];
 }
 
 def Rt_DenseOp : Rt_Op<"dense", [Pure, AllTypesMatch<["operand", "result"]>]> {

@@ -129,3 +129,115 @@ rt.program @p streams 1 events 0 {
   // expected-error @below {{needs a shape of three sizes: outer, extent, inner}}
   rt.slice %0 -> %1 axes ["tp"] shape [1, 8] stream 0 : memref<8xf32> -> memref<4xf32>
 }
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{invokes @p, which is no routine of this module}}
+  rt.invoke @p reads() writes() stream 0
+}
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{has 1 inputs, but the routine 2}}
+  rt.invoke @r reads(%x : memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>) scratch(%w : memref<64xi8>) stream 0
+}
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{has 1 outputs, but the routine 2}}
+  rt.invoke @r reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y : memref<8xf32>) scratch(%w : memref<64xi8>) stream 0
+}
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{input 0 is 'memref<8xf32, strided<[0]>>', expected a contiguous view of 'memref<8xf32>'}}
+  rt.invoke @r reads(%v, %s : memref<8xf32, strided<[0]>>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>) scratch(%w : memref<64xi8>) stream 0
+}
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{does not overwrite input 1 with output 1, as its routine does}}
+  rt.invoke @r reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y, %y : memref<8xf32>, memref<8xf32>) scratch(%w : memref<64xi8>) stream 0
+}
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{has 0 bytes of scratch, expected a memref<64xi8>}}
+  rt.invoke @r reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>) stream 0
+}
+
+// -----
+
+rt.program @r routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+}
+rt.program @p streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "w" workspace : memref<64xi8>
+  %n = rt.buffer "n" workspace : memref<32xi8>
+  %v = rt.view %x : memref<8xf32> to memref<8xf32, strided<[0]>>
+  // expected-error @below {{has 32 bytes of scratch, expected a memref<64xi8>}}
+  rt.invoke @r reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>) scratch(%n : memref<32xi8>) stream 0
+}

@@ -291,3 +291,117 @@ func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
   }
   return %1 : tensor<3xf32>
 }
+
+// -----
+
+// expected-error @below {{is a routine, which is private and has a body}}
+func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
+  return %x : tensor<3xf32>
+}
+
+// -----
+
+// expected-error @below {{has attribute rt.routine, which marks functions}}
+module attributes {rt.routine} {}
+
+// -----
+
+// expected-error @below {{says of 2 results what they overwrite, but has 1}}
+func.func private @f(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine, rt.in_place = array<i64: 0, -1>} {
+  return %x : tensor<3xf32>
+}
+
+// -----
+
+// expected-error @below {{overwrites argument 0, expected distinct ones of its 1, or -1}}
+func.func private @f(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) attributes {rt.routine, rt.in_place = array<i64: 0, 0>} {
+  return %x, %x : tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// expected-error @below {{overwrites argument 1 of type 'tensor<4xf32>' with result 0 of type 'tensor<3xf32>'}}
+func.func private @f(%x: tensor<3xf32>, %y: tensor<4xf32>) -> tensor<3xf32> attributes {rt.routine, rt.in_place = array<i64: 1>} {
+  return %x : tensor<3xf32>
+}
+
+// -----
+
+func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
+  return %x : tensor<3xf32>
+}
+func.func @types(%x: tensor<3xf32, 7>) -> tensor<3xf32> {
+  // expected-error @below {{input 0 is 'tensor<3xf32, 7 : i64>', but the routine's 'tensor<3xf32>'}}
+  %0 = rt.call @r(%x) : (tensor<3xf32, 7>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
+  return %x : tensor<3xf32>
+}
+func.func @counts(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @below {{has 2 inputs, but the routine 1}}
+  %0 = rt.call @r(%x, %x) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
+  return %x : tensor<3xf32>
+}
+func.func private @nested(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
+  // expected-error @below {{calls a routine in a routine}}
+  %0 = rt.call @r(%x) : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+func.func private @r(%x: tensor<3xf32>) -> tensor<3xf32> attributes {rt.routine} {
+  return %x : tensor<3xf32>
+}
+func.func private @kernel(%x: tensor<3xf32>) -> tensor<3xf32>
+func.func @labels(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @below {{has a label or a microbatch, but @kernel is no routine}}
+  %0 = rt.call @kernel(%x) {label = "h.1"} : (tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+// expected-error @below {{has blocks, but is no routine}}
+rt.program @p streams 1 events 0 {
+^bb0(%x: memref<8xf32>):
+}
+
+// -----
+
+// expected-error @below {{has 1 blocks for 2 results}}
+rt.program @p routine [-1, -1] streams 1 events 0 {
+^bb0(%x: memref<8xf32>):
+}
+
+// -----
+
+// expected-error @below {{overwrites argument 1, expected distinct ones of its 1, or -1}}
+rt.program @p routine [1] streams 1 events 0 {
+^bb0(%x: memref<8xf32>):
+}
+
+// -----
+
+// expected-error @below {{has a block of type 'memref<8xf32, strided<[2]>>', expected a memref of static shape without layout}}
+rt.program @p routine [] streams 1 events 0 {
+^bb0(%x: memref<8xf32, strided<[2]>>):
+}
+
+// -----
+
+rt.program @p routine [] streams 1 events 0 {
+^bb0(%x: memref<8xf32>):
+  // expected-error @below {{stands in a routine, which has no states, ports or calls}}
+  rt.input "x" %x global tensor<8xf32> placement <[8]> : memref<8xf32>
+}

@@ -116,3 +116,47 @@ func.func @bodies(%x: tensor<3xf32>) -> tensor<3xf32> {
   }
   return %1 : tensor<3xf32>
 }
+
+// A routine: a function that programs call on tensors, then commands on blocks that they invoke.
+// CHECK: func.func private @block(%{{.+}}: tensor<8xf32>, %{{.+}}: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK-SAME: rt.in_place = array<i64: -1, 1>, rt.routine
+func.func private @block(%x: tensor<8xf32>, %s: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+    attributes {rt.routine, rt.in_place = array<i64: -1, 1>} {
+  %0 = rt.dense %x : tensor<8xf32>
+  %1 = rt.dense %0 : tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}
+// CHECK-LABEL: func.func @calls_routine
+func.func @calls_routine(%x: tensor<8xf32>, %s: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  // CHECK: rt.call @block(%{{.+}}, %{{.+}}) {label = "h.5", microbatch = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  %0:2 = rt.call @block(%x, %s) {label = "h.5", microbatch = 2 : i64} : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+  return %0#0, %0#1 : tensor<8xf32>, tensor<8xf32>
+}
+// CHECK: rt.program @routine routine [-1, 1] streams 1 events 0 arena 64 {
+// CHECK-NEXT: ^bb0(%[[X:.+]]: memref<8xf32>, %[[S:.+]]: memref<8xf32>, %[[Y:.+]]: memref<8xf32>):
+rt.program @routine routine [-1, 1] streams 1 events 0 arena 64 {
+^bb0(%x: memref<8xf32>, %s: memref<8xf32>, %y: memref<8xf32>):
+  %0 = rt.buffer "a" activation offset 0 lives [0, 1] : memref<8xf32>
+  // CHECK: rt.copy %[[X]] -> %{{.+}} stream 0
+  rt.copy %x -> %0 stream 0 : memref<8xf32> -> memref<8xf32>
+  rt.copy %0 -> %y stream 0 : memref<8xf32> -> memref<8xf32>
+}
+// CHECK-LABEL: rt.program @invokes
+rt.program @invokes streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<2x8xf32>
+  %s = rt.buffer "s" gradient : memref<8xf32>
+  %y = rt.buffer "y" output : memref<8xf32>
+  %w = rt.buffer "routine" workspace : memref<64xi8>
+  %r = rt.view %x : memref<2x8xf32> to memref<8xf32, strided<[1], offset: 8>>
+  // CHECK: rt.invoke @routine reads(%{{.+}}, %[[S:.+]] : memref<8xf32, strided<[1], offset: 8>>, memref<8xf32>) writes(%{{.+}}, %[[S]] : memref<8xf32>, memref<8xf32>) scratch(%{{.+}} : memref<64xi8>) stream 0 {label = "h.5", microbatch = 2 : i64}
+  rt.invoke @routine reads(%r, %s : memref<8xf32, strided<[1], offset: 8>>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>)
+    scratch(%w : memref<64xi8>) stream 0 {label = "h.5", microbatch = 2 : i64}
+}
+// CHECK: rt.program @empty routine [] streams 1 events 0 {
+rt.program @empty routine [] streams 1 events 0 {
+}
+// CHECK-LABEL: rt.program @nothing
+rt.program @nothing streams 2 events 0 {
+  // CHECK: rt.invoke @empty reads() writes() communicates stream 1
+  rt.invoke @empty reads() writes() communicates stream 1
+}

@@ -212,3 +212,175 @@ func.func private @p.spec() -> tensor<2xi64> attributes {rt.spec} {
   return %1 : tensor<2xi64>
 }
 }
+
+// -----
+
+// A routine is judged once, against its function; a call of it is one command, which overwrites what it says.
+rt.program @r routine [-1, 1] streams 1 events 0 arena 256 attributes {rt.spec = @r.spec} {
+^bb0(%x: memref<64xf32>, %s: memref<64xf32>, %y: memref<64xf32>):
+  %a = rt.buffer "a" activation offset 0 lives [0, 2] : memref<64xf32>
+  rt.copy %x -> %a stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.copy %a -> %y stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.launch @k reads(%s, %a : memref<64xf32>, memref<64xf32>) writes(%s : memref<64xf32>) stream 0 {rt.origin = 2 : i64}
+}
+func.func private @r.spec(%x: tensor<64xf32>, %s: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+    attributes {rt.spec, rt.routine, rt.in_place = array<i64: -1, 1>} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  %2 = rt.call @k(%s, %0) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %1, %2 : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @k(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> attributes {rt.pieces = 64 : i64, rt.in_place = array<i64: 0>} {
+  %0 = nn.add %a, %b : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+rt.state @s global tensor<64xf32> local memref<64xf32> placement <[64]> pieces [] offset 0
+rt.program @p streams 1 events 0 arena 1280 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 256 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %s = rt.state_buffer @s : memref<64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 1] : memref<64xf32>
+  %m = rt.buffer "m" activation offset 768 lives [0, 1] : memref<64xf32>
+  %w = rt.buffer "r" workspace offset 1024 lives [0, 1] : memref<256xi8>
+  rt.invoke @r reads(%x, %s : memref<64xf32>, memref<64xf32>) writes(%m, %s : memref<64xf32>, memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {label = "0", rt.origin = 0 : i64}
+  rt.invoke @r reads(%m, %s : memref<64xf32>, memref<64xf32>) writes(%y, %s : memref<64xf32>, memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {label = "1", rt.origin = 1 : i64}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32> {nn.name = "x"}, %s: tensor<64xf32> {nn.name = "s", nn.initial = 0.0 : f32})
+    -> (tensor<64xf32> {nn.name = "y"}, tensor<64xf32> {nn.updates = "s"}) attributes {rt.spec} {
+  %0:2 = rt.call @r(%x, %s) {label = "0"} : (tensor<64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+  %1:2 = rt.call @r(%0#0, %0#1) {label = "1"} : (tensor<64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+  return %1#0, %1#1 : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// What a routine does not say that it overwrites, its callers may read again; and every result is in its block at the end.
+// expected-error @below {{result 0 is not written, or overwritten, when the routine ends}}
+// expected-error @below {{overwrites argument 0, which its callers may read again}}
+rt.program @r routine [-1] streams 1 events 0 arena 0 attributes {rt.spec = @r.spec} {
+^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  // expected-error @below {{writes bytes that it reads}}
+  rt.copy %x -> %x stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+}
+func.func private @r.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec, rt.routine} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// A routine that overwrites another argument than its function says.
+// expected-error @below {{has other blocks than @r.spec has arguments and results}}
+rt.program @r routine [0] streams 1 events 0 arena 0 attributes {rt.spec = @r.spec} {
+^bb0(%x: memref<64xf32>):
+}
+func.func private @r.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec, rt.routine} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// -----
+
+// Calls in the wrong order; scratch over an operand; a value that another call has overwritten.
+rt.program @r routine [-1, 1] streams 1 events 0 arena 256 attributes {rt.spec = @r.spec} {
+^bb0(%x: memref<64xf32>, %s: memref<64xf32>, %y: memref<64xf32>):
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.launch @k reads(%s, %x : memref<64xf32>, memref<64xf32>) writes(%s : memref<64xf32>) stream 0 {rt.origin = 1 : i64}
+}
+func.func private @r.spec(%x: tensor<64xf32>, %s: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+    attributes {rt.spec, rt.routine, rt.in_place = array<i64: -1, 1>} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.call @k(%s, %x) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0, %1 : tensor<64xf32>, tensor<64xf32>
+}
+func.func private @k(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> attributes {rt.pieces = 64 : i64, rt.in_place = array<i64: 0>} {
+  %0 = nn.add %a, %b : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+// expected-note @below {{the state is here}}
+rt.state @s global tensor<64xf32> local memref<64xf32> placement <[64]> pieces [] offset 0
+// expected-error @below {{does not leave the new value in state "s"}}
+rt.program @order streams 1 events 0 arena 1280 attributes {rt.spec = @order.spec} {
+  %x = rt.buffer "x" input offset 256 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %s = rt.state_buffer @s : memref<64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 1] : memref<64xf32>
+  %m = rt.buffer "m" activation offset 768 lives [0, 1] : memref<64xf32>
+  %w = rt.buffer "r" workspace offset 1024 lives [0, 1] : memref<256xi8>
+  // expected-error @below {{reads operand 0, whose buffer does not hold the value: never written, or overwritten since}}
+  rt.invoke @r reads(%m, %s : memref<64xf32>, memref<64xf32>) writes(%y, %s : memref<64xf32>, memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {label = "1", rt.origin = 1 : i64}
+  // expected-error @below {{reads operand 1, whose buffer does not hold the value: never written, or overwritten since}}
+  rt.invoke @r reads(%x, %s : memref<64xf32>, memref<64xf32>) writes(%m, %s : memref<64xf32>, memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {label = "0", rt.origin = 0 : i64}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @order.spec(%x: tensor<64xf32> {nn.name = "x"}, %s: tensor<64xf32> {nn.name = "s", nn.initial = 0.0 : f32})
+    -> (tensor<64xf32> {nn.name = "y"}, tensor<64xf32> {nn.updates = "s"}) attributes {rt.spec} {
+  %0:2 = rt.call @r(%x, %s) {label = "0"} : (tensor<64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+  %1:2 = rt.call @r(%0#0, %0#1) {label = "1"} : (tensor<64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+  return %1#0, %1#1 : tensor<64xf32>, tensor<64xf32>
+}
+rt.program @scratch streams 1 events 0 arena 1024 attributes {rt.spec = @scratch.spec} {
+  // expected-note @below {{the other buffer is "x"}}
+  %x = rt.buffer "x" input offset 256 lives [0, 0] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %s = rt.state_buffer @s : memref<64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 0] : memref<64xf32>
+  // expected-error @below {{shares bytes with a buffer that is alive at the same time}}
+  %w = rt.buffer "r" workspace offset 320 lives [0, 0] : memref<256xi8>
+  // expected-error @below {{writes bytes that it reads}}
+  rt.invoke @r reads(%x, %s : memref<64xf32>, memref<64xf32>) writes(%y, %s : memref<64xf32>, memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {rt.origin = 0 : i64}
+  // expected-error @below {{output "y" is not written, or overwritten, when the program ends}}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @scratch.spec(%x: tensor<64xf32> {nn.name = "x"}, %s: tensor<64xf32> {nn.name = "s", nn.initial = 0.0 : f32})
+    -> (tensor<64xf32> {nn.name = "y"}, tensor<64xf32> {nn.updates = "s"}) attributes {rt.spec} {
+  %0:2 = rt.call @r(%x, %s) : (tensor<64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>)
+  return %0#0, %0#1 : tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// Inside a routine that computes, other streams start after an event of stream 0, and stream 0 waits for them.
+rt.mesh ["tp"] sizes [2]
+rt.program @r routine [-1] streams 2 events 1 arena 256 attributes {rt.spec = @r.spec} {
+^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  %a = rt.buffer "a" activation offset 0 lives [0, 3] : memref<64xf32>
+  // expected-error @below {{may start before its routine is called: its stream waits for no event of stream 0}}
+  rt.copy %x -> %a stream 1 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.record 0 stream 1
+  rt.wait 0 stream 0
+  rt.copy %a -> %y stream 0 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+}
+func.func private @r.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec, rt.routine} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+rt.program @q routine [-1] streams 2 events 1 arena 256 attributes {rt.spec = @q.spec} {
+^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  %a = rt.buffer "a" activation offset 0 lives [0, 3] : memref<64xf32>
+  rt.copy %x -> %a stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+  rt.record 0 stream 0
+  rt.wait 0 stream 1
+  // expected-error @below {{may end after its routine: stream 0 does not wait for it}}
+  rt.copy %a -> %y stream 1 {rt.origin = 1 : i64} : memref<64xf32> -> memref<64xf32>
+}
+func.func private @q.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec, rt.routine} {
+  %0 = rt.dense %x : tensor<64xf32>
+  %1 = rt.dense %0 : tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 0] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 0] : memref<64xf32>
+  %w = rt.buffer "r" workspace offset 512 lives [0, 0] : memref<256xi8>
+  // expected-error @below {{invokes a routine of 2 streams in a program of 1}}
+  rt.invoke @q reads(%x : memref<64xf32>) writes(%y : memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {rt.origin = 0 : i64}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32> {nn.name = "x"}) -> (tensor<64xf32> {nn.name = "y"}) attributes {rt.spec} {
+  %0 = rt.call @q(%x) : (tensor<64xf32>) -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
