@@ -93,7 +93,7 @@ class Emitter {
 public:
   Emitter(ModuleOp module, const llvm::StringMap<LaunchShape> &kernels,
           const emit::BlobOptions &options)
-      : module(module), kernels(kernels), options(options) {}
+      : module(module), symbols(module), kernels(kernels), options(options) {}
 
   FailureOr<std::vector<uint8_t>> emit() {
     run::ModuleInfo &info = out.info();
@@ -113,8 +113,12 @@ public:
     for (auto state : module.getOps<rt::StateOp>())
       if (failed(emitState(state)))
         return failure();
-    for (auto program : module.getOps<rt::ProgramOp>())
-      if (failed(emitProgram(program)))
+    auto programs = llvm::to_vector(module.getOps<rt::ProgramOp>());
+    for (rt::ProgramOp program : programs)
+      if (program.isRoutine() && failed(emitRoutine(program)))
+        return failure();
+    for (rt::ProgramOp program : programs)
+      if (!program.isRoutine() && failed(emitProgram(program)))
         return failure();
     emit::MemoryUse use = emit::memoryUse(module);
     run::Stage stage{};
@@ -221,10 +225,8 @@ private:
     return success();
   }
 
-  LogicalResult emitProgram(rt::ProgramOp program) {
-    buffers.clear();
-    for (auto use : program.getOps<rt::StateBufferOp>())
-      buffers[use.getResult()] = states.lookup(use.getState());
+  /// Buffers of a program's arena, or of the block that is a routine's scratch.
+  LogicalResult emitBuffers(rt::ProgramOp program, run::Id block) {
     for (auto buffer : program.getOps<rt::BufferOp>()) {
       auto type = cast<MemRefType>(buffer.getType());
       auto element = dtype(buffer, type);
@@ -234,8 +236,69 @@ private:
         return buffer.emitError("has no offset in the arena; run rt-plan-arena before emitting");
       buffers[buffer.getResult()] =
           out.addBuffer(buffer.getName().str(), run::BufferClass(unsigned(buffer.getKind())),
-                        *element, *buffer.getOffset(), bytesOf(type), ints(type.getShape()));
+                        *element, *buffer.getOffset(), bytesOf(type), ints(type.getShape()), block);
     }
+    return success();
+  }
+
+  LogicalResult emitCommands(rt::ProgramOp program) {
+    for (Operation &op : program.getBody().front())
+      if (failed(emitOp(&op)))
+        return failure();
+    return success();
+  }
+
+  /// Arguments that are not overwritten come first, then what is written: results, scratch. An
+  /// argument that a result overwrites is the result's block.
+  LogicalResult emitRoutine(rt::ProgramOp routine) {
+    buffers.clear();
+    Builder_::Ints bytes;
+    auto addBlock = [&](Value block) -> LogicalResult {
+      auto type = cast<MemRefType>(block.getType());
+      auto element = dtype(routine, type);
+      if (failed(element))
+        return failure();
+      buffers[block] =
+          out.addBuffer("block " + std::to_string(bytes.size()), run::BufferClass::Activation,
+                        *element, 0, bytesOf(type), ints(type.getShape()), run::Id(bytes.size()));
+      bytes.push_back(bytesOf(type));
+      return success();
+    };
+    for (Value block : readBlocks(routine, routine.getArgumentBlocks()))
+      if (failed(addBlock(block)))
+        return failure();
+    size_t reads = bytes.size();
+    for (Value block : routine.getResultBlocks())
+      if (failed(addBlock(block)))
+        return failure();
+    if (failed(emitBuffers(routine, run::Id(bytes.size()))))
+      return failure();
+    if (int64_t scratch = routine.getArena().value_or(0))
+      bytes.push_back(scratch);
+    routines[routine.getSymName()] = out.beginRoutine(routine.getSymName().str(), bytes, reads,
+                                                      routine.getStreams(), routine.getEvents());
+    if (failed(emitCommands(routine)))
+      return failure();
+    out.endRoutine();
+    return success();
+  }
+
+  /// Of a routine's arguments, or of what a call passes for them, those that are not overwritten.
+  static SmallVector<Value> readBlocks(rt::ProgramOp routine, ValueRange arguments) {
+    SmallVector<Value> blocks;
+    ArrayRef<int64_t> overwritten = *routine.getRoutine();
+    for (auto [i, value] : llvm::enumerate(arguments))
+      if (!llvm::is_contained(overwritten, int64_t(i)))
+        blocks.push_back(value);
+    return blocks;
+  }
+
+  LogicalResult emitProgram(rt::ProgramOp program) {
+    buffers.clear();
+    for (auto use : program.getOps<rt::StateBufferOp>())
+      buffers[use.getResult()] = states.lookup(use.getState());
+    if (failed(emitBuffers(program, run::kNone)))
+      return failure();
     Builder_::Ids inputs, outputs;
     auto port = [&](auto op, Builder_::Ids &ids) {
       auto global = cast<RankedTensorType>(op.getGlobal());
@@ -249,9 +312,8 @@ private:
       port(op, outputs);
     out.beginProgram(program.getSymName().str(), inputs, outputs);
     out.beginBody(program.getStreams(), program.getEvents());
-    for (Operation &op : program.getBody().front())
-      if (failed(emitOp(&op)))
-        return failure();
+    if (failed(emitCommands(program)))
+      return failure();
     out.endBody();
     out.endProgram();
     return success();
@@ -283,7 +345,7 @@ private:
       on.stream = command.getStreamNumber();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp,
-              rt::CollectiveOp, rt::SliceOp, rt::RecordOp, rt::WaitOp>(
+              rt::CollectiveOp, rt::SliceOp, rt::RecordOp, rt::WaitOp, rt::InvokeOp>(
             [&](auto command) { return emitCommand(on, command); })
         .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
             [](auto) { return success(); })
@@ -307,6 +369,17 @@ private:
     llvm::append_range(pointers, op.getOutputs());
     out.launch(on, out.addKernel(op.getKernel().str()), shape->second.extent, shape->second.grain,
                views(pointers), {}, op.getInputs().size());
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::InvokeOp op) {
+    auto routine = symbols.lookup<rt::ProgramOp>(op.getRoutine());
+    SmallVector<Value> blocks = readBlocks(routine, op.getInputs());
+    llvm::append_range(blocks, op.getOutputs());
+    if (op.getScratch())
+      blocks.push_back(op.getScratch());
+    std::optional<int64_t> microbatch = op.getMicrobatch();
+    out.invoke(on, routines.lookup(op.getRoutine()), views(blocks), op.getLabel().value_or(""),
+               microbatch ? uint32_t(*microbatch) : run::kNone);
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {
@@ -387,10 +460,11 @@ private:
     return success();
   }
   ModuleOp module;
+  SymbolTable symbols;
   const llvm::StringMap<LaunchShape> &kernels;
   const emit::BlobOptions &options;
   Builder_ out;
-  llvm::StringMap<run::Id> axes, states;
+  llvm::StringMap<run::Id> axes, states, routines;
   llvm::DenseMap<Value, run::Id> buffers;
 };
 

@@ -24,8 +24,33 @@ static int64_t bytesMoved(rt::CollectiveOp command) {
   return sum;
 }
 
-static void collectCommands(rt::ProgramOp from, Program &program) {
-  for (auto command : from.getOps<rt::CollectiveOp>()) {
+/// A collective that a program runs, itself or in a routine, and the name of its node there.
+struct RunCollective {
+  rt::CollectiveOp command;
+  std::string node;
+};
+
+static std::vector<RunCollective> collectivesOf(rt::ProgramOp program, const SymbolTable &symbols) {
+  std::vector<RunCollective> found;
+  for (Operation &op : program.getBody().front()) {
+    if (auto command = dyn_cast<rt::CollectiveOp>(op))
+      found.push_back({command, nodeName(op.getLoc()).str()});
+    auto invoke = dyn_cast<rt::InvokeOp>(op);
+    if (!invoke)
+      continue;
+    for (RunCollective inner :
+         collectivesOf(symbols.lookup<rt::ProgramOp>(invoke.getRoutine()), symbols)) {
+      size_t hole = inner.node.find("{}");
+      if (hole != std::string::npos)
+        inner.node.replace(hole, 2, invoke.getLabel().value_or("").str());
+      found.push_back(std::move(inner));
+    }
+  }
+  return found;
+}
+
+static void collectCommands(ArrayRef<RunCollective> from, Program &program) {
+  for (auto [command, node] : from) {
     int64_t tensors = command.getSources().size();
     ++program.collectiveCommands;
     program.movedTensors += tensors;
@@ -37,7 +62,7 @@ static void collectCommands(rt::ProgramOp from, Program &program) {
       bucket.axes.push_back(axis.str());
     bucket.tensors = tensors;
     bucket.bytes = bytesMoved(command);
-    bucket.firstNode = nodeName(command.getLoc()).str();
+    bucket.firstNode = node;
     program.buckets.push_back(std::move(bucket));
   }
 }
@@ -58,8 +83,8 @@ static TransitionKind transitionKindOf(rt::CollectiveKind kind) {
 
 /// Of a program that was read at this phase; else more is known from before. Commands keep the
 /// reasons of what they move.
-static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &program) {
-  for (auto command : from.getOps<rt::CollectiveOp>()) {
+static void collectCollectives(ArrayRef<RunCollective> from, const Mesh &mesh, Program &program) {
+  for (auto [command, node] : from) {
     auto reasons = command->getAttrOfType<ArrayAttr>(dist::kReasonsAttr);
     if (!reasons)
       continue;
@@ -71,7 +96,7 @@ static void collectCollectives(rt::ProgramOp from, const Mesh &mesh, Program &pr
       one.kind = rt::stringifyCollectiveKind(command.getKind()).str();
       for (AxisId axis : axes)
         one.axes.push_back(mesh.axes[axis].name);
-      one.node = nodeName(command.getLoc()).str();
+      one.node = node;
       describeReason(mesh, axes, reason, one);
       one.type = typeText(RankedTensorType::get(
           globalShape(reason.getFrom().getValue()),
@@ -167,11 +192,15 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   if (mesh && isResumed)
     for (const Mesh::Axis &axis : mesh.getValue().axes)
       document.mesh.push_back({axis.name, axis.size, axis.temporal});
+  SymbolTable symbols(module);
   for (auto from : module.getOps<rt::ProgramOp>()) {
+    if (from.isRoutine())
+      continue;
     Program &program = document.program(from.getSymName());
-    collectCommands(from, program);
+    std::vector<RunCollective> collectives = collectivesOf(from, symbols);
+    collectCommands(collectives, program);
     if (mesh && isResumed)
-      collectCollectives(from, mesh.getValue(), program);
+      collectCollectives(collectives, mesh.getValue(), program);
   }
   if (isResumed && !document.programs.empty())
     collectStates(module, document.programs.front());

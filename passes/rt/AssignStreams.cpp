@@ -37,8 +37,9 @@ public:
     onlyCommunicates = llvm::all_of(commands, communicates);
     for (CommandInterface command : commands) {
       findDependencies(command);
-      for (auto [buffer, writes] : accesses(command))
-        users[buffer].push_back({command, writes});
+      if (command.isCommunication())
+        for (auto [buffer, writes] : accesses(command))
+          users[buffer].push_back({number.lookup(command), writes});
     }
     if (program.isRoutine() && !onlyCommunicates) {
       // The caller goes on behind stream 0.
@@ -93,8 +94,8 @@ private:
     int64_t lastCommunication = -1;
     for (auto [buffer, writes] : accesses(command))
       for (auto &[other, otherWrites] : users[buffer])
-        if ((writes || otherWrites) && other.isCommunication())
-          lastCommunication = std::max(lastCommunication, number.lookup(other));
+        if (writes || otherWrites)
+          lastCommunication = std::max(lastCommunication, other);
     if (command.isCommunication()) {
       Communication item{command};
       // What a routine communicates starts after what its caller computed before.
@@ -166,7 +167,8 @@ private:
   OpBuilder builder;
   const unsigned communicationStream;
   const int64_t bytesUnderWay, numStreams;
-  llvm::DenseMap<Value, SmallVector<std::pair<CommandInterface, bool>>> users;
+  /// The communications that touch a buffer so far, and whether they write it.
+  llvm::DenseMap<Value, SmallVector<std::pair<int64_t, bool>>> users;
   llvm::DenseMap<Operation *, int64_t> number; // within its stream
   std::vector<CommandInterface> compute;
   std::vector<int64_t> awaits; // per compute command: the communication, or -1

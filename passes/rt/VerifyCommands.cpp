@@ -248,8 +248,10 @@ private:
     if (!invoke.getCommunicates() && invoke.getStream() != 0)
       return invoke.emitError() << "runs on stream " << invoke.getStream()
                                 << ", but its routine computes";
+    if (!invoke.getCommunicates())
+      return success();
     for (CommandInterface command : commandsOf(routine))
-      if (invoke.getCommunicates() && command.getStreamNumber() != invoke.getStream())
+      if (command.getStreamNumber() != invoke.getStream())
         return invoke.emitError() << "runs on stream " << invoke.getStream()
                                   << ", but a command of its routine on stream "
                                   << command.getStreamNumber();

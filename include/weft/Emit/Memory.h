@@ -41,7 +41,8 @@ struct MemoryUse {
   std::vector<MemoryTimeline> timelines;
 };
 
-/// Of planned programs.
+/// Of planned programs. A call counts as what is alive in its routine's scratch: where that is
+/// most, and for the peak of a class where most of that class is.
 MemoryUse memoryUse(mlir::ModuleOp module);
 
 } // namespace weft::emit

@@ -57,3 +57,28 @@ func.func @step(%w: tensor<4xf32> {nn.name = "w", nn.initial = 0.0 : f32}) {
 func.func @eval(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}) {
   return
 }
+
+// -----
+
+func.func private @r(%x: tensor<2xf32>) -> tensor<2xf32> attributes {rt.routine} {
+  // expected-error @below {{stands in a routine; run rt-hoist-constants before}}
+  %c = nn.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>
+  %0 = rt.call @k(%x, %c) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func private @k(tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+
+// -----
+
+// What a routine overwrites is a value with memory of its own.
+func.func private @r(%x: tensor<2xf32>) -> tensor<2xf32> attributes {rt.routine, rt.in_place = array<i64: 0>} {
+  %0 = rt.dense %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func @p(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = nn.slice %x starts = [2] strides = [1] : tensor<4xf32> -> tensor<2xf32>
+  // expected-error @below {{overwrites operand of type 'tensor<2xf32>', which is only a view}}
+  %1 = rt.call @r(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = rt.dense %1 : tensor<2xf32>
+  return %2 : tensor<2xf32>
+}

@@ -384,3 +384,47 @@ func.func private @p.spec(%x: tensor<64xf32> {nn.name = "x"}) -> (tensor<64xf32>
   %0 = rt.call @q(%x) : (tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
+
+// -----
+
+// Communication is in the order of one stream, in routines and out of them, and a call is on the stream of its commands.
+rt.mesh ["dp"] sizes [2]
+rt.program @r routine [-1] streams 2 events 0 arena 0 attributes {rt.spec = @r.spec} {
+^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  rt.copy %x -> %y stream 0 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+}
+func.func private @r.spec(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.spec, rt.routine} {
+  %0 = rt.dense %x : tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+#mesh = #dist.mesh<["dp"=2]>
+!due = tensor<64xf32, #dist.local<#mesh, [64], partial = sum["dp"]>>
+!sum = tensor<64xf32, #dist.local<#mesh, [64]>>
+rt.program @q routine [-1] streams 2 events 0 arena 0 attributes {rt.spec = @q.spec} {
+^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  rt.collective all_reduce sum %x -> %y axes ["dp"] shape [1, 64, 1, 1, 1] accumulate f32 stream 1 {rt.origin = 0 : i64} : memref<64xf32> -> memref<64xf32>
+}
+func.func private @q.spec(%x: !due) -> !sum attributes {rt.spec, rt.routine} {
+  %0 = dist.all_reduce %x ["dp"] accumulate f32 : !due -> !sum
+  return %0 : !sum
+}
+rt.program @p streams 2 events 0 arena 1024 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<64xf32>
+  rt.input "x" %x global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %g = rt.buffer "g" input offset 256 lives [0, 1] : memref<64xf32>
+  rt.input "g" %g global tensor<64xf32> placement <[64]> : memref<64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 1] : memref<64xf32>
+  %z = rt.buffer "z" output offset 768 lives [0, 1] : memref<64xf32>
+  // expected-error @below {{runs on stream 1, but its routine computes}}
+  rt.invoke @r reads(%x : memref<64xf32>) writes(%y : memref<64xf32>) stream 1 {rt.origin = 0 : i64}
+  // expected-error @below {{communicates on stream 0, other commands on stream 1}}
+  // expected-error @below {{runs on stream 0, but a command of its routine on stream 1}}
+  rt.invoke @q reads(%g : memref<64xf32>) writes(%z : memref<64xf32>) communicates stream 0 {rt.origin = 1 : i64}
+  rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
+  rt.output "z" %z global tensor<64xf32> placement <[64]> : memref<64xf32>
+}
+func.func private @p.spec(%x: tensor<64xf32> {nn.name = "x"}, %g: !due {nn.name = "g"}) -> (tensor<64xf32> {nn.name = "y"}, !sum {nn.name = "z"}) attributes {rt.spec} {
+  %0 = rt.call @r(%x) : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = rt.call @q(%g) : (!due) -> !sum
+  return %0, %1 : tensor<64xf32>, !sum
+}
