@@ -6,6 +6,7 @@
 #include "base/ValuesText.h"
 #include "files/FileCache.h"
 #include "files/InputFile.h"
+#include "program/commands/Issued.h"
 #include "weft/runtime/OutputFile.h"
 
 #include <cerrno>
@@ -105,6 +106,27 @@ static std::string weightsText(const ProgramView &p, const std::string &modelDir
   return text;
 }
 
+/// "program step: 40 commands, which with calls issue 14232".
+static std::string commandsText(const ProgramView &p, const Program &program) {
+  uint64_t commands = 0, issued = 0;
+  for (const Body &body : p.Bodies().slice(program.bodies)) {
+    commands += body.commands.count;
+    issued += IssuedCommands(p, body).size();
+  }
+  return "program " + std::string(p.string(program.name)) + ": " + std::to_string(commands) +
+         " commands" +
+         (issued == commands ? "" : ", which with calls issue " + std::to_string(issued)) + "\n";
+}
+
+static std::string routinesText(const ProgramView &p) {
+  uint64_t commands = 0;
+  for (const Routine &routine : p.Routines())
+    commands += routine.commands.count;
+  return p.Routines().empty() ? ""
+                              : "routines: " + std::to_string(p.Routines().size()) + " of " +
+                                    std::to_string(commands) + " commands\n";
+}
+
 std::string weft::runtime::infoText(const ProgramView &p, const std::string &modelDirectory) {
   const ModuleInfo &info = p.info();
   std::string text = "model " + std::string(p.string(info.modelName)) + ", compiled by weft " +
@@ -152,12 +174,9 @@ std::string weft::runtime::infoText(const ProgramView &p, const std::string &mod
   text += "state: " + std::to_string(p.States().size()) + " tensors, " +
           std::to_string(parameters) + " elements\n";
   text += weightsText(p, modelDirectory);
+  text += routinesText(p);
   for (const Program &program : p.Programs()) {
-    uint64_t commands = 0;
-    for (const Body &body : p.Bodies().slice(program.bodies))
-      commands += body.commands.count;
-    text += "program " + std::string(p.string(program.name)) + ": " + std::to_string(commands) +
-            " commands\n";
+    text += commandsText(p, program);
     for (const Port &port : p.Ports().slice(program.inputs))
       text += "  input  " + portText(p, port) + "\n";
     for (const Port &port : p.Ports().slice(program.outputs))

@@ -53,11 +53,16 @@ Status GroupTable::get(const ProgramView &program, Id communicator, unsigned str
 
 Status GroupTable::createAll(const ProgramView &program, const std::vector<int64_t> &coordinates) {
   std::map<std::pair<Id, unsigned>, bool> used;
+  auto find = [&](Range commands) {
+    for (const Command &command : program.Commands().slice(commands))
+      if (command.opcode == Opcode::Collective)
+        used[{program.record<Collective>(command).communicator, command.stream}] = true;
+  };
   for (const Program &entry : program.Programs())
     for (const Body &body : program.Bodies().slice(entry.bodies))
-      for (const Command &command : program.Commands().slice(body.commands))
-        if (command.opcode == Opcode::Collective)
-          used[{program.record<Collective>(command).communicator, command.stream}] = true;
+      find(body.commands);
+  for (const Routine &routine : program.Routines())
+    find(routine.commands);
   for (const auto &entry : used) {
     const Group *group;
     WEFT_TRY(get(program, entry.first.first, entry.first.second, coordinates, group));

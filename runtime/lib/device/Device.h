@@ -50,7 +50,7 @@ using PreparedCommandPtr = std::unique_ptr<PreparedCommand>;
 
 /// Which command, for marks, traces and messages.
 struct CommandPlace {
-  uint32_t program, command; // numbers of the program, and in its body
+  uint32_t program, command; // numbers of the program, and among all that it issues (Issued.h)
 };
 
 /// Who is told of a command that fails after it was issued.
@@ -78,7 +78,7 @@ struct DeviceOptions {
 struct StreamPlan {
   uint64_t scratch; // its offset, behind what was planned; a multiple of 64
   StreamMark *mark; // shows where the stream is
-  size_t commands;  // most in a program
+  size_t waits;     // most in a run: commands that wait for other streams or ranks
 };
 struct DevicePlan {
   uint64_t bytes; // of the arena, scratch included

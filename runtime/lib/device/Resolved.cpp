@@ -13,9 +13,15 @@ int64_t weft::runtime::valueOf(const PrepareContext &context, const ScalarValue 
   return value.addend + value.scale * indexAlong(p, p.axes(value.axes), context.coordinates);
 }
 
-ResolvedView::ResolvedView(const ProgramView &p, const View &view)
-    : offset(int64_t(p.Buffers()[view.buffer].offset) + view.byteOffset), dtype(view.dtype),
-      rank(view.sizes.count) {
+int64_t weft::runtime::placeOf(const PrepareContext &context, const View &view) {
+  const Buffer &buffer = context.program.Buffers()[view.buffer];
+  uint64_t base = buffer.block == kNone ? 0 : context.blocks[buffer.block];
+  return int64_t(base + buffer.offset) + view.byteOffset;
+}
+
+ResolvedView::ResolvedView(const PrepareContext &context, const View &view)
+    : offset(placeOf(context, view)), dtype(view.dtype), rank(view.sizes.count) {
+  const ProgramView &p = context.program;
   std::copy_n(p.ints(view.sizes).begin(), rank, sizes);
   std::copy_n(p.ints(view.strides).begin(), rank, strides);
 }

@@ -16,7 +16,8 @@ struct PrepareContext {
   const ProgramView &program;
   const std::vector<int64_t> &coordinates;
   CollectiveProvider &collectives;
-  unsigned stream; // of the command
+  unsigned stream;        // of the command
+  Table<uint64_t> blocks; // of a routine's command: where its blocks lie in the arena
 };
 
 /// What a command finds when it runs: the arena as the device addresses it, which only the device
@@ -28,6 +29,9 @@ struct CommandFrame {
 /// What a value is on this rank.
 int64_t valueOf(const PrepareContext &context, const ScalarValue &value);
 
+/// Where the view's first element lies, in bytes from the arena's start.
+int64_t placeOf(const PrepareContext &context, const View &view);
+
 /// A view whose lists are at hand.
 struct ResolvedView {
   int64_t offset = 0; // first element, bytes from the arena's start
@@ -37,7 +41,7 @@ struct ResolvedView {
   int64_t strides[kMaxTensorRank];
 
   ResolvedView() = default;
-  ResolvedView(const ProgramView &program, const View &view);
+  ResolvedView(const PrepareContext &context, const View &view);
 
   int64_t numElements() const {
     int64_t count = 1;

@@ -35,9 +35,9 @@ private:
 
 /// That a command ran.
 struct TraceSpan {
-  uint32_t program, command;
-  double begin, end; // seconds since the session opened
-  double cpu;        // seconds of a core that the stream used; 0 where it has none
+  uint32_t program, command; // as in CommandPlace
+  double begin, end;         // seconds since the session opened
+  double cpu;                // seconds of a core that the stream used; 0 where it has none
 };
 
 /// Of the last run, but `trace`.

@@ -4,37 +4,17 @@
 
 #include "program/commands/Issued.h"
 
-#include <algorithm>
 #include <thread>
 
 using namespace weft::runtime;
 
-Status PreparedBody::make(Device &device, uint32_t programIndex, const Body &body,
-                          const PrepareContext &base, PreparedBody &result) {
-  const ProgramView &program = base.program;
+Status PreparedBody::make(ListMaker &lists, const ProgramView &program, uint32_t programIndex,
+                          const Body &body, PreparedBody &result) {
   result = {};
   result.program = &program;
   result.body = &body;
   result.programIndex = programIndex;
-  result.streams = body.streams;
-  result.events = body.events;
-  result.scratch.assign(body.streams, 0);
-  Table<Command> commands = program.Commands().slice(body.commands);
-  for (uint32_t i = 0; i < commands.size(); ++i) {
-    const Command &command = commands[i];
-    BodyItem item{&command, nullptr};
-    PrepareContext context = base;
-    context.stream = command.stream;
-    Status status;
-    item.prepared = device.prepare(context, command, status);
-    if (!status.ok())
-      return status.prefix(Issued{&command, i, nullptr, 0}.describe(program));
-    if (item.prepared)
-      result.scratch[command.stream] =
-          std::max(result.scratch[command.stream], item.prepared->scratchBytes());
-    result.items.push_back(std::move(item));
-  }
-  return {};
+  return lists.make(body, result.list);
 }
 
 std::string PreparedBody::describe(uint64_t command) const {
@@ -53,15 +33,16 @@ Status PreparedBody::inject(Device &device, World &world, uint32_t command, Stre
   return World::stopped();
 }
 
-Status PreparedBody::issueOne(Device &device, const BodyItem &item, const Walker &walker) const {
+Status PreparedBody::issueOne(Device &device, const PreparedItem &item,
+                              const Walker &walker) const {
   const Command &command = *item.command;
   CommandPlace place{programIndex, walker.index()};
   if (command.opcode == Opcode::EventRecord) {
-    uint32_t event = program->record<EventRecord>(command).event;
+    uint32_t event = walker.eventOf(program->record<EventRecord>(command).event);
     return device.record(command.stream, event, walker.records(event));
   }
   if (command.opcode == Opcode::EventWait) {
-    uint32_t event = program->record<EventWait>(command).event;
+    uint32_t event = walker.eventOf(program->record<EventWait>(command).event);
     return device.wait(command.stream, place, event, walker.records(event));
   }
   return device.issue(command.stream, place, *item.prepared);
@@ -70,13 +51,13 @@ Status PreparedBody::issueOne(Device &device, const BodyItem &item, const Walker
 Status PreparedBody::issue(Device &device, World &world, unsigned stream,
                            std::vector<uint64_t> &records, StreamMark &first,
                            const Injection &injection) const {
-  Walker walker(*program, items, stream, records);
+  Walker walker(*program, list, stream, records);
   while (true) {
     // Before anything is read of the program: after an abort the caller may have
     // given this thread up, and freed the blob.
     if (world.aborted())
       return World::stopped();
-    const BodyItem *item = walker.next();
+    const PreparedItem *item = walker.next();
     if (!item)
       break;
     bool isRecord = item->command->opcode == Opcode::EventRecord;
@@ -86,7 +67,7 @@ Status PreparedBody::issue(Device &device, World &world, unsigned stream,
     if (!status.ok())
       return world.aborted() ? World::stopped() : status.prefix(describe(walker.index()));
   }
-  for (unsigned s = 0; s < streams; ++s)
+  for (unsigned s = 0; s < numStreams(); ++s)
     if (stream == s || stream == Walker::kEveryStream)
       WEFT_TRY(device.finish(s));
   return {};

@@ -9,40 +9,37 @@ namespace weft::runtime {
 
 /// For tests of failures.
 struct Injection {
-  int64_t command = -1; // of stream 0, before which it happens; -1 = never
-  bool stall = false;   // instead of failing
+  /// The number of the command of stream 0, before which it happens; -1 = never.
+  int64_t command = -1;
+  bool stall = false; // instead of failing
 };
 
 /// One body, prepared for one rank.
 class PreparedBody {
 public:
-  static Status make(Device &device, uint32_t programIndex, const Body &body,
-                     const PrepareContext &context, PreparedBody &result);
+  static Status make(ListMaker &lists, const ProgramView &program, uint32_t programIndex,
+                     const Body &body, PreparedBody &result);
 
-  uint32_t numStreams() const { return streams; }
-  uint32_t numEvents() const { return events; }
-  uint64_t scratchBytes(unsigned stream) const { return scratch[stream]; }
-  size_t numCommands() const { return items.size(); }
+  uint32_t numStreams() const { return uint32_t(list.needs.size()); }
+  const PreparedList::Needs &needs(unsigned stream) const { return list.needs[stream]; }
 
   /// Issues the commands of one stream, or of all (Walker::kEveryStream).
   /// `records` is room for a number an event, `first` stream 0's mark.
   Status issue(Device &device, World &world, unsigned stream, std::vector<uint64_t> &records,
                StreamMark &first, const Injection &injection) const;
 
-  /// "command 7 (gemm of node 'x')", for messages.
+  /// "command 7 (gemm of node 'x')", for messages, by its number among all that are issued.
   std::string describe(uint64_t command) const;
 
 private:
-  Status issueOne(Device &device, const BodyItem &item, const Walker &walker) const;
+  Status issueOne(Device &device, const PreparedItem &item, const Walker &walker) const;
   Status inject(Device &device, World &world, uint32_t command, StreamMark &mark,
                 const Injection &injection) const;
 
   const ProgramView *program = nullptr;
   const Body *body = nullptr;
   uint32_t programIndex = 0;
-  uint32_t streams = 1, events = 0;
-  std::vector<BodyItem> items;
-  std::vector<uint64_t> scratch; // by stream
+  PreparedList list;
 };
 
 } // namespace weft::runtime

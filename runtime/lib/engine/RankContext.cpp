@@ -37,11 +37,11 @@ Status RankContext::open(const std::string &kind) {
 Status RankContext::prepare() {
   const ProgramView &p = shared.program;
   WEFT_TRY(groups.createAll(p, position));
-  PrepareContext context{p, position, *collectives, 0};
+  lists = std::make_unique<ListMaker>(*ownDevice, PrepareContext{p, position, *collectives, 0, {}});
   for (uint32_t i = 0; i < p.Programs().size(); ++i) {
     const Body &body = p.Bodies()[p.Programs()[i].bodies.begin + stageIndex];
     bodies.emplace_back();
-    WEFT_TRY(PreparedBody::make(*ownDevice, i, body, context, bodies.back())
+    WEFT_TRY(PreparedBody::make(*lists, p, i, body, bodies.back())
                  .prefix("program '" + std::string(p.string(p.Programs()[i].name)) + "'"));
   }
   DevicePlan plan = planDevice();
@@ -56,27 +56,25 @@ Status RankContext::prepare() {
 }
 
 DevicePlan RankContext::planDevice() {
-  DevicePlan plan{0, 0, {}};
+  DevicePlan plan{0, lists->numEvents(), {}};
   uint32_t streams = 1;
-  size_t commands = 0;
-  for (const PreparedBody &body : bodies) {
+  for (const PreparedBody &body : bodies)
     streams = std::max(streams, body.numStreams());
-    plan.events = std::max(plan.events, body.numEvents());
-    commands = std::max(commands, body.numCommands());
-  }
   if (streams > BoardSlot::kStreams)
     farMarks = std::vector<StreamMark>(streams - BoardSlot::kStreams);
   planBytes = shared.program.Stages()[stageIndex].arenaBytes;
   plan.bytes = alignUp(planBytes);
   for (uint32_t s = 0; s < streams; ++s) {
-    uint64_t most = 0;
+    PreparedList::Needs most;
     for (const PreparedBody &body : bodies)
-      if (s < body.numStreams())
-        most = std::max(most, body.scratchBytes(s));
+      if (s < body.numStreams()) {
+        most.scratch = std::max(most.scratch, body.needs(s).scratch);
+        most.waits = std::max(most.waits, body.needs(s).waits);
+      }
     marks.push_back(s < BoardSlot::kStreams ? &slot().streams[s]
                                             : &farMarks[s - BoardSlot::kStreams]);
-    plan.streams.push_back({plan.bytes, marks.back(), commands});
-    plan.bytes += alignUp(most);
+    plan.streams.push_back({plan.bytes, marks.back(), most.waits});
+    plan.bytes += alignUp(most.scratch);
   }
   return plan;
 }

@@ -64,6 +64,8 @@ public:
   uint64_t arenaBytes() const { return totalBytes; }
   uint64_t scratchBytes() const { return totalBytes - planBytes; }
   unsigned numThreads() const;
+  /// Commands that were made ready for all programs together.
+  size_t numPrepared() const { return lists->numPrepared(); }
   double lastSeconds() const { return seconds; }
   double lastCommunicationSeconds() const { return ownDevice->timeline(0).communicationSeconds; }
   Overlap lastOverlap() const { return overlap; }
@@ -100,6 +102,7 @@ private:
   GroupTable groups;
   std::unique_ptr<Device> ownDevice;
   std::unique_ptr<CollectiveProvider> collectives;
+  std::unique_ptr<ListMaker> lists;
   std::vector<PreparedBody> bodies; // by program
   std::map<Id, ShardMap> maps;
   uint64_t totalBytes = 0, planBytes = 0;

@@ -1,6 +1,8 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "checkpoint/CheckpointGroup.h"
+#include "program/commands/Issued.h"
+
 #include "weft/runtime/OutputFile.h"
 
 #include <cerrno>
@@ -34,48 +36,71 @@ double epochOf(const weft_session &session) {
   return now.count() - secondsSince(session.shared.epoch);
 }
 
+/// What a command reads and writes, for its share of the memory's bandwidth.
+uint64_t bytesOf(const ProgramView &p, const Command &command) {
+  uint64_t bytes = 0;
+  for (const View &view : p.Views().slice(command.views)) {
+    uint64_t size = dtypeBytes(view.dtype);
+    for (size_t d = 0; d < p.ints(view.sizes).size(); ++d)
+      size *= p.ints(view.strides)[d] ? p.ints(view.sizes)[d] : 1;
+    bytes += size;
+  }
+  return bytes;
+}
+
+std::string titleOf(const ProgramView &p, const Command &command) {
+  if (command.opcode == Opcode::Launch)
+    return std::string(p.string(p.Kernels()[p.record<Launch>(command).kernel].symbol));
+  if (command.opcode == Opcode::Collective)
+    return collectiveKindName(p.record<Collective>(command).kind) +
+           (command.views.count > 2 ? " of " + std::to_string(command.views.count / 2)
+                                    : std::string());
+  return opcodeName(command.opcode);
+}
+
+/// Which command it is: `"node":"/h.5/attn/MatMul","command":3,"call":17,...`.
+std::string argumentsOf(const ProgramView &p, const Issued &issued) {
+  std::string text = "\"node\":\"" + quoted(issued.node(p)) +
+                     "\",\"command\":" + std::to_string(issued.index) +
+                     ",\"bytes\":" + std::to_string(bytesOf(p, *issued.command));
+  if (!issued.call)
+    return text;
+  const Invoke &call = p.record<Invoke>(*issued.call);
+  text += ",\"call\":" + std::to_string(issued.callIndex) + ",\"routine\":\"" +
+          quoted(p.string(p.Routines()[call.routine].name)) + "\",\"label\":\"" +
+          quoted(p.string(call.label)) + "\"";
+  return call.microbatch == kNone ? text
+                                  : text + ",\"microbatch\":" + std::to_string(call.microbatch);
+}
+
+/// A command of stream `stream` of a rank, with `offset` added to its times.
+std::string eventOf(const ProgramView &p, const Issued &issued, int64_t rank, size_t stream,
+                    const TraceSpan &span, double offset) {
+  char numbers[256];
+  std::snprintf(numbers, sizeof numbers,
+                "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
+                "\"tdur\":%.3f,\"args\":{",
+                static_cast<long long>(rank), stream, (span.begin + offset) * 1e6,
+                (span.end - span.begin) * 1e6, span.cpu * 1e6);
+  const Command &command = *issued.command;
+  return "\n{\"name\":\"" + quoted(titleOf(p, command)) + "\",\"cat\":\"" +
+         opcodeName(command.opcode) + "\"," + numbers + argumentsOf(p, issued) + "}},";
+}
+
 /// The events of this process's ranks, each with a comma behind it; `offset` is
 /// added to their times.
 std::string eventsOf(const weft_session &session, double offset) {
   const ProgramView &p = session.view();
-  // What a command reads and writes, for its share of the memory's bandwidth.
-  auto bytesOf = [&](const Command &command) {
-    uint64_t bytes = 0;
-    for (const View &view : p.Views().slice(command.views)) {
-      uint64_t size = dtypeBytes(view.dtype);
-      for (size_t d = 0; d < p.ints(view.sizes).size(); ++d)
-        size *= p.ints(view.strides)[d] ? p.ints(view.sizes)[d] : 1;
-      bytes += size;
-    }
-    return bytes;
-  };
   std::string text;
-  char numbers[256];
   for (const std::unique_ptr<RankContext> &rank : session.ranks) {
+    std::vector<IssuedCommands> issued; // by program
+    for (const Program &program : p.Programs())
+      issued.emplace_back(p, p.Bodies()[program.bodies.begin + rank->stage()]);
     text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
     for (size_t s = 0; s < rank->numStreams(); ++s) {
       text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
-      for (const TraceSpan &span : rank->device().timeline(unsigned(s)).trace) {
-        const Program &program = p.Programs()[span.program];
-        const Body &body = p.Bodies()[program.bodies.begin + rank->stage()];
-        const Command &command = p.Commands()[body.commands.begin + span.command];
-        std::string name = opcodeName(command.opcode);
-        if (command.opcode == Opcode::Launch)
-          name = std::string(p.string(p.Kernels()[p.record<Launch>(command).kernel].symbol));
-        else if (command.opcode == Opcode::Collective)
-          name = collectiveKindName(p.record<Collective>(command).kind) +
-                 (command.views.count > 2 ? " of " + std::to_string(command.views.count / 2)
-                                          : std::string());
-        std::snprintf(numbers, sizeof numbers,
-                      "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
-                      "\"tdur\":%.3f,\"args\":{",
-                      static_cast<long long>(rank->rank()), s, (span.begin + offset) * 1e6,
-                      (span.end - span.begin) * 1e6, span.cpu * 1e6);
-        text += "\n{\"name\":\"" + quoted(name) + "\",\"cat\":\"" + opcodeName(command.opcode) +
-                "\"," + numbers + "\"node\":\"" + quoted(p.string(command.node)) +
-                "\",\"command\":" + std::to_string(span.command) +
-                ",\"bytes\":" + std::to_string(bytesOf(command)) + "}},";
-      }
+      for (const TraceSpan &span : rank->device().timeline(unsigned(s)).trace)
+        text += eventOf(p, issued[span.program][span.command], rank->rank(), s, span, offset);
     }
   }
   return text;

@@ -6,18 +6,35 @@
 
 using namespace weft::runtime;
 
-Walker::Walker(const ProgramView &program, const std::vector<BodyItem> &items, unsigned stream,
+Walker::Walker(const ProgramView &program, const PreparedList &body, unsigned stream,
                std::vector<uint64_t> &records)
-    : program(program), items(items), stream(stream), counts(records.data()) {
+    : program(program), body(body), list(&body), stream(stream), counts(records.data()) {
   std::fill(records.begin(), records.end(), 0);
 }
 
-const BodyItem *Walker::next() {
-  while (at < items.size()) {
-    const BodyItem &item = items[at++];
+bool Walker::comeBack() {
+  if (list == &body)
+    return false;
+  list = &body;
+  at = returnTo;
+  return true;
+}
+
+const PreparedItem *Walker::next() {
+  while (at < list->items.size() || comeBack()) {
+    if (at == list->items.size())
+      continue; // the call was the last command
+    const PreparedItem &item = list->items[at++];
+    if (item.callee) {
+      returnTo = at;
+      list = item.callee;
+      at = 0;
+      continue;
+    }
+    ++number;
     const Command &command = *item.command;
     if (command.opcode == Opcode::EventRecord)
-      ++counts[program.record<EventRecord>(command).event];
+      ++counts[eventOf(program.record<EventRecord>(command).event)];
     if (stream == kEveryStream || command.stream == stream)
       return &item;
   }

@@ -18,7 +18,7 @@ enum class Doing : uint32_t { Nothing, Computing, Waiting };
 /// Where a stream of a rank is.
 struct StreamMark {
   std::atomic<Doing> doing;
-  std::atomic<uint32_t> command;
+  std::atomic<uint32_t> command; // its number among all that the program issues
 };
 
 enum class Phase : uint32_t { Absent, Meeting, Working, Leaving, Gone };

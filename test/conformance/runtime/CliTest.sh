@@ -17,6 +17,9 @@ expect 1 "cannot be run: No such file" "$run" "$work/nothing"
 expect 0 'mesh dp=2 tp=2 \(4 ranks\)' "$out" --info
 expect 0 'input  x: 5x6 f32' "$run" "$out" --info
 expect 0 'all_reduce sum in f32 over \{tp\}' "$run" "$out" --dump
+expect 0 'invoke sum for layer microbatch 0 \(' "$run" "$out" --dump
+expect 0 'routines: 1 of 5 commands' "$run" "$out" --info
+expect 0 'program forward: 4 commands, which with calls issue 8' "$run" "$out" --info
 expect 2 'inputs are missing; add --input x=FILE.npy' "$out" "${model[@]}"
 expect 2 "there is no input 'z'; there is x" "$out" --input z=f.npy
 expect 2 "there is no program 'train'; there is forward" "$out" --program train
@@ -89,6 +92,7 @@ expect 0 'wrote the trace' "$out" "${model[@]}" "${x[@]}" --trace "$work/trace.j
 expect 1 "--trace: '/proc/self/comm' cannot be written" "$out" "${model[@]}" "${x[@]}" --trace /proc/self/comm
 expect 1 "--trace: '$work/nowhere/t.json' cannot be written: No such file" "$out" "${model[@]}" "${x[@]}" --trace "$work/nowhere/t.json"
 expect 0 '"name":"bias_relu","cat":"launch".*"node":"layer/relu"' cat "$work/trace.json"
+expect 0 '"name":"all_reduce".*"node":"layer/down","command":2,.*"call":3,"routine":"sum","label":"layer","microbatch":0' cat "$work/trace.json"
 
 # A failing and a stalling rank end all others, by name. Command 1 is the launch.
 expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \

@@ -32,6 +32,28 @@ template <typename T> std::string bytesOf(const std::vector<T> &values) {
   return {reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T)};
 }
 
+/// A routine that sums a block over ranks, in place and on stream 1.
+Id addSum(ProgramBuilder &b, Id communicator, int64_t elements) {
+  auto block = [&](const char *name, Id number) {
+    return b.view(b.addBuffer(name, BufferClass::Activation, DType::F32, 0, uint64_t(elements) * 4,
+                              {elements}, number));
+  };
+  Id routine = b.beginRoutine("sum", {elements * 4, elements * 4}, 1, 2, 2);
+  b.add({0}, EventRecord{0}, {});
+  b.add({1}, EventWait{0}, {});
+  Collective sum{};
+  sum.kind = CollectiveKind::AllReduce;
+  sum.dtype = sum.accumulator = DType::F32;
+  sum.communicator = communicator;
+  sum.outer = 1, sum.extent = elements, sum.inner = 1;
+  sum.middle = sum.otherExtent = 1;
+  b.add({1, "{}/down"}, sum, {block("part", 0), block("whole", 1)});
+  b.add({1}, EventRecord{1}, {});
+  b.add({0, "{}/down"}, EventWait{1}, {});
+  b.endRoutine();
+  return routine;
+}
+
 std::vector<uint8_t> makeProgram(uint64_t hash) {
   ProgramBuilder b;
   b.info().weftVersion = b.string("test");
@@ -85,25 +107,16 @@ std::vector<uint8_t> makeProgram(uint64_t hash) {
              {embedded});
   Id in = b.addPort("x", DType::F32, {kRows, kIn}, rowsOverDp, x);
   Id out = b.addPort("y", DType::F32, {kRows, kOut}, outOverDp, y);
+  Id sum = addSum(b, b.addCommunicator({tp}), rows * kOut);
   b.beginProgram("forward", {in}, {out});
-  b.beginBody(2, 2);
+  b.beginBody(2, 0);
   Gemm gemm{};
   gemm.accumulator = DType::F32;
   b.add({0, "layer/up"}, gemm, {b.view(x), b.view(w), b.view(h)});
   b.launch({0, "layer/relu"}, b.addKernel("bias_relu"), rows, 1, {b.view(h), b.view(bias)},
            {b.constant(hidden)});
   b.add({0, "layer/down"}, gemm, {b.view(h), b.view(v), b.view(y)});
-  b.add({0}, EventRecord{0}, {});
-  b.add({1}, EventWait{0}, {});
-  Collective sum{};
-  sum.kind = CollectiveKind::AllReduce;
-  sum.dtype = sum.accumulator = DType::F32;
-  sum.communicator = b.addCommunicator({tp});
-  sum.outer = 1, sum.extent = rows * kOut, sum.inner = 1;
-  sum.middle = sum.otherExtent = 1;
-  b.add({1, "layer/down"}, sum, {b.view(y), b.view(y)});
-  b.add({1}, EventRecord{1}, {});
-  b.add({0, "layer/down"}, EventWait{1}, {});
+  b.invoke({}, sum, {b.view(y), b.view(y)}, "layer", 0);
   b.endBody();
   b.endProgram();
   b.addStage({end, {}});

@@ -74,13 +74,13 @@ TEST(FarDevice, FaultsWhereTheHostTouchesIt) {
 using Passed = std::vector<std::vector<uint64_t>>;
 
 Passed walk(const ProgramView &p, unsigned stream) {
-  std::vector<BodyItem> items;
+  PreparedList list;
   for (const Command &command : p.Commands())
-    items.push_back({&command, nullptr});
+    list.items.push_back({&command, nullptr, nullptr});
   std::vector<uint64_t> records(1);
-  Walker walker(p, items, stream, records);
+  Walker walker(p, list, stream, records);
   Passed passed;
-  while (const BodyItem *item = walker.next())
+  while (const PreparedItem *item = walker.next())
     passed.push_back({item->command->stream, walker.index(), walker.records(0)});
   return passed;
 }

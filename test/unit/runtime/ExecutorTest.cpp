@@ -145,6 +145,24 @@ TEST(Executor, CopiesBetweenStridedViews) {
             (std::vector<uint8_t>{5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0, 5, 4, 3, 2, 1, 0}));
 }
 
+/// A routine that sums a block over ranks on stream 1, by way of its scratch.
+Id addSum(ProgramBuilder &b, const Collective &sum) {
+  auto block = [&](const char *name, Id number) {
+    return b.view(
+        b.addBuffer(name, BufferClass::Activation, DType::F32, 0, 16384, {64, 64}, number));
+  };
+  View from = block("from", 0), to = block("to", 1), scratch = block("scratch", 2);
+  Id routine = b.beginRoutine("sum", {16384, 16384, 16384}, 1, 2, 2);
+  b.add({0}, Copy{}, {from, scratch});
+  b.add({0}, EventRecord{0}, {});
+  b.add({1}, EventWait{0}, {});
+  b.add({1, "sum"}, sum, {scratch, to});
+  b.add({1}, EventRecord{1}, {});
+  b.add({0}, EventWait{1}, {});
+  b.endRoutine();
+  return routine;
+}
+
 /// A program with every kind of work on 4 ranks and 2 streams.
 void fillWithWork(Harness &h, int64_t ranks) {
   h.kernels = {{"add", addKernel}};
@@ -152,6 +170,13 @@ void fillWithWork(Harness &h, int64_t ranks) {
   Id tp = b.addMeshAxis("tp", ranks);
   Id x = h.input("x", DType::F32, {64, 64}), y = h.output("y", DType::F32, {64, 64});
   Id w = h.input("w", DType::F32, {8, 8, 3, 3}), n = h.output("n", DType::I64, {64});
+  Collective c{};
+  c.kind = CollectiveKind::AllReduce;
+  c.dtype = c.accumulator = DType::F32;
+  c.communicator = b.addCommunicator({tp});
+  c.outer = 1, c.extent = 64, c.inner = 64, c.middle = c.otherExtent = 1;
+  Id sum = addSum(b, c), z = h.buffer("z", DType::F32, {64, 64});
+  Id room = h.buffer("room", DType::I8, {16384}, BufferClass::Workspace);
   h.begin(2, 2);
   Gemm gemm{};
   gemm.accumulator = DType::F32;
@@ -172,14 +197,11 @@ void fillWithWork(Harness &h, int64_t ranks) {
   b.add({}, Copy{}, {b.view(x, DType::F32, 0, {64, 64}, {1, 64}), b.view(y)});
   b.add({0}, EventRecord{0}, {});
   b.add({1}, EventWait{0}, {});
-  Collective c{};
-  c.kind = CollectiveKind::AllReduce;
-  c.dtype = c.accumulator = DType::F32;
-  c.communicator = b.addCommunicator({tp});
-  c.outer = 1, c.extent = 64, c.inner = 64, c.middle = c.otherExtent = 1;
   b.add({1, "sum"}, c, {b.view(x), b.view(y)});
   b.add({1}, EventRecord{1}, {});
   b.add({0}, EventWait{1}, {});
+  b.invoke({}, sum, {b.view(y), b.view(z), b.view(room)}, "up", 0);
+  b.invoke({}, sum, {b.view(z), b.view(y), b.view(room)}, "down", 0);
 }
 
 TEST(Executor, RunningAllocatesNothing) {

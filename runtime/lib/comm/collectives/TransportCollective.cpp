@@ -19,8 +19,8 @@ TransportCollective::TransportCollective(const TransportContext &context)
     part.params = p.records<Collective>()[context.command.params + i];
     cut(p, part);
     // Send and Recv have one view.
-    part.source = ResolvedView(p, views[2 * i]);
-    part.destination = ResolvedView(p, views[std::min(2 * i + 1, views.size() - 1)]);
+    part.source = ResolvedView(context.prepare, views[2 * i]);
+    part.destination = ResolvedView(context.prepare, views[std::min(2 * i + 1, views.size() - 1)]);
     total += part.whole;
   }
   sends.reserve(size_t(members), parts.size());

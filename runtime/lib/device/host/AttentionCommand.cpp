@@ -16,7 +16,7 @@ public:
     Table<View> views = context.program.Views().slice(command.views);
     ResolvedView *all[] = {&q, &k, &v_, &out, &mask};
     for (uint32_t i = 0; i < views.size(); ++i)
-      *all[i] = ResolvedView(context.program, views[i]);
+      *all[i] = ResolvedView(context, views[i]);
     hasMask = views.size() > 4;
     slot = (dense.attentionScratch(q.sizes[3], v_.sizes[3], q.dtype) + 63) / 64 * 64;
   }

@@ -16,7 +16,7 @@ public:
       : params(params), dense(context.libraries.dense()), threads(context.threads) {
     Table<View> all = context.program.Views().slice(command.views);
     for (uint32_t i = 0; i < all.size(); ++i)
-      views[i] = ResolvedView(context.program, all[i]);
+      views[i] = ResolvedView(context, all[i]);
     hasMask = all.size() > kMask;
     const ResolvedView &k = views[kKey];
     slot =

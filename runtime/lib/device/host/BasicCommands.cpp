@@ -19,7 +19,7 @@ public:
         grain(launch.grain) {
     const ProgramView &p = context.program;
     for (const View &view : p.Views().slice(command.views))
-      views.emplace_back(p, view);
+      views.emplace_back(context, view);
     for (const ScalarValue &value : p.ScalarValues().slice(launch.scalars))
       scalars.push_back(valueOf(context, value));
     pointers.resize(views.size());
@@ -48,8 +48,8 @@ class CopyCommand : public HostCommand {
 public:
   CopyCommand(const HostContext &context, const Command &command, const Copy &) {
     Table<View> list = context.program.Views().slice(command.views);
-    source = ResolvedView(context.program, list[0]);
-    destination = ResolvedView(context.program, list[1]);
+    source = ResolvedView(context, list[0]);
+    destination = ResolvedView(context, list[1]);
     bytes = dtypeBytes(source.dtype);
     // Drop extents of 1 and merge dimensions that both sides pass at one go.
     for (unsigned d = 0; d < source.rank; ++d) {
@@ -159,8 +159,8 @@ public:
     shard =
         shardOf(params.extent, {sizes.data(), sizes.size()}, {positions.data(), positions.size()});
     Table<View> views = p.Views().slice(command.views);
-    source = ResolvedView(p, views[0]);
-    destination = ResolvedView(p, views[1]);
+    source = ResolvedView(context, views[0]);
+    destination = ResolvedView(context, views[1]);
   }
 
   Status run(HostStream &stream) override {
@@ -211,7 +211,6 @@ HostCommandPtr weft::runtime::makeHostCommand(const HostContext &, const Command
   return nullptr;
 }
 HostCommandPtr weft::runtime::makeHostCommand(const HostContext &, const Command &, const Invoke &,
-                                              Status &status) {
-  status = Status::internal("calls of routines are not run yet");
+                                              Status &) {
   return nullptr;
 }

@@ -47,9 +47,9 @@ public:
   ConvolutionCommand(const HostContext &context, const Command &command, const Convolution &params)
       : params(params), dense(context.libraries.dense()), threads(context.threads) {
     Table<View> views = context.program.Views().slice(command.views);
-    input = ResolvedView(context.program, views[0]);
-    weight = ResolvedView(context.program, views[1]);
-    output = ResolvedView(context.program, views[2]);
+    input = ResolvedView(context, views[0]);
+    weight = ResolvedView(context, views[1]);
+    output = ResolvedView(context, views[2]);
     makeProblems(context.program);
     cut();
   }

@@ -34,7 +34,7 @@ public:
     Table<View> views = context.program.Views().slice(command.views);
     unsigned next = 0;
     for (BatchedMatrix *m : {&a, &b, &c})
-      m->view = ResolvedView(context.program, views[next++]);
+      m->view = ResolvedView(context, views[next++]);
     batch = c.view.rank - 2;
     m = c.view.sizes[batch];
     n = c.view.sizes[batch + 1];

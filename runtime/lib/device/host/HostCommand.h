@@ -33,7 +33,7 @@ public:
 
 using HostCommandPtr = std::unique_ptr<HostCommand>;
 /// One for each record of the table of commands; null with `status` on failure, and null for
-/// events, which the device does itself.
+/// events, which the device does itself, and calls, which it never sees.
 #define WEFT_MAKE(RECORD, NAME, VIEWS)                                                             \
   HostCommandPtr makeHostCommand(const HostContext &context, const Command &command,               \
                                  const RECORD &record, Status &status);

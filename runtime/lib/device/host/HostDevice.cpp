@@ -145,8 +145,8 @@ Status HostDevice::allocate(const DevicePlan &plan) {
     stream.scratch = arena + plan.streams[s].scratch;
     stream.pool = s == 0 ? &pool : &serial;
     stream.mark = plan.streams[s].mark;
-    stream.timeline.communication.reserve(plan.streams[s].commands);
-    stream.timeline.idle.reserve(s == 0 ? plan.streams[s].commands : 0);
+    stream.timeline.communication.reserve(plan.streams[s].waits);
+    stream.timeline.idle.reserve(s == 0 ? plan.streams[s].waits : 0);
     stream.timeline.trace.reserve(options.traceCapacity);
   }
   return {};

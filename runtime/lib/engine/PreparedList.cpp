@@ -1,0 +1,81 @@
+// Prepares the commands of bodies and routines.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "engine/PreparedList.h"
+
+#include "program/commands/Issued.h"
+
+#include <algorithm>
+
+using namespace weft::runtime;
+
+ListMaker::ListMaker(Device &device, const PrepareContext &context)
+    : device(device), base(context) {
+  uint32_t next = 0;
+  for (const Body &body : base.program.Bodies())
+    next = std::max(next, body.events);
+  for (const Routine &routine : base.program.Routines()) {
+    firstEvents.push_back(next);
+    next += routine.events;
+  }
+  firstEvents.push_back(next);
+}
+
+Status ListMaker::make(const Body &body, PreparedList &list) {
+  list.needs.resize(body.streams);
+  for (uint32_t i = 0; i < body.commands.count; ++i) {
+    const Command &command = base.program.Commands()[body.commands.begin + i];
+    if (command.opcode == Opcode::Invoke)
+      WEFT_TRY(addCall(command, i, list));
+    else
+      WEFT_TRY(addCommand({&command, i, nullptr, 0}, {}, list));
+  }
+  return {};
+}
+
+Status ListMaker::addCommand(const Issued &issued, Table<uint64_t> blocks, PreparedList &list) {
+  const Command &command = *issued.command;
+  PrepareContext context = base;
+  context.stream = command.stream;
+  context.blocks = blocks;
+  Status status;
+  PreparedCommandPtr made = device.prepare(context, command, status);
+  if (!status.ok())
+    return status.prefix(issued.describe(base.program));
+  PreparedList::Needs &needs = list.needs[command.stream];
+  if (made)
+    needs.scratch = std::max(needs.scratch, made->scratchBytes());
+  needs.waits += command.opcode == Opcode::EventWait || (made && made->communicates());
+  list.items.push_back({&command, std::move(made), nullptr});
+  ++prepared;
+  return {};
+}
+
+Status ListMaker::addCall(const Command &call, uint32_t index, PreparedList &list) {
+  Places blocks;
+  for (const View &view : base.program.Views().slice(call.views))
+    blocks.push_back(uint64_t(placeOf(base, view)));
+  Id routine = base.program.record<Invoke>(call).routine;
+  auto [found, isNew] = routines.try_emplace({routine, std::move(blocks)});
+  const auto &[key, callee] = *found;
+  if (isNew)
+    WEFT_TRY(makeRoutine(call, index, key.second, found->second));
+  for (size_t s = 0; s < callee.needs.size(); ++s) {
+    list.needs[s].scratch = std::max(list.needs[s].scratch, callee.needs[s].scratch);
+    list.needs[s].waits += callee.needs[s].waits;
+  }
+  list.items.push_back({&call, nullptr, &callee});
+  return {};
+}
+
+Status ListMaker::makeRoutine(const Command &call, uint32_t index, const Places &blocks,
+                              PreparedList &list) {
+  Id id = base.program.record<Invoke>(call).routine;
+  const Routine &routine = base.program.Routines()[id];
+  list.needs.resize(routine.streams);
+  list.firstEvent = firstEvents[id];
+  for (uint32_t i = 0; i < routine.commands.count; ++i) {
+    const Command &command = base.program.Commands()[routine.commands.begin + i];
+    WEFT_TRY(addCommand({&command, i, &call, index}, {blocks.data(), blocks.size()}, list));
+  }
+  return {};
+}

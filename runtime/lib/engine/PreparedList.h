@@ -1,0 +1,65 @@
+// Lists of commands made ready for one rank.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_PREPAREDLIST_H
+#define WEFT_RUNTIME_LIB_PREPAREDLIST_H
+
+#include "device/Device.h"
+
+#include <map>
+
+namespace weft::runtime {
+
+struct Issued;
+struct PreparedList;
+
+/// A command of a list, or a call of another list.
+struct PreparedItem {
+  const Command *command;
+  PreparedCommandPtr prepared; // null for events and calls
+  const PreparedList *callee;  // of a call, else null
+};
+
+/// The commands of a body, or of a routine whose blocks lie in certain places. A routine's
+/// has no calls.
+struct PreparedList {
+  /// What a run of it needs of a stream.
+  struct Needs {
+    uint64_t scratch = 0; // bytes
+    size_t waits = 0;     // commands that wait for other streams or ranks
+  };
+  std::vector<PreparedItem> items;
+  std::vector<Needs> needs; // by stream, of what it calls, too
+  uint32_t firstEvent = 0;  // the rank's number of its event 0
+};
+
+/// Makes the lists of one rank. A routine is prepared once for each distinct list of places of
+/// its blocks, by whatever programs and however many calls it is used: so every address is
+/// fixed before a run, and what is kept does not grow with microbatches that share memory.
+class ListMaker {
+public:
+  ListMaker(Device &device, const PrepareContext &context);
+
+  Status make(const Body &body, PreparedList &list);
+
+  /// Bodies number their events from 0, all alike; behind them each routine has its own.
+  uint32_t numEvents() const { return firstEvents.back(); }
+  /// Commands of all lists made so far.
+  size_t numPrepared() const { return prepared; }
+
+private:
+  using Places = std::vector<uint64_t>; // of a routine's blocks, in the arena
+
+  Status addCommand(const Issued &issued, Table<uint64_t> blocks, PreparedList &list);
+  Status addCall(const Command &call, uint32_t index, PreparedList &list);
+  Status makeRoutine(const Command &call, uint32_t index, const Places &blocks, PreparedList &list);
+
+  Device &device;
+  PrepareContext base;
+  std::vector<uint32_t> firstEvents; // by routine, and the end
+  std::map<std::pair<Id, Places>, PreparedList> routines;
+  size_t prepared = 0;
+};
+
+} // namespace weft::runtime
+
+#endif // WEFT_RUNTIME_LIB_PREPAREDLIST_H
