@@ -243,36 +243,20 @@ private:
                                << "' takes with these types and layouts";
       return nullptr;
     }
-    SmallVector<Value> operands;
-    for (auto [layout, part] : llvm::zip(layouts, plan->operands))
-      operands.push_back(window(bufferOf(layout.root), part.sizes, part.strides, layout.offset));
-    SmallVector<Value> results;
+    // What it must read, what it writes, what it may lack.
+    std::string name = (RtDialect::getDialectNamespace() + "." + plan->call.command).str();
+    OperationState state(op->getLoc(), name);
+    auto addOperands = [&](ArrayRef<unsigned> numbers) {
+      for (unsigned i : numbers)
+        state.operands.push_back(window(bufferOf(layouts[i].root), plan->operands[i].sizes,
+                                        plan->operands[i].strides, layouts[i].offset));
+    };
+    addOperands(plan->call.reads);
     for (auto [output, part] : llvm::zip_equal(fusion.getOutputs(), plan->results))
-      results.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
-    return std::visit([&](const auto &call) { return create(call, operands, results); },
-                      plan->call);
-  }
-
-  Operation *create(const GemmCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return GemmOp::create(builder, op->getLoc(), operands[0], operands[1], results[0],
-                          call.accumulate, 0);
-  }
-  Operation *create(const ConvCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return ConvOp::create(builder, op->getLoc(), operands[0], operands[1], results[0], call.strides,
-                          call.padLow, call.filterDilation, call.inputDilation, call.groups, 0);
-  }
-  Operation *create(const AttentionCall &call, ArrayRef<Value> operands, ArrayRef<Value> results) {
-    return AttentionOp::create(builder, op->getLoc(), operands[0], operands[1], operands[2],
-                               results[0], operands.size() > 3 ? operands[3] : Value(),
-                               llvm::APFloat(call.scale), llvm::APFloat(call.softcap), call.causal,
-                               0);
-  }
-  Operation *create(const AttentionGradCall &call, ArrayRef<Value> operands,
-                    ArrayRef<Value> results) {
-    return AttentionGradOp::create(
-        builder, op->getLoc(), operands[0], operands[1], operands[2], operands[3], operands[4],
-        results[0], results[1], results[2], operands.size() > 5 ? operands[5] : Value(),
-        llvm::APFloat(call.scale), llvm::APFloat(call.softcap), call.causal, 0);
+      state.operands.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
+    addOperands(plan->call.mayLack);
+    state.attributes = plan->call.attributes;
+    return builder.create(state);
   }
 
   OpBuilder &builder;

@@ -43,8 +43,9 @@ Loops collapse(const Loops &loops) {
   return result;
 }
 
-std::optional<LibraryLayout> planGemm(const GemmCall &call, ArrayRef<RankedTensorType> types,
-                                      ArrayRef<SmallVector<int64_t, 4>> strides) {
+std::optional<LibraryLayout> mergedDims(const LibraryCall &call, ArrayRef<RankedTensorType> types,
+                                        ArrayRef<SmallVector<int64_t, 4>> strides) {
+  const ProductDims &product = *call.product;
   auto group = [&](ArrayRef<unsigned> lhs, ArrayRef<unsigned> rhs, ArrayRef<unsigned> result) {
     Loops loops;
     std::array<ArrayRef<unsigned>, 3> dims{lhs, rhs, result};
@@ -60,9 +61,9 @@ std::optional<LibraryLayout> planGemm(const GemmCall &call, ArrayRef<RankedTenso
     }
     return collapse(loops);
   };
-  Loops batch = group(call.lhsBatch, call.rhsBatch, call.resultBatch);
-  Loops m = group(call.lhsM, {}, call.resultM), n = group({}, call.rhsN, call.resultN);
-  Loops k = group(call.lhsK, call.rhsK, {});
+  Loops batch = group(product.lhsBatch, product.rhsBatch, product.resultBatch);
+  Loops m = group(product.lhsM, {}, product.resultM), n = group({}, product.rhsN, product.resultN);
+  Loops k = group(product.lhsK, product.rhsK, {});
   if (k.size() > 1)
     return std::nullopt;
   // The largest loop of m and of n stays, the others go to the batch.
@@ -134,11 +135,9 @@ weft::rt::libraryLayout(const Target &target, Operation *op,
     types.push_back(cast<RankedTensorType>(type));
   SmallVector<SmallVector<int64_t, 4>> strides(operandStrides.begin(), operandStrides.end());
   strides.append(resultStrides.begin(), resultStrides.end());
-  std::optional<LibraryLayout> plan;
-  if (auto *gemm = std::get_if<GemmCall>(&*call))
-    plan = planGemm(*gemm, types, strides);
-  else
-    plan = wholeTensors(*call, types, strides, op->getNumOperands());
+  std::optional<LibraryLayout> plan =
+      call->product ? mergedDims(*call, types, strides)
+                    : wholeTensors(*call, types, strides, op->getNumOperands());
   return plan && target.takes(*plan) ? plan : std::nullopt;
 }
 

@@ -136,17 +136,23 @@ template <typename Op> struct AttentionBody : FloatBody {
   }
 };
 
-template <typename Call, typename Op> Call callOf(Op op) {
-  Call call;
-  call.scale = op.getScale().convertToDouble();
-  call.causal = op.getCausal();
-  call.softcap = op.getSoftcap().convertToDouble();
+/// The mask is the last operand.
+template <typename Op> LibraryCall callOf(Op op, StringRef command) {
+  LibraryCall call;
+  call.command = command;
+  unsigned operands = op->getNumOperands(), always = operands - (op.getMask() ? 1 : 0);
+  llvm::append_range(call.reads, llvm::seq(0u, always));
+  llvm::append_range(call.mayLack, llvm::seq(always, operands));
+  call.attributes.set("scale", op.getScaleAttr());
+  call.attributes.set("softcap", op.getSoftcapAttr());
+  if (op.getCausal())
+    call.attributes.set("causal", op.getCausalAttr());
   return call;
 }
 
 } // namespace
 
-std::optional<LibraryCall> AttentionOp::getLibraryCall() { return callOf<AttentionCall>(*this); }
+std::optional<LibraryCall> AttentionOp::getLibraryCall() { return callOf(*this, "attention"); }
 
 unsigned AttentionOp::getParallelDims() { return 3; }
 
@@ -160,7 +166,7 @@ SmallVector<Value> AttentionOp::buildBody(OpBuilder &builder, Location loc, Valu
 }
 
 std::optional<LibraryCall> AttentionGradOp::getLibraryCall() {
-  return callOf<AttentionGradCall>(*this);
+  return callOf(*this, "attention_grad");
 }
 
 unsigned AttentionGradOp::getParallelDims() { return 1; }

@@ -43,34 +43,37 @@ static unsigned positionOf(ArrayRef<int64_t> labels, int64_t label) {
 }
 
 std::optional<LibraryCall> ContractOp::getLibraryCall() {
-  GemmCall call;
-  call.accumulate = getAccumulate();
+  LibraryCall call;
+  call.command = "gemm";
+  call.reads = {0, 1};
+  call.attributes.set("accumulate", getAccumulateAttr());
+  ProductDims &dims = call.product.emplace();
   auto lhs = getLhsLabels(), rhs = getRhsLabels(), result = getResultLabels();
   // Batch, m and n in the result's order, k in the order of lhs.
   for (auto [position, label] : llvm::enumerate(result)) {
     bool inLhs = llvm::is_contained(lhs, label);
     bool inRhs = llvm::is_contained(rhs, label);
     if (inLhs && inRhs) {
-      call.lhsBatch.push_back(positionOf(lhs, label));
-      call.rhsBatch.push_back(positionOf(rhs, label));
-      call.resultBatch.push_back(position);
+      dims.lhsBatch.push_back(positionOf(lhs, label));
+      dims.rhsBatch.push_back(positionOf(rhs, label));
+      dims.resultBatch.push_back(position);
     } else if (inLhs) {
-      call.lhsM.push_back(positionOf(lhs, label));
-      call.resultM.push_back(position);
+      dims.lhsM.push_back(positionOf(lhs, label));
+      dims.resultM.push_back(position);
     } else {
-      call.rhsN.push_back(positionOf(rhs, label));
-      call.resultN.push_back(position);
+      dims.rhsN.push_back(positionOf(rhs, label));
+      dims.resultN.push_back(position);
     }
   }
   for (auto [position, label] : llvm::enumerate(lhs))
     if (!llvm::is_contained(result, label)) {
-      call.lhsK.push_back(position);
-      call.rhsK.push_back(positionOf(rhs, label));
+      dims.lhsK.push_back(position);
+      dims.rhsK.push_back(positionOf(rhs, label));
     }
   // An outer product sums nothing and is better generated.
-  if (call.lhsK.empty())
+  if (dims.lhsK.empty())
     return std::nullopt;
-  return LibraryCall(call);
+  return call;
 }
 
 unsigned ContractOp::getParallelDims() { return getType().getRank(); }
@@ -112,14 +115,15 @@ SmallVector<Value> ContractOp::buildBody(OpBuilder &builder, Location loc, Value
 //===----------------------------------------------------------------------===//
 
 std::optional<LibraryCall> ConvOp::getLibraryCall() {
-  ConvCall call;
-  call.strides.assign(getStrides().begin(), getStrides().end());
-  call.padLow.assign(getPadLow().begin(), getPadLow().end());
-  call.padHigh.assign(getPadHigh().begin(), getPadHigh().end());
-  call.inputDilation.assign(getInputDilation().begin(), getInputDilation().end());
-  call.filterDilation.assign(getFilterDilation().begin(), getFilterDilation().end());
-  call.groups = getGroups();
-  return LibraryCall(call);
+  LibraryCall call;
+  call.command = "conv";
+  call.reads = {0, 1};
+  call.attributes.set("strides", getStridesAttr());
+  call.attributes.set("pads", getPadLowAttr());
+  call.attributes.set("dilations", getFilterDilationAttr());
+  call.attributes.set("input_dilations", getInputDilationAttr());
+  call.attributes.set("groups", getGroupsAttr());
+  return call;
 }
 
 unsigned ConvOp::getParallelDims() { return getType().getRank(); }

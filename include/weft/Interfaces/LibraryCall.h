@@ -3,42 +3,35 @@
 #ifndef WEFT_INTERFACES_LIBRARYCALL_H
 #define WEFT_INTERFACES_LIBRARYCALL_H
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
-#include <variant>
 
 namespace weft {
 
 /// result[batch, m, n] = sum_k lhs[batch, m, k] * rhs[batch, k, n]. Each list
 /// names dims of the tensor in one common order; batch lists have equal length,
 /// as have `lhsK` and `rhsK`.
-struct GemmCall {
+struct ProductDims {
   llvm::SmallVector<unsigned> lhsBatch, lhsM, lhsK;
   llvm::SmallVector<unsigned> rhsBatch, rhsK, rhsN;
   llvm::SmallVector<unsigned> resultBatch, resultM, resultN;
-  mlir::Type accumulate;
 };
 
-/// Operands (input NC*, filter O(C/groups)*), result NO*.
-struct ConvCall {
-  llvm::SmallVector<int64_t> strides, padLow, padHigh, inputDilation, filterDilation;
-  int64_t groups = 1;
+/// Between the op, which knows what computes it, and the target, which knows whether its
+/// library does, nobody needs to know the command.
+struct LibraryCall {
+  /// Of dialect rt, without its prefix: "gemm".
+  llvm::StringRef command;
+  /// By their numbers, the op's operands that the command reads: those that it must have stand
+  /// before its results, those that it may lack behind them.
+  llvm::SmallVector<unsigned> reads, mayLack;
+  /// The command's own.
+  mlir::NamedAttrList attributes;
+  /// The dims of a product are merged to the command's; other calls take tensors as they are.
+  std::optional<ProductDims> product;
 };
-
-/// Operands (q, k, v[, mask]) as [batch, heads, sequence, depth].
-struct AttentionCall {
-  double scale = 1;
-  bool causal = false;
-  double softcap = 0;
-};
-
-/// The gradients of that: operands (q, k, v, out, its gradient[, mask]), results
-/// those of q, k and v.
-struct AttentionGradCall : AttentionCall {};
-
-using LibraryCall = std::variant<GemmCall, ConvCall, AttentionCall, AttentionGradCall>;
 
 } // namespace weft
 

@@ -14,32 +14,55 @@ using namespace weft;
 
 namespace {
 
+bool isEmpty(const LibraryTensor &tensor) { return llvm::is_contained(tensor.sizes, 0); }
+
 bool isLibraryFloat(Type type) {
   return type.isF64() || type.isF32() || type.isBF16() || type.isF16();
 }
 
-bool isEmpty(const LibraryTensor &tensor) { return llvm::is_contained(tensor.sizes, 0); }
+/// One of the library's floats in all operands and results.
+bool takesFloats(const LibraryLayout &layout) {
+  Type first = layout.operands[0].element;
+  auto isOfFirst = [&](const LibraryTensor &tensor) { return tensor.element == first; };
+  return isLibraryFloat(first) && llvm::all_of(layout.operands, isOfFirst) &&
+         llvm::all_of(layout.results, isOfFirst);
+}
 
 /// Products of floats sum in f32 or f64 and give the operands' type or the sum's; those of
 /// integers of at least 8 bits give the type that they sum in.
-bool takesProduct(const GemmCall &call, Type lhs, Type rhs, Type result) {
-  if (rhs != lhs)
+bool takesProduct(const LibraryLayout &layout) {
+  Type lhs = layout.operands[0].element, result = layout.results[0].element;
+  Type accumulate = cast<TypeAttr>(layout.call.attributes.get("accumulate")).getValue();
+  if (layout.operands[1].element != lhs)
     return false;
   if (isLibraryFloat(lhs)) {
     Type sum = lhs.isF64() ? lhs : Type(Float32Type::get(lhs.getContext()));
-    return call.accumulate == sum && (result == lhs || (!lhs.isF64() && result == sum));
+    return accumulate == sum && (result == lhs || (!lhs.isF64() && result == sum));
   }
-  return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) &&
-         call.accumulate == result && lhs.getIntOrFloatBitWidth() >= 8;
+  return (result.isSignlessInteger(32) || result.isSignlessInteger(64)) && accumulate == result &&
+         lhs.getIntOrFloatBitWidth() >= 8;
 }
 
 /// One to three spatial dims; no dim both strided and dilated in its input.
-bool takesConvolution(const ConvCall &call, const LibraryTensor &input) {
-  size_t rank = input.sizes.size();
-  return rank >= 3 && rank <= 5 &&
-         llvm::all_of(llvm::zip(call.strides, call.inputDilation),
+bool takesConvolution(const LibraryLayout &layout) {
+  size_t rank = layout.operands[0].sizes.size();
+  auto list = [&](StringRef name) {
+    return cast<DenseI64ArrayAttr>(layout.call.attributes.get(name)).asArrayRef();
+  };
+  return takesFloats(layout) && rank >= 3 && rank <= 5 &&
+         llvm::all_of(llvm::zip(list("strides"), list("input_dilations")),
                       [](auto dim) { return std::get<0>(dim) == 1 || std::get<1>(dim) == 1; });
 }
+
+/// What the library does: commands, and the types and sizes of each.
+struct Taken {
+  StringLiteral command;
+  bool (*takes)(const LibraryLayout &layout);
+};
+constexpr Taken kTaken[] = {{"gemm", takesProduct},
+                            {"conv", takesConvolution},
+                            {"attention", takesFloats},
+                            {"attention_grad", takesFloats}};
 
 /// The numbers are those of a server's cores: 512 KiB of second-level cache a core, with room for
 /// the stack of a kernel (cpu::kMaxStackBytes); 16 threads; cache lines and vectors of 64 bytes.
@@ -51,15 +74,9 @@ public:
   bool takes(const LibraryLayout &layout) const override {
     if (llvm::any_of(layout.operands, isEmpty) || llvm::any_of(layout.results, isEmpty))
       return false;
-    Type first = layout.operands[0].element;
-    if (auto *gemm = std::get_if<GemmCall>(&layout.call))
-      return takesProduct(*gemm, first, layout.operands[1].element, layout.results[0].element);
-    auto isOfFirst = [&](const LibraryTensor &tensor) { return tensor.element == first; };
-    if (!isLibraryFloat(first) || !llvm::all_of(layout.operands, isOfFirst) ||
-        !llvm::all_of(layout.results, isOfFirst))
-      return false;
-    auto *conv = std::get_if<ConvCall>(&layout.call);
-    return !conv || takesConvolution(*conv, layout.operands[0]);
+    return llvm::any_of(kTaken, [&](const Taken &row) {
+      return row.command == layout.call.command && row.takes(layout);
+    });
   }
 
   void registerDialects(DialectRegistry &registry) const override {
