@@ -7,14 +7,13 @@
 using namespace mlir;
 using namespace weft::rt;
 
-using Values = SmallVector<Value>;
-
-static Values present(std::initializer_list<Value> values) {
-  Values list;
-  for (Value value : values)
-    if (value)
-      list.push_back(value);
-  return list;
+/// The views of a command's operands, of which some may lack.
+static SmallVector<Value> present(std::initializer_list<ValueRange> operands) {
+  SmallVector<Value> views;
+  for (ValueRange range : operands)
+    llvm::append_range(views,
+                       llvm::make_filter_range(range, [](Value view) { return bool(view); }));
+  return views;
 }
 
 /// MLIR finds no strides contiguous where a size is 0.
@@ -25,39 +24,8 @@ static bool isContiguous(MemRefType type) {
 static ArrayRef<int64_t> sizes(Value view) { return cast<MemRefType>(view.getType()).getShape(); }
 static Type element(Value view) { return cast<MemRefType>(view.getType()).getElementType(); }
 
-Values LaunchOp::getReads() { return Values(getInputs()); }
-Values LaunchOp::getWrites() { return Values(getOutputs()); }
-Values GemmOp::getReads() { return {getLhs(), getRhs()}; }
-Values GemmOp::getWrites() { return {getResult()}; }
-Values ConvOp::getReads() { return {getInput(), getFilter()}; }
-Values ConvOp::getWrites() { return {getResult()}; }
-Values AttentionOp::getReads() { return present({getQuery(), getKey(), getValue(), getMask()}); }
-Values AttentionOp::getWrites() { return {getResult()}; }
-Values AttentionGradOp::getReads() {
-  return present({getQuery(), getKey(), getValue(), getOutput(), getOutputGradient(), getMask()});
-}
-Values AttentionGradOp::getWrites() {
-  return {getQueryGradient(), getKeyGradient(), getValueGradient()};
-}
-Values CopyOp::getReads() { return {getSource()}; }
-Values CopyOp::getWrites() { return {getTarget()}; }
-Values CollectiveOp::getReads() { return Values(getSources()); }
-Values CollectiveOp::getWrites() { return Values(getTargets()); }
 bool CollectiveOp::isCommunication() { return true; }
-Values SliceOp::getReads() { return {getSource()}; }
-Values SliceOp::getWrites() { return {getTarget()}; }
-Values InvokeOp::getReads() { return Values(getInputs()); }
-Values InvokeOp::getWrites() {
-  Values writes(getOutputs());
-  if (getScratch())
-    writes.push_back(getScratch());
-  return writes;
-}
 bool InvokeOp::isCommunication() { return getCommunicates(); }
-Values RecordOp::getReads() { return {}; }
-Values RecordOp::getWrites() { return {}; }
-Values WaitOp::getReads() { return {}; }
-Values WaitOp::getWrites() { return {}; }
 
 /// A call's views are the blocks of its routine, whole and in a row.
 static LogicalResult verifyBlocks(InvokeOp op, ValueRange views, ValueRange blocks,

@@ -10,10 +10,16 @@ include "mlir/IR/SymbolInterfaces.td"
 
 def Rt_Stream : ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<7>]>;
 
-class Rt_Command<string mnemonic, list<Trait> traits = []>
-    : Rt_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Rt_CommandInterface, ["getReads", "getWrites"]>], traits)>;
+/// A command with the operands that it reads and those that it writes, by the names of their getters.
+class Rt_Command<string mnemonic, list<string> reads, list<string> writes, list<Trait> traits = []>
+    : Rt_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Rt_CommandInterface, ["getReads", "getWrites"]>], traits)> {
+  let extraClassDefinition = "::llvm::SmallVector<::mlir::Value> $cppClass::getReads() { return present({"
+      # !interleave(!foreach(name, reads, "get" # name # "()"), ", ") # "}); }\n"
+      # "::llvm::SmallVector<::mlir::Value> $cppClass::getWrites() { return present({"
+      # !interleave(!foreach(name, writes, "get" # name # "()"), ", ") # "}); }";
+}
 
-def Rt_LaunchOp : Rt_Command<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Rt_LaunchOp : Rt_Command<"launch", ["Inputs"], ["Outputs"], [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "run a generated kernel";
   let description = [{
     The kernel's pointers are the first elements of `reads`, then of `writes`. How
@@ -26,7 +32,7 @@ def Rt_LaunchOp : Rt_Command<"launch", [AttrSizedOperandSegments, DeclareOpInter
       `stream` $stream attr-dict }];
 }
 
-def Rt_GemmOp : Rt_Command<"gemm"> {
+def Rt_GemmOp : Rt_Command<"gemm", ["Lhs", "Rhs"], ["Result"]> {
   let summary = "a (batched) matrix product by the target's library";
   let description = [{
     `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat.
@@ -41,7 +47,7 @@ def Rt_GemmOp : Rt_Command<"gemm"> {
   let hasVerifier = 1;
 }
 
-def Rt_ConvOp : Rt_Command<"conv"> {
+def Rt_ConvOp : Rt_Command<"conv", ["Input", "Filter"], ["Result"]> {
   let summary = "a convolution by the target's library";
   let description = [{
     Operands input `[n, c, s..]`, filter `[m, c/groups, k..]`, result `[n, m, t..]`. The
@@ -63,7 +69,7 @@ def Rt_ConvOp : Rt_Command<"conv"> {
   let hasVerifier = 1;
 }
 
-def Rt_AttentionOp : Rt_Command<"attention"> {
+def Rt_AttentionOp : Rt_Command<"attention", ["Query", "Key", "Value", "Mask"], ["Result"]> {
   let summary = "softmax(scale q k^T + mask) v per head, without the score matrix";
   let description = [{
     query `[b, h, s, d]`, key `[b, g, t, d]`, value `[b, g, t, e]`, result `[b, h, s, e]`, mask `[b, h, s, t]`; see
@@ -80,7 +86,7 @@ def Rt_AttentionOp : Rt_Command<"attention"> {
   let hasVerifier = 1;
 }
 
-def Rt_AttentionGradOp : Rt_Command<"attention_grad"> {
+def Rt_AttentionGradOp : Rt_Command<"attention_grad", ["Query", "Key", "Value", "Output", "OutputGradient", "Mask"], ["QueryGradient", "KeyGradient", "ValueGradient"]> {
   let summary = "gradients of attention with respect to query, key and value, without the score matrix";
   let description = [{
     The first five are what `nn.attention_grad` reads, in its order; the gradients have the sizes of query, key and
@@ -101,7 +107,7 @@ def Rt_AttentionGradOp : Rt_Command<"attention_grad"> {
   let hasVerifier = 1;
 }
 
-def Rt_CopyOp : Rt_Command<"copy"> {
+def Rt_CopyOp : Rt_Command<"copy", ["Source"], ["Target"]> {
   let summary = "copy a view to another of the same sizes and element type";
   let description = [{
     Any strides. Constraints: equal sizes, equal element types.
@@ -112,7 +118,7 @@ def Rt_CopyOp : Rt_Command<"copy"> {
   let hasVerifier = 1;
 }
 
-def Rt_CollectiveOp : Rt_Command<"collective", [SameVariadicOperandSize,
+def Rt_CollectiveOp : Rt_Command<"collective", ["Sources"], ["Targets"], [SameVariadicOperandSize,
     DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
   let summary = "exchange between the processes along some mesh axes";
   let description = [{
@@ -148,7 +154,7 @@ def Rt_CollectiveOp : Rt_Command<"collective", [SameVariadicOperandSize,
   let hasVerifier = 1;
 }
 
-def Rt_SliceOp : Rt_Command<"slice"> {
+def Rt_SliceOp : Rt_Command<"slice", ["Source"], ["Target"]> {
   let summary = "this process's shard of a value that is whole on every member";
   let description = [{
     `shape` is outer, extent, inner: target[o, i, x] = source[o, start + i, x],
@@ -163,7 +169,7 @@ def Rt_SliceOp : Rt_Command<"slice"> {
   let hasVerifier = 1;
 }
 
-def Rt_InvokeOp : Rt_Command<"invoke", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+def Rt_InvokeOp : Rt_Command<"invoke", ["Inputs"], ["Outputs", "Scratch"], [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
   let summary = "run a routine's commands on blocks of memory";
   let description = [{
@@ -189,7 +195,7 @@ def Rt_InvokeOp : Rt_Command<"invoke", [AttrSizedOperandSegments, DeclareOpInter
       (`scratch` `(` $scratch^ `:` type($scratch) `)`)? (`communicates` $communicates^)? `stream` $stream attr-dict }];
 }
 
-class Rt_EventOp<string mnemonic> : Rt_Command<mnemonic> {
+class Rt_EventOp<string mnemonic> : Rt_Command<mnemonic, [], []> {
   let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$event, DefaultValuedAttr<Rt_Stream, "0">:$stream);
   let assemblyFormat = "$event `stream` $stream attr-dict";
 }
