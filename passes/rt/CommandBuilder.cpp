@@ -60,6 +60,11 @@ StringRef weft::rt::nameForMessages(Operation *op) {
   return node.empty() ? op->getName().getStringRef() : node;
 }
 
+Operation *weft::rt::libraryOpOf(FusionOp fusion) {
+  return &*llvm::find_if(fusion.getBody().front(),
+                         [](Operation &op) { return !op.hasTrait<OpTrait::ConstantLike>(); });
+}
+
 ValueLayout weft::rt::specLayout(Value value) {
   std::optional<ValueLayout> layout = layoutOf(value, isSpecRoot);
   assert(layout && "rt-fuse-kernels left a view without strides");
@@ -217,8 +222,7 @@ private:
   }
 
   Operation *library(FusionOp fusion) {
-    Block &body = fusion.getBody().front();
-    Operation *libraryOp = &body.front();
+    Operation *libraryOp = libraryOpOf(fusion);
     // The only thing that may follow is a permutation of the only result.
     Operation *permutation = libraryOp->getNextNode();
     SmallVector<SmallVector<int64_t, 4>> resultStrides;
@@ -230,8 +234,9 @@ private:
     SmallVector<ValueLayout> layouts;
     SmallVector<SmallVector<int64_t, 4>> strides;
     for (Value operand : libraryOp->getOperands()) {
-      Value input = fusion.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
-      layouts.push_back(specLayout(input));
+      auto argument = dyn_cast<BlockArgument>(operand);
+      layouts.push_back(argument ? specLayout(fusion.getInputs()[argument.getArgNumber()])
+                                 : denseLayout(operand));
       strides.push_back(layouts.back().strides);
     }
     const Target *target = targetOf(op->getParentOfType<ModuleOp>());

@@ -27,6 +27,9 @@ llvm::LogicalResult verifyViews(mlir::Block &block);
 /// What messages call the op: the model's node, or the op's own name.
 llvm::StringRef nameForMessages(mlir::Operation *op);
 
+/// The op for which a library fusion calls the library.
+mlir::Operation *libraryOpOf(FusionOp fusion);
+
 /// Where `value` lies in the dense buffer of the op, constant or argument that
 /// made it. Views in such functions always can be said.
 ValueLayout specLayout(mlir::Value value);

@@ -34,11 +34,9 @@ public:
       if (BlockArgument state = overwritten[result.getOperandNumber()])
         if (auto copy = result.get().getDefiningOp<DenseOp>())
           tryElide(result, copy, state);
-    // All results of a call are known now.
-    for (auto &[op, shared] : sharing) {
-      auto call = cast<CallOp>(op);
-      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(variants.calleeOf(call), shared)));
-    }
+    // All results of a command are known now.
+    for (auto &[op, shared] : sharing)
+      variants.share(op, shared);
   }
 
 private:
@@ -59,7 +57,7 @@ private:
         return tellCopied(maker, state,
                           "'" + nameForMessages(reader.op) +
                               "' reads the old value after the new one is made");
-      if (!mayShare(maker, made.getResultNumber(), reader))
+      if (!reader.isWhole || !variants.mayOverwrite(maker, reader.operand, made.getResultNumber()))
         return tellCopied(maker, state, "it cannot write over the old value while it reads it");
       if (argument >= 0)
         return tellCopied(maker, state, "it reads the old value as two operands");
@@ -102,15 +100,6 @@ private:
       remark::missed(maker->getLoc(),
                      remark::RemarkOpts::name("copied").category("rt-elide-update-copies"))
           << ("is copied into " + nameOf(state) + " at the end, because " + why).str();
-  }
-
-  bool mayShare(Operation *maker, unsigned number, const Reader &reader) const {
-    auto call = dyn_cast<CallOp>(maker);
-    if (!call || !reader.isWhole)
-      return false;
-    func::FuncOp callee = variants.calleeOf(call);
-    return sharedArguments(callee)[number] == int64_t(reader.operand) ||
-           mayOverwrite(callee, reader.operand, number);
   }
 
   func::FuncOp function;

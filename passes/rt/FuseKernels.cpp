@@ -244,12 +244,18 @@ private:
     auto body = std::make_unique<Block>();
     IRMapping map;
     SmallVector<Value> inputs;
-    for (Value operand : op->getOperands())
-      if (!map.contains(operand)) {
-        placeOperand(operand);
-        inputs.push_back(operand);
-        map.map(operand, body->addArgument(withoutEncoding(operand.getType()), operand.getLoc()));
+    LibraryCall call = *cast<KernelOpInterface>(op).getLibraryCall();
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      if (map.contains(operand))
+        continue;
+      if (!llvm::is_contained(call.reads, i) && !llvm::is_contained(call.mayLack, i)) {
+        cloneInto(*body, operand.getDefiningOp(), map);
+        continue;
       }
+      placeOperand(operand);
+      inputs.push_back(operand);
+      map.map(operand, body->addArgument(withoutEncoding(operand.getType()), operand.getLoc()));
+    }
     SmallVector<Value> yielded(cloneInto(*body, op, map)->getResults()), outputs(op->getResults());
     map.map(outputs, yielded);
     if (Operation *view = choice.absorbed(op)) {

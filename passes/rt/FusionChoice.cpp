@@ -204,7 +204,8 @@ void FusionChoice::demandLayouts(Block &block) {
           demandDense(&op, i);
       // Strided operands may not collapse into the library's dims; dense ones do.
       for (unsigned i = 0; i < op.getNumOperands() && !libraryLayout(target, &op, root); ++i)
-        if (op.getOperand(i).getDefiningOp() && !isRoot(op.getOperand(i).getDefiningOp()))
+        if (Operation *view = op.getOperand(i).getDefiningOp();
+            view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
           demandDense(&op, i);
       absorbPermutation(&op);
     } else if (kind == FusionClass::Opaque) {

@@ -58,6 +58,25 @@ bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned res
   return true;
 }
 
+bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {
+  if (fusion.getKind() != FusionKind::Library || result != 0)
+    return false;
+  Operation *op = libraryOpOf(fusion);
+  std::optional<unsigned> operand = cast<KernelOpInterface>(op).getLibraryCall()->overwrites;
+  Value argument = fusion.getBody().getArgument(input);
+  return operand && op->getOperand(*operand) == argument && argument.hasOneUse() &&
+         fusion.getBody().front().getTerminator()->getOperand(0) == op->getResult(0) &&
+         argument.getType() == op->getResult(0).getType();
+}
+
+SmallVector<int64_t> weft::rt::sharedArguments(Operation *command, const SymbolTable &symbols) {
+  if (auto call = dyn_cast<CallOp>(command))
+    return sharedArguments(calleeOf(call, symbols));
+  if (auto shared = command->getAttrOfType<DenseI64ArrayAttr>(kInPlaceAttr))
+    return SmallVector<int64_t>(shared.asArrayRef());
+  return SmallVector<int64_t>(command->getNumResults(), -1);
+}
+
 bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
   auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr);
   if (!roles)
@@ -69,6 +88,23 @@ bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
   auto call = dyn_cast<CallOp>(op);
   return all(nn::kRoleOptimizer) ||
          (call && all(nn::kRoleWeightGradient) && mayOverwrite(calleeOf(call, symbols), 0, 0));
+}
+
+bool KernelVariants::mayOverwrite(Operation *command, unsigned operand, unsigned result) const {
+  if (auto call = dyn_cast<CallOp>(command)) {
+    func::FuncOp callee = calleeOf(call);
+    return rt::sharedArguments(callee)[result] == int64_t(operand) ||
+           rt::mayOverwrite(callee, operand, result);
+  }
+  auto fusion = dyn_cast<FusionOp>(command);
+  return fusion && rt::mayOverwrite(fusion, operand, result);
+}
+
+void KernelVariants::share(Operation *command, ArrayRef<int64_t> shared) {
+  if (auto call = dyn_cast<CallOp>(command))
+    call.setCalleeAttr(FlatSymbolRefAttr::get(get(calleeOf(call), shared)));
+  else
+    command->setAttr(kInPlaceAttr, DenseI64ArrayAttr::get(command->getContext(), shared));
 }
 
 StringAttr KernelVariants::get(func::FuncOp kernel, ArrayRef<int64_t> shared) {

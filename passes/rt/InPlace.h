@@ -21,24 +21,39 @@ bool isPointwise(mlir::Operation *op);
 /// is read for the same element of the results only.
 bool mayOverwrite(mlir::func::FuncOp kernel, unsigned argument, unsigned result);
 
+/// The same of a library call: so it is if its command says so and writes the result as it is.
+bool mayOverwrite(FusionOp fusion, unsigned input, unsigned result);
+
+/// The operand whose memory each result of a call or fusion shares, -1 for none.
+llvm::SmallVector<int64_t> sharedArguments(mlir::Operation *command,
+                                           const mlir::SymbolTable &symbols);
+
 /// True if the op only makes new values of states or adds gradients up: nothing
 /// but the end of the program, or others of the kind, waits for it.
 bool isUpdate(mlir::Operation *op, const mlir::SymbolTable &symbols);
 
-/// Kernels that overwrite arguments, one for each kernel and way to share.
+/// Which commands overwrite operands, and kernels that do, one for each kernel and way to share.
 class KernelVariants {
 public:
   explicit KernelVariants(mlir::ModuleOp module) : symbols(module) {}
-  mlir::StringAttr get(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> shared);
   mlir::func::FuncOp calleeOf(CallOp call) const { return rt::calleeOf(call, symbols); }
   llvm::SmallVector<TransitionOpInterface> communicationOf(mlir::Operation *op) const {
     return rt::communicationOf(op, symbols);
   }
+  /// May the result of that command lie in the memory of that operand?
+  bool mayOverwrite(mlir::Operation *command, unsigned operand, unsigned result) const;
+  llvm::SmallVector<int64_t> sharedArguments(mlir::Operation *command) const {
+    return rt::sharedArguments(command, symbols);
+  }
+  /// Lets the results of a call or fusion lie in the memory of these operands.
+  void share(mlir::Operation *command, llvm::ArrayRef<int64_t> shared);
   /// Erases kernels that nothing calls any more; the first variant of such a
   /// kernel takes its name.
   void finish(mlir::ModuleOp module);
 
 private:
+  mlir::StringAttr get(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> shared);
+
   mlir::SymbolTable symbols;
   llvm::MapVector<std::pair<mlir::Attribute, mlir::Attribute>, mlir::func::FuncOp> made;
 };

@@ -259,10 +259,8 @@ private:
       return transitions[result.getResultNumber()]->hasAttr(kReusesAttr)
                  ? op->getOperand(result.getResultNumber())
                  : Value();
-    auto call = dyn_cast<CallOp>(op);
-    int64_t argument =
-        call ? sharedArguments(calleeOf(call, symbols))[result.getResultNumber()] : -1;
-    return argument >= 0 ? call.getInputs()[argument] : Value();
+    int64_t argument = sharedArguments(op, symbols)[result.getResultNumber()];
+    return argument >= 0 ? op->getOperand(argument) : Value();
   }
 
   /// A gradient that is never kept whole.

@@ -201,9 +201,10 @@ def RtElideUpdateCopies : Pass<"rt-elide-update-copies", "::mlir::ModuleOp"> {
     that makes the new value may not write the state's buffer:
     - some op after it reads the old value, or
     - it reads the old value itself, unless it is a kernel that reads it at the
-      index that it writes only (InPlace.h). Such a call runs a variant of its
+      index that it writes only, or a library call that may (InPlace.h). Such a call runs a variant of its
       kernel whose attribute `rt.in_place` says which argument each result
-      overwrites; kernels that nothing calls any more are erased.
+      overwrites; kernels that nothing calls any more are erased. The fusion of a library call has the
+      attribute itself.
 
     What a routine overwrites counts as a state: its new value is copied there at the end, or made there
     (`rt-materialize-updates`). In a program the calls of routines say themselves what they overwrite.
@@ -221,7 +222,8 @@ def RtReuseOperands : Pass<"rt-reuse-operands", "::mlir::ModuleOp"> {
   let description = [{
     **Requires** `rt-elide-update-copies` and the final order. **Ensures** that
     calls of pointwise kernels (InPlace.h) whose operand nothing reads later run
-    a variant that overwrites it, and that an all_reduce of such a value is marked
+    a variant that overwrites it, that library calls which may overwrite such an operand
+    do (`rt.in_place` on the fusion), and that an all_reduce of such a value is marked
     `rt.reuses`: `rt-lower-to-commands` gives both values one buffer. Sums
     of gradients over microbatches so need no second buffer. Arguments, outputs and
     states keep memory of their own, and what communication reads is not

@@ -1,4 +1,4 @@
-// Lets pointwise kernels and sums over the network overwrite what they read last.
+// Lets kernels, library calls and sums over the network overwrite what they read last.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/InPlace.h"
@@ -23,8 +23,9 @@ public:
   }
 
   void run() {
-    for (auto call : function.getBody().front().getOps<CallOp>())
-      visit(call);
+    for (Operation &op : function.getBody().front())
+      if (isa<CallOp, FusionOp>(op))
+        visit(&op);
     for (Operation &op : function.getBody().front())
       for (auto [i, transition] : llvm::enumerate(transitionsOf(&op)))
         if (transition.getTransitionKind() == TransitionKind::AllReduce &&
@@ -33,26 +34,27 @@ public:
   }
 
 private:
-  void visit(CallOp call) {
-    func::FuncOp kernel = variants.calleeOf(call);
-    if (isRoutine(kernel)) // says itself what it overwrites
+  void visit(Operation *command) {
+    auto call = dyn_cast<CallOp>(command);
+    if (call && isRoutine(variants.calleeOf(call))) // says itself what it overwrites
       return;
-    SmallVector<int64_t> shared = sharedArguments(kernel);
+    SmallVector<int64_t> shared = variants.sharedArguments(command);
     bool changed = false;
-    for (OpResult result : call->getResults()) {
+    for (OpResult result : command->getResults()) {
       int64_t &argument = shared[result.getResultNumber()];
       if (argument >= 0 || isReturned(result))
         continue;
-      for (auto [i, operand] : llvm::enumerate(call.getInputs()))
+      for (auto [i, operand] : llvm::enumerate(command->getOperands()))
         if (!llvm::is_contained(shared, int64_t(i)) &&
-            mayOverwrite(kernel, i, result.getResultNumber()) && isReadLastBy(operand, call)) {
+            variants.mayOverwrite(command, i, result.getResultNumber()) &&
+            isReadLastBy(operand, command)) {
           argument = i;
           changed = true;
           break;
         }
     }
     if (changed)
-      call.setCalleeAttr(FlatSymbolRefAttr::get(variants.get(kernel, shared)));
+      variants.share(command, shared);
   }
 
   static bool isReturned(Value value) {

@@ -211,7 +211,7 @@ private:
   }
 
   /// That a kernel may be in place is derived anew from its body; that a routine is, where its
-  /// commands are judged.
+  /// commands are judged. Other commands work in place or not.
   LogicalResult verifySharing(CommandInterface command) {
     Pairs shared;
     if (auto launch = dyn_cast<LaunchOp>(*command)) {
@@ -231,11 +231,11 @@ private:
           failed(findOverwritten(invoke, *routine.getRoutine(), invoke.getInputs(),
                                  invoke.getOutputs(), shared)))
         return failure();
-    } else if (auto collective = dyn_cast<CollectiveOp>(*command);
-               collective && collective.getKind() == CollectiveKind::AllReduce) {
-      for (auto [source, target] : llvm::zip(collective.getSources(), collective.getTargets()))
-        shared.insert({source, target});
     }
+    SmallVector<Value> reads = command.getReads();
+    for (auto pair : command.getOverwrites())
+      if (llvm::count(reads, pair.first) == 1)
+        shared.insert(pair);
     return memory.verifyNoOverlap(command, shared);
   }
 

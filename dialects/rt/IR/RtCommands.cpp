@@ -16,6 +16,14 @@ static SmallVector<Value> present(std::initializer_list<ValueRange> operands) {
   return views;
 }
 
+using Pairs = SmallVector<std::pair<Value, Value>>;
+
+/// The one that is read may lack.
+static Pairs pairOf(std::pair<Value, Value> views) {
+  auto [read, written] = views;
+  return read && read.getType() == written.getType() ? Pairs{views} : Pairs();
+}
+
 /// MLIR finds no strides contiguous where a size is 0.
 static bool isContiguous(MemRefType type) {
   return type.getNumElements() == 0 || type.areTrailingDimsContiguous(type.getRank());
@@ -25,6 +33,13 @@ static ArrayRef<int64_t> sizes(Value view) { return cast<MemRefType>(view.getTyp
 static Type element(Value view) { return cast<MemRefType>(view.getType()).getElementType(); }
 
 bool CollectiveOp::isCommunication() { return true; }
+Pairs CollectiveOp::getOverwrites() {
+  Pairs pairs;
+  if (getKind() == CollectiveKind::AllReduce)
+    for (auto [source, target] : llvm::zip(getSources(), getTargets()))
+      pairs.push_back({source, target});
+  return pairs;
+}
 bool InvokeOp::isCommunication() { return getCommunicates(); }
 
 /// A call's views are the blocks of its routine, whole and in a row.

@@ -10,13 +10,22 @@ include "mlir/IR/SymbolInterfaces.td"
 
 def Rt_Stream : ConfinedAttr<I32Attr, [IntNonNegative, IntMaxValue<7>]>;
 
-/// A command with the operands that it reads and those that it writes, by the names of their getters.
-class Rt_Command<string mnemonic, list<string> reads, list<string> writes, list<Trait> traits = []>
-    : Rt_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Rt_CommandInterface, ["getReads", "getWrites"]>], traits)> {
-  let extraClassDefinition = "::llvm::SmallVector<::mlir::Value> $cppClass::getReads() { return present({"
-      # !interleave(!foreach(name, reads, "get" # name # "()"), ", ") # "}); }\n"
-      # "::llvm::SmallVector<::mlir::Value> $cppClass::getWrites() { return present({"
-      # !interleave(!foreach(name, writes, "get" # name # "()"), ", ") # "}); }";
+/// A list of operands in C++, by the names of their getters.
+class Rt_Operands<list<string> names> {
+  string text = "{" # !interleave(!foreach(name, names, "get" # name # "()"), ", ") # "}";
+}
+
+/// A command with the operands that it reads and those that it writes. `overwrites`: one that it
+/// reads, and one of the same type that it may write there.
+class Rt_Command<string mnemonic, list<string> reads, list<string> writes, list<Trait> traits = [],
+                 list<string> overwrites = []>
+    : Rt_Op<mnemonic, !listconcat([DeclareOpInterfaceMethods<Rt_CommandInterface, !listconcat(["getReads", "getWrites"],
+          !if(!empty(overwrites), []<string>, ["getOverwrites"]))>], traits)> {
+  let extraClassDefinition =
+      "::llvm::SmallVector<::mlir::Value> $cppClass::getReads() { return present(" # Rt_Operands<reads>.text # "); }\n"
+      # "::llvm::SmallVector<::mlir::Value> $cppClass::getWrites() { return present(" # Rt_Operands<writes>.text # "); }\n"
+      # !if(!empty(overwrites), "", "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>> "
+            "$cppClass::getOverwrites() { return pairOf(" # Rt_Operands<overwrites>.text # "); }");
 }
 
 def Rt_LaunchOp : Rt_Command<"launch", ["Inputs"], ["Outputs"], [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -119,7 +128,7 @@ def Rt_CopyOp : Rt_Command<"copy", ["Source"], ["Target"]> {
 }
 
 def Rt_CollectiveOp : Rt_Command<"collective", ["Sources"], ["Targets"], [SameVariadicOperandSize,
-    DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication"]>]> {
+    DeclareOpInterfaceMethods<Rt_CommandInterface, ["getOverwrites", "isCommunication"]>]> {
   let summary = "exchange between the processes along some mesh axes";
   let description = [{
     The group is spanned by `axes` (major to minor); every member starts its

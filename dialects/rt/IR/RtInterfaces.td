@@ -22,6 +22,8 @@ def Rt_CommandInterface : OpInterface<"CommandInterface"> {
       [{ return {}; }]>,
     InterfaceMethod<"The views that are written.", "::llvm::SmallVector<::mlir::Value>", "getWrites", (ins), [{}],
       [{ return {}; }]>,
+    InterfaceMethod<"Pairs of a view that is read, and one that is written: they may be the same bytes.",
+      "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>", "getOverwrites", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<"Whether it talks to other processes and so belongs on the communication stream.", "bool",
       "isCommunication", (ins), [{}], [{ return false; }]>,
   ];

@@ -15,8 +15,9 @@ def Rt_FusionOp : Rt_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
   let description = [{
     The body holds `nn` ops on local types without placement; its arguments are
     the inputs in order. A `kernel` fusion becomes a generated kernel; a
-    `library` fusion holds one op with a library call, whose operands and
-    result may be re-indexed by view ops (the library writes the permuted order). `pieces` says into how many independent leading pieces of equal
+    `library` fusion holds one op with a library call, before it the constants that the
+    call implies, and behind it the view op that re-indexes its result, if there is one
+    (the library writes the permuted order). `pieces` says into how many independent leading pieces of equal
     size all results can be cut (1: runs whole).
 
     Lifespan: made by `rt-fuse-kernels`; `kernel` fusions are removed by

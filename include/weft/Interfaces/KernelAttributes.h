@@ -7,9 +7,9 @@
 
 namespace weft {
 
-/// On an outlined kernel: for each result the argument whose memory it shares,
-/// -1 for none. The target reads such an argument through the result's pointer,
-/// and reads an element before it writes it. The kernel reads that argument
+/// On an outlined kernel, and on the fusion of a library call: for each result the argument whose
+/// memory it shares, -1 for none. A kernel's target reads such an argument through the result's
+/// pointer, and reads an element before it writes it. The kernel reads that argument
 /// only at the index that it computes.
 inline constexpr llvm::StringLiteral kInPlaceAttr = "rt.in_place";
 

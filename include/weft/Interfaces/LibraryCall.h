@@ -25,10 +25,13 @@ struct LibraryCall {
   /// Of dialect rt, without its prefix: "gemm".
   llvm::StringRef command;
   /// By their numbers, the op's operands that the command reads: those that it must have stand
-  /// before its results, those that it may lack behind them.
+  /// before its results, those that it may lack behind them. Another is a constant that the
+  /// command implies.
   llvm::SmallVector<unsigned> reads, mayLack;
   /// The command's own.
   mlir::NamedAttrList attributes;
+  /// Of those, the one where the first result may lie: each element is read before it is written.
+  std::optional<unsigned> overwrites;
   /// The dims of a product are merged to the command's; other calls take tensors as they are.
   std::optional<ProductDims> product;
 };
