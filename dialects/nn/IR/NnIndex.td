@@ -37,7 +37,8 @@ def Nn_GatherOp : Nn_Op<"gather", shardMethods = ["getPartialRules", "getFlopsPe
   let hasVerifier = 1;
 }
 
-def Nn_ScatterOp : Nn_Op<"scatter", shardMethods = ["getPartialRules", "getFlopsPerPoint"]> {
+def Nn_ScatterOp : Nn_Op<"scatter", shardMethods = ["getPartialRules", "getFlopsPerPoint"],
+    kernelMethods = ["getLibraryCall", "getParallelDims"]> {
   let summary = "the operand with updates written at computed indices";
   let description = [{
     Dims of `updates` are those of the result of `nn.gather` with the same operand,

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace weft;
@@ -98,6 +99,21 @@ static Value meet(ScalarBuilder s, ScatterKind kind, Value old, Value update, Ty
     return combine(ReduceKind::Min);
   }
   llvm_unreachable("covered switch");
+}
+
+std::optional<LibraryCall> ScatterOp::getLibraryCall() {
+  if (getKind() != ScatterKind::Add || getIndexed() != ArrayRef<int64_t>{0} ||
+      !getOperandBatch().empty())
+    return std::nullopt;
+  LibraryCall call;
+  call.command = "scatter_add";
+  call.reads = {1, 2};
+  // Zeros need no memory: the gradient of a lookup has them.
+  if (matchPattern(getOperand(), m_Zero()) || matchPattern(getOperand(), m_PosZeroFloat()))
+    return call;
+  call.mayLack = {0};
+  call.overwrites = 0;
+  return call;
 }
 
 unsigned ScatterOp::getParallelDims() {

@@ -127,6 +127,30 @@ def Rt_CopyOp : Rt_Command<"copy", ["Source"], ["Target"]> {
   let hasVerifier = 1;
 }
 
+def Rt_ScatterAddOp : Rt_Command<"scatter_add", ["Indices", "Updates", "Operand"], ["Result"], [
+    AllElementTypesMatch<["updates", "result"]>,
+    PredOpTrait<"updates have the sizes of the indices without the last, which is 1, and of a row of the result",
+      CPred<"!sizes(getIndices()).empty() && !sizes(getResult()).empty() && sizes(getIndices()).back() == 1 && "
+            "llvm::equal(sizes(getUpdates()), llvm::concat<const int64_t>(sizes(getIndices()).drop_back(), "
+                                                                        "sizes(getResult()).drop_front()))">>,
+    PredOpTrait<"operand has the sizes and the element type of the result",
+      CPred<"!getOperand() || (sizes(getOperand()) == sizes(getResult()) && element(getOperand()) == element(getResult()))">>],
+    ["Operand", "Result"]> {
+  let summary = "add updates to the rows that indices name, by the target's library";
+  let description = [{
+    Updates `[i.., w..]` are added, in row-major order of `i..`, to the rows `[w..]` of the operand, or of zeros
+    where it lacks, that the indices `[i.., 1]` name; an index outside of the rows is dropped. The operand may be the result.
+    Rows of updates and result are contiguous.
+
+    Constraints: sizes as above; one element type; integer indices.
+    Example: `rt.scatter_add %ids, %rows -> %table stream 0 : memref<2x4x1xi64>, memref<2x4x8xf32> -> memref<100x8xf32>`
+  }];
+  let arguments = (ins MemRefOf<[AnyInteger]>:$indices, AnyMemRef:$updates, AnyMemRef:$result, Optional<AnyMemRef>:$operand,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $indices `,` $updates `->` $result (`operand` `(` $operand^ `:` type($operand) `)`)?
+      `stream` $stream attr-dict `:` type($indices) `,` type($updates) `->` type($result) }];
+}
+
 def Rt_CollectiveOp : Rt_Command<"collective", ["Sources"], ["Targets"], [SameVariadicOperandSize,
     DeclareOpInterfaceMethods<Rt_CommandInterface, ["getOverwrites", "isCommunication"]>]> {
   let summary = "exchange between the processes along some mesh axes";

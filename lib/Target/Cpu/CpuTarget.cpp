@@ -54,6 +54,20 @@ bool takesConvolution(const LibraryLayout &layout) {
                       [](auto dim) { return std::get<0>(dim) == 1 || std::get<1>(dim) == 1; });
 }
 
+/// All numbers; the rows behind the first dim, and behind the indices' of updates, in one piece.
+bool takesScatterAdd(const LibraryLayout &layout) {
+  size_t width = layout.results[0].sizes.size() - 1;
+  auto isPacked = [&](const LibraryTensor &tensor) {
+    int64_t next = 1;
+    for (size_t d = tensor.sizes.size(), end = d - width; d-- > end; next *= tensor.sizes[d])
+      if (tensor.sizes[d] != 1 && tensor.strides[d] != next)
+        return false;
+    return true;
+  };
+  return isPacked(layout.operands[0]) && isPacked(layout.operands[2]) &&
+         isPacked(layout.results[0]);
+}
+
 /// What the library does: commands, and the types and sizes of each.
 struct Taken {
   StringLiteral command;
@@ -62,7 +76,8 @@ struct Taken {
 constexpr Taken kTaken[] = {{"gemm", takesProduct},
                             {"conv", takesConvolution},
                             {"attention", takesFloats},
-                            {"attention_grad", takesFloats}};
+                            {"attention_grad", takesFloats},
+                            {"scatter_add", takesScatterAdd}};
 
 /// The numbers are those of a server's cores: 512 KiB of second-level cache a core, with room for
 /// the stack of a kernel (cpu::kMaxStackBytes); 16 threads; cache lines and vectors of 64 bytes.

@@ -241,3 +241,34 @@ rt.program @p streams 1 events 0 {
   // expected-error @below {{has 32 bytes of scratch, expected a memref<64xi8>}}
   rt.invoke @r reads(%x, %s : memref<8xf32>, memref<8xf32>) writes(%y, %s : memref<8xf32>, memref<8xf32>) scratch(%n : memref<32xi8>) stream 0
 }
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<4x1xi64>
+  %u = rt.buffer "u" input : memref<3x8xf32>
+  %t = rt.buffer "t" output : memref<100x8xf32>
+  // expected-error @below {{failed to verify that updates have the sizes of the indices without the last, which is 1, and of a row of the result}}
+  rt.scatter_add %i, %u -> %t stream 0 : memref<4x1xi64>, memref<3x8xf32> -> memref<100x8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<4x1xi64>
+  %u = rt.buffer "u" input : memref<4x8xf64>
+  %t = rt.buffer "t" output : memref<100x8xf32>
+  // expected-error @below {{failed to verify that all of {updates, result} have same element type}}
+  rt.scatter_add %i, %u -> %t stream 0 : memref<4x1xi64>, memref<4x8xf64> -> memref<100x8xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %i = rt.buffer "i" input : memref<4x1xi64>
+  %u = rt.buffer "u" input : memref<4x8xf32>
+  %t = rt.buffer "t" output : memref<100x8xf32>
+  %o = rt.buffer "o" input : memref<99x8xf32>
+  // expected-error @below {{failed to verify that operand has the sizes and the element type of the result}}
+  rt.scatter_add %i, %u -> %t operand(%o : memref<99x8xf32>) stream 0 : memref<4x1xi64>, memref<4x8xf32> -> memref<100x8xf32>
+}

@@ -71,6 +71,13 @@ rt.program @calls streams 1 events 0 {
   rt.attention_grad %q, %k, %k, %q, %q -> %q, %k, %k mask(%m : memref<1x4x5x7xf32>) scale 0.5 stream 0 {causal}
     : memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>, memref<1x4x5x8xf32>, memref<1x4x5x8xf32>
     -> memref<1x4x5x8xf32>, memref<1x2x7x8xf32>, memref<1x2x7x8xf32>
+  %ids = rt.buffer "ids" input : memref<2x4x1xi64>
+  %u = rt.buffer "u" input : memref<2x4x8xf32>
+  %t = rt.buffer "t" output : memref<100x8xf32>
+  // CHECK: rt.scatter_add %{{.+}}, %{{.+}} -> %{{.+}} stream 0 :
+  rt.scatter_add %ids, %u -> %t stream 0 : memref<2x4x1xi64>, memref<2x4x8xf32> -> memref<100x8xf32>
+  // CHECK: rt.scatter_add %{{.+}}, %{{.+}} -> %[[T:.+]] operand(%[[T]] : memref<100x8xf32>) stream 0 :
+  rt.scatter_add %ids, %u -> %t operand(%t : memref<100x8xf32>) stream 0 : memref<2x4x1xi64>, memref<2x4x8xf32> -> memref<100x8xf32>
 }
 
 // Fusions and calls on tensors; types inside have no encoding.

@@ -116,3 +116,37 @@ func.func @norm_and_update(%g: tensor<512x64xbf16>, %w: tensor<512x64xf32>) -> (
   %3 = nn.sub %w, %0 {nn.role = "optimizer"} : (tensor<512x64xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
   return %2, %3 : tensor<f32>, tensor<512x64xf32>
 }
+
+// The gradient of a lookup is the library's. Its zeros are implied, and no memory is read for them.
+// CHECK-LABEL: func.func @lookup_gradient
+// CHECK-NEXT: rt.fusion library(%arg0, %arg1 : tensor<2x4x1xi64>, tensor<2x4x8xf32>)
+// CHECK: %[[ZEROS:.+]] = nn.constant
+// CHECK: nn.scatter add %[[ZEROS]]
+func.func @lookup_gradient(%i: tensor<2x4x1xi64>, %u: tensor<2x4x8xf32>) -> tensor<100x8xf32> {
+  %z = nn.constant dense<0.0> : tensor<100x8xf32> : tensor<100x8xf32>
+  %0 = nn.scatter add %z, %i, %u indexed = [0] operand_batch = [] indices_batch = []
+    : (tensor<100x8xf32>, tensor<2x4x1xi64>, tensor<2x4x8xf32>) -> tensor<100x8xf32>
+  return %0 : tensor<100x8xf32>
+}
+
+// Only sums over whole rows are; and a row must lie in one piece, so these updates are copied (the zeros are not).
+// CHECK-LABEL: func.func @other_scatters
+// CHECK: rt.fusion kernel
+// CHECK: nn.scatter max
+// CHECK: rt.fusion kernel
+// CHECK: nn.scatter add
+// CHECK: %[[T:.+]] = nn.transpose %{{.+}} permutation = [1, 0]
+// CHECK: %[[D:.+]] = rt.dense %[[T]]
+// CHECK: rt.fusion library(%{{.+}}, %[[D]] :
+func.func @other_scatters(%x: tensor<100x8xf32>, %i: tensor<4x1xi64>, %u: tensor<4x8xf32>, %v: tensor<8x4xf32>, %w: tensor<4x100xf32>)
+    -> (tensor<100x8xf32>, tensor<100x8xf32>, tensor<100x8xf32>) {
+  %0 = nn.scatter max %x, %i, %u indexed = [0] operand_batch = [] indices_batch = []
+    : (tensor<100x8xf32>, tensor<4x1xi64>, tensor<4x8xf32>) -> tensor<100x8xf32>
+  %1 = nn.scatter add %x, %i, %w indexed = [1] operand_batch = [] indices_batch = []
+    : (tensor<100x8xf32>, tensor<4x1xi64>, tensor<4x100xf32>) -> tensor<100x8xf32>
+  %t = nn.transpose %v permutation = [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+  %z = nn.constant dense<0.0> : tensor<100x8xf32> : tensor<100x8xf32>
+  %2 = nn.scatter add %z, %i, %t indexed = [0] operand_batch = [] indices_batch = []
+    : (tensor<100x8xf32>, tensor<4x1xi64>, tensor<4x8xf32>) -> tensor<100x8xf32>
+  return %0, %1, %2 : tensor<100x8xf32>, tensor<100x8xf32>, tensor<100x8xf32>
+}

@@ -428,3 +428,85 @@ func.func private @p.spec(%x: tensor<64xf32> {nn.name = "x"}, %g: !due {nn.name 
   %1 = rt.call @q(%g) : (!due) -> !sum
   return %0, %1 : tensor<64xf32>, !sum
 }
+
+// -----
+
+// A library call works where its operand lies.
+rt.program @p streams 1 events 0 arena 5120 attributes {rt.spec = @p.spec} {
+  %i = rt.buffer "i" input offset 0 lives [0, 1] : memref<16x1xi64>
+  rt.input "i" %i global tensor<16x1xi64> placement <[16], [1]> : memref<16x1xi64>
+  %u = rt.buffer "u" input offset 256 lives [0, 1] : memref<16x64xf32>
+  rt.input "u" %u global tensor<16x64xf32> placement <[16], [64]> : memref<16x64xf32>
+  %y = rt.buffer "y" output offset 4352 lives [0, 1] : memref<1x64xf32>
+  %v = rt.view %u : memref<16x64xf32> to memref<1x64xf32>
+  rt.copy %v -> %y stream 0 {rt.origin = 1 : i64} : memref<1x64xf32> -> memref<1x64xf32>
+  rt.scatter_add %i, %u -> %y operand(%y : memref<1x64xf32>) stream 0 {rt.origin = 2 : i64} : memref<16x1xi64>, memref<16x64xf32> -> memref<1x64xf32>
+  rt.output "y" %y global tensor<1x64xf32> placement <[1], [64]> : memref<1x64xf32>
+}
+func.func private @p.spec(%i: tensor<16x1xi64>, %u: tensor<16x64xf32>) -> (tensor<1x64xf32>) attributes {rt.spec} {
+  %0 = nn.slice %u starts = [0, 0] strides = [1, 1] : tensor<16x64xf32> -> tensor<1x64xf32>
+  %1 = rt.dense %0 : tensor<1x64xf32>
+  %2 = rt.fusion library(%i, %u, %1 : tensor<16x1xi64>, tensor<16x64xf32>, tensor<1x64xf32>) -> (tensor<1x64xf32>) pieces 1 {
+  ^bb0(%a: tensor<16x1xi64>, %b: tensor<16x64xf32>, %c: tensor<1x64xf32>):
+    %4 = nn.scatter add %c, %a, %b indexed = [0] operand_batch = [] indices_batch = []
+      : (tensor<1x64xf32>, tensor<16x1xi64>, tensor<16x64xf32>) -> tensor<1x64xf32>
+    rt.yield %4 : tensor<1x64xf32>
+  }
+  return %2 : tensor<1x64xf32>
+}
+
+// -----
+
+// It may not if something reads the operand afterwards.
+rt.program @p streams 1 events 0 arena 5120 attributes {rt.spec = @p.spec} {
+  %i = rt.buffer "i" input offset 0 lives [0, 2] : memref<16x1xi64>
+  rt.input "i" %i global tensor<16x1xi64> placement <[16], [1]> : memref<16x1xi64>
+  %u = rt.buffer "u" input offset 256 lives [0, 2] : memref<16x64xf32>
+  rt.input "u" %u global tensor<16x64xf32> placement <[16], [64]> : memref<16x64xf32>
+  %y = rt.buffer "y" output offset 4352 lives [0, 2] : memref<1x64xf32>
+  %v = rt.view %u : memref<16x64xf32> to memref<1x64xf32>
+  rt.copy %v -> %y stream 0 {rt.origin = 1 : i64} : memref<1x64xf32> -> memref<1x64xf32>
+  rt.scatter_add %i, %u -> %y operand(%y : memref<1x64xf32>) stream 0 {rt.origin = 2 : i64} : memref<16x1xi64>, memref<16x64xf32> -> memref<1x64xf32>
+  %z = rt.buffer "z" output offset 4608 lives [2, 2] : memref<1x64xf32>
+  // expected-error @below {{reads operand 0, whose buffer does not hold the value: never written, or overwritten since}}
+  rt.copy %y -> %z stream 0 {rt.origin = 3 : i64} : memref<1x64xf32> -> memref<1x64xf32>
+  rt.output "y" %y global tensor<1x64xf32> placement <[1], [64]> : memref<1x64xf32>
+  rt.output "z" %z global tensor<1x64xf32> placement <[1], [64]> : memref<1x64xf32>
+}
+func.func private @p.spec(%i: tensor<16x1xi64>, %u: tensor<16x64xf32>) -> (tensor<1x64xf32>, tensor<1x64xf32>) attributes {rt.spec} {
+  %0 = nn.slice %u starts = [0, 0] strides = [1, 1] : tensor<16x64xf32> -> tensor<1x64xf32>
+  %1 = rt.dense %0 : tensor<1x64xf32>
+  %2 = rt.fusion library(%i, %u, %1 : tensor<16x1xi64>, tensor<16x64xf32>, tensor<1x64xf32>) -> (tensor<1x64xf32>) pieces 1 {
+  ^bb0(%a: tensor<16x1xi64>, %b: tensor<16x64xf32>, %c: tensor<1x64xf32>):
+    %4 = nn.scatter add %c, %a, %b indexed = [0] operand_batch = [] indices_batch = []
+      : (tensor<1x64xf32>, tensor<16x1xi64>, tensor<16x64xf32>) -> tensor<1x64xf32>
+    rt.yield %4 : tensor<1x64xf32>
+  }
+  %3 = rt.dense %1 : tensor<1x64xf32>
+  return %2, %3 : tensor<1x64xf32>, tensor<1x64xf32>
+}
+
+// -----
+
+// Nor where its updates lie: they are read again and again.
+rt.program @p streams 1 events 0 arena 1024 attributes {rt.spec = @p.spec} {
+  %i = rt.buffer "i" input offset 0 lives [0, 1] : memref<1x1xi64>
+  rt.input "i" %i global tensor<1x1xi64> placement <[1], [1]> : memref<1x1xi64>
+  %u = rt.buffer "u" input offset 256 lives [0, 1] : memref<1x64xf32>
+  rt.input "u" %u global tensor<1x64xf32> placement <[1], [64]> : memref<1x64xf32>
+  %y = rt.buffer "y" output offset 512 lives [0, 1] : memref<1x64xf32>
+  rt.copy %u -> %y stream 0 {rt.origin = 0 : i64} : memref<1x64xf32> -> memref<1x64xf32>
+  // expected-error @below {{writes bytes that it reads}}
+  rt.scatter_add %i, %y -> %y operand(%y : memref<1x64xf32>) stream 0 {rt.origin = 1 : i64} : memref<1x1xi64>, memref<1x64xf32> -> memref<1x64xf32>
+  rt.output "y" %y global tensor<1x64xf32> placement <[1], [64]> : memref<1x64xf32>
+}
+func.func private @p.spec(%i: tensor<1x1xi64>, %u: tensor<1x64xf32>) -> tensor<1x64xf32> attributes {rt.spec} {
+  %0 = rt.dense %u : tensor<1x64xf32>
+  %1 = rt.fusion library(%i, %0 : tensor<1x1xi64>, tensor<1x64xf32>) -> (tensor<1x64xf32>) pieces 1 {
+  ^bb0(%a: tensor<1x1xi64>, %b: tensor<1x64xf32>):
+    %2 = nn.scatter add %b, %a, %b indexed = [0] operand_batch = [] indices_batch = []
+      : (tensor<1x64xf32>, tensor<1x1xi64>, tensor<1x64xf32>) -> tensor<1x64xf32>
+    rt.yield %2 : tensor<1x64xf32>
+  }
+  return %1 : tensor<1x64xf32>
+}

@@ -30,7 +30,8 @@ namespace weft::runtime {
   X(EventWait, "event_wait", "")                                                                   \
   X(AttentionGradient, "attention_gradient",                                                       \
     "query key value output output_gradient >query_gradient >key_gradient >value_gradient ?mask")  \
-  X(Invoke, "invoke", "*")
+  X(Invoke, "invoke", "*")                                                                         \
+  X(ScatterAdd, "scatter_add", "indices updates >result ?operand")
 
 enum class Opcode : uint8_t {
 #define WEFT_OPCODE(RECORD, NAME, VIEWS) RECORD,
@@ -155,6 +156,11 @@ struct AttentionGradient : Attention {};
 
 /// destination = source, of the same sizes and dtype.
 struct Copy : NoParameters {};
+
+/// result = the operand, or zeros where it lacks; then, over i.. in row-major order,
+/// result[indices[i.., 0], w..] += updates[i.., w..], each sum rounded to the result's dtype. What
+/// is outside of the rows is dropped. The operand may be the result. Rows are contiguous.
+struct ScatterAdd : NoParameters {};
 
 /// destination[o, i, x] = source[o, start + i, x] where [start, start + valid)
 /// is this rank's shard of `extent` over `axes` (as in PlacementPart); the

@@ -135,4 +135,43 @@ std::string describe(const CommandContext &c, const AttentionGradient &a) {
   return describe(c, static_cast<const Attention &>(a));
 }
 
+//===----------------------------------------------------------------------===//
+// Scatter
+//===----------------------------------------------------------------------===//
+
+/// Whether view `at` has the dims of a row of view 2 last, in one piece.
+static bool endsInRow(const CommandContext &c, uint32_t at) {
+  Table<int64_t> sizes = c.sizes(at), result = c.sizes(2),
+                 strides = c.program.ints(c.view(at).strides);
+  int64_t next = 1;
+  for (size_t i = 1; i < result.size(); ++i) {
+    size_t d = sizes.size() - i;
+    int64_t size = sizes[d];
+    if (size != result[result.size() - i] || (size != 1 && strides[d] != next))
+      return false;
+    next *= size;
+  }
+  return true;
+}
+
+std::string check(const CommandContext &c, const ScatterAdd &) {
+  Table<int64_t> indices = c.sizes(0), updates = c.sizes(1), result = c.sizes(2);
+  size_t positions = indices.size() - 1;
+  if (indices.empty() || result.empty() || indices[positions] != 1 ||
+      updates.size() != positions + result.size() - 1 ||
+      !std::equal(indices.begin(), indices.end() - 1, updates.begin()))
+    return "has updates that are not one for each index";
+  bool hasOperand = c.numViews() > 3;
+  if (!endsInRow(c, 1) || !endsInRow(c, 2) ||
+      (hasOperand && (!c.sameSizes(3, 2) || !endsInRow(c, 3))))
+    return "has rows of different sizes, or not in one piece";
+  DType index = c.view(0).dtype, element = c.view(2).dtype;
+  if (isFloat(index) || index == DType::Bool || element == DType::Bool ||
+      c.view(1).dtype != element || (hasOperand && c.view(3).dtype != element))
+    return "has operands of dtypes that no library adds";
+  return "";
+}
+
+std::string describe(const CommandContext &, const ScatterAdd &) { return ""; }
+
 } // namespace weft::runtime

@@ -65,6 +65,28 @@ func.func @forward(%x: tensor<2x3x8x8xf32> {nn.name = "x"}, %w: tensor<4x3x3x3xf
 }
 )";
 
+// Rows added to zeros, to a value that is read for the last time, and to one that is read again; of
+// doubles, too.
+const char *const test::kRows = R"(
+func.func @forward(%x: tensor<8x4xf32> {nn.name = "x"}, %u: tensor<6x4xf32> {nn.name = "u"})
+    -> (tensor<8x4xf32> {nn.name = "zeros"}, tensor<8x4xf32> {nn.name = "last"}, tensor<8x4xf32> {nn.name = "again"}, tensor<8x4xf32> {nn.name = "wide"}) {
+  %i = nn.constant dense<[[3], [0], [3], [-1], [8], [3]]> : tensor<6x1xi64> : tensor<6x1xi64>
+  %z = nn.constant dense<0.0> : tensor<8x4xf32> : tensor<8x4xf32>
+  %0 = nn.scatter add %z, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<8x4xf32>, tensor<6x1xi64>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %e = nn.softmax %x dim = 1 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.scatter add %e, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<8x4xf32>, tensor<6x1xi64>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %a = nn.exp %1 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %f = nn.softmax %x dim = 0 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %2 = nn.scatter add %f, %i, %u indexed = [0] operand_batch = [] indices_batch = [] : (tensor<8x4xf32>, tensor<6x1xi64>, tensor<6x4xf32>) -> tensor<8x4xf32>
+  %b = nn.mul %2, %f : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %h = nn.cast %x : (tensor<8x4xf32>) -> tensor<8x4xf64>
+  %v = nn.cast %u : (tensor<6x4xf32>) -> tensor<6x4xf64>
+  %3 = nn.scatter add %h, %i, %v indexed = [0] operand_batch = [] indices_batch = [] : (tensor<8x4xf64>, tensor<6x1xi64>, tensor<6x4xf64>) -> tensor<8x4xf64>
+  %c = nn.cast %3 : (tensor<8x4xf64>) -> tensor<8x4xf32>
+  return %0, %a, %b, %c : tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+)";
+
 MLIRContext &test::context() {
   static MLIRContext *context = [] {
     DialectRegistry registry;

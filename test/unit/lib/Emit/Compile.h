@@ -34,6 +34,7 @@ double distance(llvm::ArrayRef<HostTensor> found, llvm::ArrayRef<HostTensor> exp
 extern const char *const kBlock;
 extern const char *const kMlp;
 extern const char *const kImage;
+extern const char *const kRows;
 
 } // namespace weft::test
 

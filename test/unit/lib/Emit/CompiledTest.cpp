@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"block_tp4", kBlock, "tp=4", 4}, Case{"block_uneven", kBlock, "tp=3", 3},
                     Case{"block_dp_tp", kBlock, "dp=2,tp=2", 4}, Case{"mlp", kMlp, "", 1},
                     Case{"mlp_tp2", kMlp, "tp=2", 2}, Case{"mlp_uneven", kMlp, "dp=4", 4},
-                    Case{"image", kImage, "", 1}, Case{"image_dp", kImage, "dp=2", 2}),
+                    Case{"image", kImage, "", 1}, Case{"image_dp", kImage, "dp=2", 2},
+                    Case{"rows", kRows, "", 1}, Case{"rows_dp", kRows, "dp=2", 2}),
     [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
 
 TEST(Blob, SameModuleSameBytes) {
