@@ -21,6 +21,7 @@ report "comments past 100 columns, which clang-format leaves as they are" \
   "$(git ls-files '*.cpp' '*.h' | xargs awk 'length > 100 && /^ *\/\// { print FILENAME ":" FNR }' | head)"
 report "layers: not as the table of docs/architecture.md says" "$(python3 test/house/layers.py .)"
 report "layout: tests mirror sources by path, passes lie where their flags say" "$(python3 test/house/layout.py .)"
+report "include guards: not the path; test/house/guards.py --fix . writes them" "$(python3 test/house/guards.py .)"
 report "names and links of files that are not there" "$(python3 test/house/links.py .)"
 report "conflict markers" "$(git grep -nE '^(<{7}|>{7}) ' | head)"
 report "what an op costs is getComputeClass; only targets and passes/rt ask for a library call" \

@@ -1,8 +1,8 @@
 //===- Passes.td - passes at the borders of phases -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_COMPILER_PASSES_TD
-#define WEFT_COMPILER_PASSES_TD
+#ifndef WEFT_LIB_COMPILER_PASSES_TD
+#define WEFT_LIB_COMPILER_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
@@ -45,4 +45,4 @@ def WeftOnMesh : Pass<"weft-on-mesh", "::mlir::ModuleOp"> {
            "Passes on a module without a mesh; default: none">];
 }
 
-#endif // WEFT_COMPILER_PASSES_TD
+#endif // WEFT_LIB_COMPILER_PASSES_TD

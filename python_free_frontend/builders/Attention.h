@@ -1,7 +1,7 @@
 // Attention of the model builders: masks, rotary positions, grouped heads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_ATTENTION_H
-#define WEFT_BUILDERS_ATTENTION_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_ATTENTION_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_ATTENTION_H
 
 #include "python_free_frontend/builders/GraphBuilder.h"
 
@@ -41,4 +41,4 @@ Value positionsOf(GraphBuilder &g, const Value &ids);
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_ATTENTION_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_ATTENTION_H

@@ -1,7 +1,7 @@
 // The layers that transformer models share, in exporter or compact spelling.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_BLOCKS_H
-#define WEFT_BUILDERS_BLOCKS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_BLOCKS_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_BLOCKS_H
 
 #include "python_free_frontend/builders/GraphBuilder.h"
 
@@ -41,4 +41,4 @@ int32_t wideType(const GraphBuilder &g);
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_BLOCKS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_BLOCKS_H

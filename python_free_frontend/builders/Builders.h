@@ -1,7 +1,7 @@
 // Builds ONNX models of any size without an exporter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_BUILDERS_H
-#define WEFT_BUILDERS_BUILDERS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_BUILDERS_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_BUILDERS_H
 
 #include "python_free_frontend/builders/ModelWriter.h"
 
@@ -21,4 +21,4 @@ void buildGraph(GraphBuilder &g);
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_BUILDERS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_BUILDERS_H

@@ -1,7 +1,7 @@
 // Takes the parameters of a built model from a checkpoint.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_CHECKPOINT_H
-#define WEFT_BUILDERS_CHECKPOINT_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_CHECKPOINT_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_CHECKPOINT_H
 
 #include "python_free_frontend/builders/SafeTensors.h"
 #include "python_free_frontend/builders/Weights.h"
@@ -34,4 +34,4 @@ private:
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_CHECKPOINT_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_CHECKPOINT_H

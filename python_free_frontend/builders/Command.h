@@ -1,7 +1,7 @@
 // What --build of weft-translate does.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_COMMAND_H
-#define WEFT_BUILDERS_COMMAND_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_COMMAND_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_COMMAND_H
 
 #include "python_free_frontend/builders/Builders.h"
 
@@ -13,4 +13,4 @@ int runBuild(llvm::StringRef spec, const BuildOptions &options);
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_COMMAND_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_COMMAND_H

@@ -1,7 +1,7 @@
 // Writes ONNX graphs node by node, with the names that torch's exporter gives.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_GRAPHBUILDER_H
-#define WEFT_BUILDERS_GRAPHBUILDER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_GRAPHBUILDER_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_GRAPHBUILDER_H
 
 #include "onnx.pb.h"
 #include "python_free_frontend/builders/ModelSpec.h"
@@ -136,4 +136,4 @@ void setValueInfo(onnx::ValueInfo &info, llvm::StringRef name, int32_t type,
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_GRAPHBUILDER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_GRAPHBUILDER_H

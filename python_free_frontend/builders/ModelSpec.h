@@ -1,7 +1,7 @@
 // What a model builder is asked for: KIND:key=value,... checked and completed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_MODELSPEC_H
-#define WEFT_BUILDERS_MODELSPEC_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELSPEC_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELSPEC_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -67,4 +67,4 @@ std::string describeKinds();
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_MODELSPEC_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELSPEC_H

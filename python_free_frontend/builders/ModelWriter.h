@@ -1,7 +1,7 @@
 // Writes a built model to disk, its weights streamed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_MODELWRITER_H
-#define WEFT_BUILDERS_MODELWRITER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELWRITER_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELWRITER_H
 
 #include "python_free_frontend/builders/GraphBuilder.h"
 
@@ -31,4 +31,4 @@ llvm::Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, l
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_MODELWRITER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELWRITER_H

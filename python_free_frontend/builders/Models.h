@@ -1,7 +1,7 @@
 // The models that can be built.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_MODELS_H
-#define WEFT_BUILDERS_MODELS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELS_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELS_H
 
 #include "python_free_frontend/builders/GraphBuilder.h"
 
@@ -27,4 +27,4 @@ Value expertLayer(GraphBuilder &g, const Value &x);
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_MODELS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_MODELS_H

@@ -1,7 +1,7 @@
 // Reads .safetensors files, trusting nothing in them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_SAFETENSORS_H
-#define WEFT_BUILDERS_SAFETENSORS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_SAFETENSORS_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_SAFETENSORS_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -46,4 +46,4 @@ bool isFloat(const StoredTensor &tensor);
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_SAFETENSORS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_SAFETENSORS_H

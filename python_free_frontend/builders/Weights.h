@@ -1,8 +1,8 @@
 // Parameters of a built model: their declaration and where the numbers come
 // from.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_BUILDERS_WEIGHTS_H
-#define WEFT_BUILDERS_WEIGHTS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_BUILDERS_WEIGHTS_H
+#define WEFT_PYTHON_FREE_FRONTEND_BUILDERS_WEIGHTS_H
 
 #include "python_free_frontend/builders/ModelSpec.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -63,4 +63,4 @@ void appendEncoded(llvm::ArrayRef<double> values, int32_t onnxType, std::string 
 
 } // namespace weft::builders
 
-#endif // WEFT_BUILDERS_WEIGHTS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_BUILDERS_WEIGHTS_H

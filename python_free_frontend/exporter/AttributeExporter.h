@@ -1,7 +1,7 @@
 // Attributes of the `onnx` dialect to the messages they mirror.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_EXPORTER_ATTRIBUTEEXPORTER_H
-#define WEFT_FRONTEND_EXPORTER_ATTRIBUTEEXPORTER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_EXPORTER_ATTRIBUTEEXPORTER_H
+#define WEFT_PYTHON_FREE_FRONTEND_EXPORTER_ATTRIBUTEEXPORTER_H
 
 #include "dialects/onnx/IR/Onnx.h"
 #include "onnx.pb.h"
@@ -33,4 +33,4 @@ void exportNodeDevices(mlir::ArrayAttr devices,
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_EXPORTER_ATTRIBUTEEXPORTER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_EXPORTER_ATTRIBUTEEXPORTER_H

@@ -1,7 +1,7 @@
 // From the `onnx` dialect to a model file.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_EXPORTER_EXPORTER_H
-#define WEFT_FRONTEND_EXPORTER_EXPORTER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_EXPORTER_EXPORTER_H
+#define WEFT_PYTHON_FREE_FRONTEND_EXPORTER_EXPORTER_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/raw_ostream.h"
@@ -20,4 +20,4 @@ mlir::LogicalResult exportModel(mlir::ModuleOp module, llvm::raw_ostream &out);
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_EXPORTER_EXPORTER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_EXPORTER_EXPORTER_H

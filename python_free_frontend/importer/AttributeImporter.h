@@ -1,7 +1,7 @@
 // The parts of a model that become attributes: tensors, values, devices.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_IMPORTER_ATTRIBUTEIMPORTER_H
-#define WEFT_FRONTEND_IMPORTER_ATTRIBUTEIMPORTER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_IMPORTER_ATTRIBUTEIMPORTER_H
+#define WEFT_PYTHON_FREE_FRONTEND_IMPORTER_ATTRIBUTEIMPORTER_H
 
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/Builders.h"
@@ -75,4 +75,4 @@ private:
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_IMPORTER_ATTRIBUTEIMPORTER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_IMPORTER_ATTRIBUTEIMPORTER_H

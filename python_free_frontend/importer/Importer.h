@@ -1,7 +1,7 @@
 // From a model file to the `onnx` dialect.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_IMPORTER_IMPORTER_H
-#define WEFT_FRONTEND_IMPORTER_IMPORTER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_IMPORTER_IMPORTER_H
+#define WEFT_PYTHON_FREE_FRONTEND_IMPORTER_IMPORTER_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -38,4 +38,4 @@ mlir::OwningOpRef<mlir::ModuleOp> importModel(const Model &model, llvm::StringRe
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_IMPORTER_IMPORTER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_IMPORTER_IMPORTER_H

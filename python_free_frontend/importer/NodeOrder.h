@@ -1,7 +1,7 @@
 // An order in which the nodes of a graph can be computed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PYTHONFREEFRONTEND_IMPORTER_NODEORDER_H
-#define WEFT_PYTHONFREEFRONTEND_IMPORTER_NODEORDER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_IMPORTER_NODEORDER_H
+#define WEFT_PYTHON_FREE_FRONTEND_IMPORTER_NODEORDER_H
 
 #include "onnx.pb.h"
 
@@ -28,4 +28,4 @@ NodeOrder orderNodes(const google::protobuf::RepeatedPtrField<Node> &nodes);
 
 } // namespace weft::onnx
 
-#endif // WEFT_PYTHONFREEFRONTEND_IMPORTER_NODEORDER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_IMPORTER_NODEORDER_H

@@ -1,7 +1,7 @@
 // What --onnx-to-text and --text-to-onnx of weft-translate do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_COMMAND_H
-#define WEFT_TEXT_COMMAND_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_COMMAND_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_COMMAND_H
 
 #include <string>
 
@@ -13,4 +13,4 @@ int runText(bool toText, const std::string &input, const std::string &output);
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_COMMAND_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_COMMAND_H

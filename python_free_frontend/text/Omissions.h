@@ -1,7 +1,7 @@
 // What the text syntax cannot say of a model.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_OMISSIONS_H
-#define WEFT_TEXT_OMISSIONS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_OMISSIONS_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_OMISSIONS_H
 
 #include "onnx.pb.h"
 #include <string>
@@ -14,4 +14,4 @@ std::vector<std::string> findOmissions(const onnx::Model &model);
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_OMISSIONS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_OMISSIONS_H

@@ -1,7 +1,7 @@
 // Numbers, strings and tensor data in the ONNX text syntax.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_TENSORTEXT_H
-#define WEFT_TEXT_TENSORTEXT_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_TENSORTEXT_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_TENSORTEXT_H
 
 #include "onnx.pb.h"
 #include "llvm/Support/raw_ostream.h"
@@ -20,4 +20,4 @@ std::string writeTensorData(const onnx::Tensor &tensor, llvm::raw_ostream &os);
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_TENSORTEXT_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_TENSORTEXT_H

@@ -1,7 +1,7 @@
 // A place in a text: words, numbers, strings and errors with line and column.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_TEXTCURSOR_H
-#define WEFT_TEXT_TEXTCURSOR_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTCURSOR_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTCURSOR_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
@@ -63,4 +63,4 @@ private:
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_TEXTCURSOR_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTCURSOR_H

@@ -1,7 +1,7 @@
 // Reads models in the ONNX text syntax.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_TEXTREADER_H
-#define WEFT_TEXT_TEXTREADER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTREADER_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTREADER_H
 
 #include "onnx.pb.h"
 #include "llvm/ADT/StringRef.h"
@@ -16,4 +16,4 @@ llvm::Expected<onnx::Model> readText(llvm::StringRef text, llvm::StringRef fileN
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_TEXTREADER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTREADER_H

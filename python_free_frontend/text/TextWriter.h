@@ -1,7 +1,7 @@
 // Writes models in the ONNX text syntax.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_TEXTWRITER_H
-#define WEFT_TEXT_TEXTWRITER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTWRITER_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTWRITER_H
 
 #include "onnx.pb.h"
 #include "llvm/Support/Error.h"
@@ -16,4 +16,4 @@ llvm::Error writeText(const onnx::Model &model, llvm::raw_ostream &os);
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_TEXTWRITER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_TEXTWRITER_H

@@ -1,7 +1,7 @@
 // Reads types and tensor data of the ONNX text syntax.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_TYPEREADER_H
-#define WEFT_TEXT_TYPEREADER_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_TYPEREADER_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_TYPEREADER_H
 
 #include "onnx.pb.h"
 #include "python_free_frontend/text/TextCursor.h"
@@ -26,4 +26,4 @@ bool readEntries(TextCursor &cursor,
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_TYPEREADER_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_TYPEREADER_H

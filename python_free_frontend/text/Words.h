@@ -1,7 +1,7 @@
 // Words of the ONNX text syntax: names of types, and what an identifier is.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEXT_WORDS_H
-#define WEFT_TEXT_WORDS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TEXT_WORDS_H
+#define WEFT_PYTHON_FREE_FRONTEND_TEXT_WORDS_H
 
 #include "onnx.pb.h"
 #include "llvm/ADT/StringRef.h"
@@ -52,4 +52,4 @@ int64_t elementCount(const onnx::Tensor &tensor);
 
 } // namespace weft::text
 
-#endif // WEFT_TEXT_WORDS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TEXT_WORDS_H

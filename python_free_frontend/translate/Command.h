@@ -1,7 +1,7 @@
 // What --onnx-to-mlir and --mlir-to-onnx of weft-translate do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_TRANSLATE_COMMAND_H
-#define WEFT_FRONTEND_TRANSLATE_COMMAND_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TRANSLATE_COMMAND_H
+#define WEFT_PYTHON_FREE_FRONTEND_TRANSLATE_COMMAND_H
 
 #include "python_free_frontend/importer/Importer.h"
 
@@ -21,4 +21,4 @@ int runTranslate(const TranslateOptions &options);
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_TRANSLATE_COMMAND_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TRANSLATE_COMMAND_H

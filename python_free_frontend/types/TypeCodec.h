@@ -1,7 +1,7 @@
 // Type messages of the file format to MLIR types, and back.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_TYPES_TYPECODEC_H
-#define WEFT_FRONTEND_TYPES_TYPECODEC_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_TYPES_TYPECODEC_H
+#define WEFT_PYTHON_FREE_FRONTEND_TYPES_TYPECODEC_H
 
 #include "dialects/onnx/IR/Onnx.h"
 #include "onnx.pb.h"
@@ -32,4 +32,4 @@ bool encodeType(mlir::Type type, weft::onnx::Type &message);
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_TYPES_TYPECODEC_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_TYPES_TYPECODEC_H

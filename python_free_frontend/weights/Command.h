@@ -1,7 +1,7 @@
 // What --export-onnx and --import-weights of weft-translate do.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_WEIGHTS_COMMAND_H
-#define WEFT_WEIGHTS_COMMAND_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_COMMAND_H
+#define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_COMMAND_H
 
 #include "python_free_frontend/weights/ReplaceWeights.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -25,4 +25,4 @@ int runReplace(const WeightFiles &files, const ReplaceOptions &options,
 
 } // namespace weft::weights
 
-#endif // WEFT_WEIGHTS_COMMAND_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_COMMAND_H

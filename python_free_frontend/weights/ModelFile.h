@@ -1,7 +1,7 @@
 // A model file whose initializers are read, replaced and written back.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_WEIGHTS_MODELFILE_H
-#define WEFT_WEIGHTS_MODELFILE_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_MODELFILE_H
+#define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_MODELFILE_H
 
 #include "onnx.pb.h"
 #include "weft/Support/OutputFile.h"
@@ -53,4 +53,4 @@ private:
 
 } // namespace weft::weights
 
-#endif // WEFT_WEIGHTS_MODELFILE_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_MODELFILE_H

@@ -1,7 +1,7 @@
 // Gives a model file other weights.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_WEIGHTS_REPLACEWEIGHTS_H
-#define WEFT_WEIGHTS_REPLACEWEIGHTS_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_REPLACEWEIGHTS_H
+#define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_REPLACEWEIGHTS_H
 
 #include "python_free_frontend/weights/TensorStore.h"
 
@@ -43,4 +43,4 @@ llvm::Expected<ReplaceSummary> replaceWeights(TensorStore &store, const ReplaceO
 
 } // namespace weft::weights
 
-#endif // WEFT_WEIGHTS_REPLACEWEIGHTS_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_REPLACEWEIGHTS_H

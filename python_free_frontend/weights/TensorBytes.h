@@ -1,7 +1,7 @@
 // Element types and bytes of tensors, between ONNX and safetensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_WEIGHTS_TENSORBYTES_H
-#define WEFT_WEIGHTS_TENSORBYTES_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_TENSORBYTES_H
+#define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_TENSORBYTES_H
 
 #include "onnx.pb.h"
 #include "llvm/ADT/StringRef.h"
@@ -23,4 +23,4 @@ std::string transposeMatrix(llvm::StringRef bytes, int64_t rows, int64_t columns
 
 } // namespace weft::weights
 
-#endif // WEFT_WEIGHTS_TENSORBYTES_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_TENSORBYTES_H

@@ -1,7 +1,7 @@
 // Named tensors from which a model's weights can be taken.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_WEIGHTS_TENSORSTORE_H
-#define WEFT_WEIGHTS_TENSORSTORE_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_TENSORSTORE_H
+#define WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_TENSORSTORE_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -36,4 +36,4 @@ llvm::Expected<std::unique_ptr<TensorStore>> openSafetensors(const std::vector<s
 
 } // namespace weft::weights
 
-#endif // WEFT_WEIGHTS_TENSORSTORE_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WEIGHTS_TENSORSTORE_H

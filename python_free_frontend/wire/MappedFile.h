@@ -1,7 +1,7 @@
 // A regular file mapped for reading.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_WIRE_MAPPEDFILE_H
-#define WEFT_FRONTEND_WIRE_MAPPEDFILE_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WIRE_MAPPEDFILE_H
+#define WEFT_PYTHON_FREE_FRONTEND_WIRE_MAPPEDFILE_H
 
 #include "llvm/ADT/StringRef.h"
 #include <string>
@@ -27,4 +27,4 @@ private:
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_WIRE_MAPPEDFILE_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WIRE_MAPPEDFILE_H

@@ -1,7 +1,7 @@
 // A first look at a model file that trusts nothing and copies no weights.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_FRONTEND_WIRE_PRESCAN_H
-#define WEFT_FRONTEND_WIRE_PRESCAN_H
+#ifndef WEFT_PYTHON_FREE_FRONTEND_WIRE_PRESCAN_H
+#define WEFT_PYTHON_FREE_FRONTEND_WIRE_PRESCAN_H
 
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -54,4 +54,4 @@ bool prescanModel(llvm::StringRef file, const ScanLimits &limits, Skeleton &skel
 
 } // namespace weft::onnx
 
-#endif // WEFT_FRONTEND_WIRE_PRESCAN_H
+#endif // WEFT_PYTHON_FREE_FRONTEND_WIRE_PRESCAN_H

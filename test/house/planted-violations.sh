@@ -44,6 +44,7 @@ plant passes/dist/Passes.td '// See test/passes/no-such.mlir.' 'passes/dist/Pass
 plant runtime/lib/base/Planted.cpp "int  planted;" 'runtime/lib/base/Planted.cpp'
 plant runtime/lib/base/Planted.h "// $(printf 'wide %.0s' {1..30})" 'runtime/lib/base/Planted.h:1'
 plant runtime/lib/base/Planted.h "// $(printf TO; printf DO): none" 'runtime/lib/base/Planted.h:2:'
+plant lib/Foundation/Support/Moved.h $'#ifndef WEFT_SUPPORT_MOVED_H\n#define WEFT_SUPPORT_MOVED_H\n#endif' 'lib/Foundation/Support/Moved.h: guarded by WEFT_SUPPORT_MOVED_H, expected WEFT_LIB_FOUNDATION_SUPPORT_MOVED_H'
 plant lib/Foundation/Support/Planted.h '// No licence.' 'lib/Foundation/Support/Planted.h'
 plant lib/Foundation/Search/Planted.cpp '// kernel.getLibraryCall()' 'lib/Foundation/Search/Planted.cpp'
 plant lib/Foundation/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Foundation/Support/Long.cpp: 601 lines'

@@ -1,7 +1,7 @@
 // BERT's tokenizer: text to the ids of a WordPiece vocabulary.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_REAL_MODELS_WORDPIECE_H
-#define WEFT_REAL_MODELS_WORDPIECE_H
+#ifndef WEFT_TEST_REAL_MODELS_WORDPIECE_H
+#define WEFT_TEST_REAL_MODELS_WORDPIECE_H
 
 #include <cstdint>
 #include <istream>
@@ -32,4 +32,4 @@ private:
 
 } // namespace weft
 
-#endif // WEFT_REAL_MODELS_WORDPIECE_H
+#endif // WEFT_TEST_REAL_MODELS_WORDPIECE_H

@@ -1,7 +1,7 @@
 // The `dist` dialect: placements as attributes and types, and transitions between them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_DIST_DIST_H
-#define WEFT_DIALECTS_DIST_DIST_H
+#ifndef WEFT_DIALECTS_DIST_IR_DIST_H
+#define WEFT_DIALECTS_DIST_IR_DIST_H
 
 #include "weft/Sharding/Placement.h"
 #include "weft/Sharding/TransitionOpInterface.h"
@@ -76,4 +76,4 @@ mlir::Value createTransition(mlir::OpBuilder &builder, mlir::Location loc, mlir:
 
 } // namespace weft::dist
 
-#endif // WEFT_DIALECTS_DIST_DIST_H
+#endif // WEFT_DIALECTS_DIST_IR_DIST_H

@@ -1,8 +1,8 @@
 //===- DistDialect.td - dialect and attributes of dist -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_DIST_DISTDIALECT_TD
-#define WEFT_DIALECTS_DIST_DISTDIALECT_TD
+#ifndef WEFT_DIALECTS_DIST_IR_DISTDIALECT_TD
+#define WEFT_DIALECTS_DIST_IR_DISTDIALECT_TD
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -113,4 +113,4 @@ def Dist_ReasonAttr : Dist_Attr<"Reason", "reason"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-#endif // WEFT_DIALECTS_DIST_DISTDIALECT_TD
+#endif // WEFT_DIALECTS_DIST_IR_DISTDIALECT_TD

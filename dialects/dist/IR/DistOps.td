@@ -1,8 +1,8 @@
 //===- DistOps.td - transitions between placements -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_DIST_DISTOPS_TD
-#define WEFT_DIALECTS_DIST_DISTOPS_TD
+#ifndef WEFT_DIALECTS_DIST_IR_DISTOPS_TD
+#define WEFT_DIALECTS_DIST_IR_DISTOPS_TD
 
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -217,4 +217,4 @@ def Dist_AccumulateOp : Dist_Op<"accumulate", [Terminator, ReturnLike, HasParent
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_DIST_DISTOPS_TD
+#endif // WEFT_DIALECTS_DIST_IR_DISTOPS_TD

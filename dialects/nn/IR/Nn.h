@@ -1,7 +1,7 @@
 // The `nn` dialect: tensor ops on one logical device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NN_H
-#define WEFT_DIALECTS_NN_NN_H
+#ifndef WEFT_DIALECTS_NN_IR_NN_H
+#define WEFT_DIALECTS_NN_IR_NN_H
 
 #include "dialects/nn/IR/NnProgram.h"
 #include "weft/Interfaces/OpInterfaces.h"
@@ -37,4 +37,4 @@ template <typename Op> struct SameElementType : mlir::OpTrait::TraitBase<Op, Sam
 #define GET_OP_CLASSES
 #include "dialects/nn/IR/NnOps.h.inc"
 
-#endif // WEFT_DIALECTS_NN_NN_H
+#endif // WEFT_DIALECTS_NN_IR_NN_H

@@ -1,7 +1,7 @@
 // Directives of the assembly formats in NnElementwise.td; only for NnDialect.cpp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNASSEMBLY_H
-#define WEFT_DIALECTS_NN_NNASSEMBLY_H
+#ifndef WEFT_DIALECTS_NN_IR_NNASSEMBLY_H
+#define WEFT_DIALECTS_NN_IR_NNASSEMBLY_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpImplementation.h"
@@ -51,4 +51,4 @@ inline mlir::ParseResult parseOneType(mlir::OpAsmParser &parser, mlir::Type &lhs
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNASSEMBLY_H
+#endif // WEFT_DIALECTS_NN_IR_NNASSEMBLY_H

@@ -1,8 +1,8 @@
 //===- NnComposite.td - idioms that stay one op -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNCOMPOSITE_TD
-#define WEFT_DIALECTS_NN_NNCOMPOSITE_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNCOMPOSITE_TD
+#define WEFT_DIALECTS_NN_IR_NNCOMPOSITE_TD
 
 include "dialects/nn/IR/NnDialect.td"
 
@@ -139,4 +139,4 @@ def Nn_AttentionGradOp : Nn_Op<"attention_grad",
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_NN_NNCOMPOSITE_TD
+#endif // WEFT_DIALECTS_NN_IR_NNCOMPOSITE_TD

@@ -1,8 +1,8 @@
 //===- NnContract.td - matrix products and convolutions -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNCONTRACT_TD
-#define WEFT_DIALECTS_NN_NNCONTRACT_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNCONTRACT_TD
+#define WEFT_DIALECTS_NN_IR_NNCONTRACT_TD
 
 include "dialects/nn/IR/NnDialect.td"
 
@@ -64,4 +64,4 @@ def Nn_ConvOp : Nn_Op<"conv",
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_NN_NNCONTRACT_TD
+#endif // WEFT_DIALECTS_NN_IR_NNCONTRACT_TD

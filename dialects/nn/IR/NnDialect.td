@@ -1,8 +1,8 @@
 //===- NnDialect.td - dialect, attributes and base classes of nn -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNDIALECT_TD
-#define WEFT_DIALECTS_NN_NNDIALECT_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNDIALECT_TD
+#define WEFT_DIALECTS_NN_IR_NNDIALECT_TD
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -78,4 +78,4 @@ class Nn_Op<string mnemonic, list<Trait> traits = [], list<string> kernelMethods
         DeclareOpInterfaceMethods<DifferentiableOpInterface, gradientMethods>,
         DeclareOpInterfaceMethods<KernelOpInterface, kernelMethods>], traits)>;
 
-#endif // WEFT_DIALECTS_NN_NNDIALECT_TD
+#endif // WEFT_DIALECTS_NN_IR_NNDIALECT_TD

@@ -1,7 +1,7 @@
 // What the snippets in NnElementwise.td call: one element's reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNELEMENTWISE_H
-#define WEFT_DIALECTS_NN_NNELEMENTWISE_H
+#ifndef WEFT_DIALECTS_NN_IR_NNELEMENTWISE_H
+#define WEFT_DIALECTS_NN_IR_NNELEMENTWISE_H
 
 #include "dialects/nn/IR/Nn.h"
 
@@ -110,4 +110,4 @@ PartialRules castRules(ReduceKind kind, mlir::Type from, mlir::Type to);
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNELEMENTWISE_H
+#endif // WEFT_DIALECTS_NN_IR_NNELEMENTWISE_H

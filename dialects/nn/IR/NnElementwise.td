@@ -5,8 +5,8 @@
 // NnElementwise.h has what the snippets call. Its code is in NnKernelsElementwise.cpp,
 // which shares nothing with the reference.
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNELEMENTWISE_TD
-#define WEFT_DIALECTS_NN_NNELEMENTWISE_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNELEMENTWISE_TD
+#define WEFT_DIALECTS_NN_IR_NNELEMENTWISE_TD
 
 include "dialects/nn/IR/NnDialect.td"
 
@@ -258,4 +258,4 @@ def Nn_CastOp : Nn_ElementwiseOp<"cast", "the same value in another element type
   let flops = "0.0";
 }
 
-#endif // WEFT_DIALECTS_NN_NNELEMENTWISE_TD
+#endif // WEFT_DIALECTS_NN_IR_NNELEMENTWISE_TD

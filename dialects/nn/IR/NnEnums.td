@@ -1,8 +1,8 @@
 //===- NnEnums.td - enums of nn -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNENUMS_TD
-#define WEFT_DIALECTS_NN_NNENUMS_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNENUMS_TD
+#define WEFT_DIALECTS_NN_IR_NNENUMS_TD
 
 include "mlir/IR/EnumAttr.td"
 
@@ -22,4 +22,4 @@ def Nn_ScatterKind : Nn_Enum<"ScatterKind", "how an update meets the old value",
     I32EnumAttrCase<"Mul", 2, "mul">, I32EnumAttrCase<"Max", 3, "max">,
     I32EnumAttrCase<"Min", 4, "min">]>;
 
-#endif // WEFT_DIALECTS_NN_NNENUMS_TD
+#endif // WEFT_DIALECTS_NN_IR_NNENUMS_TD

@@ -1,7 +1,7 @@
 // Bodies of ops on floats, in the type in which they compute.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNFLOATBODY_H
-#define WEFT_DIALECTS_NN_NNFLOATBODY_H
+#ifndef WEFT_DIALECTS_NN_IR_NNFLOATBODY_H
+#define WEFT_DIALECTS_NN_IR_NNFLOATBODY_H
 
 #include "dialects/nn/IR/NnKernels.h"
 
@@ -65,4 +65,4 @@ struct FloatBody {
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNFLOATBODY_H
+#endif // WEFT_DIALECTS_NN_IR_NNFLOATBODY_H

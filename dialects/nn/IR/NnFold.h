@@ -1,7 +1,7 @@
 // Folding of ops over constants by their reference.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNFOLD_H
-#define WEFT_DIALECTS_NN_NNFOLD_H
+#ifndef WEFT_DIALECTS_NN_IR_NNFOLD_H
+#define WEFT_DIALECTS_NN_IR_NNFOLD_H
 
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -28,4 +28,4 @@ struct FoldInterface : mlir::DialectFoldInterface {
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNFOLD_H
+#endif // WEFT_DIALECTS_NN_IR_NNFOLD_H

@@ -1,7 +1,7 @@
 // Shared by the files that build gradients (DifferentiableOpInterface).
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNGRADIENT_H
-#define WEFT_DIALECTS_NN_NNGRADIENT_H
+#ifndef WEFT_DIALECTS_NN_IR_NNGRADIENT_H
+#define WEFT_DIALECTS_NN_IR_NNGRADIENT_H
 
 #include "dialects/nn/IR/Nn.h"
 
@@ -117,4 +117,4 @@ Term productOfOthers(Term x, Term zeros, Term others);
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNGRADIENT_H
+#endif // WEFT_DIALECTS_NN_IR_NNGRADIENT_H

@@ -1,8 +1,8 @@
 //===- NnIndex.td - reading and writing by computed indices -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNINDEX_TD
-#define WEFT_DIALECTS_NN_NNINDEX_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNINDEX_TD
+#define WEFT_DIALECTS_NN_IR_NNINDEX_TD
 
 include "dialects/nn/IR/NnDialect.td"
 
@@ -61,4 +61,4 @@ def Nn_ScatterOp : Nn_Op<"scatter", shardMethods = ["getPartialRules", "getFlops
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_NN_NNINDEX_TD
+#endif // WEFT_DIALECTS_NN_IR_NNINDEX_TD

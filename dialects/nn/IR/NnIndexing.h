@@ -1,7 +1,7 @@
 // Names of the dims of gather and scatter: of operand, indices and elements picked.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNINDEXING_H
-#define WEFT_DIALECTS_NN_NNINDEXING_H
+#ifndef WEFT_DIALECTS_NN_IR_NNINDEXING_H
+#define WEFT_DIALECTS_NN_IR_NNINDEXING_H
 
 #include "dialects/nn/IR/Nn.h"
 
@@ -23,4 +23,4 @@ IndexedDims indexedDims(ScatterOp op);
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNINDEXING_H
+#endif // WEFT_DIALECTS_NN_IR_NNINDEXING_H

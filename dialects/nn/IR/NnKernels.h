@@ -13,8 +13,8 @@
 // reduction loops, except that a combiner with the `reassoc` flag, which
 // stands only where the innermost loop is a reduction, may be split into
 // lanes.
-#ifndef WEFT_DIALECTS_NN_NNKERNELS_H
-#define WEFT_DIALECTS_NN_NNKERNELS_H
+#ifndef WEFT_DIALECTS_NN_IR_NNKERNELS_H
+#define WEFT_DIALECTS_NN_IR_NNKERNELS_H
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/TensorTypes.h"
@@ -87,4 +87,4 @@ mlir::Value extractIf(ScalarBuilder s, mlir::Value condition, mlir::Value tensor
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNKERNELS_H
+#endif // WEFT_DIALECTS_NN_IR_NNKERNELS_H

@@ -1,8 +1,8 @@
 //===- NnLayout.td - ops that make or move values -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNLAYOUT_TD
-#define WEFT_DIALECTS_NN_NNLAYOUT_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNLAYOUT_TD
+#define WEFT_DIALECTS_NN_IR_NNLAYOUT_TD
 
 include "dialects/nn/IR/NnDialect.td"
 
@@ -165,4 +165,4 @@ def Nn_PadOp : Nn_Op<"pad",
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_NN_NNLAYOUT_TD
+#endif // WEFT_DIALECTS_NN_IR_NNLAYOUT_TD

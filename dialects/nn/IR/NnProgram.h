@@ -1,7 +1,7 @@
 // What attributes say of a program's arguments, results and ops: the one place that names them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNPROGRAM_H
-#define WEFT_DIALECTS_NN_NNPROGRAM_H
+#ifndef WEFT_DIALECTS_NN_IR_NNPROGRAM_H
+#define WEFT_DIALECTS_NN_IR_NNPROGRAM_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -46,4 +46,4 @@ mlir::StringAttr updatedState(mlir::FunctionOpInterface program, unsigned result
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNPROGRAM_H
+#endif // WEFT_DIALECTS_NN_IR_NNPROGRAM_H

@@ -1,8 +1,8 @@
 //===- NnReduce.td - reductions, windows, scans and orders -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===------------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_NN_NNREDUCE_TD
-#define WEFT_DIALECTS_NN_NNREDUCE_TD
+#ifndef WEFT_DIALECTS_NN_IR_NNREDUCE_TD
+#define WEFT_DIALECTS_NN_IR_NNREDUCE_TD
 
 include "dialects/nn/IR/NnDialect.td"
 
@@ -119,4 +119,4 @@ def Nn_TopKOp : Nn_Op<"top_k", shardMethods = ["getFlopsPerPoint"]> {
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_NN_NNREDUCE_TD
+#endif // WEFT_DIALECTS_NN_IR_NNREDUCE_TD

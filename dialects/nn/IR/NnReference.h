@@ -1,7 +1,7 @@
 // Helpers of the reference methods of nn: index arithmetic and combination.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNREFERENCE_H
-#define WEFT_DIALECTS_NN_NNREFERENCE_H
+#ifndef WEFT_DIALECTS_NN_IR_NNREFERENCE_H
+#define WEFT_DIALECTS_NN_IR_NNREFERENCE_H
 
 #include "weft/Interfaces/Reduction.h"
 
@@ -26,4 +26,4 @@ HostTensor filled(mlir::RankedTensorType type, Scalar value);
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNREFERENCE_H
+#endif // WEFT_DIALECTS_NN_IR_NNREFERENCE_H

@@ -1,7 +1,7 @@
 // Names by which a model's training step is handed from `graph` to `step`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNTRAINING_H
-#define WEFT_DIALECTS_NN_NNTRAINING_H
+#ifndef WEFT_DIALECTS_NN_IR_NNTRAINING_H
+#define WEFT_DIALECTS_NN_IR_NNTRAINING_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -26,4 +26,4 @@ inline constexpr llvm::StringLiteral kModelEvaluation = "training.eval";
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNTRAINING_H
+#endif // WEFT_DIALECTS_NN_IR_NNTRAINING_H

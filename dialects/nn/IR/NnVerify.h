@@ -1,7 +1,7 @@
 // Checks shared by the verifiers of nn, with found and expected in their texts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_NN_NNVERIFY_H
-#define WEFT_DIALECTS_NN_NNVERIFY_H
+#ifndef WEFT_DIALECTS_NN_IR_NNVERIFY_H
+#define WEFT_DIALECTS_NN_IR_NNVERIFY_H
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
@@ -39,4 +39,4 @@ mlir::LogicalResult expectDims(mlir::Operation *op, llvm::StringRef list,
 
 } // namespace weft::nn
 
-#endif // WEFT_DIALECTS_NN_NNVERIFY_H
+#endif // WEFT_DIALECTS_NN_IR_NNVERIFY_H

@@ -1,7 +1,7 @@
 // The `rt` dialect: fusions on tensors, and commands on streams.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_RT_RT_H
-#define WEFT_DIALECTS_RT_RT_H
+#ifndef WEFT_DIALECTS_RT_IR_RT_H
+#define WEFT_DIALECTS_RT_IR_RT_H
 
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Sharding/TransitionOpInterface.h"
@@ -76,4 +76,4 @@ bool staticLayout(mlir::MemRefType type, llvm::SmallVectorImpl<int64_t> &strides
 #define GET_OP_CLASSES
 #include "dialects/rt/IR/RtOps.h.inc"
 
-#endif // WEFT_DIALECTS_RT_RT_H
+#endif // WEFT_DIALECTS_RT_IR_RT_H

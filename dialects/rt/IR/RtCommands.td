@@ -1,8 +1,8 @@
 //===- RtCommands.td - commands on streams -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_RT_RTCOMMANDS_TD
-#define WEFT_DIALECTS_RT_RTCOMMANDS_TD
+#ifndef WEFT_DIALECTS_RT_IR_RTCOMMANDS_TD
+#define WEFT_DIALECTS_RT_IR_RTCOMMANDS_TD
 
 include "dialects/rt/IR/RtDialect.td"
 include "dialects/rt/IR/RtInterfaces.td"
@@ -243,4 +243,4 @@ def Rt_WaitOp : Rt_EventOp<"wait"> {
   let description = [{ Example: `rt.wait 3 stream 0` }];
 }
 
-#endif // WEFT_DIALECTS_RT_RTCOMMANDS_TD
+#endif // WEFT_DIALECTS_RT_IR_RTCOMMANDS_TD

@@ -1,8 +1,8 @@
 //===- RtDialect.td - dialect, enums and attributes of rt -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_RT_RTDIALECT_TD
-#define WEFT_DIALECTS_RT_RTDIALECT_TD
+#ifndef WEFT_DIALECTS_RT_IR_RTDIALECT_TD
+#define WEFT_DIALECTS_RT_IR_RTDIALECT_TD
 
 include "mlir/IR/OpBase.td"
 include "mlir/IR/AttrTypeBase.td"
@@ -75,4 +75,4 @@ def Rt_PieceAttr : AttrDef<Rt_Dialect, "Piece"> {
 
 class Rt_Op<string mnemonic, list<Trait> traits = []> : Op<Rt_Dialect, mnemonic, traits>;
 
-#endif // WEFT_DIALECTS_RT_RTDIALECT_TD
+#endif // WEFT_DIALECTS_RT_IR_RTDIALECT_TD

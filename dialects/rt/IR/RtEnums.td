@@ -1,8 +1,8 @@
 //===- RtEnums.td - enums of rt -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_RT_RTENUMS_TD
-#define WEFT_DIALECTS_RT_RTENUMS_TD
+#ifndef WEFT_DIALECTS_RT_IR_RTENUMS_TD
+#define WEFT_DIALECTS_RT_IR_RTENUMS_TD
 
 include "mlir/IR/EnumAttr.td"
 
@@ -25,4 +25,4 @@ def Rt_CollectiveKind : Rt_Enum<"CollectiveKind", "collective", [
 def Rt_FusionKind : Rt_Enum<"FusionKind", "what runs a fusion", [
     I32EnumAttrCase<"Kernel", 0, "kernel">, I32EnumAttrCase<"Library", 1, "library">]>;
 
-#endif // WEFT_DIALECTS_RT_RTENUMS_TD
+#endif // WEFT_DIALECTS_RT_IR_RTENUMS_TD

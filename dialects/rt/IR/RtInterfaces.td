@@ -1,8 +1,8 @@
 //===- RtInterfaces.td - what every command tells -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_RT_RTINTERFACES_TD
-#define WEFT_DIALECTS_RT_RTINTERFACES_TD
+#ifndef WEFT_DIALECTS_RT_IR_RTINTERFACES_TD
+#define WEFT_DIALECTS_RT_IR_RTINTERFACES_TD
 
 include "mlir/IR/OpBase.td"
 
@@ -29,4 +29,4 @@ def Rt_CommandInterface : OpInterface<"CommandInterface"> {
   ];
 }
 
-#endif // WEFT_DIALECTS_RT_RTINTERFACES_TD
+#endif // WEFT_DIALECTS_RT_IR_RTINTERFACES_TD

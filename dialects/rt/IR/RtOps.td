@@ -1,8 +1,8 @@
 //===- RtOps.td - programs, memory and tables -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_RT_RTOPS_TD
-#define WEFT_DIALECTS_RT_RTOPS_TD
+#ifndef WEFT_DIALECTS_RT_IR_RTOPS_TD
+#define WEFT_DIALECTS_RT_IR_RTOPS_TD
 
 include "dialects/rt/IR/RtCommands.td"
 include "dialects/rt/IR/RtTensorOps.td"
@@ -129,4 +129,4 @@ def Rt_OutputOp : Rt_PortOp<"output"> {
   let description = [{ Constraints as `rt.input`. }];
 }
 
-#endif // WEFT_DIALECTS_RT_RTOPS_TD
+#endif // WEFT_DIALECTS_RT_IR_RTOPS_TD

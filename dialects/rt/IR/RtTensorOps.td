@@ -1,8 +1,8 @@
 //===- RtTensorOps.td - fusions and calls on tensors -*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------===//
-#ifndef WEFT_DIALECTS_RT_RTTENSOROPS_TD
-#define WEFT_DIALECTS_RT_RTTENSOROPS_TD
+#ifndef WEFT_DIALECTS_RT_IR_RTTENSOROPS_TD
+#define WEFT_DIALECTS_RT_IR_RTTENSOROPS_TD
 
 include "dialects/rt/IR/RtDialect.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -139,4 +139,4 @@ def Rt_BodyOp : Rt_Op<"body", [Pure, IsolatedFromAbove, SingleBlock,
   let hasVerifier = 1;
 }
 
-#endif // WEFT_DIALECTS_RT_RTTENSOROPS_TD
+#endif // WEFT_DIALECTS_RT_IR_RTTENSOROPS_TD

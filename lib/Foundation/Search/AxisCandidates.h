@@ -1,7 +1,7 @@
 // The splits of values and op strategies among which the axis search chooses.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_LIB_SEARCH_AXISCANDIDATES_H
-#define WEFT_LIB_SEARCH_AXISCANDIDATES_H
+#ifndef WEFT_LIB_FOUNDATION_SEARCH_AXISCANDIDATES_H
+#define WEFT_LIB_FOUNDATION_SEARCH_AXISCANDIDATES_H
 
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Search/AxisSearch.h"
@@ -70,4 +70,4 @@ private:
 
 } // namespace weft
 
-#endif // WEFT_LIB_SEARCH_AXISCANDIDATES_H
+#endif // WEFT_LIB_FOUNDATION_SEARCH_AXISCANDIDATES_H

@@ -1,7 +1,7 @@
 // Frontiers of the axis search: what is alive in which states, and the cheapest way there.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_LIB_SEARCH_FRONTIERS_H
-#define WEFT_LIB_SEARCH_FRONTIERS_H
+#ifndef WEFT_LIB_FOUNDATION_SEARCH_FRONTIERS_H
+#define WEFT_LIB_FOUNDATION_SEARCH_FRONTIERS_H
 
 #include "AxisCandidates.h"
 
@@ -115,4 +115,4 @@ struct Step {
 
 } // namespace weft
 
-#endif // WEFT_LIB_SEARCH_FRONTIERS_H
+#endif // WEFT_LIB_FOUNDATION_SEARCH_FRONTIERS_H

@@ -1,7 +1,7 @@
 // What the axis search asks of values at every candidate, worked out once a value.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_LIB_SEARCH_SEARCHEDVALUES_H
-#define WEFT_LIB_SEARCH_SEARCHEDVALUES_H
+#ifndef WEFT_LIB_FOUNDATION_SEARCH_SEARCHEDVALUES_H
+#define WEFT_LIB_FOUNDATION_SEARCH_SEARCHEDVALUES_H
 
 #include "AxisCandidates.h"
 
@@ -60,4 +60,4 @@ private:
 
 } // namespace weft
 
-#endif // WEFT_LIB_SEARCH_SEARCHEDVALUES_H
+#endif // WEFT_LIB_FOUNDATION_SEARCH_SEARCHEDVALUES_H

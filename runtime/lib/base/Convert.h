@@ -1,7 +1,7 @@
 // Element conversions between the format's dtypes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CONVERT_H
-#define WEFT_RUNTIME_LIB_CONVERT_H
+#ifndef WEFT_RUNTIME_LIB_BASE_CONVERT_H
+#define WEFT_RUNTIME_LIB_BASE_CONVERT_H
 
 #include "weft/runtime/Program.h"
 
@@ -147,4 +147,4 @@ void gatherElements(const void *source, int64_t stride, void *destination, int64
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CONVERT_H
+#endif // WEFT_RUNTIME_LIB_BASE_CONVERT_H

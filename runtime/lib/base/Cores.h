@@ -1,7 +1,7 @@
 // Which cores a rank may use when several share a machine.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CORES_H
-#define WEFT_RUNTIME_LIB_CORES_H
+#ifndef WEFT_RUNTIME_LIB_BASE_CORES_H
+#define WEFT_RUNTIME_LIB_BASE_CORES_H
 
 #include <cstdint>
 #include <vector>
@@ -39,4 +39,4 @@ void keepOn(const std::vector<int> &cores);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CORES_H
+#endif // WEFT_RUNTIME_LIB_BASE_CORES_H

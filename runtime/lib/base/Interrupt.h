@@ -1,7 +1,7 @@
 // Turns the first SIGINT, SIGTERM or SIGHUP into a wish to stop after a step.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_INTERRUPT_H
-#define WEFT_RUNTIME_LIB_INTERRUPT_H
+#ifndef WEFT_RUNTIME_LIB_BASE_INTERRUPT_H
+#define WEFT_RUNTIME_LIB_BASE_INTERRUPT_H
 
 #include <atomic>
 #include <csignal>
@@ -53,4 +53,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_INTERRUPT_H
+#endif // WEFT_RUNTIME_LIB_BASE_INTERRUPT_H

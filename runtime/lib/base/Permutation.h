@@ -1,7 +1,7 @@
 // The order in which samples are visited: in file order, or shuffled.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_PERMUTATION_H
-#define WEFT_RUNTIME_LIB_PERMUTATION_H
+#ifndef WEFT_RUNTIME_LIB_BASE_PERMUTATION_H
+#define WEFT_RUNTIME_LIB_BASE_PERMUTATION_H
 
 #include <cstdint>
 
@@ -45,4 +45,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_PERMUTATION_H
+#endif // WEFT_RUNTIME_LIB_BASE_PERMUTATION_H

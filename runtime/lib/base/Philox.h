@@ -1,7 +1,7 @@
 // Philox4x32-10: random numbers that are a function of key and counter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_PHILOX_H
-#define WEFT_RUNTIME_LIB_PHILOX_H
+#ifndef WEFT_RUNTIME_LIB_BASE_PHILOX_H
+#define WEFT_RUNTIME_LIB_BASE_PHILOX_H
 
 #include <array>
 #include <cstdint>
@@ -25,4 +25,4 @@ inline std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter,
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_PHILOX_H
+#endif // WEFT_RUNTIME_LIB_BASE_PHILOX_H

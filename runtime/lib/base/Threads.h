@@ -1,7 +1,7 @@
 // A parked thread that runs jobs, and a pool that splits a range.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_THREADS_H
-#define WEFT_RUNTIME_LIB_THREADS_H
+#ifndef WEFT_RUNTIME_LIB_BASE_THREADS_H
+#define WEFT_RUNTIME_LIB_BASE_THREADS_H
 
 #include <atomic>
 #include <condition_variable>
@@ -93,4 +93,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_THREADS_H
+#endif // WEFT_RUNTIME_LIB_BASE_THREADS_H

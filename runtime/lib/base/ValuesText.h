@@ -1,7 +1,7 @@
 // An array's values in one line.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_VALUESTEXT_H
-#define WEFT_RUNTIME_LIB_VALUESTEXT_H
+#ifndef WEFT_RUNTIME_LIB_BASE_VALUESTEXT_H
+#define WEFT_RUNTIME_LIB_BASE_VALUESTEXT_H
 
 #include "weft/runtime/Program.h"
 
@@ -16,4 +16,4 @@ std::string valuesText(DType type, const void *data, int64_t count);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_VALUESTEXT_H
+#endif // WEFT_RUNTIME_LIB_BASE_VALUESTEXT_H

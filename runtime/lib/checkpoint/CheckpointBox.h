@@ -1,7 +1,7 @@
 // The part of a tensor that one rank writes to a checkpoint, and who writes it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CHECKPOINTBOX_H
-#define WEFT_RUNTIME_LIB_CHECKPOINTBOX_H
+#ifndef WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTBOX_H
+#define WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTBOX_H
 
 #include "weft/runtime/Placement.h"
 
@@ -64,4 +64,4 @@ std::vector<std::vector<CheckpointPiece>> planCheckpoint(const ProgramView &prog
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CHECKPOINTBOX_H
+#endif // WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTBOX_H

@@ -1,7 +1,7 @@
 // File operations of checkpoints: complete or refused, and open to tests.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CHECKPOINTFILES_H
-#define WEFT_RUNTIME_LIB_CHECKPOINTFILES_H
+#ifndef WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTFILES_H
+#define WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTFILES_H
 
 #include "weft/runtime/Checkpoint.h"
 
@@ -44,4 +44,4 @@ Status readFile(const std::string &path, uint64_t limit, std::string &text);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CHECKPOINTFILES_H
+#endif // WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTFILES_H

@@ -7,8 +7,8 @@
 //   step-N.old   replaced by a new step-N; counts while that is missing
 //   latest       name of the newest, for people
 //   .lock        held by the job that writes
-#ifndef WEFT_RUNTIME_LIB_CHECKPOINTFOLDER_H
-#define WEFT_RUNTIME_LIB_CHECKPOINTFOLDER_H
+#ifndef WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTFOLDER_H
+#define WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTFOLDER_H
 
 #include "checkpoint/CheckpointManifest.h"
 
@@ -38,4 +38,4 @@ Status chooseCheckpoints(const std::string &path, int64_t step,
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CHECKPOINTFOLDER_H
+#endif // WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTFOLDER_H

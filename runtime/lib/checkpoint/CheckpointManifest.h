@@ -1,7 +1,7 @@
 // The manifest of a checkpoint: which file holds what, and the checksums.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CHECKPOINTMANIFEST_H
-#define WEFT_RUNTIME_LIB_CHECKPOINTMANIFEST_H
+#ifndef WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTMANIFEST_H
+#define WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTMANIFEST_H
 
 #include "checkpoint/CheckpointBox.h"
 
@@ -56,4 +56,4 @@ Status parseManifest(const std::string &text, CheckpointManifest &manifest);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CHECKPOINTMANIFEST_H
+#endif // WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTMANIFEST_H

@@ -1,7 +1,7 @@
 // Reads tensors of one checkpoint, every byte checked.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_CHECKPOINTREADER_H
-#define WEFT_RUNTIME_LIB_CHECKPOINTREADER_H
+#ifndef WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTREADER_H
+#define WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTREADER_H
 
 #include "checkpoint/CheckpointManifest.h"
 
@@ -61,4 +61,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_CHECKPOINTREADER_H
+#endif // WEFT_RUNTIME_LIB_CHECKPOINT_CHECKPOINTREADER_H

@@ -1,7 +1,7 @@
 // Where processes that want to join a job knock.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_DOOR_H
-#define WEFT_RUNTIME_LIB_DOOR_H
+#ifndef WEFT_RUNTIME_LIB_COMM_DOOR_H
+#define WEFT_RUNTIME_LIB_COMM_DOOR_H
 
 #include "job/World.h"
 
@@ -58,4 +58,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_DOOR_H
+#endif // WEFT_RUNTIME_LIB_COMM_DOOR_H

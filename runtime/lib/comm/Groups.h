@@ -1,7 +1,7 @@
 // A rank's communicator groups, and the in-process backend.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_GROUPS_H
-#define WEFT_RUNTIME_LIB_GROUPS_H
+#ifndef WEFT_RUNTIME_LIB_COMM_GROUPS_H
+#define WEFT_RUNTIME_LIB_COMM_GROUPS_H
 
 #include "job/World.h"
 
@@ -86,4 +86,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_GROUPS_H
+#endif // WEFT_RUNTIME_LIB_COMM_GROUPS_H

@@ -1,7 +1,7 @@
 // How elements of several members become one.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_REDUCE_H
-#define WEFT_RUNTIME_LIB_REDUCE_H
+#ifndef WEFT_RUNTIME_LIB_COMM_REDUCE_H
+#define WEFT_RUNTIME_LIB_COMM_REDUCE_H
 
 #include "weft/runtime/Program.h"
 
@@ -19,4 +19,4 @@ ReduceSpan reductionFor(DType type, DType accumulator);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_REDUCE_H
+#endif // WEFT_RUNTIME_LIB_COMM_REDUCE_H

@@ -1,7 +1,7 @@
 // Sockets between the processes of a job that no MPI started.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_TCPLINKS_H
-#define WEFT_RUNTIME_LIB_TCPLINKS_H
+#ifndef WEFT_RUNTIME_LIB_COMM_TCPLINKS_H
+#define WEFT_RUNTIME_LIB_COMM_TCPLINKS_H
 
 #include "comm/Door.h"
 
@@ -65,4 +65,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_TCPLINKS_H
+#endif // WEFT_RUNTIME_LIB_COMM_TCPLINKS_H

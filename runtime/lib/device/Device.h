@@ -24,8 +24,8 @@
 //
 // A failure's message says what is wrong but not in which command, which the
 // caller knows.
-#ifndef WEFT_RUNTIME_LIB_DEVICE_H
-#define WEFT_RUNTIME_LIB_DEVICE_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_DEVICE_H
+#define WEFT_RUNTIME_LIB_DEVICE_DEVICE_H
 
 #include "device/Resolved.h"
 #include "device/Timeline.h"
@@ -143,4 +143,4 @@ public:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_DEVICE_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_DEVICE_H

@@ -1,7 +1,7 @@
 // The kinds of device that this program can open.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_DEVICES_H
-#define WEFT_RUNTIME_LIB_DEVICES_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_DEVICES_H
+#define WEFT_RUNTIME_LIB_DEVICE_DEVICES_H
 
 #include "device/Device.h"
 
@@ -31,4 +31,4 @@ Status makeDevice(const std::string &name, const DeviceOptions &options,
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_DEVICES_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_DEVICES_H

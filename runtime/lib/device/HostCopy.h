@@ -1,7 +1,7 @@
 // A part of the arena as memory of the host, for as long as it is worked on.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_HOSTCOPY_H
-#define WEFT_RUNTIME_LIB_HOSTCOPY_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_HOSTCOPY_H
+#define WEFT_RUNTIME_LIB_DEVICE_HOSTCOPY_H
 
 #include "device/Device.h"
 
@@ -36,4 +36,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_HOSTCOPY_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_HOSTCOPY_H

@@ -1,7 +1,7 @@
 // A command's values and views as one rank sees them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_RESOLVED_H
-#define WEFT_RUNTIME_LIB_RESOLVED_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_RESOLVED_H
+#define WEFT_RUNTIME_LIB_DEVICE_RESOLVED_H
 
 #include "weft/runtime/Placement.h"
 
@@ -55,4 +55,4 @@ struct ResolvedView {
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_RESOLVED_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_RESOLVED_H

@@ -1,7 +1,7 @@
 // When a stream of a device did what.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_TIMELINE_H
-#define WEFT_RUNTIME_LIB_TIMELINE_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_TIMELINE_H
+#define WEFT_RUNTIME_LIB_DEVICE_TIMELINE_H
 
 #include <cstddef>
 #include <cstdint>
@@ -51,4 +51,4 @@ struct Timeline {
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_TIMELINE_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_TIMELINE_H

@@ -1,7 +1,7 @@
 // A body made ready for one rank, and how its commands reach the device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_EXECUTOR_H
-#define WEFT_RUNTIME_LIB_EXECUTOR_H
+#ifndef WEFT_RUNTIME_LIB_ENGINE_EXECUTOR_H
+#define WEFT_RUNTIME_LIB_ENGINE_EXECUTOR_H
 
 #include "engine/Walker.h"
 
@@ -44,4 +44,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_EXECUTOR_H
+#endif // WEFT_RUNTIME_LIB_ENGINE_EXECUTOR_H

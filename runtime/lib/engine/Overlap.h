@@ -1,7 +1,7 @@
 // How much of a rank's communication is hidden under its computation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_OVERLAP_H
-#define WEFT_RUNTIME_LIB_OVERLAP_H
+#ifndef WEFT_RUNTIME_LIB_ENGINE_OVERLAP_H
+#define WEFT_RUNTIME_LIB_ENGINE_OVERLAP_H
 
 #include "device/Timeline.h"
 
@@ -27,4 +27,4 @@ Overlap overlapOf(const SpanList &communication, Span computing, const SpanList 
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_OVERLAP_H
+#endif // WEFT_RUNTIME_LIB_ENGINE_OVERLAP_H

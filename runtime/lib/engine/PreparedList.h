@@ -1,7 +1,7 @@
 // Lists of commands made ready for one rank.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_PREPAREDLIST_H
-#define WEFT_RUNTIME_LIB_PREPAREDLIST_H
+#ifndef WEFT_RUNTIME_LIB_ENGINE_PREPAREDLIST_H
+#define WEFT_RUNTIME_LIB_ENGINE_PREPAREDLIST_H
 
 #include "device/Device.h"
 
@@ -62,4 +62,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_PREPAREDLIST_H
+#endif // WEFT_RUNTIME_LIB_ENGINE_PREPAREDLIST_H

@@ -1,7 +1,7 @@
 // Everything that hangs from one rank: device, programs, threads that issue.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_RANKCONTEXT_H
-#define WEFT_RUNTIME_LIB_RANKCONTEXT_H
+#ifndef WEFT_RUNTIME_LIB_ENGINE_RANKCONTEXT_H
+#define WEFT_RUNTIME_LIB_ENGINE_RANKCONTEXT_H
 
 #include "base/Threads.h"
 #include "comm/Groups.h"
@@ -120,4 +120,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_RANKCONTEXT_H
+#endif // WEFT_RUNTIME_LIB_ENGINE_RANKCONTEXT_H

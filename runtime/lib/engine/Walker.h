@@ -1,7 +1,7 @@
 // Gives the commands of a body to whoever issues them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_WALKER_H
-#define WEFT_RUNTIME_LIB_WALKER_H
+#ifndef WEFT_RUNTIME_LIB_ENGINE_WALKER_H
+#define WEFT_RUNTIME_LIB_ENGINE_WALKER_H
 
 #include "engine/PreparedList.h"
 
@@ -44,4 +44,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_WALKER_H
+#endif // WEFT_RUNTIME_LIB_ENGINE_WALKER_H

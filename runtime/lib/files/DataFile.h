@@ -1,7 +1,7 @@
 // Training data: files that are mapped and read sample by sample.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_DATAFILE_H
-#define WEFT_RUNTIME_LIB_DATAFILE_H
+#ifndef WEFT_RUNTIME_LIB_FILES_DATAFILE_H
+#define WEFT_RUNTIME_LIB_FILES_DATAFILE_H
 
 #include "weft/runtime/Npy.h"
 
@@ -50,4 +50,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_DATAFILE_H
+#endif // WEFT_RUNTIME_LIB_FILES_DATAFILE_H

@@ -1,7 +1,7 @@
 // The files that weights come from, mapped.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_FILECACHE_H
-#define WEFT_RUNTIME_LIB_FILECACHE_H
+#ifndef WEFT_RUNTIME_LIB_FILES_FILECACHE_H
+#define WEFT_RUNTIME_LIB_FILES_FILECACHE_H
 
 #include "weft/runtime/Program.h"
 
@@ -46,4 +46,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_FILECACHE_H
+#endif // WEFT_RUNTIME_LIB_FILES_FILECACHE_H

@@ -1,7 +1,7 @@
 // Files that give the values of inputs, checked before they are used.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_INPUTFILE_H
-#define WEFT_RUNTIME_LIB_INPUTFILE_H
+#ifndef WEFT_RUNTIME_LIB_FILES_INPUTFILE_H
+#define WEFT_RUNTIME_LIB_FILES_INPUTFILE_H
 
 #include "weft/runtime/Npy.h"
 
@@ -31,4 +31,4 @@ inline std::vector<int64_t> shapeOf(const ProgramView &program, const Port &port
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_INPUTFILE_H
+#endif // WEFT_RUNTIME_LIB_FILES_INPUTFILE_H

@@ -1,7 +1,7 @@
 // Writes the header of .safetensors files.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_SAFETENSORS_H
-#define WEFT_RUNTIME_LIB_SAFETENSORS_H
+#ifndef WEFT_RUNTIME_LIB_FILES_SAFETENSORS_H
+#define WEFT_RUNTIME_LIB_FILES_SAFETENSORS_H
 
 #include "weft/runtime/Program.h"
 
@@ -33,4 +33,4 @@ bool isUtf8(std::string_view text);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_SAFETENSORS_H
+#endif // WEFT_RUNTIME_LIB_FILES_SAFETENSORS_H

@@ -1,7 +1,7 @@
 // What all processes of a job must have alike, compared before it matters.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_AGREEMENT_H
-#define WEFT_RUNTIME_LIB_AGREEMENT_H
+#ifndef WEFT_RUNTIME_LIB_JOB_AGREEMENT_H
+#define WEFT_RUNTIME_LIB_JOB_AGREEMENT_H
 
 #include "session/Session.h"
 
@@ -17,4 +17,4 @@ std::string differenceOf(const std::string &first, const std::string &other, int
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_AGREEMENT_H
+#endif // WEFT_RUNTIME_LIB_JOB_AGREEMENT_H

@@ -1,8 +1,8 @@
 // What the processes of a job on one machine show each other: where they are,
 // that they live, why they failed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_BOARD_H
-#define WEFT_RUNTIME_LIB_BOARD_H
+#ifndef WEFT_RUNTIME_LIB_JOB_BOARD_H
+#define WEFT_RUNTIME_LIB_JOB_BOARD_H
 
 #include "weft/runtime/Status.h"
 
@@ -120,4 +120,4 @@ constexpr const char *kBoardVariable = "WEFT_BOARD";
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_BOARD_H
+#endif // WEFT_RUNTIME_LIB_JOB_BOARD_H

@@ -1,7 +1,7 @@
 // Who is to blame when ranks wait in vain.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_JUDGE_H
-#define WEFT_RUNTIME_LIB_JUDGE_H
+#ifndef WEFT_RUNTIME_LIB_JOB_JUDGE_H
+#define WEFT_RUNTIME_LIB_JOB_JUDGE_H
 
 #include "job/Board.h"
 
@@ -25,4 +25,4 @@ Status judge(const Board &board, const ProgramView &program, int64_t witness, co
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_JUDGE_H
+#endif // WEFT_RUNTIME_LIB_JOB_JUDGE_H

@@ -1,7 +1,7 @@
 // Numbers that the processes of a job tell each other between runs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_PROCESSES_H
-#define WEFT_RUNTIME_LIB_PROCESSES_H
+#ifndef WEFT_RUNTIME_LIB_JOB_PROCESSES_H
+#define WEFT_RUNTIME_LIB_JOB_PROCESSES_H
 
 #include "session/Session.h"
 
@@ -37,4 +37,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_PROCESSES_H
+#endif // WEFT_RUNTIME_LIB_JOB_PROCESSES_H

@@ -1,7 +1,7 @@
 // A thread that keeps a process on the board and looks after its neighbour.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_WATCH_H
-#define WEFT_RUNTIME_LIB_WATCH_H
+#ifndef WEFT_RUNTIME_LIB_JOB_WATCH_H
+#define WEFT_RUNTIME_LIB_JOB_WATCH_H
 
 #include "job/Board.h"
 #include "job/World.h"
@@ -49,4 +49,4 @@ void tellFailure(const Board &board, int64_t rank, const Status &status, bool co
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_WATCH_H
+#endif // WEFT_RUNTIME_LIB_JOB_WATCH_H

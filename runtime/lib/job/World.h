@@ -1,7 +1,7 @@
 // What the ranks of one process share: failure, progress, waiting.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_WORLD_H
-#define WEFT_RUNTIME_LIB_WORLD_H
+#ifndef WEFT_RUNTIME_LIB_JOB_WORLD_H
+#define WEFT_RUNTIME_LIB_JOB_WORLD_H
 
 #include "weft/runtime/Status.h"
 
@@ -99,4 +99,4 @@ Wait waitFor(World &world, std::unique_lock<std::mutex> &lock, std::condition_va
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_WORLD_H
+#endif // WEFT_RUNTIME_LIB_JOB_WORLD_H

@@ -1,7 +1,7 @@
 // Checks that a program's tables may be used without further checks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_PROGRAMVERIFIER_H
-#define WEFT_RUNTIME_LIB_PROGRAMVERIFIER_H
+#ifndef WEFT_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H
+#define WEFT_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H
 
 #include "weft/runtime/Program.h"
 
@@ -70,4 +70,4 @@ inline bool inRange(Range range, uint64_t size) {
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_PROGRAMVERIFIER_H
+#endif // WEFT_RUNTIME_LIB_PROGRAM_PROGRAMVERIFIER_H

@@ -1,7 +1,7 @@
 // Continues a prompt with a trained language model.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_GENERATION_H
-#define WEFT_RUNTIME_LIB_GENERATION_H
+#ifndef WEFT_RUNTIME_LIB_SESSION_GENERATION_H
+#define WEFT_RUNTIME_LIB_SESSION_GENERATION_H
 
 #include "files/InputFile.h"
 #include "job/Processes.h"
@@ -46,4 +46,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_GENERATION_H
+#endif // WEFT_RUNTIME_LIB_SESSION_GENERATION_H

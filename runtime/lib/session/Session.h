@@ -1,7 +1,7 @@
 // The session behind the C interface.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_SESSION_H
-#define WEFT_RUNTIME_LIB_SESSION_H
+#ifndef WEFT_RUNTIME_LIB_SESSION_SESSION_H
+#define WEFT_RUNTIME_LIB_SESSION_SESSION_H
 
 #include "engine/RankContext.h"
 #include "job/Judge.h"
@@ -138,4 +138,4 @@ Status reduceMax(weft_session &session, double local, double &result);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_SESSION_H
+#endif // WEFT_RUNTIME_LIB_SESSION_SESSION_H

@@ -1,7 +1,7 @@
 // Reads states from their sources, transformed on the way.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_STATELOADER_H
-#define WEFT_RUNTIME_LIB_STATELOADER_H
+#ifndef WEFT_RUNTIME_LIB_SESSION_STATELOADER_H
+#define WEFT_RUNTIME_LIB_SESSION_STATELOADER_H
 
 #include "files/FileCache.h"
 
@@ -17,4 +17,4 @@ Status loadState(const ProgramView &program, const State &state, const ShardMap 
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_STATELOADER_H
+#endif // WEFT_RUNTIME_LIB_SESSION_STATELOADER_H

@@ -1,7 +1,7 @@
 // Puts global batches of samples into a program's inputs, one batch ahead.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_BATCHFEED_H
-#define WEFT_RUNTIME_LIB_BATCHFEED_H
+#ifndef WEFT_RUNTIME_LIB_TRAINING_BATCHFEED_H
+#define WEFT_RUNTIME_LIB_TRAINING_BATCHFEED_H
 
 #include "base/Permutation.h"
 #include "files/DataFile.h"
@@ -124,4 +124,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_BATCHFEED_H
+#endif // WEFT_RUNTIME_LIB_TRAINING_BATCHFEED_H

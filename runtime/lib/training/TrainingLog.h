@@ -1,7 +1,7 @@
 // What training tells: a line a step, a progress bar, JSON lines, memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_TRAININGLOG_H
-#define WEFT_RUNTIME_LIB_TRAININGLOG_H
+#ifndef WEFT_RUNTIME_LIB_TRAINING_TRAININGLOG_H
+#define WEFT_RUNTIME_LIB_TRAINING_TRAININGLOG_H
 
 #include "job/World.h"
 
@@ -86,4 +86,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_TRAININGLOG_H
+#endif // WEFT_RUNTIME_LIB_TRAINING_TRAININGLOG_H

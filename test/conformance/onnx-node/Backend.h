@@ -1,7 +1,7 @@
 // How a converted program is run: the harness does not care.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_CONFORMANCE_ONNXNODE_BACKEND_H
-#define WEFT_TEST_CONFORMANCE_ONNXNODE_BACKEND_H
+#ifndef WEFT_TEST_CONFORMANCE_ONNX_NODE_BACKEND_H
+#define WEFT_TEST_CONFORMANCE_ONNX_NODE_BACKEND_H
 
 #include "weft/Interfaces/HostTensor.h"
 
@@ -57,4 +57,4 @@ std::unique_ptr<Backend> createCompiledBackend(const CompiledOptions &options);
 
 } // namespace weft::conformance
 
-#endif // WEFT_TEST_CONFORMANCE_ONNXNODE_BACKEND_H
+#endif // WEFT_TEST_CONFORMANCE_ONNX_NODE_BACKEND_H

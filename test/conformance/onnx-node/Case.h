@@ -1,7 +1,7 @@
 // One case of the ONNX backend test data: a model, inputs, recorded outputs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_CONFORMANCE_ONNXNODE_CASE_H
-#define WEFT_TEST_CONFORMANCE_ONNXNODE_CASE_H
+#ifndef WEFT_TEST_CONFORMANCE_ONNX_NODE_CASE_H
+#define WEFT_TEST_CONFORMANCE_ONNX_NODE_CASE_H
 
 #include "weft/Interfaces/HostTensor.h"
 
@@ -44,4 +44,4 @@ std::string compare(const HostTensor &found, const HostTensor &expected, unsigne
 
 } // namespace weft::conformance
 
-#endif // WEFT_TEST_CONFORMANCE_ONNXNODE_CASE_H
+#endif // WEFT_TEST_CONFORMANCE_ONNX_NODE_CASE_H

@@ -1,7 +1,7 @@
 // Draws models and ways to train them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_NUMERICS_COMPILEDTRAINING_RANDOMTRIAL_H
-#define WEFT_TEST_NUMERICS_COMPILEDTRAINING_RANDOMTRIAL_H
+#ifndef WEFT_TEST_NUMERICS_COMPILED_TRAINING_RANDOMTRIAL_H
+#define WEFT_TEST_NUMERICS_COMPILED_TRAINING_RANDOMTRIAL_H
 
 #include "TrainingTrial.h"
 
@@ -22,4 +22,4 @@ RandomTrial randomTrial(mlir::MLIRContext &context, uint64_t seed, const std::st
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_NUMERICS_COMPILEDTRAINING_RANDOMTRIAL_H
+#endif // WEFT_TEST_NUMERICS_COMPILED_TRAINING_RANDOMTRIAL_H

@@ -1,7 +1,7 @@
 // One way to train one model, compiled and run on ranks against the interpreter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_NUMERICS_COMPILEDTRAINING_TRAININGTRIAL_H
-#define WEFT_TEST_NUMERICS_COMPILEDTRAINING_TRAININGTRIAL_H
+#ifndef WEFT_TEST_NUMERICS_COMPILED_TRAINING_TRAININGTRIAL_H
+#define WEFT_TEST_NUMERICS_COMPILED_TRAINING_TRAININGTRIAL_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -78,4 +78,4 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(mlir::MLIRContext &context, const 
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_NUMERICS_COMPILEDTRAINING_TRAININGTRIAL_H
+#endif // WEFT_TEST_NUMERICS_COMPILED_TRAINING_TRAININGTRIAL_H

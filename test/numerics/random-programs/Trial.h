@@ -1,7 +1,7 @@
 // One seeded program, mesh and annotation, and how it is compiled.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_NUMERICS_RANDOMPROGRAMS_TRIAL_H
-#define WEFT_TEST_NUMERICS_RANDOMPROGRAMS_TRIAL_H
+#ifndef WEFT_TEST_NUMERICS_RANDOM_PROGRAMS_TRIAL_H
+#define WEFT_TEST_NUMERICS_RANDOM_PROGRAMS_TRIAL_H
 
 #include "../../unit/passes/dist/RandomProgram.h"
 
@@ -45,4 +45,4 @@ int compareWithMpi(mlir::MLIRContext &context, const Volume &volume);
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_NUMERICS_RANDOMPROGRAMS_TRIAL_H
+#endif // WEFT_TEST_NUMERICS_RANDOM_PROGRAMS_TRIAL_H

@@ -7,8 +7,8 @@
 // done when it begins, and what comes later sees its result. TransportCollectives.h
 // is the provider that any transport gives; a library that reduces in the memory
 // of devices is another one.
-#ifndef WEFT_RUNTIME_LIB_COLLECTIVEPROVIDER_H
-#define WEFT_RUNTIME_LIB_COLLECTIVEPROVIDER_H
+#ifndef WEFT_RUNTIME_LIB_COMM_COLLECTIVES_COLLECTIVEPROVIDER_H
+#define WEFT_RUNTIME_LIB_COMM_COLLECTIVES_COLLECTIVEPROVIDER_H
 
 #include "device/Resolved.h"
 
@@ -40,4 +40,4 @@ public:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_COLLECTIVEPROVIDER_H
+#endif // WEFT_RUNTIME_LIB_COMM_COLLECTIVES_COLLECTIVEPROVIDER_H

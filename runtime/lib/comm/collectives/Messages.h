@@ -1,7 +1,7 @@
 // Messages to and from all members of a group, made anew for each exchange.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_MESSAGES_H
-#define WEFT_RUNTIME_LIB_MESSAGES_H
+#ifndef WEFT_RUNTIME_LIB_COMM_COLLECTIVES_MESSAGES_H
+#define WEFT_RUNTIME_LIB_COMM_COLLECTIVES_MESSAGES_H
 
 #include "weft/runtime/Communicator.h"
 
@@ -36,4 +36,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_MESSAGES_H
+#endif // WEFT_RUNTIME_LIB_COMM_COLLECTIVES_MESSAGES_H

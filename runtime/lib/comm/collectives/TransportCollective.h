@@ -1,7 +1,7 @@
 // What collectives over a transport have in common.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_TRANSPORTCOLLECTIVE_H
-#define WEFT_RUNTIME_LIB_TRANSPORTCOLLECTIVE_H
+#ifndef WEFT_RUNTIME_LIB_COMM_COLLECTIVES_TRANSPORTCOLLECTIVE_H
+#define WEFT_RUNTIME_LIB_COMM_COLLECTIVES_TRANSPORTCOLLECTIVE_H
 
 #include "comm/Groups.h"
 #include "comm/Reduce.h"
@@ -126,4 +126,4 @@ TransportCollectivePtr makeSendOrRecv(const TransportContext &context);
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_TRANSPORTCOLLECTIVE_H
+#endif // WEFT_RUNTIME_LIB_COMM_COLLECTIVES_TRANSPORTCOLLECTIVE_H

@@ -1,7 +1,7 @@
 // Collectives over any transport, reduced here.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_TRANSPORTCOLLECTIVES_H
-#define WEFT_RUNTIME_LIB_TRANSPORTCOLLECTIVES_H
+#ifndef WEFT_RUNTIME_LIB_COMM_COLLECTIVES_TRANSPORTCOLLECTIVES_H
+#define WEFT_RUNTIME_LIB_COMM_COLLECTIVES_TRANSPORTCOLLECTIVES_H
 
 #include "comm/collectives/TransportCollective.h"
 
@@ -28,4 +28,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_TRANSPORTCOLLECTIVES_H
+#endif // WEFT_RUNTIME_LIB_COMM_COLLECTIVES_TRANSPORTCOLLECTIVES_H

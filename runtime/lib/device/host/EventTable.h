@@ -1,7 +1,7 @@
 // Events among the streams of a rank that are threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_EVENTTABLE_H
-#define WEFT_RUNTIME_LIB_EVENTTABLE_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_HOST_EVENTTABLE_H
+#define WEFT_RUNTIME_LIB_DEVICE_HOST_EVENTTABLE_H
 
 #include "job/World.h"
 
@@ -41,4 +41,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_EVENTTABLE_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_HOST_EVENTTABLE_H

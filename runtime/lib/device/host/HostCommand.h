@@ -1,7 +1,7 @@
 // A command as the host runs it, on the threads of a stream.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_HOSTCOMMAND_H
-#define WEFT_RUNTIME_LIB_HOSTCOMMAND_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_HOST_HOSTCOMMAND_H
+#define WEFT_RUNTIME_LIB_DEVICE_HOST_HOSTCOMMAND_H
 
 #include "base/Threads.h"
 #include "device/Device.h"
@@ -42,4 +42,4 @@ WEFT_COMMANDS(WEFT_MAKE)
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_HOSTCOMMAND_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_HOST_HOSTCOMMAND_H

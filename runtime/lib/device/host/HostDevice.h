@@ -1,7 +1,7 @@
 // The processor and its memory as a device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_HOSTDEVICE_H
-#define WEFT_RUNTIME_LIB_HOSTDEVICE_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_HOST_HOSTDEVICE_H
+#define WEFT_RUNTIME_LIB_DEVICE_HOST_HOSTDEVICE_H
 
 #include "device/host/EventTable.h"
 #include "device/host/HostCommand.h"
@@ -59,4 +59,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_HOSTDEVICE_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_HOST_HOSTDEVICE_H

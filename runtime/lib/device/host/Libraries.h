@@ -1,7 +1,7 @@
 // The library of dense kernels for this machine's instruction set.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_LIBRARIES_H
-#define WEFT_RUNTIME_LIB_LIBRARIES_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_HOST_LIBRARIES_H
+#define WEFT_RUNTIME_LIB_DEVICE_HOST_LIBRARIES_H
 
 #include "kernels/DenseKernels.h"
 
@@ -30,4 +30,4 @@ private:
 
 } // namespace weft::runtime
 
-#endif // WEFT_RUNTIME_LIB_LIBRARIES_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_HOST_LIBRARIES_H

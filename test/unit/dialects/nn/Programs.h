@@ -1,7 +1,7 @@
 // Runs small programs, given as text, through the interpreter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_NN_PROGRAMS_H
-#define WEFT_TEST_UNIT_NN_PROGRAMS_H
+#ifndef WEFT_TEST_UNIT_DIALECTS_NN_PROGRAMS_H
+#define WEFT_TEST_UNIT_DIALECTS_NN_PROGRAMS_H
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Testing/Interpreter/Interpreter.h"
@@ -59,4 +59,4 @@ using Integers = std::vector<int64_t>;
 
 } // namespace weft::nn::test
 
-#endif // WEFT_TEST_UNIT_NN_PROGRAMS_H
+#endif // WEFT_TEST_UNIT_DIALECTS_NN_PROGRAMS_H

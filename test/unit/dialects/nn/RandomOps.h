@@ -1,7 +1,7 @@
 // Random instances of every nn op, with random operands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_NN_RANDOMOPS_H
-#define WEFT_TEST_UNIT_NN_RANDOMOPS_H
+#ifndef WEFT_TEST_UNIT_DIALECTS_NN_RANDOMOPS_H
+#define WEFT_TEST_UNIT_DIALECTS_NN_RANDOMOPS_H
 
 #include "dialects/nn/IR/Nn.h"
 
@@ -113,4 +113,4 @@ int64_t volume(int64_t reduced, int64_t full);
 
 } // namespace weft::nn::test
 
-#endif // WEFT_TEST_UNIT_NN_RANDOMOPS_H
+#endif // WEFT_TEST_UNIT_DIALECTS_NN_RANDOMOPS_H

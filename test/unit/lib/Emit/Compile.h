@@ -1,7 +1,7 @@
 // From a program in text to outputs, compiled and by the oracle.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_EMIT_COMPILE_H
-#define WEFT_TEST_UNIT_EMIT_COMPILE_H
+#ifndef WEFT_TEST_UNIT_LIB_EMIT_COMPILE_H
+#define WEFT_TEST_UNIT_LIB_EMIT_COMPILE_H
 
 #include "weft/Compiler/Pipelines.h"
 #include "weft/Testing/InProcess/InProcess.h"
@@ -38,4 +38,4 @@ extern const char *const kRows;
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_EMIT_COMPILE_H
+#endif // WEFT_TEST_UNIT_LIB_EMIT_COMPILE_H

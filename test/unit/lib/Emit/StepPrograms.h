@@ -1,7 +1,7 @@
 // Training steps by the oracle and compiled, for tests.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_EMIT_STEPPROGRAMS_H
-#define WEFT_TEST_UNIT_EMIT_STEPPROGRAMS_H
+#ifndef WEFT_TEST_UNIT_LIB_EMIT_STEPPROGRAMS_H
+#define WEFT_TEST_UNIT_LIB_EMIT_STEPPROGRAMS_H
 
 #include "Compile.h"
 
@@ -42,4 +42,4 @@ double distance(const TrainingRun &found, const TrainingRun &expected);
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_EMIT_STEPPROGRAMS_H
+#endif // WEFT_TEST_UNIT_LIB_EMIT_STEPPROGRAMS_H

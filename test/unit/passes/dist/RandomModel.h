@@ -1,7 +1,7 @@
 // Seeded random small models and ways to train them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_SPMD_RANDOMMODEL_H
-#define WEFT_TEST_UNIT_SPMD_RANDOMMODEL_H
+#ifndef WEFT_TEST_UNIT_PASSES_DIST_RANDOMMODEL_H
+#define WEFT_TEST_UNIT_PASSES_DIST_RANDOMMODEL_H
 
 #include "StepProgram.h"
 
@@ -51,4 +51,4 @@ std::vector<HostTensor> runSteps(
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_SPMD_RANDOMMODEL_H
+#endif // WEFT_TEST_UNIT_PASSES_DIST_RANDOMMODEL_H

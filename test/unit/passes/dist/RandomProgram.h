@@ -1,7 +1,7 @@
 // Seeded random programs of `nn` ops, with inputs and hand annotations.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_SPMD_RANDOMPROGRAM_H
-#define WEFT_TEST_UNIT_SPMD_RANDOMPROGRAM_H
+#ifndef WEFT_TEST_UNIT_PASSES_DIST_RANDOMPROGRAM_H
+#define WEFT_TEST_UNIT_PASSES_DIST_RANDOMPROGRAM_H
 
 #include "../../lib/Foundation/Sharding/RandomPlacement.h"
 
@@ -32,4 +32,4 @@ void annotate(RandomProgram &program, Random &random);
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_SPMD_RANDOMPROGRAM_H
+#endif // WEFT_TEST_UNIT_PASSES_DIST_RANDOMPROGRAM_H

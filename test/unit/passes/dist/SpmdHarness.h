@@ -1,7 +1,7 @@
 // What the tests of whole programs share.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
-#define WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
+#ifndef WEFT_TEST_UNIT_PASSES_DIST_SPMDHARNESS_H
+#define WEFT_TEST_UNIT_PASSES_DIST_SPMDHARNESS_H
 
 #include "../../../support/Distance.h"
 #include "RandomProgram.h"
@@ -75,4 +75,4 @@ inline std::string print(mlir::ModuleOp module) {
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_SPMD_SPMDHARNESS_H
+#endif // WEFT_TEST_UNIT_PASSES_DIST_SPMDHARNESS_H

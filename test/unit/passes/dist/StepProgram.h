@@ -1,7 +1,7 @@
 // Makes a training step of any forward program, for tests of placements.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_SPMD_STEPPROGRAM_H
-#define WEFT_TEST_UNIT_SPMD_STEPPROGRAM_H
+#ifndef WEFT_TEST_UNIT_PASSES_DIST_STEPPROGRAM_H
+#define WEFT_TEST_UNIT_PASSES_DIST_STEPPROGRAM_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -26,4 +26,4 @@ mlir::LogicalResult makeStep(mlir::ModuleOp module, const StepOptions &options);
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_SPMD_STEPPROGRAM_H
+#endif // WEFT_TEST_UNIT_PASSES_DIST_STEPPROGRAM_H

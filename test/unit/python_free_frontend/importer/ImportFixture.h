@@ -1,7 +1,7 @@
 // A folder for model files, and the importer's verdict on them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_FRONTENDIMPORT_IMPORTFIXTURE_H
-#define WEFT_TEST_UNIT_FRONTENDIMPORT_IMPORTFIXTURE_H
+#ifndef WEFT_TEST_UNIT_PYTHON_FREE_FRONTEND_IMPORTER_IMPORTFIXTURE_H
+#define WEFT_TEST_UNIT_PYTHON_FREE_FRONTEND_IMPORTER_IMPORTFIXTURE_H
 
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/MLIRContext.h"
@@ -73,4 +73,4 @@ protected:
 
 } // namespace weft::onnx
 
-#endif // WEFT_TEST_UNIT_FRONTENDIMPORT_IMPORTFIXTURE_H
+#endif // WEFT_TEST_UNIT_PYTHON_FREE_FRONTEND_IMPORTER_IMPORTFIXTURE_H

@@ -1,7 +1,7 @@
 // Seeded random meshes and placements for property tests.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_TEST_UNIT_SHARDING_RANDOMPLACEMENT_H
-#define WEFT_TEST_UNIT_SHARDING_RANDOMPLACEMENT_H
+#ifndef WEFT_TEST_UNIT_LIB_FOUNDATION_SHARDING_RANDOMPLACEMENT_H
+#define WEFT_TEST_UNIT_LIB_FOUNDATION_SHARDING_RANDOMPLACEMENT_H
 
 #include "weft/Sharding/Placement.h"
 
@@ -68,4 +68,4 @@ inline Placement randomPlacement(Random &random, const Mesh &mesh, llvm::ArrayRe
 
 } // namespace weft::test
 
-#endif // WEFT_TEST_UNIT_SHARDING_RANDOMPLACEMENT_H
+#endif // WEFT_TEST_UNIT_LIB_FOUNDATION_SHARDING_RANDOMPLACEMENT_H
