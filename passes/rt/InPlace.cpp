@@ -122,7 +122,7 @@ void KernelVariants::finish(ModuleOp module) {
   llvm::DenseMap<Attribute, SmallVector<CallOp>> calls;
   module.walk([&](CallOp call) { calls[call.getCalleeAttr().getAttr()].push_back(call); });
   for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-    if (kernel->hasAttr(kPiecesAttr) && !calls.contains(kernel.getSymNameAttr()))
+    if (kernel->hasAttr(kKernelAttr) && !calls.contains(kernel.getSymNameAttr()))
       symbols.erase(kernel);
   for (auto &[key, variant] : made) {
     auto name = cast<StringAttr>(key.first);

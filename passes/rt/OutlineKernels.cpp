@@ -34,7 +34,7 @@ public:
                                 fusion.getBody().front().getTerminator()->getOperandTypes());
     auto kernel = func::FuncOp::create(builder, fusion.getLoc(), "kernel", type);
     kernel.setPrivate();
-    kernel->setAttr(kPiecesAttr, builder.getI64IntegerAttr(fusion.getPieces()));
+    kernel->setAttr(kKernelAttr, builder.getUnitAttr());
     IRMapping map;
     fusion.getBody().cloneInto(&kernel.getBody(), map);
     Operation *yield = kernel.getBody().front().getTerminator();

@@ -100,7 +100,7 @@ def RtOutlineKernels : Pass<"rt-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Make a private function of each kernel fusion";
   let description = [{
     **Requires** `rt-fuse-kernels`. **Ensures** that every kernel fusion is an
-    `rt.call` of a private function with attribute `rt.pieces`. Fusions with
+    `rt.call` of a private function with attribute `rt.kernel`. Fusions with
     equal bodies share one function: repeated layers are compiled once. The
     function is named after the last node of the first such fusion.
 

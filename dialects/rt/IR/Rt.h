@@ -43,9 +43,8 @@ inline constexpr llvm::StringLiteral kRoutineAttr = "rt.routine";
 inline constexpr llvm::StringLiteral kSpecAttr = "rt.spec";
 /// On a command: the position of its op in that function.
 inline constexpr llvm::StringLiteral kOriginAttr = "rt.origin";
-/// On an outlined kernel: how many independent leading pieces it can be cut into. A hint for the
-/// target that compiles it.
-inline constexpr llvm::StringLiteral kPiecesAttr = "rt.pieces";
+/// Mark of an outlined kernel.
+inline constexpr llvm::StringLiteral kKernelAttr = "rt.kernel";
 
 /// On a fusion or call: the `nn.role` of what makes each of its results, ""
 /// for the forward pass.

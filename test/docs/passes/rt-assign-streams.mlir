@@ -27,7 +27,7 @@ module attributes {dist.mesh = #mesh} {
     %2 = rt.call @k_exp(%1) : (tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>) -> tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
     return %2 : tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
   }
-  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.pieces = 16 : i64} {
+  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.kernel} {
     %0 = nn.exp %arg0 : tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }
@@ -63,7 +63,7 @@ module attributes {dist.mesh = #mesh} {
     %2 = rt.call @k_exp(%1) : (tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>) -> tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
     return %2 : tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
   }
-  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.pieces = 16 : i64} {
+  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.kernel} {
     %0 = nn.exp %arg0 : tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }

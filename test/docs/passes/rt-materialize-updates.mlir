@@ -6,7 +6,7 @@ module {
     %0 = rt.call @k_update(%arg0, %arg1) {rt.roles = ["optimizer"]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }
-  func.func private @k_update(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+  func.func private @k_update(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
     %0 = nn.sub %arg0, %arg1 {nn.role = "optimizer"} : tensor<4xf32>
     return %0 : tensor<4xf32>
   }
@@ -18,7 +18,7 @@ module {
     %1 = rt.dense %0 : tensor<4xf32>
     return %1 : tensor<4xf32>
   }
-  func.func private @k_update(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+  func.func private @k_update(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
     %0 = nn.sub %arg0, %arg1 {nn.role = "optimizer"} : tensor<4xf32>
     return %0 : tensor<4xf32>
   }

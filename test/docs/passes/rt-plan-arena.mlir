@@ -23,7 +23,7 @@ module {
     %1 = rt.call @k_add(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
     return %1 : tensor<4x4xf32>
   }
-  func.func private @k_add(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.pieces = 16 : i64} {
+  func.func private @k_add(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.kernel} {
     %0 = nn.exp %arg0 : tensor<4x4xf32>
     %1 = nn.add %0, %0 : tensor<4x4xf32>
     return %1 : tensor<4x4xf32>
@@ -51,7 +51,7 @@ module {
     %1 = rt.call @k_add(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
     return %1 : tensor<4x4xf32>
   }
-  func.func private @k_add(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.pieces = 16 : i64} {
+  func.func private @k_add(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.kernel} {
     %0 = nn.exp %arg0 : tensor<4x4xf32>
     %1 = nn.add %0, %0 : tensor<4x4xf32>
     return %1 : tensor<4x4xf32>

@@ -16,7 +16,7 @@ module {
     }
     return %2 : tensor<4x4xf32>
   }
-  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.pieces = 16 : i64} {
+  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.kernel} {
     %0 = nn.exp %arg0 : tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }
@@ -37,7 +37,7 @@ module {
     }
     return %2 : tensor<4x4xf32>
   }
-  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.in_place = array<i64: 0>, rt.pieces = 16 : i64} {
+  func.func private @k_exp(%arg0: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.in_place = array<i64: 0>, rt.kernel} {
     %0 = nn.exp %arg0 : tensor<4x4xf32>
     return %0 : tensor<4x4xf32>
   }

@@ -10,7 +10,7 @@ func.func @late(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}, %g: t
   %1 = rt.call @k(%w, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %1, %0 : tensor<4xf32>, tensor<4xf32>
 }
-func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.sub %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -23,7 +23,7 @@ func.func @scanned(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}) ->
   %0 = rt.call @scan(%w) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func private @scan(%w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 1 : i64} {
+func.func private @scan(%w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.scan sum %w dim = 0 : tensor<4xf32> -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -12,7 +12,7 @@ func.func @step(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}, %g: t
   %0 = rt.call @k(%g, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.sub %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -31,7 +31,7 @@ func.func @late(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}, %g: t
   %1 = rt.call @k(%w, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %1, %0 : tensor<4xf32>, tensor<4xf32>
 }
-func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.sub %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -51,11 +51,11 @@ func.func @other(%w: tensor<4x4xf32> {nn.name = "w", nn.initial = 1.0 : f32}, %v
   %1 = rt.call @negate(%g) : (tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<4x4xf32>, tensor<4xf32>
 }
-func.func private @rows(%w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @rows(%w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {rt.kernel} {
   %0 = nn.softmax %w dim = 1 : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
-func.func private @negate(%g: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @negate(%g: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.negate %g : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -78,11 +78,11 @@ func.func @pair(%a: tensor<4xf32> {nn.name = "a", nn.initial = 1.0 : f32}, %b: t
   %1 = rt.call @k(%c, %c) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0#0, %0#1, %1 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
-func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @k(%g: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.sub %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func private @both(%g: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {rt.pieces = 4 : i64} {
+func.func private @both(%g: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {rt.kernel} {
   %0 = nn.sub %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %1 = nn.add %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>

@@ -6,7 +6,7 @@
 // CHECK: %[[NEW:.+]] = rt.call @k
 // CHECK: %[[COPY:.+]] = rt.dense %[[NEW]]
 // CHECK: return %[[NEW]], %[[COPY]], %[[U]]
-func.func private @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @k(%a: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   return %a : tensor<4xf32>
 }
 func.func @step(%w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32}, %u: tensor<4xf32> {nn.name = "u", nn.initial = 0.0 : f32},

@@ -13,6 +13,6 @@ func.func @forward(%x: tensor<8xf32>, %w: tensor<8x8xf32>, %z: tensor<4xf32>) ->
   %3 = nn.gelu %z : (tensor<4xf32>) -> tensor<4xf32> loc("other")
   return %2, %3 : tensor<8xf32>, tensor<4xf32>
 }
-// CHECK: func.func private @k_layer_0_act(%{{.+}}: tensor<8xf32>) -> tensor<8xf32> attributes {rt.pieces = 8 : i64}
+// CHECK: func.func private @k_layer_0_act(%{{.+}}: tensor<8xf32>) -> tensor<8xf32> attributes {rt.kernel}
 // CHECK: func.func private @k_other(%{{.+}}: tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NOT: func.func

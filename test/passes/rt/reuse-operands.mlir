@@ -57,22 +57,22 @@ func.func @library(%x: tensor<4x2xf32>, %i: tensor<3x1xi64>, %u: tensor<3x2xf32>
   %5 = rt.dense %3 : tensor<4x2xf32>
   return %3, %5 : tensor<4x2xf32>, tensor<4x2xf32>
 }
-func.func private @add2(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @add2(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32> attributes {rt.kernel} {
   %0 = nn.add %a, %b : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
   return %0 : tensor<4x2xf32>
 }
 
 // CHECK: func.func private @add_0
 // CHECK-SAME: rt.in_place = array<i64: 1>
-func.func private @exp(%a: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @exp(%a: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.exp %a : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func private @add(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @add(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
-func.func private @exp3(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> attributes {rt.pieces = 4 : i64} {
+func.func private @exp3(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
   %0 = nn.softmax %a dim = 0 : (tensor<4xf32>) -> tensor<4xf32>
   %1 = nn.add %b, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   %2 = nn.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

@@ -145,7 +145,7 @@ func.func private @good.spec(%w: tensor<64xf32> {nn.name = "w", nn.initial = 0.0
   %0 = rt.call @k(%w, %g) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
-func.func private @k(%w: tensor<64xf32>, %g: tensor<64xf32>) -> tensor<64xf32> attributes {rt.pieces = 64 : i64, rt.in_place = array<i64: 0>} {
+func.func private @k(%w: tensor<64xf32>, %g: tensor<64xf32>) -> tensor<64xf32> attributes {rt.kernel, rt.in_place = array<i64: 0>} {
   %0 = nn.sub %w, %g : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
@@ -163,7 +163,7 @@ func.func private @p.spec(%w: tensor<8x8xf32> {nn.name = "w", nn.initial = 0.0 :
   %0 = rt.call @k(%w) : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
-func.func private @k(%w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {rt.pieces = 8 : i64, rt.in_place = array<i64: 0>} {
+func.func private @k(%w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {rt.kernel, rt.in_place = array<i64: 0>} {
   %0 = nn.softmax %w dim = 1 : (tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
@@ -230,7 +230,7 @@ func.func private @r.spec(%x: tensor<64xf32>, %s: tensor<64xf32>) -> (tensor<64x
   %2 = rt.call @k(%s, %0) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %1, %2 : tensor<64xf32>, tensor<64xf32>
 }
-func.func private @k(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> attributes {rt.pieces = 64 : i64, rt.in_place = array<i64: 0>} {
+func.func private @k(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> attributes {rt.kernel, rt.in_place = array<i64: 0>} {
   %0 = nn.add %a, %b : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
@@ -294,7 +294,7 @@ func.func private @r.spec(%x: tensor<64xf32>, %s: tensor<64xf32>) -> (tensor<64x
   %1 = rt.call @k(%s, %x) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %0, %1 : tensor<64xf32>, tensor<64xf32>
 }
-func.func private @k(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> attributes {rt.pieces = 64 : i64, rt.in_place = array<i64: 0>} {
+func.func private @k(%a: tensor<64xf32>, %b: tensor<64xf32>) -> tensor<64xf32> attributes {rt.kernel, rt.in_place = array<i64: 0>} {
   %0 = nn.add %a, %b : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
