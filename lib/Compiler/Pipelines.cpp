@@ -77,6 +77,10 @@ void weft::buildRecomputation(OpPassManager &pm) {
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtSetTarget({options.target}));
   pm.addPass(rt::createRtMaterializeDeviceBodies());
+  if (options.routines != Routines::Unrolled)
+    pm.addPass(rt::createRtFormRoutines());
+  if (options.routines == Routines::Inlined)
+    pm.addPass(rt::createRtInlineRoutines());
   pm.addPass(rt::createRtUnrollMicrobatches());
   // Before kernels are formed: a reduction in two takes its operand's makers in.
   pm.addPass(rt::createRtSplitReductions());

@@ -79,7 +79,9 @@ Cuts cutsOf(Operation *op, int operand) {
   return cuts;
 }
 
-bool isFreeOp(Operation *op) {
+} // namespace
+
+bool weft::rt::isFree(Operation *op) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   if (!kernel || op->getNumResults() != 1)
     return false;
@@ -90,8 +92,6 @@ bool isFreeOp(Operation *op) {
   int64_t offset = 0;
   return type && kernel.getView(rowMajorStrides(type.getShape()), strides, offset);
 }
-
-} // namespace
 
 bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;
@@ -147,7 +147,7 @@ void FusionChoice::classify(Block &block) {
   for (auto [i, op] : llvm::enumerate(block)) {
     position[&op] = i;
     unsigned behind = op.getNumOperands() ? views.lookup(op.getOperand(0).getDefiningOp()) + 1 : 0;
-    if (behind <= kMostViews && isFreeOp(&op)) {
+    if (behind <= kMostViews && isFree(&op)) {
       classes[&op] = FusionClass::Free;
       views[&op] = behind;
     } else if (denseLibraryLayout(target, &op))

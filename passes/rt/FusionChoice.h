@@ -52,6 +52,9 @@ std::optional<ValueLayout> layoutOf(mlir::Value value,
 /// True if the strides are row-major for the shape (dims of size 1 aside).
 bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 
+/// A view of its operand, or a value without operands: FusionClass::Free wherever it stands.
+bool isFree(mlir::Operation *op);
+
 /// Groups the ops of one block into nodes: groups of kernel ops and single
 /// library and opaque ops.
 ///

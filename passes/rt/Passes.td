@@ -20,6 +20,46 @@ def RtMaterializeDeviceBodies : Pass<"rt-materialize-device-bodies", "::mlir::Mo
                            "::mlir::tensor::TensorDialect"];
 }
 
+def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
+  let summary = "Make routines of what repeats, called once a microbatch and a block";
+  let description = [{
+    **Requires** `rt-materialize-device-bodies`. **Ensures** that there is no `dist.repeat`, and that what was in one, or
+    stands in a block that repeats (a layer, its gradients, its updates), is the body of a private function marked
+    `rt.routine`, which programs call. Equal functions are one. So neither routines nor the ops in them grow with layers or
+    microbatches; calls do.
+
+    - A program is cut where Segments.h says: into periods of the stretches that repeat, and, in a loop, what is left
+      between them. Outside of loops what does not repeat stays as it is.
+    - Views and values without operands are made anew by whoever reads them: what goes from call to call are whole
+      tensors. Constants that are not the same in all periods are arguments.
+    - Arguments are in the order in which they are read first, results in that in which they are made.
+    - Sums over microbatches are made in the routine that makes the addend, and one behind communication in a routine of
+      its own. A first variant sets them; the next takes the sums so far as its last arguments, which
+      its last results overwrite (`rt.in_place`). Types, and the order of additions, are those of
+      `rt-unroll-microbatches`, so that bits are, too.
+    - A result that is the new value of a state overwrites it, if nothing reads the old one later.
+    - What differs between microbatches stays in the program: slices of inputs, at constant offsets, and the
+      coordinate over the loop's axis, a constant of one element. So does communication that can wait
+      (reductions of gradients, gathers of parameters), which overlaps.
+    - Names of nodes in a routine are those of all its callers: where they differ in one word or number it is `{}`, which the
+      call's `label` fills; where they differ in more, `*`.
+
+    **Example**: test/passes/rt/form-routines.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect", "::mlir::func::FuncDialect"];
+}
+
+def RtInlineRoutines : Pass<"rt-inline-routines", "::mlir::ModuleOp"> {
+  let summary = "Put the ops of routines where they are called";
+  let description = [{
+    **Ensures** that no program calls a routine, and that there is none. Tests compare what comes out with
+    `rt-unroll-microbatches`.
+
+    **Example**: test/passes/rt/form-routines.mlir.
+  }];
+  let dependentDialects = ["::weft::rt::RtDialect"];
+}
+
 def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
   let summary = "Write the loops over microbatches out";
   let description = [{

@@ -24,6 +24,13 @@ struct ZeroStage {
 /// What BatchNormalization takes its statistics of in training.
 enum class BatchStats { Global, PerMicrobatch };
 
+/// What becomes of microbatches, and of blocks that repeat. No flag says it yet.
+enum class Routines {
+  Unrolled, // microbatches are written out
+  Inlined,  // routines are formed, and put back where they are called: for tests
+  Called
+};
+
 /// Of `recompute`: the least that fits into a limit of memory; no pass knows it, as it takes
 /// trials.
 inline constexpr llvm::StringLiteral kAutoRecompute = "auto";
@@ -50,6 +57,7 @@ struct PhaseOptions {
   int64_t bucketBytes = 25 << 20;
   /// The name of the target, which acts from `local` on.
   std::string target = "cpu";
+  Routines routines = Routines::Unrolled;
   /// Fold no weight into the program.
   bool keepWeights = false;
 

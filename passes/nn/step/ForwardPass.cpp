@@ -4,6 +4,9 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "passes/nn/step/Losses.h"
+#include "weft/Support/Repeats.h"
+
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace weft;
@@ -72,40 +75,29 @@ std::optional<size_t> ForwardPass::lastUse(Value value) const {
   return last;
 }
 
-/// What stands between one cut and the next, as text.
-std::vector<std::string> ForwardPass::signatures() const {
-  std::vector<std::string> texts;
+/// What stands between one cut and the next: equal stretches have equal numbers.
+std::vector<unsigned> ForwardPass::signatures() const {
+  std::vector<unsigned> numbers;
+  llvm::StringMap<unsigned> known;
   size_t from = 0;
   for (const Cut &cut : narrow) {
-    llvm::raw_string_ostream stream(texts.emplace_back());
+    std::string text;
+    llvm::raw_string_ostream stream(text);
     for (size_t i = from; i <= cut.position; ++i)
       stream << line[i]->getName() << line[i]->getResult(0).getType() << ';';
+    numbers.push_back(known.try_emplace(text, known.size()).first->second);
     from = cut.position + 1;
   }
-  return texts;
+  return numbers;
 }
 
 llvm::DenseSet<Value> ForwardPass::blockBorders() const {
-  std::vector<std::string> texts = signatures();
-  size_t count = texts.size(), bestPeriod = 1, bestFrom = 0, bestLength = 0;
-  for (size_t period = 1; period <= count / 2; ++period)
-    for (size_t from = 0; from + period < count;) {
-      size_t length = 0;
-      while (from + length + period < count &&
-             texts[from + length] == texts[from + length + period])
-        ++length;
-      if (length >= period && length + period > bestLength) {
-        bestPeriod = period;
-        bestFrom = from;
-        bestLength = length + period;
-      }
-      from += length + 1;
-    }
+  Repeat blocks = longestRepeat(signatures());
   llvm::DenseSet<Value> kept;
-  for (size_t i = 0; i < count; ++i) {
-    bool within = i >= bestFrom && i < bestFrom + bestLength;
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    bool within = i >= blocks.from && i < blocks.from + blocks.length;
     // Cut i ends segment i.
-    if (!within || (i - bestFrom) % bestPeriod == bestPeriod - 1)
+    if (!within || (i - blocks.from) % blocks.period == blocks.period - 1)
       kept.insert(narrow[i].value);
   }
   return kept;

@@ -39,7 +39,7 @@ private:
   bool isWorthKeeping(mlir::Value value) const;
   void findCuts();
   std::optional<size_t> lastUse(mlir::Value value) const;
-  std::vector<std::string> signatures() const;
+  std::vector<unsigned> signatures() const;
 
   llvm::DenseSet<mlir::Value> ofState, ofInput;
   std::vector<mlir::Operation *> line;

@@ -1,14 +1,16 @@
 // Seeded random training cases, compiled, against the fp64 interpreter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// weft-random-training [--seed N] [--count N]: with --seed one case is run and
-// told. A case is a model, a loss, an optimizer and a layout; after three steps
+// weft-random-training [--seed N] [--count N] [--routines inlined|called]: with
+// --seed one case is run and told, with --routines bits are those of microbatches
+// written out. A case is a model, a loss, an optimizer and a layout; after three steps
 // losses, norms and every state are compared. Models that amplify rounding (a norm
 // over two elements, statistics of four) are rejected, at most one in twenty.
 #include "RandomTrial.h"
 
 #include "../../unit/lib/Foundation/Sharding/RandomPlacement.h"
 
+#include "weft/Compiler/PhaseOptions.h"
 #include "weft/Registration/Registration.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -23,12 +25,25 @@ namespace {
 
 struct Totals {
   unsigned passed = 0, failed = 0, rejected = 0, rounded = 0;
+  unsigned sameBits = 0;
   double worst = 0;
   int64_t elements = 0, undetermined = 0;
   std::map<std::string, std::map<std::string, unsigned>> traits;
 };
 
-void runSeed(uint64_t seed, bool tell, Totals &totals) {
+/// Unrolled or not, every bit is the same.
+void compareBits(const RandomTrial &random, MLIRContext &context, Routines routines,
+                 TrialOutcome &outcome, Totals &totals) {
+  TrialOutcome other = random.trial.run(context, routines);
+  if (other.bits == outcome.bits && other.good() == outcome.good()) {
+    ++totals.sameBits;
+    return;
+  }
+  outcome.message = "as routines it gives other bits: " + other.message;
+  outcome.distance = INFINITY;
+}
+
+void runSeed(uint64_t seed, bool tell, Routines routines, Totals &totals) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -45,6 +60,9 @@ void runSeed(uint64_t seed, bool tell, Totals &totals) {
       (llvm::outs() << random.trial.model << ' ' << random.trial.flags.text() << '\n').flush();
     if (outcome.message.empty())
       outcome = random.trial.run(context);
+    if (outcome.message.empty() || std::isfinite(outcome.distance))
+      if (routines != Routines::Unrolled)
+        compareBits(random, context, routines, outcome, totals);
     llvm::sys::fs::remove_directories(folder);
   }
   for (const auto &[name, value] : random.traits)
@@ -101,19 +119,23 @@ int main(int argc, char **argv) {
   uint64_t first = 0;
   unsigned count = test::volume(30, 330);
   bool tell = false;
+  Routines routines = Routines::Unrolled;
   for (int i = 1; i < argc; i += 2) {
     StringRef flag = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
     if (flag == "--seed" && !value.getAsInteger(10, first)) {
       tell = true;
       count = 1;
+    } else if (flag == "--routines" && (value == "inlined" || value == "called")) {
+      routines = value == "called" ? Routines::Called : Routines::Inlined;
     } else if (flag != "--count" || value.getAsInteger(10, count)) {
-      llvm::errs() << "usage: weft-random-training [--seed N] [--count N]\n";
+      llvm::errs()
+          << "usage: weft-random-training [--seed N] [--count N] [--routines inlined|called]\n";
       return 2;
     }
   }
   Totals totals;
   for (uint64_t seed = first; seed < first + count; ++seed)
-    runSeed(seed, tell, totals);
+    runSeed(seed, tell, routines, totals);
   for (const auto &[name, values] : totals.traits) {
     llvm::outs() << "  " << name << ':';
     for (const auto &[value, cases] : values)
@@ -128,7 +150,10 @@ int main(int argc, char **argv) {
       "rounding\n",
       first, first + count - 1, totals.passed, totals.worst, totals.rounded, totals.failed,
       totals.rejected, totals.undetermined, totals.elements);
-  bool isVolume = count >= 30;
+  if (routines != Routines::Unrolled)
+    llvm::outs() << "with routines " << totals.sameBits << " of " << count
+                 << " give the same bits as unrolled\n";
+  bool isVolume = count >= 30 && routines == Routines::Unrolled;
   // Measured: 0.17 %.
   bool isCompared = totals.undetermined * 100 <= totals.elements;
   if (isVolume && !isCompared)

@@ -14,6 +14,7 @@
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cmath>
 #include <random>
@@ -169,9 +170,11 @@ public:
         return;
       }
       double allowed = std::max(trial.tolerance, trial.updateTolerance);
-      for (auto [name, value] : llvm::zip_equal(outputs, found))
+      for (auto [name, value] : llvm::zip_equal(outputs, found)) {
+        noteBits(outcome, value);
         note(outcome, distance(value, expected.results[k].lookup(name)) / allowed,
              "in " + name + " of step " + llvm::Twine(k));
+      }
     }
     for (unsigned a = 0; a < step.getNumArguments(); ++a)
       if (expected.states.contains(nameOf(step, a)) && !compareState(program, a, outcome))
@@ -217,6 +220,7 @@ private:
       outcome.distance = INFINITY;
       return false;
     }
+    noteBits(outcome, value);
     const HostTensor oracle = expected.states.lookup(name);
     outcome.elements += oracle.size();
     auto skip = expected.undetermined.find(name);
@@ -230,6 +234,14 @@ private:
                              trial.tolerance;
     note(outcome, ratio, "in state " + name);
     return true;
+  }
+
+  static void noteBits(TrialOutcome &outcome, const HostTensor &value) {
+    auto hash = [](const auto &list) {
+      return llvm::xxh3_64bits(
+          ArrayRef(reinterpret_cast<const uint8_t *>(list.data()), list.size() * sizeof(list[0])));
+    };
+    outcome.bits = outcome.bits * 31 + hash(value.reals) + 7 * hash(value.integers);
   }
 
   static void note(TrialOutcome &outcome, double distance, const llvm::Twine &where) {
@@ -306,6 +318,10 @@ private:
 } // namespace
 
 TrialOutcome TrainingTrial::run(MLIRContext &context) const {
+  return run(context, Routines::Unrolled);
+}
+
+TrialOutcome TrainingTrial::run(MLIRContext &context, Routines routines) const {
   TrialOutcome outcome;
   std::string faults;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -327,6 +343,7 @@ TrialOutcome TrainingTrial::run(MLIRContext &context) const {
   whole.microbatches = 1;
   PhaseOptions options, alone;
   flags.set(options);
+  options.routines = routines;
   whole.set(alone);
   OwningOpRef<ModuleOp> plain = graph(context), module = graph(context);
   if (!plain || !module)

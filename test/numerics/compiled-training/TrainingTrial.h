@@ -11,7 +11,8 @@
 
 namespace weft {
 struct PhaseOptions;
-}
+enum class Routines;
+} // namespace weft
 
 namespace weft::test {
 
@@ -36,6 +37,9 @@ struct TrialOutcome {
   /// Elements of states that were compared, and those that the program does not
   /// determine in fp64 (see `TrainingTrial::discontinuous`).
   int64_t elements = 0, undetermined = 0;
+
+  /// A hash of all results and states that came out, bit by bit.
+  uint64_t bits = 0;
 
   /// How far the oracle itself moves, in the same unit, when weights move by one
   /// ulp of fp64; known if the distance is too large.
@@ -69,6 +73,7 @@ struct TrainingTrial {
   bool discontinuous = false;
 
   TrialOutcome run(mlir::MLIRContext &context) const;
+  TrialOutcome run(mlir::MLIRContext &context, Routines routines) const;
 };
 
 /// The model in a file, taken to `graph` for training, with statistics of each of

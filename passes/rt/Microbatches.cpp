@@ -1,0 +1,149 @@
+// What one microbatch of a loop does, and how sums over microbatches are made.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/rt/Microbatches.h"
+
+#include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Rt.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::rt;
+
+/// The number of the neutral element of `kind`.
+static TypedAttr neutralAttr(std::optional<ReduceKind> kind, Type element) {
+  Scalar neutral = kind ? neutralElement(*kind, element) : Scalar();
+  if (isa<FloatType>(element))
+    return FloatAttr::get(element, neutral.real);
+  return IntegerAttr::get(element,
+                          APInt(element.getIntOrFloatBitWidth(), neutral.integer, false, true));
+}
+
+Microbatches::Microbatches(dist::RepeatOp loop) : loop(loop) {
+  const Mesh &mesh = dist::getMesh(loop->getParentOfType<ModuleOp>()).getValue();
+  for (auto [id, candidate] : llvm::enumerate(mesh.axes))
+    if (candidate.name == loop.getAxis()) {
+      axis = id;
+      count = candidate.size;
+    }
+  for (Value addend : addends())
+    for (const PartialAxis &partial : dist::getLocal(addend.getType()).getValue().partial)
+      if (partial.axis == axis)
+        kinds.push_back(partial.kind);
+  assert(kinds.size() == addends().size() && "what a loop adds up is partial on its axis");
+}
+
+dist::AccumulateOp Microbatches::end() const {
+  return cast<dist::AccumulateOp>(dist::RepeatOp(loop).getBody().front().getTerminator());
+}
+
+bool Microbatches::isCoordinate(Operation *op) const {
+  auto coordinate = dyn_cast<CoordinateOp>(op);
+  return coordinate && coordinate.getAxis() == dist::RepeatOp(loop).getAxis();
+}
+
+bool Microbatches::isOverAxis(Operation *op) const {
+  auto transition = dyn_cast<TransitionOpInterface>(op);
+  return transition && llvm::is_contained(transition.getTransitionAxes(), axis);
+}
+
+LogicalResult Microbatches::copy(OpBuilder &builder, Operation &op, int64_t i,
+                                 IRMapping &map) const {
+  if (isCoordinate(&op)) {
+    auto type = cast<RankedTensorType>(op.getResult(0).getType());
+    map.map(op.getResult(0),
+            nn::ConstantOp::create(builder, op.getLoc(), type,
+                                   DenseElementsAttr::get(type, ArrayRef<int64_t>(i))));
+    return success();
+  }
+  if (isOverAxis(&op)) {
+    auto transition = cast<TransitionOpInterface>(op);
+    if (transition.getTransitionKind() != TransitionKind::Slice)
+      return op.emitOpError("runs over microbatches, which only a slice does in a loop");
+    map.map(op.getResult(0), slice(builder, transition, map.lookupOrDefault(op.getOperand(0)), i));
+    return success();
+  }
+  builder.clone(op, map);
+  return success();
+}
+
+/// Microbatch `i` of what this device holds; padding beyond the end.
+Value Microbatches::slice(OpBuilder &builder, TransitionOpInterface transition, Value input,
+                          int64_t i) const {
+  Location loc = transition->getLoc();
+  CollectiveGeometry geometry = transition.getGeometry();
+  auto type = cast<RankedTensorType>(transition->getResult(0).getType());
+  Type element = type.getElementType();
+  auto tensor = [&](int64_t extent) {
+    return RankedTensorType::get({geometry.outer, extent, geometry.inner}, element);
+  };
+  int64_t start = std::min(i * geometry.shard, geometry.extent);
+  int64_t valid = std::min(geometry.shard, geometry.extent - start);
+  if (valid == 0)
+    return nn::ConstantOp::create(
+        builder, loc, type,
+        DenseElementsAttr::get(type, Attribute(neutralAttr(geometry.padding, element))));
+  Value rows = nn::ReshapeOp::create(builder, loc, tensor(geometry.extent), input);
+  if (valid < geometry.extent)
+    rows = nn::SliceOp::create(builder, loc, tensor(valid), rows, ArrayRef<int64_t>{0, start, 0},
+                               ArrayRef<int64_t>{1, 1, 1});
+  if (valid < geometry.shard)
+    rows = nn::PadOp::create(builder, loc, tensor(geometry.shard), rows, ArrayRef<int64_t>{0, 0, 0},
+                             ArrayRef<int64_t>{0, geometry.shard - valid, 0},
+                             neutralAttr(geometry.padding, element));
+  return nn::ReshapeOp::create(builder, loc, type, rows);
+}
+
+static Operation *makeCombination(OpBuilder &builder, ReduceKind kind, Location loc, Type type,
+                                  Value a, Value b) {
+  switch (kind) {
+  case ReduceKind::Sum:
+    return nn::AddOp::create(builder, loc, type, a, b);
+  case ReduceKind::Prod:
+    return nn::MulOp::create(builder, loc, type, a, b);
+  case ReduceKind::Max:
+  case ReduceKind::Or:
+    return nn::MaxOp::create(builder, loc, type, a, b);
+  case ReduceKind::Min:
+  case ReduceKind::And:
+    return nn::MinOp::create(builder, loc, type, a, b);
+  }
+  llvm_unreachable("unknown kind of reduction");
+}
+
+Value Microbatches::add(OpBuilder &builder, Value sum, Value value, unsigned number) const {
+  auto kept = cast<RankedTensorType>(dist::RepeatOp(loop).getResult(number).getType());
+  Type wide = cast<TypeAttr>(end().getAccumulate()[number]).getValue();
+  Location loc = value.getLoc();
+  // Also of an addend that came over the network.
+  Operation *maker = addends()[number].getDefiningOp();
+  while (isa_and_present<TransitionOpInterface>(maker))
+    maker = maker->getOperand(0).getDefiningOp();
+  auto keepRole = [&](Operation *op) {
+    if (Attribute role = maker ? maker->getAttr(nn::kRoleAttr) : Attribute())
+      op->setAttr(nn::kRoleAttr, role);
+    return op->getResult(0);
+  };
+  auto convert = [&](Value from, Type element) {
+    return getElementTypeOrSelf(from.getType()) == element
+               ? from
+               : keepRole(nn::CastOp::create(builder, loc, kept.clone(element), from));
+  };
+  Value wideSum = convert(sum, wide), wideValue = convert(value, wide);
+  Operation *combined =
+      makeCombination(builder, kinds[number], loc, kept.clone(wide), wideSum, wideValue);
+  return convert(keepRole(combined), kept.getElementType());
+}
+
+void Microbatches::forgetSums() {
+  dist::MeshAttr mesh = dist::getMesh(loop->getParentOfType<ModuleOp>());
+  loop.getBody().walk([&](Operation *op) {
+    for (Value result : op->getResults())
+      if (dist::LocalAttr local = dist::getLocal(result.getType())) {
+        Placement placement = local.getValue();
+        llvm::erase_if(placement.partial,
+                       [&](const PartialAxis &partial) { return partial.axis == axis; });
+        result.setType(dist::localType(getElementTypeOrSelf(result.getType()), mesh, placement));
+      }
+  });
+}

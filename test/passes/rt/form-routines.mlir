@@ -1,0 +1,137 @@
+// RUN: weft-opt %s --rt-form-routines --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
+// RUN: weft-opt %s --rt-form-routines --rt-inline-routines | FileCheck %s --check-prefix=INLINED
+// INLINED-NOT: rt.routine
+// INLINED-NOT: dist.repeat
+
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=3]>
+!x = tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
+!w = tensor<4x4xf32, #dist.local<#mesh, [4, 4]>>
+!batch = tensor<5x4xf32, #dist.local<#mesh, [10{"dp"}, 4]>>
+!part = tensor<2x4xf32, #dist.local<#mesh, [10{"dp","mb"}, 4]>>
+!partial = tensor<4x4xbf16, #dist.local<#mesh, [4, 4], partial = sum["dp","mb"]>>
+!sum = tensor<4x4xbf16, #dist.local<#mesh, [4, 4], partial = sum["dp"]>>
+!scattered = tensor<2x4xbf16, #dist.local<#mesh, [4{"dp"}, 4], partial = sum["mb"]>>
+!scattered_sum = tensor<2x4xbf16, #dist.local<#mesh, [4{"dp"}, 4]>>
+module attributes {dist.mesh = #mesh} {
+
+// Three blocks are three calls. What varies is an argument, which a constant of the program is. Names are what the blocks
+// have in common.
+// CHECK: func.func private @forward(%[[X:[a-z0-9]+]]: {{.*}}, %[[W:[a-z0-9]+]]: {{.*}}, %[[C:[a-z0-9]+]]: {{.*}}) {{.*}}rt.routine
+// CHECK: nn.contract %[[X]], %[[W]] {{.*}} loc("/{}/fc")
+// CHECK: nn.mul %{{.*}}, %[[C]] {{.*}} loc("/{}/Mul")
+// CHECK: nn.add {{.*}} loc("/h.*")
+// CHECK-LABEL: func.func @blocks
+// CHECK: %[[C0:.+]] = nn.constant dense<2.0
+// CHECK: %[[H0:.+]] = rt.call @forward(%arg0, %arg1, %[[C0]]) {label = "h.0"}
+// CHECK: %[[C1:.+]] = nn.constant dense<3.0
+// CHECK: %[[H1:.+]] = rt.call @forward(%[[H0]], %arg2, %[[C1]]) {label = "h.1"}
+// CHECK: %[[H2:.+]] = rt.call @forward(%[[H1]], %arg3, %[[C0]]) {label = "h.2"}
+// CHECK: nn.exp %[[H2]]
+func.func @blocks(%x: !x {nn.name = "x"}, %w0: !w {nn.name = "w0", nn.initial = 1.0 : f32}, %w1: !w {nn.name = "w1", nn.initial = 1.0 : f32},
+    %w2: !w {nn.name = "w2", nn.initial = 1.0 : f32}) -> !x {
+  %c0 = nn.constant dense<2.0> : tensor<4x4xf32> : !x
+  %0 = nn.contract %x, %w0 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.0/fc")
+  %1 = nn.gelu %0 : (!x) -> !x loc("/h.0/act")
+  %2 = nn.contract %1, %w0 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.0/proj")
+  %3 = nn.mul %2, %c0 : (!x, !x) -> !x loc("/h.0/Mul")
+  %4 = nn.add %3, %x : (!x, !x) -> !x loc("/h.0/Add_1")
+  %c1 = nn.constant dense<3.0> : tensor<4x4xf32> : !x
+  %5 = nn.contract %4, %w1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.1/fc")
+  %6 = nn.gelu %5 : (!x) -> !x loc("/h.1/act")
+  %7 = nn.contract %6, %w1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.1/proj")
+  %8 = nn.mul %7, %c1 : (!x, !x) -> !x loc("/h.1/Mul")
+  %9 = nn.add %8, %4 : (!x, !x) -> !x loc("/h.1/Add_3")
+  %10 = nn.contract %9, %w2 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.2/fc")
+  %11 = nn.gelu %10 : (!x) -> !x loc("/h.2/act")
+  %12 = nn.contract %11, %w2 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!x, !w) -> !x loc("/h.2/proj")
+  %13 = nn.mul %12, %c0 : (!x, !x) -> !x loc("/h.2/Mul")
+  %14 = nn.add %13, %9 : (!x, !x) -> !x loc("/h.2/Add_5")
+  %15 = nn.exp %14 : (!x) -> !x loc("/exp")
+  return %15 : !x
+}
+
+// Microbatches are calls: the first sets the sum, the others take it as last argument and overwrite it; all in the type
+// of accumulation. The coordinate is a constant, the third slice padding and all.
+// CHECK: func.func private @backward(
+// CHECK: %[[V:.+]] = rt.call @use
+// CHECK: return %[[V]]
+// CHECK: func.func private @backward_1({{.*}}, %[[SUM:[a-z0-9]+]]: {{[^%]*}}) {{.*}}rt.in_place = array<i64: 3>, rt.routine
+// CHECK: %[[V:.+]] = rt.call @use
+// CHECK: %[[SW:.+]] = nn.cast %[[SUM]] {nn.role = "weight_gradient"} {{.*}} -> tensor<4x4xf32
+// CHECK: %[[VW:.+]] = nn.cast %[[V]]
+// CHECK: %[[A:.+]] = nn.add %[[SW]], %[[VW]] {nn.role = "weight_gradient"}
+// CHECK: nn.cast %[[A]] {{.*}} -> tensor<4x4xbf16
+// CHECK-LABEL: func.func @sums
+// CHECK-NOT: dist.repeat
+// CHECK: nn.slice {{.*}} starts = [0, 0, 0]
+// CHECK: %[[I0:.+]] = nn.constant {{.*}}dense<0> : tensor<1xi64>
+// CHECK: %[[S0:.+]] = rt.call @backward(%{{.+}}, %arg1, %[[I0]]) {microbatch = 0 : i64}
+// CHECK: nn.slice {{.*}} starts = [0, 2, 0]
+// CHECK: %[[S1:.+]] = rt.call @backward_1(%{{.+}}, %arg1, %{{.+}}, %[[S0]]) {microbatch = 1 : i64}
+// CHECK: nn.pad
+// CHECK: %[[S2:.+]] = rt.call @backward_1(%{{.+}}, %arg1, %{{.+}}, %[[S1]]) {microbatch = 2 : i64}
+// CHECK: return %[[S2]]
+func.func @sums(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 1.0 : f32}) -> !sum {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %i = rt.coordinate "mb" : tensor<1xi64>
+    %2 = rt.call @use(%1, %w, %i) {nn.role = "weight_gradient"} : (!part, !w, tensor<1xi64>) -> !partial
+    dist.accumulate %2 in [f32] : !partial
+  } : !sum
+  return %0 : !sum
+}
+func.func private @use(tensor<2x4xf32>, tensor<4x4xf32>, tensor<1xi64>) -> tensor<4x4xbf16>
+
+// What travels in every microbatch and nothing waits for stays in the program, and is added up behind it.
+// CHECK: func.func private @sum({{.*}}rt.in_place = array<i64: 1>, rt.routine
+// CHECK-LABEL: func.func @scattered
+// CHECK: %[[P0:.+]] = rt.call @forward_1({{.*}}microbatch = 0
+// CHECK: %[[S0:.+]] = dist.reduce_scatter %[[P0]]
+// CHECK: %[[P1:.+]] = rt.call @forward_1({{.*}}microbatch = 1
+// CHECK: %[[R1:.+]] = dist.reduce_scatter %[[P1]]
+// CHECK: %[[S1:.+]] = rt.call @sum(%[[R1]], %[[S0]]) {microbatch = 1 : i64}
+func.func @scattered(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 1.0 : f32}) -> !scattered_sum {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %2 = rt.call @use2(%1, %w) : (!part, !w) -> !partial
+    %3 = dist.reduce_scatter %2 ["dp"] dim 0 accumulate f32 : !partial -> !scattered
+    dist.accumulate %3 in [f32] : !scattered
+  } : !scattered_sum
+  return %0 : !scattered_sum
+}
+func.func private @use2(tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<4x4xbf16>
+
+// New values of states overwrite them; a state that is read later is not.
+// CHECK: func.func private @update(%{{[a-z0-9]+}}: {{.*}}, %{{[a-z0-9]+}}: {{.*}}rt.in_place = array<i64: 1>, rt.routine
+// CHECK-LABEL: func.func @updates
+// CHECK: rt.call @update(%arg0, %arg2)
+// CHECK: rt.call @update(%arg1, %arg3)
+func.func @updates(%g0: !x {nn.name = "g0"}, %g1: !x {nn.name = "g1"}, %w0: !w {nn.name = "w0", nn.initial = 1.0 : f32},
+    %w1: !w {nn.name = "w1", nn.initial = 1.0 : f32}) -> (!w {nn.updates = "w0"}, !w {nn.updates = "w1"}) {
+  %0 = nn.contract %g0, %w0 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "optimizer"} : (!x, !w) -> !w
+  %1 = nn.gelu %0 {nn.role = "optimizer"} : (!w) -> !w
+  %2 = nn.mul %1, %w0 {nn.role = "optimizer"} : (!w, !w) -> !w
+  %3 = nn.add %2, %w0 {nn.role = "optimizer"} : (!w, !w) -> !w
+  %4 = nn.contract %g1, %w1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "optimizer"} : (!x, !w) -> !w
+  %5 = nn.gelu %4 {nn.role = "optimizer"} : (!w) -> !w
+  %6 = nn.mul %5, %w1 {nn.role = "optimizer"} : (!w, !w) -> !w
+  %7 = nn.add %6, %w1 {nn.role = "optimizer"} : (!w, !w) -> !w
+  return %3, %7 : !w, !w
+}
+
+// CHECK-LABEL: func.func @kept
+// CHECK: rt.call @update_1(%arg0, %arg2)
+// CHECK: rt.call @update(%arg1, %arg3)
+func.func @kept(%g0: !x {nn.name = "g0"}, %g1: !x {nn.name = "g1"}, %w0: !w {nn.name = "w0", nn.initial = 1.0 : f32},
+    %w1: !w {nn.name = "w1", nn.initial = 1.0 : f32}) -> (!w {nn.updates = "w0"}, !w {nn.updates = "w1"}, !w) {
+  %0 = nn.contract %g0, %w0 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "optimizer"} : (!x, !w) -> !w
+  %1 = nn.gelu %0 {nn.role = "optimizer"} : (!w) -> !w
+  %2 = nn.mul %1, %w0 {nn.role = "optimizer"} : (!w, !w) -> !w
+  %3 = nn.add %2, %w0 {nn.role = "optimizer"} : (!w, !w) -> !w
+  %4 = nn.contract %g1, %w1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "optimizer"} : (!x, !w) -> !w
+  %5 = nn.gelu %4 {nn.role = "optimizer"} : (!w) -> !w
+  %6 = nn.mul %5, %w1 {nn.role = "optimizer"} : (!w, !w) -> !w
+  %7 = nn.add %6, %w1 {nn.role = "optimizer"} : (!w, !w) -> !w
+  return %3, %7, %w0 : !w, !w, !w
+}
+}
