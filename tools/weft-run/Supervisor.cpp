@@ -17,11 +17,14 @@ using namespace weft::runtime;
 
 namespace {
 
-/// After the first failure the others get this long to end and to say what
-/// they saw; mpirun as much again.
-constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.6;
+/// After the first failure those that run get this long to end and to say what they saw; then
+/// mpirun to clean up.
+constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.7;
 constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
+
+/// By a signal or a debugger, as /proc tells it.
+bool isStopped(char state) { return state == 'T' || state == 't'; }
 
 std::string signalText(int signal) {
   return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
@@ -75,6 +78,17 @@ bool Supervisor::isLeft() const {
   return false;
 }
 
+/// Whether some rank that met the others runs, so that it may say what it saw and end.
+bool Supervisor::canEndItself() const {
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
+    const BoardSlot &slot = job.board.slot(rank);
+    char state = slot.phase.load() == Phase::Gone ? char(0) : slot.processState();
+    if (state != 0 && !isStopped(state))
+      return true;
+  }
+  return false;
+}
+
 Outcome Supervisor::run() {
   stoppedSince.resize(size_t(job.board.ranks()));
   watched.resize(size_t(job.board.ranks()));
@@ -85,7 +99,7 @@ Outcome Supervisor::run() {
     heedSignals();
     if (!isLeft())
       break;
-    if (failing && secondsSince(failedAt) > kGraceSeconds)
+    if (failing && (secondsSince(failedAt) > kGraceSeconds || !canEndItself()))
       endAll();
     if (!ended)
       usleep(kPeriod);
@@ -171,7 +185,7 @@ void Supervisor::lookAtBoard() {
     // The others notice a stopped rank when they wait for it; nobody does if
     // all are stopped.
     Clock::time_point &since = stoppedSince[size_t(rank)];
-    if (state != 'T' && state != 't')
+    if (!isStopped(state))
       since = {};
     else if (since == Clock::time_point{})
       since = Clock::now();

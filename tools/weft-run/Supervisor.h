@@ -77,6 +77,7 @@ private:
   void fail();
   void endAll();
   bool isLeft() const;
+  bool canEndItself() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   bool wasWished() const;
   bool neverRan() const;

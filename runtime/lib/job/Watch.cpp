@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kPeriod{50};
 /// After a failure a process has so long to end by itself.
 constexpr double kGraceSeconds = 0.5;
 /// Beyond the world's patience, as waits that know more come first.
-constexpr double kMeetingSlack = 0.3;
+constexpr double kMeetingSlack = 0.15;
 
 } // namespace
 

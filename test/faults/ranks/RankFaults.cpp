@@ -219,7 +219,10 @@ std::vector<Fault> chooseFaults(const std::vector<const char *> &comms, bool ful
 
 int main(int argc, char **argv) {
   if (argc < 5) {
-    std::fprintf(stderr, "usage: %s WEFT_RUN EXECUTABLE TEXT mpi|no-mpi [SEED [JOBS]]\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s WEFT_RUN EXECUTABLE TEXT mpi|no-mpi [SEED [JOBS [FAULTS]]]\n"
+                 "FAULTS: only those whose text has this in it, as 'mpi, Stopped'\n",
+                 argv[0]);
     return 2;
   }
   Setting setting{argv[1], argv[2], argv[3], std::getenv("WEFT_TEST_FULL") != nullptr};
@@ -237,6 +240,11 @@ int main(int argc, char **argv) {
   if (!campaign.straight())
     return 1;
   std::vector<Fault> faults = chooseFaults(comms, setting.full);
+  if (argc > 7)
+    faults.erase(
+        std::remove_if(faults.begin(), faults.end(),
+                       [&](const Fault &f) { return f.text().find(argv[7]) == std::string::npos; }),
+        faults.end());
   // Those that wait beside those that compute.
   std::shuffle(faults.begin(), faults.end(), std::mt19937_64(seed));
   campaign.runAll(faults, seed, jobs);
