@@ -29,6 +29,8 @@ struct Rule {
   /// Per named dim its parts; the part without a size takes what is left.
   SmallVector<std::pair<unsigned, DimPlacement>> dims;
   bool matched = false;
+  /// No value has a name that it matches; then those of nodes that became parts of others count.
+  bool byPart = false;
   /// A rule before this one, and the value that both are for.
   std::string before, taken;
 };
@@ -90,6 +92,7 @@ public:
     settleBatchAxes();
     bool failedAny = false;
     orderPrograms();
+    findParts();
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
@@ -115,32 +118,36 @@ private:
         if (StringRef name = nn::argumentName(function, i); !name.empty())
           names.insert(name.str());
       function.walk([&](Operation *op) {
-        if (roleOf(op) == OpRole::Forward && op->getLoc()->findInstanceOf<NameLoc>())
-          names.insert(nodeName(op));
+        if (roleOf(op) == OpRole::Forward)
+          for (StringRef node : nodesOf(op))
+            names.insert(node.str());
       });
     }
     return {names.begin(), names.end()};
+  }
+
+  /// What names values wins over what names parts of them.
+  void findParts() {
+    for (Rule &rule : rules)
+      rule.byPart = true;
+    auto meet = [&](StringRef name) {
+      for (Rule &rule : rules)
+        rule.byPart &= name.empty() || !rule.pattern->match(name);
+    };
+    for (auto function : module.getOps<func::FuncOp>()) {
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        meet(nn::argumentName(function, i));
+      function.walk([&](Operation *op) {
+        if (roleOf(op) == OpRole::Forward)
+          llvm::for_each(namesOf(op), meet);
+      });
+    }
   }
 
   std::string whyUnmatched(const Rule &rule) {
     if (!rule.before.empty())
       return "has no effect: '" + rule.before + "' comes first for '" + rule.taken +
              "' and all else that it matches";
-    // A node that an idiom took in is known by its location only.
-    std::string into, part;
-    module.walk([&](Operation *op) {
-      op->getLoc()->walk([&](Location loc) {
-        if (auto name = dyn_cast<NameLoc>(loc);
-            name && into.empty() && rule.pattern->match(name.getName())) {
-          into = nodeName(op);
-          part = name.getName().str();
-        }
-        // Inside is the operator's name.
-        return isa<NameLoc>(loc) ? WalkResult::skip() : WalkResult::advance();
-      });
-    });
-    if (!into.empty() && into != part)
-      return "matches no value: '" + part + "' became a part of '" + into + "'; place that";
     // Letters of the expression are near enough to those of the name.
     std::string plain;
     for (char c : rule.text.substr(0, rule.text.rfind('=')))
@@ -239,18 +246,18 @@ private:
     return {};
   }
 
-  /// The first rule for a value of these names.
-  Rule *match(ArrayRef<std::string> names) {
+  /// The first rule for a value of these names, made by nodes of those.
+  Rule *match(ArrayRef<std::string> names, ArrayRef<StringRef> nodes = {}) {
     Rule *first = nullptr;
     for (Rule &rule : rules) {
-      const std::string *name = llvm::find_if(names, [&](const std::string &name) {
-        return !name.empty() && rule.pattern->match(name);
-      });
-      if (name == names.end())
+      auto isMatched = [&](StringRef name) { return !name.empty() && rule.pattern->match(name); };
+      const std::string *name = llvm::find_if(names, isMatched);
+      const StringRef *node = rule.byPart ? llvm::find_if(nodes, isMatched) : nodes.end();
+      if (name == names.end() && node == nodes.end())
         continue;
       if (first && !rule.matched) {
         rule.before = first->text;
-        rule.taken = *name;
+        rule.taken = name != names.end() ? *name : node->str();
       }
       rule.matched |= !first;
       first = first ? first : &rule;
@@ -271,6 +278,19 @@ private:
                 function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), nn::kNameAttr))
           names.push_back(name.str());
     return names;
+  }
+
+  /// The node that the op comes from, and those that became parts of it.
+  static SmallVector<StringRef> nodesOf(Operation *op) {
+    SmallVector<StringRef> nodes;
+    op->getLoc()->walk([&](Location loc) {
+      auto name = dyn_cast<NameLoc>(loc);
+      if (name)
+        nodes.push_back(name.getName());
+      // Inside is the operator's name.
+      return name ? WalkResult::skip() : WalkResult::advance();
+    });
+    return nodes;
   }
 
   Rule *match(StringRef name) { return match(ArrayRef<std::string>{name.str()}); }
@@ -445,7 +465,7 @@ private:
   LogicalResult placeOp(Operation *op) {
     if (roleOf(op) != OpRole::Forward)
       return success();
-    Rule *rule = match(namesOf(op));
+    Rule *rule = match(namesOf(op), nodesOf(op));
     if (!rule) {
       if (isNodeOutput(op))
         placeByHint(op);

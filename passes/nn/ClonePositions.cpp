@@ -46,7 +46,9 @@ private:
     if (!positional.contains(op) || op->getNumOperands() == 0 || !isa<KernelOpInterface>(op))
       return value;
     // Ops of one node, and of its gradient, share their copy.
-    IRMapping &copies = copiesOf[user->getLoc()];
+    Location place = user->getLoc();
+    auto node = place->findInstanceOf<NameLoc>();
+    IRMapping &copies = copiesOf[node ? Location(node) : place];
     if (Value known = copies.lookupOrNull(value))
       return known;
     SmallVector<Value> operands;

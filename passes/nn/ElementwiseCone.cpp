@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/nn/ElementwiseCone.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -104,4 +107,22 @@ SmallVector<Value> weft::leavesOf(Value root) {
       }
   }
   return leaves;
+}
+
+Location weft::placeOfIdiom(Operation *root, ValueRange kept) {
+  SmallVector<Location> places{root->getLoc()};
+  llvm::SetVector<Operation *> gone;
+  gone.insert(root);
+  auto isGone = [&](Operation *op) { return gone.contains(op); };
+  // An op is met again from its last reader, when all others are known to go.
+  for (size_t i = 0; i < gone.size(); ++i)
+    for (Value operand : gone[i]->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (!op || op->getNumOperands() == 0 || llvm::is_contained(kept, operand) || isGone(op) ||
+          !isPure(op) || !llvm::all_of(op->getUsers(), isGone))
+        continue;
+      gone.insert(op);
+      places.push_back(op->getLoc());
+    }
+  return FusedLoc::get(root->getContext(), places);
 }

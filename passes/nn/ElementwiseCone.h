@@ -32,6 +32,11 @@ bool computes(mlir::Value root, mlir::Value leaf, llvm::ArrayRef<double> points,
 /// that it may be a function of.
 llvm::SmallVector<mlir::Value> leavesOf(mlir::Value root);
 
+/// The place of an op that stands for `root`, made and reading what it needs: that of `root`, which
+/// names it, and those of all that only `root` needed, but for what leads to `kept`. So whoever
+/// looks for a node of an idiom finds the op that the idiom became.
+mlir::Location placeOfIdiom(mlir::Operation *root, mlir::ValueRange kept = {});
+
 } // namespace weft
 
 #endif // WEFT_PASSES_NN_ELEMENTWISECONE_H

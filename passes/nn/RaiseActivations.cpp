@@ -71,6 +71,7 @@ static bool raise(Operation *op, bool exact) {
         made->erase();
         return false;
       }
+      made->setLoc(placeOfIdiom(op));
       root.replaceAllUsesWith(made->getResult(0));
       remark::passed(op->getLoc(),
                      remark::RemarkOpts::name("Raised").category("nn-raise-activations"))

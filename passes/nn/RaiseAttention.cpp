@@ -467,9 +467,11 @@ bool Matcher::raise(const Scores &scores, const Products &products) {
   remark::passed(softmax.getLoc(),
                  remark::RemarkOpts::name("Raised").category("nn-raise-attention"))
       << "attention" << (scores.causal ? ", causal" : "") << (mask ? ", masked" : "");
-  replaceSum(products, nn::AttentionOp::create(b, products.sum->getLoc(), attentionType, q, k, v,
-                                               mask, llvm::APFloat(scores.scale), scores.causal,
-                                               llvm::APFloat(0.0)));
+  auto made =
+      nn::AttentionOp::create(b, products.sum->getLoc(), attentionType, q, k, v, mask,
+                              llvm::APFloat(scores.scale), scores.causal, llvm::APFloat(0.0));
+  made->setLoc(placeOfIdiom(products.sum));
+  replaceSum(products, made);
   return true;
 }
 

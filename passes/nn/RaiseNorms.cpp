@@ -135,15 +135,19 @@ template <typename Op, bool divides> struct RaiseNorm : OpRewritePattern<Op> {
     Value scale = nn::ConstantOp::create(
         rewriter, op.getLoc(),
         DenseElementsAttr::get(type, rewriter.getFloatAttr(type.getElementType(), 1.0)));
+    Location loc = op.getLoc();
+    llvm::APFloat least(*epsilon);
+    Operation *made;
     if (Value source = centredOf(x, sum, tolerance)) {
       report(op, "layer normalisation");
-      rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), source, scale, Value(), dim,
-                                                   llvm::APFloat(*epsilon));
+      made =
+          nn::LayerNormOp::create(rewriter, loc, op.getType(), source, scale, Value(), dim, least);
     } else {
       report(op, "root mean square normalisation");
-      rewriter.replaceOpWithNewOp<nn::RmsNormOp>(op, op.getType(), x, scale, dim,
-                                                 llvm::APFloat(*epsilon));
+      made = nn::RmsNormOp::create(rewriter, loc, op.getType(), x, scale, dim, least);
     }
+    made->setLoc(placeOfIdiom(op));
+    rewriter.replaceOp(op, made);
     return true;
   }
 };
@@ -183,6 +187,7 @@ template <typename Norm> struct AbsorbScale : OpRewritePattern<nn::MulOp> {
     // The new op stands where the product is: its scale is known there.
     auto made = cast<Norm>(rewriter.clone(*norm));
     made.getScaleMutable().assign(scale);
+    made->setLoc(rewriter.getFusedLoc({norm.getLoc(), placeOfIdiom(op)}));
     rewriter.replaceOp(op, made.getResult());
     return success();
   }
@@ -202,9 +207,10 @@ struct AbsorbBias : OpRewritePattern<nn::AddOp> {
     Value bias = trailingOf(term, norm.getDim());
     if (!bias || typeOf(bias) != typeOf(norm.getScale()))
       return failure();
-    rewriter.replaceOpWithNewOp<nn::LayerNormOp>(op, op.getType(), norm.getOperand(),
-                                                 norm.getScale(), bias, norm.getDim(),
-                                                 norm.getEpsilon());
+    auto made = nn::LayerNormOp::create(rewriter, op.getLoc(), op.getType(), norm.getOperand(),
+                                        norm.getScale(), bias, norm.getDim(), norm.getEpsilon());
+    made->setLoc(placeOfIdiom(op));
+    rewriter.replaceOp(op, made.getResult());
     return success();
   }
 };

@@ -237,7 +237,10 @@ struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
           continue;
         remark::passed(op.getLoc(), remark::RemarkOpts::name("Raised").category("nn-raise-rope"))
             << (interleaved ? "interleaved rotary embedding" : "rotary embedding");
-        rewriter.replaceOpWithNewOp<nn::RopeOp>(op, x, halfCosine, halfSine, interleaved);
+        auto made = nn::RopeOp::create(rewriter, op.getLoc(), x, halfCosine, halfSine, interleaved);
+        // Tables are values of their own, of half the size now.
+        made->setLoc(placeOfIdiom(op, {cosine, sine}));
+        rewriter.replaceOp(op, made.getResult());
         return success();
       }
     }
