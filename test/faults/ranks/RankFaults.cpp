@@ -248,7 +248,8 @@ int main(int argc, char **argv) {
   // Those that wait beside those that compute.
   std::shuffle(faults.begin(), faults.end(), std::mt19937_64(seed));
   campaign.runAll(faults, seed, jobs);
-  int code = campaign.report(hasMpi);
+  // Of some faults alone, none may last long enough to be seen sharing memory.
+  int code = campaign.report(hasMpi && argc <= 7);
   std::printf("%.0f s, %u trials at a time\n", now() - begin, jobs);
   return code;
 }
