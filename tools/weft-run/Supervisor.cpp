@@ -78,12 +78,12 @@ bool Supervisor::isLeft() const {
   return false;
 }
 
-/// Whether some rank that met the others runs, so that it may say what it saw and end.
+/// Whether some rank runs, or is about to, so that it may say what it saw and end.
 bool Supervisor::canEndItself() const {
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     char state = slot.phase.load() == Phase::Gone ? char(0) : slot.processState();
-    if (state != 0 && !isStopped(state))
+    if (slot.pid.load() == 0 || (state != 0 && !isStopped(state)))
       return true;
   }
   return false;
