@@ -1,4 +1,4 @@
-// Calls of routines written out, on tensors and as commands.
+// Calls of routines written out, as commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Flatten.h"
 
@@ -144,15 +144,6 @@ private:
 };
 
 } // namespace
-
-void weft::test::inlineRoutines(ModuleOp module) {
-  SymbolTable symbols(module);
-  for (func::FuncOp program : rt::programsOf(module))
-    inlineCalls(program, symbols);
-  for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
-    if (rt::isRoutine(function))
-      function.erase();
-}
 
 void weft::test::flattenCalls(ModuleOp module) {
   SymbolTable symbols(module);

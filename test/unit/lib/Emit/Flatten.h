@@ -7,9 +7,6 @@
 
 namespace weft::test {
 
-/// At `local`: the body of each routine stands where it was called, and routines are gone.
-void inlineRoutines(mlir::ModuleOp module);
-
 /// At `scheduled`: the commands of each routine stand where it was invoked, on the bytes that the
 /// call gives them; the same for the functions that programs are judged by.
 void flattenCalls(mlir::ModuleOp module);

@@ -106,10 +106,10 @@ OwningOpRef<ModuleOp> scheduleStep(int64_t ranks, bool isFlat) {
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(stepText(ranks), &context());
   if (!module)
     return nullptr;
-  if (isFlat)
-    inlineRoutines(*module);
   PhaseOptions options;
   PassManager pm(&context());
+  if (isFlat)
+    pm.addPass(rt::createRtInlineRoutines());
   buildOutline(pm, options);
   buildPhase(pm, Phase::Scheduled, options);
   return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
@@ -341,14 +341,18 @@ TEST(Routines, ComputeWhatTheirCopiesDo) {
     ASSERT_TRUE(called && copied);
     auto artifact = emit::emitArtifact(*copied, {}, {});
     ASSERT_TRUE(succeeded(artifact));
-    Step expected, found;
+    Step expected;
     ASSERT_TRUE(runModule(*copied, *artifact, ranks, expected));
-    flattenCalls(*called);
-    ASSERT_TRUE(succeeded(verify(*called)) && isAccepted(*called));
-    auto flat = emit::emitArtifact(*called, {}, {});
-    ASSERT_TRUE(succeeded(flat));
-    ASSERT_TRUE(runModule(*called, *flat, ranks, found));
-    EXPECT_TRUE(isEqual(found, expected)) << "on " << ranks << " ranks";
+    for (bool areCopied : {false, true}) { // as commands
+      if (areCopied)
+        flattenCalls(*called);
+      ASSERT_TRUE(succeeded(verify(*called)) && isAccepted(*called));
+      auto own = emit::emitArtifact(*called, {}, {});
+      ASSERT_TRUE(succeeded(own));
+      Step found;
+      ASSERT_TRUE(runModule(*called, *own, ranks, found));
+      EXPECT_TRUE(isEqual(found, expected)) << "on " << ranks << " ranks, copied: " << areCopied;
+    }
   }
 }
 
