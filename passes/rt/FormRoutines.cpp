@@ -381,7 +381,8 @@ private:
     if (!maker)
       return value;
     IRMapping &map = maker->getBlock() == &body ? outer : inner;
-    (void)copy(*maker, map);
+    [[maybe_unused]] LogicalResult copied = copy(*maker, map);
+    assert(succeeded(copied) && "no source is communication over microbatches");
     return map.lookup(value);
   }
 
