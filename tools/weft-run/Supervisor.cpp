@@ -78,15 +78,17 @@ bool Supervisor::isLeft() const {
   return false;
 }
 
-/// Whether some rank runs, or is about to, so that it may say what it saw and end.
-bool Supervisor::canEndItself() const {
+/// Whether all ranks that are left are stopped: none of them says what it saw, or ends.
+bool Supervisor::onlyStoppedAreLeft() const {
+  bool any = false;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     char state = slot.phase.load() == Phase::Gone ? char(0) : slot.processState();
     if (slot.pid.load() == 0 || (state != 0 && !isStopped(state)))
-      return true;
+      return false; // it runs, or is about to
+    any |= state != 0;
   }
-  return false;
+  return any;
 }
 
 Outcome Supervisor::run() {
@@ -99,7 +101,7 @@ Outcome Supervisor::run() {
     heedSignals();
     if (!isLeft())
       break;
-    if (failing && (secondsSince(failedAt) > kGraceSeconds || !canEndItself()))
+    if (failing && (secondsSince(failedAt) > kGraceSeconds || onlyStoppedAreLeft()))
       endAll();
     if (!ended)
       usleep(kPeriod);

@@ -77,7 +77,7 @@ private:
   void fail();
   void endAll();
   bool isLeft() const;
-  bool canEndItself() const;
+  bool onlyStoppedAreLeft() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   bool wasWished() const;
   bool neverRan() const;
