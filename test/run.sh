@@ -34,7 +34,7 @@ step "tests"
 # Open MPI refuses root and more ranks than cores unless told.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 log=build/release/test.log
-ctest --test-dir build/release --output-on-failure --timeout 5400 "${filter[@]}" 2>&1 | tee "$log"
+ctest --test-dir build/release --output-on-failure --timeout 5400 --parallel "$(nproc)" "${filter[@]}" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 beside=
 if [ ${#filter[@]} -eq 0 ]; then

@@ -17,8 +17,8 @@ using namespace weft::runtime;
 
 namespace {
 
-/// After the first failure those that run get this long to end and to say what they saw; then
-/// mpirun to clean up.
+/// After the first failure those that run get this long to end and to say what they saw; and
+/// mpirun, once it is alone, to clean up.
 constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.7;
 constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
@@ -65,17 +65,40 @@ int Signals::next() const {
   return signal > 0 ? signal : 0;
 }
 
-bool Supervisor::isLeft() const {
-  for (pid_t child : job.children)
-    if (child != 0)
-      return true;
-  // mpirun may be gone before its ranks.
+/// Whether a rank of mpirun's, which may be gone before them, is left.
+bool Supervisor::aRankIsLeft() const {
   for (int64_t rank = 0; job.underMpirun && rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     if (slot.phase.load() != Phase::Gone && slot.processState() != 0)
       return true;
   }
   return false;
+}
+
+bool Supervisor::isLeft() const {
+  for (pid_t child : job.children)
+    if (child != 0)
+      return true;
+  return aRankIsLeft();
+}
+
+/// mpirun ends when its ranks have, and cleans up behind them; unless it hangs, as version 4.1 does
+/// now and then.
+void Supervisor::endIdleLauncher() {
+  if (!failing || aRankIsLeft()) {
+    aloneSince = {};
+    return;
+  }
+  if (aloneSince == Clock::time_point{})
+    aloneSince = Clock::now();
+  if (secondsSince(aloneSince) > kLauncherSeconds)
+    killChildren();
+}
+
+void Supervisor::killChildren() {
+  for (pid_t child : job.children)
+    if (child != 0)
+      kill(child, SIGKILL);
 }
 
 /// Whether all ranks that are left are stopped: none of them says what it saw, or ends.
@@ -103,6 +126,8 @@ Outcome Supervisor::run() {
       break;
     if (failing && (secondsSince(failedAt) > kGraceSeconds || onlyStoppedAreLeft()))
       endAll();
+    if (job.underMpirun)
+      endIdleLauncher();
     if (!ended)
       usleep(kPeriod);
   }
@@ -231,22 +256,15 @@ void Supervisor::fail() {
 }
 
 void Supervisor::endAll() {
-  if (!ended) {
-    ended = true;
-    endedAt = Clock::now();
-  }
+  ended = true;
   fail();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     if (job.underMpirun && slot.phase.load() != Phase::Gone && slot.processState() != 0)
       kill(slot.pid.load(), SIGKILL);
   }
-  // mpirun ends when its ranks have, and cleans up behind them; unless it
-  // hangs, as version 4.1 does now and then.
-  if (!job.underMpirun || secondsSince(endedAt) > kLauncherSeconds)
-    for (pid_t child : job.children)
-      if (child != 0)
-        kill(child, SIGKILL);
+  if (!job.underMpirun)
+    killChildren();
 }
 
 /// The first failure of its kind that a rank left on the board.

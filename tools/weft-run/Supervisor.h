@@ -76,7 +76,10 @@ private:
   void heedSignals();
   void fail();
   void endAll();
+  void endIdleLauncher();
+  void killChildren();
   bool isLeft() const;
+  bool aRankIsLeft() const;
   bool onlyStoppedAreLeft() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   bool wasWished() const;
@@ -99,7 +102,8 @@ private:
   bool failing = false, ended = false;
   bool isStuck = false; // that is why: ranks stay stopped
   bool heeded = false;  // a rank ended because of that
-  Clock::time_point failedAt, endedAt, looked;
+  Clock::time_point failedAt, looked;
+  Clock::time_point aloneSince; // mpirun is, after a failure
   std::vector<Clock::time_point> stoppedSince;
   Exits exits; // of mpirun's ranks
   std::vector<bool> watched;

@@ -227,8 +227,8 @@ int main(int argc, char **argv) {
   }
   Setting setting{argv[1], argv[2], argv[3], std::getenv("WEFT_TEST_FULL") != nullptr};
   unsigned seed = argc > 5 ? unsigned(std::atoi(argv[5])) : 1;
-  // In full each has the machine to itself, as its limits of time have no slack then.
-  unsigned jobs = argc > 6 ? unsigned(std::atoi(argv[6])) : setting.full ? 1 : 3;
+  // In full their limits of time have no slack.
+  unsigned jobs = argc > 6 ? unsigned(std::atoi(argv[6])) : setting.full ? 2 : 3;
   std::vector<const char *> comms = {"tcp"};
   bool hasMpi = std::strcmp(argv[4], "mpi") == 0;
   if (hasMpi)

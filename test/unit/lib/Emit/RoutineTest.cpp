@@ -258,7 +258,7 @@ private:
 
   const char *moveBuffer(rt::BufferOp buffer) {
     rt::BufferOp other = pick(buffers);
-    int64_t offset = *other.getOffset() + (random() % 2 ? 64 : 0);
+    uint64_t offset = *other.getOffset() + (random() % 2 ? 64 : 0);
     if (offset == *buffer.getOffset())
       return nullptr;
     buffer.setOffset(offset);
