@@ -378,6 +378,8 @@ SmallVector<Value> loopIndices(ScalarBuilder s, unsigned count) {
 
 Value extractIf(ScalarBuilder s, Value condition, Value tensor, ValueRange indices,
                 Value otherwise) {
+  if (!condition)
+    return tensor::ExtractOp::create(s.builder, s.loc, tensor, indices);
   auto branch = scf::IfOp::create(
       s.builder, s.loc, condition,
       [&](OpBuilder &nested, Location loc) {

@@ -81,7 +81,7 @@ mlir::Value buildReduceDims(mlir::OpBuilder &builder, mlir::Location loc, Reduce
 
 /// linalg.index of every loop.
 llvm::SmallVector<mlir::Value> loopIndices(ScalarBuilder s, unsigned count);
-/// `tensor[indices]` if all `conditions` hold, else `otherwise`.
+/// `tensor[indices]` if `condition` holds, or there is none; else `otherwise`.
 mlir::Value extractIf(ScalarBuilder s, mlir::Value condition, mlir::Value tensor,
                       mlir::ValueRange indices, mlir::Value otherwise);
 

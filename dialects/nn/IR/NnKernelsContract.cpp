@@ -185,8 +185,7 @@ SmallVector<Value> ConvOp::buildBody(OpBuilder &builder, Location loc, ValueRang
         Value zero = s.constant(signlessElement(element), 0);
         Value input = zero;
         if (inputType.getNumElements() > 0)
-          input = inside ? extractIf(s, inside, operands[0], at, zero)
-                         : tensor::ExtractOp::create(s.builder, s.loc, operands[0], at).getResult();
+          input = extractIf(s, inside, operands[0], at, zero);
         return multiplyAdd(s, input, element, arguments[0], elementOf(getFilter()), arguments[1],
                            accumulator,
                            /*lanes=*/spatial == 0);

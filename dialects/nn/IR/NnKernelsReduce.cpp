@@ -194,9 +194,7 @@ SmallVector<Value> ReduceWindowOp::buildBody(OpBuilder &builder, Location loc,
         SmallVector<Value> at;
         Value inside = loops.locate(s, at);
         Value neutral = s.neutral(getKind(), element);
-        Value value =
-            inside ? extractIf(s, inside, operands[0], at, neutral)
-                   : tensor::ExtractOp::create(s.builder, s.loc, operands[0], at).getResult();
+        Value value = extractIf(s, inside, operands[0], at, neutral);
         if (isa<FloatType>(element))
           value = s.roundTo(value, accumulator);
         return s.combine(getKind(), arguments[1], value, accumulator);
@@ -226,7 +224,8 @@ SmallVector<Value> ArgWindowOp::buildBody(OpBuilder &builder, Location loc, Valu
         Value isFirst = s.compare(CompareKind::Lt, bestIndex, s.integer(bestIndex.getType(), 0),
                                   bestIndex.getType());
         take = arith::OrIOp::create(s.builder, s.loc, take, isFirst);
-        take = arith::AndIOp::create(s.builder, s.loc, take, inside);
+        if (inside)
+          take = arith::AndIOp::create(s.builder, s.loc, take, inside);
         // The flat index over the windowed dims.
         Value flat = s.index(0);
         auto order = llvm::to_vector(llvm::seq<int64_t>(loops.leading(), at.size()));
