@@ -128,6 +128,10 @@ LogicalResult foldByReference(Operation *op, ArrayRef<Attribute> constants, int6
       return failure();
     operands.push_back(toHostTensor(value));
   }
+  // A window may be larger than all that it is laid over.
+  if (auto shardable = dyn_cast<ShardableOpInterface>(op))
+    if (shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint() > kFoldWork)
+      return failure();
   for (HostTensor &result : reference.evaluate(operands)) {
     roundToOwnType(result);
     results.push_back(toElementsAttr(result));

@@ -9,13 +9,14 @@
 
 namespace weft::nn {
 
-/// The canonicalizer folds ops whose operands and results have at most so many
-/// elements: shape arithmetic, not tables.
+/// The canonicalizer folds ops whose operands and results have at most so many elements, with at
+/// most so many operations: shape arithmetic, not tables.
 inline constexpr int64_t kFoldLimit = 4096;
+inline constexpr double kFoldWork = 1 << 22;
 
 /// Evaluates `op` on constants (one an operand, null if it is none) by its own
 /// reference, rounded to its element types. Fails if an operand is no constant,
-/// a tensor has more than `limit` elements, or a type has a placement.
+/// a tensor has more than `limit` elements, it is more than kFoldWork, or a type has a placement.
 llvm::LogicalResult foldByReference(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> constants,
                                     int64_t limit, llvm::SmallVectorImpl<mlir::Attribute> &results);
 
