@@ -290,24 +290,36 @@ Value buildReduction(OpBuilder &builder, Location loc, RankedTensorType resultTy
       .getResult(0);
 }
 
-/// The size of the pieces in which a long f32 sum along `dim` is taken, whose
-/// sums are added up after: the error grows with the lengths of both instead of
-/// with their product. 0: sum in one go.
-static int64_t sumPiece(RankedTensorType type, int64_t dim, bool lanes) {
-  int64_t size = type.getDimSize(dim);
+/// How a long f32 sum is taken. Sums of parts that are added up after have an error that grows with
+/// the lengths of both instead of with their product.
+struct SumPlan {
+  /// Of several dims, the number of last ones whose sums are taken first.
+  size_t innerDims = 0;
+  /// The size of the pieces of one dim whose sums are taken first.
+  int64_t piece = 0;
+  /// Too many parts for that: in f64.
+  bool isWide = false;
+};
+
+/// Sums of parts wait on the stack, of 64 columns at most.
+static constexpr int64_t kMostParts = 1024;
+
+static SumPlan planDim(int64_t size, bool lanes) {
   // Lanes are short sums already, and rows of norms are best read in one go.
-  if (size <= (lanes ? 8192 : 256))
-    return 0;
-  int64_t longest = lanes ? 512 : 64;
+  const int64_t inOneGo = lanes ? 8192 : 256, longest = lanes ? 512 : 64;
+  if (size <= inOneGo)
+    return {};
+  auto isPiece = [&](int64_t piece) { return size % piece == 0 && size / piece <= kMostParts; };
   for (int64_t piece = longest; piece >= longest / 16; --piece)
-    if (size % piece == 0)
-      return piece;
-  return 0;
+    if (isPiece(piece))
+      return {0, piece, false};
+  for (int64_t piece = longest + 1; piece <= inOneGo; ++piece)
+    if (isPiece(piece))
+      return {0, piece, false};
+  return {0, 0, size > kMostParts * longest};
 }
 
-/// Of several dims that are summed over, the number of last ones whose sums are
-/// taken first, for the same reason. 0: all in one go.
-static size_t innerDims(RankedTensorType type, ArrayRef<int64_t> dims) {
+static SumPlan planSum(RankedTensorType type, ArrayRef<int64_t> dims, bool lanes) {
   int64_t inner = 1, outer = 1;
   for (int64_t dim : dims)
     outer *= type.getDimSize(dim);
@@ -315,27 +327,39 @@ static size_t innerDims(RankedTensorType type, ArrayRef<int64_t> dims) {
     int64_t size = type.getDimSize(dims[dims.size() - count]);
     inner *= size;
     outer /= std::max<int64_t>(size, 1);
-    if (inner >= 64)
-      return outer >= 4 ? count : 0;
+    if (inner < 64)
+      continue;
+    if (outer >= 4)
+      return {outer <= kMostParts ? count : 0, 0, outer > kMostParts};
+    break;
   }
-  return 0;
+  return planDim(type.getDimSize(lanes ? dims.back() : dims.front()), lanes);
 }
 
 Value buildReduceDims(OpBuilder &builder, Location loc, ReduceKind kind, Value operand,
                       ArrayRef<int64_t> dims, Type accumulate) {
   auto type = cast<RankedTensorType>(operand.getType());
   if (kind == ReduceKind::Sum && accumulate.isF32() && !dims.empty()) {
-    if (size_t inner = innerDims(type, dims)) {
+    int64_t last = type.getRank() - 1;
+    bool lanes = dims.back() == last;
+    SumPlan plan = planSum(type, dims, lanes);
+    if (plan.isWide) {
+      Value sums = buildReduceDims(builder, loc, kind, operand, dims, builder.getF64Type());
+      auto wide = cast<RankedTensorType>(sums.getType());
+      return buildParallel(builder, loc, wide.clone(accumulate), sums, {},
+                           [&](ScalarBuilder s, ValueRange arguments) {
+                             return s.roundTo(arguments[0], accumulate);
+                           });
+    }
+    if (size_t inner = plan.innerDims) {
       Value sums = buildReduceDims(builder, loc, kind, operand, dims.take_back(inner), accumulate);
       return buildReduceDims(builder, loc, kind, sums, dims.drop_back(inner), accumulate);
     }
-    int64_t last = type.getRank() - 1;
-    bool lanes = llvm::is_contained(dims, last);
-    int64_t dim = lanes ? last : dims.front();
-    if (int64_t piece = sumPiece(type, dim, lanes)) {
+    if (plan.piece > 0) {
+      int64_t dim = lanes ? last : dims.front();
       SmallVector<int64_t> shape(type.getShape());
-      shape[dim] /= piece;
-      shape.insert(shape.begin() + dim + 1, piece);
+      shape[dim] /= plan.piece;
+      shape.insert(shape.begin() + dim + 1, plan.piece);
       SmallVector<ReassociationIndices> groups;
       for (int64_t d = 0; d <= last; ++d)
         groups.push_back({d > dim ? d + 1 : d});
