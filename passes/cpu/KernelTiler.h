@@ -24,7 +24,7 @@ public:
         stackLimit(stackLimit), mustBeTogether(mustBeTogether),
         terminator(llvm::cast<mlir::func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
 
-  mlir::FailureOr<KernelTiling> run();
+  llvm::Expected<KernelTiling> run();
 
 private:
   mlir::func::FuncOp kernel;

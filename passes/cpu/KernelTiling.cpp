@@ -371,7 +371,7 @@ bool KernelTiler::settle(ArrayRef<UnitDim> units) {
   }
 }
 
-FailureOr<KernelTiling> KernelTiler::run() {
+llvm::Expected<KernelTiling> KernelTiler::run() {
   // Temporaries are chosen for units as small as possible, then units for them.
   bool empty = llvm::any_of(terminator.getOperandTypes(), [](Type type) {
     return cast<RankedTensorType>(type).getNumElements() == 0;
@@ -381,7 +381,7 @@ FailureOr<KernelTiling> KernelTiler::run() {
     return std::move(tiling);
   }
   if (mustBeTogether && !empty)
-    return kernel.emitError("overwrites an argument, but is not one loop nest");
+    return llvm::createStringError("overwrites an argument, but is not one loop nest");
   kept.clear();
   makeNests();
   SmallVector<SmallVector<UnitDim>> ways = candidates();
@@ -401,20 +401,17 @@ FailureOr<KernelTiling> KernelTiler::run() {
       bestScore = score;
     }
   }
-  if (!best) {
-    kernel.emitError("temporaries of the fused ops need more than ")
-        << stackLimit << " bytes of stack in every way to cut the kernel";
-    return failure();
-  }
   // Boxes refer to the loops of their own analysis.
-  SmallVector<UnitDim> units = best->units;
-  if (!settle(units))
-    return failure();
+  SmallVector<UnitDim> units = best ? best->units : SmallVector<UnitDim>();
+  if (!best || !settle(units))
+    return llvm::createStringError("temporaries of the fused ops need more than " +
+                                   Twine(stackLimit) +
+                                   " bytes of stack in every way to cut the kernel");
   return std::move(tiling);
 }
 
-FailureOr<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,
-                                              ArrayRef<Storage> resultStorages, int64_t stackLimit,
-                                              bool mustBeTogether) {
+llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,
+                                                   ArrayRef<Storage> resultStorages,
+                                                   int64_t stackLimit, bool mustBeTogether) {
   return KernelTiler(kernel, elements, resultStorages, stackLimit, mustBeTogether).run();
 }

@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "llvm/Support/Error.h"
+
 namespace weft::cpu {
 
 /// Joined dims of the results along which units are cut: `chunk` indices each.
@@ -49,11 +51,11 @@ int64_t stackBytesOf(const kernels::LoopNest &nest);
 /// Tiles `kernel`, a function of tensors. `elements` has storages for the
 /// arguments, results are in `resultStorages`; its builder stands where scrap
 /// code may refer to them. Fails if temporaries do not fit on the stack, or a
-/// kernel that must be together is not, with an error at the function.
-mlir::FailureOr<KernelTiling> tileKernel(mlir::func::FuncOp kernel,
-                                         kernels::ElementEmitter &elements,
-                                         llvm::ArrayRef<kernels::Storage> resultStorages,
-                                         int64_t stackLimit, bool mustBeTogether);
+/// kernel that must be together is not.
+llvm::Expected<KernelTiling> tileKernel(mlir::func::FuncOp kernel,
+                                        kernels::ElementEmitter &elements,
+                                        llvm::ArrayRef<kernels::Storage> resultStorages,
+                                        int64_t stackLimit, bool mustBeTogether);
 
 } // namespace weft::cpu
 

@@ -213,6 +213,43 @@ static void separateRows(func::FuncOp kernel) {
   }
 }
 
+/// Gives all results the same first dim, as large as can be: that of a result's leading dims into
+/// which all can be cut. False if they have it, or there is none.
+static bool shareLeadingDim(func::FuncOp kernel) {
+  Operation *end = kernel.getBody().front().getTerminator();
+  auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
+  int64_t parts = 1;
+  for (Value value : end->getOperands()) {
+    int64_t product = 1;
+    for (int64_t size : shapeOf(value)) {
+      product *= size;
+      if (product > parts && llvm::all_of(end->getOperands(), [&](Value other) {
+            return llvm::product_of(shapeOf(other)) % product == 0;
+          }))
+        parts = product;
+    }
+  }
+  if (parts == 1 || llvm::all_of(end->getOperands(),
+                                 [&](Value value) { return shapeOf(value).front() == parts; }))
+    return false;
+  OpBuilder builder(end);
+  for (OpOperand &operand : end->getOpOperands()) {
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    int64_t size = type.getNumElements();
+    Type element = type.getElementType();
+    ReassociationIndices all = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    Value line = tensor::CollapseShapeOp::create(
+        builder, end->getLoc(), RankedTensorType::get({size}, element), operand.get(),
+        ArrayRef<ReassociationIndices>(all));
+    operand.set(tensor::ExpandShapeOp::create(builder, end->getLoc(),
+                                              RankedTensorType::get({parts, size / parts}, element),
+                                              line, ArrayRef<ReassociationIndices>({{0, 1}})));
+  }
+  kernel.setFunctionType(
+      builder.getFunctionType(kernel.getArgumentTypes(), end->getOperandTypes()));
+  return true;
+}
+
 LogicalResult KernelLowering::run() {
   separateRows(kernel);
   func::FuncOp body = makeBody((kernel.getName() + ".body").str());
@@ -223,10 +260,14 @@ LogicalResult KernelLowering::run() {
   for (BlockArgument argument : kernel.getArguments())
     elements.storage[argument] = denseStorage(body.getArgument(2 + argument.getArgNumber()),
                                               cast<RankedTensorType>(argument.getType()), space);
-  SmallVector<Storage> results;
-  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
-    results.push_back(denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
-                                   cast<RankedTensorType>(type), space));
+  auto storeResults = [&] {
+    SmallVector<Storage> results;
+    for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
+      results.push_back(denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
+                                     cast<RankedTensorType>(type), space));
+    return results;
+  };
+  SmallVector<Storage> results = storeResults();
   // One pointer for both, so that loads and stores are seen to be of one place.
   bool inPlace = false;
   if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
@@ -236,10 +277,15 @@ LogicalResult KernelLowering::run() {
         inPlace = true;
       }
   placeConstants(elements);
-  FailureOr<KernelTiling> tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
-  if (failed(tiling)) {
+  auto tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
+  if (!tiling && !inPlace && shareLeadingDim(kernel)) {
+    consumeError(tiling.takeError());
+    results = storeResults();
+    tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
+  }
+  if (!tiling) {
     body.erase();
-    return failure();
+    return kernel.emitError(llvm::toString(tiling.takeError()));
   }
   if (kernel.getContext()->getRemarkEngine() && tiling->extent() == 1 &&
       nanosecondsOfUnit(*tiling) > 2 * kGrainNanoseconds)
