@@ -7,6 +7,7 @@
 #include "weft/Emit/Memory.h"
 #include "weft/Registration/Registration.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
@@ -33,10 +34,16 @@ Compilation Compilation::clone() const {
 
 LogicalResult Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(&getContext());
+  // What comes of a model is verified behind each pass; what passes make of that, once a phase, as
+  // it takes as long as many a pass does.
+  bool verifiesEach = phase < Phase::Graph;
+  pm.enableVerifier(verifiesEach);
   if (timesPasses)
     pm.enableTiming();
   build(pm);
-  return pm.run(*module);
+  if (failed(pm.run(*module)))
+    return failure();
+  return success(verifiesEach || succeeded(mlir::verify(*module)));
 }
 
 LogicalResult Compilation::runTo(Phase last) {
