@@ -18,6 +18,33 @@ RoutineTable::RoutineTable(ModuleOp module) : module(module) {
       taken.insert(name.getValue());
 }
 
+/// Equal for functions of equal ops on values of equal numbers.
+static uint64_t hashOf(func::FuncOp function) {
+  llvm::DenseMap<Value, unsigned> numbers;
+  llvm::hash_code hash(0);
+  function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto numberOf = [&](Value value) -> llvm::hash_code {
+      return numbers.try_emplace(value, numbers.size()).first->second;
+    };
+    hash = llvm::hash_combine(hash, OperationEquivalence::computeHash(
+                                        op, numberOf, OperationEquivalence::ignoreHashValue,
+                                        OperationEquivalence::IgnoreLocations));
+  });
+  return hash;
+}
+
+/// Equal but for names and locations.
+static bool areEqual(func::FuncOp a, func::FuncOp b) {
+  auto attributesOf = [](func::FuncOp function) {
+    NamedAttrList attributes(function->getAttrDictionary());
+    attributes.erase(SymbolTable::getSymbolAttrName());
+    return attributes.getDictionary(function.getContext());
+  };
+  return attributesOf(a) == attributesOf(b) &&
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
+                                                    OperationEquivalence::IgnoreLocations);
+}
+
 RoutineUse RoutineTable::add(func::FuncOp function, StringRef name) {
   Part part;
   function.walk([&](Operation *op) {
@@ -29,24 +56,23 @@ RoutineUse RoutineTable::add(func::FuncOp function, StringRef name) {
     for (StringAttr attribute : forPeople)
       op->removeDiscardableAttr(attribute);
   });
-  // Printed without locations the text is equal exactly for equal routines.
-  function.setSymName("routine");
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  function->print(stream, OpPrintingFlags().enableDebugInfo(false).useLocalScope());
-  auto [found, isNew] = byText.try_emplace(text, entries.size());
-  if (isNew) {
+  SmallVector<unsigned, 1> &alike = byHash[hashOf(function)];
+  auto *found = llvm::find_if(
+      alike, [&](unsigned routine) { return areEqual(entries[routine].function, function); });
+  unsigned routine = found == alike.end() ? entries.size() : *found;
+  if (found == alike.end()) {
     std::string unique = name.str();
     for (unsigned i = 1; !taken.insert(unique).second; ++i)
       unique = (name + "_" + Twine(i)).str();
     function.setSymName(unique);
     entries.push_back({function, {}});
+    alike.push_back(routine);
   } else {
     function.erase();
   }
-  Entry &entry = entries[found->second];
+  Entry &entry = entries[routine];
   entry.parts.push_back(std::move(part));
-  return {found->second, unsigned(entry.parts.size() - 1)};
+  return {routine, unsigned(entry.parts.size() - 1)};
 }
 
 /// The names in a location, outermost first; `node` gives the new name of number i.

@@ -6,7 +6,7 @@
 #include "dialects/rt/IR/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <vector>
@@ -50,7 +50,7 @@ private:
   void nameParts(Entry &entry);
 
   mlir::ModuleOp module;
-  llvm::StringMap<unsigned> byText;
+  llvm::DenseMap<uint64_t, llvm::SmallVector<unsigned, 1>> byHash;
   llvm::StringSet<> taken;
   std::vector<Entry> entries;
 };

@@ -182,6 +182,8 @@ void Segments::numberWords() {
 /// What the op is and of which types, through sources; constants count by their types, as they can
 /// be arguments.
 unsigned Segments::numberOf(Operation *op) {
+  if (auto found = wordOf.find(op); found != wordOf.end())
+    return found->second;
   std::vector<const void *> word;
   SmallVector<Operation *> work{op};
   while (!work.empty()) {
@@ -201,7 +203,7 @@ unsigned Segments::numberOf(Operation *op) {
         work.push_back(maker);
     }
   }
-  return known.try_emplace(std::move(word), known.size()).first->second;
+  return wordOf[op] = known.try_emplace(std::move(word), known.size()).first->second;
 }
 
 void Segments::cut() {

@@ -93,7 +93,8 @@ private:
   std::vector<size_t> borders; // of the line, where nothing goes across
   llvm::DenseSet<mlir::Operation *> forced;
   std::vector<unsigned> words;
-  std::map<std::vector<const void *>, unsigned> known;
+  std::map<std::vector<const void *>, unsigned> known; // words
+  llvm::DenseMap<mlir::Operation *, unsigned> wordOf;
   std::vector<unsigned> barriers; // before each place, products and communication
   std::vector<Piece> pieces;
   unsigned stretches = 0;
