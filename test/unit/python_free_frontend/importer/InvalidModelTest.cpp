@@ -92,6 +92,8 @@ TEST_F(InvalidModelTest, Tensors) {
         t.add_dims(int64_t(1) << 40);
       },
       "tensor 'w' has shape [1099511627776x1099511627776], more than the 2^40 elements");
+  refuseTensor([](Tensor &t) { t.mutable_dims()->Resize(100'000, 1); },
+               "tensor 'w' has 100000 dims, more than the 64 that are supported");
   refuseTensor([](Tensor &t) { t.set_raw_data("abc"); }, "which needs 8 bytes, but holds 3");
   refuseTensor([](Tensor &t) { t.add_float_data(1); }, "which needs 2 entries, but holds 1");
   refuseTensor([](Tensor &t) { t.add_int64_data(1); },
