@@ -11,7 +11,6 @@ report() { # TITLE LINES
   failures=$((failures + 1))
 }
 
-sources=$(git ls-files '*.cpp' '*.h' '*.td' '*.c' | grep -v '^build/')
 formatter=${CLANG_FORMAT:-clang-format-22}
 report "not as clang-format wants it: run $formatter -i" \
   "$(command -v "$formatter" >/dev/null || echo "there is no $formatter: tools/install-deps.sh"
@@ -27,8 +26,10 @@ report "conflict markers" "$(git grep -nE '^(<{7}|>{7}) ' | head)"
 report "what an op costs is getComputeClass; only targets and passes/rt ask for a library call" \
   "$(git grep -n getLibraryCall -- '*.cpp' '*.h' '*.td' |
     grep -vE '^(dialects|include/weft/(Interfaces|Target)|lib/Target|passes/(rt|cpu|cuda)|test/(dialects|passes/(rt|cpu)|unit/dialects/nn))/' | head)"
-report "no licence header" \
-  "$(for f in $sources; do head -4 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || echo "$f"; done)"
+report "no licence, on a line of its own, in the first five lines" \
+  "$(git ls-files '*.cpp' '*.h' '*.td' '*.c' '*.cu' '*.cuh' '*.sh' '*.py' '*.cmake' | while IFS= read -r f; do
+    head -5 "$f" | grep -qxE '((//|#) )?SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' || echo "$f"
+  done)"
 report "files past 600 lines, functions past 100, folders of the runtime past 15 files" "$(python3 test/house/sizes.py .)"
 report "attributes of nn have their names in dialects/nn/IR" \
   "$(git grep -nE '"nn\.[a-z_]+"' -- '*.cpp' '*.h' | grep -vE '^(dialects/nn|test)/' | head)"

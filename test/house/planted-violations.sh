@@ -46,6 +46,8 @@ plant runtime/lib/base/Planted.h "// $(printf 'wide %.0s' {1..30})" 'runtime/lib
 plant runtime/lib/base/Planted.h "// $(printf TO; printf DO): none" 'runtime/lib/base/Planted.h:2:'
 plant lib/Foundation/Support/Moved.h $'#ifndef WEFT_SUPPORT_MOVED_H\n#define WEFT_SUPPORT_MOVED_H\n#endif' 'lib/Foundation/Support/Moved.h: guarded by WEFT_SUPPORT_MOVED_H, expected WEFT_LIB_FOUNDATION_SUPPORT_MOVED_H'
 plant lib/Foundation/Support/Planted.h '// No licence.' 'lib/Foundation/Support/Planted.h'
+plant lib/Foundation/Support/Glued.cpp $'// What it\n// is. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception' 'lib/Foundation/Support/Glued.cpp'
+plant test/tools/planted.sh '#!/bin/sh' 'test/tools/planted.sh'
 plant lib/Foundation/Search/Planted.cpp '// kernel.getLibraryCall()' 'lib/Foundation/Search/Planted.cpp'
 plant lib/Foundation/Support/Long.cpp "$(printf '//\n%.0s' {1..601})" 'lib/Foundation/Support/Long.cpp: 601 lines'
 plant lib/Foundation/Support/Planted.cpp "$(printf 'void planted(int a) {\n'; printf '  ++a;\n%.0s' {1..99}; printf '}')" 'lib/Foundation/Support/Planted.cpp: planted has 101 lines'

@@ -1,5 +1,5 @@
-// weft-lsp-server: completion, hovers and diagnostics for our dialects in
-// editors. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// weft-lsp-server: completion, hovers and diagnostics for our dialects in editors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "weft/Registration/Registration.h"

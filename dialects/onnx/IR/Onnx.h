@@ -1,5 +1,5 @@
-// The `onnx` dialect: types, attributes and ops that hold a model file as it
-// is. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The `onnx` dialect: types, attributes and ops that hold a model file as it is.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_DIALECTS_ONNX_IR_ONNX_H
 #define WEFT_DIALECTS_ONNX_IR_ONNX_H
 

@@ -1,5 +1,5 @@
-// Attributes of the `onnx` dialect and the syntax of those that are not
-// structs. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Attributes of the `onnx` dialect and the syntax of those that are not structs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/Onnx.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/StringExtras.h"

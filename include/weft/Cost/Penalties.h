@@ -1,5 +1,6 @@
-// Prices that are not times: what steers a search where times alone would mislead it, each with
-// its unit and reason. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prices that are not times: what steers a search where times alone would mislead it, each with its
+// unit and reason.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_COST_PENALTIES_H
 #define WEFT_COST_PENALTIES_H
 

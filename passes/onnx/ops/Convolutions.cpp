@@ -1,5 +1,5 @@
-// Convolution, and transposed convolution as a convolution of the dilated
-// input. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Convolution, and transposed convolution as a convolution of the dilated input.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/onnx/Registry.h"
 #include "passes/onnx/ops/Shared.h"
 #include "passes/onnx/ops/Window.h"

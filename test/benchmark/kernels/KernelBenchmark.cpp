@@ -1,5 +1,5 @@
-// Prints the bandwidth of generated kernels beside STREAM's triad: [THREADS
-// [NAME]]. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Prints the bandwidth of generated kernels beside STREAM's triad: [THREADS [NAME]].
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Testing/InProcess/KernelLoader.h"

@@ -1,5 +1,5 @@
-// Models that torch exported: converted, raised and run, against torch's
-// outputs. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Models that torch exported: converted, raised and run, against torch's outputs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Usage: exported-models MINIMUM FOLDER...  For each FOLDER/NAME.onnx with
 // inputs FOLDER/NAME/*.npy and outputs FOLDER/NAME/expected/*.npy, the oracle

@@ -1,5 +1,5 @@
-// Writes the blob of the training sample: weft_training_sample_writer DP TP
-// BLOB SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes the blob of the training sample: weft_training_sample_writer DP TP BLOB
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TrainingSample.h"
 
 #include <cstdio>

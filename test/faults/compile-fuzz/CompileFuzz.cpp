@@ -1,5 +1,5 @@
-// Mutated models through the whole compiler: exit 0 or 1, soon, in little
-// memory. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Mutated models through the whole compiler: exit 0 or 1, soon, in little memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Usage: compile-fuzz WEFT-COMPILE FOLDER [--numbers] [--runs=N] [--seed=S] [--jobs=J] [--keep].
 // Each run changes fields of a model below FOLDER, so that it still parses, and

@@ -1,5 +1,6 @@
 // What the loss curves' script cannot do itself: moves weights by an ulp, compares losses and
-// states. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// states.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   weft-curves perturb FILE SEED               each f32 of FILE but zeros, up or down by one ulp
 //   weft-curves spread STEPS LOG...             how far the losses of some runs lie apart

@@ -1,5 +1,5 @@
-// Gradients of whole models with respect to all parameters, along random
-// directions. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Gradients of whole models with respect to all parameters, along random directions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Harness.h"
 
 #include "dialects/nn/IR/Nn.h"

@@ -1,5 +1,5 @@
-// What loading converts, refuses and leaves alone; what saving says of
-// failures. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What loading converts, refuses and leaves alone; what saving says of failures.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CheckpointModel.h"
 #include "checkpoint/CheckpointManifest.h"
 #include "files/Safetensors.h"

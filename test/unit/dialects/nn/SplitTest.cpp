@@ -1,5 +1,5 @@
-// The referee of factor and partial rules: pieces evaluated apart make up the
-// whole. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The referee of factor and partial rules: pieces evaluated apart make up the whole.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RandomOps.h"
 
 #include "dialects/nn/IR/NnReference.h"

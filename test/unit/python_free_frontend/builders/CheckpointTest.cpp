@@ -1,5 +1,5 @@
-// The .safetensors reader refuses what is unsound, and weights find their
-// place. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The .safetensors reader refuses what is unsound, and weights find their place.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/builders/Checkpoint.h"
 #include "python_free_frontend/builders/Builders.h"
 

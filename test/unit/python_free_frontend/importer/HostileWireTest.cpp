@@ -1,5 +1,5 @@
-// Files that lie on the level of the wire format: lengths, depth,
-// amplification. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Files that lie on the level of the wire format: lengths, depth, amplification.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ImportFixture.h"
 #include <chrono>
 #include <sys/resource.h>

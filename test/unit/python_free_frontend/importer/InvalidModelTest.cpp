@@ -1,5 +1,5 @@
-// Well-formed messages that are no valid models; each message names the
-// culprit. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Well-formed messages that are no valid models; each message names the culprit.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ImportFixture.h"
 #include <functional>
 

@@ -1,5 +1,5 @@
-// Elements of tensors in every field and type, held in the IR or left in the
-// file. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Elements of tensors in every field and type, held in the IR or left in the file.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/TensorData.h"
 #include "ImportFixture.h"
 #include "mlir/IR/Diagnostics.h"
