@@ -39,6 +39,7 @@ public:
       return std::move(result);
     if (!listWeights(error))
       return std::move(result);
+    fitMesh();
     drawOptimizer();
     drawRounding();
     if (StringRef(flags.mesh).contains("tp") && random.chance(45))
@@ -83,6 +84,19 @@ private:
     int64_t shards = data * flags.microbatches;
     return shards * random.between(1, shards > 8 ? 1 : 3) +
            (random.chance(30) ? random.below(shards) : 0);
+  }
+
+  /// The compiler refuses axes with more processes than anything has parts.
+  void fitMesh() {
+    size_t tp = flags.mesh.find("tp=");
+    if (tp == std::string::npos)
+      return;
+    Mesh mesh = *Mesh::parse(flags.mesh);
+    int64_t size = mesh.groupSize(mesh.resolve("tp"));
+    int64_t shards = mesh.processCount() / size * flags.microbatches;
+    int64_t parts = std::max(widest, (batch + shards - 1) / shards);
+    if (parts > 1 && parts < size)
+      flags.mesh.replace(tp, 4, "tp=" + std::to_string(parts));
   }
 
   //===--- Models -------------------------------------------------------===//
@@ -287,9 +301,13 @@ private:
       unsigned number = argument.getArgNumber();
       bool isState = forward.getArgAttr(number, nn::kSourceAttr) ||
                      forward.getArgAttr(number, nn::kInitialAttr);
-      if (isState && !forward.getArgAttr(number, nn::kStatisticAttr))
-        weights.push_back({forward.getArgAttrOfType<StringAttr>(number, nn::kNameAttr).str(),
-                           cast<RankedTensorType>(argument.getType()).getRank()});
+      if (!isState || forward.getArgAttr(number, nn::kStatisticAttr))
+        continue;
+      auto type = cast<RankedTensorType>(argument.getType());
+      weights.push_back(
+          {forward.getArgAttrOfType<StringAttr>(number, nn::kNameAttr).str(), type.getRank()});
+      for (int64_t size : type.getShape())
+        widest = std::max(widest, size);
     }
     return true;
   }
@@ -303,7 +321,7 @@ private:
   Random random;
   uint64_t seed;
   std::string folder, kind;
-  int64_t batch = 0;
+  int64_t batch = 0, widest = 0;                        // rows; the largest dim of a weight
   SmallVector<std::pair<std::string, int64_t>> weights; // name, tensor rank
   RandomTrial result;
   TrainingFlags &flags = result.trial.flags;
