@@ -69,7 +69,8 @@ struct TrainingTrial {
   double updateTolerance = 0;
   /// The optimizer has jumps (Lion: the sign; Adagrad: g / |g| in the first step).
   /// Where the true gradient is 0, as of a key's bias, rounding decides. Elements of
-  /// parameters whose gradients are below 1e-8 of all are counted and left out.
+  /// parameters whose gradients are below 1e-8 of all are counted and left out, but for
+  /// those that stay exactly 0 however the weights are rounded: those are compared.
   bool discontinuous = false;
 
   TrialOutcome run(mlir::MLIRContext &context) const;
