@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Pipeline/Search.h"
 
+#include "AllStarts.h"
 #include "ListSchedule.h"
 
 #include "weft/Pipeline/Check.h"
@@ -23,6 +24,10 @@ namespace {
 constexpr size_t kRound = 16;
 /// Where there are at most so many orders, of a rank and of all, all are tried.
 constexpr double kFewMixes = 100000, kFewOrders = 2000000;
+/// Where a pipeline has at most so many microbatches, summed over its chunks, so many starts are
+/// tried after all else: a tenth of a second.
+constexpr size_t kFewSlots = 16;
+constexpr int64_t kStarts = 500000;
 
 /// Numbers that follow from a seed, the same on every machine (splitmix64).
 class Random {
@@ -77,6 +82,7 @@ public:
       tryGrid(left / 2);
       changeRules(left / 2);
       changeOrder(left);
+      tryAllStarts();
     }
     return std::move(best);
   }
@@ -208,6 +214,19 @@ private:
         return true;
       setMix(schedule, rank, mixes[index[rank]]);
     }
+  }
+
+  /// What small changes miss: orders of several chunks a rank that only many changes at once reach.
+  void tryAllStarts() {
+    if (place.size() * size_t(request.microbatches) > kFewSlots || isDone() ||
+        !std::isfinite(best.score.first))
+      return;
+    AllStarts all(costs, place, size_t(request.ranks), request.microbatches, request.objective);
+    std::vector<Tried> tried(1);
+    if (!all.run(best.score.first, kStarts, tried[0].schedule))
+      return;
+    tried[0].score = judge(*workers[0], tried[0].schedule);
+    take(tried);
   }
 
   struct Counts {

@@ -294,8 +294,7 @@ private:
 
 TEST(Search, FindsTheBestOfAllOrdersOfTwoChunksARank) {
   Random random(6);
-  int equal = 0, trials = volume(4, 40);
-  for (int trial = 0; trial < trials; ++trial) {
+  for (int trial = 0; trial < volume(20, 40); ++trial) {
     SearchRequest request;
     request.ranks = request.chunksPerRank = request.microbatches = 2;
     request.evaluations = 2000;
@@ -309,12 +308,9 @@ TEST(Search, FindsTheBestOfAllOrdersOfTwoChunksARank) {
     ASSERT_EQ(bool(found), std::isfinite(best));
     if (!found)
       continue;
-    EXPECT_LE(found->timing.wall, best * 1.05) << trial;
+    EXPECT_LE(found->timing.wall, best * (1 + 1e-9)) << trial;
     EXPECT_LE(found->bounds.wall, found->timing.wall * (1 + 1e-9)) << trial;
-    equal += found->timing.wall <= best * (1 + 1e-9);
   }
-  std::printf("%d of %d as good as all orders\n", equal, trials);
-  EXPECT_GE(equal, trials / 2);
 }
 
 TEST(Search, DoesNotDependOnThreads) {
