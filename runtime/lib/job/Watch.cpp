@@ -83,9 +83,7 @@ void Watch::look() {
 
 void Watch::giveUp(const Status &status) {
   tellFailure(board, rank, status, status.code() == StatusCode::RankFailed);
-  // The other thread may have told what this one only notices.
-  int32_t own = board.slot(rank).code.load();
-  _exit(own != 0 ? own : int(status.code()));
+  _exit(exitCodeOf(board, rank, int32_t(status.code())));
 }
 
 void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &status,
@@ -113,4 +111,10 @@ void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &
   }
   while (header.told.load() == 0 && secondsSince(start) < kSpeech)
     pause();
+}
+
+int32_t weft::runtime::exitCodeOf(const Board &board, int64_t rank, int32_t code) {
+  int32_t teller = board.header().teller.load();
+  int32_t told = board.slot(teller != 0 ? teller - 1 : rank).code.load();
+  return told != 0 ? told : code;
 }

@@ -47,6 +47,11 @@ private:
 /// another rank's gives that one time to speak.
 void tellFailure(const Board &board, int64_t rank, const Status &status, bool consequence);
 
+/// The exit code of the process of `rank`, which failed with `code`. All ranks of the machine end
+/// with that of the failure which is told: a launcher takes whoever's ends first. Where weft-run
+/// tells it, that of the rank's own, as another of its threads may have been first.
+int32_t exitCodeOf(const Board &board, int64_t rank, int32_t code);
+
 } // namespace weft::runtime
 
 #endif // WEFT_RUNTIME_LIB_JOB_WATCH_H

@@ -395,8 +395,7 @@ void weft_tell_failure(weft_session *session, int32_t code, const char *text) {
 
 int32_t weft::runtime::exitCodeOf(const weft_session &session, int32_t code) {
   const Board &board = session.shared.board;
-  int32_t told = board ? board.slot(session.firstRank).code.load() : 0;
-  return told != 0 ? told : code;
+  return board ? exitCodeOf(board, session.firstRank, code) : code;
 }
 
 int64_t weft_num_ranks(const weft_session *session) { return session->view().numRanks(); }

@@ -111,8 +111,7 @@ inline int32_t report(const Status &status, weft_status *result) {
   return int32_t(status.code());
 }
 
-/// The exit code of a process that failed with `code`: that of the failure which it told, as
-/// another of its threads may have been first.
+/// The exit code of a process that failed with `code`, as exitCodeOf of its board.
 int32_t exitCodeOf(const weft_session &session, int32_t code);
 
 /// Bytes of all states of this process's ranks.

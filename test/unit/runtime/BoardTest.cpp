@@ -4,6 +4,7 @@
 
 #include "base/ValuesText.h"
 #include "job/Judge.h"
+#include "job/Watch.h"
 
 #include <gtest/gtest.h>
 
@@ -42,6 +43,34 @@ TEST(Board, OneOfTwoThreadsLeavesTheFailure) {
     EXPECT_EQ(slot.consequence, winner);
     EXPECT_EQ(slot.text, std::string(1500, char('a' + winner)));
   }
+}
+
+TEST(Board, AllEndWithTheCodeOfTheFailureThatIsTold) {
+  const Status cause{StatusCode::Usage, "the program is for 4 ranks, 2 were started"};
+  for (bool consequenceIsFirst : {false, true}) {
+    Board board;
+    ASSERT_TRUE(Board::make(2, board).ok());
+    const Status noticed = World::stopped();
+    if (consequenceIsFirst) // and waits for the cause
+      ASSERT_TRUE(board.put(0, int32_t(noticed.code()), noticed.text(), /*consequence=*/true));
+    testing::internal::CaptureStderr();
+    tellFailure(board, 1, cause, /*consequence=*/false);
+    tellFailure(board, 0, noticed, /*consequence=*/true);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "weft: error: " + cause.text() + "\n");
+    EXPECT_EQ(exitCodeOf(board, 0, int(StatusCode::RankFailed)), int(StatusCode::Usage));
+    EXPECT_EQ(exitCodeOf(board, 1, int(StatusCode::Usage)), int(StatusCode::Usage));
+  }
+}
+
+TEST(Board, WhereWeftRunTellsARankEndsWithItsOwnCode) {
+  Board board;
+  ASSERT_TRUE(Board::make(2, board).ok());
+  EXPECT_EQ(exitCodeOf(board, 0, 3), 3);
+  board.header().supervisor = getpid();
+  tellFailure(board, 1, {StatusCode::Usage, "wrong"}, /*consequence=*/false);
+  tellFailure(board, 0, World::stopped(), /*consequence=*/true);
+  EXPECT_EQ(exitCodeOf(board, 0, 3), 3);
+  EXPECT_EQ(exitCodeOf(board, 1, 3), 2);
 }
 
 TEST(Board, ALongTextEndsAtALineOrSaysThatItGoesOn) {
