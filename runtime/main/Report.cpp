@@ -6,6 +6,7 @@
 #include "base/ValuesText.h"
 #include "files/FileCache.h"
 #include "files/InputFile.h"
+#include "program/ProgramText.h"
 #include "program/commands/Issued.h"
 #include "weft/runtime/OutputFile.h"
 
@@ -131,7 +132,7 @@ std::string weft::runtime::infoText(const ProgramView &p, const std::string &mod
   const ModuleInfo &info = p.info();
   std::string text = "model " + std::string(p.string(info.modelName)) + ", compiled by weft " +
                      std::string(p.string(info.weftVersion)) + " for " +
-                     std::string(p.string(info.target)) + "\n";
+                     std::string(p.string(info.target)) + "\nchecksum: " + checksumText(p) + "\n";
   if (!p.string(info.options).empty())
     text += "flags: " + std::string(p.string(info.options)) + "\n";
   if (!p.string(info.processor).empty())

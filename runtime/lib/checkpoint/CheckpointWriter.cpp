@@ -4,6 +4,7 @@
 #include "checkpoint/CheckpointFolder.h"
 #include "checkpoint/CheckpointGroup.h"
 #include "files/Safetensors.h"
+#include "program/ProgramText.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -294,10 +295,7 @@ void CheckpointWriter::Implementation::prepareManifest(
   for (const MeshAxis &axis : p.MeshAxes())
     manifest.mesh.push_back({std::string(p.string(axis.name)), axis.size});
   manifest.model = std::string(p.string(p.info().modelName));
-  char checksum[17];
-  std::snprintf(checksum, sizeof checksum, "%016llx",
-                static_cast<unsigned long long>(p.checksum()));
-  manifest.executable = checksum;
+  manifest.executable = checksumText(p);
 }
 
 Status CheckpointWriter::Implementation::save(const CheckpointInfo &info) {

@@ -9,6 +9,13 @@
 
 namespace weft::runtime {
 
+/// As messages, --info and manifests have it.
+inline std::string checksumText(const ProgramView &p) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(p.checksum()));
+  return text;
+}
+
 class ProgramText {
 public:
   explicit ProgramText(const ProgramView &p) : p(p) {}

@@ -4,6 +4,7 @@
 #include "base/Cores.h"
 #include "device/host/HostDevice.h"
 #include "job/Agreement.h"
+#include "program/ProgramText.h"
 
 #include "weft/runtime/Terminal.h"
 
@@ -142,14 +143,11 @@ Status shareBoard(weft_session &session, int64_t processes) {
 
 /// A line for agreeOn.
 std::string describeProgram(const ProgramView &p) {
-  char checksum[17];
-  std::snprintf(checksum, sizeof checksum, "%016llx",
-                static_cast<unsigned long long>(p.checksum()));
   std::string mesh;
   for (const MeshAxis &axis : p.MeshAxes())
     mesh += (mesh.empty() ? "" : ",") + std::string(p.string(axis.name)) + "=" +
             std::to_string(axis.size);
-  return std::string("the program\t") + checksum + " (model '" +
+  return "the program\t" + checksumText(p) + " (model '" +
          std::string(p.string(p.info().modelName)) + "', mesh " +
          (mesh.empty() ? "of one rank" : mesh) + ")\n";
 }

@@ -40,13 +40,15 @@ differ() {
   expect 2 "error: $pattern; start all" mpirun --allow-run-as-root --oversubscribe -n 3 "${even[@]}" : -n 1 "${odd[@]}"
 }
 
-program='the program [0-9a-f]{16} \(model .bigram., mesh'
+# By what --info prints of the file.
+program() { echo "the program $("$1" --info | sed -n 's/^checksum: //p') \(model .bigram., mesh"; }
+expect 0 '^the program [0-9a-f]{16} ' echo "$(program "$grid")"
 differ 'rank 3 has --steps 4, rank 0 has --steps 3' "$grid" "${same[@]}" --steps 4 -- "$grid" "${same[@]}" --steps 3
 differ 'rank 3 has --shuffle 8, rank 0 has --shuffle 7' "$grid" "${same[@]}" --steps 3 --shuffle 8 -- \
   "$grid" "${same[@]}" --steps 3 --shuffle 7
 differ "rank 3 has no --save, rank 0 has --save $work/save" "$grid" "${same[@]}" --steps 3 -- \
   "$grid" "${same[@]}" --steps 3 --save "$work/save"
-differ "rank 3 has $program dp=4,tp=1\), rank 0 has $program dp=2,tp=2\)" "$four" "${same[@]}" --steps 3 -- \
+differ "rank 3 has $(program "$four") dp=4,tp=1\), rank 0 has $(program "$grid") dp=2,tp=2\)" "$four" "${same[@]}" --steps 3 -- \
   "$grid" "${same[@]}" --steps 3
 differ 'rank 3 has samples of --data 74, rank 0 has samples of --data 49' "$grid" --data-tokens "$work/long:byte" --steps 3 -- \
   "$grid" "${same[@]}" --steps 3
@@ -68,4 +70,4 @@ may_differ() {
 (may_differ) >"$work/alike" 2>&1
 expect 0 'step +2  loss' cat "$work/alike"
 [ "$mpi" = mpi ] || echo 'SKIPPED: the checks of mpirun, MPI was not found'
-finish 22
+finish 23
