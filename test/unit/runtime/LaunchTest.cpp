@@ -16,11 +16,13 @@ struct Environment {
                                            "PMI_RANK",
                                            "RANK",
                                            "WORLD_SIZE",
+                                           "LOCAL_WORLD_SIZE",
                                            "MASTER_ADDR",
                                            "MASTER_PORT",
                                            "SLURM_PROCID",
                                            "SLURM_STEP_NUM_TASKS",
                                            "SLURM_STEP_NODELIST",
+                                           "SLURM_STEP_NUM_NODES",
                                            "SLURM_JOB_ID",
                                            "SLURM_STEP_ID",
                                            "TORCHELASTIC_RUN_ID",
@@ -79,6 +81,34 @@ TEST(Launch, SlurmStepsMeetAtTheirFirstNode) {
   EXPECT_EQ(launch.job.rank, 5);
   EXPECT_EQ(launch.job.host, "gpu07");
   EXPECT_GE(launch.job.port, 20000);
+}
+
+/// Where the ranks meet, if the launcher says of its machines what `name` and `value` do.
+std::string meetingHost(std::vector<std::pair<const char *, const char *>> launcher,
+                        const char *name, const char *value) {
+  launcher.emplace_back(name, value);
+  Environment environment(launcher);
+  Launcher launch;
+  EXPECT_TRUE(detectLauncher(launch).ok());
+  EXPECT_EQ(launch.kind, Launcher::Kind::Tcp);
+  return launch.job.host;
+}
+
+TEST(Launch, OnOneMachineRanksMeetWhereNobodyElseReaches) {
+  const std::vector<std::pair<const char *, const char *>> torchrun = {
+      {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(meetingHost(torchrun, "LOCAL_WORLD_SIZE", "4"), "127.0.0.1");
+  EXPECT_EQ(meetingHost(torchrun, "LOCAL_WORLD_SIZE", "2"), "node1");
+  EXPECT_EQ(meetingHost(torchrun, "LOCAL_WORLD_SIZE", ""), "node1");
+  const std::vector<std::pair<const char *, const char *>> slurm = {
+      {"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_STEP_NODELIST", "node1"}};
+  EXPECT_EQ(meetingHost(slurm, "SLURM_STEP_NUM_NODES", "1"), "127.0.0.1");
+  EXPECT_EQ(meetingHost(slurm, "SLURM_STEP_NUM_NODES", "2"), "node1");
+  EXPECT_EQ(meetingHost(slurm, "SLURM_STEP_NUM_NODES", ""), "node1");
+  auto told = slurm;
+  told.insert(told.end(), {{"MASTER_ADDR", "node2"}, {"MASTER_PORT", "29500"}});
+  EXPECT_EQ(meetingHost(told, "SLURM_STEP_NUM_NODES", "1"), "127.0.0.1");
+  EXPECT_EQ(meetingHost(told, "SLURM_STEP_NUM_NODES", "2"), "node2");
 }
 
 TEST(Launch, WrongVariablesAreNamed) {
