@@ -275,6 +275,17 @@ void closeSession(weft_session *session) {
 }
 } // namespace
 
+void weft_session::abortIfLate(Clock::time_point &since) {
+  auto done = std::find_if(ranks.begin(), ranks.end(),
+                           [](const auto &rank) { return rank->thread().waitFor(0); });
+  if (done == ranks.end())
+    return;
+  if (since == Clock::time_point{})
+    since = Clock::now();
+  if (secondsSince(since) > world.timeoutSeconds())
+    world.abort((*done)->judged({StatusCode::Hang, "the other ranks did not end in time"}));
+}
+
 uint64_t weft::runtime::stateBytes(const weft_session &session) {
   const ProgramView &p = session.view();
   uint64_t bytes = 0;

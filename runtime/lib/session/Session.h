@@ -52,11 +52,13 @@ struct weft_session {
           },
           &pairs[i]);
     }
-    weft::runtime::Clock::time_point failed{};
+    weft::runtime::Clock::time_point failed{}, waiting{};
     for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
       while (!rank->thread().waitFor(0.1)) {
-        if (!world.aborted())
+        if (!world.aborted()) {
+          abortIfLate(waiting);
           continue;
+        }
         if (failed == weft::runtime::Clock::time_point{})
           failed = weft::runtime::Clock::now();
         if (weft::runtime::secondsSince(failed) > kGraceSeconds) {
@@ -76,6 +78,10 @@ struct weft_session {
         return rank->status;
     return {};
   }
+
+  /// Ranks that are done with a job wait for the others no longer than ranks that are processes do;
+  /// `since` is when the first one was seen to.
+  void abortIfLate(weft::runtime::Clock::time_point &since);
 
   /// Calls what waits for other processes, between runs.
   template <typename Call> weft::runtime::Status waiting(Call call) {

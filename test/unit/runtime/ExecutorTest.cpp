@@ -277,6 +277,24 @@ TEST(Executor, AStallingRankIsNamed) {
       << status.text;
 }
 
+TEST(Executor, RanksThatAreDoneLosePatienceWithTheOthers) {
+  Harness h;
+  h.kernels = {{"stuck", stuckKernel}};
+  h.options.inject_rank = 1;
+  h.options.inject_command = 0;
+  h.options.inject_stall = 1;
+  h.options.timeout_seconds = 0.3;
+  ProgramBuilder &b = h.builder;
+  b.addMeshAxis("tp", 2);
+  h.begin();
+  b.launch({0, "last"}, b.addKernel("stuck"), 1, 1, {}, {b.constant(0)});
+  ASSERT_OK(h.open());
+  weft_status status = h.run();
+  EXPECT_EQ(status.code, 4);
+  EXPECT_STREQ(status.text, "no progress for 0.3 s: rank 1 does not come in command 0 (launch of "
+                            "node 'last') of program 'p'; rank 0 noticed it");
+}
+
 // A kernel cannot be interrupted, but the caller gets its session back, with
 // the name of the kernel's node.
 TEST(Executor, ARankThatNeverComesBackIsNamed) {
