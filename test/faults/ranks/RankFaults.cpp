@@ -1,6 +1,6 @@
-// Ranks, all of them and their launcher are killed, stopped and asked to stop at random moments:
-// all processes are gone in time and leave nothing in shared memory, one message names the right
-// rank, and the resumed run is the straight one, to the bit.
+// Ranks, all of them and weft-run are killed, stopped and asked to stop at random moments, or stall
+// at commands: all processes are gone in time, nothing is left in shared memory, one message names
+// the right rank, and the resumed run is the straight one, to the bit.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Trial.h"
 
@@ -19,6 +19,10 @@ namespace {
 
 enum class Victim { Rank, All, Launcher };
 enum class Moment { Start, Step, Save };
+/// No signal: a rank stalls by itself, as the only way to stop a thread.
+constexpr int kStall = 0;
+/// Of the sample's step: before, at and after what waits for its collective.
+constexpr const char *kStallCommands[] = {"0", "5", "6", "7"};
 
 struct Fault {
   const char *comm;
@@ -28,8 +32,16 @@ struct Fault {
   std::string text() const {
     const char *who[] = {"a rank", "all ranks", "weft-run"};
     const char *when[] = {"at start", "in a step", "in a save"};
-    return std::string(comm) + ", " + strsignal(signal) + " for " + who[int(victim)] + " " +
-           when[int(moment)];
+    return std::string(comm) + ", " + (stalls() ? "Stall" : strsignal(signal)) + " for " +
+           who[int(victim)] + " " + when[int(moment)];
+  }
+  bool stalls() const { return signal == kStall; }
+  /// Nothing ends by it, but it goes on no more, either.
+  bool stops() const { return stalls() || signal == SIGSTOP; }
+  bool kills() const { return signal == SIGKILL; }
+  /// It ends what weft-run is, with the signal's code.
+  bool hitsWeftRun() const {
+    return victim == Victim::Launcher || (std::strcmp(comm, "inproc") == 0 && !stalls());
   }
 };
 
@@ -95,18 +107,23 @@ private:
 
   void run(const Fault &fault, Random &random) {
     double slack = setting.full ? 0 : 4; // on a busy machine
-    bool stops = fault.signal == SIGSTOP;
-    Trial trial(setting, fault.comm, stops ? 2 : 60);
+    Trial trial(setting, fault.comm, fault.stops() ? 2 : 60);
     int64_t rank = int64_t(random() % uint64_t(trial.ranks()));
-    trial.start();
-    std::vector<pid_t> victims = aim(trial, fault, rank, random);
+    std::vector<std::string> stall;
+    if (fault.stalls())
+      stall = {"--inject", std::to_string(rank) + ":" +
+                               kStallCommands[random() % std::size(kStallCommands)] + ":stall"};
+    trial.start(stall);
+    std::vector<pid_t> victims;
+    if (!fault.stalls())
+      victims = aim(trial, fault, rank, random);
     update(fault, [](Count &count) { ++count.trials; });
-    if (victims.empty())
+    if (victims.empty() && !fault.stalls())
       return; // it was over before
     bool shares = !trial.leftovers().empty();
     for (pid_t pid : victims)
       kill(pid, fault.signal);
-    double limit = (stops ? 3 : 2) + slack;
+    double limit = (fault.stops() ? 3 : 2) + slack;
     double seconds = trial.waitForAll(limit + 5);
     int code = trial.code();
     if (std::vector<std::string> left = trial.leftovers(); !left.empty())
@@ -145,8 +162,7 @@ private:
       return {};
     if (fault.moment == Moment::Step)
       pause(200);
-    bool inOne = std::strcmp(fault.comm, "inproc") == 0;
-    if (fault.victim == Victim::Launcher || inOne)
+    if (fault.hitsWeftRun())
       return {trial.pid()};
     std::vector<pid_t> ranks;
     for (; ranks.empty() && trial.runs(); sleepFor(0.002))
@@ -155,14 +171,12 @@ private:
   }
 
   void check(Trial &trial, const Fault &fault, int64_t rank, int code) {
-    bool inOne = std::strcmp(fault.comm, "inproc") == 0, kills = fault.signal == SIGKILL;
-    bool asks = !kills && fault.signal != SIGSTOP;
-    int expected = fault.victim == Victim::Launcher || inOne ? 128 + fault.signal : kills ? 3 : 4;
+    bool speaks = !fault.hitsWeftRun();
+    int expected = !speaks ? 128 + fault.signal : fault.kills() ? 3 : 4;
     if (code != expected)
       failed(fault, trial,
              "exit code " + std::to_string(code) + ", expected " + std::to_string(expected));
     std::vector<std::string> errors = trial.errors();
-    bool speaks = fault.victim != Victim::Launcher && !inOne && !asks;
     if (errors.size() != (speaks ? 1 : 0))
       return failed(fault, trial, std::to_string(errors.size()) + " errors are told");
     // The first rank that is named is the one to blame; of those that mpirun ended before they were
@@ -174,6 +188,12 @@ private:
     if (speaks && fault.victim == Victim::Rank &&
         (at == std::string::npos || std::atoll(errors[0].c_str() + at + 5) != rank))
       failed(fault, trial, "rank " + std::to_string(rank) + " was hit");
+    // Those that were not there yet are not stopped.
+    bool allAreStopped =
+        fault.victim == Victim::All && fault.stops() && fault.moment != Moment::Start;
+    for (int64_t each = 0; allAreStopped && each < trial.ranks(); ++each)
+      if (errors[0].find("rank " + std::to_string(each)) == std::string::npos)
+        failed(fault, trial, "rank " + std::to_string(each) + " is not named");
   }
 
   void resume(Trial &trial, const Fault &fault) {
@@ -192,7 +212,7 @@ private:
   int sharing = 0; // jobs that had files in shared memory when they were hit
 };
 
-/// 500 kills and 200 stops, or some of each kind.
+/// 500 kills, 200 stops and 60 wishes, or some of each kind.
 std::vector<Fault> chooseFaults(const std::vector<const char *> &comms, bool full) {
   std::vector<Fault> faults;
   auto add = [&](int few, int many, const Fault &fault) {
@@ -204,12 +224,13 @@ std::vector<Fault> chooseFaults(const std::vector<const char *> &comms, bool ful
       add(1, 60, {comm, Victim::Rank, moment, SIGKILL});
       add(0, 10, {comm, Victim::All, moment, SIGKILL});
       add(moment == Moment::Step, 8, {comm, Victim::Launcher, moment, SIGKILL});
-      add(1, 34, {comm, Victim::Rank, moment, SIGSTOP});
-      if (moment != Moment::Start)
-        for (int signal : {SIGTERM, SIGHUP})
-          add(signal == SIGHUP && moment == Moment::Step, 5,
-              {comm, Victim::Launcher, moment, signal});
+      add(1, 22, {comm, Victim::Rank, moment, SIGSTOP});
+      add(moment == Moment::Step, 8, {comm, Victim::All, moment, SIGSTOP});
+      for (int signal : {SIGTERM, SIGHUP})
+        add(moment == (signal == SIGHUP ? Moment::Step : Moment::Start), 5,
+            {comm, Victim::Launcher, moment, signal});
     }
+  add(2, 20, {"inproc", Victim::Rank, Moment::Step, kStall});
   for (Moment moment : moments)
     add(moment == Moment::Save, 12, {"inproc", Victim::Rank, moment, SIGKILL});
   return faults;

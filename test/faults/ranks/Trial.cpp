@@ -123,8 +123,9 @@ static std::vector<char *> pointersTo(std::vector<std::string> &words) {
   return pointers;
 }
 
-void Trial::start() {
+void Trial::start(const std::vector<std::string> &more) {
   std::vector<std::string> words = command(), variables = environment();
+  words.insert(words.end(), more.begin(), more.end());
   std::vector<char *> arguments = pointersTo(words), inherited = pointersTo(variables);
   int file = ::open((folder + "/out").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   job = fork();

@@ -29,7 +29,8 @@ public:
   Trial(const Trial &) = delete;
 
   int64_t ranks() const { return 4; }
-  void start();
+  /// With `more` words on its command line.
+  void start(const std::vector<std::string> &more = {});
   bool runs(); // weft-run has not ended
   pid_t pid() const { return job; }
   /// Of this job's processes that run the executable: of a rank, -1 = all.
