@@ -114,6 +114,13 @@ bool Supervisor::onlyStoppedAreLeft() const {
   return any;
 }
 
+bool Supervisor::aRankCame() const {
+  for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
+    if (job.board.slot(rank).pid.load() != 0)
+      return true;
+  return false;
+}
+
 Outcome Supervisor::run() {
   stoppedSince.resize(size_t(job.board.ranks()));
   watched.resize(size_t(job.board.ranks()));
@@ -199,6 +206,17 @@ void Supervisor::lookAtBoard() {
   looked = Clock::now();
   if (job.underMpirun)
     watchRanks();
+  // Those that came tell whom they miss.
+  auto isStuckFor = [&](Clock::time_point since, double slack) {
+    if (secondsSince(since) <= job.timeout + slack)
+      return;
+    isStuck |= !failing;
+    fail();
+  };
+  if (!job.inOneProcess && !aRankCame())
+    isStuckFor(started, 0);
+  // Ranks notice a stopped one when they wait for it; nobody does if all are stopped.
+  const double slack = onlyStoppedAreLeft() ? 0 : 0.5;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     int32_t pid = slot.pid.load();
@@ -209,17 +227,13 @@ void Supervisor::lookAtBoard() {
     char state = slot.processState();
     if (state == 0 && job.underMpirun)
       noteLost(rank);
-    // The others notice a stopped rank when they wait for it; nobody does if
-    // all are stopped.
     Clock::time_point &since = stoppedSince[size_t(rank)];
     if (!isStopped(state))
       since = {};
     else if (since == Clock::time_point{})
       since = Clock::now();
-    else if (secondsSince(since) > job.timeout + 0.5) {
-      isStuck |= !failing;
-      fail();
-    }
+    else
+      isStuckFor(since, slack);
   }
 }
 
@@ -323,17 +337,18 @@ std::string Supervisor::describeAbsent(const Death &death) const {
              : names + " or rank " + std::to_string(death.rank) + " ended before it met the others";
 }
 
-/// Which ranks do nothing, as somebody stopped them.
+/// Which ranks do nothing, as somebody stopped them, or their launcher.
 std::string Supervisor::stoppedRanks() const {
   std::string names;
   for (size_t rank = 0; rank < stoppedSince.size(); ++rank)
     if (stoppedSince[rank] != Clock::time_point{})
       names += (names.empty() ? "rank " : ", rank ") + std::to_string(rank);
-  if (names.empty())
+  if (names.empty() && aRankCame())
     return "the launcher ended before its ranks did";
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", job.timeout);
-  return "no progress for " + std::string(seconds) + " s; stopped: " + names;
+  return "no progress for " + std::string(seconds) +
+         (names.empty() ? " s; no rank has started" : " s; stopped: " + names);
 }
 
 int weft::runtime::tell(const Outcome &outcome) {
@@ -355,9 +370,7 @@ bool Supervisor::wasWished() const {
 /// Whether the executable, or mpirun, could not be started.
 bool Supervisor::neverRan() const {
   constexpr int kCannotStart = 127; // as shells say it
-  bool isSeen = !job.underMpirun || WIFSIGNALED(launcherResult);
-  for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
-    isSeen |= job.board.slot(rank).pid.load() != 0;
+  bool isSeen = !job.underMpirun || WIFSIGNALED(launcherResult) || aRankCame();
   return !isSeen || (!deaths.empty() && deaths.front().code == kCannotStart);
 }
 

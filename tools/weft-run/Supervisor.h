@@ -81,6 +81,7 @@ private:
   bool isLeft() const;
   bool aRankIsLeft() const;
   bool onlyStoppedAreLeft() const;
+  bool aRankCame() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   bool wasWished() const;
   bool neverRan() const;
@@ -100,9 +101,9 @@ private:
   int asked = 0;  // times that a user sent a signal
   int signal = 0; // the last one
   bool failing = false, ended = false;
-  bool isStuck = false; // that is why: ranks stay stopped
+  bool isStuck = false; // that is why: ranks stay stopped, or never come
   bool heeded = false;  // a rank ended because of that
-  Clock::time_point failedAt, looked;
+  Clock::time_point started = Clock::now(), failedAt, looked;
   Clock::time_point aloneSince; // mpirun is, after a failure
   std::vector<Clock::time_point> stoppedSince;
   Exits exits; // of mpirun's ranks
