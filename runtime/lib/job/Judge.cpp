@@ -12,14 +12,15 @@ using namespace weft::runtime;
 
 namespace {
 
-/// The stream that tells most: one that computes, else one that waits.
+/// The stream that tells most: one that computes, else the one whose wait the program has first, as
+/// the others may wait for that.
 const StreamMark *tellingStream(const BoardSlot &slot) {
   const StreamMark *found = nullptr;
   for (const StreamMark &mark : slot.streams) {
     Doing doing = mark.doing.load();
     if (doing == Doing::Computing)
       return &mark;
-    if (doing == Doing::Waiting && !found)
+    if (doing == Doing::Waiting && (!found || mark.command.load() < found->command.load()))
       found = &mark;
   }
   return found;

@@ -140,6 +140,7 @@ if [ "$mpi" = mpi ]; then
   expect 0 'p50_ms' "$run" --comm mpi "$out" "${model[@]}" --bench=json
   expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1
+  expect 1 '^0$' bash -c "'$run' --comm mpi '$out' ${model[*]} ${x[*]} --inject 2:1 2>&1 | grep -cE '^---|MPI_ABORT'"
   expect 4 "no progress for 1 s: rank 3 \(pid [0-9]+ on .*\) does not come in command 1 \(launch of node 'layer/relu'\)" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
 else

@@ -44,6 +44,50 @@ for comm in "${comms[@]}"; do
   expect 0 'resumed after step [1-9][0-9]*[05]0, ' "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/$comm"
 done
 
+# A step that hangs ends by the first wish, too: with its log, or with another rank.
+hangs() {
+  awaits 'the running step does not end; stopping at once'
+  ends "$1" 2
+  expect 0 '^0$' echo "$(grep -c 'error:' "$work/told")"
+}
+mkfifo "$work/pipe"
+sleep 100 <"$work/pipe" &
+reader=$!
+rm -f "$work/told"
+"$run" "$two" "${forever[@]}" --log "$work/pipe" >"$work/told" 2>&1 &
+job=$!
+awaits '^step +150 '
+until size=$(wc -c <"$work/told") && sleep 0.3 && [ "$size" = "$(wc -c <"$work/told")" ]; do :; done
+kill -INT $job
+hangs 130
+kill $reader
+rm "$work/pipe"
+for comm in "${comms[@]:1}"; do
+  rm -f "$work/told"
+  "$run" --comm "$comm" "$two" "${forever[@]}" >"$work/told" 2>&1 &
+  job=$!
+  awaits '^step +20 '
+  kill -STOP "$(rank_pid "$two" "$comm" 1)"
+  kill -TERM $job
+  hangs 143
+done
+
+# A death is told with its place, and that at which another rank saw it.
+for comm in "${comms[@]:1}"; do
+  rm -f "$work/told"
+  "$run" --comm "$comm" "$two" "${forever[@]}" --inject 1:0:stall >"$work/told" 2>&1 &
+  job=$!
+  awaits 'training 0 of'
+  kill -KILL "$(rank_pid "$two" "$comm" 1)"
+  ends 3 4
+  place='command 0 \(launch of node .losses.\) of program .step.'
+  seen='command 3 \(collective all_reduce of node .sums.\) of program .step.'
+  # Of mpirun's ranks only mpirun knows the signal, and tells it if it ends in time.
+  how='was ended by signal 9 \(Killed\)'
+  [ "$comm" = mpi ] && how="($how|ended without a word)"
+  told "error: rank 1 \(pid [0-9]+ on .*\) $how in step 0, $place; rank 0 noticed it in step 0, $seen"
+done
+
 # A rank that dies after the wish is a failure, not a stop; but nobody wants the job again.
 for comm in "${comms[@]:1}"; do
   rm -f "$work/told"
@@ -59,6 +103,8 @@ for comm in "${comms[@]:1}"; do
   told 'error: rank 1 \(pid [0-9]+ on .*\) was ended by signal 9'
   expect 0 '^1$' grep -c 'error:' "$work/told"
   expect 0 '^0$' echo "$(grep -c 'restart' "$work/told")"
+  # Nor do words of mpirun's follow.
+  expect 0 '^0$' echo "$(grep -cE '^---|MPI_ABORT' "$work/told")"
 done
 
 # A wish in the last step's evaluation leaves that out; all steps are done and saved.
@@ -75,6 +121,12 @@ told 'stopped before the evaluation was done'
 told "saved $work/last/step-00000003"
 expect 0 'eval_loss [0-9.]+ over' "$run" --comm tcp "${last[@]}" --eval-batches 5
 
+# A launcher that starts no rank is not waited for, either.
+mkdir "$work/idle"
+printf '#!/bin/sh\nexec sleep 100\n' >"$work/idle/mpirun"
+chmod +x "$work/idle/mpirun"
+expect 4 'error: no progress for 1 s; no rank has started' env PATH="$work/idle:$PATH" "$run" --comm mpi "$grid" "${forever[@]}" --timeout 1
+
 # What is wrong on a machine is told once there: by the first of its ranks, as far as the launcher says which that is.
 LC_ALL=C sed 's/bigram/bigrim/' "$grid" >"$work/damaged"
 chmod +x "$work/damaged"
@@ -88,4 +140,4 @@ voices() { # RANKS_OF_A_MACHINE; 0 = the launcher does not say
 expect 0 '^1$' echo "$(voices 4)"
 expect 0 '^2$' echo "$(voices 2)"
 expect 0 '^4$' echo "$(voices 0)"
-finish 30
+finish 38
