@@ -88,3 +88,14 @@ func.func @scan(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %r = nn.scan sum %a dim = 1 : tensor<4x8xf32> -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// -----
+
+// A window over no dim sees the one element of its position.
+// CHECK-LABEL: func.func @window_of_nothing(
+// CHECK-NOT: scf.if
+// CHECK: tensor.extract
+func.func @window_of_nothing(%a: tensor<4xf32>) -> tensor<4xi64> {
+  %0 = nn.arg_window %a {window = array<i64>, strides = array<i64>, pad_low = array<i64>, pad_high = array<i64>, dilations = array<i64>} : tensor<4xf32> -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
