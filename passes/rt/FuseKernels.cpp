@@ -185,8 +185,7 @@ private:
           outputs.push_back(result);
           yielded.push_back(map.lookup(result));
         }
-    finish(FusionKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, node.pieces,
-           std::move(body));
+    finish(FusionKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, std::move(body));
   }
 
   /// What each output is computed for, if any of them is not forward.
@@ -262,16 +261,16 @@ private:
       yielded = {cloneInto(*body, view, map)->getResult(0)};
       outputs = {view->getResult(0)};
     }
-    finish(FusionKind::Library, op->getLoc(), inputs, outputs, yielded, 1, std::move(body));
+    finish(FusionKind::Library, op->getLoc(), inputs, outputs, yielded, std::move(body));
   }
 
   void finish(FusionKind kind, Location loc, ValueRange inputs, ValueRange outputs,
-              ValueRange yielded, int64_t pieces, std::unique_ptr<Block> body) {
+              ValueRange yielded, std::unique_ptr<Block> body) {
     OpBuilder inner(builder.getContext());
     inner.setInsertionPointToEnd(body.get());
     YieldOp::create(inner, loc, yielded);
     builder.setInsertionPoint(block.getTerminator());
-    auto fusion = FusionOp::create(builder, loc, outputs.getTypes(), kind, inputs, pieces);
+    auto fusion = FusionOp::create(builder, loc, outputs.getTypes(), kind, inputs);
     fusion.getBody().push_back(body.release());
     keepRoles(fusion, outputs);
     for (auto [from, to] : llvm::zip(outputs, fusion.getOutputs()))

@@ -418,11 +418,11 @@ void FusionChoice::sortNodes(Block &block) {
       nodeOf[&op] = nodes.size();
       if (Operation *view = absorbed(&op))
         nodeOf[view] = nodes.size();
-      nodes.push_back({kind, {&op}, 1});
+      nodes.push_back({kind, {&op}});
     } else if (Group &group = groups[groupOf[&op]]; group.ops.front() == &op) {
       for (Operation *member : group.ops)
         nodeOf[member] = nodes.size();
-      nodes.push_back({kind, group.ops, group.cuts.back()});
+      nodes.push_back({kind, group.ops});
     }
   }
   // Kahn's algorithm; the least first position goes first, which is stable and

@@ -58,7 +58,7 @@ bool isFree(mlir::Operation *op);
 /// Groups the ops of one block into nodes: groups of kernel ops and single
 /// library and opaque ops.
 ///
-/// Ops of a group are cut together into `pieces` leading pieces: piece i of
+/// Ops of a group are cut together into some number of leading pieces: piece i of
 /// each member's results depends on piece i of the members before it only. For
 /// an edge the possible numbers of pieces follow from the consumer's factor
 /// rule: products of the leading factors that its results and the operand have
@@ -79,7 +79,6 @@ public:
   struct Node {
     FusionClass kind;
     std::vector<mlir::Operation *> ops; // in program order, free ones not listed
-    int64_t pieces = 1;
   };
   /// In an order in which every node comes after those it reads.
   const std::vector<Node> &nodes() const { return order; }

@@ -17,8 +17,7 @@ def Rt_FusionOp : Rt_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
     the inputs in order. A `kernel` fusion becomes a generated kernel; a
     `library` fusion holds one op with a library call, before it the constants that the
     call implies, and behind it the view op that re-indexes its result, if there is one
-    (the library writes the permuted order). `pieces` says into how many independent leading pieces of equal
-    size all results can be cut (1: runs whole).
+    (the library writes the permuted order).
 
     Lifespan: made by `rt-fuse-kernels`; `kernel` fusions are removed by
     `rt-outline-kernels`, the others by `rt-lower-to-commands`.
@@ -27,17 +26,17 @@ def Rt_FusionOp : Rt_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
     types equal the results' without encoding.
 
     Example:
-    `%1 = rt.fusion kernel(%x : tensor<8xf32>) -> (tensor<8xf32>) pieces 8 {
+    `%1 = rt.fusion kernel(%x : tensor<8xf32>) -> (tensor<8xf32>) {
      ^bb0(%a: tensor<8xf32>):
        %2 = nn.exp %a : (tensor<8xf32>) -> tensor<8xf32>
        rt.yield %2 : tensor<8xf32>
      }`
   }];
-  let arguments = (ins Rt_FusionKindAttr:$kind, Variadic<AnyRankedTensor>:$inputs, I64Attr:$pieces);
+  let arguments = (ins Rt_FusionKindAttr:$kind, Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{ $kind `(` ($inputs^ `:` type($inputs))? `)` `->` `(` type($outputs) `)`
-      `pieces` $pieces attr-dict-with-keyword $body }];
+      attr-dict-with-keyword $body }];
   let hasVerifier = 1;
 }
 

@@ -160,7 +160,7 @@ rt.program @p streams 1 events 0 {
 
 func.func @f(%x: tensor<4xf32>) -> tensor<8xf32> {
   // expected-error @below {{output 0 is 'tensor<8xf32>', but 'tensor<4xf32>' inside}}
-  %0 = rt.fusion kernel(%x : tensor<4xf32>) -> (tensor<8xf32>) pieces 1 {
+  %0 = rt.fusion kernel(%x : tensor<4xf32>) -> (tensor<8xf32>) {
   ^bb0(%a: tensor<4xf32>):
     rt.yield %a : tensor<4xf32>
   }
@@ -226,17 +226,6 @@ rt.program @p streams 1 events 0 {
   %0 = rt.buffer "x" input : memref<8xf32>
   // expected-error @below {{has type 'memref<?xf32>', expected static sizes, strides and offset}}
   %1 = rt.view %0 : memref<8xf32> to memref<?xf32>
-}
-
-// -----
-
-func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{has 0 pieces, expected at least 1}}
-  %0 = rt.fusion kernel(%x : tensor<4xf32>) -> (tensor<4xf32>) pieces 0 {
-  ^bb0(%a: tensor<4xf32>):
-    rt.yield %a : tensor<4xf32>
-  }
-  return %0 : tensor<4xf32>
 }
 
 // -----

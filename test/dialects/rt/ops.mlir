@@ -83,8 +83,8 @@ rt.program @calls streams 1 events 0 {
 // Fusions and calls on tensors; types inside have no encoding.
 // CHECK-LABEL: func.func @fusions
 func.func @fusions(%x: tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7> {
-  // CHECK: rt.fusion kernel(%{{.+}} : tensor<4x8xf32, 7 : i64>) -> (tensor<4x8xf32, 7 : i64>) pieces 4 {
-  %0 = rt.fusion kernel(%x : tensor<4x8xf32, 7>) -> (tensor<4x8xf32, 7>) pieces 4 {
+  // CHECK: rt.fusion kernel(%{{.+}} : tensor<4x8xf32, 7 : i64>) -> (tensor<4x8xf32, 7 : i64>) {
+  %0 = rt.fusion kernel(%x : tensor<4x8xf32, 7>) -> (tensor<4x8xf32, 7>) {
   ^bb0(%a: tensor<4x8xf32>):
     rt.yield %a : tensor<4x8xf32>
   }

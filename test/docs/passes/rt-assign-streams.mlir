@@ -18,7 +18,7 @@ module attributes {dist.mesh = #mesh} {
     rt.output "y" %4 global tensor<4x4xf32> placement <[4], [4]> : memref<4x4xf32>
   }
   func.func private @forward.spec(%arg0: tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>> {nn.name = "x"}, %arg1: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> {nn.name = "w"}) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4]>> {nn.name = "y"}) attributes {rt.spec} {
-    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["tp"]>>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["tp"]>>) {
     ^bb0(%arg2: tensor<4x4xf32>, %arg3: tensor<4x4xf32>):
       %3 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       rt.yield %3 : tensor<4x4xf32>
@@ -54,7 +54,7 @@ module attributes {dist.mesh = #mesh} {
     rt.launch @k_exp reads(%3 : memref<4x4xf32>) writes(%4 : memref<4x4xf32>) stream 0 {rt.origin = 2 : i64}
   }
   func.func private @forward.spec(%arg0: tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>> {nn.name = "x"}, %arg1: tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>> {nn.name = "w"}) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4]>> {nn.name = "y"}) attributes {rt.spec} {
-    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["tp"]>>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32, #dist.local<#mesh, [4, 8{"tp"}]>>, tensor<4x4xf32, #dist.local<#mesh, [8{"tp"}, 4]>>) -> (tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["tp"]>>) {
     ^bb0(%arg2: tensor<4x4xf32>, %arg3: tensor<4x4xf32>):
       %3 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       rt.yield %3 : tensor<4x4xf32>

@@ -15,7 +15,7 @@ module {
     rt.output "y" %3 global tensor<4x4xf32> placement <[4], [4]> : memref<4x4xf32>
   }
   func.func private @forward.spec(%arg0: tensor<4x8xf32> {nn.name = "x"}, %arg1: tensor<8x4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.bin", offset = 0, length = 128>}) -> (tensor<4x4xf32> {nn.name = "y"}) attributes {rt.spec} {
-    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) {
     ^bb0(%arg2: tensor<4x8xf32>, %arg3: tensor<8x4xf32>):
       %2 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
       rt.yield %2 : tensor<4x4xf32>
@@ -43,7 +43,7 @@ module {
     rt.output "y" %3 global tensor<4x4xf32> placement <[4], [4]> : memref<4x4xf32>
   }
   func.func private @forward.spec(%arg0: tensor<4x8xf32> {nn.name = "x"}, %arg1: tensor<8x4xf32> {nn.name = "w", nn.source = #nn.source<file = "m.bin", offset = 0, length = 128>}) -> (tensor<4x4xf32> {nn.name = "y"}) attributes {rt.spec} {
-    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf32>) {
     ^bb0(%arg2: tensor<4x8xf32>, %arg3: tensor<8x4xf32>):
       %2 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
       rt.yield %2 : tensor<4x4xf32>

@@ -3,13 +3,13 @@
 //--- before
 module {
   func.func @forward(%arg0: tensor<4x4xf32> {nn.name = "x"}, %arg1: tensor<4x4xf32> {nn.name = "w"}) -> (tensor<4x4xf32> {nn.name = "y"}) {
-    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
     ^bb0(%arg2: tensor<4x4xf32>, %arg3: tensor<4x4xf32>):
       %3 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       rt.yield %3 : tensor<4x4xf32>
     }
     %1 = rt.call @k_exp(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    %2 = rt.fusion  library(%1, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %2 = rt.fusion  library(%1, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
     ^bb0(%arg2: tensor<4x4xf32>, %arg3: tensor<4x4xf32>):
       %3 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       rt.yield %3 : tensor<4x4xf32>
@@ -24,13 +24,13 @@ module {
 //--- after
 module {
   func.func @forward(%arg0: tensor<4x4xf32> {nn.name = "x"}, %arg1: tensor<4x4xf32> {nn.name = "w"}) -> (tensor<4x4xf32> {nn.name = "y"}) {
-    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %0 = rt.fusion  library(%arg0, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
     ^bb0(%arg2: tensor<4x4xf32>, %arg3: tensor<4x4xf32>):
       %3 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       rt.yield %3 : tensor<4x4xf32>
     }
     %1 = rt.call @k_exp(%0) : (tensor<4x4xf32>) -> tensor<4x4xf32>
-    %2 = rt.fusion  library(%1, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) pieces 1 {
+    %2 = rt.fusion  library(%1, %arg1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
     ^bb0(%arg2: tensor<4x4xf32>, %arg3: tensor<4x4xf32>):
       %3 = nn.contract %arg2, %arg3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
       rt.yield %3 : tensor<4x4xf32>

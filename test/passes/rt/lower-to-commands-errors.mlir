@@ -38,7 +38,7 @@ func.func @forward(%x: tensor<3xf32, #dist.local<#mesh, [10{"tp"}]>> {nn.name = 
 // -----
 
 func.func @forward(%x: tensor<4x8xf32> {nn.name = "x"}, %w: tensor<8x4xf32> {nn.name = "w"}) -> (tensor<4x4xf64> {nn.name = "y"}) {
-  %0 = rt.fusion library(%x, %w : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf64>) pieces 1 {
+  %0 = rt.fusion library(%x, %w : tensor<4x8xf32>, tensor<8x4xf32>) -> (tensor<4x4xf64>) {
   ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>):
     // expected-error @below {{is no library call that target 'cpu' takes with these types and layouts}}
     %1 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f64 : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf64>

@@ -37,17 +37,17 @@ func.func @keeps(%x: !partial) -> (!whole, !whole) {
 
 // The library adds to the sum where it lies, unless something reads the old one later.
 // CHECK-LABEL: func.func @library
-// CHECK: rt.fusion library({{.*}}) -> (tensor<4x2xf32>) pieces 1 {
-// CHECK: rt.fusion library({{.*}}) -> (tensor<4x2xf32>) pieces 1 attributes {rt.in_place = array<i64: 2>} {
+// CHECK: rt.fusion library({{.*}}) -> (tensor<4x2xf32>) {
+// CHECK: rt.fusion library({{.*}}) -> (tensor<4x2xf32>) attributes {rt.in_place = array<i64: 2>} {
 func.func @library(%x: tensor<4x2xf32>, %i: tensor<3x1xi64>, %u: tensor<3x2xf32>) -> (tensor<4x2xf32>, tensor<4x2xf32>) {
   %0 = rt.dense %x : tensor<4x2xf32>
-  %1 = rt.fusion library(%i, %u, %0 : tensor<3x1xi64>, tensor<3x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) pieces 1 {
+  %1 = rt.fusion library(%i, %u, %0 : tensor<3x1xi64>, tensor<3x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
   ^bb0(%a: tensor<3x1xi64>, %b: tensor<3x2xf32>, %c: tensor<4x2xf32>):
     %4 = nn.scatter add %c, %a, %b indexed = [0] operand_batch = [] indices_batch = []
       : (tensor<4x2xf32>, tensor<3x1xi64>, tensor<3x2xf32>) -> tensor<4x2xf32>
     rt.yield %4 : tensor<4x2xf32>
   }
-  %2 = rt.fusion library(%i, %u, %0 : tensor<3x1xi64>, tensor<3x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) pieces 1 {
+  %2 = rt.fusion library(%i, %u, %0 : tensor<3x1xi64>, tensor<3x2xf32>, tensor<4x2xf32>) -> (tensor<4x2xf32>) {
   ^bb0(%a: tensor<3x1xi64>, %b: tensor<3x2xf32>, %c: tensor<4x2xf32>):
     %4 = nn.scatter add %c, %a, %b indexed = [0] operand_batch = [] indices_batch = []
       : (tensor<4x2xf32>, tensor<3x1xi64>, tensor<3x2xf32>) -> tensor<4x2xf32>

@@ -446,7 +446,7 @@ rt.program @p streams 1 events 0 arena 5120 attributes {rt.spec = @p.spec} {
 func.func private @p.spec(%i: tensor<16x1xi64>, %u: tensor<16x64xf32>) -> (tensor<1x64xf32>) attributes {rt.spec} {
   %0 = nn.slice %u starts = [0, 0] strides = [1, 1] : tensor<16x64xf32> -> tensor<1x64xf32>
   %1 = rt.dense %0 : tensor<1x64xf32>
-  %2 = rt.fusion library(%i, %u, %1 : tensor<16x1xi64>, tensor<16x64xf32>, tensor<1x64xf32>) -> (tensor<1x64xf32>) pieces 1 {
+  %2 = rt.fusion library(%i, %u, %1 : tensor<16x1xi64>, tensor<16x64xf32>, tensor<1x64xf32>) -> (tensor<1x64xf32>) {
   ^bb0(%a: tensor<16x1xi64>, %b: tensor<16x64xf32>, %c: tensor<1x64xf32>):
     %4 = nn.scatter add %c, %a, %b indexed = [0] operand_batch = [] indices_batch = []
       : (tensor<1x64xf32>, tensor<16x1xi64>, tensor<16x64xf32>) -> tensor<1x64xf32>
@@ -476,7 +476,7 @@ rt.program @p streams 1 events 0 arena 5120 attributes {rt.spec = @p.spec} {
 func.func private @p.spec(%i: tensor<16x1xi64>, %u: tensor<16x64xf32>) -> (tensor<1x64xf32>, tensor<1x64xf32>) attributes {rt.spec} {
   %0 = nn.slice %u starts = [0, 0] strides = [1, 1] : tensor<16x64xf32> -> tensor<1x64xf32>
   %1 = rt.dense %0 : tensor<1x64xf32>
-  %2 = rt.fusion library(%i, %u, %1 : tensor<16x1xi64>, tensor<16x64xf32>, tensor<1x64xf32>) -> (tensor<1x64xf32>) pieces 1 {
+  %2 = rt.fusion library(%i, %u, %1 : tensor<16x1xi64>, tensor<16x64xf32>, tensor<1x64xf32>) -> (tensor<1x64xf32>) {
   ^bb0(%a: tensor<16x1xi64>, %b: tensor<16x64xf32>, %c: tensor<1x64xf32>):
     %4 = nn.scatter add %c, %a, %b indexed = [0] operand_batch = [] indices_batch = []
       : (tensor<1x64xf32>, tensor<16x1xi64>, tensor<16x64xf32>) -> tensor<1x64xf32>
@@ -502,7 +502,7 @@ rt.program @p streams 1 events 0 arena 1024 attributes {rt.spec = @p.spec} {
 }
 func.func private @p.spec(%i: tensor<1x1xi64>, %u: tensor<1x64xf32>) -> tensor<1x64xf32> attributes {rt.spec} {
   %0 = rt.dense %u : tensor<1x64xf32>
-  %1 = rt.fusion library(%i, %0 : tensor<1x1xi64>, tensor<1x64xf32>) -> (tensor<1x64xf32>) pieces 1 {
+  %1 = rt.fusion library(%i, %0 : tensor<1x1xi64>, tensor<1x64xf32>) -> (tensor<1x64xf32>) {
   ^bb0(%a: tensor<1x1xi64>, %b: tensor<1x64xf32>):
     %2 = nn.scatter add %b, %a, %b indexed = [0] operand_batch = [] indices_batch = []
       : (tensor<1x64xf32>, tensor<1x1xi64>, tensor<1x64xf32>) -> tensor<1x64xf32>
