@@ -1,5 +1,6 @@
 // Scheduled commands as the runtime's blob, op by op.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Emit/Memory.h"
@@ -159,7 +160,7 @@ private:
   }
 
   void emitMetadata() {
-    auto entries = module->getAttrOfType<DictionaryAttr>(rt::kMetadataAttr);
+    auto entries = module->getAttrOfType<DictionaryAttr>(nn::kMetadataAttr);
     for (NamedAttribute entry : entries ? entries.getValue() : ArrayRef<NamedAttribute>()) {
       std::string text;
       llvm::raw_string_ostream stream(text);

@@ -4,6 +4,7 @@
 
 #include "dialects/nn/IR/NnTraining.h"
 #include "dialects/onnx/IR/TensorData.h"
+#include "weft/runtime/Metadata.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -402,22 +403,19 @@ void GraphConverter::finish(GraphOp graph) {
   function.setAllResultAttrs(resultAttrs);
 }
 
-/// Of the module: texts for the executable's table of metadata.
-static constexpr llvm::StringLiteral kMetadata = "weft.metadata";
-
-/// `lookup.INPUT` says of how many rows the input's elements are indices, so that
-/// the runtime can check what it is given.
+/// Says of how many rows an input's elements are indices, so that the runtime can check
+/// what it is given.
 static void noteLookups(ModuleOp module, const llvm::StringMap<int64_t> &rows) {
   if (rows.empty())
     return;
   Builder builder(module.getContext());
   NamedAttrList entries;
-  if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
+  if (auto old = module->getAttrOfType<DictionaryAttr>(nn::kMetadataAttr))
     entries.append(old.getValue());
   for (const auto &entry : rows)
-    entries.set(("lookup." + entry.getKey()).str(),
+    entries.set((runtime::metadata::kLookupPrefix + entry.getKey()).str(),
                 builder.getStringAttr(llvm::Twine(entry.second)));
-  module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
+  module->setAttr(nn::kMetadataAttr, entries.getDictionary(module.getContext()));
 }
 
 LogicalResult weft::onnx::convertOnnxToNn(ModuleOp module, const Bindings &bindings, bool training,

@@ -4,6 +4,7 @@
 
 #include "dialects/onnx/IR/TensorData.h"
 #include "weft/Support/Nearest.h"
+#include "weft/runtime/Metadata.h"
 
 #include "llvm/Support/Path.h"
 
@@ -289,15 +290,15 @@ Value GraphConverter::addEmbeddedState(TensorAttr tensor, llvm::StringRef name,
 
 Value GraphConverter::stepCounter() {
   for (auto [i, attributes] : llvm::enumerate(argumentAttrs))
-    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(nn::kStepState))
+    if (attributes.get(nn::kNameAttr) == builder.getStringAttr(runtime::kStepState))
       return function.front().getArgument(i);
   argumentAttrs.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(nn::kStepState)),
+      {builder.getNamedAttr(nn::kNameAttr, builder.getStringAttr(runtime::kStepState)),
        builder.getNamedAttr(nn::kInitialAttr, builder.getI64IntegerAttr(0)),
        builder.getNamedAttr(nn::kClassAttr, builder.getStringAttr("optimizer"))}));
   return function.front().addArgument(
       RankedTensorType::get({}, builder.getI64Type()),
-      NameLoc::get(builder.getStringAttr(nn::kStepState), function.getLoc()));
+      NameLoc::get(builder.getStringAttr(runtime::kStepState), function.getLoc()));
 }
 
 Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name, bool quantized,

@@ -3,6 +3,7 @@
 #include "passes/onnx/GraphConverter.h"
 
 #include "dialects/nn/IR/NnTraining.h"
+#include "weft/runtime/Metadata.h"
 
 using namespace mlir;
 using namespace weft;
@@ -67,8 +68,8 @@ void GraphConverter::findBound(GraphOp graph) {
     collectNames(graph, info);
     auto find = [&](EntryAttr entry, StringRef list) {
       InitializerOp target = boundInitializer(entry);
-      if (target && textOf(entry.getKey()) == nn::kStepState)
-        error(info.getLoc()) << list << " of the training information sets '" << nn::kStepState
+      if (target && textOf(entry.getKey()) == runtime::kStepState)
+        error(info.getLoc()) << list << " of the training information sets '" << runtime::kStepState
                              << "', the name under which every training step "
                                 "counts; rename that initializer";
       else if (target)

@@ -8,6 +8,7 @@
 #include "files/InputFile.h"
 #include "program/ProgramText.h"
 #include "program/commands/Issued.h"
+#include "weft/runtime/Metadata.h"
 #include "weft/runtime/OutputFile.h"
 
 #include <cerrno>
@@ -168,9 +169,10 @@ std::string weft::runtime::infoText(const ProgramView &p, const std::string &mod
       elements *= uint64_t(size);
     parameters += elements;
   }
+  constexpr std::string_view training = metadata::kTrainPrefix;
   for (const MetadataEntry &entry : p.Metadata())
-    if (p.string(entry.key).substr(0, 6) == "train.")
-      text += "training: " + std::string(p.string(entry.key).substr(6)) + " " +
+    if (p.string(entry.key).substr(0, training.size()) == training)
+      text += "training: " + std::string(p.string(entry.key).substr(training.size())) + " " +
               std::string(p.string(entry.value)) + "\n";
   text += "state: " + std::to_string(p.States().size()) + " tensors, " +
           std::to_string(parameters) + " elements\n";

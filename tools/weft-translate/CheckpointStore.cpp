@@ -3,6 +3,7 @@
 #include "CheckpointStore.h"
 
 #include "weft/runtime/CheckpointFile.h"
+#include "weft/runtime/Metadata.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -24,7 +25,7 @@ public:
   explicit CheckpointStore(std::unique_ptr<CheckpointFile> opened) : file(std::move(opened)) {
     for (size_t i = 0; i < file->tensors().size(); ++i) {
       const CheckpointFile::Tensor &tensor = file->tensors()[i];
-      bool counter = tensor.name == "weft.step";
+      bool counter = tensor.name == runtime::kStepState;
       table[tensor.name] = {kTypes[unsigned(tensor.dtype)].str(), tensor.shape,
                             tensor.optimizer || counter};
       index[tensor.name] = i;

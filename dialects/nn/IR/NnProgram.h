@@ -33,9 +33,8 @@ inline constexpr llvm::StringLiteral kRoleInputGradient = "input_gradient";
 inline constexpr llvm::StringLiteral kRoleWeightGradient = "weight_gradient";
 inline constexpr llvm::StringLiteral kRoleOptimizer = "optimizer";
 
-/// The state that counts training steps, from 0. Checkpoints know it by this name, too
-/// (runtime/lib/checkpoint).
-inline constexpr llvm::StringLiteral kStepState = "weft.step";
+/// On the module: texts for the executable's table of metadata (weft/runtime/Metadata.h).
+inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
 
 /// True if the argument is state: it has bytes in the model or a number to start at.
 bool isState(mlir::FunctionOpInterface program, unsigned argument);

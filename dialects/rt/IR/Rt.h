@@ -51,8 +51,6 @@ inline constexpr llvm::StringLiteral kKernelAttr = "rt.kernel";
 inline constexpr llvm::StringLiteral kRolesAttr = "rt.roles";
 /// On an all_reduce, also in a bucket: its result lies where its operand does.
 inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";
-/// On the module: texts for the executable's table of metadata.
-inline constexpr llvm::StringLiteral kMetadataAttr = "weft.metadata";
 
 /// True if the two may share messages: one kind over the same axes, one element
 /// type, reduced and padded alike.

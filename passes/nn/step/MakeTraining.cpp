@@ -7,6 +7,7 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/nn/IR/NnTraining.h"
+#include "weft/runtime/Metadata.h"
 
 namespace weft::step {
 #define GEN_PASS_DEF_STEPMAKETRAINING
@@ -16,10 +17,9 @@ namespace weft::step {
 using namespace mlir;
 using namespace weft;
 using namespace weft::step;
+namespace metadata = weft::runtime::metadata;
 
 namespace {
-
-constexpr StringLiteral kMetadata = "weft.metadata";
 
 struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
   using StepMakeTrainingBase::StepMakeTrainingBase;
@@ -58,7 +58,7 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
     }
     if (variant)
       variant.erase();
-    module->setAttr(kMetadata, describe(module, step, forward, *spec, *built));
+    module->setAttr(nn::kMetadataAttr, describe(module, step, forward, *spec, *built));
   }
 
   /// The step that the model describes, if it does, in place of one that is made.
@@ -77,22 +77,22 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
     }
     OpBuilder builder(module.getContext());
     NamedAttrList entries;
-    if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
+    if (auto old = module->getAttrOfType<DictionaryAttr>(nn::kMetadataAttr))
       entries.append(old.getValue());
     auto set = [&](StringRef key, const Twine &value) {
       entries.set(key, builder.getStringAttr(value));
     };
-    set("train.loss", "of the model (TrainingInfo)");
-    set("train.optimizer", "of the model (TrainingInfo)");
-    set("train.seed", Twine(seed.getValue()));
+    set(metadata::kTrainLoss, "of the model (TrainingInfo)");
+    set(metadata::kTrainOptimizer, "of the model (TrainingInfo)");
+    set(metadata::kTrainSeed, Twine(seed.getValue()));
     for (BlockArgument arg : step.getArguments())
       if (auto type = cast<RankedTensorType>(arg.getType());
           !nn::isState(step, arg.getArgNumber()) && type.getRank() > 0) {
-        set("train.batch", Twine(type.getDimSize(0)));
+        set(metadata::kTrainBatch, Twine(type.getDimSize(0)));
         break;
       }
     describeText(step, module.lookupSymbol<func::FuncOp>("forward"), set);
-    module->setAttr(kMetadata, entries.getDictionary(module.getContext()));
+    module->setAttr(nn::kMetadataAttr, entries.getDictionary(module.getContext()));
     return success();
   }
 
@@ -118,10 +118,10 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
         tokens = arg;
     if (!tokens)
       return;
-    set("train.labels", nameOf(step, labels));
+    set(metadata::kTrainLabels, nameOf(step, labels));
     // The model's loss has its own idea of which do not count, if any.
-    set("train.labels_all_count", "1");
-    set("train.tokens", nameOf(forward, tokens));
+    set(metadata::kTrainAllLabelsCount, "1");
+    set(metadata::kTrainTokens, nameOf(forward, tokens));
     ArrayRef<int64_t> shape = cast<RankedTensorType>(tokens.getType()).getShape();
     for (auto [i, type] : llvm::enumerate(forward.getResultTypes())) {
       auto output = cast<RankedTensorType>(type);
@@ -129,8 +129,8 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
       if (!name || output.getRank() != 3 || output.getShape().drop_back() != shape ||
           !isa<FloatType>(output.getElementType()))
         continue;
-      set("generate.tokens", nameOf(forward, tokens));
-      set("generate.logits", name.getValue());
+      set(metadata::kGenerateTokens, nameOf(forward, tokens));
+      set(metadata::kGenerateLogits, name.getValue());
       return;
     }
   }
@@ -140,25 +140,27 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
                           const TrainingSpec &spec, const Loss &built) {
     OpBuilder builder(module.getContext());
     NamedAttrList entries;
-    if (auto old = module->getAttrOfType<DictionaryAttr>(kMetadata))
+    if (auto old = module->getAttrOfType<DictionaryAttr>(nn::kMetadataAttr))
       entries.append(old.getValue());
     auto set = [&](StringRef key, const Twine &value) {
       entries.set(key, builder.getStringAttr(value));
     };
-    set("train.loss", loss.getValue());
-    set("train.optimizer", optimizer.getValue());
-    set("train.seed", Twine(seed.getValue()));
+    set(metadata::kTrainLoss, loss.getValue());
+    set(metadata::kTrainOptimizer, optimizer.getValue());
+    set(metadata::kTrainSeed, Twine(seed.getValue()));
     BlockArgument first = built.target ? built.target : step.getArgument(0);
     if (auto type = cast<RankedTensorType>(first.getType()); type.getRank() > 0)
-      set("train.batch", Twine(type.getDimSize(0)));
+      set(metadata::kTrainBatch, Twine(type.getDimSize(0)));
     if (built.target)
-      set("train.labels", spec.loss.target);
+      set(metadata::kTrainLabels, spec.loss.target);
     if (built.numClasses)
-      set("train.classes", Twine(built.numClasses));
+      set(metadata::kTrainClasses, Twine(built.numClasses));
+    if (spec.loss.ignore)
+      set(metadata::kTrainIgnored, Twine(*spec.loss.ignore));
     if (StringAttr tokens = findTokens(step, built)) {
-      set("train.tokens", tokens.getValue());
-      set("generate.tokens", tokens.getValue());
-      set("generate.logits", spec.loss.value);
+      set(metadata::kTrainTokens, tokens.getValue());
+      set(metadata::kGenerateTokens, tokens.getValue());
+      set(metadata::kGenerateLogits, spec.loss.value);
     }
     return entries.getDictionary(module.getContext());
   }

@@ -6,6 +6,7 @@
 #include "dialects/nn/IR/NnTraining.h"
 #include "passes/nn/step/Losses.h"
 #include "passes/nn/step/TrainingPrograms.h"
+#include "weft/runtime/Metadata.h"
 
 #include <cmath>
 
@@ -144,10 +145,10 @@ private:
       values.push_back(value);
       describe(nn::kUpdatesAttr, name);
     }
-    Term count(builder, NameLoc::get(builder.getStringAttr(nn::kStepState), function.getLoc()),
+    Term count(builder, NameLoc::get(builder.getStringAttr(runtime::kStepState), function.getLoc()),
                stepCounter());
     values.push_back((count + 1.0).value);
-    describe(nn::kUpdatesAttr, builder.getStringAttr(nn::kStepState));
+    describe(nn::kUpdatesAttr, builder.getStringAttr(runtime::kStepState));
     end->setOperands(values);
     function.removeResAttrsAttr();
     function.setType(
@@ -157,17 +158,17 @@ private:
 
   /// A step with random numbers has it already.
   Value stepCounter() {
-    if (BlockArgument found = findArgument(function, nn::kStepState))
+    if (BlockArgument found = findArgument(function, runtime::kStepState))
       return found;
     unsigned at = function.getNumArguments();
     NamedAttrList attributes;
-    attributes.set(nn::kNameAttr, builder.getStringAttr(nn::kStepState));
+    attributes.set(nn::kNameAttr, builder.getStringAttr(runtime::kStepState));
     attributes.set(nn::kInitialAttr, builder.getI64IntegerAttr(0));
     attributes.set(nn::kClassAttr, builder.getStringAttr("optimizer"));
     (void)function.insertArgument(
         at, RankedTensorType::get({}, builder.getI64Type()),
         attributes.getDictionary(builder.getContext()),
-        NameLoc::get(builder.getStringAttr(nn::kStepState), function.getLoc()));
+        NameLoc::get(builder.getStringAttr(runtime::kStepState), function.getLoc()));
     return function.getArgument(at);
   }
 

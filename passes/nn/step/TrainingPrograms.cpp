@@ -4,6 +4,7 @@
 
 #include "dialects/nn/IR/NnGradient.h"
 #include "passes/nn/step/Optimizers.h"
+#include "weft/runtime/Metadata.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/Regex.h"
@@ -194,9 +195,9 @@ private:
   void addGlobalStates() {
     auto i64 = RankedTensorType::get({}, builder.getI64Type());
     // A forward pass with random numbers has it already.
-    step = findArgument(function, nn::kStepState);
+    step = findArgument(function, runtime::kStepState);
     if (!step)
-      step = addState(nn::kStepState, i64, builder.getI64IntegerAttr(0));
+      step = addState(runtime::kStepState, i64, builder.getI64IntegerAttr(0));
     if (!needsScaling())
       return;
     auto type = cast<RankedTensorType>(loss.value.getType());
@@ -229,7 +230,7 @@ private:
     if (from != type.getElementType() && attributes.get(nn::kSourceAttr))
       attributes.set(nn::kSourceTypeAttr, TypeAttr::get(from));
     attributes.set(nn::kOfAttr, builder.getStringAttr(parameter.name));
-    return addState(parameter.name + "#master", type, attributes);
+    return addState(parameter.name + runtime::kMasterSuffix, type, attributes);
   }
 
   //===--- Gradients ------------------------------------------------------===//
@@ -327,7 +328,7 @@ private:
     for (auto [value, name] : statistics)
       results.add(unlessSkipped(value, findArgument(function, name)), nn::kUpdatesAttr, name);
     Term count(builder, step.getLoc(), step);
-    results.add(unlessSkipped((count + 1.0).value, step), nn::kUpdatesAttr, nn::kStepState);
+    results.add(unlessSkipped((count + 1.0).value, step), nn::kUpdatesAttr, runtime::kStepState);
     if (scale)
       updateScale(results);
     results.returnFrom(function);
@@ -348,7 +349,7 @@ private:
     Value stored = Term(builder, loc, next).cast(parameter.type().getElementType()).value;
     results.add(stored, nn::kUpdatesAttr, parameter.name);
     if (parameter.master)
-      results.add(next, nn::kUpdatesAttr, parameter.name + "#master");
+      results.add(next, nn::kUpdatesAttr, parameter.name + runtime::kMasterSuffix);
     for (auto [slot, value, name] :
          llvm::zip_equal(parameter.slots, update.slots, slotNames(spec.optimizer.kind)))
       results.add(unlessSkipped(value, slot), nn::kUpdatesAttr,

@@ -8,7 +8,7 @@
 
 namespace weft::step {
 
-/// Names of the states that loss scaling has, beside nn::kStepState.
+/// Names of the states that loss scaling has, beside runtime::kStepState.
 inline constexpr llvm::StringLiteral kScaleState = "weft.loss_scale";
 inline constexpr llvm::StringLiteral kGoodStepsState = "weft.loss_scale_steps";
 

@@ -5,6 +5,7 @@
 #include "checkpoint/CheckpointGroup.h"
 #include "checkpoint/CheckpointReader.h"
 
+#include "weft/runtime/Metadata.h"
 #include "weft/runtime/Npy.h"
 
 #include <algorithm>
@@ -15,9 +16,6 @@ using namespace weft::runtime;
 namespace {
 
 using Tensor = CheckpointManifest::Tensor;
-
-constexpr const char *kMasterSuffix = "#master";
-constexpr const char *kStepCounter = "weft.step";
 
 /// Which tensor of the checkpoint fills which state; null = it keeps its value,
 /// or is a constant.
@@ -65,7 +63,7 @@ public:
 private:
   bool isOptimizer(const State &state) const {
     return p.Buffers()[state.buffer].kind == BufferClass::OptimizerState ||
-           p.string(state.name) == kStepCounter;
+           p.string(state.name) == kStepState;
   }
   static std::string textOf(const Tensor &tensor) {
     return shapeText(tensor.shape) + " " + dtypeName(tensor.dtype);
@@ -75,7 +73,7 @@ private:
     return found == byName.end() ? nullptr : found->second;
   }
   bool mayBeLeft(const Tensor &tensor) const {
-    bool optimizer = tensor.optimizer || tensor.name == kStepCounter;
+    bool optimizer = tensor.optimizer || tensor.name == kStepState;
     if (optimizer && (parametersOnly || !hasOptimizer))
       return true;
     // A master copy is of no use where parameters are kept in full.

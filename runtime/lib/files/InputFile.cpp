@@ -4,6 +4,8 @@
 
 #include "base/Convert.h"
 
+#include "weft/runtime/Metadata.h"
+
 #include <cstdlib>
 #include <type_traits>
 
@@ -45,7 +47,7 @@ std::string weft::runtime::metadataOf(const ProgramView &p, const std::string &k
 }
 
 std::optional<int64_t> weft::runtime::rowsOf(const ProgramView &p, std::string_view input) {
-  std::string text = metadataOf(p, "lookup." + std::string(input));
+  std::string text = metadataOf(p, metadata::kLookupPrefix + std::string(input));
   int64_t rows = std::atoll(text.c_str());
   return rows > 0 ? std::optional(rows) : std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "base/Convert.h"
 #include "base/Philox.h"
 
+#include "weft/runtime/Metadata.h"
 #include "weft/runtime/Terminal.h"
 
 #include <algorithm>
@@ -46,8 +47,8 @@ Status Generator::prepare(const GenerationOptions &wanted, bool byteTokens,
     if (p.string(entry.name) == kProgram)
       program = &entry;
   if (program) {
-    tokens = findPort(p, program->inputs, metadataOf(p, "generate.tokens"));
-    logits = findPort(p, program->outputs, metadataOf(p, "generate.logits"));
+    tokens = findPort(p, program->inputs, metadataOf(p, metadata::kGenerateTokens));
+    logits = findPort(p, program->outputs, metadataOf(p, metadata::kGenerateLogits));
     if (!tokens || !logits)
       findByShape(p, *program);
   }

@@ -11,6 +11,7 @@
 #include "training/TrainingLog.h"
 
 #include "weft/runtime/Checkpoint.h"
+#include "weft/runtime/Metadata.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -97,15 +98,14 @@ private:
 
   BatchFeed::Roles findRoles() const {
     BatchFeed::Roles found;
-    found.tokens = metadataOf(p, "train.tokens");
-    found.labels = metadataOf(p, "train.labels");
-    std::string loss = metadataOf(p, "train.loss");
-    size_t at = loss.find("ignore=");
-    if (at != std::string::npos)
-      found.ignored = std::atoll(loss.c_str() + at + 7);
-    found.allCount = metadataOf(p, "train.labels_all_count") == "1";
-    found.classes = std::atoll(metadataOf(p, "train.classes").c_str());
-    std::string logits = metadataOf(p, "generate.logits");
+    found.tokens = metadataOf(p, metadata::kTrainTokens);
+    found.labels = metadataOf(p, metadata::kTrainLabels);
+    std::string ignored = metadataOf(p, metadata::kTrainIgnored);
+    if (!ignored.empty())
+      found.ignored = std::atoll(ignored.c_str());
+    found.allCount = metadataOf(p, metadata::kTrainAllLabelsCount) == "1";
+    found.classes = std::atoll(metadataOf(p, metadata::kTrainClasses).c_str());
+    std::string logits = metadataOf(p, metadata::kGenerateLogits);
     for (const Program &program : p.Programs())
       for (const Port &port : p.Ports().slice(program.outputs))
         if (!logits.empty() && p.string(port.name) == logits && port.shape.count > 0)

@@ -1,10 +1,12 @@
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels optimizer=adamw:clip=1,schedule=cosine,warmup=2,total=10' | FileCheck %s
 // RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels optimizer=sgd freeze=^w$' | FileCheck %s --check-prefix=FREEZE
+// RUN: weft-opt %s --step-make-training='loss=softmax_cross_entropy:logits,labels,ignore=3 optimizer=sgd' | FileCheck %s --check-prefix=IGNORE
 
 // Inputs, labels (an input of the model's batch), weights, then what the optimizer keeps; results are
 // numbers for the log and what each state becomes. Weights without a gradient are not updated.
 // CHECK: module attributes {weft.metadata = {
 // CHECK-SAME: train.batch = "4", train.classes = "8", train.labels = "labels"
+// IGNORE: train.classes = "8", train.ignored = "3", train.labels = "labels"
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: %[[X:[^:]+]]: tensor<4x6xf32> {nn.dims = ["batch", ""], nn.name = "x"}
 // CHECK-SAME: %[[LABELS:[^:]+]]: tensor<4xi64> {nn.dims = ["batch"], nn.name = "labels"}
