@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/onnx/IR/TensorData.h"
 #include "mlir/IR/Diagnostics.h"
+#include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/ConfinedFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
@@ -29,7 +30,7 @@ std::optional<int64_t> weft::onnx::getStoredBytes(RankedTensorType type) {
   for (int64_t extent : type.getShape())
     if (llvm::MulOverflow(bits, extent, bits))
       return std::nullopt;
-  return bits / 8 + (bits % 8 != 0);
+  return llvm::divideCeil(bits, 8);
 }
 
 bool weft::onnx::isPlainFileData(TensorAttr tensor) {
@@ -165,7 +166,7 @@ FailureOr<SmallVector<char, 0>> weft::onnx::readTensor(TensorAttr tensor, EmitEr
   } else {
     // The field is wider than the element: int32 for bytes and halves, uint64
     // for uint32. Sub-byte types come two or four to a field element.
-    unsigned to = std::max(1u, bits / 8);
+    int64_t to = elementBytes(type);
     for (size_t i = 0; i + from <= payload->bytes.size(); i += from)
       result.append(payload->bytes.begin() + i, payload->bytes.begin() + i + to);
   }
@@ -192,7 +193,7 @@ FailureOr<SmallVector<int64_t>> weft::onnx::readIntegers(TensorAttr tensor, Emit
   values.reserve(tensor.getType().getNumElements());
   for (int64_t i = 0, e = tensor.getType().getNumElements(); i < e; ++i) {
     uint64_t value = 0;
-    std::memcpy(&value, bytes->data() + i * bits / 8, std::max(1u, bits / 8));
+    std::memcpy(&value, bytes->data() + i * bits / 8, elementBytes(element));
     if (bits < 8)
       value >>= i * bits % 8;
     if (bits < 64) {

@@ -3,6 +3,7 @@
 #include "passes/onnx/Registry.h"
 
 #include "dialects/onnx/IR/TensorData.h"
+#include "weft/Interfaces/TensorTypes.h"
 
 #include <cmath>
 
@@ -53,7 +54,7 @@ static std::optional<HostTensor> element(NodeContext &n, TensorAttr tensor) {
   if (!type.hasStaticShape() || type.getNumElements() != 1 || !type.getElementType().isIntOrFloat())
     return std::nullopt;
   auto bytes = readTensor(tensor, [&] { return emitError(n.b.loc); });
-  if (failed(bytes) || bytes->size() != std::max(1u, getStoredBits(type.getElementType()) / 8))
+  if (failed(bytes) || int64_t(bytes->size()) != elementBytes(type))
     return std::nullopt;
   return decodeHostTensor(RankedTensorType::get({}, type.getElementType()), *bytes);
 }
