@@ -1,5 +1,6 @@
 // The search for a kernel's nests and units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "KernelPrices.h"
 #include "KernelTiler.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -314,7 +315,7 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
     double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
-    tiling.unitCost += work / (report.contiguous ? 8 : 1) + 6 * report.starts;
+    tiling.unitCost += work / (report.contiguous ? kLanes : 1) + kLoopStart * report.starts;
     tiling.stackBytes += stackBytesOf(nest);
   }
   return true;
@@ -338,8 +339,7 @@ Value KernelTiler::findWorthKeeping(bool isOneElement) {
       count *= dim.width;
     if (found->second.points < 1.5 * count)
       continue;
-    // A scalar is free to keep; a temporary costs a store and a load.
-    if (inlineCost(value, elements.nestResults) >= (count == 1 ? 4 : 12))
+    if (elements.inlineCost(value) >= (count == 1 ? kWorthAScalar : kWorthAnArray))
       return value;
   }
   return nullptr;
@@ -392,11 +392,11 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
   for (auto &units : ways) {
     if (!settle(units))
       continue;
-    // Temporaries beyond the first-level cache cost as if computed again.
-    double spilled = std::max<double>(0, double(tiling.stackBytes) - 24576);
-    double total = (tiling.unitCost + spilled + 30) * double(tiling.extent());
-    double score = total / std::min<double>(tiling.extent(), 8);
-    if (!best || score < 0.9 * bestScore) {
+    double spilled = std::max<double>(0, double(tiling.stackBytes) - kFirstLevelBytes);
+    double total =
+        (tiling.unitCost + kSpilledByte * spilled + kUnitStart) * double(tiling.extent());
+    double score = total / std::min<double>(tiling.extent(), kThreads);
+    if (!best || score < kClearlyLess * bestScore) {
       best = tiling;
       bestScore = score;
     }

@@ -1,5 +1,6 @@
 // Emits a planned kernel as loops over memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "KernelPrices.h"
 #include "KernelTiling.h"
 #include "passes/cpu/Passes.h"
 #include "weft/Interfaces/KernelAttributes.h"
@@ -18,11 +19,9 @@ using namespace mlir;
 using namespace weft::cpu;
 using namespace weft::kernels;
 
-/// What a thread should have to do at least.
-constexpr double kGrainNanoseconds = 20000;
-
-/// About a nanosecond for ten scalar operations.
-static double nanosecondsOfUnit(const KernelTiling &tiling) { return tiling.unitCost * 0.1 + 10; }
+static double nanosecondsOfUnit(const KernelTiling &tiling) {
+  return tiling.unitCost * kNanosecondsOfOperation + kNanosecondsOfUnitStart;
+}
 
 namespace {
 
@@ -256,7 +255,7 @@ LogicalResult KernelLowering::run() {
   builder.setInsertionPointToStart(&body.getBody().front());
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());
-  ElementEmitter elements(code, space);
+  ElementEmitter elements(code, space, operationCost);
   for (BlockArgument argument : kernel.getArguments())
     elements.storage[argument] = denseStorage(body.getArgument(2 + argument.getArgNumber()),
                                               cast<RankedTensorType>(argument.getType()), space);

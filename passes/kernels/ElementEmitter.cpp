@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -333,19 +332,6 @@ bool ElementEmitter::foldComparison(Operation &op, Region &region) {
   return true;
 }
 
-static double operationCost(Operation &op) {
-  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::RoundEvenOp>(op))
-    return 1;
-  if (isa<math::MathDialect>(op.getDialect()))
-    return 12;
-  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-          arith::RemFOp>(op))
-    return 4;
-  if (isa<arith::ConstantOp, linalg::IndexOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
-    return 0;
-  return 1;
-}
-
 void ElementEmitter::emitIf(Operation &op, Region &region) {
   auto ifOp = cast<scf::IfOp>(op);
   auto mapResults = [&](ArrayRef<Value> yielded, scf::YieldOp terminator) {
@@ -485,7 +471,7 @@ SmallVector<Value> ElementEmitter::emitBlock(Block &block, Region &region) {
 // Cost
 //===----------------------------------------------------------------------===//
 
-double weft::kernels::inlineCost(Value tensor, const llvm::DenseSet<Value> &nestResults) {
+double ElementEmitter::inlineCost(Value tensor) const {
   // Bounded, because values that are reached by many ways count many times.
   constexpr double enough = 64;
   Operation *op = tensor.getDefiningOp();
@@ -497,10 +483,10 @@ double weft::kernels::inlineCost(Value tensor, const llvm::DenseSet<Value> &nest
       cost += operationCost(*inner);
       if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
         if (!nestResults.contains(extract.getTensor()) && cost < enough)
-          cost += inlineCost(extract.getTensor(), nestResults);
+          cost += inlineCost(extract.getTensor());
     });
   for (Value operand : op->getOperands())
     if (cost < enough && isa<TensorType>(operand.getType()) && !nestResults.contains(operand))
-      cost += inlineCost(operand, nestResults);
+      cost += inlineCost(operand);
   return std::min(cost, enough);
 }

@@ -53,8 +53,11 @@ struct Recorder {
 /// bodies of the ops that define it, which fuses producers into consumers.
 class ElementEmitter {
 public:
-  ElementEmitter(mlir::OpBuilder &builder, IndexSpace &space)
-      : builder(builder), space(space), scopes(1) {}
+  /// The scalar operations that an op of a body takes on the processor, which the target knows.
+  using OperationCost = double (*)(mlir::Operation &op);
+
+  ElementEmitter(mlir::OpBuilder &builder, IndexSpace &space, OperationCost operationCost)
+      : builder(builder), space(space), operationCost(operationCost), scopes(1) {}
 
   mlir::OpBuilder &builder;
   IndexSpace &space;
@@ -72,6 +75,9 @@ public:
   mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices);
   /// The same from the defining op, even if the tensor has a storage.
   mlir::Value define(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices);
+
+  /// Scalar operations to compute one element of `tensor` from what nests compute, 64 at most.
+  double inlineCost(mlir::Value tensor) const;
 
   /// Notes an element that was computed in the block that is open.
   void remember(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices, mlir::Value value) {
@@ -121,6 +127,7 @@ private:
   mlir::Value address(const Storage &at, llvm::ArrayRef<mlir::AffineExpr> indices,
                       mlir::Location loc, bool isStore);
 
+  OperationCost operationCost;
   /// Elements already computed, by block that is open.
   struct Scope {
     llvm::DenseMap<mlir::Value,
@@ -129,10 +136,6 @@ private:
   };
   llvm::SmallVector<Scope> scopes;
 };
-
-/// Scalar operations to compute one element by inlining, and whether that is
-/// worth a temporary when it is needed more than once.
-double inlineCost(mlir::Value tensor, const llvm::DenseSet<mlir::Value> &nestResults);
 
 /// The type by which an element lies in memory: i1 is a byte.
 mlir::Type memoryType(mlir::Type element);
