@@ -18,13 +18,15 @@ constexpr const char *kExample = R"(
 
 )";
 
-/// A flag whose text `parse` reads, which tells what is wrong with it.
-template <typename T, typename Parse>
-FlagTable::Take takeParsed(std::optional<T> &target, Parse parse) {
-  return [&target, parse](const std::string &text) {
-    std::string wrong;
-    target = parse(text, wrong);
-    return wrong;
+/// A flag whose text `parse` reads.
+template <typename T>
+FlagTable::Take takeParsed(std::optional<T> &target, llvm::Expected<T> (*parse)(llvm::StringRef)) {
+  return [&target, parse](const std::string &text) -> std::string {
+    llvm::Expected<T> parsed = parse(text);
+    if (!parsed)
+      return llvm::toString(parsed.takeError());
+    target = std::move(*parsed);
+    return "";
   };
 }
 
@@ -38,17 +40,18 @@ std::string takeZero(llvm::StringRef text, ZeroStage &target) {
 }
 
 std::string takeGroup(const std::string &text, std::vector<step::ParameterGroup> &groups) {
-  std::string wrong;
-  if (auto group = step::parseGroup(text, wrong))
-    groups.push_back(std::move(*group));
-  return wrong;
+  llvm::Expected<step::ParameterGroup> group = step::parseGroup(text);
+  if (!group)
+    return llvm::toString(group.takeError());
+  groups.push_back(std::move(*group));
+  return "";
 }
 
 std::string takeRegex(const std::string &text, std::vector<std::string> &patterns) {
-  std::string wrong;
-  if (step::isRegex(text, wrong))
-    patterns.push_back(text);
-  return wrong;
+  if (llvm::Error wrong = step::checkRegex(text))
+    return llvm::toString(std::move(wrong));
+  patterns.push_back(text);
+  return "";
 }
 
 FlagTable::Take takeChoice(std::string &target, std::vector<std::string> choices) {
@@ -202,9 +205,8 @@ std::string weft::driver::checkTraining(const Options &options) {
       return (flag + " goes with --loss and --optimizer; without them a model is trained as its "
                      "TrainingInfo says")
           .str();
-  std::string error;
   for (const step::ParameterGroup &group : flags.paramGroups)
-    if (!checkGroup(group, *flags.optimizer, error))
-      return "--param-group " + error;
+    if (llvm::Error wrong = checkGroup(group, *flags.optimizer))
+      return "--param-group " + llvm::toString(std::move(wrong));
   return checkZero(flags);
 }

@@ -36,11 +36,10 @@ struct MakeTraining : step::impl::StepMakeTrainingBase<MakeTraining> {
         signalPassFailure();
       return;
     }
-    std::string error;
-    std::optional<TrainingSpec> spec =
-        parseTraining({loss, optimizer, paramGroups, freeze, gradDtype}, error);
+    llvm::Expected<TrainingSpec> spec =
+        parseTraining({loss, optimizer, paramGroups, freeze, gradDtype});
     if (!spec) {
-      module.emitError() << error;
+      module.emitError() << llvm::toString(spec.takeError());
       return signalPassFailure();
     }
     auto variant = module.lookupSymbol<func::FuncOp>("forward.training");

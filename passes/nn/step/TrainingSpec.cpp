@@ -9,6 +9,9 @@
 #include <cmath>
 
 using namespace weft::step;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
@@ -42,12 +45,12 @@ std::string weft::step::joinList(llvm::ArrayRef<std::string> items) {
   return list;
 }
 
-bool weft::step::isRegex(StringRef pattern, std::string &error) {
+Error weft::step::checkRegex(StringRef pattern) {
   std::string why;
   if (!pattern.empty() && llvm::Regex(pattern).isValid(why))
-    return true;
-  error = ("'" + pattern + "' is no regular expression" + (why.empty() ? "" : ": " + why)).str();
-  return false;
+    return Error::success();
+  return createStringError("'" + pattern + "' is no regular expression" +
+                           (why.empty() ? "" : ": " + why));
 }
 
 //===----------------------------------------------------------------------===//
@@ -57,11 +60,8 @@ bool weft::step::isRegex(StringRef pattern, std::string &error) {
 static constexpr char kLosses[] = "write softmax_cross_entropy:LOGITS,LABELS[,ignore=K], "
                                   "mse:PRED,TARGET, or the name of a scalar output";
 
-std::optional<LossSpec> weft::step::parseLoss(StringRef text, std::string &error) {
-  auto fail = [&](const llvm::Twine &why) {
-    error = (why + "; " + kLosses).str();
-    return std::nullopt;
-  };
+Expected<LossSpec> weft::step::parseLoss(StringRef text) {
+  auto fail = [](const llvm::Twine &why) { return createStringError(why + "; " + kLosses); };
   LossSpec loss;
   loss.text = text.str();
   StringRef rest = text;
@@ -151,53 +151,47 @@ static SmallVector<StringRef> hyperKeys(const KindEntry &entry) {
   return keys;
 }
 
-/// Reads a hyper-parameter within its range; false with the reason.
-static bool readHyper(StringRef key, StringRef value, double &target, std::string &error) {
+/// Reads a hyper-parameter within its range.
+static Error readHyper(StringRef key, StringRef value, double &target) {
   double number;
   bool isFraction = key.starts_with("beta") || key == "momentum";
   if (value.getAsDouble(number) || !std::isfinite(number) || number < 0 ||
-      (isFraction && number >= 1)) {
-    error = (key + " is a number " + (isFraction ? "in [0, 1)" : "not below 0") + ", not '" +
-             value + "'")
-                .str();
-    return false;
-  }
+      (isFraction && number >= 1))
+    return createStringError(key + " is a number " + (isFraction ? "in [0, 1)" : "not below 0") +
+                             ", not '" + value + "'");
   target = number;
-  return true;
+  return Error::success();
 }
 
-static bool readCount(StringRef key, StringRef value, int64_t &target, std::string &error) {
+static Error readCount(StringRef key, StringRef value, int64_t &target) {
   if (!value.getAsInteger(10, target) && target >= 0)
-    return true;
-  error = (key + " is a number of steps, not '" + value + "'").str();
-  return false;
+    return Error::success();
+  return createStringError(key + " is a number of steps, not '" + value + "'");
 }
 
-static bool readOption(StringRef key, StringRef value, const KindEntry &entry, OptimizerSpec &spec,
-                       std::string &error) {
+static Error readOption(StringRef key, StringRef value, const KindEntry &entry,
+                        OptimizerSpec &spec) {
   if (llvm::is_contained(hyperKeys(entry), key))
-    return readHyper(key, value, *fieldOf(spec.hyper, key), error);
+    return readHyper(key, value, *fieldOf(spec.hyper, key));
   if (key == "clip")
-    return readHyper(key, value, spec.clip, error);
+    return readHyper(key, value, spec.clip);
   if (key == "min_lr")
-    return readHyper(key, value, spec.schedule.minLr, error);
+    return readHyper(key, value, spec.schedule.minLr);
   if (key == "warmup")
-    return readCount(key, value, spec.schedule.warmup, error);
+    return readCount(key, value, spec.schedule.warmup);
   if (key == "total")
-    return readCount(key, value, spec.schedule.total, error);
+    return readCount(key, value, spec.schedule.total);
   // Sgd with momentum is the optimizer of that name.
   if (key == "momentum" && spec.kind == OptimizerKind::Sgd) {
     spec.kind = OptimizerKind::Momentum;
-    return readHyper(key, value, spec.hyper.momentum, error);
+    return readHyper(key, value, spec.hyper.momentum);
   }
   if (key == "decay") {
     spec.hyper.decayAll = value == "all";
     if (value == "all" || value == "auto")
-      return true;
-    error =
-        ("decay is auto (not of vectors: biases and scales of norms) or all, not '" + value + "'")
-            .str();
-    return false;
+      return Error::success();
+    return createStringError(
+        "decay is auto (not of vectors: biases and scales of norms) or all, not '" + value + "'");
   }
   if (key == "schedule") {
     using Kind = ScheduleSpec::Kind;
@@ -205,45 +199,39 @@ static bool readOption(StringRef key, StringRef value, const KindEntry &entry, O
                               std::pair("linear", Kind::Linear), std::pair("cosine", Kind::Cosine)})
       if (value == name) {
         spec.schedule.kind = kind;
-        return true;
+        return Error::success();
       }
-    error = ("schedule is constant, linear or cosine, not '" + value + "'").str();
-    return false;
+    return createStringError("schedule is constant, linear or cosine, not '" + value + "'");
   }
-  error = (entry.name + " has no '" + key + "'; it takes " + llvm::join(hyperKeys(entry), ", ") +
-           ", decay, clip, schedule, warmup, total, min_lr")
-              .str();
-  return false;
+  return createStringError(entry.name + " has no '" + key + "'; it takes " +
+                           llvm::join(hyperKeys(entry), ", ") +
+                           ", decay, clip, schedule, warmup, total, min_lr");
 }
 
-std::optional<OptimizerSpec> weft::step::parseOptimizer(StringRef text, std::string &error) {
+Expected<OptimizerSpec> weft::step::parseOptimizer(StringRef text) {
   auto [name, rest] = text.split(':');
   auto entry =
       llvm::find_if(kinds(), [name = name](const KindEntry &entry) { return entry.name == name; });
-  if (entry == kinds().end()) {
-    error = ("'" + name + "' is no optimizer; choose " +
-             llvm::join(llvm::map_range(kinds(), [](const KindEntry &entry) { return entry.name; }),
-                        ", "))
-                .str();
-    return std::nullopt;
-  }
+  if (entry == kinds().end())
+    return createStringError(
+        "'" + name + "' is no optimizer; choose " +
+        llvm::join(llvm::map_range(kinds(), [](const KindEntry &entry) { return entry.name; }),
+                   ", "));
   OptimizerSpec spec;
   spec.kind = entry->kind;
   spec.hyper = entry->defaults;
   spec.text = text.str();
   for (const std::string &item : rest.empty() ? SmallVector<std::string>() : splitAt(rest, ',')) {
     auto [key, value] = StringRef(item).split('=');
-    if (!readOption(key, value, *entry, spec, error))
-      return std::nullopt;
+    if (Error wrong = readOption(key, value, *entry, spec))
+      return std::move(wrong);
   }
   const ScheduleSpec &schedule = spec.schedule;
   if (schedule.kind != ScheduleSpec::Kind::Constant && schedule.total <= schedule.warmup)
-    error = "a linear or cosine schedule ends at step total=N, more than warmup";
-  else if (schedule.minLr > spec.hyper.lr)
-    error = "min_lr is above lr";
-  else
-    return spec;
-  return std::nullopt;
+    return createStringError("a linear or cosine schedule ends at step total=N, more than warmup");
+  if (schedule.minLr > spec.hyper.lr)
+    return createStringError("min_lr is above lr");
+  return spec;
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,17 +240,16 @@ std::optional<OptimizerSpec> weft::step::parseOptimizer(StringRef text, std::str
 
 static bool isOfEveryGroup(StringRef key) { return key == "lr_scale" || key == "decay"; }
 
-std::optional<ParameterGroup> weft::step::parseGroup(StringRef text, std::string &error) {
+Expected<ParameterGroup> weft::step::parseGroup(StringRef text) {
   SmallVector<std::string> parts = splitAt(text, ':');
   ParameterGroup group;
   group.text = text.str();
   group.pattern = parts.front();
-  if (parts.size() != 2 || parts[1].empty()) {
-    error = "'" + text.str() + "' needs REGEX:key=value,...; a ':' of the pattern is written \\:";
-    return std::nullopt;
-  }
-  if (!isRegex(group.pattern, error))
-    return std::nullopt;
+  if (parts.size() != 2 || parts[1].empty())
+    return createStringError("'" + text +
+                             "' needs REGEX:key=value,...; a ':' of the pattern is written \\:");
+  if (Error wrong = checkRegex(group.pattern))
+    return std::move(wrong);
   HyperParameters all;
   for (StringRef item : splitAt(parts[1], ',')) {
     auto [key, value] = item.split('=');
@@ -270,29 +257,25 @@ std::optional<ParameterGroup> weft::step::parseGroup(StringRef text, std::string
     if (key == "decay" && (value == "all" || value == "auto")) {
       number = value == "all";
     } else if (key == "lr_scale" || fieldOf(all, key)) {
-      if (!readHyper(key, value, number, error))
-        return std::nullopt;
+      if (Error wrong = readHyper(key, value, number))
+        return std::move(wrong);
     } else {
-      error = ("'" + item + "' is nothing that a group may have: lr, weight_decay, what else the " +
-               "optimizer has, lr_scale, decay=auto|all")
-                  .str();
-      return std::nullopt;
+      return createStringError("'" + item +
+                               "' is nothing that a group may have: lr, weight_decay, what else "
+                               "the optimizer has, lr_scale, decay=auto|all");
     }
     group.values.emplace_back(key.str(), number);
   }
   return group;
 }
 
-bool weft::step::checkGroup(const ParameterGroup &group, const OptimizerSpec &optimizer,
-                            std::string &error) {
+Error weft::step::checkGroup(const ParameterGroup &group, const OptimizerSpec &optimizer) {
   const KindEntry &entry = entryOf(optimizer.kind);
   for (const auto &[key, value] : group.values)
-    if (!isOfEveryGroup(key) && !llvm::is_contained(hyperKeys(entry), key)) {
-      error = "a group of " + entry.name.str() + " has no '" + key + "'; it takes " +
-              llvm::join(hyperKeys(entry), ", ") + ", lr_scale, decay=auto|all";
-      return false;
-    }
-  return true;
+    if (!isOfEveryGroup(key) && !llvm::is_contained(hyperKeys(entry), key))
+      return createStringError("a group of " + entry.name + " has no '" + key + "'; it takes " +
+                               llvm::join(hyperKeys(entry), ", ") + ", lr_scale, decay=auto|all");
+  return Error::success();
 }
 
 HyperParameters weft::step::refine(const HyperParameters &hyper, const ParameterGroup &group) {
@@ -315,36 +298,35 @@ HyperParameters weft::step::refine(const HyperParameters &hyper, const Parameter
 // All of it
 //===----------------------------------------------------------------------===//
 
-std::optional<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts,
-                                                      std::string &error) {
-  auto fail = [&](StringRef flag) {
-    error = (flag + " " + error).str();
-    return std::nullopt;
+Expected<TrainingSpec> weft::step::parseTraining(const TrainingTexts &texts) {
+  auto withFlag = [](StringRef flag, Error wrong) {
+    return createStringError(flag + " " + llvm::toString(std::move(wrong)));
   };
   TrainingSpec spec;
-  std::optional<LossSpec> loss = parseLoss(texts.loss, error);
+  Expected<LossSpec> loss = parseLoss(texts.loss);
   if (!loss)
-    return fail("--loss");
-  std::optional<OptimizerSpec> optimizer = parseOptimizer(texts.optimizer, error);
+    return withFlag("--loss", loss.takeError());
+  spec.loss = std::move(*loss);
+  Expected<OptimizerSpec> optimizer = parseOptimizer(texts.optimizer);
   if (!optimizer)
-    return fail("--optimizer");
+    return withFlag("--optimizer", optimizer.takeError());
+  spec.optimizer = std::move(*optimizer);
   for (const std::string &text : splitList(texts.paramGroups)) {
-    std::optional<ParameterGroup> group = parseGroup(text, error);
-    if (!group || !checkGroup(*group, *optimizer, error))
-      return fail("--param-group");
-    spec.groups.push_back(*group);
+    Expected<ParameterGroup> group = parseGroup(text);
+    if (!group)
+      return withFlag("--param-group", group.takeError());
+    if (Error wrong = checkGroup(*group, spec.optimizer))
+      return withFlag("--param-group", std::move(wrong));
+    spec.groups.push_back(std::move(*group));
   }
   for (const std::string &pattern : splitList(texts.freeze)) {
-    if (!isRegex(pattern, error))
-      return fail("--freeze");
+    if (Error wrong = checkRegex(pattern))
+      return withFlag("--freeze", std::move(wrong));
     spec.freeze.push_back(pattern);
   }
   spec.gradDtype = parsePrecision(texts.gradDtype);
-  if (!texts.gradDtype.empty() && !spec.gradDtype) {
-    error = "'" + texts.gradDtype + "' is none of fp32, bf16, fp16, fp64";
-    return fail("--grad-dtype");
-  }
-  spec.loss = *loss;
-  spec.optimizer = *optimizer;
+  if (!texts.gradDtype.empty() && !spec.gradDtype)
+    return createStringError("--grad-dtype '" + texts.gradDtype +
+                             "' is none of fp32, bf16, fp16, fp64");
   return spec;
 }

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <optional>
@@ -75,12 +76,12 @@ struct ParameterGroup {
   std::string text;
 };
 
-/// Each tells in `error` what is wrong and what may be written instead.
-std::optional<LossSpec> parseLoss(llvm::StringRef text, std::string &error);
-std::optional<OptimizerSpec> parseOptimizer(llvm::StringRef text, std::string &error);
+/// Errors tell what is wrong and what may be written instead.
+llvm::Expected<LossSpec> parseLoss(llvm::StringRef text);
+llvm::Expected<OptimizerSpec> parseOptimizer(llvm::StringRef text);
 /// Keys are those that any optimizer has; `checkGroup`: that `optimizer` has.
-std::optional<ParameterGroup> parseGroup(llvm::StringRef text, std::string &error);
-bool checkGroup(const ParameterGroup &group, const OptimizerSpec &optimizer, std::string &error);
+llvm::Expected<ParameterGroup> parseGroup(llvm::StringRef text);
+llvm::Error checkGroup(const ParameterGroup &group, const OptimizerSpec &optimizer);
 
 /// All of it.
 struct TrainingSpec {
@@ -97,7 +98,7 @@ struct TrainingSpec {
 struct TrainingTexts {
   std::string loss, optimizer, paramGroups, freeze, gradDtype;
 };
-std::optional<TrainingSpec> parseTraining(const TrainingTexts &texts, std::string &error);
+llvm::Expected<TrainingSpec> parseTraining(const TrainingTexts &texts);
 
 /// The hyper-parameters of a member of `group`.
 HyperParameters refine(const HyperParameters &hyper, const ParameterGroup &group);
@@ -107,8 +108,8 @@ llvm::SmallVector<std::string> splitList(llvm::StringRef text);
 /// Such a list of `items`.
 std::string joinList(llvm::ArrayRef<std::string> items);
 
-/// Whether `pattern` is a regular expression, if not why.
-bool isRegex(llvm::StringRef pattern, std::string &error);
+/// An error if `pattern` is no regular expression.
+llvm::Error checkRegex(llvm::StringRef pattern);
 
 } // namespace weft::step
 

@@ -217,9 +217,9 @@ bool interpret(MLIRContext &context, const std::string &path, const char *flag,
   PhaseOptions options;
   options.train = true;
   options.precision = Precision::F64;
-  if (std::string error; flag) {
-    options.loss = step::parseLoss("softmax_cross_entropy:logits,labels", error);
-    options.optimizer = step::parseOptimizer(flag, error);
+  if (flag) {
+    options.loss = llvm::cantFail(step::parseLoss("softmax_cross_entropy:logits,labels"));
+    options.optimizer = llvm::cantFail(step::parseOptimizer(flag));
   }
   PassManager passes(&context);
   buildPhase(passes, Phase::Step, options);

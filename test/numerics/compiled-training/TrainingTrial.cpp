@@ -48,12 +48,11 @@ void TrainingFlags::set(PhaseOptions &options) const {
   options.precision = Precision::F64;
   wrong += options.bindings.add(bind);
   if (!loss.empty())
-    options.loss = step::parseLoss(loss, wrong);
+    options.loss = llvm::cantFail(step::parseLoss(loss));
   if (!optimizer.empty())
-    options.optimizer = step::parseOptimizer(optimizer, wrong);
+    options.optimizer = llvm::cantFail(step::parseOptimizer(optimizer));
   for (const std::string &group : step::splitList(paramGroups))
-    if (auto parsed = step::parseGroup(group, wrong))
-      options.paramGroups.push_back(*parsed);
+    options.paramGroups.push_back(llvm::cantFail(step::parseGroup(group)));
   for (const std::string &pattern : step::splitList(freeze))
     options.freeze.push_back(pattern);
   options.gradDtype = parsePrecision(gradDtype);
@@ -74,10 +73,9 @@ OwningOpRef<ModuleOp> test::importGraph(MLIRContext &context, const std::string 
   if (!module)
     return {};
   PhaseOptions graph;
-  std::string error;
   graph.train = true;
   // Of flags that say how, not of the model.
-  graph.loss = step::parseLoss("loss", error);
+  graph.loss = llvm::cantFail(step::parseLoss("loss"));
   graph.microbatches = batchParts;
   graph.batchStats = BatchStats::PerMicrobatch;
   if (!graph.bindings.add(bind).empty())

@@ -57,11 +57,10 @@ TEST_P(ModelGradients, EqualDifferences) {
   ASSERT_TRUE(static_cast<bool>(built)) << llvm::toString(built.takeError());
   auto module = onnx::importModel(path, &context);
   ASSERT_TRUE(module);
-  std::string error;
   PhaseOptions graph;
   graph.raise = raise;
   graph.train = true; // All initializers are state.
-  graph.loss = step::parseLoss("loss", error);
+  graph.loss = llvm::cantFail(step::parseLoss("loss"));
   graph.bindings.dims["batch"] = 2;
   for (const auto &[name, extent] : model.dims)
     graph.bindings.dims[name] = extent;

@@ -110,13 +110,13 @@ int main(int argc, char **argv) {
   PhaseOptions options;
   options.train = true;
   std::string error = options.bindings.add(bind);
+  llvm::ExitOnError orExit;
   if (!loss.empty())
-    options.loss = step::parseLoss(loss, error);
+    options.loss = orExit(step::parseLoss(loss));
   if (!optimizer.empty())
-    options.optimizer = step::parseOptimizer(optimizer, error);
+    options.optimizer = orExit(step::parseOptimizer(optimizer));
   for (const std::string &group : groups)
-    if (auto parsed = step::parseGroup(group, error))
-      options.paramGroups.push_back(*parsed);
+    options.paramGroups.push_back(orExit(step::parseGroup(group)));
   for (const std::string &pattern : freeze)
     options.freeze.push_back(pattern);
   options.raise = raise;

@@ -7,6 +7,14 @@
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t,ignore=1 optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=OPTION
 // RUN: not weft-opt %s --step-make-training='loss=softmax_cross_entropy:y,t,ignore=no optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=LABEL
 // RUN: not weft-opt %s --step-make-training='loss=mse:k,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FLOATS
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:warmup=some' 2>&1 | FileCheck %s --check-prefix=COUNT
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:decay=no' 2>&1 | FileCheck %s --check-prefix=DECAY
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:schedule=square' 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=adamw:min_lr=1' 2>&1 | FileCheck %s --check-prefix=LEAST
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w' 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:speed=1' 2>&1 | FileCheck %s --check-prefix=SPEED
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:beta1=0.5' 2>&1 | FileCheck %s --check-prefix=BETA
+// RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd grad-dtype=f8' 2>&1 | FileCheck %s --check-prefix=WIDTH
 // RUN: echo 'module {}' | not weft-opt --step-make-training='loss=mse:y,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FORWARD
 // RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-mark-recompute{mode=some}))" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-set-precision{type=f8}))" 2>&1 | FileCheck %s --check-prefix=TYPE
@@ -24,6 +32,14 @@
 // FREEZE: error: --freeze 'bias' matches no weight; weights have names as 'w'
 // ALL: error: no weight is left to train
 // NUMBER: error: --optimizer lr is a number not below 0, not 'fast'
+// COUNT: error: --optimizer warmup is a number of steps, not 'some'
+// DECAY: error: --optimizer decay is auto (not of vectors: biases and scales of norms) or all, not 'no'
+// SCHEDULE: error: --optimizer schedule is constant, linear or cosine, not 'square'
+// LEAST: error: --optimizer min_lr is above lr
+// GROUP: error: --param-group 'w' needs REGEX:key=value,...; a ':' of the pattern is written \:
+// SPEED: error: --param-group 'speed=1' is nothing that a group may have: lr, weight_decay, what else the optimizer has, lr_scale, decay=auto|all
+// BETA: error: --param-group a group of sgd has no 'beta1'; it takes lr, weight_decay, lr_scale, decay=auto|all
+// WIDTH: error: --grad-dtype 'f8' is none of fp32, bf16, fp16, fp64
 func.func @forward(%x: tensor<4xf32> {nn.name = "x"}, %w: tensor<4xf32> {nn.name = "w", nn.initial = 1.0 : f32})
     -> (tensor<4xf32> {nn.name = "y"}, tensor<4xi64> {nn.name = "k"}) {
   %0 = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

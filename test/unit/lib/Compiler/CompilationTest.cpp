@@ -113,9 +113,8 @@ TEST_F(CompilationTest, RecomputesTheLeastThatFits) {
   PhaseOptions &phases = loaded->options.phases;
   phases.bindings.dims = {{"batch", 8}, {"seq", 16}};
   phases.train = true;
-  std::string error;
-  phases.loss = step::parseLoss("softmax_cross_entropy:logits,labels", error);
-  phases.optimizer = step::parseOptimizer("adamw:lr=1e-3", error);
+  phases.loss = llvm::cantFail(step::parseLoss("softmax_cross_entropy:logits,labels"));
+  phases.optimizer = llvm::cantFail(step::parseOptimizer("adamw:lr=1e-3"));
   ASSERT_TRUE(succeeded(loaded->runTo(Phase::Graph))) << errors;
   FailureOr<int64_t> kept = loaded->measureMemory();
   ASSERT_TRUE(succeeded(kept)) << errors;
