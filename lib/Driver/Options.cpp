@@ -195,7 +195,7 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                   "--mesh; --mesh dp=1 "
                   "ignores them",
                   [&options](const std::string &text) {
-                    return dist::appendRules(text, options.compile.phases.place);
+                    return llvm::toString(dist::appendRules(text, options.compile.phases.place));
                   }));
   acts.at(Phase::Sharded,
           flags.value(

@@ -41,8 +41,8 @@ public:
 
   LogicalResult parseRules(StringRef text) {
     std::vector<PlacementRule> given;
-    if (std::string wrong = appendRules(text, given); !wrong.empty())
-      return module.emitError() << "placement " << wrong;
+    if (llvm::Error wrong = appendRules(text, given))
+      return module.emitError() << "placement " << llvm::toString(std::move(wrong));
     for (const PlacementRule &entry : given) {
       Rule rule;
       rule.text = entry.text;
@@ -74,10 +74,10 @@ public:
       Rule rule;
       StringRef dims = cast<StringAttr>(entry.getValue()).getValue();
       rule.text = (entry.getName().getValue() + "=" + dims).str();
-      std::string why;
-      auto parsed = PlacementRule::parseDims(dims, why);
+      llvm::Expected<SmallVector<PlacementRule::Dim>> parsed = PlacementRule::parseDims(dims);
       if (!parsed)
-        return module.emitError() << "placement '" << rule.text << "': " << why;
+        return module.emitError() << "placement '" << rule.text
+                                  << "': " << llvm::toString(parsed.takeError());
       if (failed(resolveDims(*parsed, rule)))
         return failure();
       hints[entry.getName()] = std::move(rule);

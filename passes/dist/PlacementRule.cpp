@@ -7,6 +7,9 @@
 #include "llvm/Support/Regex.h"
 
 using namespace weft::dist;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
 using llvm::SmallVector;
 using llvm::StringRef;
 
@@ -14,7 +17,7 @@ using PlacedFactor = PlacementRule::PlacedFactor;
 using Dim = PlacementRule::Dim;
 
 /// `-`, `tp`, `dp+tp`, `3*tp`: sizes are whole parts, the axes split the rest.
-static std::optional<SmallVector<PlacedFactor, 2>> parseParts(StringRef text, std::string &why) {
+static Expected<SmallVector<PlacedFactor, 2>> parseParts(StringRef text) {
   SmallVector<PlacedFactor, 2> parts;
   if (text == "-") {
     parts.emplace_back();
@@ -26,69 +29,58 @@ static std::optional<SmallVector<PlacedFactor, 2>> parseParts(StringRef text, st
       continue;
     part.size = 0;
     for (StringRef axis : llvm::split(entry, '+')) {
-      if (axis.empty()) {
-        why = ("an axis of '" + text + "' has no name").str();
-        return std::nullopt;
-      }
+      if (axis.empty())
+        return createStringError("an axis of '" + text + "' has no name");
       part.axes.push_back(axis.str());
     }
   }
   if (llvm::count_if(parts, [](const PlacedFactor &part) { return part.size == 0; }) == 1)
     return parts;
-  why = ("'" + text + "' must name axes in exactly one part").str();
-  return std::nullopt;
+  return createStringError("'" + text + "' must name axes in exactly one part");
 }
 
-std::optional<SmallVector<Dim>> PlacementRule::parseDims(StringRef text, std::string &why) {
+Expected<SmallVector<Dim>> PlacementRule::parseDims(StringRef text) {
   SmallVector<Dim> dims;
   SmallVector<StringRef> entries;
   text.split(entries, ',', -1, /*KeepEmpty=*/false);
   for (StringRef entry : entries) {
     auto [name, parts] = entry.trim().split(':');
     unsigned dim;
-    if (!name.consume_front("dim") || name.getAsInteger(10, dim) || parts.empty()) {
-      why = ("expected dimN:AXES, found '" + entry + "'").str();
-      return std::nullopt;
-    }
-    if (llvm::any_of(dims, [&](const Dim &before) { return before.dim == dim; })) {
-      why = ("dim" + llvm::Twine(dim) + " is given twice").str();
-      return std::nullopt;
-    }
-    auto parsed = parseParts(parts, why);
+    if (!name.consume_front("dim") || name.getAsInteger(10, dim) || parts.empty())
+      return createStringError("expected dimN:AXES, found '" + entry + "'");
+    if (llvm::any_of(dims, [&](const Dim &before) { return before.dim == dim; }))
+      return createStringError("dim" + llvm::Twine(dim) + " is given twice");
+    Expected<SmallVector<PlacedFactor, 2>> parsed = parseParts(parts);
     if (!parsed)
-      return std::nullopt;
+      return parsed.takeError();
     dims.push_back({dim, std::move(*parsed)});
   }
   return dims;
 }
 
-std::optional<PlacementRule> PlacementRule::parse(StringRef text, std::string &why) {
+Expected<PlacementRule> PlacementRule::parse(StringRef text) {
   // A regular expression may hold '=', a list of dims never does.
   auto [pattern, dims] = text.rsplit('=');
   std::string reason;
-  if (pattern.empty() || !llvm::Regex(pattern).isValid(reason)) {
-    why = "bad regular expression: " + (reason.empty() ? "it is empty" : reason);
-    return std::nullopt;
-  }
-  auto parsed = parseDims(dims, why);
+  if (pattern.empty() || !llvm::Regex(pattern).isValid(reason))
+    return createStringError("bad regular expression: " +
+                             (reason.empty() ? "it is empty" : reason));
+  Expected<SmallVector<Dim>> parsed = parseDims(dims);
   if (!parsed)
-    return std::nullopt;
-  if (parsed->empty()) {
-    why = "expected REGEX=dimN:AXES,..., found no dim";
-    return std::nullopt;
-  }
+    return parsed.takeError();
+  if (parsed->empty())
+    return createStringError("expected REGEX=dimN:AXES,..., found no dim");
   return PlacementRule{text.str(), pattern.str(), std::move(*parsed)};
 }
 
-std::string weft::dist::appendRules(StringRef text, std::vector<PlacementRule> &rules) {
+Error weft::dist::appendRules(StringRef text, std::vector<PlacementRule> &rules) {
   SmallVector<StringRef> entries;
   text.split(entries, ';', -1, /*KeepEmpty=*/false);
   for (StringRef entry : entries) {
-    std::string why;
-    std::optional<PlacementRule> rule = PlacementRule::parse(entry.trim(), why);
+    Expected<PlacementRule> rule = PlacementRule::parse(entry.trim());
     if (!rule)
-      return ("'" + entry.trim() + "': " + why).str();
+      return createStringError("'" + entry.trim() + "': " + llvm::toString(rule.takeError()));
     rules.push_back(std::move(*rule));
   }
-  return "";
+  return Error::success();
 }

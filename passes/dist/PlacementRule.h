@@ -5,8 +5,8 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,14 +29,13 @@ struct PlacementRule {
   std::string pattern;
   llvm::SmallVector<Dim> dims;
 
-  /// Reads a rule; on failure tells in `why` what is wrong with it.
-  static std::optional<PlacementRule> parse(llvm::StringRef text, std::string &why);
+  static llvm::Expected<PlacementRule> parse(llvm::StringRef text);
   /// Reads what stands behind `=`.
-  static std::optional<llvm::SmallVector<Dim>> parseDims(llvm::StringRef text, std::string &why);
+  static llvm::Expected<llvm::SmallVector<Dim>> parseDims(llvm::StringRef text);
 };
 
-/// Appends rules, which `;` separates; returns what is wrong, or nothing.
-std::string appendRules(llvm::StringRef text, std::vector<PlacementRule> &rules);
+/// Appends rules, which `;` separates, up to one that is wrong.
+llvm::Error appendRules(llvm::StringRef text, std::vector<PlacementRule> &rules);
 
 } // namespace weft::dist
 

@@ -57,7 +57,7 @@ void TrainingFlags::set(PhaseOptions &options) const {
     options.freeze.push_back(pattern);
   options.gradDtype = parsePrecision(gradDtype);
   options.mesh = *Mesh::parse(mesh);
-  wrong += dist::appendRules(place, options.place);
+  llvm::cantFail(dist::appendRules(place, options.place));
   options.zero = *ZeroStage::parse(zero);
   options.recompute = recompute;
   options.sequenceParallel = sequenceParallel;
