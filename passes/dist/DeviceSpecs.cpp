@@ -5,6 +5,9 @@
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::Expected;
 
 namespace weft::dist {
 
@@ -26,35 +29,32 @@ class SpecReader {
 public:
   SpecReader(onnx::ShardingSpecAttr spec, const Mesh &mesh) : spec(spec), mesh(mesh) {}
 
-  std::optional<std::string> read(std::string &whyNot) {
-    std::optional<std::string> result;
-    if (readDims() && findHolders() && findAxes())
-      result = print();
-    whyNot = why;
-    return result;
+  Expected<std::string> read() {
+    if (Error wrong = readDims())
+      return std::move(wrong);
+    if (Error wrong = findHolders())
+      return std::move(wrong);
+    if (Error wrong = findAxes())
+      return std::move(wrong);
+    return print();
   }
 
 private:
-  bool fail(const Twine &text) {
-    why = text.str();
-    return false;
-  }
-
-  bool readDims() {
+  Error readDims() {
     if (spec.getShardedDim())
       for (auto dim : spec.getShardedDim().getAsRange<onnx::ShardedDimAttr>())
-        if (!readDim(dim))
-          return false;
-    return true;
+        if (Error wrong = readDim(dim))
+          return wrong;
+    return Error::success();
   }
 
-  bool readDim(onnx::ShardedDimAttr dim) {
+  Error readDim(onnx::ShardedDimAttr dim) {
     int64_t number = dim.getAxis() ? dim.getAxis().getInt() : 0;
     if (number < 0)
-      return fail("its axis counts from the end");
+      return createStringError("its axis counts from the end");
     for (const Dim &other : dims)
       if (other.number == number)
-        return fail("dim " + Twine(number) + " is named twice");
+        return createStringError("dim " + Twine(number) + " is named twice");
     std::string text;
     if (dim.getFactors())
       for (auto factor : dim.getFactors().getAsRange<onnx::ShardedFactorAttr>()) {
@@ -62,21 +62,21 @@ private:
         int64_t shards = factor.getNumShards() ? factor.getNumShards().getInt() : 1;
         if (shards > 1) {
           if (StringRef(text).contains('?'))
-            return fail("two factors of one dim are split");
+            return createStringError("two factors of one dim are split");
           text += "?";
           splits.push_back({number, shards, {}});
         } else if (auto size = dyn_cast_or_null<IntegerAttr>(factor.getDim())) {
           text += std::to_string(size.getInt());
         } else if (dim.getFactors().size() > 1) {
-          return fail("a factor beside the split one has no extent");
+          return createStringError("a factor beside the split one has no extent");
         }
       }
     dims.push_back({number, text});
-    return true;
+    return Error::success();
   }
 
   /// Which shard each device of the mesh holds.
-  bool findHolders() {
+  Error findHolders() {
     DenseMap<int64_t, ArrayRef<int64_t>> groups;
     if (spec.getDeviceGroups())
       for (auto group : spec.getDeviceGroups().getAsRange<onnx::DeviceGroupAttr>())
@@ -95,22 +95,22 @@ private:
     }
     // Asked first, so that a file of a few bytes cannot make much work.
     if (static_cast<int64_t>(held.size()) != mesh.deviceCount())
-      return fail("it names " + Twine(held.size()) + " devices, the mesh has " +
-                  Twine(mesh.deviceCount()));
+      return createStringError("it names " + Twine(held.size()) + " devices, the mesh has " +
+                               Twine(mesh.deviceCount()));
     holder.assign(held.size(), -1);
     for (auto [device, shard] : held) {
       if (device < 0 || device >= mesh.deviceCount())
-        return fail("device " + Twine(device) + " is not on the mesh");
+        return createStringError("device " + Twine(device) + " is not on the mesh");
       holder[device] = shard;
     }
     if (llvm::is_contained(holder, -1))
-      return fail("some device of the mesh holds nothing");
-    return true;
+      return createStringError("some device of the mesh holds nothing");
+    return Error::success();
   }
 
   /// In a split over axes the shard's number is a sum of strides, one an axis, so
   /// the devices one step from the first along each axis tell all of them.
-  bool findAxes() {
+  Error findAxes() {
     SmallVector<std::pair<int64_t, AxisId>> strides;
     int64_t step = 1; // in process ranks, of the axis at hand
     for (size_t i = mesh.axes.size(); i-- > 0;) {
@@ -123,13 +123,13 @@ private:
     for (Split &split : splits)
       for (int64_t rest = split.shards; rest > 1;) {
         if (next == strides.size() || rest % mesh.size(strides[next].second) != 0)
-          return fail("no axes of the mesh put the shards on those devices");
+          return createStringError("no axes of the mesh put the shards on those devices");
         rest /= mesh.size(strides[next].second);
         split.axes.push_back(strides[next++].second);
       }
-    return next == strides.size() && fits()
-               ? true
-               : fail("no axes of the mesh put the shards on those devices");
+    if (next != strides.size() || !fits())
+      return createStringError("no axes of the mesh put the shards on those devices");
+    return Error::success();
   }
 
   bool fits() const {
@@ -166,23 +166,18 @@ private:
   SmallVector<Split> splits;
   SmallVector<Dim> dims;
   SmallVector<int64_t> holder;
-  std::string why;
 };
 
 } // namespace
 
-std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh,
-                                         std::string &why) {
-  return SpecReader(spec, mesh).read(why);
+Expected<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh) {
+  return SpecReader(spec, mesh).read();
 }
 
-onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor,
-                                    const Placement &placement, const Mesh &mesh,
-                                    std::string &why) {
-  if (!placement.partial.empty()) {
-    why = "a sum is still due over some axis, which the format cannot say";
-    return {};
-  }
+Expected<onnx::ShardingSpecAttr> shardingSpec(MLIRContext *context, StringRef tensor,
+                                              const Placement &placement, const Mesh &mesh) {
+  if (!placement.partial.empty())
+    return createStringError("a sum is still due over some axis, which the format cannot say");
   Builder builder(context);
   auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
   SmallVector<Attribute> dims;
@@ -193,10 +188,8 @@ onnx::ShardingSpecAttr shardingSpec(MLIRContext *context, StringRef tensor,
         llvm::count_if(dim, [](const PlacedFactor &part) { return !part.axes.empty(); });
     if (split == 0)
       continue;
-    if (split > 1) {
-      why = "two factors of one dim are split";
-      return {};
-    }
+    if (split > 1)
+      return createStringError("two factors of one dim are split");
     SmallVector<Attribute> factors;
     for (const PlacedFactor &part : dim) {
       int64_t count = mesh.groupSize(part.axes);

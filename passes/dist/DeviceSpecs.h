@@ -6,6 +6,8 @@
 #include "dialects/onnx/IR/Onnx.h"
 #include "weft/Sharding/Placement.h"
 
+#include "llvm/Support/Error.h"
+
 #include <optional>
 #include <string>
 
@@ -14,14 +16,14 @@ namespace weft::dist {
 /// ONNX (IR 11) numbers the shards of a tensor in row-major order over its split
 /// factors and says which device holds which; a placement names mesh axes. The
 /// spec as `dist-place` writes placements, `dim0:dp,dim1:3*tp`: the axes under
-/// which every device holds the shard that the file gives it. Nothing, and why,
-/// if there are none.
-std::optional<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh,
-                                         std::string &why);
+/// which every device holds the shard that the file gives it. An error if there
+/// are none: the file may ask for what we cannot do.
+llvm::Expected<std::string> placementText(onnx::ShardingSpecAttr spec, const Mesh &mesh);
 
-/// The other way. Null, and why, for what the format or `placementText` cannot say.
-onnx::ShardingSpecAttr shardingSpec(mlir::MLIRContext *context, llvm::StringRef tensor,
-                                    const Placement &placement, const Mesh &mesh, std::string &why);
+/// The other way. An error for what the format or `placementText` cannot say.
+llvm::Expected<onnx::ShardingSpecAttr> shardingSpec(mlir::MLIRContext *context,
+                                                    llvm::StringRef tensor,
+                                                    const Placement &placement, const Mesh &mesh);
 
 /// The name in the file of a value that nodes read: of an input or a weight. Empty
 /// for outputs of nodes.

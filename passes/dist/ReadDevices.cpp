@@ -90,10 +90,10 @@ private:
                "split of '" + tensor + "' where it is read is not kept: its producer decides");
         return;
       }
-      std::string why;
-      std::optional<std::string> placement = placementText(spec, mesh, why);
+      llvm::Expected<std::string> placement = placementText(spec, mesh);
       if (!placement)
-        return drop(node, "split of '" + tensor + "' is not kept: " + why);
+        return drop(node, "split of '" + tensor +
+                              "' is not kept: " + llvm::toString(placement.takeError()));
       auto [known, isNew] = placements.try_emplace(target, *placement);
       if (!isNew && known->second != *placement)
         drop(node, "split of '" + tensor + "' is not kept: another node asks for '" +

@@ -75,11 +75,12 @@ private:
     if (!placement || tensor.empty())
       return;
     written.insert(name);
-    std::string why;
-    if (auto spec = shardingSpec(module.getContext(), tensor, placement.getValue(), mesh, why))
-      specs.push_back(spec);
+    llvm::Expected<onnx::ShardingSpecAttr> spec =
+        shardingSpec(module.getContext(), tensor, placement.getValue(), mesh);
+    if (spec)
+      specs.push_back(*spec);
     else
-      drop(name, why);
+      drop(name, llvm::toString(spec.takeError()));
   }
 
   /// Ours comes first: it is the one that is read if nobody chooses.
