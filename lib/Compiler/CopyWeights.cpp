@@ -11,10 +11,11 @@
 using namespace mlir;
 using namespace weft;
 
-bool weft::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
-                       const std::string &path, OutputFile &file, std::string &error) {
-  if (!file.open(path, error))
-    return false;
+llvm::Error weft::copyWeights(ModuleOp module, emit::SourceFiles &sources,
+                              emit::SourceHashes &hashes, const std::string &path,
+                              OutputFile &file) {
+  if (llvm::Error wrong = file.open(path))
+    return wrong;
   llvm::raw_pwrite_stream &out = file.os();
   Builder builder(module.getContext());
   StringAttr bundle = builder.getStringAttr(llvm::sys::path::filename(path));
@@ -25,11 +26,9 @@ bool weft::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit::Source
         pieces.push_back(piece);
         continue;
       }
-      auto bytes = sources.bytesOf(piece, error);
-      if (!bytes) {
-        error = "cannot read the weights of '" + state.getSymName().str() + "': " + error;
-        return false;
-      }
+      std::string why;
+      auto bytes = sources.bytesOf(piece, why);
+      assert(bytes && "hashing has mapped the file");
       out.write_zeros(llvm::alignTo(out.tell(), 64) - out.tell());
       int64_t offset = out.tell();
       out << StringRef(bytes->data(), bytes->size());
@@ -41,5 +40,5 @@ bool weft::copyWeights(ModuleOp module, emit::SourceFiles &sources, emit::Source
     }
     state.setPiecesAttr(builder.getArrayAttr(pieces));
   }
-  return true;
+  return llvm::Error::success();
 }

@@ -8,10 +8,10 @@
 
 namespace weft {
 
-/// Copies the bytes that states refer to into `file`, which will be `path`, and refers them, and
-/// their hashes, there.
-bool copyWeights(mlir::ModuleOp module, emit::SourceFiles &sources, emit::SourceHashes &hashes,
-                 const std::string &path, OutputFile &file, std::string &error);
+/// Copies the bytes that states refer to, which `hashSources` has read, into `file`, which will be
+/// `path`, and refers them, and their hashes, there.
+llvm::Error copyWeights(mlir::ModuleOp module, emit::SourceFiles &sources,
+                        emit::SourceHashes &hashes, const std::string &path, OutputFile &file);
 
 } // namespace weft
 

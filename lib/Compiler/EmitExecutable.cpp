@@ -35,14 +35,15 @@ public:
       : compilation(compilation), module(compilation.getModule()), emit(emit) {}
 
   /// Ties the program to its weights: where they are, and the hashes of their bytes.
-  bool settleSources(std::string &error) {
+  llvm::Error settleSources() {
     SmallString<256> model(compilation.getModelPath());
     llvm::sys::fs::make_absolute(model);
     blob.modelName = llvm::sys::path::filename(model).str();
     blob.modelDirectory = llvm::sys::path::parent_path(model).str();
     emit::SourceFiles sources(blob.modelDirectory, blob.modelName);
-    if (!emit::hashSources(module, sources, blob.hashes, error))
-      return false;
+    std::string why;
+    if (!emit::hashSources(module, sources, blob.hashes, why))
+      return llvm::createStringError(why);
     SmallString<256> output(emit.output);
     llvm::sys::fs::make_absolute(output);
     StringRef outputDirectory = llvm::sys::path::parent_path(output);
@@ -50,11 +51,12 @@ public:
       SmallString<256> path{StringRef(output), ".weights"};
       blob.bundle = llvm::sys::path::filename(path).str();
       blob.modelDirectory = outputDirectory.str();
-      if (!copyWeights(module, sources, blob.hashes, path.str().str(), bundle.emplace(), error))
-        return false;
+      if (llvm::Error wrong =
+              copyWeights(module, sources, blob.hashes, path.str().str(), bundle.emplace()))
+        return wrong;
     }
     blob.modelDirectory = seenFrom(outputDirectory, blob.modelDirectory);
-    return true;
+    return llvm::Error::success();
   }
 
   FailureOr<emit::Artifact> makeArtifact() {
@@ -64,14 +66,18 @@ public:
     return emit::emitArtifact(module, compilation.options.kernels, blob);
   }
 
-  bool link(const emit::Artifact &artifact, std::string &error) {
+  llvm::Error link(const emit::Artifact &artifact) {
     OutputFile executable;
-    if (!executable.open(emit.output, error, /*isProgram=*/true) ||
-        !emit::linkExecutable(artifact, executable.os(), {emit.linker, emit.runtimeDirectory},
-                              error))
-      return false;
+    if (llvm::Error wrong = executable.open(emit.output, /*isProgram=*/true))
+      return wrong;
+    std::string why;
+    if (!emit::linkExecutable(artifact, executable.os(), {emit.linker, emit.runtimeDirectory}, why))
+      return llvm::createStringError(why);
     // The weights first: an executable never names those of another one.
-    return (!bundle || bundle->commit(error)) && executable.commit(error);
+    if (bundle)
+      if (llvm::Error wrong = bundle->commit())
+        return wrong;
+    return executable.commit();
   }
 
 private:
@@ -86,18 +92,19 @@ private:
 
 LogicalResult Compilation::emitExecutable(const EmitOptions &emit) {
   assert(phase == Phase::Scheduled && "only a scheduled program has commands");
-  std::string error;
-  auto fail = [&] { return emitError(UnknownLoc::get(&getContext())) << error; };
+  auto fail = [&](llvm::Error wrong) {
+    return emitError(UnknownLoc::get(&getContext())) << llvm::toString(std::move(wrong));
+  };
   Emission emission(*this, emit);
-  if (!emission.settleSources(error))
-    return fail();
+  if (llvm::Error wrong = emission.settleSources())
+    return fail(std::move(wrong));
   FailureOr<emit::Artifact> artifact = emission.makeArtifact();
   if (failed(artifact)) {
     blame(Phase::Executable);
     return failure();
   }
-  if (!emission.link(*artifact, error))
-    return fail();
+  if (llvm::Error wrong = emission.link(*artifact))
+    return fail(std::move(wrong));
   phase = Phase::Executable;
   return success();
 }

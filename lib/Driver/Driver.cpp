@@ -86,11 +86,10 @@ private:
         return code;
     if (int code = report.phaseEnded(*compilation, secondsSince(start)))
       return code;
-    std::string error;
-    if (phase == Phase::Sharded && model &&
-        !writeDevices(*model, compilation->getModule(), compilation->getModelPath(),
-                      options.writeDevices, error))
-      return tell(error, UserError);
+    if (phase == Phase::Sharded && model)
+      if (llvm::Error wrong = writeDevices(*model, compilation->getModule(),
+                                           compilation->getModelPath(), options.writeDevices))
+        return tell(llvm::toString(std::move(wrong)), UserError);
     return phase == Phase::Scheduled ? report.showSchedule(*compilation) : int(Ok);
   }
 
@@ -137,8 +136,8 @@ int weft::driver::compileMain(const std::vector<std::string> &arguments,
   // A file that may not grow any more is an error to tell, not our end.
   std::signal(SIGXFSZ, SIG_IGN);
   int code = Run(options, arguments, program).run();
-  if (!flushStandardOutput(error)) {
-    llvm::errs() << "weft-compile: error: " << error << '\n';
+  if (llvm::Error lost = flushStandardOutput()) {
+    llvm::errs() << "weft-compile: error: " << llvm::toString(std::move(lost)) << '\n';
     return code == Ok ? UserError : code;
   }
   return code;

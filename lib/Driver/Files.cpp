@@ -88,8 +88,10 @@ ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inpu
       }
     if (output != "-" && !checkFolder(flag, output, error))
       return UserError;
-    if (!checkOutput(output, error))
+    if (llvm::Error wrong = checkOutput(output)) {
+      error = llvm::toString(std::move(wrong));
       return UserError;
+    }
   }
   return Ok;
 }

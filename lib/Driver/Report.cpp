@@ -19,6 +19,11 @@ int driver::tell(const std::string &error, ExitCode code) {
   return code;
 }
 
+/// Tells what went wrong, if anything did.
+static int tellOf(llvm::Error error) {
+  return error ? tell(llvm::toString(std::move(error)), UserError) : int(Ok);
+}
+
 void Report::begin(const Compilation &compilation, bool sequenceParallel) {
   document.model = llvm::sys::path::filename(compilation.getModelPath()).str();
   document.sequenceParallel = sequenceParallel;
@@ -66,11 +71,10 @@ int Report::showPlan() {
   if (options.report.empty())
     return Ok;
   OutputFile file;
-  std::string error;
-  if (!file.open(options.report, error))
-    return tell(error, UserError);
+  if (int code = tellOf(file.open(options.report)))
+    return code;
   explain::printHtml(document, file.os());
-  return file.commit(error) ? Ok : tell(error, UserError);
+  return tellOf(file.commit());
 }
 
 int Report::showSchedule(const Compilation &compilation) {
@@ -103,11 +107,10 @@ int Report::printProgram(const Compilation &compilation) {
 
 int Report::printInto(ModuleOp module, StringRef path) {
   OutputFile file;
-  std::string error;
-  if (!file.open(path, error))
-    return tell(error, UserError);
+  if (int code = tellOf(file.open(path)))
+    return code;
   weft::printProgram(module, file.os());
-  return file.commit(error) ? Ok : tell(error, UserError);
+  return tellOf(file.commit());
 }
 
 void Report::recomputeTrial(StringRef mode, double share, int64_t bytes) {

@@ -38,35 +38,31 @@ static std::optional<std::string> someExternalTensor(ModuleOp model) {
 
 /// The executable refers to weights in `modelPath`, and external data is found
 /// beside the file that names it.
-static bool checkPath(ModuleOp model, StringRef modelPath, StringRef path, std::string &error) {
-  if (llvm::sys::fs::equivalent(modelPath, path)) {
-    error = ("--write-devices '" + path + "' is the model itself; name another file").str();
-    return false;
-  }
+static llvm::Error checkPath(ModuleOp model, StringRef modelPath, StringRef path) {
+  if (llvm::sys::fs::equivalent(modelPath, path))
+    return llvm::createStringError("--write-devices '" + path +
+                                   "' is the model itself; name another file");
   std::optional<std::string> external = someExternalTensor(model);
-  if (external && !llvm::sys::fs::equivalent(folderOf(modelPath), folderOf(path))) {
-    error = ("--write-devices '" + path + "': tensor '" + *external + "' is in a file beside '" +
-             modelPath + "'; write into that folder")
-                .str();
-    return false;
-  }
-  return true;
+  if (external && !llvm::sys::fs::equivalent(folderOf(modelPath), folderOf(path)))
+    return llvm::createStringError("--write-devices '" + path + "': tensor '" + *external +
+                                   "' is in a file beside '" + modelPath +
+                                   "'; write into that folder");
+  return llvm::Error::success();
 }
 
-bool weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef modelPath,
-                                StringRef path, std::string &error) {
-  if (!checkPath(model, modelPath, path, error))
-    return false;
+llvm::Error weft::driver::writeDevices(ModuleOp model, ModuleOp sharded, StringRef modelPath,
+                                       StringRef path) {
+  if (llvm::Error wrong = checkPath(model, modelPath, path))
+    return wrong;
   model->setAttr(dist::kMeshAttr, dist::getMesh(sharded));
   // Out of the program, which has no use for it.
   model->setAttr(dist::kRecordedAttr, sharded->removeAttr(dist::kRecordedAttr));
   PassManager pm(model.getContext());
   pm.addPass(dist::createDistWriteDevices());
   OutputFile file;
-  if (!file.open(path, error))
-    return false;
+  if (llvm::Error wrong = file.open(path))
+    return wrong;
   if (succeeded(pm.run(model)) && succeeded(onnx::exportModel(model, file.os())))
-    return file.commit(error);
-  error = "cannot write '" + path.str() + "'";
-  return false;
+    return file.commit();
+  return llvm::createStringError("cannot write '" + path + "'");
 }

@@ -100,10 +100,6 @@ struct Frame {
   }
 };
 
-Error failure(const std::string &why) {
-  return createStringError(inconvertibleErrorCode(), "%s", why.c_str());
-}
-
 /// Where weights come from and go to, and who is told how many did.
 struct Stream {
   int32_t type;
@@ -199,17 +195,19 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringR
         g.spec().text.c_str(), (long long)graphSize,
         summary.external ? "choose fewer layers or a smaller seq" : "add the key external=1");
 
-  std::string why;
   OutputFile data, file;
   bool hasData = summary.external && source;
   Stream weights{type, source, written, summary.weightBytes};
   if (source)
     weights.tell(0);
-  if (!file.open(path, why) || (hasData && !data.open(path.str() + ".data", why)))
-    return failure(why);
-  if (hasData)
+  if (Error error = file.open(path))
+    return std::move(error);
+  if (hasData) {
+    if (Error error = data.open(path.str() + ".data"))
+      return std::move(error);
     if (Error error = writeData(*slots, weights, data))
       return std::move(error);
+  }
   file.os() << frame.modelHead << fieldHeader(onnx::Model::kGraphFieldNumber, graphSize)
             << frame.graphHead;
   for (auto [slot, header] : zip(*slots, headers)) {
@@ -220,8 +218,11 @@ Expected<WriteSummary> writeModel(GraphBuilder &g, WeightSource *source, StringR
   }
   file.os() << frame.graphTail << frame.modelTail;
   // The data first: a model never names data of another one.
-  if ((hasData && !data.commit(why)) || !file.commit(why))
-    return failure(why);
+  if (hasData)
+    if (Error error = data.commit())
+      return std::move(error);
+  if (Error error = file.commit())
+    return std::move(error);
   return summary;
 }
 

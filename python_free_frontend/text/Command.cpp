@@ -58,34 +58,30 @@ Error toModel(MemoryBuffer &input, raw_ostream &os) {
   return Error::success();
 }
 
+int fail(const std::string &why) {
+  errs() << "error: " << why << "\n";
+  return 1;
+}
+
 } // namespace
 
 int runText(bool isToText, const std::string &input, const std::string &output) {
   auto buffer = MemoryBuffer::getFileOrSTDIN(input,
                                              /*IsText=*/false,
                                              /*RequiresNullTerminator=*/false);
-  if (!buffer) {
-    errs() << "error: cannot read '" << input << "': " << buffer.getError().message() << "\n";
-    return 1;
-  }
-  std::string why;
+  if (!buffer)
+    return fail("cannot read '" + input + "': " + buffer.getError().message());
   OutputFile file;
   if (sys::fs::equivalent(input, output))
-    why = "'" + output + "' is the input itself; name another file";
-  else
-    file.open(output, why);
-  if (!why.empty()) {
-    errs() << "error: " << why << "\n";
-    return 1;
-  }
+    return fail("'" + output + "' is the input itself; name another file");
+  if (Error error = file.open(output))
+    return fail(toString(std::move(error)));
   if (Error error = (isToText ? toText : toModel)(**buffer, file.os())) {
     errs() << toString(std::move(error)) << "\n";
     return 1;
   }
-  if (!file.commit(why)) {
-    errs() << "error: " << why << "\n";
-    return 1;
-  }
+  if (Error error = file.commit())
+    return fail(toString(std::move(error)));
   return 0;
 }
 

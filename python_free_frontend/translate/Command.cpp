@@ -18,8 +18,12 @@ static mlir::OwningOpRef<mlir::ModuleOp> readInput(const TranslateOptions &optio
                         : mlir::parseSourceFile<mlir::ModuleOp>(options.input, &context);
 }
 
+static int fail(const std::string &why) {
+  llvm::errs() << "error: " << why << '\n';
+  return 1;
+}
+
 int weft::onnx::runTranslate(const TranslateOptions &options) {
-  std::string error;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<OnnxDialect>();
   weft::DiagnosticHandler diagnostics(&context);
@@ -28,13 +32,9 @@ int weft::onnx::runTranslate(const TranslateOptions &options) {
     return 1;
   weft::OutputFile file;
   if (llvm::sys::fs::equivalent(options.input, options.output))
-    error = "'" + options.output + "' is the input itself; name another file";
-  else
-    file.open(options.output, error);
-  if (!error.empty()) {
-    llvm::errs() << "error: " << error << '\n';
-    return 1;
-  }
+    return fail("'" + options.output + "' is the input itself; name another file");
+  if (llvm::Error error = file.open(options.output))
+    return fail(llvm::toString(std::move(error)));
   if (options.toText) {
     mlir::OpPrintingFlags flags;
     if (options.locations)
@@ -43,9 +43,7 @@ int weft::onnx::runTranslate(const TranslateOptions &options) {
   } else if (failed(exportModel(*module, file.os()))) {
     return 1;
   }
-  if (!file.commit(error)) {
-    llvm::errs() << "error: " << error << '\n';
-    return 1;
-  }
+  if (llvm::Error error = file.commit())
+    return fail(llvm::toString(std::move(error)));
   return 0;
 }

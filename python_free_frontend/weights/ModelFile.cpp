@@ -101,12 +101,7 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) co
   return Error::success();
 }
 
-Error ModelWriter::open() {
-  if (!external)
-    return Error::success();
-  std::string why;
-  return data.open(path + ".data", why) ? Error::success() : fail("%s", why.c_str());
-}
+Error ModelWriter::open() { return external ? data.open(path + ".data") : Error::success(); }
 
 Error ModelWriter::place(onnx::Tensor &tensor, std::string bytes, bool outside) {
   if (bytes.size() != bytesOf(tensor))
@@ -140,15 +135,15 @@ Error ModelWriter::finish(const ModelFile &model) {
     return fail("'%s' would have more than 2 GiB, protobuf's limit; add "
                 "--external-data",
                 path.c_str());
-  std::string why;
   OutputFile file;
-  if (!file.open(path, why))
-    return fail("%s", why.c_str());
+  if (Error error = file.open(path))
+    return error;
   file.os() << model.message().SerializeAsString();
   // The data first: a model never names data of another one.
-  if ((external && !data.commit(why)) || !file.commit(why))
-    return fail("%s", why.c_str());
-  return Error::success();
+  if (external)
+    if (Error error = data.commit())
+      return error;
+  return file.commit();
 }
 
 } // namespace weft::weights

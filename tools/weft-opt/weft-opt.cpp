@@ -61,12 +61,11 @@ int main(int argc, char **argv) {
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInput(input, registry);
   if (!buffer)
     return 1;
-  std::string error;
   weft::OutputFile file;
   if (output != "-" && llvm::sys::fs::equivalent(input, output))
     return fail("'" + output + "' is the input itself; name another file");
-  if (!file.open(output, error))
-    return fail(error);
+  if (llvm::Error error = file.open(output))
+    return fail(llvm::toString(std::move(error)));
   // The driver installs its own handler, which drops the names of nodes; ours
   // comes after it and so is asked first.
   mlir::MlirOptMainConfig pipeline = config;
@@ -78,5 +77,7 @@ int main(int argc, char **argv) {
   });
   if (failed(mlir::MlirOptMain(file.os(), std::move(buffer), registry, config)))
     return 1;
-  return file.commit(error) ? 0 : fail(error);
+  if (llvm::Error error = file.commit())
+    return fail(llvm::toString(std::move(error)));
+  return 0;
 }

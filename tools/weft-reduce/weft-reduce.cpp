@@ -43,34 +43,31 @@ public:
   }
 
   /// Takes the argument at `index` for itself if it is the value of -o.
-  bool redirect(int index, char **argv, std::string &error) {
+  llvm::Error redirect(int index, char **argv) {
     llvm::StringRef argument = argv[index], before = argv[index - 1];
     bool isAttached = argument.consume_front("--o=") || argument.consume_front("-o=");
     if ((!isAttached && before != "-o" && before != "--o") || argument == "-")
-      return true;
-    if (!file.emplace().open(argument, error))
-      return false;
+      return llvm::Error::success();
+    if (llvm::Error error = file.emplace().open(argument))
+      return error;
     llvm::SmallString<128> path;
-    if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", path)) {
-      error = "cannot make a temporary file: " + code.message();
-      return false;
-    }
+    if (std::error_code code = llvm::sys::fs::createTemporaryFile("weft-reduce", "mlir", path))
+      return llvm::createStringError("cannot make a temporary file: " + code.message());
     temporary = path.str().str();
     replaced = isAttached ? "-o=" + temporary : temporary;
     argv[index] = replaced.data();
-    return true;
+    return llvm::Error::success();
   }
 
-  bool commit(std::string &error) {
+  llvm::Error commit() {
     if (!file)
-      return true;
+      return llvm::Error::success();
     auto text = llvm::MemoryBuffer::getFile(temporary);
-    if (!text) {
-      error = "cannot read '" + temporary + "': " + text.getError().message();
-      return false;
-    }
+    if (!text)
+      return llvm::createStringError("cannot read '" + temporary +
+                                     "': " + text.getError().message());
     file->os() << (*text)->getBuffer();
-    return file->commit(error);
+    return file->commit();
   }
 
 private:
@@ -78,8 +75,8 @@ private:
   std::string temporary, replaced;
 };
 
-int fail(const std::string &error) {
-  llvm::errs() << "weft-reduce: error: " << error << '\n';
+int fail(llvm::Error error) {
+  llvm::errs() << "weft-reduce: error: " << llvm::toString(std::move(error)) << '\n';
   return 1;
 }
 
@@ -93,11 +90,11 @@ int main(int argc, char **argv) {
   weft::driver::registerPipelines();
   weft::registerReduceProgram();
   mlir::MLIRContext context(registry);
-  std::string text, error;
+  std::string text;
   Output output;
   for (int i = 1; i < argc; ++i) {
-    if (!output.redirect(i, argv, error))
-      return fail(error);
+    if (llvm::Error error = output.redirect(i, argv))
+      return fail(std::move(error));
     llvm::StringRef argument = argv[i];
     // MLIR's own tree cuts programs into pieces that are none.
     if (argument.ltrim('-').starts_with("reduction-tree")) {
@@ -119,5 +116,7 @@ int main(int argc, char **argv) {
     remover.releaseFile();
   if (failed(mlir::mlirReduceMain(argc, argv, context)))
     return 1;
-  return output.commit(error) ? 0 : fail(error);
+  if (llvm::Error error = output.commit())
+    return fail(std::move(error));
+  return 0;
 }

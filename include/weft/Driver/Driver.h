@@ -39,8 +39,8 @@ std::string flagsText(mlir::ModuleOp module);
 
 /// Writes `model`, at the phase `import`, into the file `path` with the placements
 /// that `sharded` recorded, and has no more then, as its first device configuration.
-bool writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath,
-                  llvm::StringRef path, std::string &error);
+llvm::Error writeDevices(mlir::ModuleOp model, mlir::ModuleOp sharded, llvm::StringRef modelPath,
+                         llvm::StringRef path);
 
 } // namespace weft::driver
 

@@ -6,6 +6,7 @@
 #include "weft/Support/OnInterrupt.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <memory>
@@ -24,16 +25,16 @@ public:
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
 
-  /// `isProgram`: it can be executed. On failure tells in `error` why not.
-  bool open(llvm::StringRef path, std::string &error, bool isProgram = false);
+  /// `isProgram`: it can be executed. Errors name the file.
+  llvm::Error open(llvm::StringRef path, bool isProgram = false);
 
   llvm::raw_pwrite_stream &os() { return *stream; }
 
   /// Puts the file on the disk and gives it its name.
-  bool commit(std::string &error);
+  llvm::Error commit();
 
 private:
-  bool fail(std::error_code code, std::string &error);
+  llvm::Error fail(std::error_code code);
   void discard();
 
   std::string path, target, temporary;
@@ -41,16 +42,13 @@ private:
   std::optional<OnInterrupt> cleanup;
 };
 
-/// Writes all of `bytes` into `path`.
-bool writeOutput(llvm::StringRef path, llvm::StringRef bytes, std::string &error);
-
 /// Whether `path` can be made: an error if its folder is not there or not
 /// writable. Found out before work that would be lost.
-bool checkOutput(llvm::StringRef path, std::string &error);
+llvm::Error checkOutput(llvm::StringRef path);
 
 /// Puts what was printed on the standard output out; an error if some of it was
 /// lost, as on a full disk.
-bool flushStandardOutput(std::string &error);
+llvm::Error flushStandardOutput();
 
 } // namespace weft
 

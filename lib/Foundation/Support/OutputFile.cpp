@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 using namespace weft;
+using llvm::Error;
 namespace fs = llvm::sys::fs;
 
 static std::error_code lastError() { return std::error_code(errno, std::generic_category()); }
@@ -30,35 +31,34 @@ void OutputFile::discard() {
   cleanup.reset();
 }
 
-bool OutputFile::fail(std::error_code code, std::string &error) {
+Error OutputFile::fail(std::error_code code) {
   discard();
-  error = "cannot write '" + path + "': " + code.message();
-  return false;
+  return llvm::createStringError("cannot write '" + path + "': " + code.message());
 }
 
-bool OutputFile::open(llvm::StringRef wanted, std::string &error, bool isProgram) {
+Error OutputFile::open(llvm::StringRef wanted, bool isProgram) {
   path = wanted.str();
   target = path;
   if (path == "-") {
     stream = std::make_unique<llvm::raw_fd_ostream>(STDOUT_FILENO, /*shouldClose=*/false);
-    return true;
+    return Error::success();
   }
   fs::file_status status;
   bool exists = !fs::status(path, status) && fs::exists(status);
   if (exists && fs::is_directory(status))
-    return fail(std::make_error_code(std::errc::is_a_directory), error);
+    return fail(std::make_error_code(std::errc::is_a_directory));
   std::error_code code;
   if (exists && !fs::is_regular_file(status)) {
     stream = std::make_unique<llvm::raw_fd_ostream>(path, code, fs::CD_OpenExisting, fs::FA_Write,
                                                     fs::OF_None);
-    return code ? fail(code, error) : true;
+    return code ? fail(code) : Error::success();
   }
   // A link stays one: what it leads to is replaced.
   llvm::SmallString<256> real;
   if (exists && !fs::real_path(path, real))
     target = real.str().str();
   if (exists && !fs::can_write(target))
-    return fail(std::make_error_code(std::errc::permission_denied), error);
+    return fail(std::make_error_code(std::errc::permission_denied));
   llvm::SmallString<256> model(llvm::sys::path::parent_path(target));
   llvm::sys::path::append(model, "." + llvm::sys::path::filename(target) + ".%%%%%%%%.part");
   int descriptor = -1;
@@ -74,25 +74,25 @@ bool OutputFile::open(llvm::StringRef wanted, std::string &error, bool isProgram
   if (descriptor < 0) {
     code = lastError();
     temporary.clear();
-    return fail(code, error);
+    return fail(code);
   }
   cleanup.emplace([name = temporary] { ::unlink(name.c_str()); });
   stream = std::make_unique<llvm::raw_fd_ostream>(descriptor, /*shouldClose=*/true);
-  return true;
+  return Error::success();
 }
 
-bool OutputFile::commit(std::string &error) {
+Error OutputFile::commit() {
   stream->flush();
   if (stream->has_error())
-    return fail(stream->error(), error);
+    return fail(stream->error());
   if (temporary.empty()) {
     stream.reset();
-    return true;
+    return Error::success();
   }
   // Else a crash of the machine could leave the name without the bytes.
   int again = ::open(temporary.c_str(), O_WRONLY | O_CLOEXEC);
   if (again < 0)
-    return fail(lastError(), error);
+    return fail(lastError());
   bool synced = ::fsync(again) == 0;
   std::error_code code = synced ? std::error_code() : lastError();
   ::close(again);
@@ -102,37 +102,30 @@ bool OutputFile::commit(std::string &error) {
   if (!code)
     code = fs::rename(temporary, target);
   if (code)
-    return fail(code, error);
+    return fail(code);
   temporary.clear();
   cleanup.reset();
   stream.reset();
-  return true;
+  return Error::success();
 }
 
-bool weft::writeOutput(llvm::StringRef path, llvm::StringRef bytes, std::string &error) {
-  OutputFile file;
-  if (!file.open(path, error))
-    return false;
-  file.os() << bytes;
-  return file.commit(error);
-}
-
-bool weft::checkOutput(llvm::StringRef path, std::string &error) {
+Error weft::checkOutput(llvm::StringRef path) {
   fs::file_status status;
   bool exists = !fs::status(path, status) && fs::exists(status);
   // Opening a pipe would end it for whoever reads there.
   if (path == "-" ||
       (exists && !fs::is_regular_file(status) && !fs::is_directory(status) && fs::can_write(path)))
-    return true;
+    return Error::success();
   OutputFile file; // made and given up: what else could tell for sure?
-  return file.open(path, error);
+  return file.open(path);
 }
 
-bool weft::flushStandardOutput(std::string &error) {
+Error weft::flushStandardOutput() {
   llvm::outs().flush();
   if (!llvm::outs().has_error())
-    return true;
-  error = "cannot write the standard output: " + llvm::outs().error().message();
+    return Error::success();
+  Error lost = llvm::createStringError("cannot write the standard output: " +
+                                       llvm::outs().error().message());
   llvm::outs().clear_error();
-  return false;
+  return lost;
 }

@@ -70,10 +70,12 @@ static std::string runTrial(Trial &trial, const std::string &folder, const std::
     return "does not compile: " + why;
   why.clear();
   OutputFile file;
-  if (!file.open(executable, why, /*isProgram=*/true) ||
-      !emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}, why) ||
-      !file.commit(why))
+  if (llvm::Error error = file.open(executable, /*isProgram=*/true))
+    return llvm::toString(std::move(error));
+  if (!emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}, why))
     return why;
+  if (llvm::Error error = file.commit())
+    return llvm::toString(std::move(error));
   std::vector<std::string> inproc{executable, "--comm", "inproc"},
       mpi{mpirun,
           "--allow-run-as-root",
