@@ -39,8 +39,9 @@ SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
     file = llvm::sys::path::filename(real);
   }
   ConfinedFile opened;
-  if (opened.open(folder, file, error) != ConfinedFile::Failure::None) {
-    error = "'" + name.str() + "' in '" + folder.str().str() + "': " + error;
+  if (llvm::Error wrong = opened.open(folder, file)) {
+    error =
+        "'" + name.str() + "' in '" + folder.str().str() + "': " + llvm::toString(std::move(wrong));
     return nullptr;
   }
   std::error_code code;

@@ -201,14 +201,14 @@ AttributeImporter::importExternalData(const Tensor &message, RankedTensorType ty
            failure();
   llvm::StringRef folder = llvm::sys::path::parent_path(path);
   ConfinedFile file;
-  std::string reason;
-  ConfinedFile::Failure result = file.open(folder, *location, reason);
-  bool isMissing = result == ConfinedFile::Failure::Missing;
+  llvm::Error wrong = file.open(folder, *location);
+  bool isMissing = wrong.isA<MissingFile>();
   bool missing = isMissing && options.allowMissingData;
-  if (result != ConfinedFile::Failure::None && !missing)
-    return error() << "location '" << *location << "': " << reason
+  if (wrong && !missing)
+    return error() << "location '" << *location << "': " << llvm::toString(std::move(wrong))
                    << (isMissing ? options.hintAtMissingData : ""),
            failure();
+  llvm::consumeError(std::move(wrong));
   numMissing += missing;
   uint64_t begin = offset.value_or(0);
   if (!missing &&

@@ -73,7 +73,7 @@ std::vector<onnx::Tensor *> ModelFile::mutableInitializers() {
 }
 
 Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) const {
-  std::string location, error;
+  std::string location;
   uint64_t offset = 0, length = bytesOf(tensor);
   for (const auto &entry : tensor.external_data()) {
     uint64_t value = 0;
@@ -87,17 +87,19 @@ Error ModelFile::readExternal(const onnx::Tensor &tensor, std::string &bytes) co
                   "takes %llu",
                   tensor.name().c_str(), (unsigned long long)value, (unsigned long long)length);
   }
-  ConfinedFile file;
-  if (file.open(folder, location, error) != ConfinedFile::Failure::None)
+  auto cannotRead = [&](Error why) {
     return fail("external data '%s' of tensor '%s': %s", location.c_str(), tensor.name().c_str(),
-                error.c_str());
+                toString(std::move(why)).c_str());
+  };
+  ConfinedFile file;
+  if (Error error = file.open(folder, location))
+    return cannotRead(std::move(error));
   if (length > file.getSize() || offset > file.getSize() - length)
     return fail("external data '%s' ends before tensor '%s' does", location.c_str(),
                 tensor.name().c_str());
   bytes.resize(length);
-  if (!file.read(offset, length, bytes.data(), error))
-    return fail("external data '%s' of tensor '%s': %s", location.c_str(), tensor.name().c_str(),
-                error.c_str());
+  if (Error error = file.read(offset, length, bytes.data()))
+    return cannotRead(std::move(error));
   return Error::success();
 }
 

@@ -79,8 +79,7 @@ static LogicalResult decodeVarints(llvm::StringRef text, unsigned width,
 
 /// Opens the file of `data`. A path that a model's text gave is held to the
 /// model's folder again: the file may have been exchanged since the import.
-static LogicalResult openData(TensorAttr tensor, DataAttr data, weft::ConfinedFile &file,
-                              std::string &reason) {
+static llvm::Error openData(TensorAttr tensor, DataAttr data, weft::ConfinedFile &file) {
   llvm::StringRef path = data.getFile().getValue();
   llvm::StringRef location = llvm::sys::path::filename(path);
   if (ArrayAttr entries = tensor.getExternal())
@@ -92,14 +91,11 @@ static LogicalResult openData(TensorAttr tensor, DataAttr data, weft::ConfinedFi
   // The model file itself may be a link: only external data is untrusted.
   if (!tensor.getExternal()) {
     llvm::SmallString<256> real;
-    if (std::error_code error = llvm::sys::fs::real_path(path, real)) {
-      reason = error.message();
-      return failure();
-    }
-    return success(file.open(llvm::sys::path::parent_path(real), llvm::sys::path::filename(real),
-                             reason) == weft::ConfinedFile::Failure::None);
+    if (std::error_code error = llvm::sys::fs::real_path(path, real))
+      return llvm::createStringError(error.message());
+    return file.open(llvm::sys::path::parent_path(real), llvm::sys::path::filename(real));
   }
-  return success(file.open(folder, location, reason) == weft::ConfinedFile::Failure::None);
+  return file.open(folder, location);
 }
 
 FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor, EmitError emitError) {
@@ -119,11 +115,12 @@ FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor, EmitError emitErro
   payload.field = data.getField();
   llvm::StringRef path = data.getFile().getValue();
   weft::ConfinedFile file;
-  std::string reason;
-  if (failed(openData(tensor, data, file, reason))) {
-    emitError() << "cannot read '" << path << "': " << reason;
+  auto cannotRead = [&](llvm::Error reason) {
+    emitError() << "cannot read '" << path << "': " << llvm::toString(std::move(reason));
     return failure();
-  }
+  };
+  if (llvm::Error reason = openData(tensor, data, file))
+    return cannotRead(std::move(reason));
   uint64_t offset = data.getOffset(), length = data.getLength();
   if (offset > file.getSize() || length > file.getSize() - offset) {
     emitError() << "needs " << length << " bytes at offset " << offset << " of '" << path
@@ -132,10 +129,8 @@ FailureOr<Payload> weft::onnx::readPayload(TensorAttr tensor, EmitError emitErro
   }
   SmallVector<char, 0> bytes;
   bytes.resize_for_overwrite(length);
-  if (!file.read(offset, length, bytes.data(), reason)) {
-    emitError() << "cannot read '" << path << "': " << reason;
-    return failure();
-  }
+  if (llvm::Error reason = file.read(offset, length, bytes.data()))
+    return cannotRead(std::move(reason));
   if (isPlainFileData(tensor)) {
     payload.bytes = std::move(bytes);
   } else if (failed(decodeVarints({bytes.data(), bytes.size()}, fieldBytes(payload.field),

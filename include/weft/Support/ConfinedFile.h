@@ -4,11 +4,18 @@
 #define WEFT_SUPPORT_CONFINEDFILE_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include <cstdint>
-#include <string>
 #include <utility>
 
 namespace weft {
+
+/// The error of a path at which nothing is.
+class MissingFile : public llvm::ErrorInfo<MissingFile, llvm::StringError> {
+public:
+  using ErrorInfo::ErrorInfo;
+  static char ID;
+};
 
 /// An open regular file that lies beneath a folder, whatever links its path
 /// goes through. A name that comes from a file format is untrusted: it must not
@@ -16,8 +23,6 @@ namespace weft {
 /// pipe or touch a device.
 class ConfinedFile {
 public:
-  enum class Failure { None, Rule, Missing, System };
-
   ConfinedFile() = default;
   ConfinedFile(ConfinedFile &&other) : fd(std::exchange(other.fd, -1)), size(other.size) {}
   ConfinedFile &operator=(ConfinedFile &&other) {
@@ -30,9 +35,9 @@ public:
   ~ConfinedFile();
 
   /// Opens `path`, relative to `folder` ("" is the working directory), for
-  /// reading. On failure says in `error` which rule was broken or what the
-  /// system said, without naming the path.
-  Failure open(llvm::StringRef folder, llvm::StringRef path, std::string &error);
+  /// reading. Errors say which rule was broken or what the system said, without
+  /// naming the path.
+  llvm::Error open(llvm::StringRef folder, llvm::StringRef path);
 
   /// Of the open file, for mapping it.
   int getDescriptor() const { return fd; }
@@ -40,9 +45,9 @@ public:
   /// The size when it was opened.
   uint64_t getSize() const { return size; }
 
-  /// Reads exactly `length` bytes at `offset`; false, with a reason, if the
-  /// file is shorter or cannot be read.
-  bool read(uint64_t offset, uint64_t length, char *out, std::string &error) const;
+  /// Reads exactly `length` bytes at `offset`; an error if the file is shorter or
+  /// cannot be read.
+  llvm::Error read(uint64_t offset, uint64_t length, char *out) const;
 
 private:
   int fd = -1;

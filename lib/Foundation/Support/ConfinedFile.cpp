@@ -12,7 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+using llvm::createStringError;
+using llvm::Error;
 using weft::ConfinedFile;
+
+char weft::MissingFile::ID;
 
 namespace {
 /// Closes a descriptor at the end of its scope.
@@ -76,69 +80,62 @@ ConfinedFile::~ConfinedFile() {
     ::close(fd);
 }
 
-ConfinedFile::Failure ConfinedFile::open(llvm::StringRef folder, llvm::StringRef path,
-                                         std::string &error) {
-  if (const char *rule = brokenRule(path)) {
-    error = rule;
-    return Failure::Rule;
-  }
+/// What the system said last.
+static Error systemError() { return createStringError(std::strerror(errno)); }
+
+Error ConfinedFile::open(llvm::StringRef folder, llvm::StringRef path) {
+  if (const char *rule = brokenRule(path))
+    return createStringError(rule);
   std::string root = folder.empty() ? "." : folder.str();
   Descriptor directory{::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (directory.fd < 0) {
-    error = std::strerror(errno);
-    return Failure::System;
-  }
+  if (directory.fd < 0)
+    return systemError();
   // O_PATH opens nothing: a pipe or device is seen for what it is untouched.
   Descriptor probe{openResolvedBeneath(directory.fd, path.str(), O_PATH | O_CLOEXEC)};
   if (probe.fd < 0) {
-    if (errno == EXDEV || errno == ELOOP) {
-      error = "the path must not leave the model's folder through a link";
-      return Failure::Rule;
-    }
-    error = std::strerror(errno);
-    return errno == ENOENT ? Failure::Missing : Failure::System;
+    if (errno == EXDEV || errno == ELOOP)
+      return createStringError("the path must not leave the model's folder through a link");
+    if (errno == ENOENT)
+      return llvm::make_error<weft::MissingFile>(std::strerror(errno),
+                                                 llvm::inconvertibleErrorCode());
+    return systemError();
   }
   struct stat before, after;
-  if (::fstat(probe.fd, &before) != 0) {
-    error = std::strerror(errno);
-    return Failure::System;
-  }
-  if (!S_ISREG(before.st_mode)) {
-    error = "the path must name a regular file";
-    return Failure::Rule;
-  }
+  if (::fstat(probe.fd, &before) != 0)
+    return systemError();
+  if (!S_ISREG(before.st_mode))
+    return createStringError("the path must name a regular file");
   int opened = openResolvedBeneath(directory.fd, path.str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (opened < 0 || ::fstat(opened, &after) != 0) {
-    error = std::strerror(errno);
+    Error error = systemError();
     if (opened >= 0)
       ::close(opened);
-    return Failure::System;
+    return error;
   }
   if (before.st_dev != after.st_dev || before.st_ino != after.st_ino) {
     ::close(opened);
-    error = "the file was exchanged while it was being opened";
-    return Failure::Rule;
+    return createStringError("the file was exchanged while it was being opened");
   }
   if (fd >= 0)
     ::close(fd);
   fd = opened;
   size = after.st_size;
-  return Failure::None;
+  return Error::success();
 }
 
-bool ConfinedFile::read(uint64_t offset, uint64_t length, char *out, std::string &error) const {
+Error ConfinedFile::read(uint64_t offset, uint64_t length, char *out) const {
   while (length > 0) {
     ssize_t count =
         ::pread(fd, out, std::min<uint64_t>(length, 1u << 30), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR)
       continue;
-    if (count <= 0) {
-      error = count == 0 ? "the file ends too early" : std::strerror(errno);
-      return false;
-    }
+    if (count < 0)
+      return systemError();
+    if (count == 0)
+      return createStringError("the file ends too early");
     out += count;
     offset += count;
     length -= count;
   }
-  return true;
+  return Error::success();
 }

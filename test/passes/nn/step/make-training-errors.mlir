@@ -16,6 +16,7 @@
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd param-groups=w:beta1=0.5' 2>&1 | FileCheck %s --check-prefix=BETA
 // RUN: not weft-opt %s --step-make-training='loss=mse:y,t optimizer=sgd grad-dtype=f8' 2>&1 | FileCheck %s --check-prefix=WIDTH
 // RUN: echo 'module {}' | not weft-opt --step-make-training='loss=mse:y,t optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=FORWARD
+// RUN: echo 'module { func.func @forward() { return } func.func @training.step() { return } }' | not weft-opt --step-make-training='loss=y optimizer=sgd' 2>&1 | FileCheck %s --check-prefix=OWN
 // RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-mark-recompute{mode=some}))" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not weft-opt %s --pass-pipeline="builtin.module(func.func(step-set-precision{type=f8}))" 2>&1 | FileCheck %s --check-prefix=TYPE
 
@@ -26,6 +27,7 @@
 // LABEL: ignore needs a label, not 'no'
 // FLOATS: error: --loss: output 'k' has type 'tensor<4xi64>', but a loss is computed from floats
 // FORWARD: error: has no program @forward to train
+// OWN: error: @training.step needs @training.eval beside it, and neither loss nor optimizer
 // MODE: choose none, selective, full or best
 // TYPE: choose f32, bf16, f16 or f64
 // SCALAR: error: --loss: output 'y' has type 'tensor<4xf32>', but a loss is one number; write mse:y,TARGET or softmax_cross_entropy:y,LABELS to compare it

@@ -79,7 +79,7 @@ TEST_F(ExternalDataTest, PathsThatLeaveTheFolder) {
   refuse({{"location", folder + "/secret.bin"}}, "must be relative to the model's folder");
   refuse({{"location", "/proc/self/environ"}}, "must be relative");
   ASSERT_EQ(symlink("../secret.bin", (folder + "/model/link").c_str()), 0);
-  refuse({{"location", "link"}}, "must not leave the model's folder");
+  refuse({{"location", "link"}}, "the path must not leave the model's folder through a link");
   ASSERT_EQ(symlink("..", (folder + "/model/parent").c_str()), 0);
   refuse({{"location", "parent/secret.bin"}}, "must not leave the model's folder");
   ASSERT_EQ(symlink("/dev/zero", (folder + "/model/zero").c_str()), 0);
@@ -89,7 +89,7 @@ TEST_F(ExternalDataTest, PathsThatLeaveTheFolder) {
 }
 
 TEST_F(ExternalDataTest, ThingsThatAreNotFiles) {
-  refuse({{"location", "sub"}}, "must name a regular file");
+  refuse({{"location", "sub"}}, "the path must name a regular file");
   refuse({{"location", "."}}, "must name a regular file");
   ASSERT_EQ(mkfifo((folder + "/model/pipe").c_str(), 0600), 0);
   refuse({{"location", "pipe"}}, "must name a regular file");
