@@ -26,8 +26,8 @@ struct MessageInfo {
   bool isTensor = false, isNode = false;
 };
 
-/// One step of the path from the model to the current message.
-struct Step {
+/// One part of the path from the model to the current message.
+struct PathPart {
   const FieldDescriptor *field;
   unsigned index;
 };
@@ -70,7 +70,7 @@ private:
   Skeleton &skeleton;
   std::string &error;
   uint64_t memory = 0, memoryLimit;
-  llvm::SmallVector<Step> path;
+  llvm::SmallVector<PathPart> path;
   llvm::DenseMap<const Descriptor *, MessageInfo> infos;
 };
 
@@ -123,10 +123,10 @@ static WireType wireTypeOf(const FieldDescriptor *field) {
 
 std::string Scanner::describePath() const {
   std::string text = "model";
-  for (const Step &step : path) {
-    text += "." + step.field->name();
-    if (step.field->is_repeated())
-      text += "[" + std::to_string(step.index) + "]";
+  for (const PathPart &part : path) {
+    text += "." + part.field->name();
+    if (part.field->is_repeated())
+      text += "[" + std::to_string(part.index) + "]";
   }
   return text;
 }

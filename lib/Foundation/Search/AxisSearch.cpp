@@ -32,7 +32,7 @@ private:
   struct Decision {
     Operation *op;
     ArrayRef<AxisStrategy> strategies;
-    const Step *step;
+    const Outcome *outcome;
   };
   /// An op on its way into the search.
   struct Visit {
@@ -60,7 +60,7 @@ private:
   unsigned numberOf(const SearchedValue &value);
   unsigned numberOf(const Visit &visit);
   void advance(Operation *op);
-  Step explore(const Visit &visit);
+  Outcome explore(const Visit &visit);
   bool read(const Visit &visit, const AxisStrategy &strategy, MutableArrayRef<uint32_t> masks,
             Entry &entry) const;
   bool make(const Visit &visit, const AxisStrategy &strategy, SmallVectorImpl<uint32_t> &made,
@@ -68,7 +68,7 @@ private:
   bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
   bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
   bool isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks otherCost) const;
-  Step prune(const Reached &reached);
+  Outcome prune(const Reached &reached);
   AxisSearchResult trace();
 
   Block &program;
@@ -80,8 +80,8 @@ private:
   Numbers valueNumbers, visitNumbers, stateNumbers;
   std::deque<State> states;
   unsigned state = 0; ///< the one reached
-  std::deque<Step> steps;
-  DenseMap<std::pair<unsigned, unsigned>, const Step *> known; ///< by state and op
+  std::deque<Outcome> outcomes;
+  DenseMap<std::pair<unsigned, unsigned>, const Outcome *> known; ///< by state and op
   std::vector<Decision> decisions;
 };
 
@@ -266,14 +266,14 @@ unsigned Search::numberOf(const Visit &visit) {
 
 void Search::advance(Operation *op) {
   Visit visit = prepare(op);
-  const Step *&step = known[{state, numberOf(visit)}];
-  if (!step || !options.replay)
-    step = &steps.emplace_back(explore(visit));
-  decisions.push_back({op, visit.strategies, step});
-  state = step->next;
+  const Outcome *&outcome = known[{state, numberOf(visit)}];
+  if (!outcome || !options.replay)
+    outcome = &outcomes.emplace_back(explore(visit));
+  decisions.push_back({op, visit.strategies, outcome});
+  state = outcome->next;
 }
 
-Step Search::explore(const Visit &visit) {
+Outcome Search::explore(const Visit &visit) {
   const State &from = states[state];
   Reached reached(live.size());
   SmallVector<uint32_t> masks, made, behind;
@@ -312,12 +312,12 @@ bool Search::isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks ot
 }
 
 /// Keeps the frontiers that can still lead to the best end, at most `beam`.
-Step Search::prune(const Reached &reached) {
+Outcome Search::prune(const Reached &reached) {
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.entries.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
     return std::tie(reached.entries[a].cost, a) < std::tie(reached.entries[b].cost, b);
   });
-  Step step{0, {}, 0};
+  Outcome outcome{0, {}, 0};
   State next;
   next.frontiers = Frontiers(live.size());
   for (const SearchedValue *value : live)
@@ -333,32 +333,32 @@ Step Search::prune(const Reached &reached) {
     if (dominated)
       continue;
     if (next.costs.size() == options.beam) {
-      ++step.pruned;
+      ++outcome.pruned;
       continue;
     }
     next.frontiers.push_back(frontier);
     next.costs.push_back(cost);
-    step.entries.push_back(reached.entries[index]);
+    outcome.entries.push_back(reached.entries[index]);
   }
   auto [number, isNew] = stateNumbers.of(next.key());
   if (isNew)
     states.push_back(std::move(next));
-  step.next = number;
-  return step;
+  outcome.next = number;
+  return outcome;
 }
 
 /// Follows the best end back to the start and reads off every op's choice.
 AxisSearchResult Search::trace() {
   AxisSearchResult result;
-  result.numOpsSearched = steps.size();
+  result.numOpsSearched = outcomes.size();
   SmallVector<unsigned> chosen(decisions.size());
   // The cheapest frontier is the first.
   unsigned entry = 0;
   for (int index = decisions.size() - 1; index >= 0; --index) {
-    const Entry &way = decisions[index].step->entries[entry];
+    const Entry &way = decisions[index].outcome->entries[entry];
     result.bytesMoved += way.bytes;
     result.numCollectives += way.collectives;
-    result.numStatesPruned += decisions[index].step->pruned;
+    result.numStatesPruned += decisions[index].outcome->pruned;
     chosen[index] = way.strategy;
     entry = way.parent;
   }

@@ -107,7 +107,7 @@ struct State {
 };
 
 /// Where an op leads from a state.
-struct Step {
+struct Outcome {
   unsigned next;              ///< the state behind it
   std::vector<Entry> entries; ///< of its frontiers
   unsigned pruned;
