@@ -82,7 +82,7 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
     for (int64_t rank = 0; rank < board.ranks(); ++rank) {
       const BoardSlot &slot = board.slot(rank);
       began |= slot.pid.load() != 0;
-      if (slot.phase.load() != Phase::Gone && slot.processState() != 0)
+      if (slot.presence.load() != Presence::Gone && slot.processState() != 0)
         kill(slot.pid.load(), SIGKILL);
     }
     // Open MPI's mpirun ends when its ranks have, and cleans up; asked to end while it does so, it

@@ -69,7 +69,7 @@ int Signals::next() const {
 bool Supervisor::aRankIsLeft() const {
   for (int64_t rank = 0; job.underMpirun && rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
-    if (slot.phase.load() != Phase::Gone && slot.processState() != 0)
+    if (slot.presence.load() != Presence::Gone && slot.processState() != 0)
       return true;
   }
   return false;
@@ -106,7 +106,7 @@ bool Supervisor::onlyStoppedAreLeft() const {
   bool any = false;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
-    char state = slot.phase.load() == Phase::Gone ? char(0) : slot.processState();
+    char state = slot.presence.load() == Presence::Gone ? char(0) : slot.processState();
     if (slot.pid.load() == 0 || (state != 0 && !isStopped(state)))
       return false; // it runs, or is about to
     any |= state != 0;
@@ -179,8 +179,8 @@ void Supervisor::noteDeath(size_t child, pid_t pid, int result) {
 /// One of mpirun's ranks is there no more.
 void Supervisor::noteLost(int64_t rank) {
   const BoardSlot &slot = job.board.slot(rank);
-  Phase phase = slot.phase.load();
-  if (ended || slot.code.load() != 0 || phase == Phase::Leaving || phase == Phase::Gone)
+  Presence presence = slot.presence.load();
+  if (ended || slot.code.load() != 0 || presence == Presence::Leaving || presence == Presence::Gone)
     return;
   for (const Death &death : deaths)
     if (death.rank == rank)
@@ -274,7 +274,7 @@ void Supervisor::endAll() {
   fail();
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
-    if (job.underMpirun && slot.phase.load() != Phase::Gone && slot.processState() != 0)
+    if (job.underMpirun && slot.presence.load() != Presence::Gone && slot.processState() != 0)
       kill(slot.pid.load(), SIGKILL);
   }
   if (!job.underMpirun)
@@ -326,11 +326,11 @@ std::string Supervisor::describe(const Death &death) const {
 /// mpirun ends those that are there when one ends that never was. So to blame is
 /// one of these, or the first that is seen to have ended.
 std::string Supervisor::describeAbsent(const Death &death) const {
-  if (!job.underMpirun || job.board.slot(death.rank).phase.load() != Phase::Meeting)
+  if (!job.underMpirun || job.board.slot(death.rank).presence.load() != Presence::Meeting)
     return "";
   std::string names;
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank)
-    if (job.board.slot(rank).phase.load() == Phase::Absent)
+    if (job.board.slot(rank).presence.load() == Presence::Absent)
       names += (names.empty() ? "rank " : " or rank ") + std::to_string(rank);
   return names.empty()
              ? ""

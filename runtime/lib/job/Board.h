@@ -21,7 +21,8 @@ struct StreamMark {
   std::atomic<uint32_t> command; // its number among all that the program issues
 };
 
-enum class Phase : uint32_t { Absent, Meeting, Working, Leaving, Gone };
+/// How far a rank has come.
+enum class Presence : uint32_t { Absent, Meeting, Working, Leaving, Gone };
 
 /// One rank's part of the board: only its own process writes it, and it
 /// outlives the process. All zeros at the start.
@@ -31,7 +32,7 @@ struct BoardSlot {
 
   std::atomic<int32_t> pid;      // written after `started`
   std::atomic<uint64_t> started; // see processStart
-  std::atomic<Phase> phase;
+  std::atomic<Presence> presence;
   std::atomic<int64_t> beat;     // last sign of life, by sinceBoot(); 0 = none
   std::atomic<int64_t> steps;    // of training: begun so far
   std::atomic<uint32_t> program; // number + 1 of the one in work

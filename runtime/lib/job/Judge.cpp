@@ -49,9 +49,9 @@ std::string nameOf(const Board &board, int64_t rank) {
 }
 
 std::string stateOf(const BoardSlot &slot) {
-  if (slot.phase.load() == Phase::Absent)
+  if (slot.presence.load() == Presence::Absent)
     return "has not started";
-  if (slot.phase.load() == Phase::Gone)
+  if (slot.presence.load() == Presence::Gone)
     return "has ended";
   char state = slot.beat.load() == 0 ? char(0) : slot.processState();
   return state == 'T' || state == 't' ? "is stopped" : "does not come";
@@ -65,16 +65,17 @@ std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
 } // namespace
 
 bool weft::runtime::isLost(const BoardSlot &slot) {
-  Phase phase = slot.phase.load();
+  Presence presence = slot.presence.load();
   return slot.pid.load() != 0 && slot.code.load() == 0 &&
-         (phase == Phase::Meeting || phase == Phase::Working) && slot.processState() == 0;
+         (presence == Presence::Meeting || presence == Presence::Working) &&
+         slot.processState() == 0;
 }
 
 std::string weft::runtime::describePlace(const ProgramView &p, const BoardSlot &slot) {
   std::string text;
   if (int64_t steps = slot.steps.load())
     text = "step " + std::to_string(steps - 1);
-  else if (slot.phase.load() == Phase::Meeting)
+  else if (slot.presence.load() == Presence::Meeting)
     return "the meeting of the ranks";
   uint32_t program = slot.program.load(), stage = slot.stage.load();
   const StreamMark *mark = tellingStream(slot);
@@ -97,7 +98,7 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program, int6
   if (!board || (!hang && failure.code() != StatusCode::RankFailed))
     return failure;
   // Who met without being on the board is on another machine.
-  bool meeting = board.slot(witness).phase.load() == Phase::Meeting;
+  bool meeting = board.slot(witness).presence.load() == Presence::Meeting;
   std::vector<int64_t> dead, still, busy, gone;
   for (int64_t rank = 0; rank < board.ranks(); ++rank) {
     const BoardSlot &slot = board.slot(rank);
@@ -105,11 +106,11 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program, int6
       continue;
     if (isLost(slot))
       dead.push_back(rank);
-    else if (slot.phase.load() == Phase::Gone)
+    else if (slot.presence.load() == Presence::Gone)
       gone.push_back(rank);
-    else if (slot.phase.load() == Phase::Absent ? meeting : isStill(slot, timeout))
+    else if (slot.presence.load() == Presence::Absent ? meeting : isStill(slot, timeout))
       still.push_back(rank);
-    else if (slot.phase.load() == Phase::Working && isBusy(slot))
+    else if (slot.presence.load() == Presence::Working && isBusy(slot))
       busy.push_back(rank);
   }
   const std::vector<int64_t> &guilty = !dead.empty()    ? dead

@@ -52,17 +52,18 @@ int64_t Watch::neighbour() const {
 void Watch::look() {
   BoardSlot &mine = board.slot(rank);
   mine.beat.store(sinceBoot());
-  Phase now = mine.phase.load();
-  if (now != phase) {
-    phase = now;
+  Presence now = mine.presence.load();
+  if (now != presence) {
+    presence = now;
     since = Clock::now();
   }
   // Libraries meet and leave in calls of their own, under no clock but this.
-  if (phase != Phase::Working && secondsSince(since) > world.timeoutSeconds() + kMeetingSlack)
-    giveUp(judge(board, program, rank,
-                 {StatusCode::Hang, phase == Phase::Meeting ? "the ranks did not meet in time"
-                                                            : "the ranks did not part in time"},
-                 world.timeoutSeconds()));
+  if (presence != Presence::Working && secondsSince(since) > world.timeoutSeconds() + kMeetingSlack)
+    giveUp(
+        judge(board, program, rank,
+              {StatusCode::Hang, presence == Presence::Meeting ? "the ranks did not meet in time"
+                                                               : "the ranks did not part in time"},
+              world.timeoutSeconds()));
   int64_t other = neighbour();
   if (other >= 0 && !world.aborted() && isLost(board.slot(other)))
     world.abort(judge(board, program, rank, World::stopped(), world.timeoutSeconds()));
@@ -77,7 +78,7 @@ void Watch::look() {
     failing = true;
     failed = Clock::now();
   }
-  if (phase != Phase::Working || secondsSince(failed) > kGraceSeconds)
+  if (presence != Presence::Working || secondsSince(failed) > kGraceSeconds)
     giveUp(world.failure());
 }
 

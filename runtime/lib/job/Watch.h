@@ -34,7 +34,7 @@ private:
   const ProgramView &program;
   World &world;
   int64_t rank;
-  Phase phase = Phase::Absent; // as seen last, and since when
+  Presence presence = Presence::Absent; // as seen last, and since when
   Clock::time_point since, failed;
   bool failing = false, ending = false;
   std::mutex mutex;

@@ -94,14 +94,14 @@ Status openLaunchedTcp(const weft_comm_host &host, CommBackend &comm) {
 }
 
 /// Puts this process's rank on the board, and watches it there.
-void enter(weft_session &session, Board board, int64_t rank, Phase phase) {
+void enter(weft_session &session, Board board, int64_t rank, Presence presence) {
   session.watch.reset();
   session.shared.board = std::move(board);
   BoardSlot &slot = session.shared.board.slot(rank);
   slot.enter();
   slot.beat.store(sinceBoot());
   slot.host.store(Doing::Computing);
-  slot.phase.store(phase);
+  slot.presence.store(presence);
   session.watch =
       std::make_unique<Watch>(session.shared.board, session.view(), session.world, rank);
 }
@@ -114,7 +114,7 @@ Status enterBoard(weft_session &session, const Launcher &launch) {
   Board board;
   if (!address || session.firstRank >= ranks || !Board::open(address, ranks, board))
     WEFT_TRY(Board::make(std::max(ranks, session.firstRank + 1), board));
-  enter(session, std::move(board), session.firstRank, Phase::Meeting);
+  enter(session, std::move(board), session.firstRank, Presence::Meeting);
   return {};
 }
 
@@ -129,15 +129,15 @@ Status shareBoard(weft_session &session, int64_t processes) {
   bool alone = shared.board.header().supervisor == 0;
   if (alone) {
     WEFT_TRY(Board::make(processes, board));
-    enter(session, std::move(board), session.firstRank, Phase::Meeting);
+    enter(session, std::move(board), session.firstRank, Presence::Meeting);
   }
   std::snprintf(mine.text, sizeof mine.text, "%s", shared.board.address().c_str());
   std::vector<Address> all;
   WEFT_TRY(gatherFromProcesses(session, mine, all));
   Board first;
   if (alone && session.firstRank != 0 && Board::open(all[0].text, processes, first))
-    enter(session, std::move(first), session.firstRank, Phase::Meeting);
-  shared.board.slot(session.firstRank).phase.store(Phase::Working);
+    enter(session, std::move(first), session.firstRank, Presence::Meeting);
+  shared.board.slot(session.firstRank).presence.store(Presence::Working);
   return {};
 }
 
@@ -186,7 +186,7 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   if (comm == "inproc") {
     WEFT_TRY(Board::make(p.numRanks(), shared.board));
     for (int64_t rank = 0; rank < p.numRanks(); ++rank)
-      shared.board.slot(rank).phase.store(Phase::Working);
+      shared.board.slot(rank).presence.store(Presence::Working);
     shared.comm = openInproc(session->world, p.numRanks());
   } else {
     weft_comm_host host{
@@ -260,17 +260,17 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
 
 void closeSession(weft_session *session) {
   CommBackend comm = session->shared.comm;
-  auto mark = [session](Phase phase) {
+  auto mark = [session](Presence presence) {
     if (session->watch)
-      session->shared.board.slot(session->firstRank).phase.store(phase);
+      session->shared.board.slot(session->firstRank).presence.store(presence);
   };
-  mark(Phase::Leaving);
+  mark(Presence::Leaving);
   session->ranks.clear(); // gives back their groups
   if (session->processGroup)
     comm.vtable->destroy_group(session->processGroup);
   if (comm.vtable)
     comm.vtable->destroy(comm.backend);
-  mark(Phase::Gone);
+  mark(Presence::Gone);
   delete session;
 }
 } // namespace

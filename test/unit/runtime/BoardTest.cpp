@@ -99,7 +99,7 @@ TEST(Board, KnowsAProcessByItsStartToo) {
   BoardSlot &slot = board.slot(0);
   EXPECT_EQ(slot.processState(), 0);
   slot.enter();
-  slot.phase.store(Phase::Working);
+  slot.presence.store(Presence::Working);
   ASSERT_NE(slot.started.load(), 0u);
   EXPECT_EQ(slot.processState(), 'R');
   EXPECT_FALSE(isLost(slot));
