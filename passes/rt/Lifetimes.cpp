@@ -21,7 +21,7 @@ Lifetimes::Lifetimes(ProgramOp program) {
   std::vector<CommandInterface> commands = commandsOf(program);
   count = commands.size();
   // Begin: what a stream's next command is known to come after, in stream 0.
-  std::vector<std::pair<int64_t, int64_t>> span(count);
+  std::vector<std::pair<int64_t, int64_t>> intervals(count);
   llvm::DenseMap<unsigned, int64_t> streamFloor, eventFloor;
   for (int64_t i = 0; i < count; ++i) {
     unsigned stream = commands[i].getStreamNumber();
@@ -32,7 +32,7 @@ Lifetimes::Lifetimes(ProgramOp program) {
     if (auto wait = dyn_cast<WaitOp>(*commands[i]); wait && stream != 0)
       streamFloor[stream] =
           std::max(streamFloor.lookup(stream), eventFloor.lookup(wait.getEvent()));
-    span[i].first = stream == 0 ? i : streamFloor.lookup(stream);
+    intervals[i].first = stream == 0 ? i : streamFloor.lookup(stream);
   }
   // End: backwards, the first wait of stream 0 that covers the command.
   llvm::DenseMap<unsigned, int64_t> streamCeiling, eventCeiling;
@@ -53,16 +53,16 @@ Lifetimes::Lifetimes(ProgramOp program) {
             std::min(ceiling(streamCeiling, stream), ceiling(eventCeiling, record.getEvent()));
       eventCeiling.erase(record.getEvent());
     }
-    span[i].second = stream == 0 ? i : ceiling(streamCeiling, stream);
+    intervals[i].second = stream == 0 ? i : ceiling(streamCeiling, stream);
   }
   for (int64_t i = 0; i < count; ++i) {
     SmallVector<Value> views = commands[i].getReads();
     llvm::append_range(views, commands[i].getWrites());
     for (Value view : views) {
-      auto [it, isNew] = ranges.try_emplace(bufferOfView(view), span[i]);
+      auto [it, isNew] = ranges.try_emplace(bufferOfView(view), intervals[i]);
       if (!isNew)
-        it->second = {std::min(it->second.first, span[i].first),
-                      std::max(it->second.second, span[i].second)};
+        it->second = {std::min(it->second.first, intervals[i].first),
+                      std::max(it->second.second, intervals[i].second)};
     }
   }
 }

@@ -30,14 +30,14 @@ struct Placed {
 };
 
 /// Buffers that have a place, found by when they are alive: those alive at a moment in a tree of
-/// spans of commands, each in the fewest spans that are its life; those that begin in a span by
-/// their beginning. So a buffer is placed in time linear in those alive with it.
+/// intervals of commands, each in the fewest intervals that are its life; those that begin in an
+/// interval by their beginning. So a buffer is placed in time linear in those alive with it.
 class Alive {
 public:
   explicit Alive(int64_t commands) {
     while (leaves < commands)
       leaves *= 2;
-    spans.resize(2 * leaves);
+    intervals.resize(2 * leaves);
     begins.resize(commands);
   }
 
@@ -46,9 +46,9 @@ public:
     starts.insert(placed.first);
     for (int64_t l = placed.first + leaves, r = placed.last + leaves + 1; l < r; l /= 2, r /= 2) {
       if (l % 2 == 1)
-        spans[l++].push_back(all.size());
+        intervals[l++].push_back(all.size());
       if (r % 2 == 1)
-        spans[--r].push_back(all.size());
+        intervals[--r].push_back(all.size());
     }
     all.push_back(placed);
   }
@@ -60,8 +60,8 @@ public:
       for (uint32_t number : numbers)
         found.push_back(all[number]);
     };
-    for (int64_t span = first + leaves; span > 0; span /= 2)
-      add(spans[span]);
+    for (int64_t interval = first + leaves; interval > 0; interval /= 2)
+      add(intervals[interval]);
     for (auto it = starts.upper_bound(first); it != starts.end() && *it <= last; ++it)
       add(begins[*it]);
     llvm::sort(found, [](const Placed &a, const Placed &b) { return a.offset < b.offset; });
@@ -71,7 +71,7 @@ public:
 private:
   int64_t leaves = 1;
   std::vector<Placed> all;
-  std::vector<SmallVector<uint32_t, 2>> spans, begins;
+  std::vector<SmallVector<uint32_t, 2>> intervals, begins;
   std::set<int64_t> starts; // where some buffer begins
 };
 

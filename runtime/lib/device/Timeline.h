@@ -10,31 +10,31 @@
 namespace weft::runtime {
 
 /// Seconds since the session opened.
-struct Span {
+struct Interval {
   double begin, end;
 };
 
-/// Spans of one stream in one run, disjoint and in order. Nothing is allocated
-/// after `reserve`; what does not fit any more is added to the last span.
-class SpanList {
+/// Intervals of one stream in one run, disjoint and in order. Nothing is allocated
+/// after `reserve`; what does not fit any more is added to the last interval.
+class IntervalList {
 public:
-  void reserve(size_t count) { spans.reserve(count); }
-  void clear() { spans.clear(); }
-  void add(Span span) {
-    if (spans.size() < spans.capacity())
-      spans.push_back(span);
-    else if (!spans.empty())
-      spans.back().end = span.end;
+  void reserve(size_t count) { intervals.reserve(count); }
+  void clear() { intervals.clear(); }
+  void add(Interval interval) {
+    if (intervals.size() < intervals.capacity())
+      intervals.push_back(interval);
+    else if (!intervals.empty())
+      intervals.back().end = interval.end;
   }
-  const Span *begin() const { return spans.data(); }
-  const Span *end() const { return spans.data() + spans.size(); }
+  const Interval *begin() const { return intervals.data(); }
+  const Interval *end() const { return intervals.data() + intervals.size(); }
 
 private:
-  std::vector<Span> spans;
+  std::vector<Interval> intervals;
 };
 
 /// That a command ran.
-struct TraceSpan {
+struct TraceInterval {
   uint32_t program, command; // as in CommandPlace
   double begin, end;         // seconds since the session opened
   double cpu;                // seconds of a core that the stream used; 0 where it has none
@@ -43,10 +43,10 @@ struct TraceSpan {
 /// Of the last run, but `trace`.
 struct Timeline {
   double communicationSeconds = 0; // waits for events included
-  SpanList communication;          // commands that communicate
-  SpanList idle;                   // stream 0: what is not computation
-  Span ran{0, 0};
-  std::vector<TraceSpan> trace; // since the session opened, as far as there is room
+  IntervalList communication;      // commands that communicate
+  IntervalList idle;               // stream 0: what is not computation
+  Interval ran{0, 0};
+  std::vector<TraceInterval> trace; // since the session opened, as far as there is room
 };
 
 } // namespace weft::runtime

@@ -23,7 +23,7 @@ struct Overlap {
 
 /// Of one stream that communicates beside the computing one, which ran during
 /// `computing` except for `idle`.
-Overlap overlapOf(const SpanList &communication, Span computing, const SpanList &idle);
+Overlap overlapOf(const IntervalList &communication, Interval computing, const IntervalList &idle);
 
 } // namespace weft::runtime
 

@@ -75,13 +75,13 @@ std::string argumentsOf(const ProgramView &p, const Issued &issued) {
 
 /// A command of stream `stream` of a rank, with `offset` added to its times.
 std::string eventOf(const ProgramView &p, const Issued &issued, int64_t rank, size_t stream,
-                    const TraceSpan &span, double offset) {
+                    const TraceInterval &interval, double offset) {
   char numbers[256];
   std::snprintf(numbers, sizeof numbers,
                 "\"ph\":\"X\",\"pid\":%lld,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f,"
                 "\"tdur\":%.3f,\"args\":{",
-                static_cast<long long>(rank), stream, (span.begin + offset) * 1e6,
-                (span.end - span.begin) * 1e6, span.cpu * 1e6);
+                static_cast<long long>(rank), stream, (interval.begin + offset) * 1e6,
+                (interval.end - interval.begin) * 1e6, interval.cpu * 1e6);
   const Command &command = *issued.command;
   return "\n{\"name\":\"" + quoted(titleOf(p, command)) + "\",\"cat\":\"" +
          opcodeName(command.opcode) + "\"," + numbers + argumentsOf(p, issued) + "}},";
@@ -99,8 +99,9 @@ std::string eventsOf(const weft_session &session, double offset) {
     text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
     for (size_t s = 0; s < rank->numStreams(); ++s) {
       text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
-      for (const TraceSpan &span : rank->device().timeline(unsigned(s)).trace)
-        text += eventOf(p, issued[span.program][span.command], rank->rank(), s, span, offset);
+      for (const TraceInterval &interval : rank->device().timeline(unsigned(s)).trace)
+        text += eventOf(p, issued[interval.program][interval.command], rank->rank(), s, interval,
+                        offset);
     }
   }
   return text;

@@ -6,13 +6,13 @@
 #include <random>
 #include <vector>
 
-using Span = std::pair<size_t, size_t>; // begin, length
+using Range = std::pair<size_t, size_t>; // begin, length
 
 namespace {
 
 /// Numbers outside of strings.
-std::vector<Span> numbersOf(const std::string &text) {
-  std::vector<Span> result;
+std::vector<Range> numbersOf(const std::string &text) {
+  std::vector<Range> result;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\')
@@ -31,8 +31,8 @@ std::vector<Span> numbersOf(const std::string &text) {
 }
 
 /// Strings with their quotes: keys and values.
-std::vector<Span> stringsOf(const std::string &text) {
-  std::vector<Span> result;
+std::vector<Range> stringsOf(const std::string &text) {
+  std::vector<Range> result;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '"')
       continue;
@@ -46,8 +46,8 @@ std::vector<Span> stringsOf(const std::string &text) {
 }
 
 /// Objects and lists that close.
-std::vector<Span> bracketsOf(const std::string &text) {
-  std::vector<Span> result;
+std::vector<Range> bracketsOf(const std::string &text) {
+  std::vector<Range> result;
   std::vector<size_t> open;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '{' || text[i] == '[')
@@ -65,7 +65,7 @@ std::vector<Span> bracketsOf(const std::string &text) {
 std::string weft::runtime::test::editManifest(const std::string &text, uint64_t seed,
                                               std::string &what) {
   std::mt19937_64 random(seed);
-  auto pick = [&](const std::vector<Span> &spans) { return spans[random() % spans.size()]; };
+  auto pick = [&](const std::vector<Range> &ranges) { return ranges[random() % ranges.size()]; };
   static const std::vector<std::string> values{"0",
                                                "1",
                                                "2",
@@ -101,11 +101,11 @@ std::string weft::runtime::test::editManifest(const std::string &text, uint64_t 
       result.replace(at, length, value);
       what += " string to " + value;
     } else if (kind < 13) {
-      Span from = pick(stringsOf(result)), to = pick(stringsOf(result));
+      Range from = pick(stringsOf(result)), to = pick(stringsOf(result));
       result.replace(to.first, to.second, result.substr(from.first, from.second));
       what += " string to another";
     } else if (kind < 15) {
-      Span from = pick(bracketsOf(result)), to = pick(bracketsOf(result));
+      Range from = pick(bracketsOf(result)), to = pick(bracketsOf(result));
       result.replace(to.first, to.second, result.substr(from.first, from.second));
       what += " part to another";
     } else if (kind < 16) {

@@ -9,11 +9,11 @@ using namespace weft::runtime;
 
 namespace {
 
-SpanList list(std::initializer_list<Span> spans) {
-  SpanList result;
-  result.reserve(spans.size());
-  for (Span span : spans)
-    result.add(span);
+IntervalList list(std::initializer_list<Interval> intervals) {
+  IntervalList result;
+  result.reserve(intervals.size());
+  for (Interval interval : intervals)
+    result.add(interval);
   return result;
 }
 
@@ -40,10 +40,10 @@ TEST(Overlap, EndsWithComputation) {
   expect(overlapOf(list({}), {1, 10}, list({{2, 3}})), 0, 0);
 }
 
-TEST(Overlap, KeepsTimeOfSpansThatDoNotFit) {
-  SpanList spans;
-  spans.reserve(1);
+TEST(Overlap, KeepsTimeOfIntervalsThatDoNotFit) {
+  IntervalList intervals;
+  intervals.reserve(1);
   for (double i = 0; i < 3; ++i)
-    spans.add({i, i + 0.5});
-  expect(overlapOf(spans, {0, 10}, list({})), 2.5, 2.5);
+    intervals.add({i, i + 0.5});
+  expect(overlapOf(intervals, {0, 10}, list({})), 2.5, 2.5);
 }

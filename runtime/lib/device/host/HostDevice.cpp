@@ -58,24 +58,24 @@ public:
     if (traced)
       cpu = threadSeconds();
     if (traced || communicates)
-      span.begin = device.now();
+      interval.begin = device.now();
   }
   /// Not called if it failed.
   void end(bool isCollective, bool isStreamZero) {
     if (!traced && !communicates)
       return;
-    span.end = device.now();
+    interval.end = device.now();
     if (communicates) {
       mark.doing.store(Doing::Computing, std::memory_order_relaxed);
-      timeline.communicationSeconds += span.end - span.begin;
+      timeline.communicationSeconds += interval.end - interval.begin;
       if (isStreamZero)
-        timeline.idle.add(span);
+        timeline.idle.add(interval);
     }
     if (isCollective)
-      timeline.communication.add(span);
+      timeline.communication.add(interval);
     if (traced)
       timeline.trace.push_back(
-          {place.program, place.command, span.begin, span.end, threadSeconds() - cpu});
+          {place.program, place.command, interval.begin, interval.end, threadSeconds() - cpu});
   }
 
 private:
@@ -85,7 +85,7 @@ private:
   CommandPlace place;
   bool communicates, traced;
   double cpu = 0;
-  Span span{0, 0};
+  Interval interval{0, 0};
 };
 
 HostDevice::HostDevice(const DeviceOptions &options)
