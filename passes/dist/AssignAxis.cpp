@@ -4,6 +4,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
+#include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Search/AxisSearch.h"
 #include "weft/Sharding/Projection.h"
@@ -18,24 +19,20 @@ namespace weft::dist {
 
 using namespace mlir;
 using namespace weft;
+using dist::OpRole;
 
 namespace {
 
-/// The parts of a training step: the optimizer follows gradients and slots
+/// What is searched at once: the optimizer follows gradients and slots
 /// (dist-place-state). What only gradients read belongs to them.
-enum class Role { Forward, Gradient, Optimizer };
-
-DenseMap<Operation *, Role> rolesOf(func::FuncOp function) {
-  DenseMap<Operation *, Role> roles;
+DenseMap<Operation *, OpRole> rolesOf(func::FuncOp function) {
+  DenseMap<Operation *, OpRole> roles;
   for (Operation &op : llvm::reverse(function.front())) {
-    auto role = op.getAttrOfType<StringAttr>(nn::kRoleAttr);
     bool feedsGradients = !op.use_empty() && llvm::all_of(op.getUsers(), [&](Operation *user) {
-      return roles.lookup(user) == Role::Gradient;
+      return roles.lookup(user) == OpRole::Gradient;
     });
-    if (role)
-      roles[&op] = role.getValue() == nn::kRoleOptimizer ? Role::Optimizer : Role::Gradient;
-    else
-      roles[&op] = feedsGradients ? Role::Gradient : Role::Forward;
+    OpRole role = dist::roleOf(&op);
+    roles[&op] = role == OpRole::Forward && feedsGradients ? OpRole::Gradient : role;
   }
   return roles;
 }
@@ -43,7 +40,7 @@ DenseMap<Operation *, Role> rolesOf(func::FuncOp function) {
 /// The parameter that each gradient is of: the state whose new value the
 /// optimizer makes of it, element by element.
 DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
-                                                     const DenseMap<Operation *, Role> &roles) {
+                                                     const DenseMap<Operation *, OpRole> &roles) {
   llvm::StringMap<BlockArgument> states;
   for (BlockArgument argument : function.getArguments())
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), nn::kNameAttr);
@@ -66,9 +63,9 @@ DenseMap<Value, BlockArgument> parametersOfGradients(func::FuncOp function,
       auto shaped = dyn_cast<RankedTensorType>(value.getType());
       if (!op || !shaped || shaped.getShape() != type.getShape() || !seen.insert(value).second)
         continue;
-      if (roles.lookup(op) == Role::Optimizer)
+      if (roles.lookup(op) == OpRole::Optimizer)
         llvm::append_range(open, op->getOperands());
-      else if (roles.lookup(op) == Role::Gradient)
+      else if (roles.lookup(op) == OpRole::Gradient)
         found[value] = state->second;
     }
   }
@@ -254,16 +251,16 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
       auto argument = dyn_cast<BlockArgument>(value);
       return argument && nn::isState(function, argument.getArgNumber());
     };
-    DenseMap<Operation *, Role> roles = rolesOf(function);
-    options.include = [&](Operation *op) { return roles.lookup(op) == Role::Forward; };
+    DenseMap<Operation *, OpRole> roles = rolesOf(function);
+    options.include = [&](Operation *op) { return roles.lookup(op) == OpRole::Forward; };
     AxisSearchResult result = searchAxis(function.front(), options);
     write(function, meshAttr, id, placements, result);
     report(function, mesh, id, "", result);
     markSearched(function, mesh.axes[id].name);
-    if (llvm::none_of(roles, [](auto &entry) { return entry.second == Role::Gradient; }))
+    if (llvm::none_of(roles, [](auto &entry) { return entry.second == OpRole::Gradient; }))
       return;
     // Gradients meet activations and weights as the forward ops have left them.
-    options.include = [&](Operation *op) { return roles.lookup(op) == Role::Gradient; };
+    options.include = [&](Operation *op) { return roles.lookup(op) == OpRole::Gradient; };
     DenseMap<Value, BlockArgument> parameters = parametersOfGradients(function, roles);
     options.wanted = [&](Value value) -> std::optional<AxisSplit> {
       auto parameter = parameters.find(value);
