@@ -97,7 +97,7 @@ void weft::buildPartition(OpPassManager &pm, const PhaseOptions &options) {
   buildRecomputation(pm);
   pm.addPass(createOnMesh([](OpPassManager &pm) {
     // Recomputed ops read parameters as their originals do.
-    pm.addPass(dist::createDistSeparateSpans());
+    pm.addPass(dist::createDistSeparateGathers());
     // Loops come last: until here microbatches are an axis like any other.
     pm.addPass(dist::createDistFormLoops());
     pm.addPass(dist::createDistVerifySpmd());

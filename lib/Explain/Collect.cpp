@@ -50,9 +50,9 @@ std::string placeRule(const Mesh &mesh, const Placement &placement) {
 }
 
 /// What a state's placement costs each time if nobody asked for less memory: how it is stored and
-/// how it is read differ. What ZeRO splits is gathered on purpose, and has a phase.
+/// how it is read differ. What ZeRO splits is gathered on purpose, for a part of the step.
 std::string hintFor(TransitionOpInterface transition, dist::ReasonAttr reason) {
-  if (reason.getRole().getValue() != "state" || transition->hasAttr(dist::kSpanAttr))
+  if (reason.getRole().getValue() != "state" || transition->hasAttr(dist::kStepPartAttr))
     return "";
   const Mesh &mesh = transition.getTransitionMesh();
   std::string rule = placeRule(mesh, reason.getTo().getValue());
@@ -162,7 +162,7 @@ private:
     for (;;) {
       auto users = value.getUsers();
       auto next =
-          llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kSpanAttr); });
+          llvm::find_if(users, [](Operation *user) { return user->hasAttr(dist::kStepPartAttr); });
       if (next == users.end())
         return value;
       value = next->getResult(0);

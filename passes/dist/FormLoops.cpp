@@ -82,8 +82,8 @@ private:
           }))
         movable.insert(op);
     for (Operation *op : ops) {
-      auto span = op->getAttrOfType<StringAttr>(kSpanAttr);
-      bool gathers = span && (span == kForward || span == kBackward);
+      auto part = op->getAttrOfType<StringAttr>(kStepPartAttr);
+      bool gathers = part && (part == kForward || part == kBackward);
       bool follows = llvm::any_of(op->getOperands(), [&](Value operand) {
         return operand.getDefiningOp() && sunk.contains(operand.getDefiningOp());
       });

@@ -78,24 +78,24 @@ private:
       Operation *user = use.getOwner();
       if (user->hasTrait<OpTrait::IsTerminator>() || (state && roleOf(user) == OpRole::Optimizer))
         continue;
-      unsigned span = state && roleOf(user) == OpRole::Gradient;
-      if (!first[span] || user->isBeforeInBlock(first[span]))
-        first[span] = user;
-      uses[span].push_back(&use);
+      unsigned part = state && roleOf(user) == OpRole::Gradient;
+      if (!first[part] || user->isBeforeInBlock(first[part]))
+        first[part] = user;
+      uses[part].push_back(&use);
     }
     auto type = cast<RankedTensorType>(argument.getType());
-    for (unsigned span : {0, 1}) {
-      if (!first[span])
+    for (unsigned part : {0, 1}) {
+      if (!first[part])
         continue;
-      OpBuilder builder(first[span]);
+      OpBuilder builder(first[part]);
       // Called after what it brings, which many ops may read.
       Location loc = NameLoc::get(builder.getStringAttr(nn::argumentName(function, number)),
                                   argument.getLoc());
       auto reshard =
           ReshardOp::create(builder, loc, placedType(type, mesh, used.getValue()), argument);
       if (state)
-        reshard->setAttr(kSpanAttr, builder.getStringAttr(span ? kBackward : kForward));
-      for (OpOperand *use : uses[span])
+        reshard->setAttr(kStepPartAttr, builder.getStringAttr(part ? kBackward : kForward));
+      for (OpOperand *use : uses[part])
         use->set(reshard);
     }
   }
@@ -271,16 +271,16 @@ private:
   /// The first half of a reshard that happens in every microbatch.
   Value reducedEachMicrobatch(OpBuilder &builder, Operation *op, OpResult result,
                               const Placement &wanted) {
-    auto span = op->getAttrOfType<StringAttr>(kSpanAttr);
-    op->removeAttr(kSpanAttr);
+    auto part = op->getAttrOfType<StringAttr>(kStepPartAttr);
+    op->removeAttr(kStepPartAttr);
     Placement each = wanted;
     for (const PartialAxis &entry : placementOf(result).partial)
       if (mesh.getValue().isTemporal(entry.axis))
         each.partial.push_back(entry);
-    if (!span || each == wanted || each == placementOf(result))
+    if (!part || each == wanted || each == placementOf(result))
       return result;
     Value value = resharded(builder, op->getLoc(), result, each);
-    value.getDefiningOp()->setAttr(kSpanAttr, span);
+    value.getDefiningOp()->setAttr(kStepPartAttr, part);
     return value;
   }
 
@@ -302,7 +302,7 @@ private:
     for (auto reshard :
          llvm::make_early_inc_range(function.getBody().front().getOps<ReshardOp>())) {
       while (auto inner = reshard.getInput().getDefiningOp<ReshardOp>()) {
-        if (!inner->hasOneUse() || inner->hasAttr(kSpanAttr) || reshard->hasAttr(kSpanAttr))
+        if (!inner->hasOneUse() || inner->hasAttr(kStepPartAttr) || reshard->hasAttr(kStepPartAttr))
           break;
         reshard.getInputMutable().assign(inner.getInput());
         inner.erase();

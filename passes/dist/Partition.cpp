@@ -97,7 +97,7 @@ private:
     for (const ReshardTransition &transition : plan->transitions) {
       value = createTransition(builder, op.getLoc(), value, mesh, transition.kind, transition.axes,
                                transition.dim, transition.otherDim, transition.result);
-      for (StringRef name : {StringRef(kReasonAttr), StringRef(kSpanAttr)})
+      for (StringRef name : {StringRef(kReasonAttr), StringRef(kStepPartAttr)})
         if (Attribute attr = op->getAttr(name))
           value.getDefiningOp()->setAttr(name, attr);
     }

@@ -255,16 +255,16 @@ def DistSimplifyCollectives : Dist_Pass<"dist-simplify-collectives"> {
   }];
 }
 
-def DistSeparateSpans : Dist_Pass<"dist-separate-spans"> {
+def DistSeparateGathers : Dist_Pass<"dist-separate-gathers"> {
   let summary = "gather stored parameters apart for forward and gradient ops";
   let description = [{
-    **Requires** `local`. **Ensures** no gradient op (`nn.role`) reads what a transition with `dist.span = "forward"` makes:
-    it reads the same made with span `backward`, in front of the first gradient op that needs it.
+    **Requires** `local`. **Ensures** no gradient op (`nn.role`) reads what a transition with `dist.step_part = "forward"` makes:
+    it reads the same made for `backward`, in front of the first gradient op that needs it.
 
     `dist-insert-reshards` does so already; but ops that are recomputed for gradients are clones of forward ops and read as
     they do, which would keep parameters whole from the forward pass on.
 
-    **Example** in test/passes/dist/separate-spans.mlir.
+    **Example** in test/passes/dist/separate-gathers.mlir.
   }];
 }
 
@@ -279,7 +279,7 @@ def DistFormLoops : Dist_Pass<"dist-form-loops"> {
     before it is read, and each op runs in the loops whose sums need it. Ops that move data or work on elements may
     so run in several; a matrix product or a collective that would have to is an error, because
     the program reduces over the batch in a way that microbatches cannot. What is the same in all microbatches
-    stays outside, as late as possible, but for gathers of stored parameters (`dist.span`), which are repeated so that
+    stays outside, as late as possible, but for gathers of stored parameters (`dist.step_part`), which are repeated so that
     parameters are not kept whole.
 
     **Example** in test/passes/dist/form-loops.mlir.

@@ -166,7 +166,7 @@ private:
       if (roleOf(&op) == OpRole::Gradient && llvm::any_of(op.getUsers(), [](Operation *user) {
             return roleOf(user) == OpRole::Optimizer;
           }))
-        op.setAttr(kSpanAttr, each);
+        op.setAttr(kStepPartAttr, each);
   }
 
   func::FuncOp function;

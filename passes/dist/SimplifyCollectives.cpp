@@ -41,17 +41,17 @@ private:
   /// Replaces a run of transitions, each read only by the next, by the cheapest plan,
   /// if that is cheaper than the transitions.
   void mergeChain(TransitionOpInterface last) {
-    if (last->hasAttr(kSpanAttr))
+    if (last->hasAttr(kStepPartAttr))
       return;
     // Only the end of a chain, when all of it is known.
     if (last->hasOneUse() && isa<TransitionOpInterface>(*last->user_begin()) &&
-        !(*last->user_begin())->hasAttr(kSpanAttr))
+        !(*last->user_begin())->hasAttr(kStepPartAttr))
       return;
     SmallVector<Operation *> chain = {last};
     double bytes = elementBytes(last->getResult(0).getType());
     double cost = costOf(last, bytes);
     while (auto inner = chain.back()->getOperand(0).getDefiningOp<TransitionOpInterface>()) {
-      if (!inner->hasOneUse() || inner->hasAttr(kSpanAttr))
+      if (!inner->hasOneUse() || inner->hasAttr(kStepPartAttr))
         break;
       chain.push_back(inner);
       cost += costOf(inner, bytes);

@@ -47,7 +47,7 @@ inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
 /// Why a reshard must not be merged with another: the value exists in this
 /// form only for a while (parameters gathered for the forward or backward ops,
 /// a gradient reduced in each microbatch).
-inline constexpr llvm::StringLiteral kSpanAttr = "dist.span";
+inline constexpr llvm::StringLiteral kStepPartAttr = "dist.step_part";
 inline constexpr llvm::StringLiteral kForward = "forward", kBackward = "backward",
                                      kEachMicrobatch = "microbatch";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";

@@ -82,7 +82,7 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << "'dist.batch_axes' must be a list of axes of the mesh on a module";
     return success();
   }
-  if (name == kClosedAttr || name == kSpanAttr || name == kOrderAttr || name == kSearchedAttr)
+  if (name == kClosedAttr || name == kStepPartAttr || name == kOrderAttr || name == kSearchedAttr)
     return success();
   if (name == kReasonAttr)
     return isa<ReasonAttr>(attribute.getValue())

@@ -24,7 +24,7 @@ def Dist_Dialect : Dialect {
     placements of state (`lead`) or it those of another (`follow`).
     `dist.batch_axes` on the module lists the axes that split the batch: weights stay whole over them.
     `dist.searched` on a function lists the axes on which sums end where placements say; on others they may end later.
-    `dist.span` on a transition or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
+    `dist.step_part` on a transition or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
     a gradient, `microbatch` asks to reduce it over devices in every microbatch. `dist.closed` on an op, argument or result marks a placement that a
     person gave and no pass may change. `dist.reason` on a reshard and on the transitions that it becomes is a `#dist.reason`;
     `dist.reasons` on a command of `rt` lists those of the tensors that it moves. At the end of `sharded` placements move

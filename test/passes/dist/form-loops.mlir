@@ -17,6 +17,6 @@
 // ZERO3-NOT: dist.all_gather
 // ZERO3: dist.repeat "mb" {
 // ZERO3: dist.all_gather %arg0 ["dp"]
-// ZERO3: dist.reduce_scatter {{.*}} ["dp"] {{.*}}dist.span = "microbatch"
+// ZERO3: dist.reduce_scatter {{.*}} ["dp"] {{.*}}dist.step_part = "microbatch"
 // ZERO3: dist.accumulate {{.*}} tensor<5x6xf32, #dist.local<#mesh, [10{"dp"}, 6], partial = sum["mb"]>>
 // ZERO3: return

@@ -37,11 +37,11 @@
 // Parameters are gathered for the forward ops, and again for the gradient ops that read them; no new parameter is.
 // ZERO3-LABEL: func.func @step
 // ZERO3-SAME: %arg0: tensor<6x10xf32, #dist.local<#mesh, [12{"dp"}, 10]>> {nn.name = "w1"
-// ZERO3: dist.all_gather %arg0 {{.*}}dist.span = "forward"
-// ZERO3: dist.all_gather %arg1 {{.*}}dist.span = "forward"
-// ZERO3: dist.all_gather %arg2 {{.*}}dist.span = "forward"
+// ZERO3: dist.all_gather %arg0 {{.*}}dist.step_part = "forward"
+// ZERO3: dist.all_gather %arg1 {{.*}}dist.step_part = "forward"
+// ZERO3: dist.all_gather %arg2 {{.*}}dist.step_part = "forward"
 // ZERO3: dist.reduce_scatter {{.*}} -> tensor<5x6xf32,
-// ZERO3: dist.all_gather %arg2 {{.*}}dist.span = "backward"
+// ZERO3: dist.all_gather %arg2 {{.*}}dist.step_part = "backward"
 // ZERO3: dist.reduce_scatter {{.*}} -> tensor<5xf32,
 // ZERO3: dist.reduce_scatter {{.*}} -> tensor<6x10xf32,
 // ZERO3-NOT: dist.all_gather

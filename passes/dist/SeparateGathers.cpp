@@ -7,7 +7,7 @@
 using namespace mlir;
 
 namespace weft::dist {
-#define GEN_PASS_DEF_DISTSEPARATESPANS
+#define GEN_PASS_DEF_DISTSEPARATEGATHERS
 #include "passes/dist/Passes.h.inc"
 
 namespace {
@@ -26,9 +26,9 @@ public:
   }
 
 private:
-  static bool isTransitionOf(Operation *op, StringRef span) {
-    auto attr = op->getAttrOfType<StringAttr>(kSpanAttr);
-    return attr && attr.getValue() == span && isa<TransitionOpInterface>(op);
+  static bool isTransitionOf(Operation *op, StringRef part) {
+    auto attr = op->getAttrOfType<StringAttr>(kStepPartAttr);
+    return attr && attr.getValue() == part && isa<TransitionOpInterface>(op);
   }
 
   void separate(Operation *op) {
@@ -36,7 +36,7 @@ private:
     Operation *first = nullptr;
     for (OpOperand &use : op->getUses()) {
       Operation *user = use.getOwner();
-      if (user->hasAttr(kSpanAttr) || roleOf(user) != OpRole::Gradient)
+      if (user->hasAttr(kStepPartAttr) || roleOf(user) != OpRole::Gradient)
         continue;
       uses.push_back(&use);
       if (!first || user->isBeforeInBlock(first))
@@ -62,7 +62,7 @@ private:
     if (!transition) {
       transition = OpBuilder(before).clone(*op);
       transition->setOperand(0, input);
-      transition->setAttr(kSpanAttr, StringAttr::get(op->getContext(), kBackward));
+      transition->setAttr(kStepPartAttr, StringAttr::get(op->getContext(), kBackward));
       backwardTransitions.push_back(transition);
     } else if (before->isBeforeInBlock(transition)) {
       transition->moveBefore(before);
@@ -74,7 +74,7 @@ private:
   SmallVector<Operation *> backwardTransitions;
 };
 
-struct SeparateSpans : impl::DistSeparateSpansBase<SeparateSpans> {
+struct SeparateGathers : impl::DistSeparateGathersBase<SeparateGathers> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
