@@ -77,7 +77,7 @@ def Rt_ProgramOp : Rt_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, NoTe
 }
 
 def Rt_BufferOp : Rt_Op<"buffer", [HasParent<"ProgramOp">]> {
-  let summary = "a named piece of the arena";
+  let summary = "a named range of the arena";
   let description = [{
     `name` is for people. `offset` (bytes, a multiple of 64) and the lifetime
     `lives` - positions of the first and last command of the program between

@@ -80,7 +80,7 @@ struct PlacementPart {
   Range axes; // AxisIds -> MeshAxes; empty = replicated
 };
 
-/// A named piece of the arena, or of a block that the caller of a routine gives it.
+/// A named range of the arena, or of a block that the caller of a routine gives it.
 struct Buffer {
   StringId name;
   BufferClass kind;
