@@ -323,7 +323,9 @@ struct Simplify : weft::impl::NnSimplifyBase<Simplify> {
                  DropNeutral<nn::DivOp, 1, false>, DropNeutral<nn::AddOp, 0, true>,
                  DropNeutral<nn::SubOp, 0, false>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      getOperation()->emitRemark() << "simplification stopped before its fixed point";
+      remark::missed(getOperation()->getLoc(),
+                     remark::RemarkOpts::name("unfinished").category("nn-simplify"))
+          << "simplification stopped before its fixed point";
   }
 };
 } // namespace

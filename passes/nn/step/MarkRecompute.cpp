@@ -4,6 +4,8 @@
 #include "passes/nn/step/Passes.h"
 #include "passes/nn/step/RecomputeChoice.h"
 
+#include "mlir/IR/Remarks.h"
+
 namespace weft::step {
 #define GEN_PASS_DEF_STEPMARKRECOMPUTE
 #include "passes/nn/step/Passes.h.inc"
@@ -41,9 +43,12 @@ struct MarkRecompute : step::impl::StepMarkRecomputeBase<MarkRecompute> {
     for (Operation *op : marked)
       op->setAttr(nn::kRecomputeAttr, UnitAttr::get(&getContext()));
     RecomputeChoice::Price before = choice.price({}), after = choice.price(marked);
-    function.emitRemark() << "recomputes " << int64_t(after.flops)
-                          << " flops in the backward pass, which reads " << int64_t(after.bytes)
-                          << " bytes of activations instead of " << int64_t(before.bytes);
+    remark::analysis(function.getLoc(),
+                     remark::RemarkOpts::name("recomputed").category("step-mark-recompute"))
+        << ("recomputes " + Twine(int64_t(after.flops)) +
+            " flops in the backward pass, which reads " + Twine(int64_t(after.bytes)) +
+            " bytes of activations instead of " + Twine(int64_t(before.bytes)))
+               .str();
   }
 };
 

@@ -6,6 +6,7 @@
 #include "passes/nn/step/Precision.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -130,8 +131,9 @@ struct SetPrecision : step::impl::StepSetPrecisionBase<SetPrecision> {
     bool isOutOfRange = false;
     Attribute result = convertNumbers(attr, target, isOutOfRange);
     if (isOutOfRange)
-      emitRemark(loc) << "constants out of the range of " << target
-                      << " become its largest number or zero";
+      remark::missed(loc, remark::RemarkOpts::name("rounded").category("step-set-precision"))
+          << "constants out of the range of " + type.getValue() +
+                 " become its largest number or zero";
     return result;
   }
   static Attribute convertNumbers(Attribute attr, Type target, bool &isOutOfRange) {

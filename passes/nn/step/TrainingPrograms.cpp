@@ -7,6 +7,7 @@
 #include "weft/runtime/Metadata.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/Remarks.h"
 #include "llvm/Support/Regex.h"
 
 #include <cmath>
@@ -251,8 +252,9 @@ private:
     for (auto [parameter, gradient] : llvm::zip_equal(parameters, *gradients)) {
       // As in PyTorch, what the loss does not see is not updated.
       if (matchPattern(gradient, m_AnyZeroFloat())) {
-        emitRemark(parameter.value.getLoc())
-            << "weight '" << parameter.name << "' is not trained: the loss does not depend on it";
+        remark::missed(parameter.value.getLoc(),
+                       remark::RemarkOpts::name("untrained").category("step-make-training"))
+            << "weight '" + parameter.name + "' is not trained: the loss does not depend on it";
         continue;
       }
       parameter.gradient =

@@ -1,6 +1,11 @@
 // RUN: weft-opt %s --pass-pipeline='builtin.module(func.func(step-mark-recompute{mode=full}))' | FileCheck %s --check-prefix=MARK
 // RUN: weft-opt %s --pass-pipeline='builtin.module(func.func(step-mark-recompute{mode=selective}))' | FileCheck %s --check-prefix=SELECTIVE
 // RUN: weft-opt %s --pass-pipeline='builtin.module(func.func(step-mark-recompute{mode=full},step-clone-recomputed))' | FileCheck %s --check-prefix=CLONE
+// RUN: weft-opt %s --pass-pipeline='builtin.module(func.func(step-mark-recompute{mode=full}))' --remarks-filter=".*" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// REMARK: remark: [Analysis] recomputed
+// REMARK-SAME: step-mark-recompute
+// REMARK-SAME: recomputes {{[0-9]+}} flops in the backward pass, which reads {{[0-9]+}} bytes of activations instead of {{[0-9]+}}
 
 // Two residual blocks. Their sums are cuts and are kept, the last one too; what stands between them is not.
 // MARK-LABEL: func.func @step
