@@ -27,10 +27,6 @@ public:
   void add(llvm::StringRef op, int64_t from, int64_t to, Handler handler,
            llvm::StringRef domain = "");
   void add(llvm::StringRef op, Handler handler) { add(op, 1, kNewestOpset, std::move(handler)); }
-  /// For an operator with definitions newer than the one implemented.
-  void addUntil(llvm::StringRef op, int64_t to, Handler handler) {
-    add(op, 1, to, std::move(handler));
-  }
   void addSince(llvm::StringRef op, int64_t from, Handler handler) {
     add(op, from, kNewestOpset, std::move(handler));
   }

@@ -80,10 +80,6 @@ Segments::Segments(ArrayRef<Operation *> ops, bool everything,
   place();
 }
 
-bool Segments::anyRoutine() const {
-  return llvm::any_of(segments, [](const Segment &segment) { return segment.isRoutine; });
-}
-
 void Segments::forEachReader(Operation *op, llvm::function_ref<void(Operation *)> each) const {
   SmallVector<Operation *> work(op->getUsers());
   while (!work.empty()) {

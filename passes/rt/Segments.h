@@ -56,7 +56,6 @@ public:
            llvm::function_ref<bool(mlir::Value)> isBefore);
 
   const std::vector<Segment> &list() const { return segments; }
-  bool anyRoutine() const;
 
 private:
   enum class Apart { Numbered, Late, Early };

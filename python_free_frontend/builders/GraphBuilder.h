@@ -81,7 +81,6 @@ public:
   Value weight(llvm::StringRef name, llvm::ArrayRef<int64_t> dims, Init init,
                bool transposed = false);
   /// A parameter that already exists, by its full name.
-  bool hasWeight(llvm::StringRef fullName) const { return weightNames.contains(fullName); }
   std::string parameterName(llvm::StringRef name) const;
 
   /// Constants: nodes in exporter style, shared initializers in compact style.

@@ -21,8 +21,7 @@ public:
   StepScalars(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value step,
               const OptimizerSpec &spec);
 
-  /// The schedule's factor on learning rates.
-  mlir::Value rateFactor() const { return factor; }
+  /// `base` times the schedule's factor.
   mlir::Value rate(double base);
   /// 1 - beta^t, t counting from 1.
   mlir::Value biasCorrection(double beta);
