@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace weft;
 
 static void addSimplification(OpPassManager &passes) {
-  passes.addPass(createNnSimplify());
+  passes.addPass(nn::createNnSimplify());
   passes.addPass(createCSEPass());
 }
 
@@ -25,10 +25,10 @@ static void raiseIdioms(OpPassManager &passes, bool exact) {
   auto &functions = passes.nest<func::FuncOp>();
   // Small idioms first: attention looks through none of them, but its operands
   // are often rotated and its scores never are.
-  functions.addPass(createNnRaiseActivations({exact}));
-  functions.addPass(createNnRaiseNorms({exact}));
-  functions.addPass(createNnRaiseRope());
-  functions.addPass(createNnRaiseAttention());
+  functions.addPass(nn::createNnRaiseActivations({exact}));
+  functions.addPass(nn::createNnRaiseNorms({exact}));
+  functions.addPass(nn::createNnRaiseRope());
+  functions.addPass(nn::createNnRaiseAttention());
   addSimplification(passes);
 }
 

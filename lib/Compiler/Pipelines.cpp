@@ -71,7 +71,7 @@ static void buildStep(OpPassManager &pm, const PhaseOptions &options) {
 
 void weft::buildRecomputation(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(step::createStepCloneRecomputed());
-  pm.addNestedPass<func::FuncOp>(createNnClonePositions());
+  pm.addNestedPass<func::FuncOp>(nn::createNnClonePositions());
 }
 
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
@@ -130,16 +130,17 @@ void weft::buildBorder(OpPassManager &pm, Phase phase) {
   switch (phase) {
   case Phase::Graph:
   case Phase::Step:
-    return pm.addPass(createNnVerifyProgram({/*complete=*/phase == Phase::Step, /*placed=*/false}));
+    return pm.addPass(
+        nn::createNnVerifyProgram({/*complete=*/phase == Phase::Step, /*placed=*/false}));
   case Phase::Sharded:
   case Phase::Staged:
     return pm.addPass(createOnMesh(
         [](OpPassManager &pm) {
-          pm.addPass(createNnVerifyProgram({/*complete=*/true, /*placed=*/true}));
+          pm.addPass(nn::createNnVerifyProgram({/*complete=*/true, /*placed=*/true}));
           pm.addPass(dist::createDistVerifySpmd());
         },
         [](OpPassManager &pm) {
-          pm.addPass(createNnVerifyProgram({/*complete=*/true, /*placed=*/false}));
+          pm.addPass(nn::createNnVerifyProgram({/*complete=*/true, /*placed=*/false}));
         }));
   case Phase::Scheduled:
     return pm.addPass(rt::createRtVerifyCommands());

@@ -43,8 +43,8 @@ void weft::registerAllPasses() {
   cpu::registerCpuPasses();
   cpu::registerKernelPipeline();
   dist::registerDistPasses();
-  registerNnPasses();
-  onnx::registerWeftOnnxPasses();
+  nn::registerNnPasses();
+  onnx::registerOnnxPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   mlir::registerPrintIRPass();
@@ -52,6 +52,6 @@ void weft::registerAllPasses() {
   mlir::registerStripDebugInfo();
   mlir::registerSymbolDCEPass();
   mlir::registerViewOpGraph();
-  rt::registerWeftRtPasses();
-  step::registerWeftStepPasses();
+  rt::registerRtPasses();
+  step::registerStepPasses();
 }

@@ -6,10 +6,10 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNCLONEPOSITIONS
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -65,7 +65,7 @@ private:
   llvm::DenseMap<Location, IRMapping> copiesOf;
 };
 
-struct ClonePositions : weft::impl::NnClonePositionsBase<ClonePositions> {
+struct ClonePositions : nn::impl::NnClonePositionsBase<ClonePositions> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (!function.isExternal())

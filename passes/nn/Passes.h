@@ -9,7 +9,7 @@
 #include "mlir/IR/Remarks.h"
 #include "mlir/Pass/Pass.h"
 
-namespace weft {
+namespace weft::nn {
 
 #define GEN_PASS_DECL
 #include "passes/nn/Passes.h.inc"
@@ -17,6 +17,6 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "passes/nn/Passes.h.inc"
 
-} // namespace weft
+} // namespace weft::nn
 
 #endif // WEFT_PASSES_NN_PASSES_H

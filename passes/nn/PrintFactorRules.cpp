@@ -7,10 +7,10 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_PRINTFACTORRULES
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -48,7 +48,7 @@ static void remarkPartialRules(ShardableOpInterface op) {
 }
 
 namespace {
-struct PrintFactorRules : weft::impl::PrintFactorRulesBase<PrintFactorRules> {
+struct PrintFactorRules : nn::impl::PrintFactorRulesBase<PrintFactorRules> {
   void runOnOperation() override {
     getOperation()->walk([](ShardableOpInterface op) {
       op->emitRemark() << textOf(op.getOwnFactorRule()) << ", "

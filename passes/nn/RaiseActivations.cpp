@@ -8,10 +8,10 @@
 
 #include <cmath>
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNRAISEACTIVATIONS
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -83,7 +83,7 @@ static bool raise(Operation *op, bool exact) {
 }
 
 namespace {
-struct RaiseActivations : weft::impl::NnRaiseActivationsBase<RaiseActivations> {
+struct RaiseActivations : nn::impl::NnRaiseActivationsBase<RaiseActivations> {
   using NnRaiseActivationsBase::NnRaiseActivationsBase;
   void runOnOperation() override {
     // The last op of an idiom comes first in reverse order, so parts of one

@@ -9,10 +9,10 @@
 
 #include <cmath>
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNRAISEATTENTION
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -509,7 +509,7 @@ struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
   }
 };
 
-struct RaiseAttention : weft::impl::NnRaiseAttentionBase<RaiseAttention> {
+struct RaiseAttention : nn::impl::NnRaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<RaiseAttentionPattern>(&getContext());

@@ -9,10 +9,10 @@
 
 #include <cmath>
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNRAISENORMS
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -215,7 +215,7 @@ struct AbsorbBias : OpRewritePattern<nn::AddOp> {
   }
 };
 
-struct RaiseNorms : weft::impl::NnRaiseNormsBase<RaiseNorms> {
+struct RaiseNorms : nn::impl::NnRaiseNormsBase<RaiseNorms> {
   using NnRaiseNormsBase::NnRaiseNormsBase;
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());

@@ -7,10 +7,10 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNRAISEROPE
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -248,7 +248,7 @@ struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
   }
 };
 
-struct RaiseRope : weft::impl::NnRaiseRopeBase<RaiseRope> {
+struct RaiseRope : nn::impl::NnRaiseRopeBase<RaiseRope> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<RaiseRopePattern>(&getContext());

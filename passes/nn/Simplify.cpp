@@ -7,10 +7,10 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNSIMPLIFY
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -315,7 +315,7 @@ template <typename Op, int neutral, bool commutes> struct DropNeutral : OpRewrit
   }
 };
 
-struct Simplify : weft::impl::NnSimplifyBase<Simplify> {
+struct Simplify : nn::impl::NnSimplifyBase<Simplify> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<TransposeIntoContract, TransposeOfContract, ElementwiseBeforeSpread,

@@ -7,10 +7,10 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"
 
-namespace weft {
+namespace weft::nn {
 #define GEN_PASS_DEF_NNVERIFYPROGRAM
 #include "passes/nn/Passes.h.inc"
-} // namespace weft
+} // namespace weft::nn
 
 using namespace mlir;
 using namespace weft;
@@ -298,7 +298,7 @@ private:
   llvm::StringMap<State> states;
 };
 
-struct VerifyProgram : weft::impl::NnVerifyProgramBase<VerifyProgram> {
+struct VerifyProgram : nn::impl::NnVerifyProgramBase<VerifyProgram> {
   using NnVerifyProgramBase::NnVerifyProgramBase;
   void runOnOperation() override {
     unsigned more = 0;
