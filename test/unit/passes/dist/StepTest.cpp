@@ -8,11 +8,21 @@
 
 #include "mlir/Pass/PassRegistry.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace mlir;
 using namespace weft;
 using namespace weft::test;
+
+/// How many of the results of several steps can be compared: a training whose loss has passed a
+/// million, in which no bound holds what rounding becomes, ends there.
+static size_t countComparable(ArrayRef<HostTensor> results, size_t ofStep) {
+  for (size_t step = 0; step < results.size(); step += ofStep)
+    if (!(std::fabs(results[step].reals[0]) < 1e6))
+      return step + ofStep;
+  return results.size();
+}
 
 // Random models, meshes, ZeRO stages, microbatches, optimizers: losses, norms and
 // all states after each of up to three steps, with padding that is NaN.
@@ -20,7 +30,7 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
   registerAllPasses();
   Context setup;
   int count = volume(40, 400), loops = 0, steps = 0;
-  int byZero[4] = {}, withTensor = 0;
+  int byZero[4] = {}, withTensor = 0, diverged = 0;
   double worst = 0;
   for (int seed = 0; seed < count; ++seed) {
     Random random(seed);
@@ -56,7 +66,10 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
       ASSERT_EQ(found.size(), oracle.size())
           << "seed " << seed << " " << test.layout.text() << ": " << why << "\n"
           << print(*test.module);
-      for (auto [index, a, b] : llvm::enumerate(found, oracle)) {
+      size_t comparable = countComparable(oracle, reference.getNumResults());
+      diverged += comparable < oracle.size();
+      for (auto [index, a, b] : llvm::enumerate(ArrayRef(found).take_front(comparable),
+                                                ArrayRef(oracle).take_front(comparable))) {
         double error = stateErrorOf(a, b);
         worst = std::max(worst, error);
         ASSERT_LE(error, 1e-9) << "seed " << seed << " " << test.layout.text() << ", "
@@ -67,8 +80,9 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
   }
   std::printf(
       "training: %d seeds from 0 (%d, %d, %d, %d of ZeRO 0 to 3, %d with tp), %d steps, %d loops, "
-      "worst error %g\n",
-      count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, steps, loops, worst);
+      "worst error %g, %d ended early as they diverge\n",
+      count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, steps, loops, worst, diverged);
+  EXPECT_LE(diverged, 1 + count / 100);
   EXPECT_GE(loops, count / 4);
   for (int zero : byZero)
     EXPECT_GE(zero, count / 20);
