@@ -212,37 +212,44 @@ static void separateRows(func::FuncOp kernel) {
   }
 }
 
-/// Gives all results the same first dim, as large as can be: that of a result's leading dims into
-/// which all can be cut. False if they have it, or there is none.
-static bool shareLeadingDim(func::FuncOp kernel) {
+/// Gives all results the same leading dims, as many parts as can be: those of the result whose
+/// leading dims cut it finest into what every result can be cut into. False if they have them.
+static bool shareLeadingDims(func::FuncOp kernel) {
   Operation *end = kernel.getBody().front().getTerminator();
   auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
+  SmallVector<int64_t> leading;
   int64_t parts = 1;
   for (Value value : end->getOperands()) {
     int64_t product = 1;
-    for (int64_t size : shapeOf(value)) {
+    for (auto [dim, size] : llvm::enumerate(shapeOf(value))) {
       product *= size;
       if (product > parts && llvm::all_of(end->getOperands(), [&](Value other) {
             return llvm::product_of(shapeOf(other)) % product == 0;
-          }))
+          })) {
         parts = product;
+        leading.assign(shapeOf(value).begin(), shapeOf(value).begin() + dim + 1);
+      }
     }
   }
-  if (parts == 1 || llvm::all_of(end->getOperands(),
-                                 [&](Value value) { return shapeOf(value).front() == parts; }))
+  if (llvm::all_of(end->getOperands(), [&](Value value) {
+        return shapeOf(value).take_front(leading.size()) == ArrayRef(leading);
+      }))
     return false;
   OpBuilder builder(end);
   for (OpOperand &operand : end->getOpOperands()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
     int64_t size = type.getNumElements();
-    Type element = type.getElementType();
-    ReassociationIndices all = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
+    auto all = [](int64_t rank) {
+      return SmallVector<ReassociationIndices>{llvm::to_vector(llvm::seq<int64_t>(0, rank))};
+    };
     Value line = tensor::CollapseShapeOp::create(
-        builder, end->getLoc(), RankedTensorType::get({size}, element), operand.get(),
-        ArrayRef<ReassociationIndices>(all));
+        builder, end->getLoc(), RankedTensorType::get({size}, type.getElementType()), operand.get(),
+        all(type.getRank()));
+    SmallVector<int64_t> shape(leading);
+    shape.push_back(size / parts);
     operand.set(tensor::ExpandShapeOp::create(builder, end->getLoc(),
-                                              RankedTensorType::get({parts, size / parts}, element),
-                                              line, ArrayRef<ReassociationIndices>({{0, 1}})));
+                                              RankedTensorType::get(shape, type.getElementType()),
+                                              line, all(shape.size())));
   }
   kernel.setFunctionType(
       builder.getFunctionType(kernel.getArgumentTypes(), end->getOperandTypes()));
@@ -277,7 +284,7 @@ LogicalResult KernelLowering::run() {
       }
   placeConstants(elements);
   auto tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
-  if (!tiling && !inPlace && shareLeadingDim(kernel)) {
+  if (!tiling && !inPlace && shareLeadingDims(kernel)) {
     consumeError(tiling.takeError());
     results = storeResults();
     tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);

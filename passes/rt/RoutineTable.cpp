@@ -26,9 +26,9 @@ static uint64_t hashOf(func::FuncOp function) {
     auto numberOf = [&](Value value) -> llvm::hash_code {
       return numbers.try_emplace(value, numbers.size()).first->second;
     };
-    hash = llvm::hash_combine(hash, OperationEquivalence::computeHash(
-                                        op, numberOf, OperationEquivalence::ignoreHashValue,
-                                        OperationEquivalence::IgnoreLocations));
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(op, numberOf, OperationEquivalence::ignoreHashValue,
+                                                OperationEquivalence::IgnoreLocations));
   });
   return hash;
 }

@@ -57,8 +57,8 @@ static llvm::StringRef knownWrong(llvm::StringRef name) {
 /// By how many units in the last place the results of a case may be off beyond
 /// the suite's tolerance. In these the suite's own results are sums in 16 bits,
 /// rounded at each addition, and one unit of bfloat16 alone is four times its
-/// tolerance; we round once, and each rank the part of a sum that is its own. Their twins in f32 are
-/// held to the tolerance.
+/// tolerance; we round once, and each rank the part of a sum that is its own.
+/// Their twins in f32 are held to the tolerance.
 static unsigned unitsOf(llvm::StringRef name) {
   name.consume_back("_expanded");
   static const std::set<llvm::StringRef> summedInSixteenBits = {
