@@ -340,6 +340,26 @@ private:
   }
 };
 
+/// A concatenation that would be more than one kernel becomes one of concatenations. No other op
+/// has operands without a bound.
+void splitConcats(Block &block, int64_t mostOperands) {
+  for (auto concat : llvm::make_early_inc_range(block.getOps<nn::ConcatOp>()))
+    while (int64_t(concat.getInputs().size()) > mostOperands) {
+      ValueRange inputs = concat.getInputs();
+      size_t parts = llvm::divideCeil(inputs.size(), mostOperands);
+      OpBuilder builder(concat);
+      SmallVector<Value> joined;
+      for (size_t part = 0; part < parts; ++part) {
+        size_t from = inputs.size() * part / parts, to = inputs.size() * (part + 1) / parts;
+        auto run = nn::ConcatOp::create(builder, concat.getLoc(), inputs.slice(from, to - from),
+                                        concat.getDim());
+        run->setDiscardableAttrs(concat->getDiscardableAttrDictionary());
+        joined.push_back(run);
+      }
+      concat.getInputsMutable().assign(joined);
+    }
+}
+
 /// What a value is computed for, as far as the function that it stands in tells; null for its
 /// arguments.
 StringAttr roleOf(Value value) {
@@ -386,6 +406,7 @@ struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
         if (isOpTriviallyDead(&op))
           op.erase();
       NormSeparation().run(body);
+      splitConcats(body, target->traits().mostKernelOps + 1);
       Fuser(body, *target).run();
       keepRolesOfCalls(body, symbols);
     }

@@ -246,7 +246,7 @@ void FusionChoice::formGroups(Block &block) {
       single.bytes += bytesOf(result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
-    single.size = 1;
+    single.size = std::max(op.getNumOperands(), 2u) - 1;
     for (Value operand : op.getOperands()) {
       // What is summed up is work, too.
       single.elements = std::max(single.elements, elementsOf(operand));

@@ -118,7 +118,7 @@ private:
     std::vector<mlir::Operation *> ops;
     llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
     int64_t bytes = 0, elements = 0; // sum over results; largest tensor
-    unsigned size = 0;               // ops, and the views that they read through
+    unsigned size = 0;               // as TargetTraits::mostKernelOps counts
   };
   const Target &target;
   llvm::DenseMap<mlir::Operation *, FusionClass> classes;

@@ -131,6 +131,9 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     it can overwrite its states and run as soon as its gradient is there; what the
     norm of a gradient and its update both compute, each computes.
 
+    A kernel has a limited number of ops (weft/Target/Target.h), and one with many operands counts as many; a
+    concatenation of more operands becomes one of concatenations.
+
     **Example**: test/passes/rt/fuse-kernels.mlir.
   }];
   let dependentDialects = ["::weft::rt::RtDialect"];

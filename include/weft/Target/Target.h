@@ -30,8 +30,9 @@ struct TargetTraits {
   /// Bytes that one piece of all values of a fused kernel may have: what stays close to the
   /// arithmetic between producer and consumer, such as a core's second-level cache.
   int64_t onChipBytes = 512 << 10;
-  /// Ops and views of one kernel at most: code is generated from it recursively, in more than
-  /// linear time.
+  /// Ops and views of one kernel at most, where an op of n operands counts as the n - 1 that join
+  /// two of them: code is generated from it recursively, and what chooses between many values and
+  /// holds all their addresses takes more than linear time.
   int64_t mostKernelOps = 256;
   /// Independent pieces of a kernel below which parts of the device would idle.
   int64_t leastPieces = 16;
