@@ -112,13 +112,15 @@ weft::explain::foldCollectives(const std::vector<Collective> &collectives) {
             one.from,      one.to,   one.role, foldName(one.hint).pattern,
             one.times,     one.bytes};
     CollectiveClass &group = grouping.of(key, [&] {
-      CollectiveClass made{one, {}, 0, {}};
+      CollectiveClass made;
+      made.example = one;
       made.example.maker = maker.pattern;
       made.example.hint = foldName(one.hint).pattern;
       return made;
     });
     group.members.add(maker.layer);
     group.bytes += one.bytes;
+    group.seconds += one.seconds;
     addReaders(group, one, maker.layer);
   }
   for (CollectiveClass &group : grouping.groups)
@@ -132,6 +134,45 @@ weft::explain::foldCollectives(const std::vector<Collective> &collectives) {
                            a.example.from, a.example.to) <
            std::make_tuple(-b.bytes, b.example.maker, b.example.kind, b.example.type,
                            b.example.from, b.example.to);
+  });
+  return std::move(grouping.groups);
+}
+
+/// The name up to the layer's number, spelled alike for nodes, weights and what is made of them.
+static std::string chainOf(const LayerName &name) {
+  if (name.layer < 0)
+    return "";
+  llvm::StringRef head = llvm::StringRef(name.pattern).take_until([](char c) { return c == '*'; });
+  if (size_t of = head.rfind(" of "); of != llvm::StringRef::npos)
+    head = head.drop_front(of + 4);
+  std::string chain = head.ltrim('/').str() + "*";
+  llvm::replace(chain, '/', '.');
+  return chain;
+}
+
+std::vector<LayerClass> weft::explain::foldLayers(const std::vector<Collective> &collectives) {
+  std::map<std::pair<std::string, int64_t>, LayerClass> layers;
+  for (const Collective &one : collectives) {
+    LayerName name = foldName(one.maker.empty() ? one.node : one.maker);
+    LayerClass &layer = layers[{chainOf(name), name.layer}];
+    layer.collectives += one.times;
+    layer.bytes += one.bytes;
+    layer.seconds += one.seconds;
+  }
+  Grouping<LayerClass, std::tuple<std::string, int64_t, double>> grouping;
+  for (const auto &entry : layers) {
+    const std::string &name = entry.first.first;
+    const LayerClass &layer = entry.second;
+    LayerClass &group = grouping.of({name, layer.collectives, layer.bytes},
+                                    [&] { return LayerClass{name, {}, 0, 0, 0}; });
+    group.members.add(entry.first.second);
+    group.collectives += layer.collectives;
+    group.bytes += layer.bytes;
+    group.seconds += layer.seconds;
+  }
+  llvm::sort(grouping.groups, [](const LayerClass &a, const LayerClass &b) {
+    return std::tie(b.bytes, a.name, a.members.layers) <
+           std::tie(a.bytes, b.name, b.members.layers);
   });
   return std::move(grouping.groups);
 }

@@ -48,6 +48,16 @@ std::string weft::explain::axesText(const std::vector<std::string> &axes) {
   return llvm::join(axes, ",");
 }
 
+/// With three digits that count.
+static std::string numberText(double number, bool isWhole) {
+  std::string text;
+  int digits = isWhole || number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
+  llvm::raw_string_ostream(text) << llvm::format("%.*f", digits, number);
+  if (text.find('.') != std::string::npos)
+    text = llvm::StringRef(text).rtrim('0').rtrim('.').str();
+  return text;
+}
+
 std::string weft::explain::sizeText(double bytes) {
   static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   unsigned unit = 0;
@@ -56,10 +66,14 @@ std::string weft::explain::sizeText(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  std::string text;
-  int digits = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
-  llvm::raw_string_ostream(text) << llvm::format("%.*f", digits, bytes);
-  if (text.find('.') != std::string::npos)
-    text = llvm::StringRef(text).rtrim('0').rtrim('.').str();
-  return text + " " + kUnits[unit];
+  return numberText(bytes, unit == 0) + " " + kUnits[unit];
+}
+
+std::string weft::explain::timeText(double seconds) {
+  static constexpr const char *kUnits[] = {"us", "ms", "s"};
+  double number = seconds * 1e6;
+  unsigned unit = 0;
+  for (; unit < 2 && number >= 999.5; ++unit)
+    number /= 1000;
+  return numberText(number, /*isWhole=*/false) + " " + kUnits[unit];
 }

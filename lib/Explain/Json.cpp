@@ -59,7 +59,7 @@ private:
   void write(const Program &program) {
     text("name", program.name);
     json.attribute("bytes_sent", int64_t(program.bytesSent()));
-    // Until there is a model of costs nobody knows.
+    // Most of what a program does overlaps with something.
     json.attribute("seconds", nullptr);
     json.attributeArray("collectives", [&] {
       each(program.collectives, [&](const Collective &one) { write(one); });
@@ -71,6 +71,15 @@ private:
         write(group);
         json.attribute("after",
                        group.example.position == 0 ? -1 : classOf[group.example.position - 1]);
+      });
+    });
+    json.attributeArray("layer_classes", [&] {
+      each(foldLayers(program.collectives), [&](const LayerClass &group) {
+        text("name", group.name);
+        text("layers", group.members.layersText());
+        json.attribute("collectives", group.collectives);
+        json.attribute("bytes", int64_t(group.bytes));
+        json.attribute("seconds", group.seconds);
       });
     });
     json.attributeArray("node_classes", [&] {
@@ -146,6 +155,7 @@ private:
   void write(const CollectiveClass &group) {
     writeCommon(group.example);
     json.attribute("bytes", int64_t(group.bytes));
+    json.attribute("seconds", group.seconds);
     write(group.members);
     text("reason",
          reasonText(group.example, group.readers.front().patterns, group.readers.front().count));

@@ -35,7 +35,7 @@ std::vector<NodeClass> foldNodes(const std::vector<Node> &nodes, std::vector<int
 struct CollectiveClass {
   Collective example; // its names are patterns, but for the readers
   Members members;
-  double bytes = 0; // of all members
+  double bytes = 0, seconds = 0; // of all members
   /// Who needs the result, most often first; all but the first are exceptions.
   struct Readers {
     std::vector<std::string> patterns;
@@ -46,6 +46,19 @@ struct CollectiveClass {
 };
 /// Most bytes first.
 std::vector<CollectiveClass> foldCollectives(const std::vector<Collective> &collectives);
+
+/// What all collectives of layers that are alike send: layers of one chain with equally many
+/// collectives and equally many bytes. A collective is of the layer that makes its value.
+struct LayerClass {
+  /// `transformer.h.*`, for nodes `/transformer/h.3/mlp`, their weights `transformer.h.3.mlp.w` and
+  /// `adamw of transformer.h.3.mlp.w`; "" of what belongs to no layer.
+  std::string name;
+  Members members;         // layers
+  int64_t collectives = 0; // in a run
+  double bytes = 0, seconds = 0;
+};
+/// Most bytes first.
+std::vector<LayerClass> foldLayers(const std::vector<Collective> &collectives);
 
 struct StateClass {
   State state; // its name is the pattern

@@ -117,6 +117,9 @@ std::string axesText(const std::vector<std::string> &axes);
 /// `768 KiB`, `1.5 GiB`; whole bytes below 1024.
 std::string sizeText(double bytes);
 
+/// `2.86 us`, `1.5 s`.
+std::string timeText(double seconds);
+
 } // namespace weft::explain
 
 #endif // WEFT_EXPLAIN_DOCUMENT_H

@@ -12,6 +12,12 @@ for program in document["programs"]:
     each, classes = program["collectives"], program["collective_classes"]
     assert sum(one["bytes"] for one in each) == program["bytes_sent"] == sum(one["bytes"] for one in classes)
     assert len(each) == sum(one["count"] for one in classes)
+    by_layer = program["layer_classes"]
+    assert sum(one["bytes"] for one in by_layer) == program["bytes_sent"]
+    assert sum(one["collectives"] for one in by_layer) == sum(one["times"] for one in each)
+    for folded in classes, by_layer:
+        assert abs(sum(one["seconds"] for one in folded) - sum(one["seconds"] for one in each)) < 1e-9
+    assert all(bool(one["name"]) == bool(one["layers"]) for one in by_layer), by_layer
     for one in each:
         assert one["node"] and one["maker"] and one["readers"], one
         assert one["axes"] and one["role"] in ("forward", "gradient", "optimizer", "state"), one
@@ -20,6 +26,8 @@ for program in document["programs"]:
     assert sum(bucket["tensors"] for bucket in program["buckets"]) <= len(each)
 program = next(one for one in document["programs"] if one["name"] == name)
 assert any(one["layers"] == f"0..{layers - 1}" and one["count"] == layers for one in program["collective_classes"])
+# Nodes, weights and updates of a layer are of one chain.
+assert {one["name"] for one in program["layer_classes"]} == {"transformer.h.*", ""}, program["layer_classes"]
 memory = document["memory"]
 peak = sum(one["bytes"] * one["count"] for one in memory["at_peak"]) + memory["not_listed_bytes"]
 assert peak == max(sum(moment[1:]) for line in memory["timelines"] for moment in line["moments"])

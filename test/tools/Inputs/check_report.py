@@ -38,6 +38,9 @@ page.close()
 assert not page.open, page.open
 assert page.scripts == 2 and {"collectives", "memory", "nodes", "statetable", "hints"} <= page.ids
 assert "default-src 'none'" in text and "prefers-color-scheme: dark" in text and "@media print" in text
+# Bytes and seconds by layer, too.
+for field in "program.layer_classes", "time(one.seconds)":
+    assert field in text, field
 document = json.loads(page.data)
 assert document["version"] == 1
 if len(sys.argv) > 2:

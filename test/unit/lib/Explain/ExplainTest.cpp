@@ -66,6 +66,41 @@ TEST(CollectiveClasses, KeepExceptionsApart) {
   EXPECT_EQ(classes[1].members.layersText(), "1");
 }
 
+TEST(LayerClasses, AreOfOneChainAndAlike) {
+  std::vector<Collective> all{sumOf("/last", "y", 7)};
+  for (int layer = 0; layer < 3; ++layer) {
+    std::string number = std::to_string(layer);
+    all.push_back(sumOf("/net/h." + number + "/proj", "y", 10));
+    all.push_back(sumOf("adamw of net.h." + number + ".w", "y", layer == 1 ? 5 : 1));
+  }
+  all.back().times = 2;
+  all[1].seconds = 0.25;
+  all[5].seconds = 0.5;
+  std::vector<LayerClass> classes = foldLayers(all);
+  auto text = [](const LayerClass &one) {
+    return one.name + " [" + one.members.layersText() + "] " + std::to_string(one.collectives) +
+           " " + sizeText(one.bytes) + " " + timeText(one.seconds);
+  };
+  ASSERT_EQ(classes.size(), 4u); // layer 1 sends more, and layer 2 twice
+  EXPECT_EQ(text(classes[0]), "net.h.* [1] 2 15 B 0 us");
+  EXPECT_EQ(text(classes[1]), "net.h.* [0] 2 11 B 250 ms");
+  EXPECT_EQ(text(classes[2]), "net.h.* [2] 3 11 B 500 ms");
+  EXPECT_EQ(text(classes[3]), " [] 1 7 B 0 us");
+  all.back().times = 1;
+  classes = foldLayers(all);
+  ASSERT_EQ(classes.size(), 3u);
+  EXPECT_EQ(text(classes[0]), "net.h.* [0,2] 4 22 B 750 ms");
+}
+
+TEST(Times, AreShort) {
+  EXPECT_EQ(timeText(0), "0 us");
+  EXPECT_EQ(timeText(2.861e-6), "2.86 us");
+  EXPECT_EQ(timeText(71.5256e-6), "71.5 us");
+  EXPECT_EQ(timeText(999.6e-6), "1 ms");
+  EXPECT_EQ(timeText(1.5), "1.5 s");
+  EXPECT_EQ(timeText(4000), "4000 s");
+}
+
 TEST(Sizes, AreShort) {
   EXPECT_EQ(sizeText(0), "0 B");
   EXPECT_EQ(sizeText(1023), "1023 B");
