@@ -1,10 +1,11 @@
+# Holds the messages that a page quotes to the sources.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The messages that a page quotes are in the sources.
 
 usage: messages.py PAGE SOURCES
 
 Of each message in the first column of the table under `## Messages`, what is neither quoted, nor a
 number, nor `...` must be in string literals: whole, or in two parts.
-SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import pathlib
 import re
