@@ -2,22 +2,30 @@
 # Compiles a model at once and from each phase that this prints, from another folder and without
 # any flag: the executables must have the same bytes.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# usage: feed-back.sh WORK-FOLDER BUILD-KEY [FLAG...]
+# usage: feed-back.sh [--scheduled] WORK-FOLDER BUILD-KEY [FLAG...]
+# With --scheduled, where generating code takes long: the last phases must have the same bytes, of which code is made.
 set -eu
+last=executable model=m.onnx
+if [ "$1" = --scheduled ]; then
+  last=scheduled
+  shift
+fi
 work=$1 build=$2
 shift 2
+# Texts name the model as the first command line did, made whole.
+[ $last = executable ] || model=$work/model/m.onnx
 rm -rf "$work"
 mkdir -p "$work/model" "$work/elsewhere"
 weft-translate --build "$build" -o "$work/model/m.onnx" >/dev/null
-(cd "$work/model" && weft-compile -q m.onnx "$@" --dump-phases ../phases -o ../direct)
+(cd "$work/model" && weft-compile -q "$model" "$@" --dump-phases ../phases --compile-to $last -o ../direct)
 count=0
 for phase in "$work"/phases/*.mlir; do
   cp "$phase" "$work/elsewhere/phase.mlir"
   # An executable names the folder of its weights as seen from its own.
-  (cd "$work/elsewhere" && weft-compile -q phase.mlir -o ../again)
-  cmp "$work/direct" "$work/again" || { echo "$(basename "$phase") gives another executable"; exit 1; }
+  (cd "$work/elsewhere" && weft-compile -q phase.mlir --compile-to $last -o ../again)
+  cmp "$work/direct" "$work/again" || { echo "$(basename "$phase") gives another $last"; exit 1; }
   # The flags of the first time may be repeated.
   (cd "$work/elsewhere" && weft-compile -q phase.mlir "$@" --compile-to scheduled --dry-run)
   count=$((count + 1))
 done
-echo "$count phases give the same executable"
+echo "$count phases give the same $last"
