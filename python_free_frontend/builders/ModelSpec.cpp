@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "python_free_frontend/builders/ModelSpec.h"
 
+#include "weft/Support/Nearest.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -177,15 +179,15 @@ const Key *findKey(StringRef name) {
   return nullptr;
 }
 
-std::string keysOf(const KindInfo &kind) {
-  std::string list = "preset";
+std::vector<std::string> keysOf(const KindInfo &kind) {
+  std::vector<std::string> keys{"preset"};
   for (StringRef part : {kind.defaults, kCommonDefaults}) {
     SmallVector<StringRef> items;
     part.split(items, ',');
     for (StringRef item : items)
-      list += (" " + item.split('=').first).str();
+      keys.push_back(item.split('=').first.str());
   }
-  return list;
+  return keys;
 }
 
 /// Collects faults, so that all of them are told at once.
@@ -367,14 +369,18 @@ std::optional<ResnetShape> resnetShape(int64_t layers) {
 Expected<ModelSpec> parseModelSpec(StringRef text) {
   auto [kindName, settings] = text.split(':');
   const KindInfo *kind = nullptr;
-  for (const KindInfo &info : kKinds)
+  std::vector<std::string> kinds;
+  for (const KindInfo &info : kKinds) {
+    kinds.push_back(info.name.str());
     if (info.name == kindName)
       kind = &info;
+  }
   if (!kind)
     return createStringError(inconvertibleErrorCode(),
-                             "--build: unknown kind '%s'; kinds are gpt2 llama bert vit resnet moe "
-                             "mlp, as in --build gpt2:layers=2,hidden=64,heads=4",
-                             kindName.str().c_str());
+                             "--build: unknown kind '%s'; kinds are %s, as in --build "
+                             "gpt2:layers=2,hidden=64,heads=4%s",
+                             kindName.str().c_str(), join(kinds, " ").c_str(),
+                             didYouMean(kindName, kinds).c_str());
 
   ModelSpec spec;
   spec.kind = kind->kind;
@@ -387,15 +393,14 @@ Expected<ModelSpec> parseModelSpec(StringRef text) {
   SmallVector<StringRef> order, items;
   if (!settings.empty())
     settings.split(items, ',');
-  std::string valid = keysOf(*kind);
-  SmallVector<StringRef> validList;
-  StringRef(valid).split(validList, ' ');
+  std::vector<std::string> valid = keysOf(*kind);
   for (StringRef item : items) {
     auto [name, value] = item.split('=');
     if (!item.contains('=') || value.empty())
       faults.add("'" + item + "' is not key=value");
-    else if (!is_contained(validList, name))
-      faults.add("unknown key '" + name + "'; valid keys are " + valid);
+    else if (!is_contained(valid, name))
+      faults.add("unknown key '" + name + "'; valid keys are " + join(valid, " ") +
+                 didYouMean(name, valid));
     else if (!given.try_emplace(name, value).second)
       faults.add("key '" + name + "' is given twice; keep one");
     else
@@ -404,9 +409,9 @@ Expected<ModelSpec> parseModelSpec(StringRef text) {
   // A preset is a base that single keys override, wherever it stands.
   if (auto it = given.find("preset"); it != given.end()) {
     const Preset *found = nullptr;
-    std::string names;
+    std::vector<std::string> names;
     for (const Preset &preset : kind->presets) {
-      names += (names.empty() ? "" : " ") + preset.name.str();
+      names.push_back(preset.name.str());
       if (preset.name == it->second)
         found = &preset;
     }
@@ -414,7 +419,8 @@ Expected<ModelSpec> parseModelSpec(StringRef text) {
       apply(spec, found->settings, faults);
     else
       faults.add("unknown preset '" + it->second + "'; " + kindName +
-                 (names.empty() ? " has none" : " has " + names));
+                 (names.empty() ? " has none" : " has " + join(names, " ")) +
+                 didYouMean(it->second, names));
   }
   for (StringRef name : order)
     if (name != "preset")

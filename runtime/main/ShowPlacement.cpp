@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "weft/runtime/Nearest.h"
 #include "weft/runtime/Placement.h"
 
 #include <algorithm>
@@ -158,7 +159,9 @@ Status weft::runtime::placementText(const ProgramView &p, const std::string &nam
                                     std::string &text) {
   // Programs share most of what they take and give.
   std::set<std::tuple<std::string, Id>> told;
+  std::set<std::string> known;
   auto add = [&](const std::string &what, StringId found, DType dtype, Range shape, Id placement) {
+    known.emplace(p.string(found));
     if (p.string(found) != name || !told.emplace(what, placement).second)
       return;
     text += what + " '" + name + "': ";
@@ -182,5 +185,6 @@ Status weft::runtime::placementText(const ProgramView &p, const std::string &nam
   if (!text.empty())
     return {};
   return Status::user("there is no state, input or output '" + name +
-                      "'; --info lists inputs and outputs, --dump states");
+                      "'; --info lists inputs and outputs, --dump states" +
+                      didYouMean(name, {known.begin(), known.end()}));
 }

@@ -3,6 +3,7 @@
 #include "passes/nn/step/Losses.h"
 
 #include "dialects/nn/IR/NnGradient.h"
+#include "weft/Support/Nearest.h"
 
 using namespace mlir;
 using namespace weft;
@@ -98,19 +99,22 @@ private:
 
   Value findOutput() {
     Operation *end = function.getBody().front().getTerminator();
-    std::string known;
+    std::vector<std::string> known;
     for (auto [i, value] : llvm::enumerate(end->getOperands())) {
       auto name = function.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
       if (!name)
         continue;
       if (name.getValue() == spec.value)
         return value;
-      known += (known.empty() ? "'" : ", '") + name.getValue().str() + "'";
+      known.push_back(name.getValue().str());
     }
     auto error = function.emitError() << "--loss: the model has no output '" << spec.value
-                                      << "'; its outputs are " << known;
+                                      << "'; its outputs are " << listNames(known);
     if (spec.kind == LossSpec::Kind::Output)
       error << ", and the losses softmax_cross_entropy:LOGITS,LABELS and mse:PRED,TARGET";
+    // With a colon it is a loss that is misspelt.
+    if (!StringRef(spec.value).contains(':'))
+      error << didYouMean(spec.value, known);
     return {};
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/nn/step/TrainingSpec.h"
 
+#include "weft/Support/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Regex.h"
@@ -203,20 +204,24 @@ static Error readOption(StringRef key, StringRef value, const KindEntry &entry,
       }
     return createStringError("schedule is constant, linear or cosine, not '" + value + "'");
   }
+  SmallVector<StringRef> keys = hyperKeys(entry);
+  std::vector<std::string> known(keys.begin(), keys.end());
+  known.insert(known.end(), {"decay", "clip", "schedule", "warmup", "total", "min_lr"});
   return createStringError(entry.name + " has no '" + key + "'; it takes " +
-                           llvm::join(hyperKeys(entry), ", ") +
-                           ", decay, clip, schedule, warmup, total, min_lr");
+                           llvm::join(known, ", ") + weft::didYouMean(key, known));
 }
 
 Expected<OptimizerSpec> weft::step::parseOptimizer(StringRef text) {
   auto [name, rest] = text.split(':');
   auto entry =
       llvm::find_if(kinds(), [name = name](const KindEntry &entry) { return entry.name == name; });
-  if (entry == kinds().end())
-    return createStringError(
-        "'" + name + "' is no optimizer; choose " +
-        llvm::join(llvm::map_range(kinds(), [](const KindEntry &entry) { return entry.name; }),
-                   ", "));
+  if (entry == kinds().end()) {
+    std::vector<std::string> known;
+    for (const KindEntry &kind : kinds())
+      known.push_back(kind.name.str());
+    return createStringError("'" + name + "' is no optimizer; choose " + llvm::join(known, ", ") +
+                             weft::didYouMean(name, known));
+  }
   OptimizerSpec spec;
   spec.kind = entry->kind;
   spec.hyper = entry->defaults;
@@ -262,7 +267,9 @@ Expected<ParameterGroup> weft::step::parseGroup(StringRef text) {
     } else {
       return createStringError("'" + item +
                                "' is nothing that a group may have: lr, weight_decay, what else "
-                               "the optimizer has, lr_scale, decay=auto|all");
+                               "the optimizer has, lr_scale, decay=auto|all" +
+                               weft::didYouMean(key, {"lr", "weight_decay", "momentum", "beta1",
+                                                      "beta2", "eps", "lr_scale", "decay"}));
     }
     group.values.emplace_back(key.str(), number);
   }

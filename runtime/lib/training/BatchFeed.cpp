@@ -4,6 +4,7 @@
 
 #include "base/Convert.h"
 #include "files/InputFile.h"
+#include "weft/runtime/Nearest.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -54,15 +55,17 @@ Status BatchFeed::findInput(const std::string &name, const Port *&port) const {
     return Status::user("the executable has no program '" + programName +
                         "'; compile the model with --train");
   std::string known;
+  std::vector<std::string> names;
   for (const Port &entry : p.Ports().slice(program->inputs)) {
     if (p.string(entry.name) == name) {
       port = &entry;
       return {};
     }
-    known += (known.empty() ? "'" : ", '") + std::string(p.string(entry.name)) + "'";
+    names.emplace_back(p.string(entry.name));
+    known += (known.empty() ? "'" : ", '") + names.back() + "'";
   }
   return {StatusCode::Usage, "program '" + programName + "' has no input '" + name + "'; it has " +
-                                 (known.empty() ? "none" : known)};
+                                 (known.empty() ? "none" : known) + didYouMean(name, names)};
 }
 
 Status BatchFeed::addArray(const std::string &name, const std::string &path) {

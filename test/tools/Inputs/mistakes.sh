@@ -60,6 +60,18 @@ says 2 "two models given: 'mlp.onnx' and 'gpt.onnx'" weft-compile mlp.onnx gpt.o
 says 2 "-o wants a value: -o OUT" weft-compile mlp.onnx -o
 says 2 "-O wants a whole number from 0 to 3, not '9'" weft-compile mlp.onnx -O 9
 says 2 "--loss needs --optimizer" weft-compile mlp.onnx --train --loss x
+says 1 "unknown kind 'gtp2'.*did you mean 'gpt2'" weft-translate --build gtp2:layers=1 -o m.onnx
+says 1 "unknown key 'layer'.*did you mean 'layers'" weft-translate --build gpt2:layer=1 -o m.onnx
+says 1 "unknown preset 'tinny'.*did you mean 'tiny'" weft-translate --build gpt2:preset=tinny -o m.onnx
+says 2 "'adamv' is no optimizer.*did you mean 'adam' or 'adamw'" weft-compile mlp.onnx --train --loss x --optimizer adamv
+says 2 "has no 'beta'.*did you mean 'beta1' or 'beta2'" weft-compile mlp.onnx --train --loss x --optimizer adam:beta=0.9
+says 2 "'lrscale=2' is nothing that a group may have.*did you mean 'lr_scale'" \
+  weft-compile mlp.onnx --train --loss x --optimizer sgd --param-group 'a:lrscale=2'
+says 1 "has no output 'logit'; its outputs are 'logits'; did you mean 'logits'" \
+  weft-compile -q mlp.onnx --bind batch=8 --train --loss softmax_cross_entropy:logit,labels --optimizer sgd -o m
+says 1 "no state, input or output 'transformer.wte.weigth'.*did you mean 'transformer.wte.weight'" \
+  weft-run train --show-placement transformer.wte.weigth
+says 2 "has no input 'inputids'.*did you mean 'input_ids'" weft-run train --data inputids=ids.npy --steps 1
 says 0 '^  --mesh AXIS=N' weft-compile --help=mesh
 for tool in weft-compile weft-run weft-translate weft-data weft-opt weft-reduce weft-lsp-server; do
   says 0 "^$tool [0-9]+\.[0-9]+\.[0-9]+" $tool --version
@@ -138,7 +150,7 @@ says 1 "folder 'none' does not exist" weft-compile -q mlp.onnx --bind batch=8 -o
 says 1 "is a folder; name a file in it" weft-compile -q mlp.onnx --bind batch=8 -o ck
 says 1 "'ck' is a folder, not a model; weft-translate --export-onnx" weft-compile -q ck -o m
 says 1 "no-linker" weft-compile -q mlp.onnx --bind batch=8 --linker ./no-linker -o m
-says 0 '.' weft-compile mlp.onnx --bind batch=8 --dry-run
+says 0 '^memory of one process: arena .*at most alive together input 256 B' weft-compile mlp.onnx --bind batch=8 --dry-run
 
 # Warnings, with numbers.
 says 0 "warning: a batch of 8 is no multiple of 3 shards" \
@@ -192,7 +204,19 @@ says 1 "made by weft-compile --train or --keep-weights" weft-run gpt --resume ck
 # Few words where they are asked for: results only; every K-th step, the first and the last.
 silent '^weft' weft-run mlp -q --input x=x8.npy
 says 0 '^2$' bash -c "weft-run train -q --data-tokens text:byte --steps 20 --log-every 100 | grep -c '^step'"
-# No colour and no bar where nobody looks, nor where NO_COLOR says so.
+# Colours on a terminal, but where NO_COLOR says so, and where nobody looks.
+terminal=(python3 "$(dirname "$0")/on-terminal.py")
+for tool in weft-compile weft-run; do
+  for there in TERM=xterm 'TERM=xterm NO_COLOR='; do
+    # shellcheck disable=SC2086 # several variables
+    says 2 $'\x1b\\[1;31merror: \x1b\\[0m.*--frobnicate' env -u NO_COLOR $there "${terminal[@]}" $tool --frobnicate
+  done
+  for there in TERM=dumb 'TERM=xterm NO_COLOR=1'; do
+    # shellcheck disable=SC2086
+    says 2 ': error: .*--frobnicate' env -u NO_COLOR $there "${terminal[@]}" $tool --frobnicate
+  done
+  says 2 ': error: .*--frobnicate' env -u NO_COLOR TERM=xterm $tool --frobnicate
+done
 silent $'\x1b' weft-run mlp --input x=x8.npy
 
 echo "$checks mistakes, $failures answered badly"
