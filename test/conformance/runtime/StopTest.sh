@@ -140,4 +140,4 @@ voices() { # RANKS_OF_A_MACHINE; 0 = the launcher does not say
 expect 0 '^1$' echo "$(voices 4)"
 expect 0 '^2$' echo "$(voices 2)"
 expect 0 '^4$' echo "$(voices 0)"
-finish 38
+finish 34
