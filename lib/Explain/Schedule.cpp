@@ -4,6 +4,7 @@
 #include "weft/Explain/Explain.h"
 
 #include "dialects/rt/IR/Rt.h"
+#include "weft/Cost/CostModel.h"
 #include "weft/Emit/Memory.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Support/Diagnostics.h"
@@ -83,7 +84,9 @@ static TransitionKind transitionKindOf(rt::CollectiveKind kind) {
 
 /// Of a program that was read at this phase; else more is known from before. Commands keep the
 /// reasons of what they move.
-static void collectCollectives(ArrayRef<RunCollective> from, const Mesh &mesh, Program &program) {
+static void collectCollectives(ArrayRef<RunCollective> from, const CostModel &costs,
+                               Program &program) {
+  const Mesh &mesh = costs.mesh();
   for (auto [command, node] : from) {
     auto reasons = command->getAttrOfType<ArrayAttr>(dist::kReasonsAttr);
     if (!reasons)
@@ -103,8 +106,10 @@ static void collectCollectives(ArrayRef<RunCollective> from, const Mesh &mesh, P
           cast<MemRefType>(command.getSources()[i].getType()).getElementType()));
       one.from = one.made;
       one.to = one.wanted;
-      one.bytes = bytesSent(transitionKindOf(command.getKind()), mesh.groupSize(axes),
-                            bytesOf(command.getSources()[i]), bytesOf(command.getTargets()[i]));
+      TransitionKind kind = transitionKindOf(command.getKind());
+      double source = bytesOf(command.getSources()[i]), target = bytesOf(command.getTargets()[i]);
+      one.bytes = bytesSent(kind, mesh.groupSize(axes), source, target);
+      one.seconds = costs.seconds(kind, axes, source, target);
       program.collectives.push_back(std::move(one));
     }
   }
@@ -192,6 +197,7 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   if (mesh && isResumed)
     for (const Mesh::Axis &axis : mesh.getValue().axes)
       document.mesh.push_back({axis.name, axis.size, axis.temporal});
+  FailureOr<CostModel> costs = costModelOf(module, mesh ? mesh.getValue() : Mesh());
   SymbolTable symbols(module);
   for (auto from : module.getOps<rt::ProgramOp>()) {
     if (from.isRoutine())
@@ -199,8 +205,8 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
     Program &program = document.program(from.getSymName());
     std::vector<RunCollective> collectives = collectivesOf(from, symbols);
     collectCommands(collectives, program);
-    if (mesh && isResumed)
-      collectCollectives(collectives, mesh.getValue(), program);
+    if (isResumed && succeeded(costs))
+      collectCollectives(collectives, *costs, program);
   }
   if (isResumed && !document.programs.empty())
     collectStates(module, document.programs.front());
