@@ -108,9 +108,12 @@ expect 0 '4 ranks over tcp' "${0%/*}/start-tcp.sh" 4 "$out" "${model[@]}" "${x[@
 expect 0 '^same$' bash -c "'$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' >'$work/threads'
   '$run' --comm tcp '$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' | cmp - '$work/threads' && echo same"
 expect 0 'wrote the trace' "$run" --comm tcp "$out" "${model[@]}" "${x[@]}" --trace "$work/tcp.json"
-expect 0 '^rank 0,rank 1,rank 2,rank 3,$' bash -c "grep -o '\"rank [0-9]' '$work/tcp.json' | tr -d '\"' | sort -u | tr '\n' ','"
-# As many events of commands as with threads, in one file.
-expect 0 '^same$' bash -c "[ \$(grep -c '\"ph\":\"X\"' '$work/tcp.json') = \$(grep -c '\"ph\":\"X\"' '$work/trace.json') ] && echo same"
+# traced FILE: which ranks it has, and as many events of commands as with threads.
+traced() {
+  expect 0 '^rank 0,rank 1,rank 2,rank 3,$' bash -c "grep -o '\"rank [0-9]' '$1' | tr -d '\"' | sort -u | tr '\n' ','"
+  expect 0 '^same$' bash -c "[ \$(grep -c '\"ph\":\"X\"' '$1') = \$(grep -c '\"ph\":\"X\"' '$work/trace.json') ] && echo same"
+}
+traced "$work/tcp.json"
 expect 0 'p50_ms' "$run" --comm tcp "$out" "${model[@]}" --bench=json
 expect 2 'the program is for 4 ranks, 2 were started' "${0%/*}/start-tcp.sh" 2 "$out" "${model[@]}" "${x[@]}"
 # No weft-run tells failures here: one rank of the machine does.
@@ -137,6 +140,8 @@ if [ "$mpi" = mpi ]; then
   expect 0 '^same$' bash -c "'$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' >'$work/threads'
     mpirun --allow-run-as-root --oversubscribe -n 4 '$out' ${model[*]} ${x[*]} 2>&1 | grep '^y: ' | cmp - '$work/threads' && echo same"
   expect 2 'the launcher started 4 ranks, but the MPI that weft was built with sees 1' env PMI_RANK=0 PMI_SIZE=4 "$out" "${model[@]}" "${x[@]}"
+  expect 0 'wrote the trace' "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --trace "$work/mpi.json"
+  traced "$work/mpi.json"
   expect 0 'p50_ms' "$run" --comm mpi "$out" "${model[@]}" --bench=json
   expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1
