@@ -18,14 +18,7 @@ AllStarts::AllStarts(const Costs &costs, const std::vector<int32_t> &place, size
   double afterForward = 0;
   double afterBackward = costs.chunks[0].weight;
   for (size_t c = 0; c < place.size(); ++c) {
-    Chunk chunk{};
-    for (unsigned kind = 0; kind < kNumKinds; ++kind) {
-      chunk.times[kind] = costs.chunks[c].time(Kind(kind));
-      chunk.changes[kind] = costs.chunks[c].memoryChange(Kind(kind));
-    }
-    chunk.rank = place[c];
-    chunk.transfer =
-        c + 1 < place.size() && place[c] != place[c + 1] ? costs.chunks[c].transfer : 0;
+    Chunk chunk(costs, place, c);
     chunk.canBeBoth = !costs.limit.empty() && chunk.changes[unsigned(Kind::Backward)] > 0;
     afterBackward += chunk.times[unsigned(Kind::Backward)];
     chunk.tails[unsigned(Kind::Backward)] = chunk.tails[unsigned(Kind::Both)] = afterBackward;

@@ -3,6 +3,8 @@
 #ifndef WEFT_LIB_FOUNDATION_PIPELINE_ALLSTARTS_H
 #define WEFT_LIB_FOUNDATION_PIPELINE_ALLSTARTS_H
 
+#include "PlacedChunk.h"
+
 #include "weft/Pipeline/Search.h"
 
 namespace weft::pipeline {
@@ -21,12 +23,10 @@ public:
   bool run(double below, int64_t most, Schedule &schedule);
 
 private:
-  struct Chunk {
-    double times[kNumKinds], changes[kNumKinds];
-    double tails[kNumKinds]; // at least so long from an action's start to the end of all
-    double transfer;
-    int32_t rank;
-    bool canBeBoth;                                   // D needs less memory than B and W
+  struct Chunk : PlacedChunk {
+    using PlacedChunk::PlacedChunk;
+    double tails[kNumKinds] = {}; // at least so long from an action's start to the end of all
+    bool canBeBoth = false;       // D needs less memory than B and W
     int32_t forwards = 0, backwards = 0, weights = 0; // so many were begun
   };
   struct Rank {

@@ -17,14 +17,7 @@ ListScheduler::ListScheduler(const Costs &costs, const std::vector<int32_t> &pla
   double longest = 0;
   ranks.resize(numRanks);
   for (size_t c = 0; c < place.size(); ++c) {
-    Chunk chunk{};
-    for (unsigned kind = 0; kind < kNumKinds; ++kind) {
-      chunk.times[kind] = costs.chunks[c].time(Kind(kind));
-      chunk.changes[kind] = costs.chunks[c].memoryChange(Kind(kind));
-    }
-    chunk.rank = place[c];
-    chunk.transfer =
-        c + 1 < place.size() && place[c] != place[c + 1] ? costs.chunks[c].transfer : 0;
+    Chunk chunk(costs, place, c);
     longest = std::max(longest, costs.chunks[c].work() + chunk.transfer);
     for (int32_t before : ranks[size_t(place[c])].chunks) {
       chunks[size_t(before)].reserve += chunk.changes[unsigned(Kind::Forward)];

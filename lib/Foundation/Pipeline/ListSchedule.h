@@ -3,7 +3,7 @@
 #ifndef WEFT_LIB_FOUNDATION_PIPELINE_LISTSCHEDULE_H
 #define WEFT_LIB_FOUNDATION_PIPELINE_LISTSCHEDULE_H
 
-#include "weft/Pipeline/Costs.h"
+#include "PlacedChunk.h"
 
 namespace weft::pipeline {
 
@@ -47,14 +47,12 @@ private:
     int32_t inFlight, pending;
     bool hadBackward, lastWasBackward;
   };
-  struct Chunk {
-    double times[kNumKinds], changes[kNumKinds];
-    double transfer;
-    int32_t rank;
-    int32_t forwards, backwards, weights; // so many were begun
+  struct Chunk : PlacedChunk {
+    using PlacedChunk::PlacedChunk;
+    int32_t forwards = 0, backwards = 0, weights = 0; // so many were begun
     // For F of later chunks on the rank, so that one microbatch can always get through.
-    double reserve;
-    int32_t reserveCount;
+    double reserve = 0;
+    int32_t reserveCount = 0;
   };
   struct Choice {
     int32_t forward = -1, backward = -1, weight = -1; // chunks
