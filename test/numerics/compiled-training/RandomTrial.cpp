@@ -7,6 +7,8 @@
 #include "dialects/nn/IR/NnGradient.h"
 #include "python_free_frontend/builders/Builders.h"
 
+#include "onnx.pb.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -25,10 +27,48 @@ const char *const kMeshes[] = {"",          "dp=2",      "dp=3",      "dp=4",   
                                "dp=2,tp=2", "tp=2,dp=2", "dp=3,tp=2", "dp=2,tp=3", "dp=2x2,tp=2",
                                "dp=4,tp=2", "dp=2,tp=4"};
 
+/// Puts Dropout behind one product of the model in a file; false if it cannot be written.
+bool addDropout(const std::string &path, test::Random &random) {
+  onnx::Model model;
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer || !model.ParseFromString((*buffer)->getBuffer().str()))
+    return false;
+  onnx::Graph &graph = *model.mutable_graph();
+  SmallVector<int> products;
+  for (auto [i, node] : llvm::enumerate(graph.node()))
+    if (node.op_type() == "MatMul" || node.op_type() == "Gemm")
+      products.push_back(int(i));
+  if (products.empty())
+    return false;
+  auto scalar = [&](const char *name, onnx::Tensor::DataType type) {
+    onnx::Tensor &tensor = *graph.add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(type);
+    return &tensor;
+  };
+  scalar("dropout.ratio", onnx::Tensor::FLOAT)->add_float_data(0.25f);
+  scalar("dropout.training", onnx::Tensor::BOOL)->add_int32_data(1);
+  int product = products[random.below(products.size())];
+  std::string made = graph.node(product).output(0), hidden = made + ".whole";
+  graph.mutable_node(product)->set_output(0, hidden);
+  onnx::Node &dropout = *graph.add_node();
+  dropout.set_op_type("Dropout");
+  dropout.set_name(made + ".dropout");
+  for (const std::string &input :
+       {hidden, std::string("dropout.ratio"), std::string("dropout.training")})
+    dropout.add_input(input);
+  dropout.add_output(made);
+  for (int i = graph.node_size() - 1; i > product + 1; --i)
+    graph.mutable_node()->SwapElements(i, i - 1);
+  std::error_code code;
+  llvm::raw_fd_ostream(path, code) << model.SerializeAsString();
+  return !code;
+}
+
 class Drawer {
 public:
   Drawer(MLIRContext &context, uint64_t seed, std::string folder)
-      : context(context), random(seed), seed(seed), folder(std::move(folder)) {}
+      : context(context), random(seed), own(~seed), seed(seed), folder(std::move(folder)) {}
 
   RandomTrial draw(std::string &error) {
     drawLayout();
@@ -51,6 +91,9 @@ public:
     trait("recompute", flags.recompute);
     trait("sequence-parallel", flags.sequenceParallel ? "on" : "off");
     trait("placements", flags.place.empty() ? "searched" : "given");
+    trait("batch", isUneven() ? "uneven" : "even");
+    trait("tied", isTied ? "on" : "off");
+    trait("dropout", hasDropout ? "on" : "off");
     trait("loss", StringRef(flags.loss).contains(':') ? StringRef(flags.loss).split(':').first.str()
                                                       : "named");
     result.trial.seed = seed;
@@ -84,6 +127,12 @@ private:
     int64_t shards = data * flags.microbatches;
     return shards * random.between(1, shards > 8 ? 1 : 3) +
            (random.chance(30) ? random.below(shards) : 0);
+  }
+
+  bool isUneven() const {
+    Mesh mesh = flags.mesh.empty() ? Mesh() : *Mesh::parse(flags.mesh);
+    int64_t data = StringRef(flags.mesh).contains("dp") ? mesh.groupSize(mesh.resolve("dp")) : 1;
+    return batch % (data * flags.microbatches) != 0;
   }
 
   /// The compiler refuses axes with more processes than anything has parts.
@@ -222,6 +271,12 @@ private:
       error = llvm::toString(built.takeError());
       return false;
     }
+    isTied = kind == "gpt2" || StringRef(spec).contains("tied=1");
+    hasDropout = own.chance(30);
+    if (hasDropout && !addDropout(path, own)) {
+      error = "cannot add Dropout to " + path;
+      return false;
+    }
     result.trial.graph = [=](MLIRContext &context) { return importGraph(context, path, bind); };
     return true;
   }
@@ -318,9 +373,10 @@ private:
   std::string oneOf() { return patternOf(weights[random.below(weights.size())].first); }
 
   MLIRContext &context;
-  Random random;
+  Random random, own; // own: of what came later, so that a seed's model and layout stay
   uint64_t seed;
   std::string folder, kind;
+  bool isTied = false, hasDropout = false;
   int64_t batch = 0, widest = 0;                        // rows; the largest dim of a weight
   SmallVector<std::pair<std::string, int64_t>> weights; // name, tensor rank
   RandomTrial result;

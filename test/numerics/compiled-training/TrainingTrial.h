@@ -19,7 +19,7 @@ namespace weft::test {
 /// What weft-compile's flags of these names say.
 struct TrainingFlags {
   std::string bind, loss, optimizer, paramGroups, freeze, gradDtype, mesh, place;
-  std::string zero = "0", recompute = "none", batchStats = "global";
+  std::string zero = "0", recompute = "none", batchStats = "global", precision = "fp64";
   bool sequenceParallel = false;
   int64_t microbatches = 1;
 
@@ -72,6 +72,8 @@ struct TrainingTrial {
   /// parameters whose gradients are below 1e-8 of all are counted and left out, but for
   /// those that stay exactly 0 however the weights are rounded: those are compared.
   bool discontinuous = false;
+  /// Of what computes in fewer bits than the oracle only the bits are told, and states are finite.
+  bool isCompared() const { return flags.precision == "fp64"; }
 
   TrialOutcome run(mlir::MLIRContext &context) const;
   TrialOutcome run(mlir::MLIRContext &context, Routines routines) const;
