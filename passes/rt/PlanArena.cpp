@@ -9,8 +9,6 @@
 
 #include "llvm/Support/MathExtras.h"
 
-#include <set>
-
 namespace weft::rt {
 #define GEN_PASS_DEF_RTPLANARENA
 #include "passes/rt/Passes.h.inc"
@@ -25,81 +23,114 @@ int64_t alignedBytes(MemRefType type, int64_t alignment) {
   return llvm::alignTo(std::max<int64_t>(weft::bytesOf(type), 1), alignment);
 }
 
-struct Placed {
-  int64_t offset, bytes, first, last;
+/// Bytes [first, second).
+using Range = std::pair<int64_t, int64_t>;
+
+/// Ranges of bytes that neither overlap nor touch, in order.
+class Ranges {
+public:
+  ArrayRef<Range> list() const { return ranges; }
+
+  /// False if all of it was there.
+  bool insert(Range added) {
+    // The first that does not end before it.
+    auto *from = llvm::partition_point(
+        ranges, [&](const Range &range) { return range.second < added.first; });
+    if (from != ranges.end() && from->first <= added.first && added.second <= from->second)
+      return false;
+    auto *to = from;
+    for (; to != ranges.end() && to->first <= added.second; ++to)
+      added = {std::min(added.first, to->first), std::max(added.second, to->second)};
+    if (from == to) {
+      ranges.insert(from, added);
+    } else {
+      *from = added;
+      ranges.erase(from + 1, to);
+    }
+    return true;
+  }
+
+private:
+  SmallVector<Range, 1> ranges;
 };
 
-/// Buffers that have a place, found by when they are alive: those alive at a moment in a tree of
-/// intervals of commands, each in the fewest intervals that are its life; those that begin in an
-/// interval by their beginning. So a buffer is placed in time linear in those alive with it.
-class Alive {
+/// The bytes that buffers take over time, in a tree of intervals of commands. Each interval has the
+/// bytes that some buffer takes throughout, and those that are taken at any moment of it. As what
+/// lies side by side is one range, what is taken during a life is told by a few ranges of few
+/// intervals, however many buffers are alive in it.
+class Taken {
 public:
-  explicit Alive(int64_t commands) {
+  explicit Taken(int64_t commands) {
     while (leaves < commands)
       leaves *= 2;
-    intervals.resize(2 * leaves);
-    begins.resize(commands);
+    throughout.resize(2 * leaves);
+    ever.resize(2 * leaves);
   }
 
-  void insert(const Placed &placed) {
-    begins[placed.first].push_back(all.size());
-    starts.insert(placed.first);
-    for (int64_t l = placed.first + leaves, r = placed.last + leaves + 1; l < r; l /= 2, r /= 2) {
-      if (l % 2 == 1)
-        intervals[l++].push_back(all.size());
-      if (r % 2 == 1)
-        intervals[--r].push_back(all.size());
+  void insert(Range bytes, int64_t first, int64_t last) {
+    forEachInterval(first, last, [&](int64_t interval) {
+      throughout[interval].insert(bytes);
+      // An interval has what is in its halves, so where all is known it is known further up.
+      while (interval > 0 && ever[interval].insert(bytes))
+        interval /= 2;
+    });
+  }
+
+  /// What is taken at any moment of [first, last], by the first byte; ranges may overlap.
+  std::vector<Range> during(int64_t first, int64_t last) const {
+    std::vector<Range> found;
+    forEachInterval(first, last,
+                    [&](int64_t interval) { llvm::append_range(found, ever[interval].list()); });
+    // Buffers that live on beyond the intervals of this life.
+    for (int64_t l = first + leaves, r = last + leaves; r > 0; l /= 2, r /= 2) {
+      llvm::append_range(found, throughout[r].list());
+      if (l != r)
+        llvm::append_range(found, throughout[l].list());
     }
-    all.push_back(placed);
-  }
-
-  /// Those alive with [first, last], by offset.
-  std::vector<Placed> with(int64_t first, int64_t last) const {
-    std::vector<Placed> found;
-    auto add = [&](ArrayRef<uint32_t> numbers) {
-      for (uint32_t number : numbers)
-        found.push_back(all[number]);
-    };
-    for (int64_t interval = first + leaves; interval > 0; interval /= 2)
-      add(intervals[interval]);
-    for (auto it = starts.upper_bound(first); it != starts.end() && *it <= last; ++it)
-      add(begins[*it]);
-    llvm::sort(found, [](const Placed &a, const Placed &b) { return a.offset < b.offset; });
+    llvm::sort(found);
     return found;
   }
 
 private:
+  /// The fewest intervals that are [first, last].
+  void forEachInterval(int64_t first, int64_t last, llvm::function_ref<void(int64_t)> each) const {
+    for (int64_t l = first + leaves, r = last + leaves + 1; l < r; l /= 2, r /= 2) {
+      if (l % 2 == 1)
+        each(l++);
+      if (r % 2 == 1)
+        each(--r);
+    }
+  }
+
   int64_t leaves = 1;
-  std::vector<Placed> all;
-  std::vector<SmallVector<uint32_t, 2>> intervals, begins;
-  std::set<int64_t> starts; // where some buffer begins
+  std::vector<Ranges> throughout, ever;
 };
 
 /// Gives buffers, one after the other, bytes that are free for their whole life.
 class Gaps {
 public:
-  Gaps(int64_t base, int64_t commands) : base(base), placed(commands) {}
+  Gaps(int64_t base, int64_t commands) : base(base), taken(commands) {}
 
-  /// Places `bytes` into the smallest gap between those alive with
+  /// Places `bytes` into the smallest gap between those taken during
   /// [first, last], or at their end if no gap holds it.
   int64_t place(int64_t bytes, int64_t first, int64_t last) {
     int64_t cursor = base, best = -1, bestGap = INT64_MAX;
-    for (const Placed &other : placed.with(first, last)) {
-      int64_t gap = other.offset - cursor;
+    for (auto [begin, end] : taken.during(first, last)) {
+      int64_t gap = begin - cursor;
       if (gap >= bytes && gap < bestGap) {
         best = cursor;
         bestGap = gap;
       }
-      cursor = std::max(cursor, other.offset + other.bytes);
+      cursor = std::max(cursor, end);
     }
-    Placed own{best >= 0 ? best : cursor, bytes, first, last};
-    placed.insert(own);
-    return own.offset;
+    int64_t offset = best >= 0 ? best : cursor;
+    taken.insert({offset, offset + bytes}, first, last);
+    return offset;
   }
 
 private:
   int64_t base;
-  Alive placed;
+  Taken taken;
 };
 
 /// Calls get memory of their own for what their routine needs besides its blocks.
