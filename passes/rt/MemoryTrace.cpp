@@ -16,20 +16,22 @@ MemoryTrace::MemoryTrace(ProgramOp program) : program(program) {
   // Behind the scratch, one after the other: the caller says where, and that they share no bytes.
   int64_t end = program.getArena().value_or(0);
   for (BlockArgument block : program.getBody().getArguments()) {
-    blocks[block] = end;
+    int64_t begin = end;
     end += bytesOf(block);
+    ranges[block] = {begin, end};
   }
 }
 
-std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) const {
+std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) {
+  auto [found, isNew] = ranges.try_emplace(buffer);
+  if (!isNew)
+    return found->second;
   int64_t offset = 0;
   if (auto op = buffer.getDefiningOp<BufferOp>())
     offset = op.getOffset().value_or(0);
   else if (auto use = buffer.getDefiningOp<StateBufferOp>())
     offset = states.lookup(use.getState()).getOffset().value_or(0);
-  else if (isa<BlockArgument>(buffer))
-    offset = blocks.lookup(buffer);
-  return {offset, offset + bytesOf(buffer)};
+  return found->second = {offset, offset + bytesOf(buffer)};
 }
 
 void MemoryTrace::write(Value buffer, Content content) {
@@ -49,7 +51,7 @@ void MemoryTrace::write(int64_t offset, MemRefType type, Content content) {
   intervals[begin] = {end, content};
 }
 
-bool MemoryTrace::holds(Value buffer, Content content) const {
+bool MemoryTrace::holds(Value buffer, Content content) {
   return holds(range(buffer).first, cast<MemRefType>(buffer.getType()), content);
 }
 
@@ -68,7 +70,6 @@ LogicalResult MemoryTrace::verifyLifetimes() {
   };
   bool valid = true;
   std::vector<Life> lives;
-  llvm::DenseMap<Value, std::pair<int64_t, int64_t>> declared;
   int64_t statesEnd = 0;
   for (auto &entry : states)
     statesEnd =
@@ -130,23 +131,26 @@ LogicalResult MemoryTrace::verifyLifetimes() {
   return success(valid);
 }
 
-LogicalResult
-MemoryTrace::verifyNoOverlap(CommandInterface command,
-                             const llvm::DenseSet<std::pair<Value, Value>> &allowed) const {
-  SmallVector<Value> writes = command.getWrites();
-  auto overlap = [&](Value x, Value y) {
-    auto [a, b] = range(bufferOfView(x));
-    auto [c, d] = range(bufferOfView(y));
-    return a < d && c < b;
+LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command,
+                                           const llvm::DenseSet<std::pair<Value, Value>> &allowed) {
+  struct Access {
+    std::pair<int64_t, int64_t> bytes;
+    Value view;
   };
-  for (auto [i, written] : llvm::enumerate(writes)) {
-    for (Value read : command.getReads())
-      if (overlap(written, read) && !(allowed.contains({read, written}) &&
-                                      range(bufferOfView(read)) == range(bufferOfView(written))))
+  auto accessOf = [&](Value view) { return Access{range(bufferOfView(view)), view}; };
+  SmallVector<Access> writes = llvm::map_to_vector(command.getWrites(), accessOf);
+  llvm::sort(writes, [](const Access &a, const Access &b) { return a.bytes < b.bytes; });
+  for (size_t i = 1; i < writes.size(); ++i)
+    if (writes[i - 1].bytes.second > writes[i].bytes.first)
+      return command->emitError("writes the same bytes twice");
+  // So they are in the order of their ends, too.
+  for (Value view : command.getReads()) {
+    Access read = accessOf(view);
+    auto *written = llvm::partition_point(
+        writes, [&](const Access &write) { return write.bytes.second <= read.bytes.first; });
+    for (; written != writes.end() && written->bytes.first < read.bytes.second; ++written)
+      if (written->bytes != read.bytes || !allowed.contains({view, written->view}))
         return command->emitError("writes bytes that it reads");
-    for (Value other : ArrayRef<Value>(writes).take_front(i))
-      if (overlap(written, other))
-        return command->emitError("writes the same bytes twice");
   }
   return success();
 }
@@ -218,9 +222,8 @@ LogicalResult verifyBorders(ArrayRef<Point> points, const std::array<Clock, 8> &
 
 } // namespace
 
-LogicalResult weft::rt::verifyOrder(ProgramOp program) {
+LogicalResult weft::rt::verifyOrder(ProgramOp program, MemoryTrace &memory) {
   bool valid = true;
-  MemoryTrace memory(program);
   std::vector<Point> points;
   std::array<Clock, 8> now{};
   std::array<std::vector<size_t>, 8> streams;

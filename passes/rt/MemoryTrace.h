@@ -20,7 +20,7 @@ public:
   /// The buffer now holds `content`; whatever shared bytes with it is gone.
   void write(mlir::Value buffer, Content content);
   void write(int64_t offset, mlir::MemRefType type, Content content);
-  bool holds(mlir::Value buffer, Content content) const;
+  bool holds(mlir::Value buffer, Content content);
   bool holds(int64_t offset, mlir::MemRefType type, Content content) const;
 
   /// Buffers alive together share no bytes, and each access is in a lifetime.
@@ -30,21 +30,21 @@ public:
   /// views that it writes share bytes.
   mlir::LogicalResult
   verifyNoOverlap(CommandInterface command,
-                  const llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> &allowed) const;
+                  const llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> &allowed);
 
   /// [first, last) bytes of a buffer or state in the arena.
-  std::pair<int64_t, int64_t> range(mlir::Value buffer) const;
+  std::pair<int64_t, int64_t> range(mlir::Value buffer);
 
 private:
   ProgramOp program;
   llvm::StringMap<StateOp> states;
-  llvm::DenseMap<mlir::Value, int64_t> blocks;              // of a routine
-  std::map<int64_t, std::pair<int64_t, Content>> intervals; // begin -> (end, content)
+  llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> ranges; // of buffers, once asked for
+  std::map<int64_t, std::pair<int64_t, Content>> intervals;        // begin -> (end, content)
 };
 
 /// Waits refer to earlier records; conflicting accesses are ordered by streams
 /// and events, whatever the streams do; communication is ordered among itself.
-mlir::LogicalResult verifyOrder(ProgramOp program);
+mlir::LogicalResult verifyOrder(ProgramOp program, MemoryTrace &memory);
 
 } // namespace weft::rt
 

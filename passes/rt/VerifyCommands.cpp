@@ -34,7 +34,7 @@ public:
   LogicalResult verify() {
     if (failed(verifyViews(spec.getBody().front())))
       return failure();
-    bool valid = succeeded(verifyOrder(program));
+    bool valid = succeeded(verifyOrder(program, memory));
     valid &= succeeded(memory.verifyLifetimes());
     for (auto [i, op] : llvm::enumerate(spec.getBody().front()))
       ops.push_back(&op);
@@ -288,19 +288,19 @@ private:
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);
     // Whatever was wrong is reported once: from here on the result is right.
-    for (Value view : cast<CommandInterface>(expected).getWrites())
-      if (unsigned number = operandNumber(expected, view); number < command->getNumOperands())
-        memory.write(bufferOfView(command->getOperand(number)),
-                     content(roots.lookup(bufferOfView(view))));
+    Views writes = writesOf(expected);
+    for (auto [view, expectedView] : llvm::zip(command->getOperands(), expected->getOperands()))
+      if (writes.contains(expectedView))
+        memory.write(bufferOfView(view), content(roots.lookup(bufferOfView(expectedView))));
     scratch.clear();
     return result;
   }
 
-  static unsigned operandNumber(Operation *op, Value value) {
-    for (OpOperand &operand : op->getOpOperands())
-      if (operand.get() == value)
-        return operand.getOperandNumber();
-    return ~0u;
+  using Views = llvm::SmallDenseSet<Value, 16>;
+
+  static Views writesOf(Operation *command) {
+    SmallVector<Value> writes = cast<CommandInterface>(command).getWrites();
+    return Views(writes.begin(), writes.end());
   }
 
   /// Same kind, same parameters, same views; and what is read holds the value.
@@ -320,7 +320,7 @@ private:
           << " operands and " << parameters(expected);
       return diagnostic;
     }
-    SmallVector<Value> writes = expected.getWrites();
+    Views writes = writesOf(expected);
     for (unsigned i = 0; i < actual->getNumOperands(); ++i) {
       Value got = actual->getOperand(i), want = expected->getOperand(i);
       Value gotBuffer = bufferOfView(got), wantBuffer = bufferOfView(want);
@@ -328,7 +328,7 @@ private:
         return actual->emitError()
                << "has view " << got.getType() << " of " << gotBuffer.getType() << " as operand "
                << i << ", expected " << want.getType() << " of " << wantBuffer.getType();
-      if (llvm::is_contained(writes, want))
+      if (writes.contains(want))
         continue;
       if (!memory.holds(gotBuffer, content(roots.lookup(wantBuffer))))
         return actual->emitError()

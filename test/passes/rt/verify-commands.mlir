@@ -328,7 +328,7 @@ rt.program @scratch streams 1 events 0 arena 1024 attributes {rt.spec = @scratch
   %y = rt.buffer "y" output offset 512 lives [0, 0] : memref<64xf32>
   // expected-error @below {{shares bytes with a buffer that is alive at the same time}}
   %w = rt.buffer "r" workspace offset 320 lives [0, 0] : memref<256xi8>
-  // expected-error @below {{writes bytes that it reads}}
+  // expected-error @below {{writes the same bytes twice}}
   rt.invoke @r reads(%x, %s : memref<64xf32>, memref<64xf32>) writes(%y, %s : memref<64xf32>, memref<64xf32>) scratch(%w : memref<256xi8>) stream 0 {rt.origin = 0 : i64}
   // expected-error @below {{output "y" is not written, or overwritten, when the program ends}}
   rt.output "y" %y global tensor<64xf32> placement <[64]> : memref<64xf32>
