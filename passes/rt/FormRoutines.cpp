@@ -9,6 +9,7 @@
 #include "passes/rt/Segments.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace weft::rt {
@@ -44,6 +45,8 @@ struct Stretch {
   std::vector<Operation *> ops;
   std::optional<Microbatches> microbatches;
   std::vector<Cut> cuts;
+  /// Sums over microbatches whose addend no segment makes.
+  SmallVector<unsigned> otherSums;
 };
 
 /// The name of a routine: what its ops are for.
@@ -131,9 +134,16 @@ private:
   /// Sums of what communication makes that stays out of routines have routines of their own behind
   /// it.
   void addSums(Stretch &stretch) {
+    llvm::MapVector<Value, SmallVector<unsigned>> sumsOf; // by what makes their addends
+    for (auto [number, addend] : llvm::enumerate(stretch.microbatches->addends()))
+      sumsOf[rootOf(addend)].push_back(number);
     std::vector<Cut> cuts;
     for (Cut &cut : stretch.cuts) {
-      SmallVector<unsigned> sums = sumsOf(stretch, cut.segment);
+      SmallVector<unsigned> sums;
+      for (Operation *op : cut.segment.ops)
+        for (Value result : op->getResults())
+          if (auto found = sumsOf.find(result); found != sumsOf.end())
+            llvm::append_range(sums, std::exchange(found->second, {}));
       bool own = !cut.segment.isRoutine && !sums.empty();
       if (!own)
         cut.interface.sums = sums;
@@ -144,17 +154,9 @@ private:
       }
     }
     stretch.cuts = std::move(cuts);
-  }
-
-  /// Of the sums those whose addend is made in the segment, in its order.
-  SmallVector<unsigned> sumsOf(const Stretch &stretch, const Segment &segment) const {
-    SmallVector<unsigned> sums;
-    for (Operation *op : segment.ops)
-      for (Value result : op->getResults())
-        for (auto [number, addend] : llvm::enumerate(stretch.microbatches->addends()))
-          if (rootOf(addend) == result)
-            sums.push_back(number);
-    return sums;
+    for (auto &[maker, sums] : sumsOf)
+      llvm::append_range(stretch.otherSums, sums);
+    llvm::sort(stretch.otherSums);
   }
 
   static Value rootOf(Value value) {
@@ -271,26 +273,26 @@ private:
       if (nn::isState(function, arg.getArgNumber()))
         states[function.getArgAttrOfType<StringAttr>(arg.getArgNumber(), nn::kNameAttr)] = arg;
     llvm::DenseMap<Operation *, size_t> order;
+    llvm::DenseMap<Value, Cut *> makers;
     size_t number = 0;
     for (Stretch &stretch : stretches)
       for (Cut &cut : stretch.cuts) {
         ++number;
         for (Operation *op : cut.segment.ops)
           order[op] = number;
+        if (!stretch.microbatches)
+          for (Value result : cut.interface.results)
+            makers[result] = &cut;
       }
     for (OpOperand &end : body.getTerminator()->getOpOperands()) {
       StringAttr name = nn::updatedState(function, end.getOperandNumber());
       if (Value state = name ? states.lookup(name) : Value())
-        findUpdate(end.get(), state, order);
+        findUpdate(end.get(), state, makers.lookup(end.get()), order);
     }
   }
 
-  void findUpdate(Value made, Value state, const llvm::DenseMap<Operation *, size_t> &order) {
-    Cut *maker = nullptr;
-    for (Stretch &stretch : stretches)
-      for (Cut &cut : stretch.cuts)
-        if (cut.interface.results.contains(made) && !stretch.microbatches)
-          maker = &cut;
+  void findUpdate(Value made, Value state, Cut *maker,
+                  const llvm::DenseMap<Operation *, size_t> &order) {
     if (!maker || made.getType() != state.getType() || !maker->interface.arguments.contains(state))
       return;
     size_t own = order.lookup(made.getDefiningOp());
@@ -460,14 +462,10 @@ private:
           if (failed(copy(*op, inner)))
             return failure();
     }
-    // Addends that no segment makes.
-    for (auto [number, addend] : llvm::enumerate(current->addends()))
-      if (llvm::none_of(stretch.cuts, [number = number](const Cut &cut) {
-            return llvm::is_contained(cut.interface.sums, number);
-          }))
-        sums[number] = microbatch == 0
-                           ? valueOf(addend)
-                           : current->add(builder, sums[number], valueOf(addend), number);
+    for (unsigned sum : stretch.otherSums) {
+      Value addend = valueOf(current->addends()[sum]);
+      sums[sum] = microbatch == 0 ? addend : current->add(builder, sums[sum], addend, sum);
+    }
     Block::iterator first = before ? std::next(before->getIterator()) : body.begin();
     for (Operation &op : llvm::make_range(first, builder.getInsertionPoint()))
       if (!called.contains(&op))

@@ -4,6 +4,9 @@
 
 using namespace weft;
 
+/// So many things are rarely equal by chance.
+static constexpr size_t kWindow = 8;
+
 /// How many things are equal to the one a period later: a loop that compilers make fast, because
 /// most periods end here.
 static size_t countMatches(llvm::ArrayRef<unsigned> line, size_t period) {
@@ -13,9 +16,22 @@ static size_t countMatches(llvm::ArrayRef<unsigned> line, size_t period) {
   return count;
 }
 
+/// Whether a stretch of the period can be longer than `length`. What is equal to the thing a period
+/// later is then more than half as many things side by side, and one of the windows looked at lies
+/// among them.
+static bool mayHold(llvm::ArrayRef<unsigned> line, size_t period, size_t length) {
+  size_t least = length / 2 + 1, window = std::min<size_t>(kWindow, (least + 1) / 2);
+  for (size_t i = 0; i + window + period <= line.size(); i += least - window + 1)
+    if (line.slice(i, window) == line.slice(i + period, window))
+      return true;
+  return false;
+}
+
 Repeat weft::longestRepeat(llvm::ArrayRef<unsigned> line) {
   Repeat best;
   for (size_t period = 1; period <= line.size() / 2; ++period) {
+    if (!mayHold(line, period, best.length))
+      continue;
     size_t matches = countMatches(line, period);
     if (matches < period || matches + period <= best.length)
       continue;

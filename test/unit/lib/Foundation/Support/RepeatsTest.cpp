@@ -48,22 +48,41 @@ bool holds(const std::vector<unsigned> &line, const Repeat &repeat) {
   return true;
 }
 
+void expectLongest(const std::vector<unsigned> &line) {
+  Repeat best;
+  for (size_t period = 1; period <= line.size(); ++period)
+    for (size_t from = 0; from < line.size(); ++from)
+      for (size_t length = 2 * period; from + length <= line.size(); ++length)
+        if (Repeat one{from, period, length}; length > best.length && holds(line, one))
+          best = one;
+  Repeat found = longestRepeat(line);
+  EXPECT_EQ(found.length, best.length);
+  EXPECT_EQ(found.from, best.from);
+  EXPECT_EQ(found.period, best.period);
+}
+
 TEST(Repeats, AreTheLongest) {
   std::mt19937 random(1);
   for (unsigned trial = 0; trial < 2000; ++trial) {
     std::vector<unsigned> line(random() % 14);
     for (unsigned &word : line)
       word = random() % 3;
-    Repeat best;
-    for (size_t period = 1; period <= line.size(); ++period)
-      for (size_t from = 0; from < line.size(); ++from)
-        for (size_t length = 2 * period; from + length <= line.size(); ++length)
-          if (Repeat one{from, period, length}; length > best.length && holds(line, one))
-            best = one;
-    Repeat found = longestRepeat(line);
-    EXPECT_EQ(found.length, best.length);
-    EXPECT_EQ(found.from, best.from);
-    EXPECT_EQ(found.period, best.period);
+    expectLongest(line);
+  }
+}
+
+/// Several long stretches, of different periods, in one line.
+TEST(Repeats, AreTheLongestOfLongOnes) {
+  std::mt19937 random(2);
+  for (unsigned trial = 0; trial < 300; ++trial) {
+    std::vector<unsigned> line(20 + random() % 30);
+    size_t period = 1;
+    for (size_t i = 0; i < line.size(); ++i) {
+      if (random() % 16 == 0)
+        period = 1 + random() % 9;
+      line[i] = i >= period ? line[i - period] : random() % 3;
+    }
+    expectLongest(line);
   }
 }
 
