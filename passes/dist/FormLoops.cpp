@@ -15,9 +15,10 @@ namespace weft::dist {
 
 namespace {
 
-/// Loops are numbered in the order in which they run. Loop k consists of the
-/// sums over microbatches that are due in it, and of all that they need in each
-/// microbatch. Other ops stand in front of the first loop or op that needs them.
+/// Loops are numbered in the order in which they run. Loop k consists of the ends - sums over
+/// microbatches, and values of which it puts the rows together - that are due in it, and of all
+/// that they need in each microbatch. Other ops stand in front of the first loop or op that needs
+/// them.
 class LoopFormer {
 public:
   LoopFormer(func::FuncOp function, MeshAttr mesh, AxisId axis)
@@ -31,14 +32,21 @@ public:
       return success();
     countLoops();
     findGathersWithin();
-    findDeadlines();
-    if (failed(fillLoops()))
+    do {
+      findDeadlines();
+      fillLoops();
+    } while (advanceGathers());
+    if (failed(refuseRepeated()))
       return failure();
     emit(body);
     return success();
   }
 
 private:
+  struct Loop {
+    SmallVector<Operation *> ends, body;
+  };
+
   bool usesAxis(Value value) const {
     LocalAttr local = getLocal(value.getType());
     return local && llvm::is_contained(local.getValue().usedAxes(), axis);
@@ -48,27 +56,26 @@ private:
     return llvm::any_of(op->getOperands(), [&](Value v) { return usesAxis(v); }) ||
            llvm::any_of(op->getResults(), [&](Value v) { return usesAxis(v); });
   }
-  bool isSum(Operation *op) const {
+  bool isEnd(Operation *op) const {
     auto transition = dyn_cast<TransitionOpInterface>(op);
-    return transition && transition.getTransitionKind() == TransitionKind::AllReduce &&
+    return transition && transition.isCommunication() &&
            llvm::is_contained(transition.getTransitionAxes(), axis);
   }
+  static bool isGather(Operation *end) {
+    return cast<TransitionOpInterface>(end).getTransitionKind() == TransitionKind::AllGather;
+  }
   /// What runs in the body of a loop.
-  bool isWithin(Operation *op) const { return (isRepeated(op) && !isSum(op)) || sunk.contains(op); }
+  bool isWithin(Operation *op) const { return (isRepeated(op) && !isEnd(op)) || sunk.contains(op); }
 
-  /// The number of loops: one more than the sums that depend on one another.
+  /// As many loops as there are ends that depend on one another.
   void countLoops() {
-    DenseMap<Value, unsigned> level;
     for (Operation *op : ops) {
-      unsigned most = 0;
+      unsigned &least = earliest[op];
       for (Value operand : op->getOperands())
-        most = std::max(most, level.lookup(operand));
-      if (isSum(op)) {
-        ++most;
-        loopCount = std::max(loopCount, most);
-      }
-      for (Value result : op->getResults())
-        level[result] = most;
+        if (Operation *maker = operand.getDefiningOp())
+          least = std::max(least, earliest.lookup(maker) + isEnd(maker));
+      if (isEnd(op))
+        loopCount = std::max(loopCount, least + 1);
     }
   }
 
@@ -78,7 +85,7 @@ private:
     DenseSet<Operation *> movable;
     for (Operation *op : llvm::reverse(ops))
       if (!isRepeated(op) && !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
-            return (isRepeated(user) && !isSum(user)) || movable.contains(user);
+            return (isRepeated(user) && !isEnd(user)) || movable.contains(user);
           }))
         movable.insert(op);
     for (Operation *op : ops) {
@@ -92,7 +99,7 @@ private:
     }
   }
 
-  /// As late as possible: sums in the last loop before they are read, other
+  /// As late as possible: ends in the last loop before they are read, other
   /// ops in front of the loop that reads them.
   void findDeadlines() {
     Operation *terminator = function.getBody().front().getTerminator();
@@ -101,37 +108,55 @@ private:
       for (Operation *user : op->getUsers())
         if (user != terminator)
           due = std::min(due, deadline.lookup(user));
-      deadline[op] = isSum(op) ? due - 1 : due;
+      deadline[op] = isEnd(op) ? due - 1 : due;
+      if (auto found = advanced.find(op); found != advanced.end())
+        deadline[op] = std::min(deadline[op], found->second);
     }
   }
 
-  LogicalResult fillLoops() {
-    loops.resize(loopCount);
-    DenseMap<Operation *, unsigned> home;
-    bool failedAny = false;
-    for (auto [number, loop] : llvm::enumerate(loops)) {
-      DenseSet<Operation *> needed;
-      for (Operation *op : llvm::reverse(ops)) {
-        if (isSum(op) && deadline.lookup(op) == number)
-          loop.sums.push_back(op);
-        bool due = (isSum(op) && deadline.lookup(op) == number) || needed.contains(op);
-        if (!due)
-          continue;
-        if (!isSum(op))
-          loop.body.push_back(op);
-        for (Value operand : op->getOperands())
-          if (Operation *maker = operand.getDefiningOp(); maker && isWithin(maker))
-            needed.insert(maker);
-      }
-      std::reverse(loop.sums.begin(), loop.sums.end());
-      std::reverse(loop.body.begin(), loop.body.end());
-      for (Operation *op : loop.body) {
-        auto [first, isNew] = home.try_emplace(op, number);
-        if (!isNew && !isCheap(op))
-          failedAny |= failed(refuse(op));
-      }
+  void fillLoops() {
+    loops.clear();
+    for (unsigned number = 0; number < loopCount; ++number)
+      loops.push_back(
+          loopOf([&](Operation *op) { return isEnd(op) && deadline.lookup(op) == number; }));
+  }
+
+  /// The ends for which `isDue` holds, and what they need in each microbatch.
+  Loop loopOf(llvm::function_ref<bool(Operation *)> isDue) const {
+    Loop loop;
+    DenseSet<Operation *> needed;
+    for (Operation *op : llvm::reverse(ops)) {
+      if (isDue(op))
+        loop.ends.push_back(op);
+      else if (needed.contains(op))
+        loop.body.push_back(op);
+      else
+        continue;
+      for (Value operand : op->getOperands())
+        if (Operation *maker = operand.getDefiningOp(); maker && isWithin(maker))
+          needed.insert(maker);
     }
-    return failure(failedAny);
+    std::reverse(loop.ends.begin(), loop.ends.end());
+    std::reverse(loop.body.begin(), loop.body.end());
+    return loop;
+  }
+
+  /// Rows are put together by the first loop that makes what is dear of them, so that no later one
+  /// makes it again. Whether any was to be by a later one.
+  bool advanceGathers() {
+    for (Operation *gather : ops) {
+      if (!isEnd(gather) || !isGather(gather) || loopCount == 1)
+        continue;
+      Loop own = loopOf([&](Operation *op) { return op == gather; });
+      for (unsigned number = earliest.lookup(gather); number < deadline.lookup(gather); ++number)
+        if (llvm::any_of(own.body, [&](Operation *op) {
+              return !isCheap(op) && llvm::is_contained(loops[number].body, op);
+            })) {
+          advanced[gather] = number;
+          return true;
+        }
+    }
+    return false;
   }
 
   /// What may run in each of several loops: moves, elementwise work and small sums.
@@ -143,12 +168,52 @@ private:
     return !isArithmeticBound(op);
   }
 
-  LogicalResult refuse(Operation *op) {
+  LogicalResult refuseRepeated() {
+    DenseMap<Operation *, unsigned> home;
+    DenseSet<Operation *> refused;
+    bool failedAny = false;
+    for (auto [number, loop] : llvm::enumerate(loops))
+      for (Operation *op : loop.body) {
+        auto [first, isNew] = home.try_emplace(op, number);
+        if (!isNew && !isCheap(op) && refused.insert(op).second)
+          failedAny |= failed(refuse(op, loops[first->second]));
+      }
+    return failure(failedAny);
+  }
+
+  LogicalResult refuse(Operation *op, const Loop &before) {
+    auto *gather = llvm::find_if(
+        before.ends, [](Operation *end) { return isGather(end) && !readerOf(end).empty(); });
+    std::string event = gather == before.ends.end()
+                            ? "a reduction over the whole batch"
+                            : "'" + readerOf(*gather) + "' reads the rows of all microbatches";
     return op->emitError()
-           << "'" << nodeName(op)
-           << "' is needed before and after a reduction over the whole batch, but only one "
-              "microbatch exists at a time; use --batch-stats per-microbatch if these are "
-              "statistics of the batch, or --microbatches 1";
+           << "'" << nodeName(op) << "' is needed before and after " << event
+           << ", but only one microbatch exists at a time; use --batch-stats per-microbatch if "
+              "these are statistics of the batch, or --microbatches 1";
+  }
+
+  /// Who else than the caller of the program reads what a loop has made, wherever it lies; "" if
+  /// nobody does.
+  static std::string readerOf(Operation *end) {
+    for (Operation *user : end->getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        continue;
+      std::string reader = isa<TransitionOpInterface>(user) ? readerOf(user) : nodeName(user);
+      if (!reader.empty())
+        return reader;
+    }
+    return "";
+  }
+
+  /// Rows that the program computes with count among its results' no more.
+  void tellKept(Operation *gather) {
+    std::string reader = readerOf(gather);
+    if (!reader.empty())
+      gather->emitWarning() << "'" << reader
+                            << "' needs the rows of all microbatches at once: it runs once, on the "
+                               "whole batch, and "
+                            << bytesOf(gather->getResult(0)) << " bytes are kept for it";
   }
 
   void emit(Block &body) {
@@ -156,27 +221,28 @@ private:
     Operation *terminator = body.getTerminator();
     for (unsigned number = 0; number <= loopCount; ++number) {
       for (Operation *op : ops)
-        if (!isWithin(op) && !isSum(op) && deadline.lookup(op) == number)
+        if (!isWithin(op) && !isEnd(op) && deadline.lookup(op) == number)
           op->moveBefore(terminator);
-      if (number < loopCount && !loops[number].sums.empty())
+      if (number < loopCount && !loops[number].ends.empty())
         emitLoop(loops[number], terminator);
     }
     for (Operation *op : llvm::reverse(ops))
-      if (isWithin(op) || isSum(op))
+      if (isWithin(op) || isEnd(op))
         op->erase();
   }
-
-  struct Loop {
-    SmallVector<Operation *> sums, body;
-  };
 
   void emitLoop(const Loop &loop, Operation *before) {
     OpBuilder builder(before);
     SmallVector<Type> types;
     SmallVector<Attribute> accumulate;
-    for (Operation *sum : loop.sums) {
-      types.push_back(sum->getResult(0).getType());
-      accumulate.push_back(TypeAttr::get(cast<TransitionOpInterface>(sum).getAccumulateType()));
+    for (Operation *end : loop.ends) {
+      Type type = end->getResult(0).getType();
+      types.push_back(type);
+      accumulate.push_back(
+          TypeAttr::get(isGather(end) ? getElementTypeOrSelf(type)
+                                      : cast<TransitionOpInterface>(end).getAccumulateType()));
+      if (isGather(end))
+        tellKept(end);
     }
     auto repeat = RepeatOp::create(builder, function.getLoc(), types,
                                    builder.getStringAttr(mesh.getValue().axes[axis].name));
@@ -184,12 +250,12 @@ private:
     IRMapping mapping;
     for (Operation *op : loop.body)
       builder.clone(*op, mapping);
-    SmallVector<Value> summed;
-    for (Operation *sum : loop.sums)
-      summed.push_back(mapping.lookupOrDefault(sum->getOperand(0)));
-    AccumulateOp::create(builder, function.getLoc(), summed, builder.getArrayAttr(accumulate));
-    for (auto [sum, result] : llvm::zip_equal(loop.sums, repeat.getResults()))
-      sum->getResult(0).replaceAllUsesWith(result);
+    SmallVector<Value> ended;
+    for (Operation *end : loop.ends)
+      ended.push_back(mapping.lookupOrDefault(end->getOperand(0)));
+    AccumulateOp::create(builder, function.getLoc(), ended, builder.getArrayAttr(accumulate));
+    for (auto [end, result] : llvm::zip_equal(loop.ends, repeat.getResults()))
+      end->getResult(0).replaceAllUsesWith(result);
   }
 
   func::FuncOp function;
@@ -197,9 +263,13 @@ private:
   AxisId axis;
   SmallVector<Operation *> ops;
   DenseSet<Operation *> sunk;
-  /// Of a sum: the loop that makes it. Of another op: the loop before which, or
+  /// Of an end: the loop that makes it. Of another op: the loop before which, or
   /// in which at the earliest, it is needed.
   DenseMap<Operation *, unsigned> deadline;
+  /// The first loop, or what stands before which, can have what the op reads.
+  DenseMap<Operation *, unsigned> earliest;
+  /// Of gathers: a loop before their deadline.
+  DenseMap<Operation *, unsigned> advanced;
   std::vector<Loop> loops;
   unsigned loopCount = 0;
 };

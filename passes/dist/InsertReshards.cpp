@@ -288,7 +288,9 @@ private:
     OpBuilder builder(terminator);
     for (auto [index, operand] : llvm::enumerate(terminator->getOpOperands())) {
       auto declared = function.getResultAttrOfType<PlacementAttr>(index, kPlacementAttr);
-      Placement wanted = declared ? declared.getValue() : reduced(placementOf(operand.get()));
+      Placement wanted =
+          declared ? declared.getValue()
+                   : gatheredOverTime(mesh.getValue(), reduced(placementOf(operand.get())));
       // Of a name that a person knows: a return has none.
       Location loc =
           NameLoc::get(builder.getStringAttr(returnedName(function, index)), terminator->getLoc());

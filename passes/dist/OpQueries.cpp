@@ -68,6 +68,15 @@ PlacementAttr requestOf(Value value) {
                   : PlacementAttr();
 }
 
+void placeArgument(func::FuncOp function, unsigned argument, PlacementAttr placement) {
+  MeshAttr mesh = placement.getMesh();
+  auto stored = PlacementAttr::get(function.getContext(), mesh,
+                                   gatheredOverTime(mesh.getValue(), placement.getValue()));
+  function.setArgAttr(argument, kPlacementAttr, stored);
+  if (stored != placement)
+    function.setArgAttr(argument, kUsedAttr, placement);
+}
+
 std::string returnedName(func::FuncOp function, unsigned result) {
   if (StringAttr state = nn::updatedState(function, result))
     return state.str();

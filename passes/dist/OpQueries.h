@@ -6,6 +6,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "weft/Interfaces/TensorTypes.h"
+#include "weft/Sharding/Collective.h"
 #include "weft/Sharding/Projection.h"
 #include "weft/Support/Diagnostics.h"
 
@@ -33,6 +34,9 @@ bool isNodeOutput(mlir::Operation *op);
 /// A requested placement of a value, or null: `dist.placement` of an argument,
 /// `dist.placements` of an op.
 PlacementAttr requestOf(mlir::Value value);
+
+/// Places an argument as ops read it. It is stored without microbatches, which are parts of it.
+void placeArgument(mlir::func::FuncOp function, unsigned argument, PlacementAttr placement);
 
 /// What the program returns there: the state, the output, or its number.
 std::string returnedName(mlir::func::FuncOp function, unsigned result);

@@ -54,20 +54,6 @@ private:
       const Placement &to = getPlacement(reshard.getResult().getType()).getValue();
       if (search.plan(from, to, elementBytes(reshard.getResult().getType())))
         return success();
-      auto reason = reshard->getAttrOfType<ReasonAttr>(kReasonAttr);
-      std::string reader = "a reader";
-      if (reason && !reason.getReaders().empty())
-        reader = "'" + cast<StringAttr>(reason.getReaders()[0]).str() + "'";
-      if (mesh.getValue().anyTemporal(from.usedAxes()))
-        return reshard.emitError()
-               << reader
-               << " needs the rows of all microbatches at once, but only one microbatch exists at "
-                  "a "
-                  "time: "
-               << toString(mesh.getValue(), from) << " cannot become "
-               << toString(mesh.getValue(), to)
-               << "; use --batch-stats per-microbatch if these are statistics of the batch, or "
-                  "--microbatches 1";
       return reshard.emitError() << "cannot bring " << toString(mesh.getValue(), from) << " to "
                                  << toString(mesh.getValue(), to);
     }

@@ -23,7 +23,7 @@ def DistAttachMesh : Dist_Pass<"dist-attach-mesh"> {
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: no axes">,
     Option<"microbatches", "microbatches", "int64_t", "1",
-           "Size of the temporal axis `mb`; default: 1, no such axis; set it to accumulate gradients">];
+           "Size of the temporal axis `mb`; default: 1, no such axis; set it to run programs in parts of their batch">];
 }
 
 def DistPlace : Dist_Pass<"dist-place"> {
@@ -39,8 +39,8 @@ def DistPlace : Dist_Pass<"dist-place"> {
     The regular expression is searched for in `nn.name` or the node's name. The first rule that matches rules; one that
     matches nothing is an error, because it is a mistake in spelling more often than not.
     The batch is the dim named `batch` in `nn.dims` of an input, or, where no input names one, the first dim of every
-    input. State (arguments with `nn.source` or `nn.initial`) is never split so. If the mesh has a temporal axis, programs
-    that return no rows of the batch read it in microbatches (`dist.used`): each process cuts its own rows, or, with
+    input. State (arguments with `nn.source` or `nn.initial`) is never split so. If the mesh has a temporal axis,
+    the batch is read in microbatches (`dist.used`): each process cuts its own rows, or, with
     `whole-microbatches`, each microbatch is a run of rows of the whole batch, the same under every mesh, which `batch-axes` split. Of several programs the first that updates
     state leads, the others follow (`dist.order`). Placements in `dist.devices`, which the model file
     asks for, count where no rule does; one that does not fit is dropped with a remark, one that a rule overrules is
@@ -272,13 +272,15 @@ def DistFormLoops : Dist_Pass<"dist-form-loops"> {
   let summary = "turn what is split over microbatches into loops";
   let description = [{
     **Requires** `local`; a mesh with at most one temporal axis. **Ensures** `local`, where every value that has the temporal axis in
-    its placement is made and read within a `dist.repeat`, and sums over it are results of the loops.
+    its placement is made and read within a `dist.repeat`, and sums and gathers over it are results of the loops.
 
-    As many loops as there are sums over microbatches that depend on one another: a
-    loss divided by a count over the batch needs two, of which the first only counts. Each sum is made in the last loop
-    before it is read, and each op runs in the loops whose sums need it. Ops that move data or work on elements may
+    As many loops as there are sums and gathers over microbatches that depend on one another: a
+    loss divided by a count over the batch needs two, of which the first only counts. Each is made in the last loop
+    before it is read, and each op runs in the loops whose results need it. Ops that move data or work on elements may
     so run in several; a matrix product or a collective that would have to is an error, because
-    the program reduces over the batch in a way that microbatches cannot. What is the same in all microbatches
+    the program reduces over the batch in a way that microbatches cannot. What needs all rows at once stands behind the
+    loop that gathers them, and runs whole: so do programs whose results mix rows, with a warning that tells the bytes that
+    are kept. What is the same in all microbatches
     stays outside, as late as possible, but for gathers of stored parameters (`dist.step_part`), which are repeated so that
     parameters are not kept whole.
 

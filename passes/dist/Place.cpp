@@ -232,7 +232,7 @@ private:
 
   /// What the model file asks for the value of this name, or null. Hints that do
   /// not fit are dropped with a remark: the standard lets a backend ignore them.
-  Attribute hintFor(Location loc, StringRef name, Type type) {
+  PlacementAttr hintFor(Location loc, StringRef name, Type type) {
     auto found = hints.find(name);
     if (found == hints.end())
       return {};
@@ -295,7 +295,7 @@ private:
 
   Rule *match(StringRef name) { return match(ArrayRef<std::string>{name.str()}); }
 
-  Attribute attribute(const Placement &placement) {
+  PlacementAttr attribute(const Placement &placement) {
     return PlacementAttr::get(module.getContext(), meshAttr, placement);
   }
 
@@ -321,26 +321,17 @@ private:
           kOrderAttr, StringAttr::get(module.getContext(), function == *lead ? "lead" : "follow"));
   }
 
-  /// Microbatches end in sums over the batch: a program that returns rows of
-  /// the batch needs all of them at once.
-  bool takesMicrobatches(func::FuncOp function) {
-    return !mesh.temporalAxes().empty() &&
-           llvm::all_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned i) {
-             auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[i]);
-             return nn::updatedState(function, i) || (type && type.getRank() == 0);
-           });
-  }
-
   /// Splits the batch over `batchAxes`, and over microbatches where it is used.
   LogicalResult placeBatch(func::FuncOp function, unsigned index, unsigned batch) {
     auto type = cast<RankedTensorType>(function.getArgument(index).getType());
     Placement placement = Placement::replicated(type.getShape());
-    if (wholeMicrobatches && takesMicrobatches(function))
+    bool takesMicrobatches = !mesh.temporalAxes().empty();
+    if (wholeMicrobatches && takesMicrobatches)
       return placeWholeMicrobatches(function, index, batch, placement);
     placement.dims[batch].front().axes = batchAxes;
     if (!batchAxes.empty())
       function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
-    if (!takesMicrobatches(function))
+    if (!takesMicrobatches)
       return success();
     PlacedFactor &part = placement.dims[batch].front();
     llvm::append_range(part.axes, mesh.temporalAxes());
@@ -442,12 +433,12 @@ private:
         if (!placement)
           return function.emitError() << why;
         reportOverruled(function.getLoc(), name.getValue(), *rule, *placement, type);
-        function.setArgAttr(i, kPlacementAttr, attribute(*placement));
+        placeArgument(function, i, attribute(*placement));
         function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
         continue;
       }
-      if (Attribute hint = hintFor(function.getLoc(), name ? name.getValue() : "", type)) {
-        function.setArgAttr(i, kPlacementAttr, hint);
+      if (PlacementAttr hint = hintFor(function.getLoc(), name ? name.getValue() : "", type)) {
+        placeArgument(function, i, hint);
         function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
         continue;
       }
@@ -457,6 +448,12 @@ private:
       if (failed(placeBatch(function, i, *batch)))
         return failure();
     }
+    bool inParts =
+        llvm::any_of(llvm::seq<unsigned>(0, function.getNumArguments()),
+                     [&](unsigned i) { return function.getArgAttr(i, kUsedAttr) != nullptr; });
+    if (!mesh.temporalAxes().empty() && !inParts)
+      function.emitWarning() << "takes no microbatches: no input of it has a batch of several rows "
+                                "that no rule places";
     return success();
   }
 

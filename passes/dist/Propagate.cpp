@@ -287,10 +287,15 @@ private:
             << "uneven: " + toString(mesh, placement) + " is padded to equal shards";
       return PlacementAttr::get(context, meshAttr, placement);
     };
-    for (BlockArgument argument : function.getArguments())
-      if (!closed.contains(argument))
-        function.setArgAttr(argument.getArgNumber(), usedOf(argument) ? kUsedAttr : kPlacementAttr,
-                            attribute(argument));
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned number = argument.getArgNumber();
+      if (closed.contains(argument))
+        continue;
+      if (usedOf(argument))
+        function.setArgAttr(number, kUsedAttr, attribute(argument));
+      else
+        placeArgument(function, number, attribute(argument));
+    }
     DenseSet<Operation *> visited;
     for (OpInfo &info : ops)
       visited.insert(info.op);

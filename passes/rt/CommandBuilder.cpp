@@ -17,7 +17,7 @@ using namespace weft::rt;
 SpecKind weft::rt::specKind(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return SpecKind::End;
-  if (isa<CallOp, FusionOp, DenseOp, BucketOp, TransitionOpInterface>(op))
+  if (isa<CallOp, FusionOp, DenseOp, PutOp, BucketOp, TransitionOpInterface>(op))
     return SpecKind::Command;
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<CoordinateOp>(op))
     return SpecKind::Constant;
@@ -92,6 +92,8 @@ public:
     if (auto copy = dyn_cast<DenseOp>(op))
       return CopyOp::create(builder, op->getLoc(), view(copy.getOperand()),
                             bufferOf(copy.getResult()), 0);
+    if (auto put = dyn_cast<PutOp>(op))
+      return copyInto(put);
     if (auto fusion = dyn_cast<FusionOp>(op))
       return library(fusion);
     if (SmallVector<TransitionOpInterface> transitions = transitionsOf(op); !transitions.empty())
@@ -127,6 +129,17 @@ private:
     ValueLayout layout = specLayout(value);
     return window(bufferOf(layout.root), cast<RankedTensorType>(value.getType()).getShape(),
                   layout.strides, layout.offset);
+  }
+
+  Operation *copyInto(PutOp put) {
+    auto rows = cast<RankedTensorType>(put.getRows().getType());
+    int64_t count = rows.getDimSize(0) * rows.getDimSize(2), inner = rows.getDimSize(2);
+    auto whole = cast<RankedTensorType>(put.getResult().getType());
+    int64_t extent = count == 0 ? 0 : whole.getNumElements() / count;
+    return CopyOp::create(builder, op->getLoc(), view(put.getRows()),
+                          window(bufferOf(put.getResult()), rows.getShape(),
+                                 {extent * inner, inner, 1}, put.getStart() * inner),
+                          0);
   }
 
   Operation *launch(CallOp call) {

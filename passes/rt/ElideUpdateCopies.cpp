@@ -76,14 +76,13 @@ private:
     copy.erase();
   }
 
-  /// The value in whose memory routines put this one, one over the other.
+  /// The value in whose memory this one was put, one over the other.
   Value homeOf(Value value) const {
-    while (auto call = value.getDefiningOp<CallOp>()) {
-      int64_t argument =
-          sharedArguments(variants.calleeOf(call))[cast<OpResult>(value).getResultNumber()];
+    while (auto made = dyn_cast<OpResult>(value)) {
+      int64_t argument = variants.sharedArguments(made.getOwner())[made.getResultNumber()];
       if (argument < 0)
         break;
-      value = call.getInputs()[argument];
+      value = made.getOwner()->getOperand(argument);
     }
     return value;
   }

@@ -45,8 +45,9 @@ struct Stretch {
   std::vector<Operation *> ops;
   std::optional<Microbatches> microbatches;
   std::vector<Cut> cuts;
-  /// Sums over microbatches whose addend no segment makes.
-  SmallVector<unsigned> otherSums;
+  /// What the program itself brings together of the loop's results: sums whose addend no segment
+  /// makes, and rows.
+  SmallVector<unsigned> broughtTogether;
 };
 
 /// The name of a routine: what its ops are for.
@@ -136,7 +137,10 @@ private:
   void addSums(Stretch &stretch) {
     llvm::MapVector<Value, SmallVector<unsigned>> sumsOf; // by what makes their addends
     for (auto [number, addend] : llvm::enumerate(stretch.microbatches->addends()))
-      sumsOf[rootOf(addend)].push_back(number);
+      if (stretch.microbatches->isSum(number))
+        sumsOf[rootOf(addend)].push_back(number);
+      else
+        stretch.broughtTogether.push_back(number);
     std::vector<Cut> cuts;
     for (Cut &cut : stretch.cuts) {
       SmallVector<unsigned> sums;
@@ -155,8 +159,8 @@ private:
     }
     stretch.cuts = std::move(cuts);
     for (auto &[maker, sums] : sumsOf)
-      llvm::append_range(stretch.otherSums, sums);
-    llvm::sort(stretch.otherSums);
+      llvm::append_range(stretch.broughtTogether, sums);
+    llvm::sort(stretch.broughtTogether);
   }
 
   static Value rootOf(Value value) {
@@ -247,21 +251,31 @@ private:
     });
     for (Operation *op : cut.segment.ops)
       for (Value result : op->getResults())
-        if (isReadOutside(result, own))
+        if (isReadOutside(stretch, result, own))
           interface.results.insert(result);
     interface.states.resize(interface.results.size());
   }
 
-  /// What ends a loop reads addends, of which the routine makes sums.
-  static bool isReadOutside(Value value, const llvm::SmallPtrSet<Operation *, 16> &own) {
-    SmallVector<Operation *> users(value.getUsers());
-    while (!users.empty()) {
-      Operation *user = users.pop_back_val();
-      if (own.contains(user) || isa<dist::AccumulateOp>(user))
+  /// What ends a loop reads addends, of which the routine makes sums, and rows, which it does not
+  /// put in place: that is different in each microbatch.
+  static bool isReadOutside(const Stretch &stretch, Value value,
+                            const llvm::SmallPtrSet<Operation *, 16> &own) {
+    SmallVector<OpOperand *> uses;
+    auto follow = [&](Value read) {
+      for (OpOperand &use : read.getUses())
+        uses.push_back(&use);
+    };
+    follow(value);
+    while (!uses.empty()) {
+      OpOperand *use = uses.pop_back_val();
+      Operation *user = use->getOwner();
+      bool isSum =
+          isa<dist::AccumulateOp>(user) && stretch.microbatches->isSum(use->getOperandNumber());
+      if (own.contains(user) || isSum)
         continue;
       if (!isSource(user))
         return true;
-      llvm::append_range(users, user->getUsers());
+      follow(user->getResult(0));
     }
     return false;
   }
@@ -462,10 +476,9 @@ private:
           if (failed(copy(*op, inner)))
             return failure();
     }
-    for (unsigned sum : stretch.otherSums) {
-      Value addend = valueOf(current->addends()[sum]);
-      sums[sum] = microbatch == 0 ? addend : current->add(builder, sums[sum], addend, sum);
-    }
+    for (unsigned sum : stretch.broughtTogether)
+      sums[sum] =
+          current->combine(builder, sums[sum], valueOf(current->addends()[sum]), sum, microbatch);
     Block::iterator first = before ? std::next(before->getIterator()) : body.begin();
     for (Operation &op : llvm::make_range(first, builder.getInsertionPoint()))
       if (!called.contains(&op))

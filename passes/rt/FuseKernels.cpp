@@ -367,7 +367,7 @@ StringAttr roleOf(Value value) {
     Operation *op = result.getOwner();
     if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr))
       return cast<StringAttr>(roles[result.getResultNumber()]);
-    bool moves = isa<DenseOp, TransitionOpInterface>(op) || specKind(op) == SpecKind::View;
+    bool moves = isa<DenseOp, PutOp, TransitionOpInterface>(op) || specKind(op) == SpecKind::View;
     if (!moves || op->getNumOperands() == 0)
       return StringAttr::get(op->getContext(), "");
     value = op->getOperand(0);

@@ -72,6 +72,8 @@ bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {
 SmallVector<int64_t> weft::rt::sharedArguments(Operation *command, const SymbolTable &symbols) {
   if (auto call = dyn_cast<CallOp>(command))
     return sharedArguments(calleeOf(call, symbols));
+  if (auto put = dyn_cast<PutOp>(command))
+    return {put.getInto() ? 1 : -1};
   if (auto shared = command->getAttrOfType<DenseI64ArrayAttr>(kInPlaceAttr))
     return SmallVector<int64_t>(shared.asArrayRef());
   return SmallVector<int64_t>(command->getNumResults(), -1);

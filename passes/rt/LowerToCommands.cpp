@@ -300,10 +300,10 @@ private:
         return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
-    Value moved = isa<DenseOp>(op) ? op->getOperand(0) : movedOperand(result, symbols);
+    bool isCopy = isa<DenseOp, PutOp>(op);
+    Value moved = isCopy ? op->getOperand(0) : movedOperand(result, symbols);
     if (!moved)
       return BufferClass::Activation;
-    bool isTransition = !isa<DenseOp>(op);
     auto from = buffers.lookup(specLayout(moved).root).getDefiningOp<BufferOp>();
     if (from &&
         (from.getKind() == BufferClass::Gradient || from.getKind() == BufferClass::Workspace))
@@ -311,7 +311,7 @@ private:
     // What only the network reads is communication; the part that comes back is a gradient again.
     if (from && scattered.contains(from))
       return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
-    return isTransition ? BufferClass::Communication : BufferClass::Activation;
+    return isCopy ? BufferClass::Activation : BufferClass::Communication;
   }
 
   LogicalResult lowerConstant(Operation *op) {

@@ -1,4 +1,4 @@
-// What one microbatch of a loop does, and how sums over microbatches are made.
+// What one microbatch of a loop does, and how what all of them make is brought together.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/Microbatches.h"
 
@@ -26,11 +26,15 @@ Microbatches::Microbatches(dist::RepeatOp loop) : loop(loop) {
       axis = id;
       count = candidate.size;
     }
-  for (Value addend : addends())
-    for (const PartialAxis &partial : dist::getLocal(addend.getType()).getValue().partial)
-      if (partial.axis == axis)
-        kinds.push_back(partial.kind);
-  assert(kinds.size() == addends().size() && "what a loop adds up is partial on its axis");
+  for (auto [addend, result] : llvm::zip_equal(addends(), loop.getResults())) {
+    const Placement &each = dist::getLocal(addend.getType()).getValue(),
+                    &all = dist::getLocal(result.getType()).getValue();
+    std::optional<Combination> combination = combinationOver(mesh, each, axis);
+    CollectiveGeometry geometry =
+        geometryOf(mesh, combination->kind, axis, combination->dim, -1, each, all);
+    kinds.push_back(geometry.reduction);
+    gathers.push_back(std::move(geometry));
+  }
 }
 
 dist::AccumulateOp Microbatches::end() const {
@@ -94,6 +98,27 @@ Value Microbatches::slice(OpBuilder &builder, TransitionOpInterface transition, 
   return nn::ReshapeOp::create(builder, loc, type, rows);
 }
 
+/// The inverse of `slice`: the rows of microbatch `i`, its padding left out.
+Value Microbatches::put(OpBuilder &builder, Value into, Value value, unsigned number,
+                        int64_t i) const {
+  const CollectiveGeometry &geometry = gathers[number];
+  Type element = getElementTypeOrSelf(value.getType()),
+       whole = dist::RepeatOp(loop).getResult(number).getType();
+  auto tensor = [&](int64_t extent) {
+    return RankedTensorType::get({geometry.outer, extent, geometry.inner}, element);
+  };
+  int64_t start = std::min(i * geometry.shard, geometry.extent);
+  int64_t valid = std::min(geometry.shard, geometry.extent - start);
+  if (valid == 0 && into)
+    return into;
+  Location loc = value.getLoc();
+  Value rows = nn::ReshapeOp::create(builder, loc, tensor(geometry.shard), value);
+  if (valid < geometry.shard)
+    rows = nn::SliceOp::create(builder, loc, tensor(valid), rows, ArrayRef<int64_t>{0, 0, 0},
+                               ArrayRef<int64_t>{1, 1, 1});
+  return PutOp::create(builder, loc, whole, rows, into, start);
+}
+
 static Operation *makeCombination(OpBuilder &builder, ReduceKind kind, Location loc, Type type,
                                   Value a, Value b) {
   switch (kind) {
@@ -131,8 +156,15 @@ Value Microbatches::add(OpBuilder &builder, Value sum, Value value, unsigned num
   };
   Value wideSum = convert(sum, wide), wideValue = convert(value, wide);
   Operation *combined =
-      makeCombination(builder, kinds[number], loc, kept.clone(wide), wideSum, wideValue);
+      makeCombination(builder, *kinds[number], loc, kept.clone(wide), wideSum, wideValue);
   return convert(keepRole(combined), kept.getElementType());
+}
+
+Value Microbatches::combine(OpBuilder &builder, Value sofar, Value value, unsigned number,
+                            int64_t i) const {
+  if (!isSum(number))
+    return put(builder, sofar, value, number, i);
+  return sofar ? add(builder, sofar, value, number) : value;
 }
 
 void Microbatches::forgetSums() {

@@ -1,4 +1,4 @@
-// What one microbatch of a loop does, and how sums over microbatches are made.
+// What one microbatch of a loop does, and how what all of them make is brought together.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_PASSES_RT_MICROBATCHES_H
 #define WEFT_PASSES_RT_MICROBATCHES_H
@@ -17,8 +17,10 @@ public:
 
   dist::RepeatOp getLoop() const { return loop; }
   int64_t size() const { return count; }
-  /// What a microbatch adds to the loop's results.
+  /// What a microbatch contributes to the loop's results.
   mlir::OperandRange addends() const { return end().getInputs(); }
+  /// Addends of that number are added up; else they are rows, which are put in place.
+  bool isSum(unsigned number) const { return kinds[number].has_value(); }
 
   /// The op is not the same in every microbatch: its coordinate, or its part of a value from
   /// outside.
@@ -32,8 +34,12 @@ public:
   /// the result's. Serves what the addend serves.
   mlir::Value add(mlir::OpBuilder &builder, mlir::Value sum, mlir::Value value,
                   unsigned number) const;
+  /// The result so far, null before the first, with what microbatch `i` contributes as addend
+  /// `number`.
+  mlir::Value combine(mlir::OpBuilder &builder, mlir::Value sofar, mlir::Value value,
+                      unsigned number, int64_t i) const;
   /// Takes the loop's axis from what values of the body await: in one microbatch nothing is added
-  /// up over them, and an addend has the type of its sum.
+  /// up over them, and what is added up has the type of its sum.
   void forgetSums();
 
 private:
@@ -41,11 +47,14 @@ private:
   bool isOverAxis(mlir::Operation *op) const;
   mlir::Value slice(mlir::OpBuilder &builder, TransitionOpInterface transition, mlir::Value input,
                     int64_t i) const;
+  mlir::Value put(mlir::OpBuilder &builder, mlir::Value into, mlir::Value value, unsigned number,
+                  int64_t i) const;
 
   dist::RepeatOp loop;
   AxisId axis = 0;
   int64_t count = 1;
-  llvm::SmallVector<ReduceKind> kinds; // of the sums
+  llvm::SmallVector<std::optional<ReduceKind>> kinds; // by addend, of those that are sums
+  llvm::SmallVector<CollectiveGeometry> gathers;      // by addend, of the others
 };
 
 } // namespace weft::rt

@@ -20,22 +20,21 @@ namespace {
 LogicalResult unroll(dist::RepeatOp loop) {
   Microbatches microbatches(loop);
   OpBuilder builder(loop);
-  SmallVector<Value> sums(microbatches.addends().size());
+  SmallVector<Value> results(microbatches.addends().size());
   for (int64_t i = 0; i < microbatches.size(); ++i) {
     IRMapping map;
     Operation *before = loop->getPrevNode();
     for (Operation &op : loop.getBody().front().without_terminator())
       if (failed(microbatches.copy(builder, op, i, map)))
         return failure();
-    for (auto [number, addend] : llvm::enumerate(microbatches.addends())) {
-      Value value = map.lookupOrDefault(addend);
-      sums[number] = sums[number] ? microbatches.add(builder, sums[number], value, number) : value;
-    }
+    for (auto [number, addend] : llvm::enumerate(microbatches.addends()))
+      results[number] =
+          microbatches.combine(builder, results[number], map.lookupOrDefault(addend), number, i);
     Block::iterator first = before ? std::next(before->getIterator()) : loop->getBlock()->begin();
     for (Operation &op : llvm::make_range(first, loop->getIterator()))
       op.setAttr(kMicrobatchAttr, builder.getI64IntegerAttr(i));
   }
-  loop.replaceAllUsesWith(sums);
+  loop.replaceAllUsesWith(results);
   loop.erase();
   return success();
 }

@@ -287,6 +287,8 @@ private:
     if (!expected)
       return failure();
     LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);
+    if (succeeded(result))
+      result = verifyRest(command, dyn_cast<PutOp>(op));
     // Whatever was wrong is reported once: from here on the result is right.
     Views writes = writesOf(expected);
     for (auto [view, expectedView] : llvm::zip(command->getOperands(), expected->getOperands()))
@@ -294,6 +296,16 @@ private:
         memory.write(bufferOfView(view), content(roots.lookup(bufferOfView(expectedView))));
     scratch.clear();
     return result;
+  }
+
+  /// What rows are put into holds the others.
+  LogicalResult verifyRest(CommandInterface command, PutOp put) {
+    if (!put || !put.getInto() ||
+        memory.holds(bufferOfView(command.getWrites().front()), content(put.getInto())))
+      return success();
+    return command->emitError()
+           << "puts rows into a buffer that does not hold the others: never written, or "
+              "overwritten since";
   }
 
   using Views = llvm::SmallDenseSet<Value, 16>;

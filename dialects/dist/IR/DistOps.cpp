@@ -153,20 +153,26 @@ LogicalResult RepeatOp::verifyRegions() {
       if (operand.getParentBlock() != &body && usesAxis(operand))
         return op.emitOpError() << "reads a value of one microbatch from outside of its loop";
     auto transition = dyn_cast<TransitionOpInterface>(op);
-    if (transition && transition.getTransitionKind() == TransitionKind::AllReduce &&
-        mesh.anyTemporal(transition.getTransitionAxes()))
-      return op.emitOpError() << "reduces over microbatches within their loop";
+    if (transition && mesh.anyTemporal(transition.getTransitionAxes()) &&
+        transition.isCommunication())
+      return op.emitOpError() << "brings microbatches together within their loop";
   }
   if (accumulate.getInputs().size() != getNumResults())
     return emitOpError() << "has " << getNumResults() << " results, its body accumulates "
                          << accumulate.getInputs().size();
+  AxisId axis = axes.front();
   for (auto [index, input, result] : llvm::enumerate(accumulate.getInputs(), getResults())) {
     LocalAttr from = getLocal(input.getType()), to = getLocal(result.getType());
-    std::string why = "operand and result must have a #dist.local on the module's mesh";
-    if (!from || !to || from.getMesh() != meshAttr || to.getMesh() != meshAttr ||
-        getElementTypeOrSelf(input.getType()) != getElementTypeOrSelf(result.getType()) ||
-        !checkTransition(mesh, TransitionKind::AllReduce, axes, -1, -1, from.getValue(),
-                         to.getValue(), &why))
+    if (!from || !to || from.getMesh() != meshAttr || to.getMesh() != meshAttr)
+      return emitOpError() << "result " << index
+                           << ": operand and result must have a #dist.local on the module's mesh";
+    if (getElementTypeOrSelf(input.getType()) != getElementTypeOrSelf(result.getType()))
+      return emitOpError() << "result " << index << ": operand and result differ in element type";
+    std::optional<Combination> combination = combinationOver(mesh, from.getValue(), axis);
+    std::string why = "the operand is neither partial on axis \"" + getAxis().str() +
+                      "\" nor split over it: " + toString(mesh, from.getValue());
+    if (!combination || !checkTransition(mesh, combination->kind, axes, combination->dim, -1,
+                                         from.getValue(), to.getValue(), &why))
       return emitOpError() << "result " << index << ": " << why;
   }
   return success();

@@ -167,12 +167,12 @@ def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<
 }
 
 def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
-  let summary = "run the body once for each microbatch and add up what it makes";
+  let summary = "run the body once for each microbatch and bring together what it makes";
   let description = [{
     The body runs for i = 0, 1, ... up to the size of the temporal `axis`, in that order; i is the coordinate on `axis` of
     all that happens in it. It reads values from outside, the same ones each time. Values of the
     body have the axis in their placement where they differ between microbatches: their types are those of one
-    microbatch. Its terminator `dist.accumulate` names what is added up.
+    microbatch. Its terminator `dist.accumulate` names what is brought together.
 
     In the body:
     - `dist.slice` over `axis` keeps microbatch i: a slice at a computed offset, i times the local extent after the slice
@@ -181,32 +181,37 @@ def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
     - `dist.mask` and `dist.localize_index` may depend on the coordinate on `axis`, which is i.
     - Collectives over axes in space run in every microbatch. None runs over `axis`.
 
-    Result j is operand j of the terminator combined over all microbatches by the kind in which it is partial on
-    `axis`, in type `accumulate[j]`: the first microbatch sets it, the others are combined in order. The accumulator may be
-    the result's own buffer from the first iteration on; nothing else survives an iteration, so
+    Result j is made of operand j of the terminator over all microbatches, as its placement says (`combinationOver`):
+    - One that is partial on `axis` is combined by that kind, in type `accumulate[j]`: the first microbatch sets it, the
+      others are combined in order.
+    - One of which `axis` splits a dim is put in place: microbatch i writes its rows of the result, those that a
+      `dist.slice` of the result over `axis` reads. Nothing is combined; `accumulate[j]` is the element type.
+
+    The result's own buffer may be used from the first iteration on; nothing else survives an iteration, so
     all iterations may use the same memory. Lifespan: made by `dist-form-loops`, the last pass on placements in `local`;
     unrolled by `rt-unroll-microbatches`.
 
     Constraints, in the order the verifier reports them:
     - `axis` is a temporal axis of the mesh.
     - What the body reads from outside has no `axis` in its placement.
-    - No transition in the body reduces over `axis`.
-    - As many results as operands of the terminator; each is what an all_reduce over `axis` makes of the operand.
+    - No transition in the body reduces or gathers over `axis`.
+    - As many results as operands of the terminator; each is what an all_reduce, or an all_gather, over `axis` makes of
+      the operand.
 
     Example:
     `%g = dist.repeat "mb" { %0 = dist.slice %x ["mb"] dim 0 : ... dist.accumulate %1 in [f32] : ... } : tensor<4xf32, #dist.local<#mesh, [4]>>`
   }];
   let arguments = (ins StrAttr:$axis);
-  let results = (outs Variadic<AnyRankedTensor>:$sums);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$axis $body attr-dict `:` type($sums)";
+  let assemblyFormat = "$axis $body attr-dict `:` type($results)";
   let hasRegionVerifier = 1;
 }
 
 def Dist_AccumulateOp : Dist_Op<"accumulate", [Terminator, ReturnLike, HasParent<"RepeatOp">]> {
-  let summary = "end a microbatch; name what is added up over all of them";
+  let summary = "end a microbatch; name what is brought together of all of them";
   let description = [{
-    See `dist.repeat`. Each operand is partial on the axis of the loop.
+    See `dist.repeat`. Each operand is partial on the axis of the loop, or split over it.
 
     Constraints: one type of accumulation an operand.
 

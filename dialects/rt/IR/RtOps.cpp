@@ -23,6 +23,23 @@ static LogicalResult sameTypes(Operation *op, TypeRange plain, TypeRange withEnc
   return success();
 }
 
+LogicalResult PutOp::verify() {
+  auto rows = cast<RankedTensorType>(getRows().getType());
+  auto whole = cast<RankedTensorType>(getResult().getType());
+  if (rows.getRank() != 3 || rows.getElementType() != whole.getElementType())
+    return emitOpError() << "puts " << rows << " into " << whole
+                         << ", expected three dims of the same element type";
+  if (getInto() && getInto().getType() != whole)
+    return emitOpError() << "makes " << whole << " of " << getInto().getType();
+  int64_t row = rows.getDimSize(0) * rows.getDimSize(2), start = getStart(),
+          end = start + rows.getDimSize(1);
+  if (start < 0 ||
+      (row != 0 && (whole.getNumElements() % row != 0 || end > whole.getNumElements() / row)))
+    return emitOpError() << "puts rows " << start << " to " << end << " of " << row
+                         << " elements each into " << whole.getNumElements() << " elements";
+  return success();
+}
+
 LogicalResult FusionOp::verify() {
   if (failed(
           sameTypes(*this, getBody().front().getArgumentTypes(), getInputs().getTypes(), "input")))

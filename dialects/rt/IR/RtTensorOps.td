@@ -110,6 +110,28 @@ def Rt_DenseOp : Rt_Op<"dense", [Pure, AllTypesMatch<["operand", "result"]>]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand)";
 }
 
+def Rt_PutOp : Rt_Op<"put", [Pure]> {
+  let summary = "put rows of a tensor in place";
+  let description = [{
+    The result is [outer, extent, inner] elements in row-major order, whatever its shape. Of `extent` those from `start` on
+    are `rows`, which is [outer, n, inner]; the others are as in `into`, or, without it, not told: who reads the result has
+    put all of them in place, one after the other. Becomes a copy into a part of the result's buffer, which is that of
+    `into`.
+
+    Constraints, in the order the verifier reports them:
+    - `rows` has three dims and the element type of the result, which has the type of `into`.
+    - `outer * inner` divides the result's elements; `start + n` is at most the quotient.
+
+    Lifespan: made by `rt-unroll-microbatches` and `rt-form-routines` of what a loop gathers, removed by
+    `rt-lower-to-commands`.
+    Example: `%1 = rt.put %rows at 2 into %0 : (tensor<1x2x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$rows, Optional<AnyRankedTensor>:$into, I64Attr:$start);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$rows `at` $start (`into` $into^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Rt_CoordinateOp : Rt_Op<"coordinate", [Pure]> {
   let summary = "this process's coordinate along a mesh axis";
   let description = [{

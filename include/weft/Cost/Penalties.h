@@ -45,6 +45,9 @@ constexpr double kSearchedCollective = 1024;
 constexpr double kLocalTransition = 1;
 /// Bytes per accumulation over microbatches: local work too, on the whole value.
 constexpr double kAccumulation = 2;
+/// Bytes per value of which all microbatches are kept. It costs the memory that microbatches are
+/// there to save, which no time says: above whatever a plan may move instead.
+constexpr double kKeptMicrobatches = 1e12;
 
 /// Bytes up to which a result is so small that one reduction less is worth a pass over a value that
 /// could do without: it joins a sum that is still due. Far below what a collective's overhead would

@@ -43,9 +43,8 @@ public:
   const Mesh &mesh() const { return model.mesh(); }
   const CostModel &costModel() const { return model; }
 
-  /// The plan, or null if there is none: local indices stay where they are, and
-  /// nothing is gathered over time. Both placements are canonical and of
-  /// one shape. The result lives as long as the search.
+  /// The plan, or null if there is none: local indices stay where they are. Both placements are
+  /// canonical and of one shape. The result lives as long as the search.
   const ReshardPlan *plan(const Placement &from, const Placement &to, double elementBytes);
 
   /// Its seconds, or infinity.

@@ -34,6 +34,23 @@ int findFactor(llvm::ArrayRef<PlacedFactor> dim, llvm::ArrayRef<AxisId> axes);
 /// The dimension after those axes leave that factor; canonical.
 DimPlacement withoutAxes(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim, int part,
                          size_t axisCount);
+/// The same layout, written such that `axes` are the minor-most of a factor, if they can be:
+/// with two devices along `a`, `8{"a","b"}` is also `2{"a"} * 4{"b"}`. Not canonical.
+DimPlacement exposeAxes(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim,
+                        llvm::ArrayRef<AxisId> axes);
+
+/// `placement` once its value is of all microbatches: no dim is split over time.
+Placement gatheredOverTime(const Mesh &mesh, Placement placement);
+
+/// How what the microbatches along a temporal axis make becomes one value: sums (AllReduce) if it
+/// is partial on the axis, rows (AllGather) if the axis splits a dim; nothing if it is the same in
+/// all of them, or the axis cannot leave the dim.
+struct Combination {
+  TransitionKind kind;
+  int dim = -1; // AllGather: the one that is gathered
+};
+std::optional<Combination> combinationOver(const Mesh &mesh, const Placement &placement,
+                                           AxisId axis);
 
 /// Judges one transition between two canonical placements, the one truth for the
 /// search, the verifier of ops, and the SPMD verifier: true if `to` is what
@@ -43,7 +60,7 @@ bool checkTransition(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisI
                      std::string *why = nullptr);
 
 /// Whether a transition over these axes can happen at all: over a temporal axis
-/// values are sliced and accumulated (all_reduce), never gathered; and no transition
+/// values are sliced, accumulated (all_reduce) and put together (all_gather); and no transition
 /// mixes space and time, because they are different commands.
 bool isPossible(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes);
 

@@ -23,8 +23,8 @@ using AxisList = llvm::SmallVector<AxisId, 2>;
 ///
 /// A temporal axis counts microbatches: the same processes hold its shards one
 /// after the other. Rules, transitions and their verification treat it as any axis;
-/// but it is no part of the process rank, and nothing is ever gathered over it,
-/// because later microbatches do not exist yet. Temporal axes come last.
+/// but it is no part of the process rank, and what is summed or gathered over it is
+/// there only after the last microbatch. Temporal axes come last.
 struct Mesh {
   struct Axis {
     std::string name;

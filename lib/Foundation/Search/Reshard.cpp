@@ -22,7 +22,8 @@ static double secondsOfTransition(const CostModel &model, TransitionKind kind,
       kind == TransitionKind::Partialize)
     return model.secondsOfPenalty({}, penalty::kLocalTransition);
   if (mesh.anyTemporal(axes))
-    return model.secondsOfPenalty({}, penalty::kAccumulation);
+    return model.secondsOfPenalty({}, kind == TransitionKind::AllGather ? penalty::kKeptMicrobatches
+                                                                        : penalty::kAccumulation);
   AxisList repeated = from.usedAxes();
   llvm::erase_if(repeated, [&](AxisId axis) { return !mesh.isTemporal(axis); });
   return mesh.groupSize(repeated) * model.seconds(kind, axes, from, to, elementBytes);
@@ -40,7 +41,8 @@ struct SplitEdge {
 };
 
 /// All edges between a dimension and what is left when axes leave it, one suffix
-/// of a part after the other: the moves that can lead to or from it.
+/// of a part after the other: the moves that can lead to or from it. Temporal axes leave it from
+/// anywhere: microbatches may be counted before their shards.
 SmallVector<SplitEdge> splitEdges(const Mesh &mesh, const DimPlacement &dim) {
   SmallVector<SplitEdge> edges;
   SmallVector<DimPlacement> seen = {dim};
@@ -54,6 +56,16 @@ SmallVector<SplitEdge> splitEdges(const Mesh &mesh, const DimPlacement &dim) {
         if (!llvm::is_contained(seen, whole))
           seen.push_back(whole);
       }
+    for (AxisId axis : mesh.temporalAxes()) {
+      DimPlacement exposed = exposeAxes(mesh, split, axis);
+      int part = findFactor(exposed, axis);
+      if (part < 0 || findFactor(split, axis) >= 0)
+        continue;
+      DimPlacement whole = withoutAxes(mesh, exposed, part, 1);
+      edges.push_back({whole, split, {axis}});
+      if (!llvm::is_contained(seen, whole))
+        seen.push_back(whole);
+    }
   }
   return edges;
 }

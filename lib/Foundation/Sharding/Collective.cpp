@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+
 using namespace llvm;
 
 namespace weft {
@@ -42,6 +44,50 @@ DimPlacement withoutAxes(const Mesh &mesh, ArrayRef<PlacedFactor> dim, int part,
   return canonicalize(mesh, parts);
 }
 
+DimPlacement exposeAxes(const Mesh &mesh, ArrayRef<PlacedFactor> dim, ArrayRef<AxisId> axes) {
+  DimPlacement parts(dim);
+  if (axes.empty() || findFactor(dim, axes) >= 0)
+    return parts;
+  for (PlacedFactor *part = parts.begin(); part != parts.end(); ++part) {
+    auto *run = std::search(part->axes.begin(), part->axes.end(), axes.begin(), axes.end());
+    if (run == part->axes.end())
+      continue;
+    AxisList major(part->axes.begin(), run + axes.size());
+    int64_t devices = mesh.groupSize(major);
+    if (part->size % devices != 0)
+      continue;
+    PlacedFactor minor{part->size / devices, AxisList(run + axes.size(), part->axes.end())};
+    *part = {devices, std::move(major)};
+    parts.insert(part + 1, std::move(minor));
+    break;
+  }
+  return parts;
+}
+
+Placement gatheredOverTime(const Mesh &mesh, Placement placement) {
+  for (DimPlacement &dim : placement.dims) {
+    for (AxisId axis : mesh.temporalAxes())
+      dim = exposeAxes(mesh, dim, axis);
+    for (PlacedFactor &part : dim) {
+      // Shards of microbatches that differ in size are gathered, too.
+      auto *first = llvm::find_if(part.axes, [&](AxisId axis) { return mesh.isTemporal(axis); });
+      part.axes.erase(first, part.axes.end());
+    }
+  }
+  return canonicalize(mesh, std::move(placement));
+}
+
+std::optional<Combination> combinationOver(const Mesh &mesh, const Placement &placement,
+                                           AxisId axis) {
+  for (const PartialAxis &partial : placement.partial)
+    if (partial.axis == axis)
+      return Combination{TransitionKind::AllReduce};
+  for (auto [index, dim] : llvm::enumerate(placement.dims))
+    if (findFactor(exposeAxes(mesh, dim, axis), axis) >= 0)
+      return Combination{TransitionKind::AllGather, int(index)};
+  return std::nullopt;
+}
+
 static bool fail(std::string *why, const Twine &text) {
   if (why)
     *why = text.str();
@@ -63,13 +109,15 @@ bool isPossible(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes) {
   if (!mesh.anyTemporal(axes) || kind == TransitionKind::Partialize)
     return true;
   return mesh.allTemporal(axes) &&
-         (kind == TransitionKind::Slice || kind == TransitionKind::AllReduce);
+         (kind == TransitionKind::Slice || kind == TransitionKind::AllReduce ||
+          kind == TransitionKind::AllGather);
 }
 
 /// Removes `axes` from the minor end of a part of `placement.dims[dim]`.
 static bool gatherDim(const Mesh &mesh, Placement &placement, int dim, ArrayRef<AxisId> axes,
                       std::string *why) {
-  int part = findFactor(placement.dims[dim], axes);
+  DimPlacement exposed = exposeAxes(mesh, placement.dims[dim], axes);
+  int part = findFactor(exposed, axes);
   if (part < 0) {
     std::string text;
     raw_string_ostream os(text);
@@ -78,7 +126,7 @@ static bool gatherDim(const Mesh &mesh, Placement &placement, int dim, ArrayRef<
     printDim(mesh, placement.dims[dim], os);
     return fail(why, text);
   }
-  placement.dims[dim] = withoutAxes(mesh, placement.dims[dim], part, axes.size());
+  placement.dims[dim] = withoutAxes(mesh, exposed, part, axes.size());
   return true;
 }
 
@@ -200,7 +248,8 @@ CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, ArrayRef<Ax
     return geometry;
   }
   // The side on which `dim` is split tells the part.
-  const Placement &split = kind == TransitionKind::AllGather ? from : to;
+  Placement split = kind == TransitionKind::AllGather ? from : to;
+  split.dims[dim] = exposeAxes(mesh, split.dims[dim], axes);
   int part = findFactor(split.dims[dim], axes);
   surroundings(mesh, split, dim, part, geometry.outer, geometry.inner);
   geometry.extent = extentBefore(mesh, split.dims[dim][part], axes.size());
@@ -208,14 +257,16 @@ CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, ArrayRef<Ax
   if (kind != TransitionKind::AllToAll)
     return geometry;
 
-  int otherPart = findFactor(from.dims[otherDim], axes);
-  geometry.otherExtent = extentBefore(mesh, from.dims[otherDim][otherPart], axes.size());
-  geometry.otherShard = localSize(mesh, from.dims[otherDim][otherPart]);
+  Placement gathered = from;
+  gathered.dims[otherDim] = exposeAxes(mesh, from.dims[otherDim], axes);
+  int otherPart = findFactor(gathered.dims[otherDim], axes);
+  geometry.otherExtent = extentBefore(mesh, gathered.dims[otherDim][otherPart], axes.size());
+  geometry.otherShard = localSize(mesh, gathered.dims[otherDim][otherPart]);
   geometry.gatherFirst = otherDim < dim;
   // Dims other than the two are placed alike on both sides, and so are the
   // other parts of the two.
   int64_t otherOuter, otherInner;
-  surroundings(mesh, from, otherDim, otherPart, otherOuter, otherInner);
+  surroundings(mesh, gathered, otherDim, otherPart, otherOuter, otherInner);
   int64_t firstOuter = geometry.gatherFirst ? otherOuter : geometry.outer;
   int64_t lastInner = geometry.gatherFirst ? geometry.inner : otherInner;
   int64_t total = 1;

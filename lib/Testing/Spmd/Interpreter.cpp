@@ -52,7 +52,7 @@ private:
   }
 
   /// All microbatches in lockstep: the body lets none see another, so that their
-  /// order does not matter before they are added up.
+  /// order does not matter before they are brought together.
   bool runLoop(dist::RepeatOp loop) {
     Block &body = loop.getBody().front();
     for (Operation &op : body.without_terminator())
@@ -61,7 +61,9 @@ private:
     AxisList axes = mesh.resolve(loop.getAxis());
     for (auto [input, result] :
          llvm::zip_equal(body.getTerminator()->getOperands(), loop.getResults())) {
-      CollectiveGeometry geometry = geometryOf(mesh, TransitionKind::AllReduce, axes, -1, -1,
+      std::optional<Combination> combination =
+          combinationOver(mesh, placementOf(input), axes.front());
+      CollectiveGeometry geometry = geometryOf(mesh, combination->kind, axes, combination->dim, -1,
                                                placementOf(input), placementOf(result));
       ArrayRef<int64_t> shape = cast<RankedTensorType>(result.getType()).getShape();
       if (!define(result, runTransition(mesh, geometry, shape, values.at(input))))

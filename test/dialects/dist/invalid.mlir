@@ -141,14 +141,61 @@ func.func @from_outside(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
 
 // -----
 
-// What is added up is partial on the axis.
+// What is brought together is partial on the axis, or split over it.
 #mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
 module attributes {dist.mesh = #mesh} {
 func.func @not_partial(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
-  // expected-error @below {{result 0: the input is not partial on axis "mb"}}
+  // expected-error @below {{result 0: the operand is neither partial on axis "mb" nor split over it: [16{"dp"}]}}
   %1 = dist.repeat "mb" {
     dist.accumulate %x in [f32] : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
   } : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
+  return
+}
+}
+
+// -----
+
+// Rows that are put in place are rows of the result.
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @other_rows(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  // expected-error @below {{result 0: result is placed as [16], which all_gather does not make of [16{"dp","mb"}]}}
+  %1 = dist.repeat "mb" {
+    %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+    dist.accumulate %0 in [f32] : tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+  } : tensor<16xf32, #dist.local<#mesh, [16]>>
+  return
+}
+func.func @gathers(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  %1 = dist.repeat "mb" {
+    %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+    // expected-error @below {{brings microbatches together within their loop}}
+    %2 = dist.all_gather %0 ["mb"] dim 0 : tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>> -> tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
+    dist.accumulate %0 in [f32] : tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+  } : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>
+  return
+}
+}
+
+// -----
+
+// Nothing is cast on the way.
+#mesh = #dist.mesh<["dp"=2, temporal "mb"=4]>
+module attributes {dist.mesh = #mesh} {
+func.func @other_type(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  // expected-error @below {{result 0: operand and result differ in element type}}
+  %1 = dist.repeat "mb" {
+    %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+    dist.accumulate %0 in [f32] : tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+  } : tensor<8xbf16, #dist.local<#mesh, [16{"dp"}]>>
+  return
+}
+func.func @not_placed(%x: tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>>) {
+  // expected-error @below {{result 0: operand and result must have a #dist.local on the module's mesh}}
+  %1 = dist.repeat "mb" {
+    %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#mesh, [16{"dp"}]>> -> tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+    dist.accumulate %0 in [f32] : tensor<2xf32, #dist.local<#mesh, [16{"dp","mb"}]>>
+  } : tensor<8xf32>
   return
 }
 }
@@ -411,7 +458,7 @@ module attributes {dist.mesh = #mesh} {
 func.func @reduces(%x: tensor<8xf32, #dist.local<#mesh, [8]>>) {
   %1 = dist.repeat "mb" {
     %0 = dist.partialize %x ["mb"] : tensor<8xf32, #dist.local<#mesh, [8]>> -> tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
-    // expected-error @below {{reduces over microbatches within their loop}}
+    // expected-error @below {{brings microbatches together within their loop}}
     %2 = dist.all_reduce %0 ["mb"] accumulate f32 : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>> -> tensor<8xf32, #dist.local<#mesh, [8]>>
     dist.accumulate %0 in [f32] : tensor<8xf32, #dist.local<#mesh, [8], partial = sum["mb"]>>
   } : tensor<8xf32, #dist.local<#mesh, [8]>>

@@ -394,3 +394,35 @@ rt.program @p routine [] streams 1 events 0 {
   // expected-error @below {{stands in a routine, which has no states, ports or calls}}
   rt.input "x" %x global tensor<8xf32> placement <[8]> : memref<8xf32>
 }
+
+// -----
+
+func.func @put(%x: tensor<2x2xf32>) {
+  // expected-error @below {{puts 'tensor<2x2xf32>' into 'tensor<4x2xf32>', expected three dims of the same element type}}
+  %0 = rt.put %x at 0 : (tensor<2x2xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @put(%x: tensor<1x2x2xf32>, %y: tensor<8xf32>) {
+  // expected-error @below {{makes 'tensor<4x2xf32>' of 'tensor<8xf32>'}}
+  %0 = rt.put %x at 0 into %y : (tensor<1x2x2xf32>, tensor<8xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @put(%x: tensor<1x2x2xf32>) {
+  // expected-error @below {{puts rows 3 to 5 of 2 elements each into 8 elements}}
+  %0 = rt.put %x at 3 : (tensor<1x2x2xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @put(%x: tensor<1x2x3xf32>) {
+  // expected-error @below {{puts rows 0 to 2 of 3 elements each into 8 elements}}
+  %0 = rt.put %x at 0 : (tensor<1x2x3xf32>) -> tensor<4x2xf32>
+  return
+}

@@ -95,6 +95,15 @@ func.func @fusions(%x: tensor<4x8xf32, 7>) -> tensor<4x8xf32, 7> {
   return %2 : tensor<4x8xf32, 7>
 }
 
+// CHECK-LABEL: func.func @puts
+func.func @puts(%x: tensor<2x2x2xf32>) -> tensor<4x4xf32> {
+  // CHECK: %[[A:.+]] = rt.put %{{.+}} at 0 : (tensor<2x2x2xf32>) -> tensor<4x4xf32>
+  %0 = rt.put %x at 0 : (tensor<2x2x2xf32>) -> tensor<4x4xf32>
+  // CHECK: rt.put %{{.+}} at 2 into %[[A]] : (tensor<2x2x2xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = rt.put %x at 2 into %0 : (tensor<2x2x2xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+
 // Steps that share messages; the code of an op that depends on the process.
 #one = #dist.mesh<["dp"=2]>
 !due = tensor<4xf32, #dist.local<#one, [4], partial = sum["dp"]>>

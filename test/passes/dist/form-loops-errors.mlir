@@ -18,11 +18,13 @@ func.func @step(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"},
 
 // -----
 
-// A softmax over the batch.
-// CHECK: error: 'nn.softmax' needs the rows of all microbatches at once, but only one microbatch exists at a time
-func.func @step(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"}) -> (tensor<f32> {nn.name = "loss"}) {
-  %t = nn.tanh %x : (tensor<8x4xf32>) -> tensor<8x4xf32>
+// A softmax over the batch, and its rows beside those of the product that it is of.
+// CHECK: error: 'nn.contract' is needed before and after 'nn.softmax' reads the rows of all microbatches, but only one microbatch exists at a time
+func.func @step(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"},
+    %w: tensor<4x4xf32> {nn.name = "w", nn.source = #nn.source<file = "", offset = 0, length = 64>}) -> (tensor<f32> {nn.name = "loss"}) {
+  %t = nn.contract %x, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %0 = nn.softmax %t dim = 0 : (tensor<8x4xf32>) -> tensor<8x4xf32>
-  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
-  return %1 : tensor<f32>
+  %1 = nn.mul %0, %t : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %2 = nn.reduce sum %1 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %2 : tensor<f32>
 }

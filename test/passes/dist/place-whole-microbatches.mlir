@@ -1,7 +1,6 @@
 // RUN: weft-opt %s --split-input-file --dist-place="batch-axes=dp whole-microbatches=true" --verify-diagnostics | FileCheck %s
 
-// A microbatch is a run of rows of the whole batch, split over dp within: here rows 0-3 and 4-7, under any mesh. A
-// program that returns rows of the batch takes no microbatches.
+// A microbatch is a run of rows of the whole batch, split over dp within: here rows 0-3 and 4-7, under any mesh.
 module attributes {dist.mesh = #dist.mesh<["dp"=2, temporal "mb"=2]>} {
 // CHECK-LABEL: func @step
 // CHECK-SAME: dist.placement = #dist.placement<#mesh, [2*4{"dp"}]>, dist.used = #dist.placement<#mesh, [8{"mb","dp"}]>
@@ -10,7 +9,7 @@ func.func @step(%x: tensor<8xf32> {nn.name = "x", nn.dims = ["batch"]}) -> (tens
   return %0 : tensor<f32>
 }
 // CHECK-LABEL: func @forward
-// CHECK-SAME: dist.placement = #dist.placement<#mesh, [8{"dp"}]>, nn.dims
+// CHECK-SAME: dist.placement = #dist.placement<#mesh, [2*4{"dp"}]>, dist.used = #dist.placement<#mesh, [8{"mb","dp"}]>
 func.func @forward(%x: tensor<8xf32> {nn.name = "x", nn.dims = ["batch"]}) -> (tensor<8xf32> {nn.name = "y"}) {
   return %x : tensor<8xf32>
 }

@@ -87,3 +87,16 @@ func.func private @both(%g: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<4xf32>,
   %1 = nn.add %w, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A state's new value whose rows are put in place one after the other is made beside it.
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[ALL:.+]] = rt.put {{.*}} into
+// CHECK: %[[COPY:.+]] = rt.dense %[[ALL]]
+// CHECK: return %[[COPY]]
+func.func @rows(%s: tensor<4xf32> {nn.name = "s", nn.initial = 1.0 : f32}, %x: tensor<1x2x1xf32> {nn.name = "x"}) -> (tensor<4xf32> {nn.updates = "s"}) {
+  %0 = rt.put %x at 0 : (tensor<1x2x1xf32>) -> tensor<4xf32>
+  %1 = rt.put %x at 2 into %0 : (tensor<1x2x1xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}

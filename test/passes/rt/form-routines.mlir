@@ -101,6 +101,24 @@ func.func @scattered(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initi
 }
 func.func private @use2(tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<4x4xbf16>
 
+// Rows are put in place behind the routine that makes them, which is one for all microbatches.
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[R0:.+]] = rt.call @forward_2({{.*}}microbatch = 0
+// CHECK: %[[W0:.+]] = rt.put %{{.+}} at 0 {rt.microbatch = 0 : i64}
+// CHECK: %[[R1:.+]] = rt.call @forward_2({{.*}}microbatch = 1
+// CHECK: %[[W1:.+]] = rt.put %{{.+}} at 2 into %[[W0]]
+// CHECK: rt.call @forward_2({{.*}}microbatch = 2
+// CHECK: %[[W2:.+]] = rt.put %{{.+}} at 4 into %[[W1]]
+// CHECK: return %[[W2]]
+func.func @rows(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 1.0 : f32}) -> !batch {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %2 = nn.contract %1, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !w) -> !part
+    dist.accumulate %2 in [f32] : !part
+  } : !batch
+  return %0 : !batch
+}
+
 // New values of states overwrite them; a state that is read later is not.
 // CHECK: func.func private @update(%{{[a-z0-9]+}}: {{.*}}, %{{[a-z0-9]+}}: {{.*}}rt.in_place = array<i64: 1>, rt.routine
 // CHECK-LABEL: func.func @updates

@@ -26,3 +26,21 @@ func.func @forward(%x: tensor<4x8xf32> {nn.name = "x"},
   %1 = nn.mul %0, %c : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32> loc("scale")
   return %1 : tensor<4x4xf32>
 }
+
+// Rows are copied into a part of the output's buffer, in which they lie from the first on.
+// CHECK-LABEL: rt.program @rows
+// CHECK: %[[A:.+]] = rt.buffer "a" activation : memref<2x2x2xf32>
+// CHECK: %[[Y:.+]] = rt.buffer "y" output : memref<4x4xf32>
+// CHECK: %[[FIRST:.+]] = rt.view %[[Y]] : memref<4x4xf32> to memref<2x2x2xf32, strided<[8, 2, 1]>>
+// CHECK: rt.copy %[[A]] -> %[[FIRST]]
+// CHECK-NOT: rt.buffer "y"
+// CHECK: %[[LAST:.+]] = rt.view %[[Y]] : memref<4x4xf32> to memref<2x2x2xf32, strided<[8, 2, 1], offset: 4>>
+// CHECK: rt.copy %{{.+}} -> %[[LAST]]
+// CHECK: rt.output "y" %[[Y]]
+func.func @rows(%x: tensor<2x2x2xf32> {nn.name = "x"}) -> (tensor<4x4xf32> {nn.name = "y"}) {
+  %0 = rt.dense %x : tensor<2x2x2xf32> loc("a")
+  %1 = rt.put %0 at 0 : (tensor<2x2x2xf32>) -> tensor<4x4xf32>
+  %2 = rt.dense %x : tensor<2x2x2xf32> loc("b")
+  %3 = rt.put %2 at 2 into %1 : (tensor<2x2x2xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}

@@ -49,4 +49,39 @@ func.func @scattered(%x: !stored) -> !part_of_sum {
   return %0 : !part_of_sum
 }
 func.func private @sum(tensor<2x2xf32>) -> tensor<2xbf16>
+
+// Rows go to their place in the result, one microbatch after the other; padding does not.
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[Y0:.+]] = nn.exp {{.*}}rt.microbatch = 0
+// CHECK: %[[V0:.+]] = nn.reshape %[[Y0]] {{.*}} -> tensor<1x2x2xf32>
+// CHECK: %[[W0:.+]] = rt.put %[[V0]] at 0 {rt.microbatch = 0 : i64} : (tensor<1x2x2xf32>) -> tensor<5x2xf32
+// CHECK: %[[W1:.+]] = rt.put %{{.+}} at 2 into %[[W0]] {rt.microbatch = 1 : i64}
+// CHECK: %[[Y2:.+]] = nn.exp {{.*}}rt.microbatch = 2
+// CHECK: %[[V2:.+]] = nn.reshape %[[Y2]]
+// CHECK: %[[E2:.+]] = nn.slice %[[V2]] starts = [0, 0, 0] {{.*}} -> tensor<1x1x2xf32>
+// CHECK: %[[W2:.+]] = rt.put %[[E2]] at 4 into %[[W1]]
+// CHECK: return %[[W2]]
+func.func @rows(%x: !stored) -> !stored {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !stored -> !part
+    %2 = nn.exp %1 : (!part) -> !part
+    dist.accumulate %2 in [f32] : !part
+  } : !stored
+  return %0 : !stored
+}
+
+// A microbatch that is padding alone puts nothing.
+// CHECK-LABEL: func.func @few
+// CHECK: rt.put {{.*}} at 0 {
+// CHECK: %[[W1:.+]] = rt.put {{.*}} at 1 into
+// CHECK-NOT: rt.put
+// CHECK: return %[[W1]]
+func.func @few(%x: tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>) -> tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>> {
+  %0 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>> -> tensor<1xf32, #dist.local<#mesh, [4{"dp","mb"}]>>
+    %2 = nn.exp %1 : (tensor<1xf32, #dist.local<#mesh, [4{"dp","mb"}]>>) -> tensor<1xf32, #dist.local<#mesh, [4{"dp","mb"}]>>
+    dist.accumulate %2 in [f32] : tensor<1xf32, #dist.local<#mesh, [4{"dp","mb"}]>>
+  } : tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>
+  return %0 : tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>
+}
 }

@@ -182,3 +182,24 @@ func.func private @k(%x: tensor<64xf32>) -> tensor<64xf32> attributes {rt.in_pla
   %0 = nn.exp %x : (tensor<64xf32>) -> tensor<64xf32>
   return %0 : tensor<64xf32>
 }
+
+// -----
+
+// Rows are put where the others are.
+rt.program @p streams 1 events 0 arena 768 attributes {rt.spec = @p.spec} {
+  %x = rt.buffer "x" input offset 0 lives [0, 1] : memref<1x2x2xf32>
+  rt.input "x" %x global tensor<1x2x2xf32> placement <[1], [2], [2]> : memref<1x2x2xf32>
+  %a = rt.buffer "a" activation offset 512 lives [0, 1] : memref<4x2xf32>
+  %y = rt.buffer "y" output offset 256 lives [0, 1] : memref<4x2xf32>
+  %0 = rt.view %a : memref<4x2xf32> to memref<1x2x2xf32>
+  rt.copy %x -> %0 stream 0 {rt.origin = 0 : i64} : memref<1x2x2xf32> -> memref<1x2x2xf32>
+  %1 = rt.view %y : memref<4x2xf32> to memref<1x2x2xf32, strided<[4, 2, 1], offset: 4>>
+  // expected-error @below {{puts rows into a buffer that does not hold the others: never written, or overwritten since}}
+  rt.copy %x -> %1 stream 0 {rt.origin = 1 : i64} : memref<1x2x2xf32> -> memref<1x2x2xf32, strided<[4, 2, 1], offset: 4>>
+  rt.output "y" %y global tensor<4x2xf32> placement <[4], [2]> : memref<4x2xf32>
+}
+func.func private @p.spec(%x: tensor<1x2x2xf32> {nn.name = "x"}) -> tensor<4x2xf32> attributes {rt.spec} {
+  %0 = rt.put %x at 0 : (tensor<1x2x2xf32>) -> tensor<4x2xf32>
+  %1 = rt.put %x at 2 into %0 : (tensor<1x2x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  return %1 : tensor<4x2xf32>
+}

@@ -387,9 +387,14 @@ TEST(Mutation, NoAcceptedMutantComputesSomethingElse) {
     Random random(seed);
     RandomProgram program = randomProgram(setup.context, random, random.between(2, 8));
     auto oracle = interpret(program.function, program.inputs);
+    bool inParts = random.chance(30);
+    if (inParts)
+      addMicrobatches(program, 2);
     annotate(program, random);
     ASSERT_TRUE(succeeded(oracle) &&
                 succeeded(partition(*program.module, true, random.chance(50))));
+    if (inParts && failed(formLoops(*program.module)))
+      continue;
     judge.judge(*program.module, program.inputs, *oracle, errorOf, 1e-10, random,
                 "seed " + std::to_string(seed));
     if (HasFatalFailure())

@@ -452,6 +452,12 @@ static void settle(Operation *op, const Mesh &mesh, dist::MeshAttr meshAttr, Ran
   op->setAttr(dist::kPlacementsAttr, list(placements.results));
 }
 
+void addMicrobatches(RandomProgram &program, int64_t count) {
+  program.mesh.axes.push_back({"mb", count, /*temporal=*/true});
+  program.module.get()->setAttr(dist::kMeshAttr,
+                                dist::MeshAttr::get(program.module->getContext(), program.mesh));
+}
+
 void annotate(RandomProgram &program, Random &random) {
   MLIRContext *context = program.module->getContext();
   auto mesh = dist::getMesh(program.function);
@@ -462,8 +468,12 @@ void annotate(RandomProgram &program, Random &random) {
   };
   for (BlockArgument argument : program.function.getArguments())
     if (random.chance(60)) {
-      program.function.setArgAttr(argument.getArgNumber(), dist::kPlacementAttr,
-                                  attribute(argument.getType()));
+      dist::PlacementAttr used = attribute(argument.getType()),
+                          stored = dist::PlacementAttr::get(
+                              context, mesh, gatheredOverTime(program.mesh, used.getValue()));
+      program.function.setArgAttr(argument.getArgNumber(), dist::kPlacementAttr, stored);
+      if (used != stored)
+        program.function.setArgAttr(argument.getArgNumber(), dist::kUsedAttr, used);
       if (random.chance(30))
         program.function.setArgAttr(argument.getArgNumber(), dist::kClosedAttr,
                                     UnitAttr::get(context));

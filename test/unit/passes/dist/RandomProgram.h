@@ -26,9 +26,12 @@ struct RandomProgram {
 RandomProgram randomProgram(mlir::MLIRContext &context, Random &random, int length,
                             bool single = false);
 
-/// Random `dist.placement`s on arguments and `dist.placements` on ops; uneven and
-/// compound ones included.
+/// Random `dist.placement`s on arguments, `dist.used` where the mesh has microbatches, and
+/// `dist.placements` on ops; uneven and compound ones included.
 void annotate(RandomProgram &program, Random &random);
+
+/// Gives the mesh an axis of that many microbatches.
+void addMicrobatches(RandomProgram &program, int64_t count);
 
 } // namespace weft::test
 

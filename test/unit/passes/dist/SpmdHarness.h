@@ -48,6 +48,19 @@ inline mlir::LogicalResult partition(mlir::ModuleOp module, bool propagate, bool
   return passes.run(module);
 }
 
+/// Loops over microbatches; fails with errors that are nobody's to see where a program cannot have
+/// them.
+inline mlir::LogicalResult formLoops(mlir::ModuleOp module, std::string *errors = nullptr) {
+  mlir::ScopedDiagnosticHandler handler(module.getContext(), [&](mlir::Diagnostic &diagnostic) {
+    if (errors && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
+      *errors += diagnostic.str() + "\n";
+  });
+  mlir::PassManager passes(module.getContext());
+  passes.addPass(dist::createDistFormLoops());
+  passes.addPass(dist::createDistVerifySpmd());
+  return passes.run(module);
+}
+
 inline double distanceOf(const HostTensor &found, const HostTensor &oracle, Distance distance) {
   if (found.shape != oracle.shape || found.integers != oracle.integers)
     return INFINITY;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "SpmdHarness.h"
 
+#include "dialects/dist/IR/Dist.h"
+
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -48,4 +50,54 @@ TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
   EXPECT_GE(collectives, 2 * count);
   EXPECT_GE(masks, count / 10);
   EXPECT_GE(localized, count / 50);
+}
+
+// The same with an axis of microbatches, on any dim of any value: what is split over it is made in
+// loops, which add up and put in place. Who needs what is dear both before and after all
+// microbatches are there is refused; nobody else is.
+TEST(Spmd, LoopsComputeTheGlobalProgram) {
+  Context setup;
+  int count = volume(300, 3000), sums = 0, gathers = 0, refused = 0;
+  double worst = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    Random random(seed);
+    RandomProgram program = randomProgram(setup.context, random, random.between(2, 10));
+    auto oracle = interpret(program.function, program.inputs);
+    ASSERT_TRUE(succeeded(oracle)) << "seed " << seed;
+    addMicrobatches(program, random.between(2, 3));
+    annotate(program, random);
+    std::string before = print(*program.module);
+    ASSERT_TRUE(succeeded(partition(*program.module, random.chance(60), random.chance(50))))
+        << "seed " << seed << "\n"
+        << before;
+    std::string errors;
+    if (failed(formLoops(*program.module, &errors))) {
+      ++refused;
+      ASSERT_NE(errors.find("is needed before and after"), std::string::npos)
+          << "seed " << seed << ": " << errors << before << print(*program.module);
+      continue;
+    }
+    program.function.walk([&](dist::AccumulateOp end) {
+      for (Value each : end.getInputs()) {
+        const Placement &placement = dist::getLocal(each.getType()).getValue();
+        auto found = combinationOver(program.mesh, placement, program.mesh.axes.size() - 1);
+        ++(found->kind == TransitionKind::AllGather ? gathers : sums);
+      }
+    });
+    std::string why;
+    auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
+    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n"
+                         << before << print(*program.module);
+    for (auto [index, found, expected] : llvm::enumerate(*results, *oracle)) {
+      double error = errorOf(found, expected);
+      worst = std::max(worst, error);
+      ASSERT_LE(error, 1e-10) << "seed " << seed << ", result " << index << "\n"
+                              << before << print(*program.module);
+    }
+  }
+  std::printf("loops: %d seeds from 0, %d sums, %d gathers, %d refused, worst error %g\n", count,
+              sums, gathers, refused, worst);
+  EXPECT_GE(sums, count / 10);
+  EXPECT_GE(gathers, count);
+  EXPECT_LE(refused, count / 4);
 }

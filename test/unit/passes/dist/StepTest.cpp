@@ -89,6 +89,46 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
   EXPECT_GE(withTensor, count / 5);
 }
 
+// A program that returns rows computes each microbatch on its own and puts its rows in place.
+TEST(Step, RowsOfMicrobatchesArePutInPlace) {
+  registerAllPasses();
+  Context setup;
+  int count = volume(30, 300), gathers = 0;
+  double worst = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    Random random(seed);
+    TrainingLayout layout = randomTrainingCase(setup.context, random).layout;
+    layout.microbatches = random.between(2, 4);
+    layout.zero = 0;
+    Mesh mesh = *Mesh::parse(layout.mesh);
+    int64_t shards = mesh.groupSize(mesh.resolve("dp")) * layout.microbatches;
+    auto module =
+        randomModel(setup.context, random, shards * random.between(1, 2) + random.below(2));
+    OwningOpRef<ModuleOp> original(module->clone());
+    PassManager passes(&setup.context);
+    ASSERT_TRUE(succeeded(parsePassPipeline(layout.pipeline(), passes)));
+    ASSERT_TRUE(succeeded(passes.run(*module))) << "seed " << seed << " " << layout.text();
+    auto function = *module->getOps<func::FuncOp>().begin(),
+         reference = *original->getOps<func::FuncOp>().begin();
+    // One loop: nothing is needed before and after it.
+    auto loops = function.getOps<dist::RepeatOp>();
+    ASSERT_EQ(std::distance(loops.begin(), loops.end()), 1) << print(*module);
+    gathers += (*loops.begin()).getNumResults();
+    std::vector<HostTensor> arguments = randomArguments(reference, random);
+    auto oracle = interpret(reference, arguments);
+    std::string why;
+    auto found = interpretSpmd(function, arguments, 1e-10, &why);
+    ASSERT_TRUE(succeeded(oracle) && found) << "seed " << seed << ": " << why << print(*module);
+    for (auto [a, b] : llvm::zip_equal(*found, *oracle)) {
+      double error = errorOf(a, b);
+      worst = std::max(worst, error);
+      ASSERT_LE(error, 1e-10) << "seed " << seed << " " << layout.text() << "\n" << print(*module);
+    }
+  }
+  std::printf("rows: %d seeds from 0, %d results of loops, worst error %g\n", count, gathers,
+              worst);
+}
+
 /// Elements that collectives move over data-parallel ranks, an all_reduce counted
 /// twice and scalars not at all.
 static int64_t payload(func::FuncOp function) {

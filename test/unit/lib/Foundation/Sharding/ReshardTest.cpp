@@ -109,6 +109,8 @@ TEST(Reshard, PlansMoveEveryElement) {
   for (int seed = 0; seed < count; ++seed) {
     Random random(seed);
     Mesh mesh = randomMesh(random);
+    if (random.chance(20))
+      mesh.axes.push_back({"mb", random.between(2, 3), /*temporal=*/true});
     llvm::SmallVector<int64_t> shape;
     for (int64_t n = random.between(1, 3); n > 0; --n)
       shape.push_back(random.between(1, 13));

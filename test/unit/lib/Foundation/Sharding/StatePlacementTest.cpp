@@ -64,7 +64,7 @@ TEST(Microbatches, AreNoProcesses) {
   EXPECT_EQ(mesh.temporalAxes(), AxisList{2});
 }
 
-TEST(Microbatches, AreSlicedAndAddedUpButNeverGathered) {
+TEST(Microbatches, AreSlicedAddedUpAndPutTogether) {
   Mesh mesh = withMicrobatches();
   ReshardSearch search(mesh);
   Placement stored, used;
@@ -73,10 +73,39 @@ TEST(Microbatches, AreSlicedAndAddedUpButNeverGathered) {
   const ReshardPlan *plan = search.plan(stored, used, 4);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->transitions.size(), 1u);
-  EXPECT_FALSE(search.plan(used, stored, 4));
+  plan = search.plan(used, stored, 4);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->transitions.size(), 1u);
+  EXPECT_EQ(plan->transitions[0].kind, TransitionKind::AllGather);
+  EXPECT_EQ(plan->bytes, 0);
+  EXPECT_EQ(gatheredOverTime(mesh, used), stored);
+  // What could move instead moves.
+  EXPECT_GT(plan->cost, 100 * search.cost(stored, Placement::replicated({16}), 4));
   std::string why;
-  EXPECT_FALSE(checkTransition(mesh, TransitionKind::AllGather, {2}, 0, -1, used, stored, &why));
-  EXPECT_EQ(why, "all_gather cannot run over microbatches");
+  Placement moved = Placement::replicated({16, 16}), other = moved;
+  moved.dims[0] = {PlacedFactor{16, {2}}};
+  other.dims[1] = {PlacedFactor{16, {2}}};
+  EXPECT_FALSE(checkTransition(mesh, TransitionKind::AllToAll, {2}, 1, 0, moved, other, &why));
+  EXPECT_EQ(why, "all_to_all cannot run over microbatches");
+
+  // Microbatches may be counted before shards: 16{"mb","dp"} is 4{"mb"} * 4{"dp"}.
+  stored.dims = {{PlacedFactor{4, {}}, PlacedFactor{4, {0}}}};
+  used.dims = {{PlacedFactor{16, {2, 0}}}};
+  EXPECT_EQ(gatheredOverTime(mesh, used), stored);
+  for (auto [from, to, kind] : {std::tuple(stored, used, TransitionKind::Slice),
+                                std::tuple(used, stored, TransitionKind::AllGather)}) {
+    plan = search.plan(from, to, 4);
+    ASSERT_TRUE(plan);
+    ASSERT_EQ(plan->transitions.size(), 1u);
+    EXPECT_EQ(plan->transitions[0].kind, kind);
+    CollectiveGeometry geometry = geometryOf(mesh, kind, {2}, 0, -1, from, to);
+    EXPECT_EQ(std::tuple(geometry.outer, geometry.extent, geometry.shard, geometry.inner),
+              std::tuple(1, 4, 1, 2));
+  }
+  // Of uneven shards none is a whole number of microbatches.
+  used.dims = {{PlacedFactor{14, {2, 0}}}};
+  EXPECT_EQ(gatheredOverTime(mesh, used), Placement::replicated({14}));
+  EXPECT_FALSE(combinationOver(mesh, used, 2));
 
   // A gradient is accumulated before it is reduced over devices, once.
   Placement gradient = Placement::replicated({1 << 16}), whole = gradient;
