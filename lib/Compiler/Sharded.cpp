@@ -29,7 +29,7 @@ std::vector<std::string> weft::batchAxesOf(const PhaseOptions &options) {
 
 /// Without axes the program is the one device's already.
 static bool isDistributed(const PhaseOptions &options) {
-  return !options.mesh.axes.empty() || (options.train && options.microbatches > 1);
+  return !options.mesh.axes.empty() || options.microbatches > 1;
 }
 
 static dist::DistPlaceOptions placeOptions(const PhaseOptions &options) {
@@ -58,8 +58,7 @@ static dist::DistPlaceStateOptions placeStateOptions(const ZeroStage &zero) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh(
-      {toString(options.mesh), options.train ? options.microbatches : 1}));
+  pm.addPass(dist::createDistAttachMesh({toString(options.mesh), options.microbatches}));
   auto assignAxes = [&](llvm::StringRef programs) {
     dist::DistAssignAxisOptions assign;
     assign.programs = programs.str();

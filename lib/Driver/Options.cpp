@@ -179,6 +179,11 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                     return takeAxes(text, options.compile.phases.batchAxes);
                   }));
   acts.at(Phase::Sharded,
+          flags.count("--microbatches", "N",
+                      "take the batch in N parts, one after the other: memory for the activations "
+                      "of one; gradients are added up, rows of results put in place",
+                      options.compile.phases.microbatches, 1, 1 << 30));
+  acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",
               "let processes repeat the work of others where an axis splits nothing, which else "

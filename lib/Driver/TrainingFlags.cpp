@@ -129,11 +129,6 @@ void weft::driver::addTrainingFlags(FlagTable &flags, ActsTable &acts, Options &
               "split over the batch's axes (or AXIS) 1: optimizer states, 2: and gradients, 3: and "
               "weights",
               [&training](const std::string &value) { return takeZero(value, training.zero); }));
-  acts.at(Phase::Sharded,
-          add("--microbatches", "N", "take the batch in N parts, adding up gradients",
-              [&training](const std::string &value) {
-                return FlagTable::parseCount(value, 1, 1 << 30, training.microbatches);
-              }));
   acts.at(Phase::Step,
           add("--grad-dtype", "fp32|bf16|fp16|fp64",
               "of weight gradients and their sums (default fp32; fp64 with --precision fp64)",

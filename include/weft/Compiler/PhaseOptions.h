@@ -46,6 +46,8 @@ struct PhaseOptions {
   std::vector<dist::PlacementRule> place;
   /// Names of axes that split the batch; nothing: dp if the mesh has it.
   std::optional<std::vector<std::string>> batchAxes;
+  /// Parts that the batch is taken in.
+  int64_t microbatches = 1;
   /// Let processes repeat the work of others where an axis splits nothing.
   bool allowIdleAxes = false;
   /// Also split norms and residuals between matrix products.
@@ -78,8 +80,6 @@ struct PhaseOptions {
   ZeroStage zero;
   /// Of random numbers.
   uint64_t seed = 0;
-  /// Parts that the batch is taken in.
-  int64_t microbatches = 1;
   BatchStats batchStats = BatchStats::Global;
   /// Equal parts of the batch with statistics of their own in training.
   int64_t batchParts() const {
