@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
+#include "session/SentMeter.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -45,10 +47,12 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
       std::clamp(kMeasureSeconds / std::max(warm, 1e-7), double(kLeastRuns), double(kMostRuns)));
   say(speaks, "timing %d runs after %d for warm-up", runs, kWarmups);
   weft_statistics before, after;
+  SentMeter meter(*session);
   weft_get_statistics(session, &before);
   std::vector<double> times(static_cast<size_t>(runs));
   for (double &time : times)
     WEFT_TRY(once(time));
+  meter.stop();
   weft_get_statistics(session, &after);
   double total = 0;
   for (double time : times)
@@ -61,6 +65,7 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
   double exposed = collectives - (after.hidden_seconds - before.hidden_seconds) / runs;
   for (double *value : {&first, &p50, &p90, &p99, &mean, &collectives, &exposed})
     WEFT_TRY(everywhere(*value));
+  WEFT_TRY(meter.reduce(*session));
   // All three figures are of the same measurement, so that they agree.
   double share = std::max(0.0, exposed) / std::max(1e-12, mean);
   double overlap = collectives > 0 ? std::max(0.0, 1 - exposed / collectives) : 0;
@@ -81,9 +86,11 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
       std::printf("\"tokens_per_s\":%.6g,", tokens / mean);
     std::printf("\"exposed_communication_share\":%.4g,"
                 "\"communication_ms\":%.6g,\"overlap\":%.4g,"
-                "\"arena_bytes\":%llu}\n",
+                "\"arena_bytes\":%llu,",
                 share, collectives * 1e3, overlap,
                 static_cast<unsigned long long>(after.arena_bytes));
+    meter.printJson(stdout, uint64_t(runs));
+    std::printf("}\n");
     return {};
   }
   std::printf("%d runs: p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, mean %.3f ms "
@@ -98,5 +105,7 @@ Status weft::runtime::bench(weft_session *session, const ProgramView &p, const c
   if (collectives > 0)
     std::printf("communication %.3f ms a run, %.0f %% of it under computation\n", collectives * 1e3,
                 overlap * 100);
+  if (std::string sent = meter.text(uint64_t(runs)); !sent.empty())
+    std::printf("a rank sends at most %s\n", sent.c_str());
   return {};
 }

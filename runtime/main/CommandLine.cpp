@@ -74,8 +74,8 @@ void addWhat(FlagTable &flags, CommandLine &line) {
   flags.number("--atol", "A", "default 1e-5", line.atol, 1e300);
   flags.optional("--bench", "json",
                  "warm up, then time runs: p50, p90, p99, rate, how long a rank "
-                 "communicates, how much of that it computes meanwhile, and "
-                 "what share of the run the rest is",
+                 "communicates, how much of that it computes meanwhile, what "
+                 "share of the run the rest is, and what it sends",
                  [&line](const std::string &text) -> std::string {
                    line.bench = true;
                    line.benchJson = text == "json";

@@ -3,7 +3,7 @@
 #include "Report.h"
 
 #include "base/Interrupt.h"
-#include "session/Session.h"
+#include "session/SentMeter.h"
 #include "weft/runtime/Checkpoint.h"
 #include "weft/runtime/ExecutableFile.h"
 #include "weft/runtime/Launch.h"
@@ -338,8 +338,13 @@ private:
 
   Status runOnce() {
     double start = now();
+    SentMeter meter(*session);
     WEFT_TRY(call([&](weft_status *s) { return weft_run(session, programName.c_str(), s); }));
+    meter.stop();
     say(chats, "ran '%s' (%.3f s)", programName.c_str(), now() - start);
+    WEFT_TRY(meter.reduce(*session));
+    if (std::string sent = meter.text(1); !sent.empty())
+      say(chats, "a rank sent at most %s", sent.c_str());
     return {};
   }
 

@@ -49,6 +49,7 @@ struct MemberGroup {
   Backend *backend;
   std::shared_ptr<SharedGroup> shared;
   int64_t me;
+  Traffic traffic{};
 };
 
 int32_t fail(weft_status *status, const Status &failure) {
@@ -114,6 +115,8 @@ int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks, int64_t mem
 
 void destroyGroup(void *group) { delete static_cast<MemberGroup *>(group); }
 
+void count(Volume &volume, uint64_t bytes) { volume += {uint64_t(bytes != 0), bytes}; }
+
 int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_message *staging,
                       const void **received, weft_status *status) {
   auto &group = *static_cast<MemberGroup *>(opaque);
@@ -128,8 +131,18 @@ int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_messag
   auto bytes = [](const weft_message &message, uint64_t block) {
     return block < message.count ? message.blocks[block].bytes : 0;
   };
+  auto sum = [](const weft_message &message) {
+    uint64_t total = 0;
+    for (uint64_t b = 0; b < message.count; ++b)
+      total += message.blocks[b].bytes;
+    return total;
+  };
   for (size_t j = 0; j < shared.ranks.size(); ++j) {
     const weft_message &given = shared.sends[j][group.me];
+    if (int64_t(j) != group.me) {
+      count(group.traffic.sent, sum(sends[j]));
+      count(group.traffic.received, sum(given));
+    }
     uint64_t blocks = std::max(given.count, staging[j].count);
     for (uint64_t b = 0; b < blocks; ++b)
       if (bytes(given, b) != bytes(staging[j], b))
@@ -171,6 +184,7 @@ int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_st
   box.bytes = bytes;
   box.full = true;
   box.changed.notify_all();
+  count(group.traffic.sent, bytes);
   return waitMailbox(group, box, lock, false, to, status);
 }
 
@@ -189,11 +203,13 @@ int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes, weft_status
                                          std::to_string(bytes)));
   if (bytes != 0)
     std::memcpy(data, box.data, bytes);
+  count(group.traffic.received, bytes);
   box.full = false;
   box.changed.notify_all();
   return 0;
 }
 
+Traffic traffic(const void *group) { return static_cast<const MemberGroup *>(group)->traffic; }
 void abortJob(void *backend, int32_t code) {}
 int64_t numProcesses(void *backend) { return 1; }
 int64_t process(void *backend) { return 0; }
@@ -207,6 +223,7 @@ constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
                                       exchangeEnd,
                                       send,
                                       recv,
+                                      traffic,
                                       abortJob,
                                       numProcesses,
                                       process};

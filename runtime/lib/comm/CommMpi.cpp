@@ -13,6 +13,8 @@
 #include <vector>
 
 using weft::runtime::StatusCode;
+using weft::runtime::Traffic;
+using weft::runtime::Volume;
 
 namespace {
 
@@ -32,6 +34,7 @@ struct Group {
   // Room for one exchange, so that it need not allocate.
   std::vector<MPI_Request> requests;
   std::vector<int64_t> peers; // of the requests
+  Traffic traffic;
 };
 
 int32_t fail(weft_status *status, StatusCode code, const std::string &text) {
@@ -124,7 +127,7 @@ int32_t createGroup(void *opaque, uint32_t id, const int64_t *ranks, int64_t mem
   // Every process makes the groups of the same axes at the same time, so their
   // number is known to all members without a word; a communicator of MPI's own
   // would be made by a call that waits for all processes, under no clock.
-  auto *group = new Group{&backend, backend.groups, {ranks, ranks + members}, me, {}, {}};
+  auto *group = new Group{&backend, backend.groups, {ranks, ranks + members}, me, {}, {}, {}};
   *result = group;
   if (backend.groups == backend.mostGroups)
     return fail(status, StatusCode::UserError,
@@ -139,6 +142,7 @@ void destroyGroup(void *opaque) { delete static_cast<Group *>(opaque); }
 int32_t post(Group &group, bool sends, void *data, uint64_t bytes, int64_t peer,
              weft_status *status) {
   int rank = int(group.ranks[size_t(peer)]);
+  Volume &volume = sends ? group.traffic.sent : group.traffic.received;
   for (uint64_t at = 0; at < bytes; at += kChunk) {
     int count = int(bytes - at < kChunk ? bytes - at : kChunk);
     char *from = static_cast<char *>(data) + at;
@@ -149,8 +153,22 @@ int32_t post(Group &group, bool sends, void *data, uint64_t bytes, int64_t peer,
       CHECK_MPI(MPI_Isend(from, count, MPI_BYTE, rank, group.tag, MPI_COMM_WORLD, request));
     else
       CHECK_MPI(MPI_Irecv(from, count, MPI_BYTE, rank, group.tag, MPI_COMM_WORLD, request));
+    volume.bytes += uint64_t(count);
   }
   return 0;
+}
+
+/// Posts the blocks of a message, which is one however many they are.
+int32_t postMessage(Group &group, bool sends, const weft_message &message, int64_t peer,
+                    weft_status *status) {
+  Volume &volume = sends ? group.traffic.sent : group.traffic.received;
+  uint64_t before = volume.bytes;
+  int32_t code = 0;
+  for (uint64_t b = 0; b < message.count && code == 0; ++b)
+    code = post(group, sends, const_cast<void *>(message.blocks[b].data), message.blocks[b].bytes,
+                peer, status);
+  volume.messages += volume.bytes != before;
+  return code;
 }
 
 int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_message *staging,
@@ -159,23 +177,16 @@ int32_t exchangeBegin(void *opaque, const weft_message *sends, const weft_messag
   int64_t members = int64_t(group.ranks.size());
   group.requests.clear();
   group.peers.clear();
-  auto postAll = [&](bool areSends, int64_t j, const weft_message &message) {
-    int32_t code = 0;
-    for (uint64_t b = 0; b < message.count && code == 0; ++b)
-      code = post(group, areSends, const_cast<void *>(message.blocks[b].data),
-                  message.blocks[b].bytes, j, status);
-    return code;
-  };
   for (int64_t j = 0; j < members; ++j) {
     const weft_message &from = j == group.me ? sends[j] : staging[j];
     for (uint64_t b = 0; b < from.count; ++b)
       *received++ = from.blocks[b].data;
-    int32_t code = j == group.me ? 0 : postAll(false, j, staging[j]);
+    int32_t code = j == group.me ? 0 : postMessage(group, false, staging[j], j, status);
     if (code != 0)
       return code;
   }
   for (int64_t j = 0; j < members; ++j) {
-    int32_t code = j == group.me ? 0 : postAll(true, j, sends[j]);
+    int32_t code = j == group.me ? 0 : postMessage(group, true, sends[j], j, status);
     if (code != 0)
       return code;
   }
@@ -186,22 +197,24 @@ int32_t exchangeEnd(void *, weft_status *) {
   return 0; // what was received is this process's own copy
 }
 
-int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_status *status) {
-  auto &group = *static_cast<Group *>(opaque);
+int32_t transfer(Group &group, bool sends, const void *data, uint64_t bytes, int64_t peer,
+                 weft_status *status) {
   group.requests.clear();
   group.peers.clear();
-  int32_t code = post(group, true, const_cast<void *>(data), bytes, to, status);
+  weft_block block{data, bytes};
+  int32_t code = postMessage(group, sends, {&block, 1}, peer, status);
   return code != 0 ? code : waitAll(group, status);
+}
+
+int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_status *status) {
+  return transfer(*static_cast<Group *>(opaque), true, data, bytes, to, status);
 }
 
 int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes, weft_status *status) {
-  auto &group = *static_cast<Group *>(opaque);
-  group.requests.clear();
-  group.peers.clear();
-  int32_t code = post(group, false, data, bytes, from, status);
-  return code != 0 ? code : waitAll(group, status);
+  return transfer(*static_cast<Group *>(opaque), false, data, bytes, from, status);
 }
 
+Traffic traffic(const void *group) { return static_cast<const Group *>(group)->traffic; }
 void abortJob(void *, int32_t code) { MPI_Abort(MPI_COMM_WORLD, code); }
 int64_t numProcesses(void *backend) { return static_cast<Backend *>(backend)->processes; }
 int64_t process(void *backend) { return static_cast<Backend *>(backend)->process; }
@@ -215,6 +228,7 @@ constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
                                       exchangeEnd,
                                       send,
                                       recv,
+                                      traffic,
                                       abortJob,
                                       numProcesses,
                                       process};

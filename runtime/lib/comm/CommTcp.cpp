@@ -24,6 +24,8 @@ struct Flow {
   uint64_t bytes = 0, done = 0; // done counts the header's bytes too
   uint64_t block = 0, at = 0;   // what comes next: a byte of a block
   bool finished() const { return done == sizeof header + bytes; }
+  /// Bytes of blocks that have moved.
+  uint64_t moved() const { return done > sizeof header ? done - sizeof header : 0; }
 
   /// What comes next, at most `most` parts.
   size_t next(iovec *parts, size_t most) {
@@ -62,6 +64,7 @@ struct Group {
   std::vector<int64_t> ranks;
   int64_t me;
   std::vector<Member> members;
+  Traffic traffic;
   // Room for one wait, so that it need not allocate.
   std::vector<pollfd> waits;
   ~Group() {
@@ -83,6 +86,7 @@ int32_t tell(const Status &result, weft_status *status) {
 Status advance(Group &group, size_t m, bool sends, bool &moved) {
   Member &member = group.members[m];
   Flow &flow = sends ? member.out : member.in;
+  Volume &volume = sends ? group.traffic.sent : group.traffic.received;
   constexpr uint64_t kHeader = sizeof flow.header;
   constexpr size_t kParts = 32; // a system call
   while (!flow.finished()) {
@@ -100,7 +104,9 @@ Status advance(Group &group, size_t m, bool sends, bool &moved) {
       return {StatusCode::RankFailed,
               "rank " + std::to_string(group.ranks[m]) + " is lost" +
                   (count < 0 ? std::string(": ") + std::strerror(errno) : "")};
+    uint64_t before = flow.moved();
     flow.advance(uint64_t(count));
+    volume += {uint64_t(flow.finished() && flow.bytes != 0), flow.moved() - before};
     moved = true;
     if (!sends && flow.done >= kHeader && flow.header != flow.bytes)
       return Status::internal("rank " + std::to_string(group.ranks[m]) + " gives " +
@@ -162,7 +168,7 @@ void destroy(void *backend) { delete static_cast<TcpLinks *>(backend); }
 int32_t createGroup(void *backend, uint32_t id, const int64_t *ranks, int64_t members, int64_t me,
                     void **result, weft_status *status) {
   auto *links = static_cast<TcpLinks *>(backend);
-  auto *group = new Group{links, {ranks, ranks + members}, me, {}, {}};
+  auto *group = new Group{links, {ranks, ranks + members}, me, {}, {}, {}};
   *result = group;
   std::vector<int> descriptors;
   Status made = links->connectGroup(id, group->ranks, me, descriptors);
@@ -218,6 +224,7 @@ int32_t recv(void *opaque, int64_t from, void *data, uint64_t bytes, weft_status
   return transfer(*static_cast<Group *>(opaque), from, false, data, bytes, status);
 }
 
+Traffic traffic(const void *group) { return static_cast<const Group *>(group)->traffic; }
 void abortJob(void *backend, int32_t code) { static_cast<TcpLinks *>(backend)->abort(code); }
 int64_t numProcesses(void *backend) { return static_cast<TcpLinks *>(backend)->processes(); }
 int64_t process(void *backend) { return static_cast<TcpLinks *>(backend)->rank(); }
@@ -231,6 +238,7 @@ constexpr weft_comm_vtable kVtable = {kWeftCommunicatorVersion,
                                       exchangeEnd,
                                       send,
                                       recv,
+                                      traffic,
                                       abortJob,
                                       numProcesses,
                                       process};

@@ -70,6 +70,17 @@ Status GroupTable::createAll(const ProgramView &program, const std::vector<int64
   return {};
 }
 
+Traffic GroupTable::trafficOver(Id communicator) const {
+  Traffic total;
+  for (const auto &[key, group] : groups)
+    if (key.first == communicator) {
+      Traffic traffic = group.traffic();
+      total.sent += traffic.sent;
+      total.received += traffic.received;
+    }
+  return total;
+}
+
 Status weft::runtime::openPlugin(const std::string &name, const weft_comm_host &host,
                                  CommBackend &result) {
   std::string file = "libweft_" + name + ".so";

@@ -59,6 +59,7 @@ struct Group {
   std::vector<int64_t> ranks; // process ranks, by member
   int64_t me = 0;
   int64_t members() const { return int64_t(ranks.size()); }
+  Traffic traffic() const { return vtable->traffic(handle); }
 };
 
 /// The groups of one rank. One exists per communicator *and* stream, so that
@@ -78,6 +79,9 @@ public:
   /// Makes the groups of every communicator and stream that any body of any
   /// stage uses, in one order on all ranks.
   Status createAll(const ProgramView &program, const std::vector<int64_t> &coordinates);
+
+  /// Of the communicator's groups on all streams.
+  Traffic trafficOver(Id communicator) const;
 
 private:
   CommBackend backend;

@@ -45,6 +45,8 @@ public:
   virtual uint64_t scratchBytes() const { return 0; }
   /// Time in it counts as communication.
   virtual bool communicates() const { return false; }
+  /// What its last run sent to other ranks.
+  virtual Volume sent() const { return {}; }
 };
 using PreparedCommandPtr = std::unique_ptr<PreparedCommand>;
 

@@ -3,6 +3,8 @@
 #ifndef WEFT_RUNTIME_LIB_DEVICE_TIMELINE_H
 #define WEFT_RUNTIME_LIB_DEVICE_TIMELINE_H
 
+#include "weft/runtime/CollectiveFacts.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -38,6 +40,7 @@ struct TraceInterval {
   uint32_t program, command; // as in CommandPlace
   double begin, end;         // seconds since the session opened
   double cpu;                // seconds of a core that the stream used; 0 where it has none
+  Volume sent;
 };
 
 /// Of the last run, but `trace`.

@@ -69,6 +69,8 @@ public:
   double lastSeconds() const { return seconds; }
   double lastCommunicationSeconds() const { return ownDevice->timeline(0).communicationSeconds; }
   Overlap lastOverlap() const { return overlap; }
+  /// In all runs, over one of the Communicators.
+  Traffic trafficOver(Id communicator) const { return collectives->trafficOver(communicator); }
   unsigned numStreams() const { return unsigned(marks.size()); }
   /// What it shows on the board.
   BoardSlot &slot() const { return shared.board.slot(processRank); }

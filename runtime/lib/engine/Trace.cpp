@@ -1,6 +1,7 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "checkpoint/CheckpointGroup.h"
+#include "program/ProgramText.h"
 #include "program/commands/Issued.h"
 
 #include "weft/runtime/OutputFile.h"
@@ -73,6 +74,16 @@ std::string argumentsOf(const ProgramView &p, const Issued &issued) {
                                   : text + ",\"microbatch\":" + std::to_string(call.microbatch);
 }
 
+/// Of a collective, what the rank sent: `,"axes":"tp","sent_bytes":8192,"sent_messages":1`.
+std::string trafficText(const ProgramView &p, const Command &command, const Volume &sent) {
+  if (command.opcode != Opcode::Collective)
+    return "";
+  const Communicator &group = p.Communicators()[p.record<Collective>(command).communicator];
+  return ",\"axes\":\"" + quoted(ProgramText(p).names(group.axes)) +
+         "\",\"sent_bytes\":" + std::to_string(sent.bytes) +
+         ",\"sent_messages\":" + std::to_string(sent.messages);
+}
+
 /// A command of stream `stream` of a rank, with `offset` added to its times.
 std::string eventOf(const ProgramView &p, const Issued &issued, int64_t rank, size_t stream,
                     const TraceInterval &interval, double offset) {
@@ -84,7 +95,8 @@ std::string eventOf(const ProgramView &p, const Issued &issued, int64_t rank, si
                 (interval.end - interval.begin) * 1e6, interval.cpu * 1e6);
   const Command &command = *issued.command;
   return "\n{\"name\":\"" + quoted(titleOf(p, command)) + "\",\"cat\":\"" +
-         opcodeName(command.opcode) + "\"," + numbers + argumentsOf(p, issued) + "}},";
+         opcodeName(command.opcode) + "\"," + numbers + argumentsOf(p, issued) +
+         trafficText(p, command, interval.sent) + "}},";
 }
 
 /// The events of this process's ranks, each with a comma behind it; `offset` is

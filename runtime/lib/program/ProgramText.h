@@ -33,12 +33,13 @@ public:
       result += (i ? "," : "") + num(p.ints(range)[i]);
     return result + "]";
   }
-  std::string axes(Range range) const {
-    std::string result = "{";
-    for (uint32_t i = 0; i < range.count; ++i)
-      result += (i ? "," : "") + str(p.MeshAxes()[p.axes(range)[i]].name);
-    return result + "}";
+  std::string names(Range axes) const {
+    std::string result;
+    for (uint32_t i = 0; i < axes.count; ++i)
+      result += (i ? "," : "") + str(p.MeshAxes()[p.axes(axes)[i]].name);
+    return result;
   }
+  std::string axes(Range range) const { return "{" + names(range) + "}"; }
   std::string value(const ScalarValue &v) const {
     if (v.base == ValueBase::Constant)
       return num(v.addend);

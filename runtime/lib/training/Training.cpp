@@ -7,6 +7,7 @@
 #include "checkpoint/CheckpointGroup.h"
 #include "job/Agreement.h"
 #include "session/Generation.h"
+#include "session/SentMeter.h"
 #include "training/BatchFeed.h"
 #include "training/TrainingLog.h"
 
@@ -49,13 +50,15 @@ struct Report {
   double collectives, hidden; // seconds, of a rank of the process
 };
 constexpr size_t kReportSize = sizeof(Report) / sizeof(double);
+static_assert(sizeof(Report) % sizeof(double) == 0, "a table of doubles");
 
 class Trainer {
 public:
   Trainer(weft_session &session, const TrainingOptions &options, bool speaks)
       : session(session), options(options), p(session.view()), roles(findRoles()),
-        log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}),
-        steps(session, "step", roles), evaluation(session, "eval", roles), generator(session) {}
+        log(speaks, !roles.tokens.empty(), {options.quiet, options.logEvery}), sent(session),
+        message(kReportSize + 2 * sent.sent.size()), steps(session, "step", roles),
+        evaluation(session, "eval", roles), generator(session) {}
 
   Status run() {
     if (options.interrupt)
@@ -88,6 +91,7 @@ private:
       WEFT_TRY(writer->finish());
     }
     reportMemory();
+    reportTraffic();
     if (!options.generation.wanted || stopped)
       return log.fileStatus();
     std::string text;
@@ -115,7 +119,7 @@ private:
 
   /// Everything that can be wrong with the command line, before slow things.
   Status prepare() {
-    processes.open(session, kReportSize);
+    processes.open(session, message.size());
     trains = options.steps > 0;
     evaluates = !options.evalData.empty() || !options.evalDataTokens.empty();
     if (trains) {
@@ -321,7 +325,9 @@ private:
       steps.start(next);
     weft_statistics before, after;
     weft_get_statistics(&session, &before);
+    sent.start();
     WEFT_TRY(runProgram("step"));
+    sent.stop();
     weft_get_statistics(&session, &after);
     Report mine{};
     for (size_t i = 0; i < Report::kValues; ++i)
@@ -349,6 +355,7 @@ private:
     record.communicationShare = all.communication;
     record.collectiveSeconds = all.collectives / double(processes.count());
     record.overlap = all.collectives > 0 ? all.hidden / all.collectives : 0;
+    record.sent = &sent;
     record.memoryBytes = peakBytes = all.memory;
     record.predictedBytes = predictedBytes();
     record.epoch = info.samples / steps.samples();
@@ -374,13 +381,22 @@ private:
   }
 
   /// The first process that holds a value tells it; counts add up; of the rest
-  /// the largest counts.
+  /// the largest counts, also of what was sent.
   Status agree(const Report &mine, Report &all) {
-    static_assert(sizeof(Report) % sizeof(double) == 0, "a table of doubles");
-    WEFT_TRY(processes.exchange(reinterpret_cast<const double *>(&mine), kReportSize));
+    std::memcpy(message.data(), &mine, sizeof mine);
+    for (size_t c = 0; c < sent.sent.size(); ++c) {
+      message[kReportSize + 2 * c] = double(sent.sent[c].messages);
+      message[kReportSize + 2 * c + 1] = double(sent.sent[c].bytes);
+    }
+    WEFT_TRY(processes.exchange(message.data(), message.size()));
     for (int64_t i = 0; i < processes.count(); ++i) {
       Report other;
       std::memcpy(&other, processes.of(i), sizeof other);
+      const double *counts = processes.of(i) + kReportSize;
+      for (Volume &volume : sent.sent) {
+        volume.messages = std::max(volume.messages, uint64_t(*counts++));
+        volume.bytes = std::max(volume.bytes, uint64_t(*counts++));
+      }
       for (size_t j = 0; j < Report::kValues; ++j)
         if (other.has[j] != 0 && all.has[j] == 0) {
           all.has[j] = 1;
@@ -490,6 +506,11 @@ private:
     return double(statistics.arena_bytes) + images / double(session.ranks.size());
   }
 
+  void reportTraffic() {
+    if (std::string text = sent.text(1); trains && !text.empty())
+      log.note("a rank sent at most %s a step", text.c_str());
+  }
+
   void reportMemory() {
     if (peakBytes == 0)
       return;
@@ -514,6 +535,8 @@ private:
   TrainingLog log;
   MemoryMeter memory;
   Processes processes;
+  SentMeter sent;              // in the last step
+  std::vector<double> message; // a Report, and of each communicator messages and bytes
   BatchFeed steps, evaluation;
   Generator generator;
   std::unique_ptr<CheckpointWriter> writer;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "training/TrainingLog.h"
 
+#include "session/SentMeter.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -108,6 +110,8 @@ void TrainingLog::write(const StepRecord &r, double rate) {
   putNumber(file, "communication_share", r.communicationShare, "%.4g");
   putNumber(file, "communication_ms", r.collectiveSeconds * 1e3, "%.6g");
   putNumber(file, "overlap", r.overlap, "%.4g");
+  r.sent->printJson(file, 1);
+  std::fputc(',', file);
   if (r.evaluated) {
     putNumber(file, "eval_loss", r.evaluationLoss);
     putNumber(file, "eval_elements", r.evaluationElements, "%.0f");

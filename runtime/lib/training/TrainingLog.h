@@ -13,6 +13,8 @@
 
 namespace weft::runtime {
 
+class SentMeter;
+
 struct StepRecord {
   int64_t step = 0, steps = 0; // this one, counted from 0; and how many
   double loss = 0, gradientNorm = 0, rate = 0;
@@ -20,6 +22,7 @@ struct StepRecord {
   double tokens = 0; // of the step: elements of the labels
   double communicationShare = 0;
   double collectiveSeconds = 0, overlap = 0;  // Overlap.h; the hidden part
+  const SentMeter *sent = nullptr;            // in the step
   double memoryBytes = 0, predictedBytes = 0; // a rank
   int64_t epoch = 0;
   bool evaluated = false;

@@ -84,6 +84,7 @@ agree() {
     -v mean="$(value mean_ms)" 'BEGIN { due = all * (1 - hidden) / mean
       print (due > 0 && (told - due) ^ 2 < 1e-6) ? "they agree" : told " told, " due " due" }'
 }
+expect 0 '"sent_bytes":\{"[a-z,]+":[0-9]+.*"sent_messages":\{' "$out" "${model[@]}" --bench=json
 expect 0 'they agree' echo "$(agree)"
 expect 0 "input 'x' is zeros" "$out" "${model[@]}" --bench
 expect 0 'tokens/s' "$out" "${model[@]}" "${x[@]}" --bench

@@ -5,11 +5,13 @@
 //
 // One executable program holds all cases as named programs. The expected values
 // are computed here from the definition, reducing over members in order; every
-// backend must give exactly these bits, so backends agree with each other.
+// backend must give exactly these bits, so backends agree with each other. And what each rank
+// sends and receives is what CollectiveFacts.h says, to the byte and the message.
+#include "weft/runtime/CollectiveFacts.h"
 #include "weft/runtime/ProgramBuilder.h"
-#include "weft/runtime/Runtime.h"
 
 #include "base/Convert.h"
+#include "session/Session.h"
 
 #include <algorithm>
 #include <cmath>
@@ -68,8 +70,10 @@ public:
           if (weft_set_input(session, program, portName("in", i).c_str(), bucket[i].input.data(),
                              bucket[i].input.size(), &status) != 0)
             return fail(program, status.text, session);
+        std::vector<Traffic> before = counted(*session, bucket[0]);
         if (weft_run(session, program, &status) != 0)
           return fail(program, status.text, session);
+        wrong += compareTraffic(*session, bucket, before);
       }
       for (size_t i = 0; i < bucket.size(); ++i) {
         const Case &test = bucket[i];
@@ -105,6 +109,57 @@ private:
     if (session)
       weft_abort_job(session, 1);
     return 1;
+  }
+
+  /// By the local ranks, over the communicator of a case.
+  static std::vector<Traffic> counted(const weft_session &session, const Case &test) {
+    std::vector<Traffic> result;
+    for (const std::unique_ptr<RankContext> &rank : session.ranks)
+      result.push_back(rank->trafficOver(test.params.communicator));
+    return result;
+  }
+
+  /// How many local ranks sent or received something else in a run than they should.
+  int compareTraffic(const weft_session &session, const std::vector<Case> &bucket,
+                     const std::vector<Traffic> &before) const {
+    std::vector<int64_t> axisSizes;
+    for (uint32_t axis : bucket[0].axes)
+      axisSizes.push_back(sizes[axis]);
+    std::vector<CollectiveShape> shapes;
+    for (const Case &test : bucket) {
+      const Collective &c = test.params;
+      shapes.push_back({c.outer, c.extent, c.inner, c.middle, c.otherExtent});
+    }
+    int64_t elementBytes = dtypeBytes(bucket[0].params.dtype);
+    CollectiveKind kind = bucket[0].params.kind;
+    std::vector<Traffic> expected = trafficOf(kind, axisSizes, shapes, elementBytes);
+    if (kind == CollectiveKind::Send) { // with its Recv
+      std::vector<Traffic> back = trafficOf(CollectiveKind::Recv, axisSizes, shapes, elementBytes);
+      for (size_t m = 0; m < back.size(); ++m)
+        expected[m].received = back[m].received;
+    }
+    std::vector<Traffic> after = counted(session, bucket[0]);
+    int wrong = 0;
+    for (size_t r = 0; r < after.size(); ++r) {
+      int64_t rank = session.firstRank + int64_t(r), me = 0;
+      members(rank, bucket[0].axes, me);
+      const Traffic &due = expected[size_t(me)];
+      Volume sent = after[r].sent - before[r].sent;
+      Volume received = after[r].received - before[r].received;
+      if (sent == due.sent && received == due.received)
+        continue;
+      ++wrong;
+      std::fprintf(stderr, "rank %lld: %s: %s, expected %s\n", static_cast<long long>(rank),
+                   bucket[0].name.c_str(), text({sent, received}).c_str(), text(due).c_str());
+    }
+    return wrong;
+  }
+
+  static std::string text(const Traffic &traffic) {
+    auto part = [](const Volume &volume) {
+      return std::to_string(volume.bytes) + " bytes in " + std::to_string(volume.messages);
+    };
+    return part(traffic.sent) + " sent, " + part(traffic.received) + " received";
   }
 
   int64_t coordinate(int64_t rank, uint32_t axis) const {

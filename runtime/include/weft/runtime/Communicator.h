@@ -9,11 +9,12 @@
 #ifndef WEFT_RUNTIME_COMMUNICATOR_H
 #define WEFT_RUNTIME_COMMUNICATOR_H
 
+#include "weft/runtime/CollectiveFacts.h"
 #include "weft/runtime/Runtime.h"
 
 extern "C" {
 
-constexpr uint32_t kWeftCommunicatorVersion = 2;
+constexpr uint32_t kWeftCommunicatorVersion = 3;
 
 /// A run of bytes.
 struct weft_block {
@@ -60,6 +61,10 @@ struct weft_comm_vtable {
   /// Rendezvous of two members; the others do not take part.
   int32_t (*send)(void *group, int64_t to, const void *data, uint64_t bytes, weft_status *status);
   int32_t (*recv)(void *group, int64_t from, void *data, uint64_t bytes, weft_status *status);
+
+  /// What this end of the group has sent and received so far, counted where the bytes are handed
+  /// over and not from what was asked for.
+  weft::runtime::Traffic (*traffic)(const void *group);
 
   /// Ends the job on all processes with `code`; returns where there are none
   /// other.

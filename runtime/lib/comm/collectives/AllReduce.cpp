@@ -2,18 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "comm/collectives/TransportCollective.h"
 
+#include "weft/runtime/CollectiveFacts.h"
+
 #include <algorithm>
 #include <cstring>
 
 using namespace weft::runtime;
 
 namespace {
-
-/// Up to here a whole all_reduce is one exchange: latency rules.
-constexpr int64_t kSmallBytes = 16 * 1024;
-/// An all_reduce receives this much of a member at a time, so that the room for
-/// what is received does not grow with the bucket.
-constexpr int64_t kRoundBytes = 2 << 20;
 
 /// Elements [begin, end) of part `part`.
 struct Piece {
@@ -36,7 +32,7 @@ private:
       packBytes = alignUp(uint64_t(total * bytes));
     roomBytes = int64_t(alignUp(small() ? total * bytes : std::min(chunk * bytes, kRoundBytes)));
   }
-  bool small() const { return total * bytes <= kSmallBytes; }
+  bool small() const { return total * bytes <= kSmallSumBytes; }
 
   Status move(char *pack, char *base) override {
     return small() ? allReduceAtOnce(pack, base) : allReduce(base);

@@ -12,6 +12,8 @@
 
 #include "device/Resolved.h"
 
+#include "weft/runtime/CollectiveFacts.h"
+
 #include <memory>
 
 namespace weft::runtime {
@@ -24,6 +26,8 @@ public:
   /// Called by the device where the stream has come to it, on all members in
   /// the same order. Allocates nothing. `scratch`: an address on the device.
   virtual Status run(const CommandFrame &frame, char *scratch) = 0;
+  /// What this rank sent in the last run.
+  virtual Volume sent() const = 0;
 };
 
 class CollectiveProvider {
@@ -36,6 +40,8 @@ public:
   /// Called once, when all are prepared and before one runs: what they keep beside the device's
   /// memory.
   virtual Status allocate() { return {}; }
+  /// What collectives over a communicator have exchanged so far. Called between runs.
+  virtual Traffic trafficOver(Id communicator) const = 0;
 };
 
 } // namespace weft::runtime

@@ -68,6 +68,14 @@ uint64_t TransportCollective::hostBytes() const {
 }
 
 Status TransportCollective::run(const CommandFrame &frame, char *scratch) {
+  // Nobody else uses the group meanwhile: it is of this stream.
+  Volume before = group.traffic().sent;
+  Status status = runOnHost(frame, scratch);
+  lastSent = group.traffic().sent - before;
+  return status;
+}
+
+Status TransportCollective::runOnHost(const CommandFrame &frame, char *scratch) {
   if (device.isHostMemory()) {
     findOperands(frame);
     return move(scratch, scratch + packBytes);

@@ -47,6 +47,7 @@ public:
 
   uint64_t scratchBytes() const override { return device.isHostMemory() ? ownBytes() : 0; }
   Status run(const CommandFrame &frame, char *scratch) override;
+  Volume sent() const override { return lastSent; }
 
   /// Of the stream's HostRoom; 0 where the host touches the operands.
   uint64_t hostBytes() const;
@@ -87,6 +88,7 @@ protected:
 private:
   void cut(const ProgramView &program, Part &part) const;
   uint64_t ownBytes() const { return packBytes + uint64_t((members - 1) * roomBytes); }
+  Status runOnHost(const CommandFrame &frame, char *scratch);
   void findOperands(const CommandFrame &frame);
   void placeOperands(char *at);
   Status downloadSources();
@@ -94,6 +96,7 @@ private:
 
   Device &device;
   HostRoom &room;
+  Volume lastSent;
 };
 
 /// Sums over what members gave, in their order.

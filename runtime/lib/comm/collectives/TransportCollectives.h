@@ -19,6 +19,7 @@ public:
   std::unique_ptr<PreparedCollective> prepare(const PrepareContext &context, const Command &command,
                                               Status &status) override;
   Status allocate() override;
+  Traffic trafficOver(Id communicator) const override { return groups.trafficOver(communicator); }
 
 private:
   GroupTable &groups;

@@ -13,6 +13,7 @@ public:
       : collective(context.collectives.prepare(context, command, status)) {}
 
   bool communicates() const override { return true; }
+  Volume sent() const override { return collective->sent(); }
   uint64_t scratchBytes() const override { return collective->scratchBytes(); }
   Status run(HostStream &stream) override { return collective->run(stream, stream.scratch); }
 

@@ -61,7 +61,7 @@ public:
       interval.begin = device.now();
   }
   /// Not called if it failed.
-  void end(bool isCollective, bool isStreamZero) {
+  void end(bool isCollective, bool isStreamZero, Volume sent) {
     if (!traced && !communicates)
       return;
     interval.end = device.now();
@@ -74,8 +74,8 @@ public:
     if (isCollective)
       timeline.communication.add(interval);
     if (traced)
-      timeline.trace.push_back(
-          {place.program, place.command, interval.begin, interval.end, threadSeconds() - cpu});
+      timeline.trace.push_back({place.program, place.command, interval.begin, interval.end,
+                                threadSeconds() - cpu, sent});
   }
 
 private:
@@ -192,7 +192,7 @@ Status HostDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepar
   bool communicates = command.communicates();
   Measurement measurement(*this, stream, place, communicates);
   WEFT_TRY(command.run(stream));
-  measurement.end(communicates, s == 0);
+  measurement.end(communicates, s == 0, command.sent());
   return {};
 }
 
@@ -209,7 +209,7 @@ Status HostDevice::wait(unsigned s, CommandPlace place, uint32_t event, uint64_t
   if (wait == Wait::TimedOut)
     return {StatusCode::Hang, "waited " + std::to_string(options.world->timeoutSeconds()) +
                                   " s for event " + std::to_string(event) + " of another stream"};
-  measurement.end(false, s == 0);
+  measurement.end(false, s == 0, {});
   return {};
 }
 
