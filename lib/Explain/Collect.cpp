@@ -64,6 +64,13 @@ std::string hintFor(TransitionOpInterface transition, dist::ReasonAttr reason) {
                                     "=" + rule + "'), or place its readers");
 }
 
+Sent sentBy(const Mesh &mesh, const CollectiveGeometry &geometry, int64_t elementBytes) {
+  runtime::CollectiveShape shape{geometry.outer, geometry.extent, geometry.inner, geometry.middle,
+                                 geometry.otherExtent};
+  return Sent::by(runtime::trafficOf(*collectiveOf(geometry.kind), sizesOf(mesh, geometry.axes),
+                                     {shape}, elementBytes));
+}
+
 class Collector {
 public:
   Collector(func::FuncOp function, const CostModel &costs, Program &program)
@@ -126,9 +133,10 @@ private:
     found.times = timesRun(transition);
     const Placement &before = dist::getLocal(from).getValue();
     const Placement &after = dist::getLocal(to).getValue();
-    found.bytes = double(found.times) * bytesMoved(mesh, transition.getTransitionKind(),
-                                                   transition.getTransitionAxes(), before, after,
-                                                   elementBytes(from));
+    found.sent = sentBy(mesh, transition.getGeometry(), elementBytes(from));
+    found.ringBytes = double(found.times) * costs.ringBytes(transition.getTransitionKind(),
+                                                            transition.getTransitionAxes(), before,
+                                                            after, elementBytes(from));
     found.seconds = double(found.times) * costs.seconds(transition.getTransitionKind(),
                                                         transition.getTransitionAxes(), before,
                                                         after, elementBytes(from));
@@ -188,4 +196,5 @@ void weft::explain::collectPlacement(ModuleOp module, Document &document) {
   for (auto function : module.getOps<func::FuncOp>())
     if (function.isPublic() && !function.isExternal())
       Collector(function, *costs, document.program(function.getSymName())).run();
+  document.addUpSent();
 }

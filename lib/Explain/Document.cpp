@@ -10,11 +10,66 @@
 
 using namespace weft::explain;
 
-double Program::bytesSent() const {
-  double sum = 0;
-  for (const Collective &collective : collectives)
-    sum += collective.bytes;
-  return sum;
+/// The number of a process rank in its group over these axes.
+static int64_t memberOf(const std::vector<Axis> &mesh, const std::vector<std::string> &axes,
+                        int64_t rank) {
+  int64_t member = 0;
+  for (const std::string &name : axes) {
+    int64_t rest = rank, coordinate = 0;
+    for (const Axis &axis : llvm::reverse(mesh)) {
+      if (axis.temporal)
+        continue;
+      coordinate = rest % axis.size;
+      rest /= axis.size;
+      if (axis.name == name) {
+        member = member * axis.size + coordinate;
+        break;
+      }
+    }
+  }
+  return member;
+}
+
+static void addUp(const std::vector<Axis> &mesh, int64_t ranks, Program &program) {
+  std::map<std::vector<std::string>, std::vector<weft::runtime::Volume>> totals; // by member
+  auto add = [&](const std::vector<std::string> &axes, const Sent &sent, int64_t times) {
+    std::vector<weft::runtime::Volume> &members = totals[axes];
+    size_t member = 0;
+    for (const Sent::Run &run : sent.getRuns())
+      for (int64_t i = 0; i < run.members; ++i, ++member) {
+        members.resize(std::max(members.size(), member + 1));
+        members[member] += uint64_t(times) * run.each;
+      }
+  };
+  if (program.isScheduled)
+    for (const Transfer &one : program.transfers)
+      add(one.axes, one.sent, 1);
+  else
+    for (const Collective &one : program.collectives)
+      add(one.axes, one.sent, one.times);
+  program.sentOver.clear();
+  std::vector<uint64_t> byRank(ranks);
+  for (const auto &[axes, members] : totals) {
+    for (const weft::runtime::Volume &member : members)
+      program.sentOver[axes].add(member);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      byRank[rank] += members[memberOf(mesh, axes, rank)].bytes;
+  }
+  program.rank = llvm::max_element(byRank) - byRank.begin();
+  program.bytesSent = byRank[program.rank];
+  for (Collective &one : program.collectives)
+    one.bytes = double(one.times) * one.sent.of(memberOf(mesh, one.axes, program.rank)).bytes;
+}
+
+void Document::addUpSent() {
+  for (Program &program : programs)
+    addUp(mesh, ranks(), program);
+}
+
+double Program::bytesSentOver(const std::vector<Axis> &mesh,
+                              const std::vector<std::string> &axes) const {
+  auto found = sentOver.find(axes);
+  return found == sentOver.end() ? 0 : found->second.of(memberOf(mesh, axes, rank)).bytes;
 }
 
 int64_t Document::ranks() const {

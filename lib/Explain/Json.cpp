@@ -58,7 +58,14 @@ private:
 
   void write(const Program &program) {
     text("name", program.name);
-    json.attribute("bytes_sent", int64_t(program.bytesSent()));
+    json.attribute("rank", program.rank);
+    json.attribute("bytes_sent", int64_t(program.bytesSent));
+    json.attributeArray("sent_over", [&] {
+      each(program.sentOver, [&](const auto &entry) {
+        texts("axes", entry.first);
+        write(entry.second);
+      });
+    });
     // Most of what a program does overlaps with something.
     json.attribute("seconds", nullptr);
     json.attributeArray("collectives", [&] {
@@ -101,7 +108,10 @@ private:
       });
     });
     json.attribute("commands", program.commands);
-    json.attribute("collective_commands", program.collectiveCommands);
+    json.attribute("collective_commands", int64_t(program.transfers.size()));
+    json.attributeArray("transfers", [&] {
+      each(program.transfers, [&](const Transfer &transfer) { write(transfer); });
+    });
     json.attributeArray("buckets", [&] {
       each(program.buckets, [&](const Bucket &bucket) {
         text("kind", bucket.kind);
@@ -109,6 +119,32 @@ private:
         json.attribute("tensors", bucket.tensors);
         json.attribute("bytes", bucket.bytes);
         text("first_node", bucket.firstNode);
+      });
+    });
+  }
+
+  void write(const Transfer &transfer) {
+    json.attribute("command", transfer.command);
+    if (transfer.call) {
+      json.attribute("call", *transfer.call);
+      text("routine", transfer.routine);
+      text("label", transfer.label);
+    }
+    if (transfer.microbatch)
+      json.attribute("microbatch", *transfer.microbatch);
+    text("node", transfer.node);
+    text("kind", transfer.kind);
+    texts("axes", transfer.axes);
+    json.attribute("tensors", transfer.tensors);
+    write(transfer.sent);
+  }
+
+  void write(const Sent &sent) {
+    json.attributeArray("sent", [&] {
+      each(sent.getRuns(), [&](const Sent::Run &run) {
+        json.attribute("members", run.members);
+        json.attribute("messages", run.each.messages);
+        json.attribute("bytes", run.each.bytes);
       });
     });
   }
@@ -149,6 +185,7 @@ private:
     texts("readers", one.readers);
     json.attribute("reader_count", one.readerCount);
     json.attribute("bytes", int64_t(one.bytes));
+    json.attribute("ring_bytes", int64_t(one.ringBytes));
     json.attribute("seconds", one.seconds);
   }
 

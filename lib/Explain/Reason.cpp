@@ -33,6 +33,13 @@ std::string weft::explain::typeText(Type type) {
   return text;
 }
 
+std::vector<int64_t> weft::explain::sizesOf(const Mesh &mesh, llvm::ArrayRef<AxisId> axes) {
+  std::vector<int64_t> sizes;
+  for (AxisId axis : axes)
+    sizes.push_back(mesh.size(axis));
+  return sizes;
+}
+
 void weft::explain::describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes,
                                    dist::ReasonAttr reason, Collective &collective) {
   collective.role = reason.getRole().str();

@@ -21,6 +21,9 @@ std::string typeText(mlir::Type type);
 void describeReason(const Mesh &mesh, llvm::ArrayRef<AxisId> axes, dist::ReasonAttr reason,
                     Collective &collective);
 
+/// Of each axis.
+std::vector<int64_t> sizesOf(const Mesh &mesh, llvm::ArrayRef<AxisId> axes);
+
 } // namespace weft::explain
 
 #endif // WEFT_LIB_EXPLAIN_REASON_H

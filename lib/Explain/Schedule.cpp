@@ -16,55 +16,96 @@ using namespace weft;
 using namespace weft::explain;
 
 /// Of the whole tensors, which are the sources or the targets.
-static int64_t bytesMoved(rt::CollectiveOp command) {
+static int64_t wholeBytes(rt::CollectiveOp command) {
   int64_t sum = 0;
-  for (auto [source, target] : llvm::zip(command.getSources(), command.getTargets())) {
-    auto from = cast<MemRefType>(source.getType()), to = cast<MemRefType>(target.getType());
-    sum += std::max(bytesOf(from), bytesOf(to));
-  }
+  for (auto [source, target] : llvm::zip(command.getSources(), command.getTargets()))
+    sum += std::max(bytesOf(source), bytesOf(target));
   return sum;
 }
 
-/// A collective that a program runs, itself or in a routine, and the name of its node there.
+/// A collective that a program runs, itself or in a routine.
 struct RunCollective {
   rt::CollectiveOp command;
-  std::string node;
+  std::string node;  // its name there
+  int64_t index;     // among the commands of the program or routine
+  rt::InvokeOp call; // null: no routine's
+  int64_t callIndex;
 };
 
 static std::vector<RunCollective> collectivesOf(rt::ProgramOp program, const SymbolTable &symbols) {
   std::vector<RunCollective> found;
+  int64_t index = 0;
   for (Operation &op : program.getBody().front()) {
     if (auto command = dyn_cast<rt::CollectiveOp>(op))
-      found.push_back({command, nodeName(op.getLoc()).str()});
-    auto invoke = dyn_cast<rt::InvokeOp>(op);
-    if (!invoke)
-      continue;
-    for (RunCollective inner :
-         collectivesOf(symbols.lookup<rt::ProgramOp>(invoke.getRoutine()), symbols)) {
-      size_t hole = inner.node.find("{}");
-      if (hole != std::string::npos)
-        inner.node.replace(hole, 2, invoke.getLabel().value_or("").str());
-      found.push_back(std::move(inner));
-    }
+      found.push_back({command, nodeName(op.getLoc()).str(), index, nullptr, 0});
+    if (auto invoke = dyn_cast<rt::InvokeOp>(op))
+      for (RunCollective inner :
+           collectivesOf(symbols.lookup<rt::ProgramOp>(invoke.getRoutine()), symbols)) {
+        size_t hole = inner.node.find("{}");
+        if (hole != std::string::npos)
+          inner.node.replace(hole, 2, invoke.getLabel().value_or("").str());
+        inner.call = invoke;
+        inner.callIndex = index;
+        found.push_back(std::move(inner));
+      }
+    index += isa<rt::CommandInterface>(op);
   }
   return found;
 }
 
-static void collectCommands(ArrayRef<RunCollective> from, Program &program) {
-  for (auto [command, node] : from) {
-    int64_t tensors = command.getSources().size();
-    ++program.collectiveCommands;
-    program.movedTensors += tensors;
-    if (tensors == 1)
-      continue;
-    Bucket bucket;
-    bucket.kind = rt::stringifyCollectiveKind(command.getKind()).str();
-    for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
-      bucket.axes.push_back(axis.str());
-    bucket.tensors = tensors;
-    bucket.bytes = bytesMoved(command);
-    bucket.firstNode = node;
-    program.buckets.push_back(std::move(bucket));
+static std::vector<std::string> axesOf(rt::CollectiveOp command) {
+  std::vector<std::string> axes;
+  for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
+    axes.push_back(axis.str());
+  return axes;
+}
+
+static AxisList axisIdsOf(const Mesh &mesh, rt::CollectiveOp command) {
+  AxisList ids;
+  for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
+    llvm::append_range(ids, mesh.resolve(axis));
+  return ids;
+}
+
+/// What members send for tensors [begin, begin + count) of a command, if these share messages.
+static Sent sentBy(const Mesh &mesh, rt::CollectiveOp command, size_t begin, size_t count) {
+  std::vector<runtime::CollectiveShape> shapes;
+  for (size_t i = begin; i < begin + count; ++i) {
+    ArrayRef<int64_t> shape = command.getShape().slice(5 * i, 5);
+    shapes.push_back({shape[0], shape[1], shape[2], shape[3], shape[4]});
+  }
+  return Sent::by(runtime::trafficOf(runtime::CollectiveKind(unsigned(command.getKind())),
+                                     sizesOf(mesh, axisIdsOf(mesh, command)), shapes,
+                                     elementBytes(command.getSources()[0].getType())));
+}
+
+static Transfer transferOf(const Mesh &mesh, const RunCollective &run) {
+  rt::CollectiveOp command = run.command;
+  Transfer transfer;
+  transfer.kind = rt::stringifyCollectiveKind(command.getKind()).str();
+  transfer.node = run.node;
+  transfer.axes = axesOf(command);
+  transfer.tensors = command.getSources().size();
+  transfer.command = run.index;
+  if (rt::InvokeOp call = run.call) {
+    transfer.call = run.callIndex;
+    transfer.routine = call.getRoutine().str();
+    transfer.label = call.getLabel().value_or("").str();
+    transfer.microbatch = call.getMicrobatch();
+  }
+  transfer.sent = sentBy(mesh, command, 0, transfer.tensors);
+  return transfer;
+}
+
+static void collectCommands(ArrayRef<RunCollective> from, const Mesh &mesh, Program &program) {
+  program.isScheduled = true;
+  for (const RunCollective &run : from) {
+    program.transfers.push_back(transferOf(mesh, run));
+    const Transfer &transfer = program.transfers.back();
+    program.movedTensors += transfer.tensors;
+    if (transfer.tensors > 1)
+      program.buckets.push_back(
+          {transfer.kind, transfer.node, transfer.axes, transfer.tensors, wholeBytes(run.command)});
   }
 }
 
@@ -87,19 +128,18 @@ static TransitionKind transitionKindOf(rt::CollectiveKind kind) {
 static void collectCollectives(ArrayRef<RunCollective> from, const CostModel &costs,
                                Program &program) {
   const Mesh &mesh = costs.mesh();
-  for (auto [command, node] : from) {
+  for (const RunCollective &run : from) {
+    rt::CollectiveOp command = run.command;
     auto reasons = command->getAttrOfType<ArrayAttr>(dist::kReasonsAttr);
     if (!reasons)
       continue;
-    AxisList axes;
-    for (StringRef axis : command.getAxes().getAsValueRange<StringAttr>())
-      llvm::append_range(axes, mesh.resolve(axis));
+    AxisList axes = axisIdsOf(mesh, command);
     for (auto [i, reason] : llvm::enumerate(reasons.getAsRange<dist::ReasonAttr>())) {
       Collective one;
       one.kind = rt::stringifyCollectiveKind(command.getKind()).str();
       for (AxisId axis : axes)
         one.axes.push_back(mesh.axes[axis].name);
-      one.node = node;
+      one.node = run.node;
       describeReason(mesh, axes, reason, one);
       one.type = typeText(RankedTensorType::get(
           globalShape(reason.getFrom().getValue()),
@@ -108,7 +148,8 @@ static void collectCollectives(ArrayRef<RunCollective> from, const CostModel &co
       one.to = one.wanted;
       TransitionKind kind = transitionKindOf(command.getKind());
       double source = bytesOf(command.getSources()[i]), target = bytesOf(command.getTargets()[i]);
-      one.bytes = bytesSent(kind, mesh.groupSize(axes), source, target);
+      one.sent = sentBy(mesh, command, i, 1);
+      one.ringBytes = costs.ringBytes(kind, axes, source, target);
       one.seconds = costs.seconds(kind, axes, source, target);
       program.collectives.push_back(std::move(one));
     }
@@ -192,24 +233,26 @@ static Memory memoryOf(ModuleOp module) {
 }
 
 void weft::explain::collectSchedule(ModuleOp module, Document &document) {
-  dist::MeshAttr mesh = dist::getMesh(module);
+  dist::MeshAttr attribute = dist::getMesh(module);
+  Mesh mesh = attribute ? attribute.getValue() : Mesh();
   bool isResumed = document.programs.empty();
-  if (mesh && isResumed)
-    for (const Mesh::Axis &axis : mesh.getValue().axes)
+  if (isResumed)
+    for (const Mesh::Axis &axis : mesh.axes)
       document.mesh.push_back({axis.name, axis.size, axis.temporal});
-  FailureOr<CostModel> costs = costModelOf(module, mesh ? mesh.getValue() : Mesh());
+  FailureOr<CostModel> costs = costModelOf(module, mesh);
   SymbolTable symbols(module);
   for (auto from : module.getOps<rt::ProgramOp>()) {
     if (from.isRoutine())
       continue;
     Program &program = document.program(from.getSymName());
     std::vector<RunCollective> collectives = collectivesOf(from, symbols);
-    collectCommands(collectives, program);
+    collectCommands(collectives, mesh, program);
     if (isResumed && succeeded(costs))
       collectCollectives(collectives, *costs, program);
   }
   if (isResumed && !document.programs.empty())
     collectStates(module, document.programs.front());
+  document.addUpSent();
   document.memory = memoryOf(module);
   document.hasMemory = true;
   for (const MemoryTimeline &line : document.memory.timelines)

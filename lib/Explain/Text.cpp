@@ -114,16 +114,20 @@ struct Total {
   }
 };
 
-void printTotals(const Program &program, llvm::StringRef by,
-                 llvm::function_ref<std::string(const Collective &)> keyOf,
-                 llvm::raw_ostream &out) {
-  std::map<std::string, Total> totals;
+using Totals = std::map<std::string, Total>;
+
+Totals totalsOf(const Program &program, llvm::function_ref<std::string(const Collective &)> keyOf) {
+  Totals totals;
   for (const Collective &one : program.collectives) {
     Total &total = totals[keyOf(one)];
     total.bytes += one.bytes;
     total.seconds += one.seconds;
     total.count += one.times;
   }
+  return totals;
+}
+
+void printTotals(llvm::StringRef by, const Totals &totals, llvm::raw_ostream &out) {
   std::vector<std::pair<std::string, Total>> sorted(totals.begin(), totals.end());
   llvm::sort(sorted, [](const auto &a, const auto &b) {
     return std::make_tuple(-a.second.bytes, a.first) < std::make_tuple(-b.second.bytes, b.first);
@@ -159,8 +163,11 @@ void printLayers(const Program &program, size_t shown, llvm::raw_ostream &out) {
   out << '\n';
 }
 
-void printAxes(const Program &program, llvm::raw_ostream &out) {
-  printTotals(program, "axis", [](const Collective &one) { return axesText(one.axes); }, out);
+void printAxes(const Document &document, const Program &program, llvm::raw_ostream &out) {
+  Totals totals = totalsOf(program, [](const Collective &one) { return axesText(one.axes); });
+  for (const auto &[axes, sent] : program.sentOver)
+    totals[axesText(axes)].bytes = program.bytesSentOver(document.mesh, axes);
+  printTotals("axis", totals, out);
 }
 
 void printHeadline(const Program &program, llvm::raw_ostream &out) {
@@ -168,7 +175,7 @@ void printHeadline(const Program &program, llvm::raw_ostream &out) {
   for (const Collective &one : program.collectives)
     count += one.times;
   out << "program " << program.name << ": " << count << " collectives, "
-      << sizeText(program.bytesSent()) << " sent by a rank in a run\n";
+      << sizeText(program.bytesSent) << " sent by a rank in a run\n";
 }
 
 class Printer {
@@ -176,7 +183,7 @@ public:
   Printer(const Document &document, Detail detail, llvm::raw_ostream &out)
       : document(document), isFull(detail == Detail::Full), out(out) {
     for (const Program &program : document.programs)
-      most = std::max(most, program.bytesSent());
+      most = std::max(most, program.bytesSent);
   }
 
   void print() {
@@ -203,9 +210,9 @@ private:
   void printProgram(const Program &program) {
     printHeadline(program, out);
     if (!program.collectives.empty()) {
-      printAxes(program, out);
-      printTotals(program, "kind", [](const Collective &one) { return one.kind; }, out);
-      printTotals(program, "role", [](const Collective &one) { return one.role; }, out);
+      printAxes(document, program, out);
+      printTotals("kind", totalsOf(program, [](const Collective &one) { return one.kind; }), out);
+      printTotals("role", totalsOf(program, [](const Collective &one) { return one.role; }), out);
       printLayers(program, isFull ? program.collectives.size() : kScreenLayers, out);
     }
     if (isFull)
@@ -229,7 +236,7 @@ private:
   void printClasses(const Program &program) {
     std::vector<CollectiveClass> classes = foldCollectives(program.collectives);
     // The program that sends most gets most of the screen.
-    size_t shown = program.bytesSent() == most ? kScreenCollectives : kScreenOfOthers;
+    size_t shown = program.bytesSent == most ? kScreenCollectives : kScreenOfOthers;
     double left = 0;
     for (auto [number, group] : llvm::enumerate(classes))
       if (number < shown)
@@ -267,10 +274,17 @@ private:
   }
 
   void printSchedule(const Program &program) {
-    if (program.collectiveCommands == 0)
+    if (program.transfers.empty())
       return;
-    out << "  scheduled as " << program.collectiveCommands << " commands for "
-        << program.movedTensors << " tensors\n";
+    out << "  scheduled as " << program.transfers.size() << " commands for " << program.movedTensors
+        << " tensors";
+    double alone = 0;
+    for (const Collective &one : program.collectives)
+      alone += one.bytes;
+    if (alone != program.bytesSent)
+      out << ", which share messages: " << sizeText(std::abs(alone - program.bytesSent))
+          << (program.bytesSent < alone ? " less" : " more") << " than each would send alone";
+    out << '\n';
     if (!isFull)
       return;
     for (const Bucket &bucket : program.buckets)
@@ -391,7 +405,7 @@ void weft::explain::printSummary(const Document &document, llvm::raw_ostream &ou
   for (const Program &program : document.programs) {
     printHeadline(program, out);
     if (!program.collectives.empty())
-      printAxes(program, out);
+      printAxes(document, program, out);
   }
   if (document.hasMemory)
     printPeaks(document.memory, out);

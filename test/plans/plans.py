@@ -5,7 +5,7 @@
 
 Compiles whole models (no weights are needed) as far as `local` and prints of each program what
 `--explain=json` says: a hash of the placements of all nodes, another of how states are stored and used, and by
-role, kind and axes how many collectives run and how many bytes a rank sends. A model that cannot be compiled so
+role, kind and axes how many collectives run and how many bytes a rank sends in a ring, by which plans are priced. A model that cannot be compiled so
 is a line with the exit code. `--full` also writes the documents themselves, to see what is behind a hash:
 
     test/plans/plans.py --full before    # weft-compile of one commit in PATH
@@ -53,7 +53,7 @@ def describe(document):
         for item in program["collectives"]:
             key = f"{item['role']} {item['kind']} {','.join(item['axes'])}"
             times[key] += item["times"]
-            totals[key] += item["bytes"]
+            totals[key] += item["ring_bytes"]
         nodes = digest(program["node_classes"], ["node", "type", "placement", "role", "count", "layers"])
         states = digest(program["states"], ["name", "type", "stored", "used"])
         yield f"  {program['name']}: nodes {nodes}, states {states}"

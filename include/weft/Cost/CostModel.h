@@ -5,12 +5,17 @@
 
 #include "weft/Cost/Cluster.h"
 #include "weft/Sharding/Collective.h"
+#include "weft/runtime/CollectiveFacts.h"
 
 #include "mlir/IR/Operation.h"
 
+#include <optional>
 #include <vector>
 
 namespace weft {
+
+/// The runtime's command for a transition; none without communication.
+std::optional<runtime::CollectiveKind> collectiveOf(TransitionKind kind);
 
 /// The one place that says how long something takes. All results are seconds, of one device, one
 /// time, with nothing else going on: what overlaps, and how often something happens, is the
@@ -52,6 +57,13 @@ public:
   /// `seconds` of a transition between two placements; 0 over time.
   double seconds(TransitionKind kind, llvm::ArrayRef<AxisId> axes, const Placement &from,
                  const Placement &to, double elementBytes) const;
+
+  /// Bytes that a device sends in one collective, as plans are priced (runtime::ringBytes); 0 where
+  /// `seconds` is 0.
+  double ringBytes(TransitionKind kind, llvm::ArrayRef<AxisId> axes, double operandBytes,
+                   double resultBytes) const;
+  double ringBytes(TransitionKind kind, llvm::ArrayRef<AxisId> axes, const Placement &from,
+                   const Placement &to, double elementBytes) const;
 
   /// A computation of so many operations that reads and writes so many bytes of memory: the longer
   /// of the two (the roofline of Williams, Waterman and Patterson, 2009).

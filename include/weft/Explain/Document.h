@@ -3,17 +3,21 @@
 #ifndef WEFT_EXPLAIN_DOCUMENT_H
 #define WEFT_EXPLAIN_DOCUMENT_H
 
+#include "weft/Explain/Sent.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace weft::explain {
 
 /// Placements are texts as `[8{dp}, 3*768{tp}], partial = sum{tp}`, or `whole`. Bytes of
-/// communication are those that one rank sends in one run of the program; bytes of memory are one
-/// rank's.
+/// communication are those that our runtime makes one rank send in one run of the program, of all
+/// the rank that sends most; bytes of memory are one rank's.
 
 struct Axis {
   std::string name;
@@ -38,7 +42,9 @@ struct Collective {
   int64_t readerCount = 0;
   int64_t position = 0; // it comes behind so many of the program's nodes
   int64_t times = 1;    // a run: in each microbatch
-  double bytes = 0;     // of all times
+  Sent sent;            // by member, one time, if it shares no messages
+  double bytes = 0;     // of that by Program::rank, of all times
+  double ringBytes = 0; // of all times, by the model of costs
   double seconds = 0;   // of all times, one after the other, by the model of costs
   std::string hint;     // what would avoid it, or ""
 };
@@ -56,16 +62,35 @@ struct Bucket {
   int64_t tensors = 0, bytes = 0; // of the whole tensors
 };
 
+/// A command that runs a collective, as scheduled.
+struct Transfer {
+  std::string kind, node;
+  std::vector<std::string> axes;
+  int64_t tensors = 1;
+  int64_t command = 0; // its number in the program or routine
+  /// Of a routine's: the call's number in the program, and what is written there.
+  std::string routine, label;
+  std::optional<int64_t> call, microbatch;
+  Sent sent; // by member
+};
+
 struct Program {
   std::string name;
+  int64_t rank = 0;     // that sends most; of several the first
+  double bytesSent = 0; // by it
+  /// All that is sent in a run, by axes.
+  std::map<std::vector<std::string>, Sent> sentOver;
   std::vector<Node> nodes;
   std::vector<Collective> collectives;
   std::vector<State> states;
   // Of the schedule.
-  int64_t commands = 0, collectiveCommands = 0, movedTensors = 0;
+  bool isScheduled = false;
+  int64_t commands = 0, movedTensors = 0;
+  std::vector<Transfer> transfers;
   std::vector<Bucket> buckets;
 
-  double bytesSent() const;
+  /// By `rank`.
+  double bytesSentOver(const std::vector<Axis> &mesh, const std::vector<std::string> &axes) const;
 };
 
 struct MemoryItem {
@@ -109,6 +134,9 @@ struct Document {
   int64_t ranks() const;
   int64_t parameters() const; // elements of all parameters
   Program &program(llvm::StringRef name);
+  /// Adds up what is sent: by the commands of programs that are scheduled, else by collectives as
+  /// if none shared messages.
+  void addUpSent();
 };
 
 /// `tp`, `dp.0,dp.1`.

@@ -87,14 +87,6 @@ struct CollectiveGeometry {
 CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes,
                               int dim, int otherDim, const Placement &from, const Placement &to);
 
-/// Bytes that one of `members` devices sends, by the ring or pairwise algorithm, if its
-/// operand and its result have so many.
-double bytesSent(TransitionKind kind, int64_t members, double operandBytes, double resultBytes);
-
-/// The same of a transition between two placements; none over time.
-double bytesMoved(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes,
-                  const Placement &from, const Placement &to, double elementBytes);
-
 } // namespace weft
 
 #endif // WEFT_SHARDING_COLLECTIVE_H

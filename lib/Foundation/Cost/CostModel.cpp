@@ -54,11 +54,50 @@ std::vector<std::string> CostModel::unknownAxes() const {
   return names;
 }
 
+std::optional<runtime::CollectiveKind> collectiveOf(TransitionKind kind) {
+  switch (kind) {
+  case TransitionKind::AllGather:
+    return runtime::CollectiveKind::AllGather;
+  case TransitionKind::AllReduce:
+    return runtime::CollectiveKind::AllReduce;
+  case TransitionKind::ReduceScatter:
+    return runtime::CollectiveKind::ReduceScatter;
+  case TransitionKind::AllToAll:
+    return runtime::CollectiveKind::AllToAll;
+  case TransitionKind::Slice:
+  case TransitionKind::Mask:
+  case TransitionKind::Partialize:
+    return std::nullopt;
+  }
+  llvm_unreachable("unknown transition kind");
+}
+
+/// On a device.
+static double bytesOf(const Mesh &mesh, const Placement &placement, double elementBytes) {
+  double bytes = elementBytes;
+  for (int64_t size : localShape(mesh, placement))
+    bytes *= size;
+  return bytes;
+}
+
+double CostModel::ringBytes(TransitionKind kind, ArrayRef<AxisId> axes, double operandBytes,
+                            double resultBytes) const {
+  std::optional<runtime::CollectiveKind> collective = collectiveOf(kind);
+  return collective
+             ? runtime::ringBytes(*collective, grid.groupSize(axes), operandBytes, resultBytes)
+             : 0;
+}
+
+double CostModel::ringBytes(TransitionKind kind, ArrayRef<AxisId> axes, const Placement &from,
+                            const Placement &to, double elementBytes) const {
+  if (grid.anyTemporal(axes))
+    return 0;
+  return ringBytes(kind, axes, bytesOf(grid, from, elementBytes), bytesOf(grid, to, elementBytes));
+}
+
 double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, double operandBytes,
                           double resultBytes) const {
-  bool communicates = kind != TransitionKind::Slice && kind != TransitionKind::Mask &&
-                      kind != TransitionKind::Partialize;
-  if (!communicates || grid.groupSize(axes) <= 1)
+  if (!collectiveOf(kind) || grid.groupSize(axes) <= 1)
     return 0;
   return machines.collectiveOverhead + secondsOfMessages(kind, axes, operandBytes, resultBytes);
 }
@@ -66,16 +105,16 @@ double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, double ope
 double CostModel::secondsOfMessages(TransitionKind kind, ArrayRef<AxisId> axes, double operandBytes,
                                     double resultBytes) const {
   int64_t members = grid.groupSize(axes);
-  double sent = bytesSent(kind, members, operandBytes, resultBytes);
+  double sent = ringBytes(kind, axes, operandBytes, resultBytes);
   if (sent == 0)
     return 0;
   const LinkLevel &links = linksOf(axes);
   double logarithm = Log2_64_Ceil(members);
-  double rounds =
-      isPowerOf2_64(members) && kind != TransitionKind::AllToAll ? logarithm : members - 1;
-  double time = rounds * links.latency + links.secondsOf(sent);
+  double steps = runtime::ringSteps(*collectiveOf(kind), members);
+  if (isPowerOf2_64(members) && kind != TransitionKind::AllToAll)
+    steps = steps / (members - 1) * logarithm;
+  double time = steps * links.latency + links.secondsOf(sent);
   if (kind == TransitionKind::AllReduce) {
-    time += rounds * links.latency;
     double tree = 2 * logarithm * (links.latency + links.secondsOf(operandBytes));
     time = std::min(time, tree);
   }
@@ -89,13 +128,7 @@ double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, const Plac
                           const Placement &to, double elementBytes) const {
   if (grid.anyTemporal(axes))
     return 0;
-  auto bytesOf = [&](const Placement &placement) {
-    double bytes = elementBytes;
-    for (int64_t size : localShape(grid, placement))
-      bytes *= size;
-    return bytes;
-  };
-  return seconds(kind, axes, bytesOf(from), bytesOf(to));
+  return seconds(kind, axes, bytesOf(grid, from, elementBytes), bytesOf(grid, to, elementBytes));
 }
 
 double CostModel::seconds(double flops, double bytes, Arithmetic arithmetic) const {

@@ -142,7 +142,7 @@ private:
       result.padding = to.padding && mayClaimPadding(mesh, kind, source, *to.padding)
                            ? to.padding
                            : std::nullopt;
-    double bytes = bytesMoved(mesh, kind, axes, source, result, elementBytes);
+    double bytes = model.ringBytes(kind, axes, source, result, elementBytes);
     double cost =
         nodes[from].cost + secondsOfTransition(model, kind, axes, source, result, elementBytes);
     ReshardTransition transition{kind, axes, dim, otherDim, result, bytes};

@@ -75,7 +75,7 @@ void SearchedValues::setPrices(SearchedValue &value) {
   auto collective = [&](TransitionKind kind, double operand, double result) {
     return Move{ticksOf(options.costs.secondsOfMessages(kind, options.axis, operand, result) +
                         options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective)),
-                bytesSent(kind, options.axisSize(), operand, result), 1};
+                options.costs.ringBytes(kind, options.axis, operand, result), 1};
   };
   value.allReduce = collective(TransitionKind::AllReduce, bytes, bytes);
   value.reduceScatter = collective(TransitionKind::ReduceScatter, bytes, shard);

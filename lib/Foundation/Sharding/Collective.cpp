@@ -279,35 +279,4 @@ CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, ArrayRef<Ax
   return geometry;
 }
 
-double bytesSent(TransitionKind kind, int64_t members, double operandBytes, double resultBytes) {
-  double share = double(members - 1) / double(members);
-  switch (kind) {
-  case TransitionKind::AllGather:
-    return share * resultBytes;
-  case TransitionKind::AllReduce:
-    return 2 * share * operandBytes;
-  case TransitionKind::ReduceScatter:
-  case TransitionKind::AllToAll:
-    return share * operandBytes;
-  case TransitionKind::Slice:
-  case TransitionKind::Mask:
-  case TransitionKind::Partialize:
-    return 0;
-  }
-  llvm_unreachable("unknown transition kind");
-}
-
-double bytesMoved(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes,
-                  const Placement &from, const Placement &to, double elementBytes) {
-  if (mesh.anyTemporal(axes))
-    return 0;
-  auto bytes = [&](const Placement &placement) {
-    double total = elementBytes;
-    for (int64_t size : localShape(mesh, placement))
-      total *= size;
-    return total;
-  };
-  return bytesSent(kind, mesh.groupSize(axes), bytes(from), bytes(to));
-}
-
 } // namespace weft
