@@ -19,7 +19,11 @@ namespace {
 class Writer {
 public:
   Writer(ModuleOp module, const Mesh &mesh, DictionaryAttr recorded)
-      : module(module), mesh(mesh), recorded(recorded), configuration(toString(mesh)) {}
+      : module(module), mesh(mesh), space(mesh), recorded(recorded) {
+    // The format tells which device holds what, and microbatches are no devices.
+    llvm::erase_if(space.axes, [](const Mesh::Axis &axis) { return axis.temporal; });
+    configuration = toString(space);
+  }
 
   void run() {
     onnx::GraphOp graph = onnx::getMainGraph(module);
@@ -75,8 +79,8 @@ private:
     if (!placement || tensor.empty())
       return;
     written.insert(name);
-    llvm::Expected<onnx::ShardingSpecAttr> spec =
-        shardingSpec(module.getContext(), tensor, placement.getValue(), mesh);
+    llvm::Expected<onnx::ShardingSpecAttr> spec = shardingSpec(
+        module.getContext(), tensor, gatheredOverTime(mesh, placement.getValue()), space);
     if (spec)
       specs.push_back(*spec);
     else
@@ -89,7 +93,7 @@ private:
     onnx::ModelAttr model = onnx::getModel(module);
     Builder builder(context);
     SmallVector<Attribute> all = {onnx::DeviceConfigurationAttr::get(
-        context, string(configuration), builder.getI32IntegerAttr(mesh.deviceCount()),
+        context, string(configuration), builder.getI32IntegerAttr(space.deviceCount()),
         ArrayAttr())};
     if (ArrayAttr others = model.getConfiguration())
       for (auto entry : others.getAsRange<onnx::DeviceConfigurationAttr>())
@@ -112,6 +116,7 @@ private:
   static constexpr llvm::StringLiteral kModelAttr = "onnx.model";
   ModuleOp module;
   const Mesh &mesh;
+  Mesh space; // without microbatches
   DictionaryAttr recorded;
   std::string configuration;
   llvm::StringSet<> names, doubled, written;
