@@ -21,9 +21,12 @@ static double secondsOfTransition(const CostModel &model, TransitionKind kind,
   if (kind == TransitionKind::Slice || kind == TransitionKind::Mask ||
       kind == TransitionKind::Partialize)
     return model.secondsOfPenalty({}, penalty::kLocalTransition);
-  if (mesh.anyTemporal(axes))
-    return model.secondsOfPenalty({}, kind == TransitionKind::AllGather ? penalty::kKeptMicrobatches
-                                                                        : penalty::kAccumulation);
+  if (mesh.anyTemporal(axes)) {
+    // Of rows that await a sum, the sum is kept, too.
+    double kept = penalty::kKeptMicrobatches * (from.partial.empty() ? 1 : 2);
+    bool gathers = kind == TransitionKind::AllGather;
+    return model.secondsOfPenalty({}, gathers ? kept : penalty::kAccumulation);
+  }
   AxisList repeated = from.usedAxes();
   llvm::erase_if(repeated, [&](AxisId axis) { return !mesh.isTemporal(axis); });
   return mesh.groupSize(repeated) * model.seconds(kind, axes, from, to, elementBytes);

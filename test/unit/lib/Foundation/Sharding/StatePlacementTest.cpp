@@ -88,6 +88,15 @@ TEST(Microbatches, AreSlicedAddedUpAndPutTogether) {
   EXPECT_FALSE(checkTransition(mesh, TransitionKind::AllToAll, {2}, 1, 0, moved, other, &why));
   EXPECT_EQ(why, "all_to_all cannot run over microbatches");
 
+  // What is due over devices is added up in each, so that only the sum is kept of all.
+  Placement due = used;
+  due.partial = {{1, ReduceKind::Sum}};
+  plan = search.plan(due, stored, 4);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->transitions.size(), 2u);
+  EXPECT_EQ(plan->transitions[0].axes, AxisList{1});
+  EXPECT_EQ(plan->transitions[1].axes, AxisList{2});
+
   // Microbatches may be counted before shards: 16{"mb","dp"} is 4{"mb"} * 4{"dp"}.
   stored.dims = {{PlacedFactor{4, {}}, PlacedFactor{4, {0}}}};
   used.dims = {{PlacedFactor{16, {2, 0}}}};
