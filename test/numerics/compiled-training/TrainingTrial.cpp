@@ -90,6 +90,8 @@ namespace {
 struct Expected {
   std::vector<StatefulRun::Tensors> inputs, results;
   StatefulRun::Tensors initial, states;
+  /// Of the other programs, on the states at the end and the last step's inputs.
+  std::vector<StatefulRun::Tensors> others;
   /// Per parameter, where rounding decides.
   llvm::StringMap<llvm::BitVector> undetermined;
 };
@@ -129,7 +131,12 @@ double updateDistance(const HostTensor &found, const HostTensor &expected,
 
 class Runner {
 public:
-  Runner(const TrainingTrial &trial, func::FuncOp step) : trial(trial), step(step) {}
+  Runner(const TrainingTrial &trial, ModuleOp programs)
+      : trial(trial), step(programs.lookupSymbol<func::FuncOp>("step")) {
+    for (auto program : programs.getOps<func::FuncOp>())
+      if (program != step)
+        others.push_back(program);
+  }
 
   bool runOracle() {
     StatefulRun run;
@@ -143,39 +150,29 @@ public:
         return false;
       expected.results.push_back(std::move(*results));
     }
+    for (func::FuncOp program : others) {
+      auto results = run.run(program, expected.inputs.back());
+      if (failed(results))
+        return false;
+      expected.others.push_back(std::move(*results));
+    }
     expected.states = std::move(run.states);
     return !trial.discontinuous || !trial.isCompared() || findUndetermined();
   }
 
   void runCompiled(emit::InProcessProgram &program, TrialOutcome &outcome) {
-    SmallVector<StringRef> inputs, outputs;
-    SmallVector<RankedTensorType> types;
-    for (unsigned a = 0; a < step.getNumArguments(); ++a)
-      if (!expected.states.contains(nameOf(step, a)))
-        inputs.push_back(nameOf(step, a));
-    for (unsigned r = 0; r < step.getNumResults(); ++r)
-      if (!step.getResultAttr(r, nn::kUpdatesAttr)) {
-        outputs.push_back(step.getResultAttrOfType<StringAttr>(r, nn::kNameAttr).getValue());
-        types.push_back(cast<RankedTensorType>(step.getResultTypes()[r]));
-      }
-    for (unsigned k = 0; k < trial.steps; ++k) {
-      std::vector<HostTensor> values, found;
-      for (StringRef name : inputs)
-        values.push_back(expected.inputs[k].lookup(name));
-      if (!program.run("step", values, types, found, outcome.message)) {
-        outcome.distance = INFINITY;
+    for (unsigned k = 0; k < trial.steps; ++k)
+      if (!runProgram(program, step, expected.inputs[k], expected.results[k], trial.isCompared(),
+                      "step " + llvm::Twine(k), outcome))
         return;
-      }
-      double allowed = std::max(trial.tolerance, trial.updateTolerance);
-      for (auto [name, value] : llvm::zip_equal(outputs, found)) {
-        noteBits(outcome, value);
-        if (trial.isCompared())
-          note(outcome, distance(value, expected.results[k].lookup(name)) / allowed,
-               "in " + name + " of step " + llvm::Twine(k));
-      }
-    }
     for (unsigned a = 0; a < step.getNumArguments(); ++a)
       if (expected.states.contains(nameOf(step, a)) && !compareState(program, a, outcome))
+        return;
+    // Rows of states that rounding decides are as undetermined as these.
+    bool isCompared = trial.isCompared() && outcome.undetermined == 0;
+    for (auto [other, results] : llvm::zip_equal(others, expected.others))
+      if (!runProgram(program, other, expected.inputs.back(), results, isCompared, other.getName(),
+                      outcome))
         return;
   }
 
@@ -202,6 +199,34 @@ public:
   }
 
 private:
+  bool runProgram(emit::InProcessProgram &program, func::FuncOp function,
+                  const StatefulRun::Tensors &inputs, const StatefulRun::Tensors &results,
+                  bool isCompared, const llvm::Twine &where, TrialOutcome &outcome) {
+    SmallVector<StringRef> outputs;
+    SmallVector<RankedTensorType> types;
+    for (unsigned r = 0; r < function.getNumResults(); ++r)
+      if (!function.getResultAttr(r, nn::kUpdatesAttr)) {
+        outputs.push_back(function.getResultAttrOfType<StringAttr>(r, nn::kNameAttr).getValue());
+        types.push_back(cast<RankedTensorType>(function.getResultTypes()[r]));
+      }
+    std::vector<HostTensor> values, found;
+    for (unsigned a = 0; a < function.getNumArguments(); ++a)
+      if (!expected.states.contains(nameOf(function, a)))
+        values.push_back(inputs.lookup(nameOf(function, a)));
+    if (!program.run(function.getName().str(), values, types, found, outcome.message)) {
+      outcome.distance = INFINITY;
+      return false;
+    }
+    double allowed = std::max(trial.tolerance, trial.updateTolerance);
+    for (auto [name, value] : llvm::zip_equal(outputs, found)) {
+      noteBits(outcome, value);
+      if (isCompared)
+        note(outcome, distance(value, results.lookup(name)) / allowed,
+             "in " + name + " of " + where);
+    }
+    return true;
+  }
+
   bool compareState(emit::InProcessProgram &program, unsigned argument, TrialOutcome &outcome) {
     StringRef name = nameOf(step, argument);
     HostTensor value;
@@ -334,6 +359,7 @@ private:
 
   const TrainingTrial &trial;
   func::FuncOp step;
+  SmallVector<func::FuncOp> others;
   Expected expected;
 };
 
@@ -376,7 +402,7 @@ TrialOutcome TrainingTrial::run(MLIRContext &context, Routines routines) const {
     buildPhase(toScheduled, phase, options);
   if (failed(toStep.run(*plain)))
     return fail("no step:");
-  Runner runner(*this, plain->lookupSymbol<func::FuncOp>("step"));
+  Runner runner(*this, *plain);
   if (!runner.runOracle())
     return fail("the oracle fails:");
   if (failed(toScheduled.run(*module)))
