@@ -250,6 +250,48 @@ TEST(Calls, StreamsMayBeManyCallsApart) {
   EXPECT_EQ(h.get<int64_t>("second", kRounds), expected);
 }
 
+// Each routine records its event 0, on streams that do not wait for each other. A record of the one
+// is none of the other.
+TEST(Calls, RoutinesHaveEventsOfTheirOwn) {
+  constexpr int kRounds = 30;
+  Harness h;
+  h.kernels = {{"count", countKernel}, {"sleep", sleepKernel}};
+  ProgramBuilder &b = h.builder;
+  Id first = h.output("first", DType::I64, {kRounds + 1}),
+     second = h.output("second", DType::I64, {kRounds});
+  Id x = h.buffer("x", DType::I64, {1}), y = h.buffer("y", DType::I64, {1});
+  auto at = [&](Id buffer, int i) { return b.view(buffer, DType::I64, 8 * i, {1}); };
+  auto block = [&](Id number) {
+    return b.view(b.addBuffer("", BufferClass::Activation, DType::I64, 0, 8, {1}, number));
+  };
+  View from = block(0), to = block(1), copied = block(2);
+  Id slow = b.beginRoutine("slow", {8, 8, 8}, 1, 3, 2);
+  b.launch({0}, b.addKernel("sleep"), 1, 1, {}, {});
+  b.launch({0}, b.addKernel("count"), 1, 1, {from, to}, {}, 1);
+  b.add({0}, EventRecord{0}, {});
+  b.add({2}, EventWait{0}, {});
+  b.add({2}, Copy{}, {to, copied});
+  b.add({2}, EventRecord{1}, {});
+  b.add({0}, EventWait{1}, {});
+  b.endRoutine();
+  Id quick = b.beginRoutine("quick", {8, 8}, 1, 2, 1);
+  b.add({1}, Copy{}, {from, to});
+  b.add({1}, EventRecord{0}, {});
+  b.add({1}, EventWait{0}, {});
+  b.endRoutine();
+  h.begin(3, 0);
+  for (int i = 0; i < kRounds; ++i) {
+    b.invoke({0}, slow, {at(first, i), at(first, i + 1), at(second, i)});
+    b.invoke({1}, quick, {b.view(x), b.view(y)});
+  }
+  ASSERT_OK(h.open());
+  ASSERT_OK(h.run());
+  std::vector<int64_t> expected;
+  for (int64_t i = 1; i <= kRounds; ++i)
+    expected.push_back(i);
+  EXPECT_EQ(h.get<int64_t>("second", kRounds), expected);
+}
+
 // A stage calls what sends, the other one what receives.
 TEST(Calls, SendFromStageToStage) {
   Harness h;

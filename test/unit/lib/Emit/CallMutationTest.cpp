@@ -8,10 +8,7 @@
 #include "CalledStep.h"
 #include "Flatten.h"
 
-#include "../../passes/dist/RandomModel.h"
-
 #include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/Format.h"
 #include "gtest/gtest.h"
 
@@ -128,34 +125,12 @@ TEST(CallMutation, WrongMutantsAreRejected) {
 // Judged as calls and as commands
 //===----------------------------------------------------------------------===//
 
-/// A training step in microbatches at `scheduled`, null if it calls nothing.
-OwningOpRef<ModuleOp> scheduleRandom(unsigned seed) {
-  Random random(seed);
-  TrainingCase drawn = randomTrainingCase(context(), random);
-  if (!drawn.module || drawn.layout.microbatches == 1)
-    return nullptr;
-  PhaseOptions options;
-  options.train = true;
-  options.precision = Precision::F64;
-  options.mesh = *Mesh::parse(drawn.layout.mesh);
-  options.microbatches = drawn.layout.microbatches;
-  bool hasData = !options.mesh.resolve("dp").empty();
-  options.zero = {unsigned(drawn.layout.zero), hasData ? drawn.layout.zeroAxis : ""};
-  options.sequenceParallel = drawn.layout.sequenceParallel;
-  options.allowIdleAxes = true;
-  options.routines = Routines::Called;
-  PassManager pm(&context());
-  for (Phase phase : {Phase::Sharded, Phase::Local, Phase::Scheduled})
-    buildPhase(pm, phase, options);
-  return succeeded(pm.run(*drawn.module)) ? std::move(drawn.module) : nullptr;
-}
-
 TEST(CallMutation, CallsAreJudgedAsTheirCommandsAre) {
   unsigned wanted = isFull() ? 210 : 30, programs = 0;
   CountsByKind byKind;
   for (unsigned seed = 0; programs < wanted; ++seed) {
     ASSERT_LT(seed, 4 * wanted) << "too few of the programs call a routine";
-    OwningOpRef<ModuleOp> module = scheduleRandom(seed);
+    OwningOpRef<ModuleOp> module = scheduleRandomCalls(seed);
     if (!module)
       continue;
     for (unsigned kind = 0; kind < CallMutator::kNumKinds; ++kind) {

@@ -1,6 +1,8 @@
-// A training step that calls routines, compiled and run, for tests.
+// Training steps that call routines, for tests.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CalledStep.h"
+
+#include "../../passes/dist/RandomModel.h"
 
 #include "passes/rt/Passes.h"
 
@@ -124,6 +126,27 @@ OwningOpRef<ModuleOp> test::scheduleCalledStep(int64_t ranks, bool isFlat) {
   buildOutline(pm, options);
   buildPhase(pm, Phase::Scheduled, options);
   return succeeded(pm.run(*module)) ? std::move(module) : nullptr;
+}
+
+OwningOpRef<ModuleOp> test::scheduleRandomCalls(unsigned seed) {
+  Random random(seed);
+  TrainingCase drawn = randomTrainingCase(context(), random);
+  if (!drawn.module || drawn.layout.microbatches == 1)
+    return nullptr;
+  PhaseOptions options;
+  options.train = true;
+  options.precision = Precision::F64;
+  options.mesh = *Mesh::parse(drawn.layout.mesh);
+  options.microbatches = drawn.layout.microbatches;
+  bool hasData = !options.mesh.resolve("dp").empty();
+  options.zero = {unsigned(drawn.layout.zero), hasData ? drawn.layout.zeroAxis : ""};
+  options.sequenceParallel = drawn.layout.sequenceParallel;
+  options.allowIdleAxes = true;
+  options.routines = Routines::Called;
+  PassManager pm(&context());
+  for (Phase phase : {Phase::Sharded, Phase::Local, Phase::Scheduled})
+    buildPhase(pm, phase, options);
+  return succeeded(pm.run(*drawn.module)) ? std::move(drawn.module) : nullptr;
 }
 
 bool test::isEqual(const CalledStep &a, const CalledStep &b) {

@@ -9,6 +9,8 @@
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace weft;
 using namespace weft::test;
@@ -56,6 +58,27 @@ TEST(Routines, MemoryInsideIsToldByClass) {
     // Arguments live as long as their call.
     EXPECT_GE(called.peaks[c], flat.peaks[c]) << "class " << c;
     EXPECT_LE(called.peaks[c], flat.peaks[c] + 2 * 16 * 8) << "class " << c;
+  }
+}
+
+/// What is alive at the peak is what the timeline has there, also where classes in a routine are at
+/// their most at different commands.
+TEST(Routines, TheTimelineHasThePeak) {
+  for (unsigned seed = 0, programs = 0; programs < 8; ++seed) {
+    OwningOpRef<ModuleOp> module = scheduleRandomCalls(seed);
+    if (!module)
+      continue;
+    ++programs;
+    emit::MemoryUse use = emit::memoryUse(*module);
+    int64_t atPeak = 0, most = 0;
+    for (const emit::MemoryItem &item : use.atPeak)
+      atPeak += item.bytes;
+    for (const emit::MemoryTimeline &timeline : use.timelines)
+      for (const emit::MemoryTimeline::Moment &moment : timeline.moments)
+        most =
+            std::max(most, std::accumulate(moment.bytes.begin(), moment.bytes.end(), int64_t(0)));
+    EXPECT_EQ(atPeak, most) << "seed " << seed;
+    EXPECT_LE(most, use.arenaBytes) << "seed " << seed;
   }
 }
 
