@@ -109,7 +109,7 @@ void addWeights(FlagTable &flags, Request &request) {
                request.replace.allowMissing);
   flags.toggle("--allow-extra", "tensors without an initializer are left out",
                request.replace.allowExtra);
-  flags.toggle("--external-data", "weights go to OUT.onnx.data whatever their size",
+  flags.toggle("--external-data", "weights of 1 KiB and more go to OUT.onnx.data, however few",
                request.replace.external);
 }
 

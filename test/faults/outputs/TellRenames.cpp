@@ -1,4 +1,4 @@
-// Preloaded into a program: tells of each file that gets its name by a rename whether it was synced before.
+// Preloaded into a program: tells of each file that a rename names whether it was synced before.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cstdio>
 #include <cstdlib>

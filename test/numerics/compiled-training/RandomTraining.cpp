@@ -3,9 +3,10 @@
 //
 // weft-random-training [--seed N] [--count N] [--routines inlined|called]: with
 // --seed one case is run and told, with --routines bits are those of microbatches
-// written out, in a drawn precision. A case is a model, a loss, an optimizer and a layout; after three steps
-// losses, norms and every state are compared. Models that amplify rounding (a norm
-// over two elements, statistics of four) are rejected, at most one in twenty.
+// written out, in a drawn precision. A case is a model, a loss, an optimizer and a
+// layout; after three steps losses, norms and every state are compared. Models that
+// amplify rounding (a norm over two elements, statistics of four) are rejected, at
+// most one in twenty.
 #include "RandomTrial.h"
 
 #include "../../unit/lib/Foundation/Sharding/RandomPlacement.h"
