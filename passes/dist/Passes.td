@@ -31,7 +31,7 @@ def DistPlace : Dist_Pass<"dist-place"> {
   let description = [{
     **Requires** a mesh. **Ensures** values whose name matches a rule have a
     `dist.placement` (arguments, results of the program) or `dist.placements` (results of nodes), marked
-    `dist.closed`: no later pass changes it; and the other inputs are split along the axes of the batch: `batch-axes`, and
+    `dist.closed`: no later pass changes it, but that microbatches are parts of it; and the other inputs are split along the axes of the batch: `batch-axes`, and
     every axis over which a rule splits the batch of an input. The module's `dist.batch_axes` lists them.
 
     A rule is `REGEX=dim0:tp,dim1:-`; dims not named are whole. Axes are joined by `+`,

@@ -325,15 +325,23 @@ private:
   LogicalResult placeBatch(func::FuncOp function, unsigned index, unsigned batch) {
     auto type = cast<RankedTensorType>(function.getArgument(index).getType());
     Placement placement = Placement::replicated(type.getShape());
-    bool takesMicrobatches = !mesh.temporalAxes().empty();
-    if (wholeMicrobatches && takesMicrobatches)
+    if (wholeMicrobatches && !mesh.temporalAxes().empty())
       return placeWholeMicrobatches(function, index, batch, placement);
     placement.dims[batch].front().axes = batchAxes;
     if (!batchAxes.empty())
       function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
-    if (!takesMicrobatches)
+    return placeParts(function, index, batch, placement);
+  }
+
+  /// Of what a device has of the batch, as `placement` says, each microbatch is a part.
+  LogicalResult placeParts(func::FuncOp function, unsigned index, unsigned batch,
+                           Placement placement) {
+    if (mesh.temporalAxes().empty() || mesh.anyTemporal(placement.usedAxes()))
       return success();
-    PlacedFactor &part = placement.dims[batch].front();
+    PlacedFactor &part = *llvm::max_element(placement.dims[batch],
+                                            [&](const PlacedFactor &a, const PlacedFactor &b) {
+                                              return localSize(mesh, a) < localSize(mesh, b);
+                                            });
     llvm::append_range(part.axes, mesh.temporalAxes());
     if (part.size < mesh.groupSize(part.axes))
       return function.emitError() << "a batch of " << part.size << " cannot be cut into "
@@ -426,34 +434,36 @@ private:
     SmallVector<std::optional<unsigned>> batches = batchDims(function);
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
+      std::optional<unsigned> batch = batches[i];
+      bool hasParts = batch && type.getDimSize(*batch) >= 2;
       auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
+      // Where it matters which rows are in a microbatch, no other placement knows them.
+      auto close = [&](PlacementAttr placement) {
+        placeArgument(function, i, placement);
+        function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
+        return hasParts && !wholeMicrobatches
+                   ? placeParts(function, i, *batch, placement.getValue())
+                   : success();
+      };
       if (Rule *rule = match(name ? name.getValue() : "")) {
         std::string why;
         std::optional<Placement> placement = placementFor(*rule, type, why);
         if (!placement)
           return function.emitError() << why;
         reportOverruled(function.getLoc(), name.getValue(), *rule, *placement, type);
-        placeArgument(function, i, attribute(*placement));
-        function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
+        if (failed(close(attribute(*placement))))
+          return failure();
         continue;
       }
-      if (PlacementAttr hint = hintFor(function.getLoc(), name ? name.getValue() : "", type)) {
-        placeArgument(function, i, hint);
-        function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
-        continue;
-      }
-      std::optional<unsigned> batch = batches[i];
-      if (!batch || type.getDimSize(*batch) < 2)
-        continue;
-      if (failed(placeBatch(function, i, *batch)))
+      PlacementAttr hint = hintFor(function.getLoc(), name ? name.getValue() : "", type);
+      if (failed(hint ? close(hint) : hasParts ? placeBatch(function, i, *batch) : success()))
         return failure();
     }
     bool inParts =
         llvm::any_of(llvm::seq<unsigned>(0, function.getNumArguments()),
                      [&](unsigned i) { return function.getArgAttr(i, kUsedAttr) != nullptr; });
     if (!mesh.temporalAxes().empty() && !inParts)
-      function.emitWarning() << "takes no microbatches: no input of it has a batch of several rows "
-                                "that no rule places";
+      function.emitWarning() << "takes no microbatches: no input of it has a batch of several rows";
     return success();
   }
 

@@ -211,9 +211,9 @@ private:
         parts, [&](const PlacedFactor &part) { return llvm::is_contained(part.axes, axis); });
   }
 
+  /// What a person said of a value is which devices have it: of that, microbatches are parts.
   bool grow(const OpInfo &info, const Tensor &tensor, ArrayRef<DimPlacement> agreed) {
-    if (closed.contains(tensor.value))
-      return false;
+    bool isClosed = closed.contains(tensor.value);
     auto type = cast<RankedTensorType>(tensor.value.getType());
     auto found = placements.find(tensor.value);
     Placement current =
@@ -232,12 +232,15 @@ private:
         continue;
       Placement attempt = next;
       attempt.dims[index] = dim;
-      if (verifyPlacement(mesh, attempt, type.getShape()))
+      bool isAllowed = !isClosed || gatheredOverTime(mesh, attempt) == current;
+      if (isAllowed && verifyPlacement(mesh, attempt, type.getShape()))
         next = attempt;
     }
     if (next == current)
       return false;
     placements[tensor.value] = next;
+    if (isClosed)
+      inParts.insert(tensor.value);
     return true;
   }
 
@@ -273,6 +276,10 @@ private:
     }
   }
 
+  bool staysAsItWas(Value value) const {
+    return closed.contains(value) && !inParts.contains(value);
+  }
+
   void writeAttributes() {
     MLIRContext *context = function.getContext();
     auto attribute = [&](Value value) {
@@ -289,7 +296,7 @@ private:
     };
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
-      if (closed.contains(argument))
+      if (staysAsItWas(argument))
         continue;
       if (usedOf(argument))
         function.setArgAttr(number, kUsedAttr, attribute(argument));
@@ -304,7 +311,9 @@ private:
       bool placed = visited.contains(&op) || llvm::any_of(op.getResults(), [&](Value result) {
                       return placements.contains(result);
                     });
-      if (!placed || op.hasAttr(kClosedAttr))
+      if (!placed || (op.hasAttr(kClosedAttr) && llvm::all_of(op.getResults(), [&](Value result) {
+                        return staysAsItWas(result);
+                      })))
         continue;
       // A result that is requested partial stays so.
       SmallVector<Attribute> entries;
@@ -324,6 +333,7 @@ private:
   std::vector<OpInfo> ops;
   DenseMap<Value, Placement> placements;
   DenseSet<Value> closed;
+  DenseSet<Value> inParts; // of the closed ones
 };
 
 } // namespace

@@ -70,7 +70,7 @@ func.func @early(%x: tensor<8x4xf32> {nn.dims = ["batch", ""], nn.name = "x"},
 // One sample has no parts.
 // CHECK-LABEL: func.func @one
 // CHECK-NOT: dist.repeat
-// expected-warning @below {{takes no microbatches: no input of it has a batch of several rows that no rule places}}
+// expected-warning @below {{takes no microbatches: no input of it has a batch of several rows}}
 func.func @one(%x: tensor<1x4xf32> {nn.dims = ["batch", ""], nn.name = "x"}) -> (tensor<1x4xf32> {nn.name = "y"}) {
   %0 = nn.exp %x : (tensor<1x4xf32>) -> tensor<1x4xf32>
   return %0 : tensor<1x4xf32>
