@@ -5,6 +5,7 @@
 
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Memory.h"
+#include "weft/runtime/Program.h"
 
 #include "mlir/IR/Verifier.h"
 #include "gtest/gtest.h"
@@ -80,6 +81,22 @@ TEST(Routines, TheTimelineHasThePeak) {
     EXPECT_EQ(atPeak, most) << "seed " << seed;
     EXPECT_LE(most, use.arenaBytes) << "seed " << seed;
   }
+}
+
+/// What people read of a program names routine, label and microbatch of each call.
+TEST(Routines, DumpsNameTheCalls) {
+  OwningOpRef<ModuleOp> module = scheduleCalledStep(2, false);
+  ASSERT_TRUE(module);
+  auto artifact = emit::emitArtifact(*module, {}, {});
+  ASSERT_TRUE(succeeded(artifact));
+  runtime::ProgramView view;
+  ASSERT_TRUE(runtime::ProgramView::open(artifact->blob.data(), artifact->blob.size(), view).ok());
+  std::string text = runtime::dump(view);
+  for (const char *part :
+       {"routine 'block'", "// /h.{}/product", "invoke block for 0 microbatch 0 (",
+        "invoke block for 1 microbatch 2 (", "invoke next for 1 microbatch 1 (", "invoke reduce (",
+        "invoke update for 0 ("})
+    EXPECT_TRUE(StringRef(text).contains(part)) << part << " is not in\n" << text;
 }
 
 } // namespace
