@@ -23,9 +23,9 @@ static constexpr double kHidden = -1e4;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A bool matrix of rows x columns if `value` repeats one known at compile time
-/// along all dims before the last two.
-static std::optional<HostTensor> constantMatrix(Value value) {
+/// A constant that `value` repeats along all dims before the last two, if its elements are known at
+/// compile time and all in these.
+static nn::ConstantOp constantMatrix(Value value) {
   auto type = typeOf(value);
   SmallVector<int64_t> matrix(type.getShape().take_back(2));
   while (true) {
@@ -35,7 +35,7 @@ static std::optional<HostTensor> constantMatrix(Value value) {
       int64_t rank = broadcast.getType().getRank(), own = source.getRank();
       if (own < 2 || broadcast.getDims()[own - 1] != rank - 1 ||
           broadcast.getDims()[own - 2] != rank - 2)
-        return std::nullopt;
+        return {};
       value = broadcast.getOperand();
       continue;
     }
@@ -49,24 +49,53 @@ static std::optional<HostTensor> constantMatrix(Value value) {
     break;
   }
   auto constant = value.getDefiningOp<nn::ConstantOp>();
-  if (!constant || typeOf(constant).getNumElements() != matrix[0] * matrix[1])
-    return std::nullopt;
-  HostTensor tensor = toHostTensor(constant.getValue());
-  tensor.shape.assign(matrix.begin(), matrix.end());
-  return tensor;
-}
-
-/// True if `sees(i, j)` is exactly j <= i + columns - rows.
-static bool isTriangle(const HostTensor &matrix, llvm::function_ref<bool(int64_t)> sees) {
-  int64_t rows = matrix.shape[0], columns = matrix.shape[1];
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j)
-      if (sees(i * columns + j) != (j <= i + columns - rows))
-        return false;
-  return columns >= rows;
+  return constant && typeOf(constant).getNumElements() == matrix[0] * matrix[1] ? constant
+                                                                                : nn::ConstantOp();
 }
 
 namespace {
+
+/// What attention asks of a matrix that says which scores are seen.
+struct MaskFacts {
+  bool isTriangle = false;        // row i sees j <= i + columns - rows and no other
+  bool everyRowSees = true;       // something
+  bool hidesOrAddsNothing = true; // every number is 0 or hides
+};
+
+/// Judges each constant once, because every layer of a model has the same mask, of millions of
+/// elements.
+class MaskTable {
+public:
+  /// Of a matrix of so many rows; a zero says that a score is seen, or that it is not.
+  const MaskFacts &of(nn::ConstantOp constant, int64_t rows, bool zeroSees) {
+    auto [entry, isNew] = table.try_emplace({constant.getValue(), {rows, zeroSees}});
+    if (isNew)
+      entry->second = judge(toHostTensor(constant.getValue()), rows, zeroSees);
+    return entry->second;
+  }
+
+private:
+  static MaskFacts judge(const HostTensor &matrix, int64_t rows, bool zeroSees) {
+    int64_t columns = rows == 0 ? 0 : matrix.size() / rows;
+    MaskFacts facts;
+    facts.isTriangle = columns >= rows;
+    for (int64_t i = 0; i < rows; ++i) {
+      bool rowSees = false;
+      for (int64_t j = 0; j < columns; ++j) {
+        int64_t at = i * columns + j;
+        bool isZero = matrix.isFloat() ? matrix.reals[at] == 0 : matrix.integers[at] == 0;
+        bool sees = isZero == zeroSees;
+        rowSees |= sees;
+        facts.isTriangle &= sees == (j <= i + columns - rows);
+        facts.hidesOrAddsNothing &= isZero || (matrix.isFloat() && matrix.reals[at] <= kHidden);
+      }
+      facts.everyRowSees &= rowSees;
+    }
+    return facts;
+  }
+
+  llvm::DenseMap<std::pair<Attribute, std::pair<int64_t, unsigned>>, MaskFacts> table;
+};
 
 /// What stands between the two products, from the softmax back to the first.
 struct Scores {
@@ -96,8 +125,8 @@ struct Products {
 
 class Matcher {
 public:
-  Matcher(nn::SoftmaxOp softmax, PatternRewriter &rewriter)
-      : softmax(softmax), b(rewriter), loc(softmax.getLoc()) {}
+  Matcher(nn::SoftmaxOp softmax, MaskTable &masks, PatternRewriter &rewriter)
+      : softmax(softmax), masks(masks), b(rewriter), loc(softmax.getLoc()) {}
 
   bool run();
 
@@ -117,6 +146,7 @@ private:
   void replaceSum(const Products &products, Value attended);
 
   nn::SoftmaxOp softmax;
+  MaskTable &masks;
   PatternRewriter &b;
   Location loc;
 };
@@ -155,13 +185,13 @@ bool Matcher::leadsToProduct(Value value, unsigned depth) {
 bool Matcher::addMask(Value mask, Scores &scores) {
   if (scores.scale != 1)
     return false; // scores are scaled after the mask: not the usual form
-  if (auto matrix = constantMatrix(mask))
-    if (matrix->isFloat() &&
-        llvm::all_of(matrix->reals, [](double v) { return v == 0 || v <= kHidden; }) &&
-        isTriangle(*matrix, [&](int64_t i) { return matrix->reals[i] == 0; })) {
+  if (nn::ConstantOp matrix = constantMatrix(mask)) {
+    const MaskFacts &facts = masks.of(matrix, typeOf(mask).getShape().end()[-2], /*zeroSees=*/true);
+    if (facts.isTriangle && facts.hidesOrAddsNothing) {
       scores.causal = true;
       return true;
     }
+  }
   scores.masks.push_back(mask);
   return true;
 }
@@ -176,19 +206,15 @@ bool Matcher::walkSelect(nn::SelectOp select, Scores &scores, unsigned depth) {
     hidden = splatOf(select.getOnTrue());
   if (!hidden || !(*hidden <= kHidden))
     return false;
-  std::optional<HostTensor> matrix = constantMatrix(select.getCondition());
+  nn::ConstantOp matrix = constantMatrix(select.getCondition());
   if (!matrix)
     return false; // a row might hide everything, and then sums differ
-  auto sees = [&](int64_t i) { return (matrix->integers[i] != 0) == keeps; };
-  if (isTriangle(*matrix, sees)) {
+  const MaskFacts &facts = masks.of(matrix, select.getType().getShape().end()[-2], !keeps);
+  if (facts.isTriangle) {
     scores.causal = true;
+  } else if (!facts.everyRowSees) {
+    return false;
   } else {
-    int64_t rows = matrix->shape[0], columns = matrix->shape[1];
-    for (int64_t i = 0; i < rows; ++i) {
-      auto row = llvm::seq(i * columns, (i + 1) * columns);
-      if (llvm::none_of(row, sees))
-        return false;
-    }
     auto type = select.getType();
     auto fill = [&](double value) -> Value {
       return nn::ConstantOp::create(
@@ -492,7 +518,8 @@ void Matcher::replaceSum(const Products &products, Value attended) {
 }
 
 struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
-  using OpRewritePattern::OpRewritePattern;
+  RaiseAttentionPattern(MLIRContext *context, MaskTable &masks)
+      : OpRewritePattern(context), masks(masks) {}
 
   LogicalResult matchAndRewrite(nn::SoftmaxOp op, PatternRewriter &rewriter) const override {
     // Operands of the second product may be computed after the softmax.
@@ -505,14 +532,17 @@ struct RaiseAttentionPattern : OpRewritePattern<nn::SoftmaxOp> {
     if (!isa<nn::ContractOp>(reader))
       return failure();
     rewriter.setInsertionPoint(reader);
-    return success(Matcher(op, rewriter).run());
+    return success(Matcher(op, masks, rewriter).run());
   }
+
+  MaskTable &masks;
 };
 
 struct RaiseAttention : nn::impl::NnRaiseAttentionBase<RaiseAttention> {
   void runOnOperation() override {
+    MaskTable masks;
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseAttentionPattern>(&getContext());
+    patterns.add<RaiseAttentionPattern>(&getContext(), masks);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -79,6 +79,8 @@ private:
 
   mlir::Value materialize(TensorAttr tensor, llvm::StringRef name, bool quantized,
                           bool isInitializer, mlir::Location loc);
+  /// The elements that a file has as `bytes`.
+  mlir::DenseElementsAttr decode(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes);
   /// The value of a node `Constant`, made once for all walks over it.
   mlir::Value constantOf(NodeOp node, TensorAttr value, mlir::Location loc);
   mlir::StringAttr stateName(llvm::StringRef name);
@@ -162,6 +164,12 @@ private:
   /// Constants that are made, by their tensor and whether they feed a quantised operator: bodies of
   /// loops and functions are walked again and again.
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, mlir::Value> constants;
+  /// The last large elements of a type: every layer of a model brings the same mask.
+  struct Decoded {
+    std::vector<char> bytes;
+    mlir::DenseElementsAttr value;
+  };
+  llvm::DenseMap<mlir::Type, Decoded> decoded;
   /// Arguments of functions for which the call at hand gives nothing.
   llvm::DenseSet<mlir::Value> absent;
   /// Attributes and, for state, contents of the function's arguments.

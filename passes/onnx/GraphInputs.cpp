@@ -328,12 +328,24 @@ Value GraphConverter::materialize(TensorAttr tensor, llvm::StringRef name, bool 
   auto bytes = readTensor(tensor, [&] { return error(loc) << "tensor '" << name << "' "; });
   if (mlir::failed(bytes))
     return Value();
-  HostTensor value =
-      decodeHostTensor(RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
+  DenseElementsAttr value =
+      decode(RankedTensorType::get(type.getShape(), type.getElementType()), *bytes);
   if (trainable)
-    return addEmbeddedState(tensor, name, toElementsAttr(value), loc);
+    return addEmbeddedState(tensor, name, value, loc);
   b.loc = loc;
   return b.constant(value);
+}
+
+DenseElementsAttr GraphConverter::decode(RankedTensorType type, llvm::ArrayRef<char> bytes) {
+  constexpr size_t kWorthKeeping = 1 << 12;
+  if (bytes.size() < kWorthKeeping)
+    return toElementsAttr(decodeHostTensor(type, bytes));
+  Decoded &last = decoded[type];
+  if (llvm::ArrayRef<char>(last.bytes) != bytes) {
+    last.bytes.assign(bytes.begin(), bytes.end());
+    last.value = toElementsAttr(decodeHostTensor(type, bytes));
+  }
+  return last.value;
 }
 
 bool weft::onnx::feedsQuantized(Value value) {

@@ -84,6 +84,14 @@ bool NnBuilder::foldSplat(Operation *op, SmallVectorImpl<Value> &results) {
   return true;
 }
 
+/// A constant in another shape has the same elements in the same order.
+static DenseElementsAttr reshapedConstant(Operation *op) {
+  auto reshape = dyn_cast<nn::ReshapeOp>(op);
+  auto constant = reshape ? reshape.getOperand().getDefiningOp<nn::ConstantOp>() : nn::ConstantOp();
+  auto dense = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return dense ? dense.reshape(reshape.getType()) : dense;
+}
+
 /// A constant, or one repeated; the dims of `value` that the constant has.
 static std::optional<SmallVector<int64_t>> constantDims(Value value) {
   if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
@@ -240,7 +248,9 @@ SmallVector<Value> NnBuilder::settle(Operation *op) {
     op->erase();
     return results;
   }
-  if (foldSplat(op, results) || foldRepeated(op, results)) {
+  if (DenseElementsAttr reshaped = reshapedConstant(op))
+    results.push_back(constant(reshaped));
+  if (!results.empty() || foldSplat(op, results) || foldRepeated(op, results)) {
     op->erase();
     return results;
   }

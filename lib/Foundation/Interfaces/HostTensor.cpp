@@ -72,6 +72,12 @@ void roundToOwnType(HostTensor &tensor) {
       value = static_cast<float>(value);
     return;
   }
+  // Asked of the type once, not of each element: masks have millions.
+  if (type.isInteger(1)) {
+    for (int64_t &value : tensor.integers)
+      value = value != 0;
+    return;
+  }
   for (int64_t i = 0, e = tensor.size(); i < e; ++i)
     tensor.set(i, roundToType(tensor.at(i), type));
 }
@@ -154,6 +160,10 @@ DenseElementsAttr toElementsAttr(const HostTensor &tensor) {
   unsigned width = cast<IntegerType>(tensor.elementType).getWidth();
   if (tensor.elementType.isSignlessInteger(64))
     return DenseElementsAttr::get(type, llvm::ArrayRef(tensor.integers).take_front(stored));
+  if (width == 1) {
+    llvm::SmallVector<bool> values(tensor.integers.begin(), tensor.integers.begin() + stored);
+    return DenseElementsAttr::get(type, llvm::ArrayRef(values));
+  }
   std::vector<llvm::APInt> values;
   values.reserve(stored);
   for (int64_t i = 0; i < stored; ++i)
@@ -168,6 +178,10 @@ HostTensor decodeHostTensor(RankedTensorType type, llvm::ArrayRef<char> bytes) {
   unsigned width = element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
   assert(width % 8 == 0 && width <= 64 && "no packed types");
   assert(bytes.size() == static_cast<size_t>(tensor.size()) * (width / 8) && "wrong length");
+  if (element.isInteger(1)) {
+    llvm::transform(bytes, tensor.integers.begin(), [](char byte) { return byte != 0; });
+    return tensor;
+  }
   for (int64_t i = 0, e = tensor.size(); i < e; ++i) {
     uint64_t bits = 0;
     std::memcpy(&bits, bytes.data() + i * (width / 8), width / 8);

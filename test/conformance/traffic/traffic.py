@@ -18,17 +18,17 @@ import tempfile
 # Builder, bound dims, the output that is trained on. Widths that no number of ranks divides are among them.
 MODELS = {
     "gpt2": ("gpt2:layers=2,hidden=32,heads=8,vocab=96,seq=16", "batch=16,seq=16", "logits"),
-    "gpt2-odd": ("gpt2:layers=2,hidden=30,heads=3,ffn=50,vocab=97,seq=9", "batch=8,seq=9", "logits"),
-    "gpt2-large-sums": ("gpt2:layers=1,hidden=64,heads=8,vocab=1000,seq=64", "batch=8,seq=64", "logits"),
-    "llama": ("llama:layers=2,hidden=32,heads=8,kv_heads=4,ffn=48,vocab=96,seq=16", "batch=8,seq=16", "logits"),
-    "llama-odd": ("llama:layers=2,hidden=24,heads=6,kv_heads=3,ffn=37,vocab=101,seq=11", "batch=8,seq=11", "logits"),
-    "bert": ("bert:layers=2,hidden=32,heads=4,vocab=96,seq=16,head=mlm", "batch=8,seq=16", "logits"),
-    "bert-odd": ("bert:layers=1,hidden=36,heads=6,ffn=59,vocab=99,seq=7,head=mlm", "batch=8,seq=7", "logits"),
-    "vit": ("vit:layers=2,hidden=32,heads=4,image=16,patch=8,classes=10", "batch=8", "logits"),
-    "resnet": ("resnet:layers=10,hidden=8,image=16,classes=10,stem=cifar", "batch=8", "logits"),
-    "moe": ("moe:preset=tiny,hidden=32,ffn=40,vocab=96,seq=16", "batch=8,seq=16", "logits"),
-    "mlp": ("mlp:layers=3,inputs=48,hidden=64,classes=8,std=0.1", "batch=8", "logits"),
-    "mlp-odd": ("mlp:layers=3,inputs=13,hidden=29,classes=7,std=0.1", "batch=8", "logits"),
+    "gpt2-odd": ("gpt2:layers=2,hidden=30,heads=3,ffn=50,vocab=97,seq=9", "batch=16,seq=9", "logits"),
+    "gpt2-large-sums": ("gpt2:layers=1,hidden=64,heads=8,vocab=1000,seq=64", "batch=16,seq=64", "logits"),
+    "llama": ("llama:layers=2,hidden=32,heads=8,kv_heads=4,ffn=48,vocab=96,seq=16", "batch=16,seq=16", "logits"),
+    "llama-odd": ("llama:layers=2,hidden=24,heads=6,kv_heads=3,ffn=37,vocab=101,seq=11", "batch=16,seq=11", "logits"),
+    "bert": ("bert:layers=2,hidden=32,heads=4,vocab=96,seq=16,head=mlm", "batch=16,seq=16", "logits"),
+    "bert-odd": ("bert:layers=1,hidden=36,heads=6,ffn=59,vocab=99,seq=7,head=mlm", "batch=16,seq=7", "logits"),
+    "vit": ("vit:layers=2,hidden=32,heads=4,image=16,patch=8,classes=10", "batch=16", "logits"),
+    "resnet": ("resnet:layers=10,hidden=8,image=16,classes=10,stem=cifar", "batch=16", "logits"),
+    "moe": ("moe:preset=tiny,hidden=32,ffn=40,vocab=96,seq=16", "batch=16,seq=16", "logits"),
+    "mlp": ("mlp:layers=3,inputs=48,hidden=64,classes=8,std=0.1", "batch=16", "logits"),
+    "mlp-odd": ("mlp:layers=3,inputs=13,hidden=29,classes=7,std=0.1", "batch=16", "logits"),
 }
 
 # Those that can be trained on any file.
@@ -177,6 +177,8 @@ class Suite:
             call([self.tool("weft-translate"), "--build", builder, "-o", f"{name}.onnx"])
         command = [self.tool("weft-compile"), "-q", f"{name}.onnx", "--bind", bind, "--explain=json", "-o", "out",
                    "--mesh", *flags.split()]
+        if "microbatches" in flags and name == "resnet":
+            command += ["--batch-stats", "per-microbatch"]
         if train:
             command += ["--train", "--loss", f"softmax_cross_entropy:{loss},labels",
                         "--optimizer", "adamw:lr=0.01,clip=1"]

@@ -26,6 +26,29 @@ func.func @causal_grouped(%q: tensor<1x2x3x4xf32>, %k: tensor<1x1x3x4xf32>, %v: 
 
 // -----
 
+// The same constant says in one layer what is seen and in another what is hidden: there the last row sees
+// nothing.
+// CHECK-LABEL: func.func @both_ways
+// CHECK: nn.attention {{.+}} {causal}
+// CHECK: nn.softmax
+// CHECK-NOT: nn.attention
+func.func @both_ways(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x5xf32>) -> (tensor<2x3x5xf32>, tensor<2x3x5xf32>) {
+  %low = nn.constant dense<-3.4e38> : tensor<2x3x3xf32> : tensor<2x3x3xf32>
+  %triangle = nn.constant dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1> : tensor<3x3xi1>
+  %mask = nn.broadcast %triangle dims = [1, 2] : tensor<3x3xi1> -> tensor<2x3x3xi1>
+  %0 = nn.contract %q, %k lhs = [0, 1, 3] rhs = [0, 2, 3] result = [0, 1, 2] accumulate = f32 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %1 = nn.select %mask, %0, %low : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %2 = nn.softmax %1 dim = 2 : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %3 = nn.contract %2, %v lhs = [0, 1, 2] rhs = [0, 2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x3x3xf32>, tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %4 = nn.contract %k, %q lhs = [0, 1, 3] rhs = [0, 2, 3] result = [0, 1, 2] accumulate = f32 : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x3xf32>
+  %5 = nn.select %mask, %low, %4 : (tensor<2x3x3xi1>, tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %6 = nn.softmax %5 dim = 2 : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %7 = nn.contract %6, %v lhs = [0, 1, 2] rhs = [0, 2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x3x3xf32>, tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  return %3, %7 : tensor<2x3x5xf32>, tensor<2x3x5xf32>
+}
+
+// -----
+
 // An added mask that is not known; batch and heads fused into one dim.
 // CHECK-LABEL: func.func @masked_fused
 // CHECK-SAME: %[[MASK:[a-z0-9]+]]: tensor<2x3x3xf32>)
