@@ -4,7 +4,9 @@
 #include "weft/runtime/Nearest.h"
 #include "weft/runtime/Terminal.h"
 
+#include <chrono>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace weft::runtime;
 
@@ -161,6 +163,25 @@ TEST(Progress, TellsWhatIsDoneAndWhatIsLeft) {
   EXPECT_EQ(text(0, 10, Progress::Count, 3), "loading 0 of 10, 0:03");
   EXPECT_EQ(text(2, 10, Progress::Count, 3), "loading 2 of 10, 0:12 left");
   EXPECT_EQ(text(3u << 20, 4u << 20, Progress::Bytes, 6), "loading 3 of 4 MiB, 0:02 left");
+}
+
+/// What a progress of that many seconds prints, where nobody watches.
+std::string printed(bool speaks, double seconds) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(speaks, "loading", 10);
+    progress.add(2);
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  }
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(Progress, SpeaksBehindTwoSeconds) {
+  EXPECT_EQ(printed(true, 0.2), "");
+  EXPECT_EQ(printed(false, 2.4), "");
+  std::string text = printed(true, 2.4);
+  EXPECT_EQ(text.rfind("weft: loading 2 of 10, 0:", 0), 0u) << text;
+  EXPECT_EQ(text.substr(text.size() - 6), " left\n");
 }
 
 } // namespace
