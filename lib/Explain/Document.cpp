@@ -31,9 +31,13 @@ static int64_t memberOf(const std::vector<Axis> &mesh, const std::vector<std::st
 }
 
 static void addUp(const std::vector<Axis> &mesh, int64_t ranks, Program &program) {
-  std::map<std::vector<std::string>, std::vector<weft::runtime::Volume>> totals; // by member
+  using ByMember = std::vector<weft::runtime::Volume>;
+  std::vector<std::pair<std::vector<std::string>, ByMember>> totals;
   auto add = [&](const std::vector<std::string> &axes, const Sent &sent, int64_t times) {
-    std::vector<weft::runtime::Volume> &members = totals[axes];
+    auto found = llvm::find_if(totals, [&](const auto &total) { return total.first == axes; });
+    if (found == totals.end())
+      found = totals.insert(found, {axes, {}});
+    ByMember &members = found->second;
     size_t member = 0;
     for (const Sent::Run &run : sent.getRuns())
       for (int64_t i = 0; i < run.members; ++i, ++member) {
@@ -50,8 +54,9 @@ static void addUp(const std::vector<Axis> &mesh, int64_t ranks, Program &program
   program.sentOver.clear();
   std::vector<uint64_t> byRank(ranks);
   for (const auto &[axes, members] : totals) {
+    Sent &sent = program.sentOver.emplace_back(axes, Sent()).second;
     for (const weft::runtime::Volume &member : members)
-      program.sentOver[axes].add(member);
+      sent.add(member);
     for (int64_t rank = 0; rank < ranks; ++rank)
       byRank[rank] += members[memberOf(mesh, axes, rank)].bytes;
   }
@@ -68,7 +73,7 @@ void Document::addUpSent() {
 
 double Program::bytesSentOver(const std::vector<Axis> &mesh,
                               const std::vector<std::string> &axes) const {
-  auto found = sentOver.find(axes);
+  auto found = llvm::find_if(sentOver, [&](const auto &entry) { return entry.first == axes; });
   return found == sentOver.end() ? 0 : found->second.of(memberOf(mesh, axes, rank)).bytes;
 }
 

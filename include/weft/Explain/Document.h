@@ -8,9 +8,9 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::explain {
@@ -78,8 +78,8 @@ struct Program {
   std::string name;
   int64_t rank = 0;     // that sends most; of several the first
   double bytesSent = 0; // by it
-  /// All that is sent in a run, by axes.
-  std::map<std::vector<std::string>, Sent> sentOver;
+  /// All that is sent in a run, by axes; those that are used first come first, whatever their names.
+  std::vector<std::pair<std::vector<std::string>, Sent>> sentOver;
   std::vector<Node> nodes;
   std::vector<Collective> collectives;
   std::vector<State> states;
