@@ -251,6 +251,8 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
       auto argument = dyn_cast<BlockArgument>(value);
       return argument && nn::isState(function, argument.getArgNumber());
     };
+    auto order = function->getAttrOfType<StringAttr>(dist::kOrderAttr);
+    options.isStatePlacedForAxis = order && order.getValue() == "follow";
     DenseMap<Operation *, OpRole> roles = rolesOf(function);
     options.include = [&](Operation *op) { return roles.lookup(op) == OpRole::Forward; };
     AxisSearchResult result = searchAxis(function.front(), options);

@@ -53,6 +53,10 @@ struct AxisSearchOptions {
   /// Whether a program argument is state (weights), which the axis is there to
   /// split. Absent: none is.
   std::function<bool(mlir::Value)> isState;
+  /// State whose split is given has it from another program's search: to bring it elsewhere costs
+  /// as much as to keep it whole, so that it happens only where its readers cannot do otherwise.
+  /// What a person asked for may be no good for the axis, and is priced as any value.
+  bool isStatePlacedForAxis = false;
   /// The ops to split; values cross their border as they are found there.
   /// Absent: all. A training step is searched in two parts, forward and then
   /// gradients, because all activations are alive in between and their splits
@@ -90,7 +94,7 @@ struct AxisSearchResult {
 /// collective: a contraction or attention that every device repeats, and a weight that every
 /// device keeps whole; tables that are looked up count less, and vectors are too small to matter.
 /// So weights are split whenever they can be, and among the splits communication decides. A split
-/// result of the program is priced as if its reader gathered it, but is left split. State is never
+/// result of the program is priced as if its reader gathered it, but is left split. State is not
 /// gathered: that would be FSDP, another axis's work.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of

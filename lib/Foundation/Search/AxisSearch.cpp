@@ -122,13 +122,16 @@ bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned s
     return true;
   }
   // Arguments are read as they rest, or sliced.
-  if (isa<BlockArgument>(value.value) && !(available & 1u) && !value.fixed)
+  bool isMovedArgument = isa<BlockArgument>(value.value) && !(available & 1u);
+  if (isMovedArgument && !value.fixed)
     return false;
   std::optional<Move> move = value.move(available, state, options.sequenceParallel);
   if (!move)
     return false;
   available |= bit;
   entry.cost += move->cost;
+  if (isMovedArgument && options.isStatePlacedForAxis)
+    entry.cost += value.costOfWhole;
   entry.bytes += move->bytes;
   entry.collectives += move->collectives;
   return true;
