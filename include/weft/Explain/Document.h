@@ -78,7 +78,8 @@ struct Program {
   std::string name;
   int64_t rank = 0;     // that sends most; of several the first
   double bytesSent = 0; // by it
-  /// All that is sent in a run, by axes; those that are used first come first, whatever their names.
+  /// All that is sent in a run, by axes; those that are used first come first, whatever their
+  /// names.
   std::vector<std::pair<std::vector<std::string>, Sent>> sentOver;
   std::vector<Node> nodes;
   std::vector<Collective> collectives;
