@@ -1,5 +1,6 @@
 // Verifiers and access lists of the commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/MeshAxes.h"
 #include "dialects/rt/IR/Rt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -193,15 +194,8 @@ LogicalResult CopyOp::verify() {
 /// Members of the group spanned by `axes`, or nothing if the mesh lacks one.
 static std::optional<SmallVector<int64_t>> groupSizes(Operation *op, ArrayAttr axes) {
   SmallVector<int64_t> result;
-  auto module = op->getParentOfType<ModuleOp>();
   for (StringRef axis : axes.getAsValueRange<StringAttr>()) {
-    std::optional<int64_t> found;
-    if (module)
-      for (MeshOp mesh : module.getOps<MeshOp>())
-        for (auto [name, size] :
-             llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
-          if (name == axis)
-            found = size;
+    std::optional<int64_t> found = axisSize(op, axis);
     if (!found) {
       op->emitOpError() << "names axis \"" << axis << "\", which the mesh does not have";
       return std::nullopt;

@@ -1,5 +1,6 @@
 // Verifiers of programs, memory, tables and fusions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/MeshAxes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Interfaces/TensorTypes.h"
@@ -254,6 +255,18 @@ LogicalResult MeshOp::verify() {
   return success();
 }
 
+std::optional<int64_t> weft::rt::axisSize(Operation *op, StringRef axis) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (!module)
+    return std::nullopt;
+  for (MeshOp mesh : module.getOps<MeshOp>())
+    for (auto [name, size] :
+         llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+      if (name == axis)
+        return size;
+  return std::nullopt;
+}
+
 /// Checks that a placement covers `global`, names axes of the mesh, splits by
 /// each at most once, and gives the sizes of `local`.
 static LogicalResult verifyPlaced(Operation *op, RankedTensorType global, MemRefType local,
@@ -263,25 +276,19 @@ static LogicalResult verifyPlaced(Operation *op, RankedTensorType global, MemRef
     return op->emitOpError() << "has a placement of " << placement.getDims().size()
                              << " dimensions and a buffer of " << local.getRank()
                              << " for a global tensor of " << global.getRank();
-  llvm::StringMap<int64_t> sizes;
-  if (auto module = op->getParentOfType<ModuleOp>())
-    for (MeshOp mesh : module.getOps<MeshOp>())
-      for (auto [name, size] :
-           llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
-        sizes[name] = size;
   llvm::StringSet<> used;
   for (auto [d, dim] : llvm::enumerate(placement.getDims())) {
     int64_t whole = 1, part = 1;
     for (const PlacementPart &p : dim.parts) {
       int64_t extent = p.size;
       for (StringAttr axis : p.axes) {
-        auto found = sizes.find(axis.getValue());
-        if (found == sizes.end())
+        std::optional<int64_t> size = axisSize(op, axis.getValue());
+        if (!size)
           return op->emitOpError() << "splits dimension " << d << " over axis " << axis
                                    << ", which the mesh does not have";
         if (!used.insert(axis.getValue()).second)
           return op->emitOpError() << "uses axis " << axis << " twice";
-        extent = llvm::divideCeil(extent, found->second);
+        extent = llvm::divideCeil(extent, *size);
       }
       whole *= p.size;
       part *= extent;
