@@ -34,12 +34,14 @@ std::pair<int64_t, int64_t> MemoryTrace::range(Value buffer) {
   return found->second = {offset, offset + bytesOf(buffer)};
 }
 
-void MemoryTrace::write(Value buffer, Content content) {
-  write(range(buffer).first, cast<MemRefType>(buffer.getType()), content);
-}
+void MemoryTrace::write(Value buffer, Content content) { write(range(buffer), content); }
 
 void MemoryTrace::write(int64_t offset, MemRefType type, Content content) {
-  int64_t begin = offset, end = begin + bytesOf(type);
+  write({offset, offset + bytesOf(type)}, content);
+}
+
+void MemoryTrace::write(std::pair<int64_t, int64_t> bytes, Content content) {
+  auto [begin, end] = bytes;
   if (begin == end)
     return;
   auto it = intervals.lower_bound(begin);
@@ -48,19 +50,21 @@ void MemoryTrace::write(int64_t offset, MemRefType type, Content content) {
   // A value that loses a byte is no longer held.
   while (it != intervals.end() && it->first < end)
     it = intervals.erase(it);
-  intervals[begin] = {end, content};
+  intervals.insert(it, {begin, {end, content}});
 }
 
-bool MemoryTrace::holds(Value buffer, Content content) {
-  return holds(range(buffer).first, cast<MemRefType>(buffer.getType()), content);
-}
+bool MemoryTrace::holds(Value buffer, Content content) { return holds(range(buffer), content); }
 
 bool MemoryTrace::holds(int64_t offset, MemRefType type, Content content) const {
-  int64_t end = offset + bytesOf(type);
-  if (offset == end)
+  return holds({offset, offset + bytesOf(type)}, content);
+}
+
+bool MemoryTrace::holds(std::pair<int64_t, int64_t> bytes, Content content) const {
+  auto [begin, end] = bytes;
+  if (begin == end)
     return true;
-  auto found = intervals.find(offset);
-  return found != intervals.end() && found->second == std::make_pair(end, content);
+  auto found = intervals.find(begin);
+  return found != intervals.end() && found->second == std::pair(end, content);
 }
 
 LogicalResult MemoryTrace::verifyLifetimes() {

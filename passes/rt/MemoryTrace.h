@@ -36,6 +36,9 @@ public:
   std::pair<int64_t, int64_t> range(mlir::Value buffer);
 
 private:
+  void write(std::pair<int64_t, int64_t> bytes, Content content);
+  bool holds(std::pair<int64_t, int64_t> bytes, Content content) const;
+
   ProgramOp program;
   llvm::StringMap<StateOp> states;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> ranges; // of buffers, once asked for

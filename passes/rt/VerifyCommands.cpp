@@ -272,21 +272,11 @@ private:
     Block scratch;
     OpBuilder builder(program.getContext());
     builder.setInsertionPointToEnd(&scratch);
-    llvm::DenseMap<Value, Value> placeholders, roots;
-    auto placeholder = [&](Value root) {
-      Value &buffer = placeholders[root];
-      if (!buffer) {
-        buffer = BufferOp::create(builder, op->getLoc(), bufferType(root.getType()),
-                                  builder.getStringAttr(""), BufferClass::Workspace, IntegerAttr(),
-                                  DenseI64ArrayAttr());
-        roots[buffer] = root;
-      }
-      return buffer;
-    };
-    Operation *expected = buildCommand(builder, op, symbols, placeholder);
+    Operation *expected =
+        buildCommand(builder, op, symbols, [&](Value root) { return placeholderOf(root); });
     if (!expected)
       return failure();
-    LogicalResult result = compare(command, cast<CommandInterface>(expected), roots);
+    LogicalResult result = compare(command, cast<CommandInterface>(expected));
     if (succeeded(result))
       result = verifyRest(command, dyn_cast<PutOp>(op));
     // Whatever was wrong is reported once: from here on the result is right.
@@ -294,7 +284,6 @@ private:
     for (auto [view, expectedView] : llvm::zip(command->getOperands(), expected->getOperands()))
       if (writes.contains(expectedView))
         memory.write(bufferOfView(view), content(roots.lookup(bufferOfView(expectedView))));
-    scratch.clear();
     return result;
   }
 
@@ -308,6 +297,19 @@ private:
               "overwritten since";
   }
 
+  Value placeholderOf(Value root) {
+    Value &buffer = placeholders[root];
+    if (!buffer) {
+      OpBuilder builder(program.getContext());
+      builder.setInsertionPointToEnd(&placeholderBlock);
+      buffer = BufferOp::create(builder, root.getLoc(), bufferType(root.getType()),
+                                builder.getStringAttr(""), BufferClass::Workspace, IntegerAttr(),
+                                DenseI64ArrayAttr());
+      roots[buffer] = root;
+    }
+    return buffer;
+  }
+
   using Views = llvm::SmallDenseSet<Value, 16>;
 
   static Views writesOf(Operation *command) {
@@ -316,20 +318,24 @@ private:
   }
 
   /// Same kind, same parameters, same views; and what is read holds the value.
-  LogicalResult compare(CommandInterface actual, CommandInterface expected,
-                        const llvm::DenseMap<Value, Value> &roots) {
-    auto parameters = [](Operation *op) {
-      NamedAttrList attrs(op->getAttrDictionary());
-      attrs.erase(kOriginAttr);
-      attrs.erase("stream");
-      return attrs.getDictionary(op->getContext());
-    };
-    if (actual->getName() != expected->getName() || parameters(actual) != parameters(expected) ||
-        actual->getNumOperands() != expected->getNumOperands()) {
+  LogicalResult compare(CommandInterface actual, CommandInterface expected) {
+    // Neither is the op's to say.
+    expected->setDiscardableAttr(kOriginAttr, actual->getDiscardableAttr(kOriginAttr));
+    expected.setStreamNumber(actual.getStreamNumber());
+    bool areAlike =
+        actual->getName() == expected->getName() &&
+        actual->getNumOperands() == expected->getNumOperands() &&
+        actual->getDiscardableAttrDictionary() == expected->getDiscardableAttrDictionary() &&
+        actual->getName().compareOpProperties(actual->getPropertiesStorage(),
+                                              expected->getPropertiesStorage());
+    if (!areAlike) {
+      NamedAttrList parameters(expected->getAttrDictionary());
+      parameters.erase(kOriginAttr);
+      parameters.erase("stream");
       auto diagnostic = actual->emitError() << "is not what its op asks for";
       diagnostic.attachNote(expected->getLoc())
           << "this op: expected " << expected->getName() << " with " << expected->getNumOperands()
-          << " operands and " << parameters(expected);
+          << " operands and " << parameters.getDictionary(expected->getContext());
       return diagnostic;
     }
     Views writes = writesOf(expected);
@@ -355,6 +361,8 @@ private:
   const SymbolTable &symbols;
   MemoryTrace memory;
   std::vector<Operation *> ops;
+  Block placeholderBlock;
+  llvm::DenseMap<Value, Value> placeholders, roots; // of what ops read and make, and back
   llvm::DenseMap<Value, MemoryTrace::Content> stateOf;
   llvm::DenseSet<int64_t> done;
 };
