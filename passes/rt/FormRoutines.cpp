@@ -26,8 +26,6 @@ namespace {
 /// What a segment's routine reads and makes, in terms of the program.
 struct Interface {
   llvm::SetVector<Value> arguments, results;
-  /// Sums over microbatches that get their addend here.
-  SmallVector<unsigned> sums;
   /// Constants that are not the same in all periods of the stretch: arguments.
   llvm::SmallDenseSet<Value> varying;
   /// By result: the state that it is the new value of, or null.
@@ -36,8 +34,10 @@ struct Interface {
 
 struct Cut {
   Segment segment;
+  /// Sums over microbatches that get their addend here.
+  SmallVector<unsigned> sums;
   Interface interface;
-  RoutineUse first, next; // which sets its sums, and which adds to them
+  RoutineUse start, run; // which makes sums of nothing, and which does the work and adds to them
 };
 
 /// Ops of one block between loops, or of a loop's body.
@@ -127,7 +127,7 @@ private:
                           : stretch.microbatches.has_value();
         });
     for (const Segment &segment : segments.list())
-      stretch.cuts.push_back({segment, {}, {}, {}});
+      stretch.cuts.push_back({segment, {}, {}, {}, {}});
     if (stretch.microbatches)
       addSums(stretch);
   }
@@ -150,11 +150,10 @@ private:
             llvm::append_range(sums, std::exchange(found->second, {}));
       bool own = !cut.segment.isRoutine && !sums.empty();
       if (!own)
-        cut.interface.sums = sums;
+        cut.sums = sums;
       cuts.push_back(std::move(cut));
       if (own) {
-        cuts.push_back({{{}, true, std::nullopt}, {}, {}, {}});
-        cuts.back().interface.sums = sums;
+        cuts.push_back({{{}, true, std::nullopt}, sums, {}, {}, {}});
       }
     }
     stretch.cuts = std::move(cuts);
@@ -198,7 +197,7 @@ private:
     SmallVector<Value> values;
     for (Operation *op : cut.segment.ops)
       llvm::append_range(values, op->getOperands());
-    for (unsigned sum : cut.interface.sums)
+    for (unsigned sum : cut.sums)
       values.push_back(stretch.microbatches->addends()[sum]);
     return values;
   }
@@ -327,16 +326,29 @@ private:
   //===--------------------------------------------------------------------===//
   // Routines
 
-  /// The function of a routine; with `adds` its sums take those so far.
-  func::FuncOp build(const Stretch &stretch, const Cut &cut, bool adds) {
-    const Interface &interface = cut.interface;
+  /// A routine without arguments, and a builder in it.
+  std::pair<func::FuncOp, OpBuilder> begin() {
     OpBuilder inside(function);
     auto routine =
         func::FuncOp::create(inside, function.getLoc(), "routine", inside.getFunctionType({}, {}));
     routine.setPrivate();
     routine->setAttr(kRoutineAttr, inside.getUnitAttr());
-    Block *block = routine.addEntryBlock();
-    inside.setInsertionPointToEnd(block);
+    inside.setInsertionPointToEnd(routine.addEntryBlock());
+    return {routine, inside};
+  }
+
+  RoutineUse end(func::FuncOp routine, OpBuilder &inside, ArrayRef<Value> results, StringRef name) {
+    func::ReturnOp::create(inside, function.getLoc(), results);
+    routine.setFunctionType(
+        inside.getFunctionType(routine.front().getArgumentTypes(), ValueRange(results).getTypes()));
+    return table.add(routine, name);
+  }
+
+  /// The routine of a cut; it adds to sums, which are its last arguments.
+  RoutineUse build(const Stretch &stretch, const Cut &cut) {
+    const Interface &interface = cut.interface;
+    auto [routine, inside] = begin();
+    Block *block = &routine.front();
     IRMapping map;
     for (Value argument : interface.arguments)
       map.map(argument, block->addArgument(argument.getType(), function.getLoc()));
@@ -352,26 +364,36 @@ private:
       overwritten.push_back(
           state ? llvm::find(interface.arguments, state) - interface.arguments.begin() : -1);
     }
-    for (unsigned sum : interface.sums) {
-      Value value = stretch.microbatches->addends()[sum];
-      copySources(inside, value, map);
-      value = map.lookup(value);
-      overwritten.push_back(adds ? int64_t(block->getNumArguments()) : -1);
-      if (adds)
-        value = stretch.microbatches->add(
-            inside, block->addArgument(sumType(stretch, sum), function.getLoc()), value, sum);
-      results.push_back(value);
+    for (unsigned sum : cut.sums) {
+      Value addend = stretch.microbatches->addends()[sum];
+      copySources(inside, addend, map);
+      overwritten.push_back(block->getNumArguments());
+      Value soFar = block->addArgument(stretch.microbatches->sumType(sum), function.getLoc());
+      results.push_back(stretch.microbatches->add(inside, soFar, map.lookup(addend), sum));
     }
-    func::ReturnOp::create(inside, function.getLoc(), results);
-    routine.setFunctionType(
-        inside.getFunctionType(block->getArgumentTypes(), ValueRange(results).getTypes()));
     if (llvm::any_of(overwritten, [](int64_t argument) { return argument >= 0; }))
       routine->setAttr(kInPlaceAttr, inside.getDenseI64ArrayAttr(overwritten));
-    return routine;
+    return end(routine, inside, results, nameOf(cut.segment));
   }
 
-  static Type sumType(const Stretch &stretch, unsigned sum) {
-    return stretch.microbatches->getLoop()->getResult(sum).getType();
+  /// The routine that makes a cut's sums before anything is added.
+  RoutineUse buildStart(const Stretch &stretch, const Cut &cut) {
+    auto [routine, inside] = begin();
+    SmallVector<Value> results;
+    llvm::SmallDenseMap<Attribute, Value> scalars;
+    for (unsigned sum : cut.sums) {
+      TypedAttr start = stretch.microbatches->startOf(sum);
+      Value &scalar = scalars[start];
+      if (!scalar) {
+        auto type = RankedTensorType::get({}, start.getType());
+        scalar = nn::ConstantOp::create(inside, function.getLoc(), type,
+                                        DenseElementsAttr::get(type, Attribute(start)));
+      }
+      results.push_back(
+          nn::BroadcastOp::create(inside, stretch.microbatches->addends()[sum].getLoc(),
+                                  stretch.microbatches->sumType(sum), scalar, ArrayRef<int64_t>()));
+    }
+    return end(routine, inside, results, "start");
   }
 
   /// Makes the sources that `value` is behind, as far as there is no value for them.
@@ -432,8 +454,8 @@ private:
   LogicalResult emitOnce(Stretch &stretch) {
     for (Cut &cut : stretch.cuts) {
       if (cut.segment.isRoutine) {
-        cut.first = table.add(build(stretch, cut, false), nameOf(cut.segment));
-        CallOp made = call(cut.first, argumentsOf(cut));
+        cut.run = build(stretch, cut);
+        CallOp made = call(cut.run, argumentsOf(cut));
         outer.map(cut.interface.results.getArrayRef(), made.getResults());
         continue;
       }
@@ -447,12 +469,9 @@ private:
   LogicalResult emitLoop(Stretch &stretch) {
     for (Cut &cut : stretch.cuts)
       if (cut.segment.isRoutine) {
-        // Sums of their own are set by what they add up.
-        if (!cut.segment.ops.empty())
-          cut.first = table.add(build(stretch, cut, false), nameOf(cut.segment));
-        cut.next = cut.first;
-        if (!cut.interface.sums.empty() && stretch.microbatches->size() > 1)
-          cut.next = table.add(build(stretch, cut, true), nameOf(cut.segment));
+        cut.run = build(stretch, cut);
+        if (!cut.sums.empty() && !isSum(cut))
+          cut.start = buildStart(stretch, cut);
       }
     std::vector<Value> sums(stretch.microbatches->addends().size());
     current = &*stretch.microbatches;
@@ -487,21 +506,25 @@ private:
     return success();
   }
 
-  void emitCall(Cut &cut, std::vector<Value> &sums) {
-    bool isFirst = microbatch == 0;
-    if (isFirst && cut.segment.ops.empty()) {
-      for (unsigned sum : cut.interface.sums)
+  /// It only adds up what communication brought, and so is set by the first of that.
+  static bool isSum(const Cut &cut) { return cut.segment.ops.empty(); }
+
+  void emitCall(const Cut &cut, std::vector<Value> &sums) {
+    if (microbatch == 0 && isSum(cut)) {
+      for (unsigned sum : cut.sums)
         sums[sum] = valueOf(current->addends()[sum]);
       return;
     }
+    if (microbatch == 0 && !cut.sums.empty())
+      for (auto [sum, nothing] : llvm::zip(cut.sums, call(cut.start, {}).getResults()))
+        sums[sum] = nothing;
     SmallVector<Value> arguments = argumentsOf(cut);
-    if (!isFirst)
-      for (unsigned sum : cut.interface.sums)
-        arguments.push_back(sums[sum]);
-    CallOp made = call(isFirst ? cut.first : cut.next, arguments);
+    for (unsigned sum : cut.sums)
+      arguments.push_back(sums[sum]);
+    CallOp made = call(cut.run, arguments);
     size_t count = cut.interface.results.size();
     inner.map(cut.interface.results.getArrayRef(), made.getResults().take_front(count));
-    for (auto [sum, value] : llvm::zip(cut.interface.sums, made.getResults().drop_front(count)))
+    for (auto [sum, value] : llvm::zip(cut.sums, made.getResults().drop_front(count)))
       sums[sum] = value;
   }
 

@@ -136,6 +136,14 @@ static Operation *makeCombination(OpBuilder &builder, ReduceKind kind, Location 
   llvm_unreachable("unknown kind of reduction");
 }
 
+TypedAttr Microbatches::startOf(unsigned number) const {
+  Type element = getElementTypeOrSelf(sumType(number));
+  // 0 + -0 is 0, but -0 + x is x.
+  if (kinds[number] == ReduceKind::Sum && isa<FloatType>(element))
+    return FloatAttr::get(element, -0.0);
+  return neutralAttr(kinds[number], element);
+}
+
 Value Microbatches::add(OpBuilder &builder, Value sum, Value value, unsigned number) const {
   auto kept = cast<RankedTensorType>(dist::RepeatOp(loop).getResult(number).getType());
   Type wide = cast<TypeAttr>(end().getAccumulate()[number]).getValue();

@@ -30,6 +30,12 @@ public:
   /// Makes what `op` of the body is in microbatch `i`, and maps its results to that.
   llvm::LogicalResult copy(mlir::OpBuilder &builder, mlir::Operation &op, int64_t i,
                            mlir::IRMapping &map) const;
+  mlir::Type sumType(unsigned number) const {
+    return dist::RepeatOp(loop).getResult(number).getType();
+  }
+  /// The elements of a sum of nothing: `add` makes of it, and the addend of that number, this addend,
+  /// bit for bit.
+  mlir::TypedAttr startOf(unsigned number) const;
   /// The sum so far and `value`, of addend `number`: combined in the type of accumulation, kept in
   /// the result's. Serves what the addend serves.
   mlir::Value add(mlir::OpBuilder &builder, mlir::Value sum, mlir::Value value,

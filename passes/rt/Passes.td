@@ -33,9 +33,10 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
     - Views and values without operands are made anew by whoever reads them: what goes from call to call are whole
       tensors. Constants that are not the same in all periods are arguments.
     - Arguments are in the order in which they are read first, results in that in which they are made.
-    - Sums over microbatches are made in the routine that makes the addend, and one behind communication in a routine of
-      its own. A first variant sets them; the next takes the sums so far as its last arguments, which
-      its last results overwrite (`rt.in_place`). Types, and the order of additions, are those of
+    - Sums over microbatches are made in the routine that makes the addend, which takes the sums so far as its last
+      arguments and overwrites them with its last results (`rt.in_place`). In front of the first such call a routine makes sums of nothing:
+      of -0.0, to which adding gives the addend in every bit, or what is neutral for another kind. An addend that communication
+      brings is added in a routine of its own, and the first one is the sum. Types, and the order of additions, are those of
       `rt-unroll-microbatches`, so that bits are, too.
     - A result that is the new value of a state overwrites it, if nothing reads the old one later.
     - What differs between microbatches stays in the program: slices of inputs, at constant offsets, and the

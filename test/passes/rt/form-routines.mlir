@@ -10,6 +10,10 @@
 !part = tensor<2x4xf32, #dist.local<#mesh, [10{"dp","mb"}, 4]>>
 !partial = tensor<4x4xbf16, #dist.local<#mesh, [4, 4], partial = sum["dp","mb"]>>
 !sum = tensor<4x4xbf16, #dist.local<#mesh, [4, 4], partial = sum["dp"]>>
+!partial_largest = tensor<4xf32, #dist.local<#mesh, [4], partial = max["dp","mb"]>>
+!largest = tensor<4xf32, #dist.local<#mesh, [4], partial = max["dp"]>>
+!partial_count = tensor<1xi64, #dist.local<#mesh, [1], partial = sum["dp","mb"]>>
+!count = tensor<1xi64, #dist.local<#mesh, [1], partial = sum["dp"]>>
 !scattered = tensor<2x4xbf16, #dist.local<#mesh, [4{"dp"}, 4], partial = sum["mb"]>>
 !scattered_sum = tensor<2x4xbf16, #dist.local<#mesh, [4{"dp"}, 4]>>
 module attributes {dist.mesh = #mesh} {
@@ -50,26 +54,30 @@ func.func @blocks(%x: !x {nn.name = "x"}, %w0: !w {nn.name = "w0", nn.initial = 
   return %15 : !x
 }
 
-// Microbatches are calls: the first sets the sum, the others take it as last argument and overwrite it; all in the type
-// of accumulation. The coordinate is a constant, the third slice padding and all.
-// CHECK: func.func private @backward(
-// CHECK: %[[V:.+]] = rt.call @use
-// CHECK: return %[[V]]
-// CHECK: func.func private @backward_1({{.*}}, %[[SUM:[a-z0-9]+]]: {{[^%]*}}) {{.*}}rt.in_place = array<i64: 3>, rt.routine
+// Microbatches are calls of one routine, which takes the sum so far as its last argument and overwrites it; all in the type
+// of accumulation. The sum of nothing is -0.0: 0.0 would make 0.0 of a first addend -0.0. The coordinate is a constant, the
+// third slice padding and all.
+// CHECK: func.func private @backward({{.*}}, %[[SUM:[a-z0-9]+]]: {{[^%]*}}) {{.*}}rt.in_place = array<i64: 3>, rt.routine
 // CHECK: %[[V:.+]] = rt.call @use
 // CHECK: %[[SW:.+]] = nn.cast %[[SUM]] {nn.role = "weight_gradient"} {{.*}} -> tensor<4x4xf32
 // CHECK: %[[VW:.+]] = nn.cast %[[V]]
 // CHECK: %[[A:.+]] = nn.add %[[SW]], %[[VW]] {nn.role = "weight_gradient"}
 // CHECK: nn.cast %[[A]] {{.*}} -> tensor<4x4xbf16
+// CHECK: func.func private @start() {{.*}}rt.routine
+// CHECK: %[[Z:.+]] = nn.constant dense<-0.000000e+00> : tensor<bf16>
+// CHECK: %[[N:.+]] = nn.broadcast %[[Z]] dims = [] : {{.*}} -> tensor<4x4xbf16
+// CHECK: return %[[N]]
 // CHECK-LABEL: func.func @sums
 // CHECK-NOT: dist.repeat
 // CHECK: nn.slice {{.*}} starts = [0, 0, 0]
+// CHECK: %[[S:.+]] = rt.call @start() {microbatch = 0 : i64}
 // CHECK: %[[I0:.+]] = nn.constant {{.*}}dense<0> : tensor<1xi64>
-// CHECK: %[[S0:.+]] = rt.call @backward(%{{.+}}, %arg1, %[[I0]]) {microbatch = 0 : i64}
+// CHECK: %[[S0:.+]] = rt.call @backward(%{{.+}}, %arg1, %[[I0]], %[[S]]) {microbatch = 0 : i64}
 // CHECK: nn.slice {{.*}} starts = [0, 2, 0]
-// CHECK: %[[S1:.+]] = rt.call @backward_1(%{{.+}}, %arg1, %{{.+}}, %[[S0]]) {microbatch = 1 : i64}
+// CHECK-NOT: rt.call @start
+// CHECK: %[[S1:.+]] = rt.call @backward(%{{.+}}, %arg1, %{{.+}}, %[[S0]]) {microbatch = 1 : i64}
 // CHECK: nn.pad
-// CHECK: %[[S2:.+]] = rt.call @backward_1(%{{.+}}, %arg1, %{{.+}}, %[[S1]]) {microbatch = 2 : i64}
+// CHECK: %[[S2:.+]] = rt.call @backward(%{{.+}}, %arg1, %{{.+}}, %[[S1]]) {microbatch = 2 : i64}
 // CHECK: return %[[S2]]
 func.func @sums(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 1.0 : f32}) -> !sum {
   %0 = dist.repeat "mb" {
@@ -82,12 +90,31 @@ func.func @sums(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 
 }
 func.func private @use(tensor<2x4xf32>, tensor<4x4xf32>, tensor<1xi64>) -> tensor<4x4xbf16>
 
+// A maximum starts as what is less than all, a count as 0, and sums of one kind share the number that they start as.
+// CHECK: func.func private @start_1()
+// CHECK: %[[LEAST:.+]] = nn.constant dense<0xFF800000> : tensor<f32>
+// CHECK: nn.broadcast %[[LEAST]]
+// CHECK: %[[NONE:.+]] = nn.constant dense<0> : tensor<i64>
+// CHECK: nn.broadcast %[[NONE]]
+// CHECK: nn.broadcast %[[LEAST]]
+// CHECK-LABEL: func.func @kinds
+// CHECK: rt.call @start_1()
+func.func @kinds(%x: !batch {nn.name = "x"}) -> (!largest, !count, !largest) {
+  %0:3 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %2:3 = rt.call @use3(%1) : (!part) -> (!partial_largest, !partial_count, !partial_largest)
+    dist.accumulate %2#0, %2#1, %2#2 in [f32, i64, f32] : !partial_largest, !partial_count, !partial_largest
+  } : !largest, !count, !largest
+  return %0#0, %0#1, %0#2 : !largest, !count, !largest
+}
+func.func private @use3(tensor<2x4xf32>) -> (tensor<4xf32>, tensor<1xi64>, tensor<4xf32>)
+
 // What travels in every microbatch and nothing waits for stays in the program, and is added up behind it.
 // CHECK: func.func private @sum({{.*}}rt.in_place = array<i64: 1>, rt.routine
 // CHECK-LABEL: func.func @scattered
-// CHECK: %[[P0:.+]] = rt.call @forward_1({{.*}}microbatch = 0
+// CHECK: %[[P0:.+]] = rt.call @forward_{{[0-9]+}}({{.*}}microbatch = 0
 // CHECK: %[[S0:.+]] = dist.reduce_scatter %[[P0]]
-// CHECK: %[[P1:.+]] = rt.call @forward_1({{.*}}microbatch = 1
+// CHECK: %[[P1:.+]] = rt.call @forward_{{[0-9]+}}({{.*}}microbatch = 1
 // CHECK: %[[R1:.+]] = dist.reduce_scatter %[[P1]]
 // CHECK: %[[S1:.+]] = rt.call @sum(%[[R1]], %[[S0]]) {microbatch = 1 : i64}
 func.func @scattered(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 1.0 : f32}) -> !scattered_sum {
@@ -103,11 +130,11 @@ func.func private @use2(tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<4x4xbf16>
 
 // Rows are put in place behind the routine that makes them, which is one for all microbatches.
 // CHECK-LABEL: func.func @rows
-// CHECK: %[[R0:.+]] = rt.call @forward_2({{.*}}microbatch = 0
+// CHECK: %[[R0:.+]] = rt.call @forward_{{[0-9]+}}({{.*}}microbatch = 0
 // CHECK: %[[W0:.+]] = rt.put %{{.+}} at 0 {rt.microbatch = 0 : i64}
-// CHECK: %[[R1:.+]] = rt.call @forward_2({{.*}}microbatch = 1
+// CHECK: %[[R1:.+]] = rt.call @forward_{{[0-9]+}}({{.*}}microbatch = 1
 // CHECK: %[[W1:.+]] = rt.put %{{.+}} at 2 into %[[W0]]
-// CHECK: rt.call @forward_2({{.*}}microbatch = 2
+// CHECK: rt.call @forward_{{[0-9]+}}({{.*}}microbatch = 2
 // CHECK: %[[W2:.+]] = rt.put %{{.+}} at 4 into %[[W1]]
 // CHECK: return %[[W2]]
 func.func @rows(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 1.0 : f32}) -> !batch {
