@@ -57,13 +57,19 @@ private:
     std::optional<Phase> at = phaseOf(getOperation());
     if (!at)
       return getOperation().emitError() << "'weft.phase' is " << attribute << ", which is no phase";
-    // Nothing is cut at `staged` while there is one stage.
+    // Nothing is cut at `staged` where there is one stage.
     Phase before = Phase(unsigned(next) - 1);
-    if (*at == before || (before == Phase::Staged && *at == Phase::Sharded))
+    if (*at == before || (before == Phase::Staged && *at == Phase::Sharded && !hasStages()))
       return success();
     return getOperation().emitError()
            << "the program is at phase '" << phaseName(*at) << "', but what leads to '" << phase
            << "' begins at '" << phaseName(before) << "'";
+  }
+
+  bool hasStages() {
+    auto own = getOperation()->getAttrOfType<dist::MeshAttr>(dist::kMeshAttr);
+    std::optional<AxisId> axis = own ? own.getValue().stageAxis() : std::nullopt;
+    return axis && own.getValue().size(*axis) > 1;
   }
 
   LogicalResult checkMesh() {
@@ -71,7 +77,10 @@ private:
     if (!own || mesh.empty())
       return success();
     Mesh space = own.getValue();
-    llvm::erase_if(space.axes, [](const Mesh::Axis &axis) { return axis.temporal; });
+    llvm::erase_if(space.axes,
+                   [](const Mesh::Axis &axis) { return axis.kind == AxisKind::Temporal; });
+    for (Mesh::Axis &axis : space.axes)
+      axis.kind = AxisKind::Space;
     if (std::optional<Mesh> given = Mesh::parse(mesh); given && *given == space)
       return success();
     return getOperation().emitError() << "the program is placed on mesh '" << toString(space)

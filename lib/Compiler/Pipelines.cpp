@@ -119,8 +119,10 @@ static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &opt
     return buildOutline(pm, options);
   case Phase::Scheduled:
     return buildScheduled(pm);
+  case Phase::Staged:
+    return pm.addPass(
+        createOnMesh([](OpPassManager &pm) { pm.addPass(dist::createDistCutStages()); }));
   case Phase::Import:
-  case Phase::Staged: // one stage: nothing to cut
   case Phase::Executable:
     return;
   }

@@ -27,6 +27,11 @@ std::vector<std::string> weft::batchAxesOf(const PhaseOptions &options) {
                                             : std::vector<std::string>{"dp"};
 }
 
+std::string weft::stageAxisOf(const PhaseOptions &options) {
+  AxisList axes = options.mesh.resolve("pp");
+  return options.mesh.groupSize(axes) > 1 ? "pp" : "";
+}
+
 /// Without axes the program is the one device's already.
 static bool isDistributed(const PhaseOptions &options) {
   return !options.mesh.axes.empty() || options.microbatches > 1;
@@ -58,7 +63,8 @@ static dist::DistPlaceStateOptions placeStateOptions(const ZeroStage &zero) {
 void weft::buildSharded(OpPassManager &pm, const PhaseOptions &options) {
   if (!isDistributed(options))
     return;
-  pm.addPass(dist::createDistAttachMesh({toString(options.mesh), options.microbatches}));
+  pm.addPass(dist::createDistAttachMesh(
+      {toString(options.mesh), options.microbatches, stageAxisOf(options)}));
   auto assignAxes = [&](llvm::StringRef programs) {
     dist::DistAssignAxisOptions assign;
     assign.programs = programs.str();

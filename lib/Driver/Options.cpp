@@ -76,9 +76,6 @@ std::string takeMesh(const std::string &text, Mesh &target) {
     return "'" + text + "': " + why;
   if (mesh->axes.empty())
     return "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'";
-  for (const Mesh::Axis &axis : mesh->axes)
-    if (llvm::StringRef(axis.name).split('.').first == "pp" && axis.size > 1)
-      return "'" + text + "': pipeline stages (pp) are not supported yet; use dp and tp";
   target = std::move(*mesh);
   return "";
 }
@@ -380,12 +377,23 @@ std::string checkProgram(const Options &options) {
   return checkTraining(options);
 }
 
+/// Stages are cut, and that is all that is known of them so far.
+std::string checkStages(const Options &options) {
+  if (stageAxisOf(options.compile.phases).empty() || options.until <= Phase::Staged)
+    return "";
+  return "--mesh '" + toString(options.compile.phases.mesh) +
+         "': a pipeline (pp) cannot be run yet; --compile-to staged shows how the program is cut, "
+         "dp and tp make one that runs";
+}
+
 std::string check(const Options &options, bool resumes) {
   if (options.model.empty())
     return "no model given; write weft-compile MODEL.onnx -o OUT, or --help";
   if (!resumes && !isModelFile(options.model))
     return "";
   if (std::string wrong = checkExplain(options); !wrong.empty())
+    return wrong;
+  if (std::string wrong = checkStages(options); !wrong.empty())
     return wrong;
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
     return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "

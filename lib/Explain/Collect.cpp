@@ -189,7 +189,7 @@ void weft::explain::collectPlacement(ModuleOp module, Document &document) {
   dist::MeshAttr attribute = dist::getMesh(module);
   Mesh mesh = attribute ? attribute.getValue() : Mesh();
   for (const Mesh::Axis &axis : mesh.axes)
-    document.mesh.push_back({axis.name, axis.size, axis.temporal});
+    document.mesh.push_back({axis.name, axis.size, axis.kind == AxisKind::Temporal});
   FailureOr<CostModel> costs = costModelOf(module, mesh);
   if (failed(costs))
     return;

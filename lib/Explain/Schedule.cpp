@@ -238,7 +238,7 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   bool isResumed = document.programs.empty();
   if (isResumed)
     for (const Mesh::Axis &axis : mesh.axes)
-      document.mesh.push_back({axis.name, axis.size, axis.temporal});
+      document.mesh.push_back({axis.name, axis.size, axis.kind == AxisKind::Temporal});
   FailureOr<CostModel> costs = costModelOf(module, mesh);
   SymbolTable symbols(module);
   for (auto from : module.getOps<rt::ProgramOp>()) {

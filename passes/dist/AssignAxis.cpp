@@ -224,11 +224,14 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
         assign(function, mesh, *costs, id);
   }
 
-  /// Over the axes of the batch weights stay whole, so there is nothing to find.
+  /// Over the axes of the batch weights stay whole, and over stages nothing is split: there is nothing
+  /// to find.
   AxisList axesOf(func::FuncOp function, const Mesh &mesh) {
     if (!axis.empty())
       return mesh.resolve(axis);
     AxisList taken = mesh.temporalAxes(), axes;
+    if (std::optional<AxisId> stages = mesh.stageAxis())
+      taken.push_back(*stages);
     if (auto batch = function->getParentOp()->getAttrOfType<ArrayAttr>(dist::kBatchAxesAttr))
       for (StringRef name : batch.getAsValueRange<StringAttr>())
         llvm::append_range(taken, mesh.resolve(name));
@@ -320,7 +323,7 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
     auto shardable = dyn_cast<ShardableOpInterface>(op);
     if (!shardable || splits.empty())
       return;
-    SmallVector<Placement> operands;
+    SmallVector<Placement, 2> operands;
     SmallVector<Attribute> attributes;
     for (auto [operand, split] : llvm::zip(op.getOperands(), splits)) {
       operands.push_back(placed(operand, split));

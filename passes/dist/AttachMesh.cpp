@@ -31,7 +31,16 @@ struct AttachMesh : impl::DistAttachMeshBase<AttachMesh> {
       return signalPassFailure();
     }
     if (microbatches > 1)
-      parsed->axes.push_back({"mb", microbatches, /*temporal=*/true});
+      parsed->axes.push_back({"mb", microbatches, AxisKind::Temporal});
+    if (!stages.empty()) {
+      AxisList found = parsed->resolve(stages);
+      if (found.size() != 1) {
+        getOperation().emitError() << "stages are counted by one axis of the mesh; '" << stages
+                                   << "' names " << found.size() << " of '" << mesh << "'";
+        return signalPassFailure();
+      }
+      parsed->axes[found.front()].kind = AxisKind::Stages;
+    }
     if (failed(costModelOf(getOperation(), *parsed)))
       return signalPassFailure();
     getOperation()->setAttr(kMeshAttr, MeshAttr::get(&getContext(), *parsed));

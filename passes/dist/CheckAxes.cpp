@@ -36,7 +36,7 @@ public:
     }
     bool failedAny = false;
     for (auto [id, axis] : llvm::enumerate(mesh.axes))
-      if (anyWork && axis.size > 1 && !axis.temporal && !uses[id].splitsWork)
+      if (anyWork && axis.size > 1 && axis.kind == AxisKind::Space && !uses[id].splitsWork)
         failedAny |= failed(reject(id));
     return failure(failedAny);
   }

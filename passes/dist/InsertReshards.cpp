@@ -133,7 +133,7 @@ private:
     if (!fixed)
       return chooseAssignment(search, query);
     AssignmentQuery settled = query;
-    SmallVector<Placement> operands = settledOperands(query, fixed);
+    SmallVector<Placement, 2> operands = settledOperands(query, fixed);
     settled.operands = operands;
     return assignmentFromOperands(search, settled, &why);
   }
@@ -149,7 +149,7 @@ private:
           << "op without sharding rule runs whole on every device";
     FactorRule rule = globalRuleOf(op);
     auto partialRules = [&](ReduceKind kind) { return partialRulesOf(op, kind); };
-    SmallVector<Placement> operands = placementsOfTypes(op->getOperandTypes());
+    SmallVector<Placement, 2> operands = placementsOfTypes(op->getOperandTypes());
     std::vector<std::optional<Placement>> requests;
     for (Value result : op->getResults()) {
       PlacementAttr request = requestOf(result);
@@ -236,14 +236,14 @@ private:
 
   /// Operands as settled, and still partial on axes that the search did not look at,
   /// where the op can add up parts.
-  SmallVector<Placement> settledOperands(const AssignmentQuery &query, ArrayAttr fixed) {
-    SmallVector<Placement> operands;
+  SmallVector<Placement, 2> settledOperands(const AssignmentQuery &query, ArrayAttr fixed) {
+    SmallVector<Placement, 2> operands;
     for (Attribute entry : fixed)
       operands.push_back(cast<PlacementAttr>(entry).getValue());
     for (auto [id, axis] : llvm::enumerate(mesh.getValue().axes)) {
       if (isSearched(id))
         continue;
-      SmallVector<Placement> partial = operands;
+      SmallVector<Placement, 2> partial = operands;
       for (auto [operand, found] : llvm::zip_equal(partial, query.operands))
         for (const PartialAxis &entry : found.partial)
           if (entry.axis == int(id) && !llvm::is_contained(operand.usedAxes(), entry.axis)) {

@@ -38,8 +38,8 @@ SmallVector<Type> globalTypes(TypeRange types) {
   return llvm::map_to_vector(types, [](Type type) { return globalType(type); });
 }
 
-SmallVector<Placement> placementsOfTypes(TypeRange types) {
-  return llvm::map_to_vector(types, [](Type type) {
+SmallVector<Placement, 2> placementsOfTypes(TypeRange types) {
+  return llvm::map_to_vector<2>(types, [](Type type) {
     if (PlacementAttr placement = getPlacement(type))
       return placement.getValue();
     if (LocalAttr local = getLocal(type))

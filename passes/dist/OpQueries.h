@@ -25,7 +25,7 @@ llvm::SmallVector<PartialRule> partialRulesOf(mlir::Operation *op, ReduceKind ki
 llvm::SmallVector<mlir::Type> globalTypes(mlir::TypeRange types);
 
 /// Placements of the types' encodings; replicated where a type has none.
-llvm::SmallVector<Placement> placementsOfTypes(mlir::TypeRange types);
+llvm::SmallVector<Placement, 2> placementsOfTypes(mlir::TypeRange types);
 
 /// True for the op whose one result is what other nodes read of its node: a node
 /// may have become several ops.

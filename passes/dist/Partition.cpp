@@ -69,7 +69,10 @@ private:
             placementsOfTypes(op->getOperandTypes()), placementsOfTypes(op->getResultTypes()),
             CheckLevel::Sharded, &why, &sharding))
       return op->emitError() << "'" << nodeName(op) << "' is not consistent: " << why;
-    needs[op] = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
+    SmallVector<Placement, 4> &wanted = needs[op];
+    wanted = placementsOf(mesh.getValue(), rule, sharding, CheckLevel::Local).operands;
+    for (auto [placement, type] : llvm::zip_equal(wanted, op->getOperandTypes()))
+      placement.held = getPlacement(type).getValue().held;
     return success();
   }
 

@@ -15,7 +15,7 @@ def DistAttachMesh : Dist_Pass<"dist-attach-mesh"> {
   let description = [{
     **Requires** nothing. **Ensures** the module has the attribute `dist.mesh`.
     An axis written as a product becomes sub-axes. With more than one microbatch there is
-    a temporal axis `mb`.
+    a temporal axis `mb`. The axis named `stages` counts the stages of a pipeline.
 
     **Example** `--dist-attach-mesh="mesh=dp=4x2,tp=2"` gives
     `dist.mesh = #dist.mesh<["dp.0"=4, "dp.1"=2, "tp"=2]>`.
@@ -23,7 +23,8 @@ def DistAttachMesh : Dist_Pass<"dist-attach-mesh"> {
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes as in `dp=4x2,tp=2`; default: no axes">,
     Option<"microbatches", "microbatches", "int64_t", "1",
-           "Size of the temporal axis `mb`; default: 1, no such axis; set it to run programs in parts of their batch">];
+           "Size of the temporal axis `mb`; default: 1, no such axis; set it to run programs in parts of their batch">,
+    Option<"stages", "stages", "std::string", "\"\"", "Name of the axis that counts stages; default: none; set it for a pipeline">];
 }
 
 def DistPlace : Dist_Pass<"dist-place"> {
@@ -225,6 +226,23 @@ def DistCheckAxes : Dist_Pass<"dist-check-axes"> {
     and programs without computation, are not judged.
 
     **Example** in test/passes/dist/check-axes.mlir.
+  }];
+}
+
+def DistCutStages : Dist_Pass<"dist-cut-stages"> {
+  let summary = "cut programs into the stages of a pipeline";
+  let description = [{
+    **Requires** what `dist-insert-reshards` ensures. **Ensures** the same, where on a mesh with an axis of stages each value is
+    held by the stages that make it, and a reshard brings it to others that read it.
+
+    The line of the program that updates state, or else of the first, is cut: its forward ops that depend on both weights
+    and inputs, in program order, into pieces of about equal seconds and, among these, where the fewest bytes cross. The rest follows. A weight
+    is held by the stages whose ops read it, and the optimizer's state and ops with it; a tied one by several. Masks, positions and casts
+    are made wherever they are read. Gradients take the line back: each op runs at the latest stage, not behind the
+    gradients it reads, that has the weights and activations it reads. Other programs go by where their weights are. Inputs, scalars and
+    results are on all stages.
+
+    **Example** in test/passes/dist/cut-stages.mlir.
   }];
 }
 

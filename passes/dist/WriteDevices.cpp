@@ -21,7 +21,8 @@ public:
   Writer(ModuleOp module, const Mesh &mesh, DictionaryAttr recorded)
       : module(module), mesh(mesh), space(mesh), recorded(recorded) {
     // The format tells which device holds what, and microbatches are no devices.
-    llvm::erase_if(space.axes, [](const Mesh::Axis &axis) { return axis.temporal; });
+    llvm::erase_if(space.axes,
+                   [](const Mesh::Axis &axis) { return axis.kind == AxisKind::Temporal; });
     configuration = toString(space);
   }
 

@@ -223,6 +223,10 @@ private:
     case TransitionKind::Partialize:
       op->emitError("a mask is a kernel; run rt-materialize-device-bodies before");
       return nullptr;
+    case TransitionKind::Move:
+      op->emitError(
+          "is a transfer between stages of a pipeline, for which there is no command yet");
+      return nullptr;
     }
     Type accumulate = transition.getAccumulateType();
     auto command = CollectiveOp::create(

@@ -380,7 +380,7 @@ struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> 
     SmallVector<StringRef> names;
     SmallVector<int64_t> sizes;
     for (const Mesh::Axis &axis : mesh.axes)
-      if (!axis.temporal) { // no process differs along it
+      if (axis.kind != AxisKind::Temporal) { // no process differs along it
         names.push_back(axis.name);
         sizes.push_back(axis.size);
       }

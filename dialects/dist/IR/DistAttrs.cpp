@@ -12,7 +12,7 @@ using namespace weft::dist;
 llvm::hash_code weft::hash_value(const Mesh &mesh) {
   llvm::hash_code code = llvm::hash_value(mesh.axes.size());
   for (const Mesh::Axis &axis : mesh.axes)
-    code = llvm::hash_combine(code, axis.name, axis.size, axis.temporal);
+    code = llvm::hash_combine(code, axis.name, axis.size, axis.kind);
   return code;
 }
 
@@ -37,16 +37,22 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
   auto parseAxis = [&]() -> ParseResult {
     std::string name;
     int64_t size;
-    bool temporal = succeeded(parser.parseOptionalKeyword("temporal"));
+    AxisKind kind = AxisKind::Space;
+    if (succeeded(parser.parseOptionalKeyword("temporal")))
+      kind = AxisKind::Temporal;
+    else if (succeeded(parser.parseOptionalKeyword("stages")))
+      kind = AxisKind::Stages;
     if (parser.parseString(&name) || parser.parseEqual() || parser.parseInteger(size))
       return failure();
     if (!mesh.resolve(name).empty())
       return parser.emitError(loc, "axis \"" + name + "\" is given twice");
     if (size < 1 || size > (1 << 20) || mesh.deviceCount() * size > (1 << 20))
       return parser.emitError(loc, "sizes must be positive and multiply to at most 2^20 devices");
-    if (!temporal && !mesh.temporalAxes().empty())
+    if (kind != AxisKind::Temporal && !mesh.temporalAxes().empty())
       return parser.emitError(loc, "temporal axes come last");
-    mesh.axes.push_back({name, size, temporal});
+    if (kind == AxisKind::Stages && mesh.stageAxis())
+      return parser.emitError(loc, "a mesh has at most one axis of stages");
+    mesh.axes.push_back({name, size, kind});
     return success();
   };
   if (parser.parseLess() ||
@@ -59,7 +65,10 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
 void MeshAttr::print(AsmPrinter &printer) const {
   printer << "<[";
   llvm::interleaveComma(getValue().axes, printer, [&](const Mesh::Axis &axis) {
-    printer << (axis.temporal ? "temporal " : "") << '"' << axis.name << "\"=" << axis.size;
+    printer << (axis.kind == AxisKind::Temporal ? "temporal "
+                : axis.kind == AxisKind::Stages ? "stages "
+                                                : "")
+            << '"' << axis.name << "\"=" << axis.size;
   });
   printer << "]>";
 }
@@ -128,6 +137,19 @@ private:
     return success();
   }
 
+  ParseResult parseHeld(Placement &placement) {
+    AxisList axes;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parseAxis(axes))
+      return failure();
+    if (axes.size() != 1 || placement.held)
+      return parser.emitError(loc, "a value is held by stages of one axis");
+    placement.held = Held{axes.front(), {}};
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+      return parser.parseInteger(placement.held->stages.emplace_back());
+    });
+  }
+
   ParseResult parseClause(Placement &placement) {
     StringRef keyword;
     SMLoc loc = parser.getCurrentLocation();
@@ -143,6 +165,8 @@ private:
         placement.partial.push_back({axis, kind});
       return success();
     }
+    if (keyword == "held")
+      return parseHeld(placement);
     if (keyword == "padding") {
       if (parseKind(kind))
         return failure();
@@ -150,7 +174,7 @@ private:
       return success();
     }
     if (keyword != "local_indices")
-      return parser.emitError(loc, "expected partial, padding or local_indices");
+      return parser.emitError(loc, "expected partial, padding, local_indices or held");
     return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
       LocalIndex &index = placement.localIndices.emplace_back();
       return failure(parser.parseInteger(index.component) || parser.parseColon() ||

@@ -173,15 +173,26 @@ HostTensor MaskOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &o
 
 AxisList PartializeOp::getCoordinateAxes() { return getTransitionAxes(); }
 
+/// The coordinates on the transition's axes of the device that keeps the value.
+static SmallVector<int64_t, 2> keeperOf(PartializeOp op) {
+  const Placement &from = getLocal(op.getInput().getType()).getValue();
+  SmallVector<int64_t, 2> keeper;
+  for (AxisId axis : op.getTransitionAxes())
+    keeper.push_back(from.held && from.held->axis == axis ? from.held->stages.front() : 0);
+  return keeper;
+}
+
 SmallVector<Value> PartializeOp::buildDeviceBody(OpBuilder &builder, Location loc,
                                                  ValueRange operands, ValueRange coordinates) {
   ReduceKind kind = getLocal(getResult().getType()).getValue().partial.front().kind;
   Scalar neutral = neutralElement(kind, getElementTypeOrSelf(getResult().getType()));
   Type elementType = getElementTypeOrSelf(operands[0].getType());
+  SmallVector<int64_t, 2> keeper = keeperOf(*this);
   return {mapElements(builder, loc, operands[0], [&](OpBuilder &inner, ValueRange values) {
-    Value zero = arith::ConstantIndexOp::create(inner, loc, 0), first;
-    for (Value coordinate : coordinates) {
-      Value is = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, coordinate, zero);
+    Value first;
+    for (auto [coordinate, keeps] : llvm::zip_equal(coordinates, keeper)) {
+      Value number = arith::ConstantIndexOp::create(inner, loc, keeps);
+      Value is = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, coordinate, number);
       first = first ? arith::AndIOp::create(inner, loc, first, is).getResult() : is;
     }
     Value fill = constantScalar(inner, loc, elementType, neutral);
@@ -190,10 +201,14 @@ SmallVector<Value> PartializeOp::buildDeviceBody(OpBuilder &builder, Location lo
 }
 
 HostTensor PartializeOp::evaluateOn(ArrayRef<int64_t> coordinates, const HostTensor &operand) {
-  if (llvm::all_of(getTransitionAxes(), [&](AxisId axis) { return coordinates[axis] == 0; }))
+  SmallVector<int64_t, 2> keeper = keeperOf(*this);
+  if (llvm::all_of(llvm::zip_equal(getTransitionAxes(), keeper), [&](auto entry) {
+        return coordinates[std::get<0>(entry)] == std::get<1>(entry);
+      }))
     return operand;
-  ReduceKind kind = getLocal(getResult().getType()).getValue().partial.front().kind;
-  HostTensor result = operand;
+  auto type = cast<RankedTensorType>(getResult().getType());
+  ReduceKind kind = getLocal(type).getValue().partial.front().kind;
+  HostTensor result(RankedTensorType::get(type.getShape(), type.getElementType()));
   for (int64_t i = 0, end = result.size(); i < end; ++i)
     result.set(i, neutralElement(kind, getElementTypeOrSelf(getResult().getType())));
   return result;

@@ -50,9 +50,10 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
   let description = [{
     Process rank = row-major index in written order, the last axis fastest. `dp=4x2`
     on a command line becomes the axes "dp.0" (outer) and "dp.1". A `temporal` axis counts
-    microbatches: it is no part of the process rank, and comes last.
+    microbatches: it is no part of the process rank, and comes last. An axis of `stages` counts the stages of a pipeline: no value
+    is split over it, and a mesh has at most one.
 
-    Example: `#dist.mesh<["dp"=2, "tp"=4]>`, `#dist.mesh<["dp"=2, temporal "mb"=8]>`
+    Example: `#dist.mesh<["dp"=2, "tp"=4]>`, `#dist.mesh<[stages "pp"=4, "dp"=2, temporal "mb"=8]>`
   }];
   let parameters = (ins AttrParameter<"::weft::Mesh", "axes", "const ::weft::Mesh &">:$value);
   let hasCustomAssemblyFormat = 1;
@@ -71,15 +72,17 @@ def Dist_PlacementAttr : Dist_PlacementBase<"Placement", "placement"> {
   let description = [{
     A dim is a product of parts, major to minor, each with its size and the axes
     that split it (major to minor; see weft::Placement for uneven sizes). On
-    axes that do not appear the value is replicated. As a tensor's encoding the
+    axes that do not appear the value is replicated. `held` names the coordinates on the axis of stages
+    whose devices have the value; the others have nothing of it. As a tensor's encoding the
     parts multiply to the tensor's shape.
 
-    Constraints: axes are on the mesh, none appears twice; partial axes are of one kind.
+    Constraints: axes are on the mesh, none appears twice; no dim is split over stages; partial axes are of one kind; held stages exist.
 
-    Example, the fused query/key/value weight of GPT-2, split on heads, and a
-    value that awaits a sum:
+    Example, the fused query/key/value weight of GPT-2, split on heads, a
+    value that awaits a sum, and an embedding that the first and the last stage read:
     `#dist.placement<#mesh, [768, 3*768{"tp"} ]>`,
-    `#dist.placement<#mesh, [8{"dp"}, 768], partial = sum["tp"]>`
+    `#dist.placement<#mesh, [8{"dp"}, 768], partial = sum["tp"]>`,
+    `#dist.placement<#mesh, [50257{"tp"}, 768], held = "pp"[0,3]>`
   }];
 }
 

@@ -104,6 +104,10 @@ WEFT_DIST_STEP(PartializeOp, Partialize)
 WEFT_DIST_AXES(PartializeOp)
 int PartializeOp::getTransitionDim() { return -1; }
 
+WEFT_DIST_STEP(MoveOp, Move)
+WEFT_DIST_AXES(MoveOp)
+int MoveOp::getTransitionDim() { return -1; }
+
 WEFT_DIST_STEP(MaskOp, Mask)
 AxisList MaskOp::getTransitionAxes() { return {}; }
 int MaskOp::getTransitionDim() { return -1; }
@@ -230,6 +234,8 @@ Value weft::dist::createTransition(OpBuilder &builder, Location loc, Value input
     return AllToAllOp::create(builder, loc, type, input, axisNames, otherDim, dim);
   case TransitionKind::Partialize:
     return PartializeOp::create(builder, loc, type, input, axisNames);
+  case TransitionKind::Move:
+    return MoveOp::create(builder, loc, type, input, axisNames);
   case TransitionKind::Mask:
     return MaskOp::create(builder, loc, type, input);
   }

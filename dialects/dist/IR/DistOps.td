@@ -144,6 +144,19 @@ def Dist_PartializeOp : Dist_TransitionOp<"partialize", [], [DeclareOpInterfaceM
   let assemblyFormat = "$input $axes attr-dict `:` type($input) `->` type($result)";
 }
 
+def Dist_MoveOp : Dist_TransitionOp<"move"> {
+  let summary = "take a value to other stages of a pipeline";
+  let description = Dist_TransitionText<[{
+    `axes` is the axis of stages. A stage that holds the result but not the operand gets it from the nearest stage that holds it
+    (of two, the lower): each device from the device with the same coordinates on all other axes. Stages that the
+    result leaves out give it up. Shape: unchanged. NCCL: ncclSend and ncclRecv.
+  }], "- Operand and result are held by different stages, and neither is partial over them.", [{
+    `%1 = dist.move %0 ["pp"] : tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[0]>> -> tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>>`
+  }]>.value;
+  let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes);
+  let assemblyFormat = "$input $axes attr-dict `:` type($input) `->` type($result)";
+}
+
 def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
   let summary = "turn global positions into positions within this device's shard";
   let description = [{

@@ -87,9 +87,11 @@ struct PhaseOptions {
   }
 };
 
-/// The axes of the mesh that split the batch: those given, else, by custom, `dp`. It is the one
-/// place that knows an axis by its name; what other axes are for follows from placements.
+/// The axes of the mesh that split the batch: those given, else, by custom, `dp`. This and the next are
+/// all that knows an axis by its name; what other axes are for follows from placements.
 std::vector<std::string> batchAxesOf(const PhaseOptions &options);
+/// The axis that counts the stages of a pipeline, by custom `pp`, if there is more than one; else "".
+std::string stageAxisOf(const PhaseOptions &options);
 
 } // namespace weft
 

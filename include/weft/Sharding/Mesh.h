@@ -12,6 +12,13 @@
 
 namespace weft {
 
+/// What the coordinates of a mesh axis count.
+enum class AxisKind {
+  Space,    // processes that share the elements of a value
+  Stages,   // stages of a pipeline: processes that hold different values
+  Temporal, // microbatches: the same processes, one after the other
+};
+
 /// A mesh axis is named by its position in the mesh.
 using AxisId = int;
 /// Axes from major to minor.
@@ -21,6 +28,9 @@ using AxisList = llvm::SmallVector<AxisId, 2>;
 /// last axis fastest. An axis written as a product is split into sub-axes:
 /// `dp=4x2` has the axes `dp.0` (outer, 4) and `dp.1` (2), and "dp" names both.
 ///
+/// On an axis of stages, of which a mesh has at most one, no value is split: it is *held* by some
+/// coordinates, and the others have nothing of it (Placement::held).
+///
 /// A temporal axis counts microbatches: the same processes hold its shards one
 /// after the other. Rules, transitions and their verification treat it as any axis;
 /// but it is no part of the process rank, and what is summed or gathered over it is
@@ -29,9 +39,9 @@ struct Mesh {
   struct Axis {
     std::string name;
     int64_t size;
-    bool temporal = false;
+    AxisKind kind = AxisKind::Space;
     bool operator==(const Axis &other) const {
-      return name == other.name && size == other.size && temporal == other.temporal;
+      return name == other.name && size == other.size && kind == other.kind;
     }
   };
   llvm::SmallVector<Axis, 4> axes;
@@ -41,13 +51,15 @@ struct Mesh {
 
   /// Points of the grid: processes, times microbatches.
   int64_t deviceCount() const;
-  /// Processes: the sizes of the axes in space.
+  /// Processes: the sizes of all axes but temporal ones.
   int64_t processCount() const;
-  bool isTemporal(AxisId axis) const { return axes[axis].temporal; }
+  bool isTemporal(AxisId axis) const { return axes[axis].kind == AxisKind::Temporal; }
   /// True if any of `list` is a temporal axis; only such.
   bool anyTemporal(llvm::ArrayRef<AxisId> list) const;
   bool allTemporal(llvm::ArrayRef<AxisId> list) const;
   AxisList temporalAxes() const;
+  /// The axis of stages, if there is one.
+  std::optional<AxisId> stageAxis() const;
   int64_t size(AxisId axis) const { return axes[axis].size; }
   /// Product of the sizes: the number of members of a group over `list`.
   int64_t groupSize(llvm::ArrayRef<AxisId> list) const;

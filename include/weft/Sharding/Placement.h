@@ -48,8 +48,18 @@ struct LocalIndex {
   }
 };
 
+/// The coordinates on the mesh axis of stages whose devices hold a value. The others have nothing of
+/// it, not even room.
+struct Held {
+  AxisId axis;
+  llvm::SmallVector<int64_t, 0> stages; // ascending
+  bool contains(int64_t stage) const { return llvm::is_contained(stages, stage); }
+  bool operator==(const Held &other) const { return axis == other.axis && stages == other.stages; }
+  bool operator!=(const Held &other) const { return !(*this == other); }
+};
+
 /// A placement in canonical form (see canonicalize), so that equal layouts
-/// compare equal. A mesh axis appears at most once in `dims` and `partial`; on
+/// compare equal. A mesh axis appears at most once in `dims`, `partial` and `held`; on
 /// axes that do not appear the value is replicated.
 struct Placement {
   llvm::SmallVector<DimPlacement, 4> dims;
@@ -59,16 +69,18 @@ struct Placement {
   std::optional<ReduceKind> padding;
   /// Sorted by component; only index tensors in `local` have any.
   llvm::SmallVector<LocalIndex, 0> localIndices;
+  /// Absent: all stages hold the value, or each its part of a partial one.
+  std::optional<Held> held;
 
   bool operator==(const Placement &other) const {
     return dims == other.dims && partial == other.partial && padding == other.padding &&
-           localIndices == other.localIndices;
+           localIndices == other.localIndices && held == other.held;
   }
   bool operator!=(const Placement &other) const { return !(*this == other); }
 
   /// The whole tensor on every device.
   static Placement replicated(llvm::ArrayRef<int64_t> shape);
-  /// The axes of dims and partial, unordered.
+  /// The axes of dims, partial and held, unordered.
   AxisList usedAxes() const;
   bool isReplicated() const;
 };
@@ -78,13 +90,19 @@ struct Placement {
 /// unsharded ones; `12{"tp"} * 64` to `768{"tp"}` if tp divides 12; and
 /// `2{"a"} * 6{"b"}` to `12{"a","b"}` if a has 2 devices.
 DimPlacement canonicalize(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> parts);
-/// Canonical dims; drops partial axes of size 1, and `padding` if there is none.
+/// Canonical dims; drops partial axes of size 1, `padding` if there is none, and `held` if it names
+/// all stages.
 Placement canonicalize(const Mesh &mesh, Placement placement);
 
-/// True if axes are on the mesh, none appears twice, sizes multiply to `shape`
-/// and partial kinds agree; else says in `why` what is wrong.
+/// True if axes are on the mesh, none appears twice, none of stages splits a dim, held stages exist,
+/// sizes multiply to `shape` and partial kinds agree; else says in `why` what is wrong.
 bool verifyPlacement(const Mesh &mesh, const Placement &placement, llvm::ArrayRef<int64_t> shape,
                      std::string *why = nullptr);
+
+/// Whether the device at `coordinates` holds the value.
+bool isHeldAt(const Placement &placement, llvm::ArrayRef<int64_t> coordinates);
+/// Whether all devices that hold `inner` hold `outer`.
+bool isHeldWithin(const Placement &inner, const Placement &outer);
 
 /// Static local extents.
 int64_t localSize(const Mesh &mesh, const PlacedFactor &part);
@@ -106,7 +124,8 @@ int64_t toGlobal(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim,
 int64_t toLocal(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim,
                 llvm::ArrayRef<int64_t> coordinates, int64_t global);
 
-/// `8{"tp"}`, `3*768{"tp"}`, and `[8{"tp"}, 16], partial = sum["dp"], padding = sum`.
+/// `8{"tp"}`, `3*768{"tp"}`, and `[8{"tp"}, 16], partial = sum["dp"], padding = sum,
+/// held = "pp"[0,3]`.
 void printDim(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> dim, llvm::raw_ostream &os);
 void print(const Mesh &mesh, const Placement &placement, llvm::raw_ostream &os);
 std::string toString(const Mesh &mesh, const Placement &placement);

@@ -67,6 +67,7 @@ std::optional<runtime::CollectiveKind> collectiveOf(TransitionKind kind) {
   case TransitionKind::Slice:
   case TransitionKind::Mask:
   case TransitionKind::Partialize:
+  case TransitionKind::Move: // between two members
     return std::nullopt;
   }
   llvm_unreachable("unknown transition kind");
@@ -82,6 +83,8 @@ static double bytesOf(const Mesh &mesh, const Placement &placement, double eleme
 
 double CostModel::ringBytes(TransitionKind kind, ArrayRef<AxisId> axes, double operandBytes,
                             double resultBytes) const {
+  if (kind == TransitionKind::Move)
+    return operandBytes;
   std::optional<runtime::CollectiveKind> collective = collectiveOf(kind);
   return collective
              ? runtime::ringBytes(*collective, grid.groupSize(axes), operandBytes, resultBytes)
@@ -90,13 +93,16 @@ double CostModel::ringBytes(TransitionKind kind, ArrayRef<AxisId> axes, double o
 
 double CostModel::ringBytes(TransitionKind kind, ArrayRef<AxisId> axes, const Placement &from,
                             const Placement &to, double elementBytes) const {
-  if (grid.anyTemporal(axes))
+  if (grid.anyTemporal(axes) || (kind == TransitionKind::Move && isHeldWithin(to, from)))
     return 0;
   return ringBytes(kind, axes, bytesOf(grid, from, elementBytes), bytesOf(grid, to, elementBytes));
 }
 
 double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, double operandBytes,
                           double resultBytes) const {
+  if (kind == TransitionKind::Move && operandBytes > 0)
+    return machines.collectiveOverhead + linksOf(axes).latency +
+           linksOf(axes).secondsOf(operandBytes);
   if (!collectiveOf(kind) || grid.groupSize(axes) <= 1)
     return 0;
   return machines.collectiveOverhead + secondsOfMessages(kind, axes, operandBytes, resultBytes);
@@ -126,7 +132,7 @@ double CostModel::secondsOfMessages(TransitionKind kind, ArrayRef<AxisId> axes, 
 
 double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, const Placement &from,
                           const Placement &to, double elementBytes) const {
-  if (grid.anyTemporal(axes))
+  if (grid.anyTemporal(axes) || (kind == TransitionKind::Move && isHeldWithin(to, from)))
     return 0;
   return seconds(kind, axes, bytesOf(grid, from, elementBytes), bytesOf(grid, to, elementBytes));
 }

@@ -139,6 +139,10 @@ private:
     if (!isPossible(mesh, kind, axes))
       return;
     const Placement &source = nodes[from].placement;
+    // What other stages hold is given up with the first transition.
+    if (kind != TransitionKind::Move && !(stages && allPartial(result, {*stages})) &&
+        isHeldWithin(to, result))
+      result.held = to.held;
     if (!hasPadding(mesh, result))
       result.padding = std::nullopt;
     else if (kind != TransitionKind::Mask)
@@ -197,6 +201,7 @@ private:
       }
     }
     expandPartial(index, placement, used);
+    expandStages(index, placement);
     if (to.padding && placement.padding != to.padding && hasPadding(mesh, placement)) {
       Placement masked = placement;
       masked.padding = to.padding;
@@ -204,12 +209,28 @@ private:
     }
   }
 
+  static bool isHeldOn(const Placement &placement, AxisId axis) {
+    return placement.held && placement.held->axis == axis;
+  }
+
+  /// To the stages of the target, unless each holds a part of a sum.
+  void expandStages(int index, const Placement &placement) {
+    if (!stages || placement.held == to.held || allPartial(placement, {*stages}) ||
+        allPartial(to, {*stages}))
+      return;
+    Placement moved = placement;
+    moved.held = to.held;
+    tryTransition(index, TransitionKind::Move, {*stages}, -1, -1, std::move(moved));
+  }
+
   /// All axes at once on which the target waits for a sum and this does not.
   void expandPartial(int index, const Placement &placement, const AxisList &used) {
     Placement waiting = placement;
     AxisList axes;
     for (const PartialAxis &entry : to.partial)
-      if (!llvm::is_contained(used, entry.axis)) {
+      if (!llvm::is_contained(used, entry.axis) || isHeldOn(placement, entry.axis)) {
+        if (isHeldOn(placement, entry.axis))
+          waiting.held = std::nullopt;
         waiting.partial.push_back(entry);
         axes.push_back(entry.axis);
       }
@@ -261,6 +282,7 @@ private:
   const CostModel &model;
   const Placement &to;
   double elementBytes;
+  std::optional<AxisId> stages = mesh.stageAxis();
   SmallVector<SmallVector<SplitEdge>> splits;
   std::vector<Node> nodes;
   StringMap<int> index;

@@ -26,6 +26,8 @@ StringRef stringifyTransitionKind(TransitionKind kind) {
     return "mask";
   case TransitionKind::Partialize:
     return "partialize";
+  case TransitionKind::Move:
+    return "move";
   }
   llvm_unreachable("unknown transition kind");
 }
@@ -106,6 +108,12 @@ bool mayClaimPadding(const Mesh &mesh, TransitionKind kind, const Placement &fro
 }
 
 bool isPossible(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes) {
+  std::optional<AxisId> stages = mesh.stageAxis();
+  bool overStages = stages && llvm::is_contained(axes, *stages);
+  if (kind == TransitionKind::Move)
+    return overStages && axes.size() == 1;
+  if (overStages && kind != TransitionKind::AllReduce && kind != TransitionKind::Partialize)
+    return false;
   if (!mesh.anyTemporal(axes) || kind == TransitionKind::Partialize)
     return true;
   return mesh.allTemporal(axes) &&
@@ -142,14 +150,41 @@ static bool removePartial(const Mesh &mesh, Placement &placement, ArrayRef<AxisI
   return true;
 }
 
+/// Whether a transition of this kind is along dims, and not of all elements alike.
+static bool cutsDim(TransitionKind kind) {
+  return kind == TransitionKind::AllGather || kind == TransitionKind::Slice ||
+         kind == TransitionKind::ReduceScatter || kind == TransitionKind::AllToAll;
+}
+
+/// Why a transition that is not possible over these axes is not.
+static StringRef refusalOf(const Mesh &mesh, ArrayRef<AxisId> axes) {
+  if (mesh.allTemporal(axes))
+    return " cannot run over microbatches";
+  if (mesh.anyTemporal(axes))
+    return " mixes axes of space and time";
+  return " cannot run over these axes: stages hold whole values, which are moved or combined";
+}
+
+/// Any transition may leave stages out; only a move, or a sum over stages, brings a value to others.
+static bool checkStages(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes,
+                        const Placement &from, const Placement &to, std::string *why) {
+  bool isWithin = isHeldWithin(to, from);
+  if (kind == TransitionKind::Move)
+    return from.held != to.held || fail(why, "input and result are on the same stages");
+  bool fillsOthers =
+      kind == TransitionKind::Partialize && from.held && llvm::is_contained(axes, from.held->axis);
+  return isWithin || fillsOthers ||
+         fail(why, "the result is on stages that do not hold the input: from " +
+                       toString(mesh, from) + " to " + toString(mesh, to));
+}
+
 bool checkTransition(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes, int dim,
                      int otherDim, const Placement &from, const Placement &to, std::string *why) {
   if (from.dims.size() != to.dims.size())
     return fail(why, "input and result differ in tensor rank");
   if (!from.localIndices.empty() || !to.localIndices.empty())
     return fail(why, "local indices cannot change their placement");
-  bool hasDim = kind != TransitionKind::AllReduce && kind != TransitionKind::Mask &&
-                kind != TransitionKind::Partialize;
+  bool hasDim = cutsDim(kind);
   int tensorRank = from.dims.size();
   if (hasDim && (dim < 0 || dim >= tensorRank))
     return fail(why, "dim " + Twine(dim) + " is not below the tensor rank " + Twine(tensorRank));
@@ -160,14 +195,16 @@ bool checkTransition(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axe
     return fail(why, kind == TransitionKind::Mask ? "takes no axes" : "needs at least one axis");
 
   if (!isPossible(mesh, kind, axes))
-    return fail(why, Twine(stringifyTransitionKind(kind)) +
-                         (mesh.allTemporal(axes) ? " cannot run over microbatches"
-                                                 : " mixes axes of space and time"));
+    return fail(why, Twine(stringifyTransitionKind(kind)) + refusalOf(mesh, axes));
+
+  if (!checkStages(mesh, kind, axes, from, to, why))
+    return false;
 
   // Bring both sides to a form in which they must be equal: gather in `a` what
   // the transition gathers, and in `b` what it splits.
   Placement a = from, b = to;
   a.padding = b.padding = std::nullopt;
+  a.held = b.held = std::nullopt;
   switch (kind) {
   case TransitionKind::AllGather:
     if (!gatherDim(mesh, a, dim, axes, why))
@@ -198,6 +235,8 @@ bool checkTransition(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axe
   case TransitionKind::Mask:
     if (!to.padding)
       return fail(why, "the result must have padding and name what it holds");
+    break;
+  case TransitionKind::Move:
     break;
   }
   if (a != b)
@@ -230,6 +269,15 @@ static int64_t extentBefore(const Mesh &mesh, PlacedFactor part, size_t axisCoun
   return localSize(mesh, part);
 }
 
+/// Of the stages that hold a value, the nearest to `stage`; of two, the lower.
+static int64_t nearestStage(const Placement &placement, int64_t stage) {
+  if (!placement.held)
+    return stage;
+  return *llvm::min_element(placement.held->stages, [&](int64_t a, int64_t b) {
+    return std::abs(a - stage) < std::abs(b - stage);
+  });
+}
+
 CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes, int dim,
                               int otherDim, const Placement &from, const Placement &to) {
   CollectiveGeometry geometry;
@@ -238,10 +286,18 @@ CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, ArrayRef<Ax
   geometry.padding = to.padding;
   if (kind == TransitionKind::AllReduce || kind == TransitionKind::ReduceScatter)
     geometry.reduction = from.partial.front().kind;
-  if (kind == TransitionKind::Partialize)
+  if (kind == TransitionKind::Partialize) {
     geometry.reduction = to.partial.front().kind;
-  if (kind == TransitionKind::AllReduce || kind == TransitionKind::Mask ||
-      kind == TransitionKind::Partialize) {
+    SmallVector<int64_t, 4> first(mesh.axes.size(), 0);
+    if (from.held && llvm::is_contained(axes, from.held->axis))
+      first[from.held->axis] = from.held->stages.front();
+    geometry.keeper = mesh.memberIndex(axes, first);
+  }
+  if (kind == TransitionKind::Move)
+    for (int64_t stage = 0; stage < mesh.size(axes.front()); ++stage)
+      geometry.sources.push_back(!to.held || to.held->contains(stage) ? nearestStage(from, stage)
+                                                                      : -1);
+  if (!cutsDim(kind)) {
     for (int64_t size : localShape(mesh, from))
       geometry.extent *= size;
     geometry.shard = geometry.extent;

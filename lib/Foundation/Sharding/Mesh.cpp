@@ -40,7 +40,7 @@ std::optional<Mesh> Mesh::parse(StringRef text, std::string *why) {
       std::string full = name.str();
       if (factors.size() > 1)
         full += "." + std::to_string(index);
-      mesh.axes.push_back({full, size, /*temporal=*/false});
+      mesh.axes.push_back({full, size});
     }
   }
   return mesh;
@@ -63,7 +63,7 @@ int64_t Mesh::groupSize(ArrayRef<AxisId> list) const {
 int64_t Mesh::processCount() const {
   int64_t count = 1;
   for (const Axis &axis : axes)
-    count *= axis.temporal ? 1 : axis.size;
+    count *= axis.kind == AxisKind::Temporal ? 1 : axis.size;
   return count;
 }
 
@@ -78,9 +78,16 @@ bool Mesh::allTemporal(ArrayRef<AxisId> list) const {
 AxisList Mesh::temporalAxes() const {
   AxisList found;
   for (auto [id, axis] : llvm::enumerate(axes))
-    if (axis.temporal)
+    if (axis.kind == AxisKind::Temporal)
       found.push_back(id);
   return found;
+}
+
+std::optional<AxisId> Mesh::stageAxis() const {
+  for (auto [id, axis] : llvm::enumerate(axes))
+    if (axis.kind == AxisKind::Stages)
+      return id;
+  return std::nullopt;
 }
 
 AxisList Mesh::resolve(StringRef name) const {

@@ -22,6 +22,8 @@ AxisList Placement::usedAxes() const {
       llvm::append_range(used, part.axes);
   for (const PartialAxis &axis : partial)
     used.push_back(axis.axis);
+  if (held)
+    used.push_back(held->axis);
   return used;
 }
 
@@ -77,7 +79,28 @@ Placement canonicalize(const Mesh &mesh, Placement placement) {
              [](const LocalIndex &a, const LocalIndex &b) { return a.component < b.component; });
   if (placement.padding && !hasPadding(mesh, placement))
     placement.padding = std::nullopt;
+  if (placement.held) {
+    auto &stages = placement.held->stages;
+    llvm::sort(stages);
+    stages.erase(llvm::unique(stages), stages.end());
+    if (static_cast<int64_t>(stages.size()) == mesh.size(placement.held->axis))
+      placement.held = std::nullopt;
+  }
   return placement;
+}
+
+/// Why these stages cannot hold a value; empty if they can.
+static std::string refuseHeld(const Mesh &mesh, const Held &held) {
+  const Mesh::Axis &axis = mesh.axes[held.axis];
+  if (axis.kind != AxisKind::Stages)
+    return "axis \"" + axis.name + "\" counts no stages, so that no value is held by some of it";
+  if (held.stages.empty())
+    return "no stage of axis \"" + axis.name + "\" holds the value";
+  for (int64_t stage : held.stages)
+    if (stage < 0 || stage >= axis.size)
+      return "stage " + std::to_string(stage) + " is not among the " + std::to_string(axis.size) +
+             " of axis \"" + axis.name + "\"";
+  return "";
 }
 
 bool verifyPlacement(const Mesh &mesh, const Placement &placement, ArrayRef<int64_t> shape,
@@ -98,10 +121,18 @@ bool verifyPlacement(const Mesh &mesh, const Placement &placement, ArrayRef<int6
       return fail("axis \"" + mesh.axes[axis].name + "\" appears twice");
     seen[axis] = true;
   }
+  if (placement.held)
+    if (std::string text = refuseHeld(mesh, *placement.held); !text.empty())
+      return fail(text);
   for (auto [index, dim, size] : llvm::enumerate(placement.dims, shape)) {
     for (const PlacedFactor &part : dim)
       if (part.size < 0 || (part.size == 0 && !part.axes.empty()))
         return fail("dim " + Twine(index) + " splits a part without elements");
+    for (const PlacedFactor &part : dim)
+      for (AxisId axis : part.axes)
+        if (mesh.axes[axis].kind == AxisKind::Stages)
+          return fail("dim " + Twine(index) + " is split over axis \"" + mesh.axes[axis].name +
+                      "\" of stages, which hold whole values or nothing");
     if (globalSize(dim) != size)
       return fail("parts of dim " + Twine(index) + " multiply to " + Twine(globalSize(dim)) +
                   ", its size is " + Twine(size));
@@ -110,6 +141,17 @@ bool verifyPlacement(const Mesh &mesh, const Placement &placement, ArrayRef<int6
     if (axis.kind != placement.partial.front().kind)
       return fail("partial axes of different kinds do not commute");
   return true;
+}
+
+bool isHeldAt(const Placement &placement, ArrayRef<int64_t> coordinates) {
+  return !placement.held || placement.held->contains(coordinates[placement.held->axis]);
+}
+
+bool isHeldWithin(const Placement &inner, const Placement &outer) {
+  if (!outer.held)
+    return true;
+  return inner.held && llvm::all_of(inner.held->stages,
+                                    [&](int64_t stage) { return outer.held->contains(stage); });
 }
 
 int64_t localSize(const Mesh &mesh, const PlacedFactor &part) {
@@ -241,6 +283,11 @@ void print(const Mesh &mesh, const Placement &placement, raw_ostream &os) {
     });
     os << ']';
   }
+  if (placement.held) {
+    os << ", held = \"" << mesh.axes[placement.held->axis].name << "\"[";
+    llvm::interleave(placement.held->stages, os, ",");
+    os << ']';
+  }
 }
 
 std::string toString(const Mesh &mesh, const Placement &placement) {
@@ -275,6 +322,11 @@ SmallVector<int64_t, 16> encode(const Placement &placement) {
     data.push_back(index.component);
     encodeDim(index.factor, data);
   }
+  data.push_back(placement.held ? placement.held->stages.size() : 0);
+  if (placement.held) {
+    data.push_back(placement.held->axis);
+    llvm::append_range(data, placement.held->stages);
+  }
   return data;
 }
 
@@ -305,6 +357,11 @@ Placement decodePlacement(ArrayRef<int64_t> data) {
   for (int64_t count = next(); count > 0; --count) {
     int component = next();
     placement.localIndices.push_back({component, nextDim()});
+  }
+  if (int64_t count = next(); count > 0) {
+    placement.held = Held{static_cast<AxisId>(next()), {}};
+    for (; count > 0; --count)
+      placement.held->stages.push_back(next());
   }
   return placement;
 }

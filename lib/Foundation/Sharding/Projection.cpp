@@ -323,6 +323,22 @@ std::optional<OpSharding> shardingFromOperands(const Mesh &mesh, const FactorRul
   return sharding;
 }
 
+/// An op runs on the stages that hold its results, and all of these hold its operands.
+static bool checkStages(const Mesh &mesh, ArrayRef<Placement> operands, ArrayRef<Placement> results,
+                        std::string *why) {
+  if (results.empty())
+    return true;
+  for (auto [index, result] : llvm::enumerate(results))
+    if (result.held != results.front().held)
+      return fail(why, "result " + Twine(index) + " is on other stages than result 0: " +
+                           toString(mesh, result) + ", " + toString(mesh, results.front()));
+  for (auto [index, operand] : llvm::enumerate(operands))
+    if (!isHeldWithin(results.front(), operand))
+      return fail(why, "operand " + Twine(index) + " is not on every stage of the result: " +
+                           toString(mesh, operand) + ", " + toString(mesh, results.front()));
+  return true;
+}
+
 bool checkOp(const Mesh &mesh, const FactorRule &rule, PartialRulesFn partialRules,
              ArrayRef<Placement> operands, ArrayRef<Placement> results, CheckLevel level,
              std::string *why, OpSharding *sharding) {
@@ -337,6 +353,7 @@ bool checkOp(const Mesh &mesh, const FactorRule &rule, PartialRulesFn partialRul
     // Known padding may always be forgotten, never invented.
     if (!paddingMatters || !wanted.padding)
       wanted.padding = found.padding;
+    wanted.held = found.held; // judged by checkStages
     if (found == wanted)
       return true;
     return fail(why, what + " " + Twine(index) + " is placed as " + toString(mesh, found) +
@@ -354,6 +371,8 @@ bool checkOp(const Mesh &mesh, const FactorRule &rule, PartialRulesFn partialRul
                            " claims to know its padding, which no op but dist.mask and the "
                            "collectives establish");
   }
+  if (!checkStages(mesh, operands, results, why))
+    return false;
   if (sharding)
     *sharding = std::move(implied);
   return true;

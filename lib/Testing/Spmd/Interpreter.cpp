@@ -77,8 +77,11 @@ private:
       return runLoop(loop);
     if (auto body = dyn_cast<DeviceBodyOpInterface>(op)) {
       Shards result;
-      for (auto [rank, local] : llvm::enumerate(values.at(op->getOperand(0))))
-        result.push_back(body.evaluateOn(mesh.coordinates(rank), local));
+      for (auto [rank, local] : llvm::enumerate(values.at(op->getOperand(0)))) {
+        SmallVector<int64_t, 4> coordinates = mesh.coordinates(rank);
+        bool runs = isHeldAt(placementOf(op->getResult(0)), coordinates);
+        result.push_back(runs ? body.evaluateOn(coordinates, local) : HostTensor());
+      }
       return define(op->getResult(0), std::move(result));
     }
     if (auto transition = dyn_cast<TransitionOpInterface>(op)) {
@@ -91,9 +94,18 @@ private:
       return fail("op '" + op->getName().getStringRef().str() + "' has no reference");
     SmallVector<Shards> results(op->getNumResults());
     for (int64_t rank = 0, end = mesh.deviceCount(); rank < end; ++rank) {
+      if (!isHeldAt(placementOf(op->getResult(0)), mesh.coordinates(rank))) {
+        for (Shards &shards : results)
+          shards.emplace_back();
+        continue;
+      }
       SmallVector<HostTensor> operands;
-      for (Value operand : op->getOperands())
+      for (Value operand : op->getOperands()) {
         operands.push_back(values.at(operand)[rank]);
+        if (isAbsent(operands.back()))
+          return fail("op '" + op->getName().getStringRef().str() + "' reads what process rank " +
+                      std::to_string(rank) + " does not hold");
+      }
       for (auto [index, result] : llvm::enumerate(reference.evaluate(operands)))
         results[index].push_back(std::move(result));
     }
@@ -105,9 +117,15 @@ private:
 
   bool define(Value value, Shards shards) {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
-    for (const HostTensor &local : shards)
-      if (ArrayRef<int64_t>(local.shape) != shape)
+    for (auto [rank, local] : llvm::enumerate(shards)) {
+      if (!isHeldAt(placementOf(value), mesh.coordinates(rank)))
+        local = HostTensor();
+      else if (isAbsent(local))
+        return fail("process rank " + std::to_string(rank) +
+                    " has nothing of a value it should hold");
+      else if (ArrayRef<int64_t>(local.shape) != shape)
         return fail("an op made another shape than its type says");
+    }
     poisonPadding(mesh, placementOf(value), shards);
     values[value] = std::move(shards);
     return true;

@@ -52,12 +52,20 @@ static HostTensor emptyTensor(ArrayRef<int64_t> shape, mlir::Type elementType) {
   return HostTensor(mlir::RankedTensorType::get(shape, elementType));
 }
 
+static mlir::Type elementTypeOf(const Shards &shards) {
+  return llvm::find_if_not(shards, isAbsent)->elementType;
+}
+
 Shards distribute(const Mesh &mesh, const Placement &placement, const HostTensor &global) {
   Shards shards;
   mlir::Type type = global.elementType;
   SmallVector<int64_t, 4> shape = localShape(mesh, placement);
   for (int64_t rank = 0, end = mesh.deviceCount(); rank < end; ++rank) {
     SmallVector<int64_t, 4> coordinates = mesh.coordinates(rank);
+    if (!isHeldAt(placement, coordinates)) {
+      shards.emplace_back();
+      continue;
+    }
     bool first = llvm::all_of(
         placement.partial, [&](const PartialAxis &entry) { return coordinates[entry.axis] == 0; });
     HostTensor local = emptyTensor(shape, type);
@@ -79,19 +87,20 @@ static void fillPadding(const Mesh &mesh, const Placement &placement, Scalar val
   if (!hasPadding(mesh, placement))
     return;
   for (size_t rank = 0; rank < shards.size(); ++rank)
-    forEachElement(mesh, placement, mesh.coordinates(rank), [&](int64_t here, int64_t there) {
-      if (there < 0)
-        shards[rank].set(here, value);
-    });
+    if (!isAbsent(shards[rank]))
+      forEachElement(mesh, placement, mesh.coordinates(rank), [&](int64_t here, int64_t there) {
+        if (there < 0)
+          shards[rank].set(here, value);
+      });
 }
 
 void poisonPadding(const Mesh &mesh, const Placement &placement, Shards &shards) {
   if (!placement.padding)
-    fillPadding(mesh, placement, poison(shards.front().elementType), shards);
+    fillPadding(mesh, placement, poison(elementTypeOf(shards)), shards);
 }
 
 void maskPadding(const Mesh &mesh, const Placement &placement, ReduceKind kind, Shards &shards) {
-  fillPadding(mesh, placement, neutralElement(kind, shards.front().elementType), shards);
+  fillPadding(mesh, placement, neutralElement(kind, elementTypeOf(shards)), shards);
 }
 
 /// Groups of process ranks that differ only along `axes`, members in order.
@@ -117,7 +126,13 @@ static std::vector<SmallVector<int64_t>> groupsOver(const Mesh &mesh, ArrayRef<A
 
 std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
                                    const Shards &shards, double tolerance, std::string *why) {
-  mlir::Type type = shards.front().elementType;
+  for (auto [rank, local] : llvm::enumerate(shards))
+    if (isAbsent(local) && isHeldAt(placement, mesh.coordinates(rank))) {
+      if (why)
+        *why = "process rank " + std::to_string(rank) + " has nothing of it";
+      return std::nullopt;
+    }
+  mlir::Type type = elementTypeOf(shards);
   AxisList partialAxes;
   for (const PartialAxis &entry : placement.partial)
     partialAxes.push_back(entry.axis);
@@ -126,6 +141,9 @@ std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
   double largest = 1e-300;
   std::string message;
   std::vector<SmallVector<int64_t>> groups = groupsOver(mesh, partialAxes);
+  llvm::erase_if(groups, [&](const SmallVector<int64_t> &group) {
+    return !isHeldAt(placement, mesh.coordinates(group.front()));
+  });
   // Two rounds: the largest magnitude is needed to compare replicas.
   for (int round = 0; round < 2; ++round)
     for (const SmallVector<int64_t> &group : groups)
@@ -182,7 +200,7 @@ static void moveBlocks(const Mesh &mesh, const CollectiveGeometry &g, ArrayRef<i
                        const Shards &input, Shards &result) {
   bool gathers = g.kind == TransitionKind::AllGather;
   bool exchanges = g.kind == TransitionKind::AllToAll;
-  mlir::Type type = input.front().elementType;
+  mlir::Type type = elementTypeOf(input);
   // [outer, first, middle, second, inner] with the split dim first or second.
   auto box = [&](int64_t split, int64_t other) {
     return g.gatherFirst ? Box{{g.outer, other, g.middle, split, g.inner}}
@@ -256,18 +274,28 @@ static void moveBlocks(const Mesh &mesh, const CollectiveGeometry &g, ArrayRef<i
 Shards runTransition(const Mesh &mesh, const CollectiveGeometry &geometry,
                      ArrayRef<int64_t> resultShape, const Shards &input) {
   const CollectiveGeometry &g = geometry;
-  Shards result;
-  for (const HostTensor &local : input)
-    result.push_back(emptyTensor(resultShape, local.elementType));
+  mlir::Type type = elementTypeOf(input);
+  Shards result(input.size());
   for (const SmallVector<int64_t> &group : groupsOver(mesh, g.axes)) {
-    if (g.kind == TransitionKind::Partialize) {
-      for (int64_t rank : group)
-        for (int64_t i = 0, end = result[rank].size(); i < end; ++i)
-          result[rank].set(i, rank == group.front()
-                                  ? input[rank].at(i)
-                                  : neutralElement(*g.reduction, input[0].elementType));
+    if (g.kind == TransitionKind::Move) {
+      for (auto [stage, source] : llvm::enumerate(g.sources))
+        if (source >= 0)
+          result[group[stage]] = input[group[source]];
       continue;
     }
+    if (isAbsent(input[group[g.keeper]]))
+      continue;
+    if (g.kind == TransitionKind::Partialize) {
+      for (auto [member, rank] : llvm::enumerate(group)) {
+        result[rank] = emptyTensor(resultShape, type);
+        for (int64_t i = 0, end = result[rank].size(); i < end; ++i)
+          result[rank].set(i, int64_t(member) == g.keeper ? input[rank].at(i)
+                                                          : neutralElement(*g.reduction, type));
+      }
+      continue;
+    }
+    for (int64_t rank : group)
+      result[rank] = emptyTensor(resultShape, type);
     if (g.kind != TransitionKind::AllReduce) {
       moveBlocks(mesh, g, group, input, result);
       continue;
@@ -276,7 +304,7 @@ Shards runTransition(const Mesh &mesh, const CollectiveGeometry &geometry,
       for (int64_t i = 0, end = result[rank].size(); i < end; ++i) {
         Scalar value = input[group[0]].at(i);
         for (int64_t member : llvm::drop_begin(group))
-          value = combine(*g.reduction, value, input[member].at(i), input[0].elementType);
+          value = combine(*g.reduction, value, input[member].at(i), type);
         result[rank].set(i, value);
       }
   }

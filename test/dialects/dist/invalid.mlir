@@ -257,7 +257,7 @@ func.func private @kind(tensor<8xf32, #dist.placement<#mesh, [8], partial = mean
 // -----
 
 #mesh = #dist.mesh<["tp"=4]>
-// expected-error @below {{expected partial, padding or local_indices}}
+// expected-error @below {{expected partial, padding, local_indices or held}}
 func.func private @clause(tensor<8xf32, #dist.placement<#mesh, [8], due = sum["tp"]>>)
 
 // -----
@@ -492,5 +492,74 @@ func.func @split_indices(%ids: tensor<4x1xi64, #dist.local<#mesh, [4, 2{"dp"}]>>
   // expected-error @below {{the innermost dim must be whole}}
   %0 = dist.localize_index %ids : tensor<4x1xi64, #dist.local<#mesh, [4, 2{"dp"}]>>
       -> tensor<4x1xi64, #dist.local<#mesh, [4, 2{"dp"}], local_indices = [0 : 100{"tp"}]>>
+  return
+}
+
+// -----
+
+// expected-error @below {{a mesh has at most one axis of stages}}
+func.func private @mesh(tensor<8xf32, #dist.placement<#dist.mesh<[stages "a"=2, stages "b"=2]>, [8]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+// expected-error @below {{stage 4 is not among the 4 of axis "pp"}}
+func.func private @stage(tensor<8xf32, #dist.placement<#pp, [8], held = "pp"[4]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+// expected-error @below {{no stage of axis "pp" holds the value}}
+func.func private @nowhere(tensor<8xf32, #dist.placement<#pp, [8], held = "pp"[]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+// expected-error @below {{axis "dp" counts no stages, so that no value is held by some of it}}
+func.func private @space(tensor<8xf32, #dist.placement<#pp, [8], held = "dp"[0]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+// expected-error @below {{a value is held by stages of one axis}}
+func.func private @axes(tensor<8xf32, #dist.placement<#pp, [8], held = "pp"[0], held = "pp"[1]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+// expected-error @below {{dim 0 is split over axis "pp" of stages, which hold whole values or nothing}}
+func.func private @split(tensor<8xf32, #dist.placement<#pp, [8{"pp"}]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+// A value that each stage has a part of is held by all of them.
+// expected-error @below {{axis "pp" appears twice}}
+func.func private @part(tensor<8xf32, #dist.placement<#pp, [8], partial = sum["pp"], held = "pp"[0]>>)
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+func.func @no_move(%x: tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>>) {
+  // expected-error @below {{input and result are on the same stages}}
+  %0 = dist.move %x ["pp"] : tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>> -> tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>>
+  return
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+func.func @move_over_space(%x: tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>>) {
+  // expected-error @below {{move cannot run over these axes: stages hold whole values, which are moved or combined}}
+  %0 = dist.move %x ["dp"] : tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>> -> tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[2]>>
+  return
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+func.func @gather_elsewhere(%x: tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>>) {
+  // expected-error @below {{the result is on stages that do not hold the input: from [8{"dp"}], held = "pp"[1] to [8], held = "pp"[0,1]}}
+  %0 = dist.all_gather %x ["dp"] dim 0 : tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>> -> tensor<8xf32, #dist.local<#pp, [8], held = "pp"[0,1]>>
   return
 }

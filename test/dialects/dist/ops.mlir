@@ -82,3 +82,20 @@ func.func @loop(%x: tensor<8xf32, #dist.local<#mb, [16{"dp"}]>>) -> tensor<f32, 
   return %1 : tensor<f32, #dist.local<#mb, [], partial = sum["dp"]>>
 }
 }
+
+// -----
+
+// Stages of a pipeline: what crosses a cut moves, and a sum over stages counts what several hold once.
+// CHECK: #mesh{{.*}} = #dist.mesh<[stages "pp"=4, "dp"=2]>
+#pp = #dist.mesh<[stages "pp"=4, "dp"=2]>
+module attributes {dist.mesh = #pp} {
+// CHECK-LABEL: func.func @stages
+func.func @stages(%x: tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[0,3]>>) -> tensor<4xf32, #dist.local<#pp, [8{"dp"}]>> {
+  // CHECK: dist.move %{{.+}} ["pp"] : {{.*}}held = "pp"[0,3]>> -> {{.*}}[8{"dp"}], held = "pp"[1,2]>>
+  %0 = dist.move %x ["pp"] : tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[0,3]>> -> tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1,2]>>
+  %1 = nn.exp %0 : (tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1,2]>>) -> tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[2]>>
+  %2 = dist.partialize %1 ["pp"] : tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[2]>> -> tensor<4xf32, #dist.local<#pp, [8{"dp"}], partial = sum["pp"]>>
+  %3 = dist.all_reduce %2 ["pp"] accumulate f32 : tensor<4xf32, #dist.local<#pp, [8{"dp"}], partial = sum["pp"]>> -> tensor<4xf32, #dist.local<#pp, [8{"dp"}]>>
+  return %3 : tensor<4xf32, #dist.local<#pp, [8{"dp"}]>>
+}
+}

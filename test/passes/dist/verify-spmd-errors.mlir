@@ -169,3 +169,32 @@ func.func @no_state(%w: tensor<8xf32, #dist.local<#mesh, [8]>>) -> (tensor<8xf32
   return %w : tensor<8xf32, #dist.local<#mesh, [8]>>
 }
 }
+
+// -----
+
+// A value is read on a stage that does not hold it: the cut lacks a move.
+#mesh = #dist.mesh<[stages "pp"=2, "tp"=2]>
+module attributes {dist.mesh = #mesh} {
+func.func @missing_move(%x: tensor<8x8xf32, #dist.local<#mesh, [8, 8]>>, %w: tensor<8x4xf32, #dist.local<#mesh, [8, 8{"tp"}], held = "pp"[1]>>) {
+  // expected-note @below {{operand 0 is made here, as [8, 8], held = "pp"[0]}}
+  %0 = nn.exp %x : (tensor<8x8xf32, #dist.local<#mesh, [8, 8]>>) -> tensor<8x8xf32, #dist.local<#mesh, [8, 8], held = "pp"[0]>>
+  // expected-error @below {{operand 0 is not on every stage of the result: [8, 8], held = "pp"[0], [8, 8{"tp"}], held = "pp"[1]}}
+  %1 = nn.contract %0, %w lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<8x8xf32, #dist.local<#mesh, [8, 8], held = "pp"[0]>>, tensor<8x4xf32, #dist.local<#mesh, [8, 8{"tp"}], held = "pp"[1]>>) -> tensor<8x4xf32, #dist.local<#mesh, [8, 8{"tp"}], held = "pp"[1]>>
+  return
+}
+}
+
+// -----
+
+// The gradient of a tied weight is added on one stage, the weight is on two.
+#mesh = #dist.mesh<[stages "pp"=2]>
+module attributes {dist.mesh = #mesh} {
+// expected-error @below {{result 0 updates state 'w'}}
+func.func @tied(%w: tensor<8xf32, #dist.local<#mesh, [8]>> {nn.name = "w", nn.initial = 0.0 : f32},
+                %g: tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>>)
+    -> (tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>> {nn.updates = "w"}) {
+  // expected-note @below {{the new value is made here}}
+  %0 = nn.sub %w, %g : (tensor<8xf32, #dist.local<#mesh, [8]>>, tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>>) -> tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>>
+  return %0 : tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>>
+}
+}

@@ -10,8 +10,10 @@
 
 namespace weft {
 
-/// One local tensor for each process rank.
+/// One local tensor for each process rank. A device on a stage that does not hold the value has a
+/// tensor without element type: nothing, where reading is an error.
 using Shards = std::vector<HostTensor>;
+inline bool isAbsent(const HostTensor &local) { return !local.elementType; }
 
 /// The part of `global` on each device: its elements by toGlobal, with padding
 /// as the placement says; undefined padding is NaN, or an absurd integer, so that
@@ -29,7 +31,8 @@ std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
                                    const Shards &shards, double tolerance, std::string *why);
 
 /// Runs one transition on all devices at once, as the runtime would, from its
-/// geometry alone; `resultShape` is the local shape after it.
+/// geometry alone; `resultShape` is the local shape after it. Devices without operand have no result,
+/// unless the transition brings it to them.
 Shards runTransition(const Mesh &mesh, const CollectiveGeometry &geometry,
                      llvm::ArrayRef<int64_t> resultShape, const Shards &input);
 

@@ -163,11 +163,13 @@ std::string TrainingLayout::pipeline(bool loops) const {
                        std::string(sequenceParallel ? "true" : "false") + " programs=";
   std::string text =
       "dist-attach-mesh{mesh=" + mesh + " microbatches=" + std::to_string(microbatches) +
+      (stages.empty() ? "" : " stages=" + stages) +
       "},dist-place{batch-axes=" + (StringRef(mesh).contains("dp") ? "dp" : "") +
       "},dist-propagate," + assign + "lead})," + "dist-place-state{axis=" + zeroAxis +
       " slots=" + split(zero >= 1) + " gradients=" + split(zero >= 2) +
       " parameters=" + split(zero >= 3) + "},dist-share-state," + assign +
-      "follow}),dist-insert-reshards,dist-verify-spmd,dist-partition,dist-verify-spmd,"
+      "follow}),dist-insert-reshards,dist-verify-spmd,dist-cut-stages,dist-verify-spmd,"
+      "dist-partition,dist-verify-spmd,"
       "dist-simplify-collectives,cse,dist-verify-spmd";
   return text + (loops ? ",dist-form-loops,dist-verify-spmd" : "");
 }
@@ -182,6 +184,10 @@ TrainingCase randomTrainingCase(MLIRContext &context, Random &random) {
   TrainingCase result;
   TrainingLayout &layout = result.layout;
   layout.mesh = meshes[random.below(std::size(meshes))];
+  if (random.chance(40)) {
+    layout.stages = "pp";
+    layout.mesh = (random.chance(50) ? "pp=2" : "pp=3") + ("," + layout.mesh);
+  }
   bool hasData = StringRef(layout.mesh).contains("dp");
   layout.microbatches = random.chance(50) ? 1 : random.between(2, 3);
   layout.zero = hasData ? random.below(4) : 0;

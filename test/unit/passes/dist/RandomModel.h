@@ -21,6 +21,7 @@ struct TrainingLayout {
   int zero = 0;
   std::string zeroAxis = "dp";
   bool sequenceParallel = false;
+  std::string stages; // the axis of stages, if any
   std::string text() const;
   /// The passes from `step` to `local`, with the verifier after each.
   std::string pipeline(bool loops = true) const;

@@ -453,7 +453,7 @@ static void settle(Operation *op, const Mesh &mesh, dist::MeshAttr meshAttr, Ran
 }
 
 void addMicrobatches(RandomProgram &program, int64_t count) {
-  program.mesh.axes.push_back({"mb", count, /*temporal=*/true});
+  program.mesh.axes.push_back({"mb", count, AxisKind::Temporal});
   program.module.get()->setAttr(dist::kMeshAttr,
                                 dist::MeshAttr::get(program.module->getContext(), program.mesh));
 }

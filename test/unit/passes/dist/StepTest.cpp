@@ -29,7 +29,7 @@ static size_t countComparable(ArrayRef<HostTensor> results, size_t ofStep) {
 TEST(Step, LayoutsAgreeWithOneDevice) {
   registerAllPasses();
   Context setup;
-  int count = volume(40, 400), loops = 0, steps = 0;
+  int count = volume(40, 400), loops = 0, steps = 0, staged = 0, moves = 0;
   int byZero[4] = {}, withTensor = 0, diverged = 0;
   double worst = 0;
   for (int seed = 0; seed < count; ++seed) {
@@ -46,6 +46,8 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
     ++byZero[test.layout.zero];
     withTensor += StringRef(test.layout.mesh).contains("tp");
     test.module->walk([&](dist::RepeatOp) { ++loops; });
+    staged += !test.layout.stages.empty();
+    test.module->walk([&](dist::MoveOp) { ++moves; });
     int times = random.between(1, 3);
     steps += times;
     auto local = test.module->getOps<func::FuncOp>();
@@ -78,15 +80,18 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
       }
     }
   }
-  std::printf(
-      "training: %d seeds from 0 (%d, %d, %d, %d of ZeRO 0 to 3, %d with tp), %d steps, %d loops, "
-      "worst error %g, %d ended early as they diverge\n",
-      count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, steps, loops, worst, diverged);
+  std::printf("training: %d seeds from 0 (%d, %d, %d, %d of ZeRO 0 to 3, %d with tp, %d with "
+              "stages), %d steps, %d loops, %d moves, "
+              "worst error %g, %d ended early as they diverge\n",
+              count, byZero[0], byZero[1], byZero[2], byZero[3], withTensor, staged, steps, loops,
+              moves, worst, diverged);
   EXPECT_LE(diverged, 1 + count / 100);
   EXPECT_GE(loops, count / 4);
   for (int zero : byZero)
     EXPECT_GE(zero, count / 20);
   EXPECT_GE(withTensor, count / 5);
+  EXPECT_GE(staged, count / 5);
+  EXPECT_GE(moves, 4 * staged);
 }
 
 // A program that returns rows computes each microbatch on its own and puts its rows in place.

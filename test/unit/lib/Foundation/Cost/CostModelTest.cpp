@@ -76,7 +76,7 @@ TEST(CostModel, FindsTheLinksOfAnAxis) {
   EXPECT_EQ(modelOf("dp=2,tp=3").linksOf({1}).name, "network");
   EXPECT_EQ(modelOf("dp=2,tp=2").linksOf({0}).name, "machine"); // 0 and 2 of 0..3
   Mesh withTime = *Mesh::parse("dp=2,tp=2");
-  withTime.axes.push_back({"mb", 8, /*temporal=*/true});
+  withTime.axes.push_back({"mb", 8, AxisKind::Temporal});
   EXPECT_EQ(CostModel(withTime, twoLevels()).linksOf({0}).name, "machine");
   Cluster named = twoLevels();
   named.axisLevels.push_back({"dp", "machine"});

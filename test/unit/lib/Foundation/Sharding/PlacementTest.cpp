@@ -116,9 +116,53 @@ TEST(Placement, EncodingAndVerification) {
     ASSERT_TRUE(verifyPlacement(mesh, placement, {6, 8, 5}));
     ASSERT_FALSE(verifyPlacement(mesh, placement, {6, 8, 7}));
   }
+  for (int seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    Mesh staged = randomStagedMesh(random);
+    Placement placement = randomPlacement(random, staged, {6, 8, 5}, true);
+    ASSERT_EQ(decodePlacement(encode(placement)), placement);
+    ASSERT_TRUE(verifyPlacement(staged, placement, {6, 8, 5}));
+  }
   Placement twice;
   twice.dims = {{PlacedFactor{4, {0}}}, {PlacedFactor{4, {0}}}};
   std::string why;
   EXPECT_FALSE(verifyPlacement(mesh, twice, {4, 4}, &why));
   EXPECT_EQ(why, "axis \"dp\" appears twice");
+}
+
+TEST(Placement, StagesHoldWholeValuesOrNothing) {
+  Mesh mesh = *Mesh::parse("pp=4,tp=2");
+  mesh.axes[0].kind = AxisKind::Stages;
+  Placement placement = Placement::replicated({8});
+  placement.held = Held{0, {3, 0, 3}};
+  placement = canonicalize(mesh, placement);
+  EXPECT_EQ(toString(mesh, placement), "[8], held = \"pp\"[0,3]");
+  EXPECT_TRUE(verifyPlacement(mesh, placement, {8}));
+  EXPECT_TRUE(isHeldAt(placement, {3, 1}));
+  EXPECT_FALSE(isHeldAt(placement, {2, 1}));
+  EXPECT_FALSE(placement.isReplicated());
+
+  Placement all = placement, one = placement;
+  all.held = Held{0, {0, 1, 2, 3}};
+  EXPECT_FALSE(canonicalize(mesh, all).held); // that is what absence means
+  one.held = Held{0, {3}};
+  EXPECT_TRUE(isHeldWithin(one, placement));
+  EXPECT_FALSE(isHeldWithin(placement, one));
+  EXPECT_TRUE(isHeldWithin(one, canonicalize(mesh, all)));
+  EXPECT_FALSE(isHeldWithin(canonicalize(mesh, all), one));
+
+  auto refusal = [&](std::optional<Held> held, DimPlacement dim = {PlacedFactor{8, {}}}) {
+    Placement wrong;
+    wrong.dims = {dim};
+    wrong.held = held;
+    std::string why;
+    EXPECT_FALSE(verifyPlacement(mesh, wrong, {8}, &why));
+    return why;
+  };
+  EXPECT_EQ(refusal(Held{0, {4}}), "stage 4 is not among the 4 of axis \"pp\"");
+  EXPECT_EQ(refusal(Held{0, {}}), "no stage of axis \"pp\" holds the value");
+  EXPECT_EQ(refusal(Held{1, {0}}),
+            "axis \"tp\" counts no stages, so that no value is held by some of it");
+  EXPECT_EQ(refusal({}, {PlacedFactor{8, {0}}}),
+            "dim 0 is split over axis \"pp\" of stages, which hold whole values or nothing");
 }

@@ -106,6 +106,33 @@ TEST(CheckOp, ColumnAndRowParallelMatmul) {
   EXPECT_FALSE(check(place(mesh, {m, k}, {1}), place(mesh, {k, nTp}), place(mesh, {m, nTp})));
 }
 
+// An op runs where its result is held, and its operands must be there.
+TEST(CheckOp, StagesHoldWhatTheyRead) {
+  Mesh mesh = *Mesh::parse("pp=4,tp=2");
+  mesh.axes[0].kind = AxisKind::Stages;
+  Matmul mm(8, 16, 32);
+  auto on = [&](llvm::ArrayRef<int64_t> shape, llvm::SmallVector<int64_t, 0> stages) {
+    Placement placement = Placement::replicated(shape);
+    if (!stages.empty())
+      placement.held = Held{0, stages};
+    return placement;
+  };
+  std::string why;
+  auto check = [&](llvm::SmallVector<int64_t, 0> a, llvm::SmallVector<int64_t, 0> b,
+                   llvm::SmallVector<int64_t, 0> c) {
+    return checkOp(mesh, mm.rule, linear, {on({8, 16}, a), on({16, 32}, b)}, {on({8, 32}, c)},
+                   CheckLevel::Local, &why);
+  };
+  EXPECT_TRUE(check({}, {}, {}));
+  EXPECT_TRUE(check({}, {0, 3}, {3}));
+  EXPECT_TRUE(check({0, 3}, {0, 2, 3}, {0, 3}));
+  EXPECT_FALSE(check({0}, {1}, {1}));
+  EXPECT_EQ(why, "operand 0 is not on every stage of the result: [8, 16], held = \"pp\"[0], "
+                 "[8, 32], held = \"pp\"[1]");
+  EXPECT_FALSE(check({}, {0, 1}, {}));
+  EXPECT_FALSE(check({0, 1}, {1, 2}, {0, 1}));
+}
+
 TEST(CheckOp, UnevenReductionNeedsNeutralPadding) {
   Mesh mesh = *Mesh::parse("tp=4");
   Matmul mm(8, 10, 6);

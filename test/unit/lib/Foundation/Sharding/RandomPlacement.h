@@ -35,14 +35,32 @@ inline Mesh randomMesh(Random &random) {
   return *Mesh::parse(meshes[random.below(std::size(meshes))]);
 }
 
+inline Mesh randomStagedMesh(Random &random) {
+  static const char *const meshes[] = {"pp=2", "pp=3,tp=2", "tp=2,pp=4", "dp=2,pp=3,tp=2"};
+  Mesh mesh = *Mesh::parse(meshes[random.below(std::size(meshes))]);
+  mesh.axes[mesh.resolve("pp").front()].kind = AxisKind::Stages;
+  return mesh;
+}
+
+/// Some of the stages, at least one.
+inline Held randomHeld(Random &random, const Mesh &mesh, AxisId axis) {
+  Held held{axis, {random.below(mesh.size(axis))}};
+  for (int64_t stage = 0; stage < mesh.size(axis); ++stage)
+    if (random.chance(40))
+      held.stages.push_back(stage);
+  return held;
+}
+
 /// A random placement of a tensor of this shape, uneven splits and compound
 /// dims included.
 inline Placement randomPlacement(Random &random, const Mesh &mesh, llvm::ArrayRef<int64_t> shape,
                                  bool mayBePartial) {
   Placement placement;
   AxisList axes;
+  std::optional<AxisId> stages = mesh.stageAxis();
   for (AxisId axis = 0; axis < static_cast<AxisId>(mesh.axes.size()); ++axis)
-    axes.insert(axes.begin() + random.below(axes.size() + 1), axis);
+    if (axis != stages)
+      axes.insert(axes.begin() + random.below(axes.size() + 1), axis);
   for (int64_t size : shape) {
     DimPlacement parts;
     int64_t rest = size;
@@ -59,6 +77,10 @@ inline Placement randomPlacement(Random &random, const Mesh &mesh, llvm::ArrayRe
       }
     placement.dims.push_back(parts);
   }
+  if (stages && mayBePartial && random.chance(30))
+    axes.push_back(*stages);
+  else if (stages && random.chance(70))
+    placement.held = randomHeld(random, mesh, *stages);
   if (mayBePartial)
     for (AxisId axis : axes)
       if (random.chance(40))

@@ -105,12 +105,12 @@ TEST(Reshard, PlansMoveEveryElement) {
   mlir::MLIRContext context;
   mlir::Builder builder(&context);
   int count = volume(3000, 20000), transitions = 0, gathers = 0, exchanges = 0, scatters = 0,
-      masks = 0;
+      masks = 0, moves = 0;
   for (int seed = 0; seed < count; ++seed) {
     Random random(seed);
-    Mesh mesh = randomMesh(random);
+    Mesh mesh = random.chance(30) ? randomStagedMesh(random) : randomMesh(random);
     if (random.chance(20))
-      mesh.axes.push_back({"mb", random.between(2, 3), /*temporal=*/true});
+      mesh.axes.push_back({"mb", random.between(2, 3), AxisKind::Temporal});
     llvm::SmallVector<int64_t> shape;
     for (int64_t n = random.between(1, 3); n > 0; --n)
       shape.push_back(random.between(1, 13));
@@ -118,7 +118,7 @@ TEST(Reshard, PlansMoveEveryElement) {
     Placement to = randomPlacement(random, mesh, shape, false);
     if (random.chance(30))
       to.padding = random.chance(50) ? ReduceKind::Sum : ReduceKind::Max;
-    if (random.chance(10) && !llvm::is_contained(to.usedAxes(), 0) &&
+    if (random.chance(10) && mesh.stageAxis() != 0 && !llvm::is_contained(to.usedAxes(), 0) &&
         (from.partial.empty() || from.partial.front().kind == ReduceKind::Sum))
       to.partial.push_back({0, ReduceKind::Sum}); // joins a sum, if it is not in one
     else if (random.chance(20))
@@ -142,13 +142,57 @@ TEST(Reshard, PlansMoveEveryElement) {
       exchanges += transition.kind == TransitionKind::AllToAll;
       scatters += transition.kind == TransitionKind::ReduceScatter;
       masks += transition.kind == TransitionKind::Mask;
+      moves += transition.kind == TransitionKind::Move;
     }
   }
   std::printf("reshards: %d seeds from 0, %d transitions, %d all_gather, %d all_to_all, "
-              "%d reduce_scatter, %d mask\n",
-              count, transitions, gathers, exchanges, scatters, masks);
+              "%d reduce_scatter, %d mask, %d move\n",
+              count, transitions, gathers, exchanges, scatters, masks, moves);
   EXPECT_GE(gathers, 100);
   EXPECT_GE(exchanges, 20);
   EXPECT_GE(scatters, 20);
   EXPECT_GE(masks, 20);
+  EXPECT_GE(moves, 100);
+}
+
+// Each stage gets a value from the nearest that holds it; of two, from the lower.
+TEST(Reshard, ValuesMoveFromTheNearestStage) {
+  Mesh mesh = *Mesh::parse("pp=5,tp=2");
+  mesh.axes[0].kind = AxisKind::Stages;
+  ReshardSearch search(mesh);
+  auto on = [&](llvm::SmallVector<int64_t, 0> stages, DimPlacement dim = {PlacedFactor{8, {}}}) {
+    Placement placement;
+    placement.dims = {dim};
+    placement.held = Held{0, stages};
+    return canonicalize(mesh, placement);
+  };
+  auto sources = [&](const Placement &from, const Placement &to) {
+    return geometryOf(mesh, TransitionKind::Move, {0}, -1, -1, from, to).sources;
+  };
+  using Sources = llvm::SmallVector<int64_t, 4>;
+  EXPECT_EQ(sources(on({1, 3}), on({0, 1, 2, 3, 4})), (Sources{1, 1, 1, 3, 3}));
+  EXPECT_EQ(sources(on({0, 4}), on({1, 4})), (Sources{-1, 0, -1, -1, 4}));
+
+  DimPlacement split = {PlacedFactor{8, {1}}}, whole = {PlacedFactor{8, {}}};
+  const ReshardPlan *plan = search.plan(on({0}, split), on({1}, whole), 4);
+  EXPECT_EQ(stepsText(mesh, plan), "move \"pp\"; all_gather \"tp\" dim 0"); // half the bytes cross
+  plan = search.plan(on({0}), on({0, 1}), 4);
+  EXPECT_EQ(stepsText(mesh, plan), "move \"pp\"");
+  EXPECT_EQ(plan->bytes, 32);
+  // What only gives a value up costs nothing.
+  plan = search.plan(on({0, 1}), on({1}), 4);
+  EXPECT_EQ(plan->bytes, 0);
+  EXPECT_EQ(search.cost(on({0, 1}), on({1}), 4), 0);
+
+  // A sum over stages counts what several hold once.
+  Placement sum = on({0, 1, 2, 3, 4});
+  sum.partial.push_back({0, ReduceKind::Sum});
+  EXPECT_EQ(stepsText(mesh, search.plan(on({2, 3}), sum, 4)), "partialize \"pp\"");
+  EXPECT_EQ(geometryOf(mesh, TransitionKind::Partialize, {0}, -1, -1, on({2, 3}), sum).keeper, 2);
+  EXPECT_EQ(stepsText(mesh, search.plan(sum, on({4}), 4)), "all_reduce \"pp\"");
+  std::string why;
+  EXPECT_FALSE(
+      checkTransition(mesh, TransitionKind::AllGather, {1}, 0, -1, on({0}, split), on({1}), &why));
+  EXPECT_EQ(why, "the result is on stages that do not hold the input: from [8{\"tp\"}], held = "
+                 "\"pp\"[0] to [8], held = \"pp\"[1]");
 }

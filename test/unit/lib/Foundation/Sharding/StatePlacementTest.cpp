@@ -53,7 +53,7 @@ TEST(StatePlacement, KeepsWhatIsSplitAlready) {
 
 static Mesh withMicrobatches() {
   Mesh mesh = *Mesh::parse("dp=2,tp=2");
-  mesh.axes.push_back({"mb", 4, /*temporal=*/true});
+  mesh.axes.push_back({"mb", 4, AxisKind::Temporal});
   return mesh;
 }
 

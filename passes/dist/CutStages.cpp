@@ -1,0 +1,145 @@
+// Cuts programs into the stages of a pipeline.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
+
+#include "passes/dist/Reasons.h"
+#include "passes/dist/StageAssignment.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTCUTSTAGES
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+/// Writes an assignment into a program's types, with a reshard wherever a value is read on a stage
+/// that does not hold it.
+class StageWriter {
+public:
+  StageWriter(func::FuncOp function, MeshAttr mesh, AxisId axis, StageAssignment &stages)
+      : function(function), mesh(mesh), axis(axis), stages(stages) {}
+
+  void run(const StateHomes &homes) {
+    Block &body = function.getBody().front();
+    for (BlockArgument argument : body.getArguments())
+      hold(argument, stages.ofArgument(argument.getArgNumber()));
+    for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+      for (OpOperand &operand : op.getOpOperands())
+        operand.set(brought(operand.get(), stages.of(&op), &op));
+      for (Value result : op.getResults())
+        hold(result, stages.of(&op));
+    }
+    Operation *end = body.getTerminator();
+    for (OpOperand &result : end->getOpOperands()) {
+      StringAttr state = nn::updatedState(function, result.getOperandNumber());
+      auto home = state ? homes.find(state.getValue()) : homes.end();
+      result.set(brought(result.get(), home == homes.end() ? stages.everywhere() : home->second,
+                         end, /*exactly=*/true));
+    }
+    updateFunctionType(function);
+    recordReasons(function, mesh);
+  }
+
+private:
+  static const Placement &placementOf(Value value) {
+    return getPlacement(value.getType()).getValue();
+  }
+
+  Placement onStages(const Placement &placement, ArrayRef<int64_t> where) const {
+    Placement held = placement;
+    held.held = Held{axis, llvm::to_vector_of<int64_t, 0>(where)};
+    return canonicalize(mesh.getValue(), std::move(held));
+  }
+
+  Type typeOn(Value value, ArrayRef<int64_t> where) const {
+    return placedType(cast<RankedTensorType>(value.getType()), mesh,
+                      onStages(placementOf(value), where));
+  }
+
+  void hold(Value value, ArrayRef<int64_t> where) { value.setType(typeOn(value, where)); }
+
+  /// How far the nearest of the stages that hold `value` is from those where it is wanted.
+  int64_t distance(Value value, ArrayRef<int64_t> where) const {
+    const std::optional<Held> &held = placementOf(value).held;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (int64_t stage : held->stages)
+      for (int64_t wanted : where)
+        least = std::min(least, std::abs(stage - wanted));
+    return least;
+  }
+
+  /// The value on these stages: itself, a copy that is there already, or a new one, from the nearest
+  /// copy, so that what many stages read is handed on from one to the next. Scalars go to all at once.
+  Value brought(Value value, ArrayRef<int64_t> where, Operation *reader, bool exactly = false) {
+    Placement wanted = onStages(placementOf(value), where);
+    auto serves = [&](Value copy) {
+      return exactly ? placementOf(copy).held == wanted.held
+                     : isHeldWithin(wanted, placementOf(copy));
+    };
+    if (serves(value))
+      return value;
+    SmallVector<Value> &known = copies[value];
+    if (auto *copy = llvm::find_if(known, serves); copy != known.end())
+      return *copy;
+    Value nearest = value;
+    for (Value copy : known)
+      if (placementOf(nearest).held && placementOf(copy).held &&
+          distance(copy, where) < distance(nearest, where))
+        nearest = copy;
+    bool isScalar = cast<RankedTensorType>(value.getType()).getRank() == 0;
+    OpBuilder builder(reader);
+    Type type =
+        typeOn(value, isScalar && !exactly ? ArrayRef<int64_t>(stages.everywhere()) : where);
+    known.push_back(ReshardOp::create(builder, reader->getLoc(), type, nearest));
+    return known.back();
+  }
+
+  func::FuncOp function;
+  MeshAttr mesh;
+  AxisId axis;
+  StageAssignment &stages;
+  /// Of a value: the same on other stages, in the order in which they were made.
+  DenseMap<Value, SmallVector<Value>> copies;
+};
+
+struct CutStages : impl::DistCutStagesBase<CutStages> {
+  void runOnOperation() override {
+    MeshAttr mesh = requireMesh(getOperation());
+    if (!mesh)
+      return signalPassFailure();
+    std::optional<AxisId> axis = mesh.getValue().stageAxis();
+    if (!axis || mesh.getValue().size(*axis) == 1)
+      return markAllAnalysesPreserved();
+    FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
+    if (failed(costs))
+      return signalPassFailure();
+    StateHomes homes;
+    for (auto [index, function] : llvm::enumerate(programs())) {
+      StageAssignment stages(function, mesh.getValue().size(*axis));
+      if (index > 0)
+        stages.follow(homes);
+      else if (failed(stages.cut(*costs, homes)))
+        return signalPassFailure();
+      StageWriter(function, mesh, *axis, stages).run(homes);
+    }
+  }
+
+  /// The first that updates state leads, because it has the most to do.
+  SmallVector<func::FuncOp> programs() {
+    SmallVector<func::FuncOp> list;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal())
+        list.push_back(function);
+    std::stable_partition(list.begin(), list.end(), [](func::FuncOp function) {
+      return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned result) {
+        return bool(nn::updatedState(function, result));
+      });
+    });
+    return list;
+  }
+};
+
+} // namespace
+} // namespace weft::dist

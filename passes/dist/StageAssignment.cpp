@@ -1,0 +1,287 @@
+// Cuts the line of activations, and places what follows it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/StageAssignment.h"
+
+#include "passes/dist/StageCut.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+
+static void insert(StageSet &set, ArrayRef<int64_t> more) {
+  llvm::append_range(set, more);
+  llvm::sort(set);
+  set.erase(llvm::unique(set), set.end());
+}
+
+static StageSet intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  StageSet both;
+  for (int64_t stage : a)
+    if (llvm::is_contained(b, stage))
+      both.push_back(stage);
+  return both;
+}
+
+static bool isScalar(Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; }
+
+StageSet StageAssignment::everywhere() const {
+  return llvm::to_vector_of<int64_t, 2>(llvm::seq<int64_t>(0, all));
+}
+
+//===--------------------------------------------------------------------===//
+// What is on the line
+
+StageClass StageAssignment::classOfOp(Operation *op) const {
+  if (roleOf(op) == OpRole::Optimizer)
+    return StageClass::Optimizer;
+  StageClass most = StageClass::Source;
+  bool ofState = false, ofInputs = false;
+  for (Value operand : op->getOperands()) {
+    if (Operation *maker = operand.getDefiningOp())
+      most = std::max(most, classes.at(maker));
+    ofState |= depends.at(operand).first;
+    ofInputs |= depends.at(operand).second;
+  }
+  if (most == StageClass::Source && ofState && ofInputs)
+    most = StageClass::Activation;
+  // What makes a gradient out of activations alone begins the way back.
+  if (most == StageClass::Activation && roleOf(op) == OpRole::Gradient)
+    most = StageClass::Gradient;
+  return most;
+}
+
+void StageAssignment::classify() {
+  for (BlockArgument argument : function.getArguments()) {
+    bool isState = nn::isState(function, argument.getArgNumber());
+    depends[argument] = {isState, !isState};
+    if (isState)
+      states[argument] = {argument.getArgNumber()};
+  }
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    StageClass own = classes[&op] = classOfOp(&op);
+    for (Value result : op.getResults()) {
+      std::pair<bool, bool> &on = depends[result];
+      for (Value operand : op.getOperands()) {
+        on.first |= depends.at(operand).first;
+        on.second |= depends.at(operand).second;
+        if (own == StageClass::Source)
+          for (unsigned number : states.lookup(operand))
+            if (auto &own = states[result]; !llvm::is_contained(own, number))
+              own.push_back(number);
+      }
+    }
+  }
+}
+
+std::vector<Operation *> StageAssignment::line() {
+  std::vector<Operation *> ops;
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (classes.at(&op) == StageClass::Activation)
+      ops.push_back(&op);
+  return ops;
+}
+
+//===--------------------------------------------------------------------===//
+// State
+
+/// Where a state is, or null if it is on all stages.
+const StageSet *StageAssignment::homeOf(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || !nn::isState(function, argument.getArgNumber()))
+    return nullptr;
+  auto found = homes->find(nn::argumentName(function, argument.getArgNumber()));
+  return found == homes->end() ? nullptr : &found->second;
+}
+
+StageSet StageAssignment::ofArgument(unsigned number) {
+  const StageSet *home = homeOf(function.getArgument(number));
+  return home ? *home : everywhere();
+}
+
+/// A state is where the line reads it, an optimizer's own where its parameter is. Scalars are on all
+/// stages: they are needed everywhere, or no matter.
+void StageAssignment::findHomes(StateHomes &found) {
+  for (Operation *op : line())
+    for (Value operand : op->getOperands())
+      for (unsigned number : states.lookup(operand))
+        if (!isScalar(function.getArgument(number)))
+          insert(found[nn::argumentName(function, number)], placed.at(op));
+  for (unsigned number = 0; number < function.getNumArguments(); ++number)
+    if (auto parameter = function.getArgAttrOfType<StringAttr>(number, nn::kOfAttr);
+        parameter && !isScalar(function.getArgument(number)))
+      if (auto home = found.find(parameter.getValue()); home != found.end())
+        found[nn::argumentName(function, number)] = StageSet(home->second);
+}
+
+/// The stages that hold all states that an op reads, whatever else it reads.
+StageSet StageAssignment::pinsOf(Operation *op) {
+  StageSet pins = everywhere();
+  for (Value operand : op->getOperands())
+    for (unsigned number : states.lookup(operand))
+      if (const StageSet *home = homeOf(function.getArgument(number)))
+        if (StageSet both = intersect(pins, *home); !both.empty())
+          pins = both;
+  return pins;
+}
+
+//===--------------------------------------------------------------------===//
+// The line and what follows it
+
+LogicalResult StageAssignment::cut(const CostModel &costs, StateHomes &found) {
+  homes = &found;
+  classify();
+  std::vector<Operation *> ops = line();
+  if (int64_t(ops.size()) < all)
+    return function.emitError() << "cannot be cut into " << all << " stages: it has " << ops.size()
+                                << " ops that depend on both weights and inputs, and each stage "
+                                   "needs one; use a smaller axis of stages";
+  std::vector<int64_t> stages = cutLine(ops, costs, all);
+  for (auto [op, stage] : llvm::zip_equal(ops, stages))
+    placed[op] = {stage};
+  findHomes(found);
+  placeGradients();
+  placeOptimizer();
+  placeSources();
+  return success();
+}
+
+void StageAssignment::follow(const StateHomes &known) {
+  homes = &known;
+  classify();
+  for (Operation *op : line()) {
+    int64_t least = 0;
+    for (Value operand : op->getOperands())
+      if (Operation *maker = operand.getDefiningOp();
+          maker && classes.at(maker) == StageClass::Activation)
+        least = std::max(least, placed.at(maker).front());
+    StageSet pins = pinsOf(op);
+    auto *first = llvm::find_if(pins, [&](int64_t stage) { return stage >= least; });
+    placed[op] = {first != pins.end() ? *first : pins.back()};
+  }
+  placeGradients();
+  placeOptimizer();
+  placeSources();
+}
+
+void StageAssignment::findAvailable() {
+  for (Operation *op : line()) {
+    for (Value result : op->getResults())
+      insert(available[result], placed.at(op));
+    for (Value operand : op->getOperands())
+      insert(available[operand], placed.at(op));
+  }
+}
+
+void StageAssignment::placeGradients() {
+  findAvailable();
+  // Ops that no gradient with a place leads to: what begins the way back, or is computed again from
+  // activations. They go where they are read, among the stages that have their operands.
+  llvm::MapVector<Operation *, StageSet> free;
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (classes.at(&op) != StageClass::Gradient)
+      continue;
+    int64_t latest = all - 1;
+    StageSet pins = pinsOf(&op), both = pins; // both: with what free ops make
+    bool isFree = int64_t(pins.size()) == all;
+    for (Value operand : op.getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || classes.at(maker) == StageClass::Source)
+        continue;
+      if (auto found = free.find(maker); found != free.end()) {
+        both = intersect(both, found->second);
+        continue;
+      }
+      if (classes.at(maker) == StageClass::Gradient) {
+        latest = std::min(latest, placed.at(maker).front());
+        isFree = false;
+        continue;
+      }
+      StageSet having = available.lookup(operand);
+      both = intersect(both, having);
+      if (StageSet within = intersect(pins, having); !within.empty())
+        pins = within;
+    }
+    if (isFree && !both.empty()) {
+      free[&op] = both;
+      continue;
+    }
+    auto last = std::find_if(pins.rbegin(), pins.rend(), [&](int64_t s) { return s <= latest; });
+    placed[&op] = {last != pins.rend() ? *last : pins.front()};
+  }
+  for (auto &[op, stages] : llvm::reverse(free)) {
+    StageSet read;
+    for (Operation *reader : op->getUsers())
+      if (auto found = placed.find(reader); found != placed.end())
+        insert(read, intersect(found->second, stages));
+    placed[op] = read.empty() ? StageSet{stages.back()} : read;
+  }
+}
+
+/// From the end: an op runs where its state is, else where a reader does (what is made of scalars alone: where
+/// all do), else where its operands are. Of scalars, such as the norm of all gradients, the operands decide.
+void StageAssignment::placeOptimizer() {
+  Block &body = function.getBody().front();
+  auto stateOf = [&](Operation *op) -> const StageSet * {
+    for (Value operand : op->getOperands())
+      if (const StageSet *home = homeOf(operand))
+        return home;
+    for (OpOperand &use : op->getUses())
+      if (StringAttr state = use.getOwner() == body.getTerminator()
+                                 ? nn::updatedState(function, use.getOperandNumber())
+                                 : StringAttr())
+        if (auto home = homes->find(state.getValue()); home != homes->end())
+          return &home->second;
+    return nullptr;
+  };
+  auto makesScalars = [](Operation *op) { return llvm::all_of(op->getResults(), isScalar); };
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    if (classes.at(&op) != StageClass::Optimizer || makesScalars(&op))
+      continue;
+    if (const StageSet *home = stateOf(&op)) {
+      placed[&op] = *home;
+      continue;
+    }
+    StageSet readers;
+    bool ofScalars = llvm::all_of(op.getOperands(), isScalar);
+    for (Operation *reader : op.getUsers())
+      if (auto found = placed.find(reader); found != placed.end() && (ofScalars || readers.empty()))
+        insert(readers, found->second);
+    if (!readers.empty())
+      placed[&op] = readers;
+  }
+  for (Operation &op : body.without_terminator()) {
+    if (classes.at(&op) != StageClass::Optimizer || placed.contains(&op))
+      continue;
+    StageSet stages = everywhere();
+    for (Value operand : op.getOperands()) {
+      const StageSet *home = homeOf(operand);
+      Operation *maker = operand.getDefiningOp();
+      if (maker && placed.contains(maker))
+        home = &placed.find(maker)->second;
+      // One device adds a value to a sum over stages that several hold.
+      if (home && int64_t(home->size()) < all)
+        stages = {home->front()};
+    }
+    placed[&op] = stages;
+  }
+}
+
+/// Sources run on all stages that read what they make.
+void StageAssignment::placeSources() {
+  for (Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
+    if (classes.at(&op) != StageClass::Source)
+      continue;
+    StageSet stages;
+    for (Operation *reader : op.getUsers())
+      insert(stages, reader->hasTrait<OpTrait::IsTerminator>() ? everywhere() : placed.at(reader));
+    StageSet pins = pinsOf(&op);
+    // What is made of a state runs where that is, and what it makes is moved.
+    StageSet within = intersect(stages, pins);
+    placed[&op] = within.empty() ? pins : within;
+  }
+}
+
+} // namespace weft::dist

@@ -1,0 +1,133 @@
+// The shortest longest stage, then the least time between stages, by dynamic programming.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/StageCut.h"
+
+#include "passes/dist/OpQueries.h"
+#include "weft/Interfaces/OpInterfaces.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace weft::dist {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+double globalBytes(Value value) {
+  return double(bytesOf(cast<RankedTensorType>(globalType(value.getType()))));
+}
+
+class LineCutter {
+public:
+  LineCutter(ArrayRef<Operation *> line, const CostModel &costs, int64_t stages)
+      : line(line), costs(costs), stages(stages) {
+    sums.push_back(0);
+    for (Operation *op : line)
+      sums.push_back(sums.back() + secondsOf(op));
+    findCrossing();
+  }
+
+  std::vector<int64_t> run() {
+    auto longer = [](double a, double b) { return std::max(a, b); };
+    double least =
+        best(kNever, longer, [&](size_t begin, size_t end) { return between(begin, end); }).first;
+    auto sum = [](double a, double b) { return a + b; };
+    std::vector<size_t> ends = best(kStageSlack * least, sum, [&](size_t begin, size_t) {
+                                 return crossing[begin];
+                               }).second;
+    std::vector<int64_t> stageOf;
+    for (auto [stage, end] : llvm::enumerate(ends))
+      stageOf.resize(end, stage);
+    return stageOf;
+  }
+
+private:
+  /// Of the whole op: how it is split is the same for all, nearly.
+  double secondsOf(Operation *op) const {
+    FactorRule rule = globalRuleOf(op);
+    double flops = 1, bytes = 0;
+    for (const Factor &factor : rule.factors)
+      flops *= double(factor.size);
+    auto shardable = dyn_cast<ShardableOpInterface>(op);
+    flops *= shardable ? shardable.getFlopsPerPoint() : 0;
+    for (Value operand : op->getOperands())
+      bytes += globalBytes(operand);
+    for (Value result : op->getResults())
+      bytes += globalBytes(result);
+    return costs.seconds(flops, bytes, arithmeticOf(op->getResult(0).getType()));
+  }
+
+  /// Seconds to send what is alive between op i - 1 and op i from one stage to the next.
+  void findCrossing() {
+    AxisList axis = {*costs.mesh().stageAxis()};
+    llvm::DenseMap<Operation *, size_t> number;
+    for (auto [i, op] : llvm::enumerate(line))
+      number[op] = i;
+    std::vector<double> change(line.size() + 1, 0);
+    for (auto [i, op] : llvm::enumerate(line))
+      for (Value result : op->getResults()) {
+        size_t last = i;
+        for (Operation *reader : result.getUsers())
+          if (auto found = number.find(reader); found != number.end())
+            last = std::max(last, found->second);
+        double seconds = costs.seconds(TransitionKind::Move, axis, globalBytes(result), 0);
+        change[i + 1] += seconds;
+        change[last + 1] -= seconds;
+      }
+    double alive = 0;
+    for (double each : change)
+      crossing.push_back(alive += each);
+  }
+
+  /// Of the stage of ops `begin` to `end`: to receive what it reads, and to compute.
+  double between(size_t begin, size_t end) const {
+    return sums[end] - sums[begin] + crossing[begin];
+  }
+
+  /// The least that the pieces come to, and where they end, if each takes at most `limit` seconds and
+  /// counts for what `price` says, joined by `join`.
+  template <typename Join, typename Price>
+  std::pair<double, std::vector<size_t>> best(double limit, Join join, Price price) const {
+    size_t count = line.size();
+    std::vector<double> before(count + 1, kNever), now;
+    std::vector<std::vector<size_t>> begins;
+    before[0] = 0;
+    for (int64_t piece = 1; piece <= stages; ++piece) {
+      now.assign(count + 1, kNever);
+      std::vector<size_t> &from = begins.emplace_back(count + 1, 0);
+      for (size_t end = piece; end <= count; ++end)
+        for (size_t begin = end; begin-- > size_t(piece - 1);) {
+          if (sums[end] - sums[begin] > limit)
+            break;
+          double total = join(before[begin], price(begin, end));
+          if (between(begin, end) <= limit && total < now[end]) {
+            now[end] = total;
+            from[end] = begin;
+          }
+        }
+      before = now;
+    }
+    std::vector<size_t> ends;
+    size_t end = count;
+    for (const std::vector<size_t> &from : llvm::reverse(begins)) {
+      ends.push_back(end);
+      end = from[end];
+    }
+    return {before[count], {ends.rbegin(), ends.rend()}};
+  }
+
+  ArrayRef<Operation *> line;
+  const CostModel &costs;
+  int64_t stages;
+  std::vector<double> sums, crossing;
+};
+
+} // namespace
+
+std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const CostModel &costs, int64_t stages) {
+  return LineCutter(line, costs, stages).run();
+}
+
+} // namespace weft::dist

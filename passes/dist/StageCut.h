@@ -1,0 +1,28 @@
+// Where a line of ops is cut into the stages of a pipeline.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_DIST_STAGECUT_H
+#define WEFT_PASSES_DIST_STAGECUT_H
+
+#include "weft/Cost/CostModel.h"
+
+#include "mlir/IR/Operation.h"
+
+#include <vector>
+
+namespace weft::dist {
+
+/// So much longer than the shortest possible the longest stage may take, if that saves time between
+/// stages: among nearly equal cuts the one with the least to send is taken.
+inline constexpr double kStageSlack = 1.05;
+
+/// The stage of each op of `line`, which is in program order: ascending from 0 to `stages` - 1,
+/// each with at least one op. A stage takes the seconds of its ops and those to receive what it reads
+/// of the stages before it; a value that is read several stages later crosses each border between. The longest
+/// takes at most kStageSlack times the least possible; under this, the seconds of all borders are the least. `line`
+/// has at least as many ops as there are stages.
+std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
+                             int64_t stages);
+
+} // namespace weft::dist
+
+#endif // WEFT_PASSES_DIST_STAGECUT_H
