@@ -77,6 +77,7 @@ void weft::buildRecomputation(OpPassManager &pm) {
 void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtSetTarget({options.target}));
   pm.addPass(rt::createRtMaterializeDeviceBodies());
+  pm.addPass(rt::createRtSeparateNorms());
   if (options.routines != Routines::Unrolled)
     pm.addPass(rt::createRtFormRoutines());
   if (options.routines == Routines::Inlined)

@@ -285,61 +285,6 @@ private:
   llvm::DenseSet<Operation *> copies;
 };
 
-/// What the norm of a gradient and its update both compute (its square, a cast)
-/// is computed by each, rather than kept.
-class NormSeparation {
-public:
-  void run(Block &block) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOptimizer(&op) && op.getNumResults() == 1 && sumsUp(&op))
-        separate(&op);
-  }
-
-private:
-  static bool isOptimizer(Operation *op) {
-    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-    return role && role.getValue() == nn::kRoleOptimizer;
-  }
-  static ArrayRef<int64_t> shapeOf(Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  }
-  static int64_t elements(Value value) {
-    return cast<RankedTensorType>(value.getType()).getNumElements();
-  }
-  static int64_t elements(Operation *op) { return elements(op->getResult(0)); }
-
-  static bool sumsUp(Operation *op) {
-    return llvm::any_of(op->getOperandTypes(), [&](Type type) {
-      return cast<RankedTensorType>(type).getNumElements() > elements(op);
-    });
-  }
-  static bool isReshaped(Operation *op) {
-    SmallVector<int64_t> strides;
-    int64_t offset = 0;
-    return op->getNumOperands() == 1 && elements(op->getOperand(0)) == elements(op) &&
-           cast<KernelOpInterface>(op).getView(rowMajorStrides(shapeOf(op->getOperand(0))), strides,
-                                               offset);
-  }
-
-  /// Gives `reader` operands of its own, and those theirs.
-  void separate(Operation *reader) {
-    for (OpOperand &operand : reader->getOpOperands()) {
-      Operation *op = operand.get().getDefiningOp();
-      if (!op || !isOptimizer(op) || op->getNumResults() != 1 || op->getNumOperands() == 0 ||
-          elements(op) == 1 || !(isPointwise(op) || isReshaped(op)))
-        continue;
-      // A square reads its operand twice: both are the same copy.
-      if (llvm::any_of(op->getUsers(), [&](Operation *user) { return user != reader; })) {
-        OpBuilder builder(reader);
-        op = builder.clone(*op);
-        Value old = operand.get();
-        reader->replaceUsesOfWith(old, op->getResult(0));
-      }
-      separate(op);
-    }
-  }
-};
-
 /// A concatenation that would be more than one kernel becomes one of concatenations. No other op
 /// has operands without a bound.
 void splitConcats(Block &block, int64_t mostOperands) {
@@ -405,7 +350,6 @@ struct FuseKernels : weft::rt::impl::RtFuseKernelsBase<FuseKernels> {
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
         if (isOpTriviallyDead(&op))
           op.erase();
-      NormSeparation().run(body);
       splitConcats(body, target->traits().mostKernelOps + 1);
       Fuser(body, *target).run();
       keepRolesOfCalls(body, symbols);

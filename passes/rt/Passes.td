@@ -20,6 +20,22 @@ def RtMaterializeDeviceBodies : Pass<"rt-materialize-device-bodies", "::mlir::Mo
                            "::mlir::tensor::TensorDialect"];
 }
 
+def RtSeparateNorms : Pass<"rt-separate-norms", "::mlir::ModuleOp"> {
+  let summary = "Let the norm of a gradient and its update compute for themselves what both need";
+  let description = [{
+    **Requires** programs of the phase `local`. **Ensures** that a sum over elements with the role `optimizer` shares no
+    pointwise op of that role (the gradient's square, a cast) with other readers: each has its own, and the other readers'
+    stands in front of the first of them.
+
+    The norm of all gradients is done before the first update. What both read would be kept for all gradients at once;
+    each kernel computes it from the gradient instead. It comes before `rt-form-routines`, because what is made in
+    one routine and read in another is kept.
+
+    **Example**: test/passes/rt/separate-norms.mlir.
+  }];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
 def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
   let summary = "Make routines of what repeats, called once a microbatch and a block";
   let description = [{
@@ -129,8 +145,7 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     Ops without KernelOpInterface are never moved across each other.
 
     Ops with role `optimizer` make fusions of their own, one an update, so that
-    it can overwrite its states and run as soon as its gradient is there; what the
-    norm of a gradient and its update both compute, each computes.
+    it can overwrite its states and run as soon as its gradient is there.
 
     A kernel has a limited number of ops (weft/Target/Target.h), and one with many operands counts as many; a
     concatenation of more operands becomes one of concatenations.

@@ -104,19 +104,6 @@ func.func @microbatches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   return %2 : tensor<8xf32>
 }
 
-// The norm of a gradient and its update both widen it, each for itself; nothing is left over.
-// CHECK-LABEL: func.func @norm_and_update
-// CHECK-COUNT-2: rt.fusion kernel
-// CHECK-NOT: rt.fusion
-// CHECK: return
-func.func @norm_and_update(%g: tensor<512x64xbf16>, %w: tensor<512x64xf32>) -> (tensor<f32>, tensor<512x64xf32>) {
-  %0 = nn.cast %g {nn.role = "optimizer"} : (tensor<512x64xbf16>) -> tensor<512x64xf32>
-  %1 = nn.mul %0, %0 {nn.role = "optimizer"} : (tensor<512x64xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
-  %2 = nn.reduce sum %1 dims = [0, 1] {nn.role = "optimizer"} : tensor<512x64xf32> -> tensor<f32>
-  %3 = nn.sub %w, %0 {nn.role = "optimizer"} : (tensor<512x64xf32>, tensor<512x64xf32>) -> tensor<512x64xf32>
-  return %2, %3 : tensor<f32>, tensor<512x64xf32>
-}
-
 // The gradient of a lookup is the library's. Its zeros are implied, and no memory is read for them.
 // CHECK-LABEL: func.func @lookup_gradient
 // CHECK-NEXT: rt.fusion library(%arg0, %arg1 : tensor<2x4x1xi64>, tensor<2x4x8xf32>)
