@@ -79,7 +79,7 @@ void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtSeparateNorms());
   if (options.routines != Routines::Unrolled)
-    pm.addPass(rt::createRtFormRoutines());
+    pm.addPass(rt::createRtFormRoutines({options.bucketBytes}));
   if (options.routines == Routines::Inlined)
     pm.addPass(rt::createRtInlineRoutines());
   pm.addPass(rt::createRtUnrollMicrobatches());

@@ -68,9 +68,9 @@ StringRef nameOf(const Segment &segment) {
 
 class Former {
 public:
-  Former(func::FuncOp function, RoutineTable &table)
-      : function(function), table(table), body(function.getBody().front()),
-        builder(function.getContext()) {}
+  Former(func::FuncOp function, RoutineTable &table, int64_t bucketBytes)
+      : function(function), table(table), bucketBytes(bucketBytes),
+        body(function.getBody().front()), builder(function.getContext()) {}
 
   LogicalResult run() {
     findStretches();
@@ -119,7 +119,7 @@ private:
 
   void cut(Stretch &stretch) {
     Segments segments(
-        stretch.ops, stretch.microbatches.has_value(),
+        stretch.ops, stretch.microbatches.has_value(), bucketBytes,
         [&](Operation *op) { return isNumbered(stretch, op); },
         [&](Value value) {
           auto argument = dyn_cast<BlockArgument>(value);
@@ -530,6 +530,7 @@ private:
 
   func::FuncOp function;
   RoutineTable &table;
+  int64_t bucketBytes;
   Block &body;
   OpBuilder builder;
   std::vector<Stretch> stretches;
@@ -540,11 +541,13 @@ private:
 };
 
 struct FormRoutines : weft::rt::impl::RtFormRoutinesBase<FormRoutines> {
+  using RtFormRoutinesBase::RtFormRoutinesBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     RoutineTable table(module);
     for (func::FuncOp function : programsOf(module))
-      if (failed(Former(function, table).run()))
+      if (failed(Former(function, table, bucketBytes).run()))
         return signalPassFailure();
     table.finish();
   }

@@ -57,12 +57,17 @@ def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
     - A result that is the new value of a state overwrites it, if nothing reads the old one later.
     - What differs between microbatches stays in the program: slices of inputs, at constant offsets, and the
       coordinate over the loop's axis, a constant of one element. So does communication that can wait
-      (reductions of gradients, gathers of parameters), which overlaps.
+      (reductions of gradients, gathers of parameters), which overlaps with other calls; gathers and scatters that overlap as
+      well with products of their routine are in it, where one bucket would not hold them.
     - Names of nodes in a routine are those of all its callers: where they differ in one word or number it is `{}`, which the
       call's `label` fills; where they differ in more, `*`.
 
     **Example**: test/passes/rt/form-routines.mlir.
   }];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
+           "Bytes of a bucket of collectives: if it holds all gathers or scatters of a routine, they stay in the program">,
+  ];
   let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect", "::mlir::func::FuncDialect"];
 }
 

@@ -59,10 +59,10 @@ static bool isOptimizer(Operation *op) {
   return role && role.getValue() == nn::kRoleOptimizer;
 }
 
-Segments::Segments(ArrayRef<Operation *> ops, bool everything,
+Segments::Segments(ArrayRef<Operation *> ops, bool everything, int64_t bucketBytes,
                    llvm::function_ref<bool(Operation *)> numbered,
                    llvm::function_ref<bool(Value)> isBefore)
-    : everything(everything) {
+    : everything(everything), bucketBytes(bucketBytes) {
   for (Operation *op : ops) {
     if (isSource(op))
       continue;
@@ -135,23 +135,35 @@ void Segments::findEarly(ArrayRef<Operation *> ops, llvm::function_ref<bool(Valu
   }
 }
 
+/// Appends the op, behind what waits for its first reader.
+static void append(Operation *op, llvm::DenseSet<Operation *> &waiting,
+                   std::vector<Operation *> &list) {
+  for (Value operand : op->getOperands())
+    forEachRoot(operand, [&](Value root) {
+      if (Operation *maker = root.getDefiningOp(); waiting.erase(maker))
+        append(maker, waiting, list);
+    });
+  list.push_back(op);
+}
+
 /// The ops of the line: those of the optimizer, and what follows from them, behind all others.
 void Segments::formLine(ArrayRef<Operation *> ops) {
   llvm::DenseMap<Operation *, bool> isLast;
   std::vector<Operation *> last;
   line.clear();
   borders.clear();
+  llvm::DenseSet<Operation *> waiting(early);
   for (Operation *op : ops) {
     bool optimizer = isOptimizer(op);
     for (Value operand : op->getOperands())
       forEachRoot(operand, [&](Value root) { optimizer |= isLast.lookup(root.getDefiningOp()); });
     isLast[op] = optimizer;
-    if (apart.contains(op))
+    if (apart.contains(op) || early.contains(op))
       continue;
     std::vector<Operation *> &list = optimizer ? last : line;
     if (forced.contains(op) && !optimizer)
       borders.push_back(list.size());
-    list.push_back(op);
+    append(op, waiting, list);
   }
   borders.push_back(line.size());
   for (Operation *op : last) {
@@ -169,9 +181,11 @@ void Segments::formLine(ArrayRef<Operation *> ops) {
 void Segments::numberWords() {
   words.clear();
   barriers.assign(1, 0);
+  products.assign(1, 0);
   for (Operation *op : line) {
     words.push_back(numberOf(op));
     barriers.push_back(barriers.back() + (isArithmeticBound(op) || communicates(op)));
+    products.push_back(products.back() + isArithmeticBound(op));
   }
 }
 
@@ -315,8 +329,70 @@ std::optional<Segments::Choice> Segments::choosePhase(size_t from, size_t period
   return best;
 }
 
-/// Finds the pieces between which each op that stays out stands. Of those that cannot,
-/// communication goes into its piece, and others cut it: then false.
+/// The bytes of what stays out, whole, by the piece that reads or makes it.
+void Segments::countBytes() {
+  gathered.clear();
+  scattered.clear();
+  for (const auto &[op, kind] : apart) {
+    if (kind == Apart::Numbered || !communicates(op))
+      continue;
+    int64_t operand = bytesOf(op->getOperand(0)), result = bytesOf(op->getResult(0));
+    if (kind == Apart::Early)
+      gathered[read.lookup(op)] += result;
+    else if (result < operand)
+      scattered[made.lookup(op)] += operand;
+  }
+}
+
+bool Segments::overlapsWithin(Operation *op) const {
+  switch (apart.lookup(op)) {
+  case Apart::Numbered:
+    return false;
+  case Apart::Early:
+    return isReadBehindProduct(op);
+  case Apart::Late:
+    return isMadeBeforeProduct(op);
+  }
+  llvm_unreachable("a kind of op that stays out");
+}
+
+/// Of what is read in one piece alone, which is a routine.
+bool Segments::isReadBehindProduct(Operation *gather) const {
+  int64_t in = read.lookup(gather);
+  if (gathered.lookup(in) <= bucketBytes)
+    return false;
+  size_t first = line.size();
+  bool isInOne = true;
+  forEachReader(gather, [&](Operation *reader) {
+    auto found = pieceOf.find(reader);
+    isInOne &= reader && found != pieceOf.end() && found->second == in;
+    if (isInOne)
+      first = std::min(first, placeOf.lookup(reader));
+  });
+  if (!isInOne || first == line.size())
+    return false;
+  const Piece &piece = pieces[in];
+  return (everything || piece.stretch) && products[first] > products[piece.begin];
+}
+
+/// Of what makes less of its operand, which is made in a routine.
+bool Segments::isMadeBeforeProduct(Operation *scatter) const {
+  int64_t in = made.lookup(scatter);
+  if (scattered.lookup(in) <= bucketBytes)
+    return false;
+  size_t behind = 0;
+  forEachRoot(scatter->getOperand(0), [&](Value root) {
+    if (auto found = placeOf.find(root.getDefiningOp()); found != placeOf.end())
+      behind = std::max(behind, found->second + 1);
+  });
+  if (behind == 0 || bytesOf(scatter->getResult(0)) >= bytesOf(scatter->getOperand(0)))
+    return false;
+  const Piece &piece = pieces[in];
+  return (everything || piece.stretch) && products[piece.end] > products[behind];
+}
+
+/// Finds the pieces between which each op that stays out stands. Of those that cannot, or need not
+/// stay out, communication goes into its piece, and others cut it: then false.
 bool Segments::settle() {
   constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
   made.clear();
@@ -346,10 +422,19 @@ bool Segments::settle() {
         first = std::min(first, other->second);
     });
     read[op] = first;
-    if (made.lookup(op) < first)
+  }
+  countBytes();
+  for (Operation *op : llvm::reverse(all)) {
+    if (!apart.contains(op))
+      continue;
+    int64_t first = read.lookup(op);
+    bool isBetween = made.lookup(op) < first;
+    if (isBetween && !overlapsWithin(op))
       continue;
     settled = false;
     if (apart.lookup(op) != Apart::Numbered) {
+      if (apart.lookup(op) == Apart::Early)
+        early.insert(op);
       apart.erase(op);
       continue;
     }

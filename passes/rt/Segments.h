@@ -45,13 +45,18 @@ struct Segment {
 ///
 /// Two kinds of ops stay out of routines, so that they can overlap: communication that only the
 /// end, updates and other such communication wait for (behind what makes its operand), and gathers
-/// of what is there before (in front of their readers, with what they read). Ops that `numbered`
-/// names stay, because they differ between microbatches.
+/// of what is there before (in front of their readers, with what they read). What overlaps as well
+/// within a routine, because there is a product in front of the reader of a gather, or behind what
+/// makes the operand of a scatter, is there, so that no more is whole at a time than in a program
+/// without routines; unless one bucket holds all such gathers, or scatters, of the routine, which
+/// then share messages with others. Ops that `numbered` names stay, because they differ between
+/// microbatches.
 class Segments {
 public:
-  /// With `everything`, what does not repeat is a routine as well. `isBefore` tells of a value from
-  /// outside of the list, or an argument, whether it is there from the beginning.
-  Segments(llvm::ArrayRef<mlir::Operation *> ops, bool everything,
+  /// With `everything`, what does not repeat is a routine as well. `bucketBytes`: what a bucket
+  /// holds. `isBefore` tells of a value from outside of the list, or an argument, whether it is
+  /// there from the beginning.
+  Segments(llvm::ArrayRef<mlir::Operation *> ops, bool everything, int64_t bucketBytes,
            llvm::function_ref<bool(mlir::Operation *)> numbered,
            llvm::function_ref<bool(mlir::Value)> isBefore);
 
@@ -80,25 +85,33 @@ private:
   std::pair<int64_t, int64_t> costOfCut(size_t at, size_t period) const;
   size_t countCommands(size_t from, size_t period) const;
   bool settle();
+  void countBytes();
+  bool overlapsWithin(mlir::Operation *op) const;
+  bool isReadBehindProduct(mlir::Operation *gather) const;
+  bool isMadeBeforeProduct(mlir::Operation *scatter) const;
   void place();
   /// Users of what `op` makes, through sources; null for what is not in the list.
   void forEachReader(mlir::Operation *op, llvm::function_ref<void(mlir::Operation *)> each) const;
 
   bool everything;
+  int64_t bucketBytes;
   std::vector<mlir::Operation *> all, line;
   llvm::DenseMap<mlir::Operation *, size_t> position; // in the list
   llvm::DenseMap<mlir::Operation *, size_t> placeOf;  // on the line
   llvm::DenseMap<mlir::Operation *, Apart> apart;
-  std::vector<size_t> borders; // of the line, where nothing goes across
+  llvm::DenseSet<mlir::Operation *> early; // on the line in front of their first readers
+  std::vector<size_t> borders;             // of the line, where nothing goes across
   llvm::DenseSet<mlir::Operation *> forced;
   std::vector<unsigned> words;
   std::map<std::vector<const void *>, unsigned> known; // words
   llvm::DenseMap<mlir::Operation *, unsigned> wordOf;
   std::vector<unsigned> barriers; // before each place, products and communication
+  std::vector<unsigned> products; // before each place
   std::vector<Piece> pieces;
   unsigned stretches = 0;
   llvm::DenseMap<mlir::Operation *, int64_t> pieceOf;
   llvm::DenseMap<mlir::Operation *, int64_t> made, read; // of apart ops: last and first piece
+  llvm::DenseMap<int64_t, int64_t> gathered, scattered;  // bytes that stay out, by piece
   std::vector<Segment> segments;
 };
 

@@ -1,4 +1,5 @@
-// RUN: weft-opt %s --rt-form-routines --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
+// RUN: weft-opt %s --rt-form-routines=bucket-bytes=32 --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
+// RUN: weft-opt %s --rt-form-routines | FileCheck %s --check-prefix=BUCKET
 // RUN: weft-opt %s --rt-form-routines --rt-inline-routines | FileCheck %s --check-prefix=INLINED
 // INLINED-NOT: rt.routine
 // INLINED-NOT: dist.repeat
@@ -15,6 +16,7 @@
 !partial_count = tensor<1xi64, #dist.local<#mesh, [1], partial = sum["dp","mb"]>>
 !count = tensor<1xi64, #dist.local<#mesh, [1], partial = sum["dp"]>>
 !scattered = tensor<2x4xbf16, #dist.local<#mesh, [4{"dp"}, 4], partial = sum["mb"]>>
+!stored = tensor<2x4xf32, #dist.local<#mesh, [4{"dp"}, 4]>>
 !scattered_sum = tensor<2x4xbf16, #dist.local<#mesh, [4{"dp"}, 4]>>
 module attributes {dist.mesh = #mesh} {
 
@@ -144,6 +146,46 @@ func.func @rows(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 
     dist.accumulate %2 in [f32] : !part
   } : !batch
   return %0 : !batch
+}
+
+// Where a routine has a product in front of the reader of a gather, or behind what makes the operand of a scatter, they are
+// in it; what its first product reads and its last one makes travels beside other calls.
+// CHECK: func.func private @[[BOTH:forward_[0-9]+]]({{.*}}rt.routine
+// CHECK: nn.contract
+// CHECK-NEXT: %[[W:.+]] = dist.all_gather
+// CHECK-NEXT: nn.contract %{{.+}}, %[[W]]
+// CHECK-NEXT: %[[P:.+]] = rt.call @use2
+// CHECK-NEXT: dist.reduce_scatter %[[P]]
+// CHECK-NEXT: nn.contract
+// CHECK-NEXT: rt.call @use2
+// CHECK-NEXT: return
+// CHECK-LABEL: func.func @overlapping
+// CHECK: %[[V0:.+]] = dist.all_gather %arg1
+// CHECK: %[[P0:.+]]:2 = rt.call @[[BOTH]](%{{.+}}, %[[V0]], %arg2
+// CHECK: dist.reduce_scatter %[[P0]]#{{[01]}}
+// If a bucket holds all that is gathered, or scattered, it stays in the program.
+// BUCKET-LABEL: func.func @overlapping
+// BUCKET: dist.all_gather
+// BUCKET: dist.all_gather
+// BUCKET: rt.call @
+// BUCKET: dist.reduce_scatter
+// BUCKET: dist.reduce_scatter
+func.func @overlapping(%x: !batch {nn.name = "x"}, %v: !stored {nn.name = "v", nn.initial = 1.0 : f32},
+    %w: !stored {nn.name = "w", nn.initial = 1.0 : f32}) -> (!scattered_sum, !scattered_sum) {
+  %0:2 = dist.repeat "mb" {
+    %1 = dist.slice %x ["mb"] dim 0 : !batch -> !part
+    %gv = dist.all_gather %v ["dp"] dim 0 : !stored -> !w
+    %gw = dist.all_gather %w ["dp"] dim 0 : !stored -> !w
+    %2 = nn.contract %1, %gv lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !w) -> !part
+    %3 = nn.contract %2, %gw lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !w) -> !part
+    %4 = rt.call @use2(%3, %gw) : (!part, !w) -> !partial
+    %5 = dist.reduce_scatter %4 ["dp"] dim 0 accumulate f32 : !partial -> !scattered
+    %6 = nn.contract %3, %gw lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (!part, !w) -> !part
+    %7 = rt.call @use2(%6, %gw) : (!part, !w) -> !partial
+    %8 = dist.reduce_scatter %7 ["dp"] dim 0 accumulate f32 : !partial -> !scattered
+    dist.accumulate %5, %8 in [f32, f32] : !scattered, !scattered
+  } : !scattered_sum, !scattered_sum
+  return %0#0, %0#1 : !scattered_sum, !scattered_sum
 }
 
 // New values of states overwrite them; a state that is read later is not.
