@@ -103,6 +103,15 @@ std::string takePrecision(const std::string &text, Precision &target) {
   return takePrecisionAmong(text, target);
 }
 
+std::string takeRoutines(const std::string &text, Routines &target,
+                         const std::vector<std::string> &names) {
+  auto found = llvm::find(names, text);
+  if (found == names.end())
+    return FlagTable::notAmong(text, names);
+  target = Routines(found - names.begin());
+  return "";
+}
+
 std::vector<std::string> phaseNames() {
   std::vector<std::string> names;
   for (unsigned i = 0; i < kNumPhases; ++i)
@@ -238,6 +247,19 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                                     "this size: 25MiB; 0: none do",
                                     takeBytes(options.compile.phases.bucketBytes, "25MiB",
                                               ", or 0 for no buckets")));
+  // In the order of their enumerators.
+  std::vector<std::string> routines{"unrolled", "inlined", "called"};
+  acts.at(Phase::Local,
+          flags.value(
+              "--routines", "called|inlined|unrolled",
+              "what becomes of microbatches and layers that repeat: unrolled (default), their "
+              "commands are written out; called, they are there once, for many of them far "
+              "fewer and compiled faster, but kernels are cut at the border; inlined, cut so "
+              "and written out, to compare",
+              [&options, routines](const std::string &text) {
+                return takeRoutines(text, options.compile.phases.routines, routines);
+              },
+              routines));
   acts.between(Phase::Local, Phase::Local, Phase::Executable,
                flags.value("--target", "NAME", "what it runs on (default cpu)",
                            [&options](const std::string &text) -> std::string {

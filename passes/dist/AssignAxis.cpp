@@ -224,8 +224,8 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
         assign(function, mesh, *costs, id);
   }
 
-  /// Over the axes of the batch weights stay whole, and over stages nothing is split: there is nothing
-  /// to find.
+  /// Over the axes of the batch weights stay whole, and over stages nothing is split: there is
+  /// nothing to find.
   AxisList axesOf(func::FuncOp function, const Mesh &mesh) {
     if (!axis.empty())
       return mesh.resolve(axis);

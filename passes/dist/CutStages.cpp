@@ -70,8 +70,9 @@ private:
     return least;
   }
 
-  /// The value on these stages: itself, a copy that is there already, or a new one, from the nearest
-  /// copy, so that what many stages read is handed on from one to the next. Scalars go to all at once.
+  /// The value on these stages: itself, a copy that is there already, or a new one, from the
+  /// nearest copy, so that what many stages read is handed on from one to the next. Scalars go to
+  /// all at once.
   Value brought(Value value, ArrayRef<int64_t> where, Operation *reader, bool exactly = false) {
     Placement wanted = onStages(placementOf(value), where);
     auto serves = [&](Value copy) {

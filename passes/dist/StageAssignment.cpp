@@ -101,8 +101,8 @@ StageSet StageAssignment::ofArgument(unsigned number) {
   return home ? *home : everywhere();
 }
 
-/// A state is where the line reads it, an optimizer's own where its parameter is. Scalars are on all
-/// stages: they are needed everywhere, or no matter.
+/// A state is where the line reads it, an optimizer's own where its parameter is. Scalars are on
+/// all stages: they are needed everywhere, or no matter.
 void StageAssignment::findHomes(StateHomes &found) {
   for (Operation *op : line())
     for (Value operand : op->getOperands())
@@ -220,8 +220,9 @@ void StageAssignment::placeGradients() {
   }
 }
 
-/// From the end: an op runs where its state is, else where a reader does (what is made of scalars alone: where
-/// all do), else where its operands are. Of scalars, such as the norm of all gradients, the operands decide.
+/// From the end: an op runs where its state is, else where a reader does (what is made of scalars
+/// alone: where all do), else where its operands are. Of scalars, such as the norm of all
+/// gradients, the operands decide.
 void StageAssignment::placeOptimizer() {
   Block &body = function.getBody().front();
   auto stateOf = [&](Operation *op) -> const StageSet * {

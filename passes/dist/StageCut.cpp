@@ -86,8 +86,8 @@ private:
     return sums[end] - sums[begin] + crossing[begin];
   }
 
-  /// The least that the pieces come to, and where they end, if each takes at most `limit` seconds and
-  /// counts for what `price` says, joined by `join`.
+  /// The least that the pieces come to, and where they end, if each takes at most `limit` seconds
+  /// and counts for what `price` says, joined by `join`.
   template <typename Join, typename Price>
   std::pair<double, std::vector<size_t>> best(double limit, Join join, Price price) const {
     size_t count = line.size();

@@ -16,10 +16,10 @@ namespace weft::dist {
 inline constexpr double kStageSlack = 1.05;
 
 /// The stage of each op of `line`, which is in program order: ascending from 0 to `stages` - 1,
-/// each with at least one op. A stage takes the seconds of its ops and those to receive what it reads
-/// of the stages before it; a value that is read several stages later crosses each border between. The longest
-/// takes at most kStageSlack times the least possible; under this, the seconds of all borders are the least. `line`
-/// has at least as many ops as there are stages.
+/// each with at least one op. A stage takes the seconds of its ops and those to receive what it
+/// reads of the stages before it; a value that is read several stages later crosses each border
+/// between. The longest takes at most kStageSlack times the least possible; under this, the seconds
+/// of all borders are the least. `line` has at least as many ops as there are stages.
 std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
                              int64_t stages);
 

@@ -389,9 +389,13 @@ private:
         scalar = nn::ConstantOp::create(inside, function.getLoc(), type,
                                         DenseElementsAttr::get(type, Attribute(start)));
       }
-      results.push_back(
-          nn::BroadcastOp::create(inside, stretch.microbatches->addends()[sum].getLoc(),
-                                  stretch.microbatches->sumType(sum), scalar, ArrayRef<int64_t>()));
+      Value addend = stretch.microbatches->addends()[sum];
+      auto nothing = nn::BroadcastOp::create(
+          inside, addend.getLoc(), stretch.microbatches->sumType(sum), scalar, ArrayRef<int64_t>());
+      if (Operation *maker = rootOf(addend).getDefiningOp())
+        if (Attribute role = maker->getAttr(nn::kRoleAttr))
+          nothing->setAttr(nn::kRoleAttr, role);
+      results.push_back(nothing);
     }
     return end(routine, inside, results, "start");
   }

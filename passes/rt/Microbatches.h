@@ -33,8 +33,8 @@ public:
   mlir::Type sumType(unsigned number) const {
     return dist::RepeatOp(loop).getResult(number).getType();
   }
-  /// The elements of a sum of nothing: `add` makes of it, and the addend of that number, this addend,
-  /// bit for bit.
+  /// The elements of a sum of nothing: `add` makes of it, and the addend of that number, this
+  /// addend, bit for bit.
   mlir::TypedAttr startOf(unsigned number) const;
   /// The sum so far and `value`, of addend `number`: combined in the type of accumulation, kept in
   /// the result's. Serves what the addend serves.

@@ -24,10 +24,10 @@ struct ZeroStage {
 /// What BatchNormalization takes its statistics of in training.
 enum class BatchStats { Global, PerMicrobatch };
 
-/// What becomes of microbatches, and of blocks that repeat. No flag says it yet.
+/// What becomes of what repeats: microbatches, and blocks of the model.
 enum class Routines {
-  Unrolled, // microbatches are written out
-  Inlined,  // routines are formed, and put back where they are called: for tests
+  Unrolled, // it is written out
+  Inlined,  // routines are formed, and put back where they are called
   Called
 };
 
@@ -87,10 +87,10 @@ struct PhaseOptions {
   }
 };
 
-/// The axes of the mesh that split the batch: those given, else, by custom, `dp`. This and the next are
-/// all that knows an axis by its name; what other axes are for follows from placements.
+/// The axes of the mesh that split the batch: those given, else, by custom, `dp`. This and the next
+/// are all that knows an axis by its name; what other axes are for follows from placements.
 std::vector<std::string> batchAxesOf(const PhaseOptions &options);
-/// The axis that counts the stages of a pipeline, by custom `pp`, if there is more than one; else "".
+/// The axis that counts the stages of a pipeline, by custom `pp`; "" if there is one stage.
 std::string stageAxisOf(const PhaseOptions &options);
 
 } // namespace weft

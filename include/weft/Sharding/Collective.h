@@ -24,11 +24,11 @@ enum class TransitionKind {
   Mask,
   /// Makes a value partial on `axes`: the first device keeps it, the others hold
   /// neutral elements. No communication. So a value that all devices hold can join
-  /// a sum that is still due, and both need one reduction. Of a value that some stages hold, the first
-  /// of these keeps it if the axis of stages is among `axes`.
+  /// a sum that is still due, and both need one reduction. Of a value that some stages hold, the
+  /// first of these keeps it if the axis of stages is among `axes`.
   Partialize,
-  /// Takes a value to other stages: those that do not hold it get it from the nearest that does, of two
-  /// the lower; those that the result leaves out give it up. `axes` is the axis of stages.
+  /// Takes a value to other stages: those that do not hold it get it from the nearest that does, of
+  /// two the lower; those that the result leaves out give it up. `axes` is the axis of stages.
   Move,
 };
 llvm::StringRef stringifyTransitionKind(TransitionKind kind);
@@ -63,9 +63,9 @@ bool checkTransition(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisI
                      int otherDim, const Placement &from, const Placement &to,
                      std::string *why = nullptr);
 
-/// Whether a transition over these axes can happen at all: over a temporal axis
-/// values are sliced, accumulated (all_reduce) and put together (all_gather); over stages they are moved
-/// and combined, never cut; and no transition mixes space and time, because they are different commands.
+/// Whether a transition over these axes can happen at all: over a temporal axis values are sliced,
+/// accumulated (all_reduce) and put together (all_gather); over stages they are moved and combined,
+/// never cut; and no transition mixes space and time, because they are different commands.
 bool isPossible(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes);
 
 /// The padding state that a transition may claim for its result, which has padding:
@@ -88,8 +88,8 @@ struct CollectiveGeometry {
   /// Elements of one shard of `extent`, of `otherExtent`.
   int64_t shard = 1, otherShard = 1;
   int64_t keeper = 0; // Partialize: the member that keeps the value
-  /// Move: by stage, the stage that it has the value from, itself if it held it before; -1 if it does
-  /// not hold the result.
+  /// Move: by stage, the stage that it has the value from, itself if it held it before; -1 if it
+  /// does not hold the result.
   llvm::SmallVector<int64_t, 4> sources;
 };
 CollectiveGeometry geometryOf(const Mesh &mesh, TransitionKind kind, llvm::ArrayRef<AxisId> axes,

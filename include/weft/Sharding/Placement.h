@@ -48,8 +48,8 @@ struct LocalIndex {
   }
 };
 
-/// The coordinates on the mesh axis of stages whose devices hold a value. The others have nothing of
-/// it, not even room.
+/// The coordinates on the mesh axis of stages whose devices hold a value. The others have nothing
+/// of it, not even room.
 struct Held {
   AxisId axis;
   llvm::SmallVector<int64_t, 0> stages; // ascending
@@ -94,8 +94,8 @@ DimPlacement canonicalize(const Mesh &mesh, llvm::ArrayRef<PlacedFactor> parts);
 /// all stages.
 Placement canonicalize(const Mesh &mesh, Placement placement);
 
-/// True if axes are on the mesh, none appears twice, none of stages splits a dim, held stages exist,
-/// sizes multiply to `shape` and partial kinds agree; else says in `why` what is wrong.
+/// True if axes are on the mesh, none appears twice, none of stages splits a dim, held stages
+/// exist, sizes multiply to `shape` and partial kinds agree; else says in `why` what is wrong.
 bool verifyPlacement(const Mesh &mesh, const Placement &placement, llvm::ArrayRef<int64_t> shape,
                      std::string *why = nullptr);
 

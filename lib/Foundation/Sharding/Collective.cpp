@@ -165,7 +165,8 @@ static StringRef refusalOf(const Mesh &mesh, ArrayRef<AxisId> axes) {
   return " cannot run over these axes: stages hold whole values, which are moved or combined";
 }
 
-/// Any transition may leave stages out; only a move, or a sum over stages, brings a value to others.
+/// Any transition may leave stages out; only a move, or a sum over stages, brings a value to
+/// others.
 static bool checkStages(const Mesh &mesh, TransitionKind kind, ArrayRef<AxisId> axes,
                         const Placement &from, const Placement &to, std::string *why) {
   bool isWithin = isHeldWithin(to, from);

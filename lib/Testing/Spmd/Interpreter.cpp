@@ -120,10 +120,7 @@ private:
     for (auto [rank, local] : llvm::enumerate(shards)) {
       if (!isHeldAt(placementOf(value), mesh.coordinates(rank)))
         local = HostTensor();
-      else if (isAbsent(local))
-        return fail("process rank " + std::to_string(rank) +
-                    " has nothing of a value it should hold");
-      else if (ArrayRef<int64_t>(local.shape) != shape)
+      else if (isAbsent(local) || ArrayRef<int64_t>(local.shape) != shape)
         return fail("an op made another shape than its type says");
     }
     poisonPadding(mesh, placementOf(value), shards);

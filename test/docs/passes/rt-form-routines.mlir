@@ -16,27 +16,28 @@ module attributes {dist.mesh = #mesh} {
 //--- after
 #mesh = #dist.mesh<[temporal "mb"=2]>
 module attributes {dist.mesh = #mesh} {
-  func.func private @forward(%arg0: tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>> attributes {rt.routine} {
-    %0 = nn.exp %arg0 : tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
-    %1 = nn.reduce  sum %0 dims = [0] : tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>> -> tensor<4xf32, #dist.local<#mesh, [4]>>
-    return %1 : tensor<4xf32, #dist.local<#mesh, [4]>>
-  }
-  func.func private @forward_1(%arg0: tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>, %arg1: tensor<4xf32, #dist.local<#mesh, [4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>> attributes {rt.in_place = array<i64: 1>, rt.routine} {
+  func.func private @forward(%arg0: tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>, %arg1: tensor<4xf32, #dist.local<#mesh, [4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>> attributes {rt.in_place = array<i64: 1>, rt.routine} {
     %0 = nn.exp %arg0 : tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
     %1 = nn.reduce  sum %0 dims = [0] : tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>> -> tensor<4xf32, #dist.local<#mesh, [4]>>
     %2 = nn.add %arg1, %1 : tensor<4xf32, #dist.local<#mesh, [4]>>
     return %2 : tensor<4xf32, #dist.local<#mesh, [4]>>
   }
+  func.func private @start() -> tensor<4xf32, #dist.local<#mesh, [4]>> attributes {rt.routine} {
+    %0 = nn.constant dense<-0.000000e+00> : tensor<f32> : tensor<f32>
+    %1 = nn.broadcast %0 dims = [] : tensor<f32> -> tensor<4xf32, #dist.local<#mesh, [4]>>
+    return %1 : tensor<4xf32, #dist.local<#mesh, [4]>>
+  }
   func.func @step(%arg0: tensor<8x4xf32, #dist.local<#mesh, [8, 4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>> {
     %0 = nn.reshape %arg0 {rt.microbatch = 0 : i64} : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> -> tensor<1x8x4xf32>
     %1 = nn.slice %0 starts = [0, 0, 0] strides = [1, 1, 1] {rt.microbatch = 0 : i64} : tensor<1x8x4xf32> -> tensor<1x4x4xf32>
     %2 = nn.reshape %1 {rt.microbatch = 0 : i64} : tensor<1x4x4xf32> -> tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
-    %3 = rt.call @forward(%2) {microbatch = 0 : i64} : (tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>>
-    %4 = nn.reshape %arg0 {rt.microbatch = 1 : i64} : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> -> tensor<1x8x4xf32>
-    %5 = nn.slice %4 starts = [0, 4, 0] strides = [1, 1, 1] {rt.microbatch = 1 : i64} : tensor<1x8x4xf32> -> tensor<1x4x4xf32>
-    %6 = nn.reshape %5 {rt.microbatch = 1 : i64} : tensor<1x4x4xf32> -> tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
-    %7 = rt.call @forward_1(%6, %3) {microbatch = 1 : i64} : (tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>, tensor<4xf32, #dist.local<#mesh, [4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>>
-    return %7 : tensor<4xf32, #dist.local<#mesh, [4]>>
+    %3 = rt.call @start() {microbatch = 0 : i64} : () -> tensor<4xf32, #dist.local<#mesh, [4]>>
+    %4 = rt.call @forward(%2, %3) {microbatch = 0 : i64} : (tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>, tensor<4xf32, #dist.local<#mesh, [4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>>
+    %5 = nn.reshape %arg0 {rt.microbatch = 1 : i64} : tensor<8x4xf32, #dist.local<#mesh, [8, 4]>> -> tensor<1x8x4xf32>
+    %6 = nn.slice %5 starts = [0, 4, 0] strides = [1, 1, 1] {rt.microbatch = 1 : i64} : tensor<1x8x4xf32> -> tensor<1x4x4xf32>
+    %7 = nn.reshape %6 {rt.microbatch = 1 : i64} : tensor<1x4x4xf32> -> tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>
+    %8 = rt.call @forward(%7, %4) {microbatch = 1 : i64} : (tensor<4x4xf32, #dist.local<#mesh, [8{"mb"}, 4]>>, tensor<4xf32, #dist.local<#mesh, [4]>>) -> tensor<4xf32, #dist.local<#mesh, [4]>>
+    return %8 : tensor<4xf32, #dist.local<#mesh, [4]>>
   }
 }
 

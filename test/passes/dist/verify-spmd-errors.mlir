@@ -198,3 +198,15 @@ func.func @tied(%w: tensor<8xf32, #dist.local<#mesh, [8]>> {nn.name = "w", nn.in
   return %0 : tensor<8xf32, #dist.local<#mesh, [8], held = "pp"[1]>>
 }
 }
+
+// -----
+
+#mesh = #dist.mesh<[stages "pp"=2]>
+module attributes {dist.mesh = #mesh} {
+// An op runs on the stages of all its results.
+func.func @apart(%x: tensor<4x8xf32, #dist.local<#mesh, [4, 8]>>) {
+  // expected-error @below {{result 1 is on other stages than result 0: [4, 2], held = "pp"[1], [4, 2], held = "pp"[0]}}
+  %0:2 = nn.top_k %x dim = 1 : (tensor<4x8xf32, #dist.local<#mesh, [4, 8]>>) -> (tensor<4x2xf32, #dist.local<#mesh, [4, 2], held = "pp"[0]>>, tensor<4x2xi64, #dist.local<#mesh, [4, 2], held = "pp"[1]>>)
+  return
+}
+}

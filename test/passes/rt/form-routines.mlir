@@ -67,7 +67,7 @@ func.func @blocks(%x: !x {nn.name = "x"}, %w0: !w {nn.name = "w0", nn.initial = 
 // CHECK: nn.cast %[[A]] {{.*}} -> tensor<4x4xbf16
 // CHECK: func.func private @start() {{.*}}rt.routine
 // CHECK: %[[Z:.+]] = nn.constant dense<-0.000000e+00> : tensor<bf16>
-// CHECK: %[[N:.+]] = nn.broadcast %[[Z]] dims = [] : {{.*}} -> tensor<4x4xbf16
+// CHECK: %[[N:.+]] = nn.broadcast %[[Z]] dims = [] {nn.role = "weight_gradient"} : {{.*}} -> tensor<4x4xbf16
 // CHECK: return %[[N]]
 // CHECK-LABEL: func.func @sums
 // CHECK-NOT: dist.repeat
@@ -158,7 +158,7 @@ func.func @rows(%x: !batch {nn.name = "x"}, %w: !w {nn.name = "w", nn.initial = 
 // CHECK-NEXT: dist.reduce_scatter %[[P]]
 // CHECK-NEXT: nn.contract
 // CHECK-NEXT: rt.call @use2
-// CHECK-NEXT: return
+// CHECK: return
 // CHECK-LABEL: func.func @overlapping
 // CHECK: %[[V0:.+]] = dist.all_gather %arg1
 // CHECK: %[[P0:.+]]:2 = rt.call @[[BOTH]](%{{.+}}, %[[V0]], %arg2

@@ -31,8 +31,8 @@ std::optional<HostTensor> assemble(const Mesh &mesh, const Placement &placement,
                                    const Shards &shards, double tolerance, std::string *why);
 
 /// Runs one transition on all devices at once, as the runtime would, from its
-/// geometry alone; `resultShape` is the local shape after it. Devices without operand have no result,
-/// unless the transition brings it to them.
+/// geometry alone; `resultShape` is the local shape after it. Devices without operand have no
+/// result, unless the transition brings it to them.
 Shards runTransition(const Mesh &mesh, const CollectiveGeometry &geometry,
                      llvm::ArrayRef<int64_t> resultShape, const Shards &input);
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "SpmdHarness.h"
 
+#include "mlir/Parser/Parser.h"
+
 #include "dialects/dist/IR/Dist.h"
 
 #include <gtest/gtest.h>
@@ -100,4 +102,31 @@ TEST(Spmd, LoopsComputeTheGlobalProgram) {
   EXPECT_GE(sums, count / 10);
   EXPECT_GE(gathers, count);
   EXPECT_LE(refused, count / 4);
+}
+
+// What a stage does not hold is nothing there, whatever the types of others say: the oracle does
+// not stand on the verifier.
+TEST(Spmd, NothingIsReadWhereNothingIsHeld) {
+  Context setup;
+  auto refusal = [&](StringRef first, StringRef second) {
+    std::string held = "tensor<2xf32, #dist.local<#mesh, [2], held = \"pp\"";
+    std::string text = "#mesh = #dist.mesh<[stages \"pp\"=2]>\n"
+                       "module attributes {dist.mesh = #mesh} {\n"
+                       "func.func @f(%x: tensor<2xf32, #dist.local<#mesh, [2]>>) -> " +
+                       held + "[1]>> {\n" + first.str() + "\n" + second.str() +
+                       "\nreturn %1 : " + held + "[1]>>\n}\n}";
+    OwningOpRef<ModuleOp> module =
+        parseSourceString<ModuleOp>(text, ParserConfig(&setup.context, /*verifyAfterParse=*/false));
+    EXPECT_TRUE(module) << text;
+    HostTensor input(RankedTensorType::get({2}, Builder(&setup.context).getF32Type()));
+    std::string why;
+    EXPECT_FALSE(interpretSpmd(*module->getOps<func::FuncOp>().begin(), {input}, 0, &why));
+    return why;
+  };
+  std::string all = "tensor<2xf32, #dist.local<#mesh, [2]>>",
+              zero = "tensor<2xf32, #dist.local<#mesh, [2], held = \"pp\"[0]>>",
+              one = "tensor<2xf32, #dist.local<#mesh, [2], held = \"pp\"[1]>>";
+  std::string onZero = "%0 = nn.exp %x : (" + all + ") -> " + zero;
+  EXPECT_EQ(refusal(onZero, "%1 = nn.exp %0 : (" + zero + ") -> " + one),
+            "op 'nn.exp' reads what process rank 1 does not hold");
 }
