@@ -312,6 +312,8 @@ StringAttr roleOf(Value value) {
     Operation *op = result.getOwner();
     if (auto roles = op->getAttrOfType<ArrayAttr>(kRolesAttr))
       return cast<StringAttr>(roles[result.getResultNumber()]);
+    if (auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr))
+      return role;
     bool moves = isa<DenseOp, PutOp, TransitionOpInterface>(op) || specKind(op) == SpecKind::View;
     if (!moves || op->getNumOperands() == 0)
       return StringAttr::get(op->getContext(), "");
