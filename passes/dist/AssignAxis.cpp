@@ -5,6 +5,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/SignatureAttributes.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Search/AxisSearch.h"
 #include "weft/Sharding/Projection.h"
@@ -161,13 +162,15 @@ Placement Placements::of(Value value) const {
 
 void Placements::write(func::FuncOp function) const {
   MLIRContext *context = function.getContext();
+  dist::SignatureAttributes arguments(function, dist::SignatureAttributes::Of::Arguments);
   for (BlockArgument argument : function.getArguments())
     if (!isClosed(argument) && isa<RankedTensorType>(argument.getType()))
-      function.setArgAttr(argument.getArgNumber(),
-                          function.getArgAttr(argument.getArgNumber(), dist::kUsedAttr)
-                              ? dist::kUsedAttr
-                              : dist::kPlacementAttr,
-                          dist::PlacementAttr::get(context, mesh, of(argument)));
+      arguments.set(argument.getArgNumber(),
+                    function.getArgAttr(argument.getArgNumber(), dist::kUsedAttr)
+                        ? dist::kUsedAttr
+                        : dist::kPlacementAttr,
+                    dist::PlacementAttr::get(context, mesh, of(argument)));
+  arguments.write();
   for (Operation &op : function.front()) {
     if (op.getNumResults() == 0 || op.hasAttr(dist::kClosedAttr) ||
         llvm::none_of(op.getResults(), [&](Value result) { return known.contains(result); }))

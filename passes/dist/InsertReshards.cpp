@@ -6,6 +6,7 @@
 #include "passes/dist/OpAssignment.h"
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Reasons.h"
+#include "passes/dist/SignatureAttributes.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Remarks.h"
@@ -47,11 +48,11 @@ public:
     mergeChains();
     eraseDead();
     recordReasons(function, mesh);
-    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-      function.removeArgAttr(i, kPlacementAttr);
-      function.removeArgAttr(i, kClosedAttr);
-      function.removeArgAttr(i, kUsedAttr);
-    }
+    SignatureAttributes arguments(function, SignatureAttributes::Of::Arguments);
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      for (StringRef name : {kPlacementAttr, kClosedAttr, kUsedAttr})
+        arguments.remove(i, name);
+    arguments.write();
     function->removeAttr(kOrderAttr);
     function->removeAttr(kSearchedAttr);
     updateFunctionType(function);

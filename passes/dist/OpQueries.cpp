@@ -68,13 +68,13 @@ PlacementAttr requestOf(Value value) {
                   : PlacementAttr();
 }
 
-void placeArgument(func::FuncOp function, unsigned argument, PlacementAttr placement) {
+void placeArgument(SignatureAttributes &arguments, unsigned argument, PlacementAttr placement) {
   MeshAttr mesh = placement.getMesh();
-  auto stored = PlacementAttr::get(function.getContext(), mesh,
+  auto stored = PlacementAttr::get(placement.getContext(), mesh,
                                    gatheredOverTime(mesh.getValue(), placement.getValue()));
-  function.setArgAttr(argument, kPlacementAttr, stored);
+  arguments.set(argument, kPlacementAttr, stored);
   if (stored != placement)
-    function.setArgAttr(argument, kUsedAttr, placement);
+    arguments.set(argument, kUsedAttr, placement);
 }
 
 std::string returnedName(func::FuncOp function, unsigned result) {

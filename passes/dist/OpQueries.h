@@ -5,6 +5,7 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
+#include "passes/dist/SignatureAttributes.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Sharding/Collective.h"
 #include "weft/Sharding/Projection.h"
@@ -36,7 +37,7 @@ bool isNodeOutput(mlir::Operation *op);
 PlacementAttr requestOf(mlir::Value value);
 
 /// Places an argument as ops read it. It is stored without microbatches, which are parts of it.
-void placeArgument(mlir::func::FuncOp function, unsigned argument, PlacementAttr placement);
+void placeArgument(SignatureAttributes &arguments, unsigned argument, PlacementAttr placement);
 
 /// What the program returns there: the state, the output, or its number.
 std::string returnedName(mlir::func::FuncOp function, unsigned result);

@@ -5,6 +5,7 @@
 #include "passes/dist/RequireMesh.h"
 
 #include "passes/dist/OpQueries.h"
+#include "passes/dist/SignatureAttributes.h"
 #include "weft/Support/Nearest.h"
 
 #include "mlir/IR/Remarks.h"
@@ -322,20 +323,21 @@ private:
   }
 
   /// Splits the batch over `batchAxes`, and over microbatches where it is used.
-  LogicalResult placeBatch(func::FuncOp function, unsigned index, unsigned batch) {
+  LogicalResult placeBatch(func::FuncOp function, unsigned index, unsigned batch,
+                           SignatureAttributes &arguments) {
     auto type = cast<RankedTensorType>(function.getArgument(index).getType());
     Placement placement = Placement::replicated(type.getShape());
     if (wholeMicrobatches && !mesh.temporalAxes().empty())
-      return placeWholeMicrobatches(function, index, batch, placement);
+      return placeWholeMicrobatches(function, index, batch, placement, arguments);
     placement.dims[batch].front().axes = batchAxes;
     if (!batchAxes.empty())
-      function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
-    return placeParts(function, index, batch, placement);
+      arguments.set(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
+    return placeParts(function, index, batch, placement, arguments);
   }
 
   /// Of what a device has of the batch, as `placement` says, each microbatch is a part.
   LogicalResult placeParts(func::FuncOp function, unsigned index, unsigned batch,
-                           Placement placement) {
+                           Placement placement, SignatureAttributes &arguments) {
     if (mesh.temporalAxes().empty() || mesh.anyTemporal(placement.usedAxes()))
       return success();
     PlacedFactor &part = *llvm::max_element(placement.dims[batch],
@@ -355,14 +357,14 @@ private:
           << " shards (data parallel times microbatches): each takes the time and memory of "
           << llvm::divideCeil(part.size, shards) << " rows, and some have fewer";
     }
-    function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
+    arguments.set(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
     return success();
   }
 
   /// Rows are counted (microbatch)(shard of it)(row): so which rows are in a
   /// microbatch does not depend on the mesh.
   LogicalResult placeWholeMicrobatches(func::FuncOp function, unsigned index, unsigned batch,
-                                       Placement placement) {
+                                       Placement placement, SignatureAttributes &arguments) {
     AxisList temporal = mesh.temporalAxes();
     int64_t rows = placement.dims[batch].front().size, parts = mesh.groupSize(temporal);
     if (rows % (parts * mesh.groupSize(batchAxes)) != 0)
@@ -373,9 +375,9 @@ private:
                 "number of microbatches";
     placement.dims[batch] = {PlacedFactor{parts, {}}, PlacedFactor{rows / parts, batchAxes}};
     if (!batchAxes.empty())
-      function.setArgAttr(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
+      arguments.set(index, kPlacementAttr, attribute(canonicalize(mesh, placement)));
     placement.dims[batch].front().axes = temporal;
-    function.setArgAttr(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
+    arguments.set(index, kUsedAttr, attribute(canonicalize(mesh, placement)));
     return success();
   }
 
@@ -432,6 +434,7 @@ private:
 
   LogicalResult placeArguments(func::FuncOp function) {
     SmallVector<std::optional<unsigned>> batches = batchDims(function);
+    SignatureAttributes arguments(function, SignatureAttributes::Of::Arguments);
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       auto type = cast<RankedTensorType>(function.getArgument(i).getType());
       std::optional<unsigned> batch = batches[i];
@@ -439,10 +442,10 @@ private:
       auto name = function.getArgAttrOfType<StringAttr>(i, nn::kNameAttr);
       // Where it matters which rows are in a microbatch, no other placement knows them.
       auto close = [&](PlacementAttr placement) {
-        placeArgument(function, i, placement);
-        function.setArgAttr(i, kClosedAttr, UnitAttr::get(module.getContext()));
+        placeArgument(arguments, i, placement);
+        arguments.set(i, kClosedAttr, UnitAttr::get(module.getContext()));
         return hasParts && !wholeMicrobatches
-                   ? placeParts(function, i, *batch, placement.getValue())
+                   ? placeParts(function, i, *batch, placement.getValue(), arguments)
                    : success();
       };
       if (Rule *rule = match(name ? name.getValue() : "")) {
@@ -456,9 +459,12 @@ private:
         continue;
       }
       PlacementAttr hint = hintFor(function.getLoc(), name ? name.getValue() : "", type);
-      if (failed(hint ? close(hint) : hasParts ? placeBatch(function, i, *batch) : success()))
+      if (failed(hint       ? close(hint)
+                 : hasParts ? placeBatch(function, i, *batch, arguments)
+                            : success()))
         return failure();
     }
+    arguments.write();
     bool inParts =
         llvm::any_of(llvm::seq<unsigned>(0, function.getNumArguments()),
                      [&](unsigned i) { return function.getArgAttr(i, kUsedAttr) != nullptr; });

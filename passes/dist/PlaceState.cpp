@@ -5,6 +5,7 @@
 
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Propagation.h"
+#include "passes/dist/SignatureAttributes.h"
 #include "weft/Sharding/StatePlacement.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -101,45 +102,48 @@ private:
     }
   }
 
-  void store(unsigned argument, const Placement &placement) {
-    function.setArgAttr(argument, kPlacementAttr, attribute(placement));
-    function.setArgAttr(argument, kClosedAttr, UnitAttr::get(function.getContext()));
+  void store(SignatureAttributes &arguments, unsigned argument, const Placement &placement) {
+    arguments.set(argument, kPlacementAttr, attribute(placement));
+    arguments.set(argument, kClosedAttr, UnitAttr::get(function.getContext()));
     stored[nn::argumentName(function, argument)] = placement;
   }
 
   void placeArguments() {
+    SignatureAttributes arguments(function, SignatureAttributes::Of::Arguments);
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       if (!nn::isState(function, i))
         continue;
       auto of = function.getArgAttrOfType<StringAttr>(i, nn::kOfAttr);
       auto plan = plans.find(of ? of.getValue() : nn::argumentName(function, i));
       if (plan == plans.end()) {
-        store(i, usedPlacement(i));
+        store(arguments, i, usedPlacement(i));
         continue;
       }
       const StatePlan &found = plan->second;
       if (!of) {
-        store(i, splitParameters ? found.split : found.used);
+        store(arguments, i, splitParameters ? found.split : found.used);
         if (splitParameters)
-          function.setArgAttr(i, kUsedAttr, attribute(found.used));
+          arguments.set(i, kUsedAttr, attribute(found.used));
       } else if (globalShape(found.used) ==
                  cast<RankedTensorType>(function.getArgument(i).getType()).getShape()) {
-        store(i, splitSlots ? found.split : found.used);
+        store(arguments, i, splitSlots ? found.split : found.used);
       } else {
-        store(i, usedPlacement(i));
+        store(arguments, i, usedPlacement(i));
       }
     }
+    arguments.write();
   }
 
   /// A new value is made where the slots are, and stored where the old one is.
   void placeUpdates() {
     Operation *terminator = function.getBody().front().getTerminator();
+    SignatureAttributes results(function, SignatureAttributes::Of::Results);
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       StringAttr name = nn::updatedState(function, i);
       auto found = name ? stored.find(name.getValue()) : stored.end();
       if (found == stored.end())
         continue;
-      function.setResultAttr(i, kPlacementAttr, attribute(found->second));
+      results.set(i, kPlacementAttr, attribute(found->second));
       auto plan = plans.find(name);
       auto value = dyn_cast<OpResult>(terminator->getOperand(i));
       if (plan == plans.end() || !value || value.getOwner()->hasAttr(kClosedAttr))
@@ -156,6 +160,7 @@ private:
       }
       value.getOwner()->setAttr(kPlacementsAttr, ArrayAttr::get(function.getContext(), entries));
     }
+    results.write();
   }
 
   /// What enters the optimizer from outside is a gradient, and is to be reduced
@@ -248,6 +253,7 @@ struct ShareState : impl::DistShareStateBase<ShareState> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal() || orderOf(function) == "lead")
         continue;
+      SignatureAttributes arguments(function, SignatureAttributes::Of::Arguments);
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         auto found = placed.find(nn::argumentName(function, i));
         if (!nn::isState(function, i) || found == placed.end())
@@ -255,9 +261,10 @@ struct ShareState : impl::DistShareStateBase<ShareState> {
         auto [lead, argument] = found->second;
         for (StringRef name : {StringRef(kPlacementAttr), StringRef(kUsedAttr)})
           if (Attribute attr = lead.getArgAttr(argument, name))
-            function.setArgAttr(i, name, attr);
-        function.setArgAttr(i, kClosedAttr, UnitAttr::get(&getContext()));
+            arguments.set(i, name, attr);
+        arguments.set(i, kClosedAttr, UnitAttr::get(&getContext()));
       }
+      arguments.write();
     }
   }
 };

@@ -5,6 +5,7 @@
 
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/Propagation.h"
+#include "passes/dist/SignatureAttributes.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/Remarks.h"
@@ -294,15 +295,17 @@ private:
             << "uneven: " + toString(mesh, placement) + " is padded to equal shards";
       return PlacementAttr::get(context, meshAttr, placement);
     };
+    SignatureAttributes arguments(function, SignatureAttributes::Of::Arguments);
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
       if (staysAsItWas(argument))
         continue;
       if (usedOf(argument))
-        function.setArgAttr(number, kUsedAttr, attribute(argument));
+        arguments.set(number, kUsedAttr, attribute(argument));
       else
-        placeArgument(function, number, attribute(argument));
+        placeArgument(arguments, number, attribute(argument));
     }
+    arguments.write();
     DenseSet<Operation *> visited;
     for (OpInfo &info : ops)
       visited.insert(info.op);
