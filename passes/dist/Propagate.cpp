@@ -22,7 +22,7 @@ namespace {
 struct Tensor {
   Value value;
   const TensorFactors *factors;
-  std::string name; // "operand 1"
+  unsigned index; ///< among operands, then results
 };
 
 class Propagator {
@@ -45,6 +45,9 @@ private:
     Operation *op;
     FactorRule rule;
     bool reduces;
+    SmallVector<Tensor, 4> tensors;
+    /// Whether a placement of its tensors changed since they agreed.
+    bool isDue = true;
   };
 
   void collect() {
@@ -67,7 +70,12 @@ private:
       FactorRule rule = globalRuleOf(&op);
       bool reduces = llvm::any_of(
           rule.factors, [](const Factor &f) { return f.kind == Factor::Kind::Reduction; });
-      ops.push_back({&op, std::move(rule), reduces});
+      ops.push_back({&op, std::move(rule), reduces, {}});
+    }
+    for (auto [index, info] : llvm::enumerate(ops)) {
+      info.tensors = tensorsOf(info);
+      for (const Tensor &tensor : info.tensors)
+        opsOf[tensor.value].push_back(index);
     }
     // A declared result of the program asks of the value that is returned.
     for (OpOperand &operand : body.getTerminator()->getOpOperands())
@@ -101,20 +109,32 @@ private:
     while (changed) {
       changed = false;
       for (OpInfo &info : ops)
-        if (reductions || !info.reduces)
-          changed |= visit(info, nullptr);
+        changed |= (reductions || !info.reduces) && settle(info);
       for (OpInfo &info : llvm::reverse(ops))
-        if (reductions || !info.reduces)
-          changed |= visit(info, nullptr);
+        changed |= (reductions || !info.reduces) && settle(info);
     }
   }
 
-  SmallVector<Tensor> tensorsOf(const OpInfo &info) {
-    SmallVector<Tensor> tensors;
+  /// Visits an op that may have something to say, and calls on those that it changes.
+  bool settle(OpInfo &info) {
+    if (!std::exchange(info.isDue, false))
+      return false;
+    bool changed = false;
+    for (Value value : visit(info, nullptr)) {
+      changed = true;
+      for (unsigned op : opsOf[value])
+        ops[op].isDue = true;
+    }
+    return changed;
+  }
+
+  SmallVector<Tensor, 4> tensorsOf(const OpInfo &info) const {
+    unsigned numOperands = info.op->getNumOperands();
+    SmallVector<Tensor, 4> tensors;
     for (auto [index, value] : llvm::enumerate(info.op->getOperands()))
-      tensors.push_back({value, &info.rule.operands[index], "operand " + std::to_string(index)});
+      tensors.push_back({value, &info.rule.operands[index], unsigned(index)});
     for (auto [index, value] : llvm::enumerate(info.op->getResults()))
-      tensors.push_back({value, &info.rule.results[index], "result " + std::to_string(index)});
+      tensors.push_back({value, &info.rule.results[index], unsigned(numOperands + index)});
     // Constants stand aside: values of one shape share them, and are made where
     // they are read, so one reader's placement must not spread to the others.
     llvm::erase_if(tensors, [](const Tensor &tensor) {
@@ -122,7 +142,7 @@ private:
       return op && op->getNumOperands() == 0;
     });
     // What a person gave comes first.
-    SmallVector<Tensor> ordered;
+    SmallVector<Tensor, 4> ordered;
     for (bool wanted : {true, false})
       for (const Tensor &tensor : tensors)
         if (closed.contains(tensor.value) == wanted)
@@ -147,27 +167,28 @@ private:
     return true;
   }
 
+  /// Two tensors of an op that cannot agree; with nothing kept, the first has the axis elsewhere.
   struct Conflict {
-    std::string first, second;
+    const Tensor *first, *second;
     DimPlacement kept, refused;
   };
 
-  /// Lets the tensors of one op agree. Returns whether a placement grew.
-  bool visit(const OpInfo &info, SmallVectorImpl<Conflict> *conflicts) {
-    SmallVector<Tensor> tensors = tensorsOf(info);
+  /// Lets the tensors of one op agree. Returns the values whose placements grew.
+  SmallVector<Value, 4> visit(const OpInfo &info, SmallVectorImpl<Conflict> *conflicts) {
     SmallVector<DimPlacement, 8> agreed(info.rule.factors.size());
-    SmallVector<std::string, 8> origin(info.rule.factors.size());
-    SmallVector<std::string, 4> used(mesh.axes.size());
-    for (const Tensor &tensor : tensors)
+    SmallVector<const Tensor *, 8> origin(info.rule.factors.size());
+    SmallVector<const Tensor *, 4> used(mesh.axes.size());
+    for (const Tensor &tensor : info.tensors)
       agree(info, tensor, agreed, origin, used, conflicts);
-    bool changed = false;
-    for (const Tensor &tensor : tensors)
-      changed |= grow(info, tensor, agreed);
-    return changed;
+    SmallVector<Value, 4> grown;
+    for (const Tensor &tensor : info.tensors)
+      if (grow(info, tensor, agreed))
+        grown.push_back(tensor.value);
+    return grown;
   }
 
   void agree(const OpInfo &info, const Tensor &tensor, MutableArrayRef<DimPlacement> agreed,
-             MutableArrayRef<std::string> origin, MutableArrayRef<std::string> used,
+             MutableArrayRef<const Tensor *> origin, MutableArrayRef<const Tensor *> used,
              SmallVectorImpl<Conflict> *conflicts) {
     auto found = placements.find(tensor.value);
     if (found == placements.end())
@@ -184,7 +205,7 @@ private:
           continue;
         if (!extends(parts, agreed[f])) {
           if (!extends(agreed[f], parts) && conflicts)
-            conflicts->push_back({origin[f], tensor.name, agreed[f], parts});
+            conflicts->push_back({origin[f], &tensor, agreed[f], parts});
           continue;
         }
         // Axes beyond what is agreed must be free in the op.
@@ -193,16 +214,16 @@ private:
           for (AxisId axis : part.axes)
             if (!holds(agreed[f], axis))
               fresh.push_back(axis);
-        auto *taken = llvm::find_if(fresh, [&](AxisId axis) { return !used[axis].empty(); });
+        auto *taken = llvm::find_if(fresh, [&](AxisId axis) { return used[axis] != nullptr; });
         if (taken != fresh.end()) {
           if (conflicts)
-            conflicts->push_back({used[*taken], tensor.name, {}, parts});
+            conflicts->push_back({used[*taken], &tensor, {}, parts});
           continue;
         }
         for (AxisId axis : fresh)
-          used[axis] = tensor.name;
+          used[axis] = &tensor;
         agreed[f] = parts;
-        origin[f] = tensor.name;
+        origin[f] = &tensor;
       }
     }
   }
@@ -214,6 +235,10 @@ private:
 
   /// What a person said of a value is which devices have it: of that, microbatches are parts.
   bool grow(const OpInfo &info, const Tensor &tensor, ArrayRef<DimPlacement> agreed) {
+    auto isAgreed = [&](int f) { return !agreed[f].empty(); };
+    if (llvm::none_of(*tensor.factors,
+                      [&](const DimFactors &dim) { return llvm::any_of(dim, isAgreed); }))
+      return false;
     bool isClosed = closed.contains(tensor.value);
     auto type = cast<RankedTensorType>(tensor.value.getType());
     auto found = placements.find(tensor.value);
@@ -223,10 +248,10 @@ private:
     for (auto [index, factors] : llvm::enumerate(*tensor.factors)) {
       SmallVector<PlacedFactor, 4> parts;
       for (int f : factors) {
-        if (agreed[f].empty())
-          parts.push_back(PlacedFactor{info.rule.factors[f].size, {}});
-        else
+        if (isAgreed(f))
           llvm::append_range(parts, agreed[f]);
+        else
+          parts.push_back(PlacedFactor{info.rule.factors[f].size, {}});
       }
       DimPlacement dim = canonicalize(mesh, parts);
       if (dim == current.dims[index] || !extends(dim, current.dims[index]) || !mayUse(dim))
@@ -254,20 +279,27 @@ private:
   }
 
   void reportConflicts() {
+    if (!function.getContext()->getRemarkEngine())
+      return;
+    auto nameOf = [](const OpInfo &info, const Tensor &tensor) {
+      unsigned numOperands = info.op->getNumOperands();
+      return tensor.index < numOperands ? "operand " + std::to_string(tensor.index)
+                                        : "result " + std::to_string(tensor.index - numOperands);
+    };
     for (OpInfo &info : ops) {
       SmallVector<Conflict> conflicts;
       visit(info, &conflicts);
       for (const Conflict &conflict : conflicts) {
         std::string text;
         llvm::raw_string_ostream os(text);
-        os << "'" << nodeName(info.op) << "': " << conflict.first << " ";
+        os << "'" << nodeName(info.op) << "': " << nameOf(info, *conflict.first) << " ";
         if (!conflict.kept.empty()) {
           os << "holds a factor as ";
           printDim(mesh, conflict.kept, os);
         } else {
           os << "has the axis elsewhere";
         }
-        os << ", " << conflict.second << " as ";
+        os << ", " << nameOf(info, *conflict.second) << " as ";
         printDim(mesh, conflict.refused, os);
         os << ": the first stays";
         remark::missed(info.op->getLoc(),
@@ -334,6 +366,8 @@ private:
   const Mesh &mesh;
   PropagationOptions options;
   std::vector<OpInfo> ops;
+  /// The ops whose tensors a value is among, by number.
+  DenseMap<Value, SmallVector<unsigned, 4>> opsOf;
   DenseMap<Value, Placement> placements;
   DenseSet<Value> closed;
   DenseSet<Value> inParts; // of the closed ones
