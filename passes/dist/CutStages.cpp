@@ -129,15 +129,16 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
 
   /// The first that updates state leads, because it has the most to do.
   SmallVector<func::FuncOp> programs() {
-    SmallVector<func::FuncOp> list;
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal())
-        list.push_back(function);
-    std::stable_partition(list.begin(), list.end(), [](func::FuncOp function) {
+    auto updates = [](func::FuncOp function) {
       return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned result) {
         return bool(nn::updatedState(function, result));
       });
-    });
+    };
+    SmallVector<func::FuncOp> list;
+    for (bool leads : {true, false})
+      for (auto function : getOperation().getOps<func::FuncOp>())
+        if (!function.isExternal() && updates(function) == leads)
+          list.push_back(function);
     return list;
   }
 };

@@ -39,11 +39,10 @@ public:
     }
     for (BlockArgument argument : body.getArguments())
       placeUses(argument);
-    bool failedAny = false;
+    // What comes behind an op that failed may read what it left without a placement.
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator()))
-      failedAny |= failed(placeOp(&op));
-    if (failedAny)
-      return failure();
+      if (failed(placeOp(&op)))
+        return failure();
     placeResults(body.getTerminator());
     mergeChains();
     eraseDead();
