@@ -182,6 +182,10 @@ private:
     AxisList found = mesh.resolve(name);
     if (found.empty())
       return module.emitError() << where << ": axis '" << name << "' is not on the mesh";
+    if (std::optional<AxisId> stages = mesh.stageAxis();
+        stages && llvm::is_contained(found, *stages))
+      return module.emitError() << where << ": axis '" << name
+                                << "' counts stages of a pipeline, over which nothing is split";
     llvm::append_range(axes, found);
     return success();
   }

@@ -230,6 +230,12 @@ struct PlaceState : impl::DistPlaceStateBase<PlaceState> {
             << "state cannot be split over axis '" << axis << "', which is not on the mesh";
       return signalPassFailure();
     }
+    if (std::optional<AxisId> stages = mesh.getValue().stageAxis();
+        stages && llvm::is_contained(axes, *stages)) {
+      getOperation().emitError() << "state cannot be split over axis '" << axis
+                                 << "', which counts stages of a pipeline; each holds its own";
+      return signalPassFailure();
+    }
     if ((*splitParameters || *splitGradients) && !*splitSlots) {
       getOperation().emitError() << "parameters and gradients are split only where slots are";
       return signalPassFailure();

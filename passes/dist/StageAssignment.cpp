@@ -137,7 +137,8 @@ LogicalResult StageAssignment::cut(const CostModel &costs, StateHomes &found) {
   if (int64_t(ops.size()) < all)
     return function.emitError() << "cannot be cut into " << all << " stages: it has " << ops.size()
                                 << " ops that depend on both weights and inputs, and each stage "
-                                   "needs one; use a smaller axis of stages";
+                                   "needs one; use at most "
+                                << ops.size() << " stages";
   std::vector<int64_t> stages = cutLine(ops, costs, all);
   for (auto [op, stage] : llvm::zip_equal(ops, stages))
     placed[op] = {stage};
