@@ -12,6 +12,23 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::test;
 
+/// Whether all devices together compute what the oracle did; `worst` grows to the largest error.
+static testing::AssertionResult agrees(RandomProgram &program, ArrayRef<HostTensor> oracle,
+                                       double &worst) {
+  std::string why;
+  auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
+  if (!results)
+    return testing::AssertionFailure() << why << "\n" << print(*program.module);
+  for (auto [index, found, expected] : llvm::enumerate(*results, oracle)) {
+    double error = errorOf(found, expected);
+    worst = std::max(worst, error);
+    if (!(error <= 1e-10))
+      return testing::AssertionFailure() << "result " << index << " is off by " << error << "\n"
+                                         << print(*program.module);
+  }
+  return testing::AssertionSuccess();
+}
+
 // Random programs, meshes and annotations: shard by shard the same values, and
 // padding, which is NaN, never shows.
 TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
@@ -35,16 +52,7 @@ TEST(Spmd, PartitionedProgramsComputeTheGlobalProgram) {
       localized += name == "dist.localize_index";
       collectives += name.starts_with("dist.");
     });
-    std::string why;
-    auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
-    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n"
-                         << before << print(*program.module);
-    for (auto [index, found, expected] : llvm::enumerate(*results, *oracle)) {
-      double error = errorOf(found, expected);
-      worst = std::max(worst, error);
-      ASSERT_LE(error, 1e-10) << "seed " << seed << ", result " << index << "\n"
-                              << before << print(*program.module);
-    }
+    ASSERT_TRUE(agrees(program, *oracle, worst)) << "seed " << seed << "\n" << before;
   }
   std::printf(
       "programs: %d seeds from 0, %d transitions, %d masks, %d localized indices, worst error %g\n",
@@ -86,16 +94,7 @@ TEST(Spmd, LoopsComputeTheGlobalProgram) {
         ++(found->kind == TransitionKind::AllGather ? gathers : sums);
       }
     });
-    std::string why;
-    auto results = interpretSpmd(program.function, program.inputs, 1e-10, &why);
-    ASSERT_TRUE(results) << "seed " << seed << ": " << why << "\n"
-                         << before << print(*program.module);
-    for (auto [index, found, expected] : llvm::enumerate(*results, *oracle)) {
-      double error = errorOf(found, expected);
-      worst = std::max(worst, error);
-      ASSERT_LE(error, 1e-10) << "seed " << seed << ", result " << index << "\n"
-                              << before << print(*program.module);
-    }
+    ASSERT_TRUE(agrees(program, *oracle, worst)) << "seed " << seed << "\n" << before;
   }
   std::printf("loops: %d seeds from 0, %d sums, %d gathers, %d refused, worst error %g\n", count,
               sums, gathers, refused, worst);
