@@ -3,6 +3,8 @@
 #ifndef WEFT_COST_CLUSTER_H
 #define WEFT_COST_CLUSTER_H
 
+#include "weft/Cost/StepAccount.h"
+
 #include "mlir/IR/Types.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -13,10 +15,6 @@
 
 namespace weft {
 
-/// The kinds of numbers for which devices have rates of their own.
-enum class Arithmetic { F64, F32, F16, BF16, F8, Integer };
-constexpr size_t kArithmeticCount = 6;
-llvm::StringRef stringifyArithmetic(Arithmetic arithmetic);
 /// What computing with elements of `type` is; of tensors, of their elements. What is no number is
 /// an integer.
 Arithmetic arithmeticOf(mlir::Type type);

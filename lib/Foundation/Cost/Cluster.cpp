@@ -1,4 +1,4 @@
-// The default cluster, and the kinds of numbers.
+// The default cluster, and which numbers a type is.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Cost/Cluster.h"
 
@@ -8,24 +8,6 @@
 using namespace mlir;
 
 namespace weft {
-
-llvm::StringRef stringifyArithmetic(Arithmetic arithmetic) {
-  switch (arithmetic) {
-  case Arithmetic::F64:
-    return "f64";
-  case Arithmetic::F32:
-    return "f32";
-  case Arithmetic::F16:
-    return "f16";
-  case Arithmetic::BF16:
-    return "bf16";
-  case Arithmetic::F8:
-    return "f8";
-  case Arithmetic::Integer:
-    return "integer";
-  }
-  llvm_unreachable("unknown kind of numbers");
-}
 
 Arithmetic arithmeticOf(Type type) {
   Type element = getElementTypeOrSelf(type);

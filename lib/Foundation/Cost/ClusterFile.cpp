@@ -98,7 +98,7 @@ Error readDevice(const json::Object &object, Device &device) {
   Fields rates(**flops, "device.flops.");
   SmallVector<StringRef> names;
   for (size_t kind = 0; kind < kArithmeticCount; ++kind)
-    names.push_back(stringifyArithmetic(Arithmetic(kind)));
+    names.push_back(nameOf(Arithmetic(kind)));
   if (Error error = rates.allowOnly(names))
     return error;
   double &plain = device.flopsPerSecond[size_t(Arithmetic::F32)];
