@@ -249,8 +249,9 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
     Placements placements(function, meshAttr, id);
     AxisSearchOptions options(costs, id);
     options.sequenceParallel = sequenceParallel;
+    options.placed = [&](Value value) { return withoutAxis(mesh, placements.of(value), id); };
     options.allowed = [&](Value value, const AxisSplit &split) {
-      return addSplit(mesh, withoutAxis(mesh, placements.of(value), id), id, split).has_value();
+      return addSplit(mesh, options.placed(value), id, split).has_value();
     };
     options.fixed = [&](Value value) { return placements.fixedSplit(value, id); };
     options.isState = [&](Value value) {

@@ -45,6 +45,9 @@ struct AxisSearchOptions {
   /// cheap ops compute on every device count. Moves no more bytes (all_reduce =
   /// reduce_scatter + all_gather) in more collectives (Korthikanti et al., 2022).
   bool sequenceParallel = false;
+  /// How the other axes place a value, by which it is smaller on a device and another one in each
+  /// microbatch. Absent: whole on every device, once.
+  std::function<Placement(mlir::Value)> placed;
   /// Whether a value may be split so, given how other axes split it already.
   /// Absent: always.
   std::function<bool(mlir::Value, const AxisSplit &)> allowed;
@@ -89,13 +92,13 @@ struct AxisSearchResult {
   unsigned numOpsSearched = 0;  // the others were replayed
 };
 
-/// Costs are the seconds of collectives (CostModel), of tensors as the other axes leave them
-/// whole, and the penalties of weft/Cost/Penalties.h for two things that are dearer than any
-/// collective: a contraction or attention that every device repeats, and a weight that every
-/// device keeps whole; tables that are looked up count less, and vectors are too small to matter.
-/// So weights are split whenever they can be, and among the splits communication decides. A split
-/// result of the program is priced as if its reader gathered it, but is left split. State is not
-/// gathered: that would be FSDP, another axis's work.
+/// Costs are the seconds of collectives (CostModel), of what the other axes leave of a tensor on a
+/// device and in all microbatches, and the penalties of weft/Cost/Penalties.h for two things that
+/// are dearer than any collective: a contraction or attention that every device repeats, and a
+/// weight that every device keeps whole; tables that are looked up count less, and vectors are too
+/// small to matter. So weights are split whenever they can be, and among the splits communication
+/// decides. A split result of the program is priced as if its reader gathered it, but is left
+/// split. State is not gathered: that would be FSDP, another axis's work.
 ///
 /// The search walks the ops once, in order, and keeps for each assignment of
 /// the values still alive the cheapest way to get there. What an op leads to depends on these, on

@@ -1,8 +1,8 @@
 // The splits of values and op strategies among which the axis search chooses.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "AxisCandidates.h"
+#include "OnDevice.h"
 #include "weft/Cost/Penalties.h"
-#include "weft/Interfaces/TensorTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -17,13 +17,6 @@ static constexpr size_t kMostStates = 32;
 
 static RankedTensorType tensorType(Value value) {
   return dyn_cast<RankedTensorType>(value.getType());
-}
-
-static double secondsOfAllReduce(const AxisSearchOptions &options, Value value) {
-  auto type = tensorType(value);
-  double bytes = type ? bytesOf(type) : 0;
-  return options.costs.secondsOfMessages(TransitionKind::AllReduce, options.axis, bytes, bytes) +
-         options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective);
 }
 
 template <typename List, typename Cut> static bool insertCut(List &list, Cut cut) {
@@ -258,17 +251,18 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
   const FactorRule &rule = found->second;
   auto shardable = cast<ShardableOpInterface>(op);
   double shared = 1.0 - 1.0 / options.axisSize();
-  double flopsPerPoint = shardable.getFlopsPerPoint(), points = rule.points();
-  auto priceOf = [&](double bytes) {
+  double flopsPerPoint = shardable.getFlopsPerPoint(), points = pointsOnDevice(options, op, rule);
+  auto penaltyOf = [&](double bytes) {
     return ticksOf(options.costs.secondsOfPenalty(options.axis, bytes));
   };
   bool heavy = isArithmeticBound(op);
   if (heavy)
-    whole.cost = priceOf(penalty::kRepeatedArithmetic * shared * points * flopsPerPoint);
+    whole.cost = penaltyOf(penalty::kRepeatedArithmetic * shared * points * flopsPerPoint);
   else
-    whole.cost = priceOf((options.sequenceParallel && flopsPerPoint > 0 ? penalty::kRepeatedElement
-                                                                        : penalty::kRepeatedMove) *
-                         shared * points);
+    whole.cost =
+        penaltyOf((options.sequenceParallel && flopsPerPoint > 0 ? penalty::kRepeatedElement
+                                                                 : penalty::kRepeatedMove) *
+                  shared * points);
   list.push_back(whole);
 
   auto cuts = factorCuts.find(op);
@@ -294,10 +288,11 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
       double waste = static_cast<double>(shard * options.axisSize()) / cut.size - 1.0;
       double price =
           heavy ? penalty::kRepeatedArithmetic * flopsPerPoint : penalty::kRepeatedElement;
-      strategy.cost = priceOf(waste * price * points / options.axisSize());
+      strategy.cost = penaltyOf(waste * price * points / options.axisSize());
       if (atOnce)
         for (Value result : op->getResults())
-          strategy.cost += ticksOf(secondsOfAllReduce(options, result));
+          strategy.cost += ticksOf(
+              priceOf(options, TransitionKind::AllReduce, onDevice(options, result), 1, 1).seconds);
       list.push_back(std::move(strategy));
     }
   }

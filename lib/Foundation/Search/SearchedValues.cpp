@@ -1,8 +1,9 @@
 // What the axis search asks of values at every candidate, worked out once a value.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "SearchedValues.h"
+
+#include "OnDevice.h"
 #include "weft/Cost/Penalties.h"
-#include "weft/Interfaces/TensorTypes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
@@ -70,20 +71,19 @@ SearchedValue &SearchedValues::of(Value value) {
 }
 
 void SearchedValues::setPrices(SearchedValue &value) {
-  auto type = dyn_cast<RankedTensorType>(value.value.getType());
-  double bytes = type ? bytesOf(type) : 0, shard = bytes / options.axisSize();
-  auto collective = [&](TransitionKind kind, double operand, double result) {
-    return Move{ticksOf(options.costs.secondsOfMessages(kind, options.axis, operand, result) +
-                        options.costs.secondsOfPenalty(options.axis, penalty::kSearchedCollective)),
-                options.costs.ringBytes(kind, options.axis, operand, result), 1};
+  ValueOnDevice whole = onDevice(options, value.value);
+  double shard = 1.0 / options.axisSize();
+  auto collective = [&](TransitionKind kind, double operandPart, double resultPart) {
+    CollectivePrice price = priceOf(options, kind, whole, operandPart, resultPart);
+    return Move{ticksOf(price.seconds), price.bytes, price.collectives};
   };
-  value.allReduce = collective(TransitionKind::AllReduce, bytes, bytes);
-  value.reduceScatter = collective(TransitionKind::ReduceScatter, bytes, shard);
+  value.allReduce = collective(TransitionKind::AllReduce, 1, 1);
+  value.reduceScatter = collective(TransitionKind::ReduceScatter, 1, shard);
   value.allToAll = collective(TransitionKind::AllToAll, shard, shard);
-  value.allGather = collective(TransitionKind::AllGather, shard, bytes);
+  value.allGather = collective(TransitionKind::AllGather, shard, 1);
   if (options.isState && options.isState(value.value))
-    value.costOfWhole =
-        ticksOf(options.costs.secondsOfPenalty(options.axis, priceOfWhole(value.value) * bytes));
+    value.costOfWhole = ticksOf(
+        options.costs.secondsOfPenalty(options.axis, priceOfWhole(value.value) * whole.bytes));
 }
 
 /// The penalty for each byte of state on every device: by what reads it, itself or by

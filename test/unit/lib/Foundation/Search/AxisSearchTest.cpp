@@ -22,13 +22,17 @@ class AxisSearchTest : public ::testing::Test {
 protected:
   AxisSearchResult search(StringRef text, int64_t axisSize, bool sequenceParallel = false,
                           bool replay = true) {
+    AxisSearchOptions options(CostModel(Mesh{{{"tp", axisSize}}}), 0);
+    options.sequenceParallel = sequenceParallel;
+    options.replay = replay;
+    return search(text, std::move(options));
+  }
+
+  AxisSearchResult search(StringRef text, AxisSearchOptions options) {
     context.loadDialect<nn::NnDialect, func::FuncDialect>();
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
     function = *module->getOps<func::FuncOp>().begin();
-    AxisSearchOptions options(CostModel(Mesh{{{"tp", axisSize}}}), 0);
-    options.sequenceParallel = sequenceParallel;
-    options.replay = replay;
     options.isState = [&](Value value) {
       return !isa<BlockArgument>(value) || value != function.getArgument(0);
     };
@@ -170,6 +174,32 @@ TEST_F(AxisSearchTest, MlpIsColumnThenRow) {
   EXPECT_EQ(result.numCollectives, 2u);
   EXPECT_EQ(result.bytesMoved, 2 * 2.0 * 4 * 16 * 64 * 4 * 3 / 4);
   EXPECT_EQ(result.numStatesPruned, 0u);
+}
+
+/// The mesh dp=2,tp=4,mb=2, whose first axis, and, if asked, whose last one, splits the batch of
+/// every activation.
+AxisSearchOptions besideBatch(bool microbatches) {
+  Mesh mesh{{{"dp", 2}, {"tp", 4}, {"mb", 2, AxisKind::Temporal}}};
+  AxisSearchOptions options(CostModel(mesh), 1);
+  options.placed = [mesh, microbatches](Value value) {
+    Placement placement = Placement::replicated(cast<RankedTensorType>(value.getType()).getShape());
+    if (placement.dims.size() == 3)
+      placement.dims[0] = {{4, microbatches ? AxisList{0, 2} : AxisList{0}}};
+    return placement;
+  };
+  return options;
+}
+
+// What another axis has split moves in parts: each replica of the batch sums its rows, and each
+// microbatch its own, in as many collectives.
+TEST_F(AxisSearchTest, BytesAreThoseOfOneDevice) {
+  double whole = 2 * 2.0 * 4 * 16 * 64 * 4 * 3 / 4;
+  AxisSearchResult split = search(mlp(2), besideBatch(/*microbatches=*/false));
+  EXPECT_EQ(split.bytesMoved, whole / 2);
+  EXPECT_EQ(split.numCollectives, 2u);
+  AxisSearchResult inTurns = search(mlp(2), besideBatch(/*microbatches=*/true));
+  EXPECT_EQ(inTurns.bytesMoved, whole / 2);
+  EXPECT_EQ(inTurns.numCollectives, 4u);
 }
 
 constexpr StringLiteral kFusedQkv = R"mlir(
