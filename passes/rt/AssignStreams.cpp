@@ -1,4 +1,4 @@
-// Puts communication on its own stream, ordered by events.
+// Puts communication and transfers on streams of their own, ordered by events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Lifetimes.h"
@@ -18,47 +18,62 @@ namespace {
 
 constexpr unsigned kCompute = 0;
 
-/// Puts the communication of one program on its stream; the list keeps its
-/// order. Communication waits for the compute command listed before it. Both
-/// streams run in order, so a wait covers everything that the other stream did
-/// before the event.
+/// Puts the communication of one program on its stream, and its transfers on theirs; the list keeps
+/// its order. Communication waits for the compute command listed before it, and for what else it
+/// uses that another such stream makes. Streams run in order, so a wait covers everything that the
+/// other stream did before the event.
 class Scheduler {
 public:
   Scheduler(ProgramOp program, const weft::TargetTraits &traits)
       : program(program), builder(program.getContext()),
         communicationStream(traits.streamFor(weft::StreamKind::Communication)),
-        bytesUnderWay(traits.bytesUnderWay), numStreams(traits.streams.size()) {}
+        transferStream(traits.streamFor(weft::StreamKind::Transfer)),
+        bytesUnderWay(traits.bytesUnderWay) {}
 
   void run() {
     std::vector<CommandInterface> commands = commandsOf(program);
-    auto communicates = [](CommandInterface command) { return command.isCommunication(); };
-    if (communicationStream == kCompute || llvm::none_of(commands, communicates))
+    auto leaves = [&](CommandInterface command) { return streamOf(command) != kCompute; };
+    if (llvm::none_of(commands, leaves))
       return;
-    onlyCommunicates = llvm::all_of(commands, communicates);
+    onlyCommunicates = llvm::all_of(commands, leaves);
+    unsigned last = kCompute;
     for (CommandInterface command : commands) {
+      last = std::max(last, streamOf(command));
       findDependencies(command);
-      if (command.isCommunication())
+      if (leaves(command))
         for (auto [buffer, writes] : accesses(command))
           users[buffer].push_back({number.lookup(command), writes});
     }
     if (program.isRoutine() && !onlyCommunicates) {
       // The caller goes on behind stream 0.
-      awaitsAtEnd = int64_t(communications.size()) - 1 > awaited;
+      awaitsAtEnd = int64_t(communications.size()) - 1 > known[kCompute][communicationStream];
       communications.back().isAwaited |= awaitsAtEnd;
     }
     emit(commands);
-    program.setStreams(numStreams);
+    program.setStreams(last + 1);
     program.setEvents(events);
   }
 
 private:
   struct Communication {
     CommandInterface command;
-    int64_t slot = -1;      // stands after this compute command; -1 = first
-    bool startsAt = false;  // waits for an event recorded at its slot
-    bool isAwaited = false; // the compute stream waits for its end
-    int64_t bytes = 0;      // of what it reads, states aside
+    unsigned stream;
+    int64_t slot = -1;           // stands after this compute command; -1 = first
+    bool startsAt = false;       // waits for an event recorded at its slot
+    SmallVector<int64_t> awaits; // and for these, of other streams
+    bool isAwaited = false;      // another stream waits for its end
+    int64_t bytes = 0;           // of what it reads, states aside
   };
+  /// Of each stream: the last of its communications, by number, that is known to have ended.
+  struct Known : std::array<int64_t, 8> {
+    Known() { fill(-1); }
+  };
+
+  unsigned streamOf(CommandInterface command) const {
+    if (!command.isCommunication())
+      return kCompute;
+    return command.isTransfer() ? transferStream : communicationStream;
+  }
 
   static int64_t bytesRead(CommandInterface command) {
     int64_t bytes = 0;
@@ -69,10 +84,14 @@ private:
   }
 
   /// The last communication that must have ended so that those under way read
-  /// no more than a bounded number of bytes; -1: none.
+  /// no more than a bounded number of bytes; -1: none. Transfers do not count: when one ends is
+  /// another stage's to say, and to wait for it could be to wait for ever.
   int64_t lastToEnd() const {
     int64_t bytes = 0;
-    for (int64_t i = int64_t(communications.size()) - 1; i > awaited; --i) {
+    for (int64_t i = int64_t(communications.size()) - 1; i > known[kCompute][communicationStream];
+         --i) {
+      if (communications[i].stream != communicationStream)
+        continue;
       bytes += communications[i].bytes;
       if (bytes > std::max(bytesUnderWay, 2 * largest))
         return i;
@@ -90,35 +109,67 @@ private:
     return result;
   }
 
-  void findDependencies(CommandInterface command) {
-    int64_t lastCommunication = -1;
+  /// Of each stream, the last communication that uses the command's bytes as it must not do at the
+  /// same time.
+  Known dependenciesOf(CommandInterface command) const {
+    Known last;
     for (auto [buffer, writes] : accesses(command))
-      for (auto &[other, otherWrites] : users[buffer])
-        if (writes || otherWrites)
-          lastCommunication = std::max(lastCommunication, other);
-    if (command.isCommunication()) {
-      Communication item{command};
-      // What a routine communicates starts after what its caller computed before.
-      int64_t first = program.isRoutine() && !onlyCommunicates ? -2 : -1;
-      int64_t before = communications.empty() ? first : communications.back().slot;
-      item.slot = int64_t(compute.size()) - 1;
-      item.startsAt = item.slot > before;
-      item.bytes = bytesRead(command);
-      largest = std::max(largest, item.bytes);
-      number[command] = communications.size();
-      communications.push_back(item);
-      return;
+      if (auto found = users.find(buffer); found != users.end())
+        for (auto &[other, otherWrites] : found->second)
+          if (writes || otherWrites)
+            raise(last, other);
+    return last;
+  }
+
+  void raise(Known &last, int64_t communication) const {
+    int64_t &mine = last[communications[communication].stream];
+    mine = std::max(mine, communication);
+  }
+
+  /// What a command of the stream waits for that is not known to have ended.
+  SmallVector<int64_t> await(unsigned stream, const Known &last) {
+    SmallVector<int64_t> awaited;
+    for (unsigned other = 0; other < last.size(); ++other) {
+      if (other == stream || last[other] <= known[stream][other])
+        continue;
+      awaited.push_back(last[other]);
+      communications[last[other]].isAwaited = true;
+      known[stream][other] = last[other];
     }
+    return awaited;
+  }
+
+  void findDependencies(CommandInterface command) {
+    Known last = dependenciesOf(command);
+    unsigned stream = streamOf(command);
+    if (stream != kCompute)
+      return addCommunication(command, stream, last);
     number[command] = compute.size();
     // What gradients' sums read would otherwise live until someone needs a sum.
-    lastCommunication = std::max(lastCommunication, lastToEnd());
+    if (int64_t toEnd = lastToEnd(); toEnd >= 0)
+      raise(last, toEnd);
     // The compute stream waits once for all communication up to the last.
-    awaits.push_back(lastCommunication > awaited ? lastCommunication : -1);
-    if (lastCommunication > awaited) {
-      communications[lastCommunication].isAwaited = true;
-      awaited = lastCommunication;
-    }
+    awaits.push_back(await(kCompute, last));
     compute.push_back(command);
+  }
+
+  void addCommunication(CommandInterface command, unsigned stream, const Known &last) {
+    Communication item{command, stream};
+    // What a routine communicates starts after what its caller computed before.
+    int64_t first = program.isRoutine() && !onlyCommunicates ? -2 : -1;
+    int64_t &before = slots.try_emplace(stream, first).first->second;
+    item.slot = int64_t(compute.size()) - 1;
+    item.startsAt = item.slot > before;
+    before = item.slot;
+    if (item.startsAt) // what stream 0 waited for up to there has ended
+      for (unsigned other = 0; other < known[stream].size(); ++other)
+        known[stream][other] = std::max(known[stream][other], known[kCompute][other]);
+    item.awaits = await(stream, last);
+    item.bytes = bytesRead(command);
+    if (stream == communicationStream)
+      largest = std::max(largest, item.bytes);
+    number[command] = communications.size();
+    communications.push_back(std::move(item));
   }
 
   void emit(ArrayRef<CommandInterface> commands) {
@@ -138,43 +189,50 @@ private:
     };
     emitSlot(-1);
     for (size_t i = 0; i < compute.size(); ++i) {
-      if (awaits[i] >= 0)
-        WaitOp::create(builder, compute[i]->getLoc(), endEvent.lookup(awaits[i]), kCompute);
+      emitWaits(compute[i]->getLoc(), awaits[i], kCompute);
       compute[i]->moveBefore(body, body->end());
       emitSlot(i);
     }
     if (awaitsAtEnd)
-      WaitOp::create(builder, communications.back().command->getLoc(),
-                     endEvent.lookup(int64_t(communications.size()) - 1), kCompute);
+      emitWaits(communications.back().command->getLoc(), int64_t(communications.size()) - 1,
+                kCompute);
+  }
+
+  void emitWaits(Location loc, ArrayRef<int64_t> communications, unsigned stream) {
+    for (int64_t communication : communications)
+      WaitOp::create(builder, loc, endEvent.lookup(communication), stream);
   }
 
   void emitCommunication(Communication &item) {
     Location loc = item.command->getLoc();
     if (item.startsAt) {
       RecordOp::create(builder, loc, events, kCompute);
-      WaitOp::create(builder, loc, events++, communicationStream);
+      WaitOp::create(builder, loc, events++, item.stream);
     }
-    item.command.setStreamNumber(communicationStream);
+    emitWaits(loc, item.awaits, item.stream);
+    item.command.setStreamNumber(item.stream);
     Block &body = program.getBody().front();
     item.command->moveBefore(&body, body.end());
     if (item.isAwaited) {
       endEvent[number.lookup(item.command)] = events;
-      RecordOp::create(builder, loc, events++, communicationStream);
+      RecordOp::create(builder, loc, events++, item.stream);
     }
   }
 
   ProgramOp program;
   OpBuilder builder;
-  const unsigned communicationStream;
-  const int64_t bytesUnderWay, numStreams;
+  const unsigned communicationStream, transferStream;
+  const int64_t bytesUnderWay;
   /// The communications that touch a buffer so far, and whether they write it.
   llvm::DenseMap<Value, SmallVector<std::pair<int64_t, bool>>> users;
-  llvm::DenseMap<Operation *, int64_t> number; // within its stream
+  llvm::DenseMap<Operation *, int64_t> number; // of a communication, or of what computes
   std::vector<CommandInterface> compute;
-  std::vector<int64_t> awaits; // per compute command: the communication, or -1
+  std::vector<SmallVector<int64_t>> awaits; // per compute command: communications
   std::vector<Communication> communications;
+  llvm::DenseMap<unsigned, int64_t> slots; // of each stream's last communication
+  std::array<Known, 8> known;              // by stream: what it has waited for
   llvm::DenseMap<int64_t, int64_t> endEvent;
-  int64_t events = 0, awaited = -1;
+  int64_t events = 0;
   bool onlyCommunicates = false; // then stream 0 does nothing
   bool awaitsAtEnd = false; // stream 0 waits for the last communication, behind all it computes
   int64_t largest = 0;      // bytes that one communication reads

@@ -377,14 +377,17 @@ private:
 struct LowerToCommands : weft::rt::impl::RtLowerToCommandsBase<LowerToCommands> {
   void createMesh(const Mesh &mesh) {
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
-    SmallVector<StringRef> names;
+    SmallVector<StringRef> names, stages;
     SmallVector<int64_t> sizes;
     for (const Mesh::Axis &axis : mesh.axes)
       if (axis.kind != AxisKind::Temporal) { // no process differs along it
         names.push_back(axis.name);
         sizes.push_back(axis.size);
+        if (axis.kind == AxisKind::Stages)
+          stages.push_back(axis.name);
       }
-    MeshOp::create(builder, getOperation().getLoc(), builder.getStrArrayAttr(names), sizes);
+    MeshOp::create(builder, getOperation().getLoc(), builder.getStrArrayAttr(names), sizes,
+                   stages.empty() ? ArrayAttr() : builder.getStrArrayAttr(stages));
   }
 
   void runOnOperation() override {

@@ -267,7 +267,7 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program, MemoryTrace &memory) {
     valid &= succeeded(verifyBorders(points, now));
   // Only commands of different streams can be unordered, and for each command
   // they are a short run of the other stream.
-  const Point *lastCommunication = nullptr;
+  const Point *lastCommunication = nullptr, *lastTransfer = nullptr;
   for (const Point &point : points) {
     for (unsigned other = 0; other < point.stream; ++other)
       for (size_t i = point.before[other]; i < streams[other].size(); ++i) {
@@ -285,12 +285,13 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program, MemoryTrace &memory) {
     CommandInterface command = point.command;
     if (!command.isCommunication())
       continue;
-    if (lastCommunication &&
-        !(lastCommunication->stream == point.stream || isBefore(*lastCommunication, point))) {
+    const Point *&last = command.isTransfer() ? lastTransfer : lastCommunication;
+    if (last && last->stream != point.stream && !isBefore(*last, point)) {
       valid = false;
-      command->emitError("is not ordered with the communication before it");
+      command->emitError() << "is not ordered with the "
+                           << (command.isTransfer() ? "transfer" : "communication") << " before it";
     }
-    lastCommunication = &point;
+    last = &point;
   }
   return success(valid);
 }

@@ -46,7 +46,8 @@ private:
 };
 
 /// Waits refer to earlier records; conflicting accesses are ordered by streams
-/// and events, whatever the streams do; communication is ordered among itself.
+/// and events, whatever the streams do; communication is ordered among itself, and so are
+/// transfers.
 mlir::LogicalResult verifyOrder(ProgramOp program, MemoryTrace &memory);
 
 } // namespace weft::rt

@@ -318,7 +318,7 @@ def RtLowerToCommands : Pass<"rt-lower-to-commands", "::mlir::ModuleOp"> {
 }
 
 def RtAssignStreams : Pass<"rt-assign-streams", "::mlir::ModuleOp"> {
-  let summary = "Put communication on its own stream, ordered by events";
+  let summary = "Put communication and transfers on streams of their own, ordered by events";
   let description = [{
     **Requires** programs whose commands are all on stream 0 in a valid order.
     **Ensures** that communication is on stream 1; an event recorded after the
@@ -327,7 +327,9 @@ def RtAssignStreams : Pass<"rt-assign-streams", "::mlir::ModuleOp"> {
     made it): communication starts when the compute command listed before it is
     done, not earlier, so that what is received early does not fill the memory;
     the wait stands before the first reader, and the compute commands between
-    overlap with it. Programs without communication keep one stream. In a routine that computes, communication starts
+    overlap with it. Transfers between stages are on stream 2, by the same rules; where they and
+    communication use the same bytes, an event between these two streams orders them. Programs without communication
+    keep one stream. In a routine that computes, communication starts
     after an event of stream 0, and stream 0 waits for all of it at the end: so a call is a command of stream 0.
 
     **Example**: test/passes/rt/assign-streams.mlir.
@@ -372,7 +374,7 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
       that overwrite an argument at the index that they read (derived anew from
       the kernel's body) and an all_reduce in place;
     - communication is in the function's order, which is the same on every
-      process.
+      process of a stage; so are transfers, among themselves.
     A routine is judged once, against its own function: arguments lie in their blocks at its start and are not
     overwritten but for those that it says, results lie in theirs at its end, and no other stream of it runs
     before or after stream 0. A program's call of it is then one command, which must find its

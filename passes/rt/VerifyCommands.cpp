@@ -369,7 +369,7 @@ private:
 
 struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
   /// All processes communicate in one order: that of the list, calls included, if it is on one
-  /// stream.
+  /// stream. Transfers, which stand in no routine, are ordered by their stages' lists.
   LogicalResult verifyCommunication() {
     auto programs = llvm::to_vector(getOperation().getOps<ProgramOp>());
     if (llvm::none_of(programs, [](ProgramOp program) { return program.isRoutine(); }))
@@ -377,7 +377,7 @@ struct VerifyCommands : weft::rt::impl::RtVerifyCommandsBase<VerifyCommands> {
     std::optional<unsigned> stream;
     for (ProgramOp program : programs)
       for (CommandInterface command : commandsOf(program)) {
-        if (!command.isCommunication())
+        if (!command.isCommunication() || command.isTransfer())
           continue;
         stream = stream.value_or(command.getStreamNumber());
         if (command.getStreamNumber() != *stream)

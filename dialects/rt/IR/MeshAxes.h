@@ -13,6 +13,10 @@ namespace weft::rt {
 /// is none.
 std::optional<int64_t> axisSize(mlir::Operation *op, llvm::StringRef axis);
 
+/// Stages of a pipeline that the mesh of the module that `op` is in has; nothing where it has no
+/// axis of stages.
+std::optional<int64_t> numStages(mlir::Operation *op);
+
 } // namespace weft::rt
 
 #endif // WEFT_DIALECTS_RT_IR_MESHAXES_H

@@ -49,6 +49,10 @@ inline constexpr llvm::StringLiteral kKernelAttr = "rt.kernel";
 /// On a fusion or call: the `nn.role` of what makes each of its results, ""
 /// for the forward pass.
 inline constexpr llvm::StringLiteral kRolesAttr = "rt.roles";
+/// On the module of one stage of a pipeline: its number. Such modules are all that a module with
+/// stages holds at `scheduled`, in the order of their numbers.
+inline constexpr llvm::StringLiteral kStageAttr = "weft.stage";
+
 /// On an all_reduce, also in a bucket: its result lies where its operand does.
 inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";
 

@@ -41,6 +41,10 @@ Pairs CollectiveOp::getOverwrites() {
       pairs.push_back({source, target});
   return pairs;
 }
+bool SendOp::isCommunication() { return true; }
+bool SendOp::isTransfer() { return true; }
+bool RecvOp::isCommunication() { return true; }
+bool RecvOp::isTransfer() { return true; }
 bool InvokeOp::isCommunication() { return getCommunicates(); }
 
 /// A call's views are the blocks of its routine, whole and in a row.
@@ -257,6 +261,29 @@ LogicalResult CollectiveOp::verify() {
       return failure();
   }
   return success();
+}
+
+static LogicalResult verifyTransfer(Operation *op, int64_t peer, StringRef channel, Value buffer) {
+  std::optional<int64_t> stages = numStages(op);
+  if (!stages)
+    return op->emitOpError("stands in a module whose mesh has no axis of stages");
+  auto own = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kStageAttr);
+  if (!own)
+    return op->emitOpError() << "stands in a module of no stage (attribute " << kStageAttr << ")";
+  if (peer >= *stages || peer == own.getInt())
+    return op->emitOpError() << "is with stage " << peer << ", expected another one than its own, "
+                             << own.getInt() << ", of " << *stages;
+  if (channel.empty())
+    return op->emitOpError("has a channel without a name");
+  return holds(op, buffer, cast<MemRefType>(buffer.getType()).getNumElements(), "buffer");
+}
+
+LogicalResult SendOp::verify() {
+  return verifyTransfer(*this, getPeer(), getChannel(), getBuffer());
+}
+
+LogicalResult RecvOp::verify() {
+  return verifyTransfer(*this, getPeer(), getChannel(), getBuffer());
 }
 
 LogicalResult SliceOp::verify() {

@@ -187,6 +187,37 @@ def Rt_CollectiveOp : Rt_Command<"collective", ["Sources"], ["Targets"], [SameVa
   let hasVerifier = 1;
 }
 
+/// A transfer between this stage and one other.
+class Rt_TransferOp<string mnemonic, list<string> reads, list<string> writes>
+    : Rt_Command<mnemonic, reads, writes, [DeclareOpInterfaceMethods<Rt_CommandInterface, ["isCommunication", "isTransfer"]>]> {
+  let arguments = (ins AnyMemRef:$buffer, ConfinedAttr<I64Attr, [IntNonNegative]>:$peer, StrAttr:$channel,
+      DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let hasVerifier = 1;
+}
+
+def Rt_SendOp : Rt_TransferOp<"send", ["Buffer"], []> {
+  let summary = "give a buffer to the process at the same place of another stage";
+  let description = [{
+    The process with the same coordinates along all axes but the mesh's `stages` runs stage `peer`, and takes the
+    bytes by the `rt.recv` from this stage that has the same number in its list, among those: it has the same `channel`
+    and as many elements of the same type. The command ends when they are taken (ncclSend).
+
+    Constraints: the mesh has `stages`; `peer` is one of them and not the module's own (`weft.stage`); the channel has a
+    name; the view is contiguous; the command stands in no routine.
+    Example: `rt.send %0 to 1 on "F1.x" stream 2 : memref<4x8xf32>`
+  }];
+  let assemblyFormat = "$buffer `to` $peer `on` $channel `stream` $stream attr-dict `:` type($buffer)";
+}
+
+def Rt_RecvOp : Rt_TransferOp<"recv", [], ["Buffer"]> {
+  let summary = "take what the process at the same place of another stage gives";
+  let description = [{
+    The other end of an `rt.send` (ncclRecv). Constraints as there.
+    Example: `rt.recv -> %0 from 0 on "F1.x" stream 2 : memref<4x8xf32>`
+  }];
+  let assemblyFormat = "`->` $buffer `from` $peer `on` $channel `stream` $stream attr-dict `:` type($buffer)";
+}
+
 def Rt_SliceOp : Rt_Command<"slice", ["Source"], ["Target"]> {
   let summary = "this process's shard of a value that is whole on every member";
   let description = [{

@@ -14,7 +14,7 @@ def Rt_CommandInterface : OpInterface<"CommandInterface"> {
     it. A view may be read and written (an in-place collective).
   }];
   let methods = [
-    InterfaceMethod<"The stream: 0 computes, 1 communicates.", "unsigned", "getStreamNumber", (ins), [{}],
+    InterfaceMethod<"The stream: 0 computes, 1 communicates, 2 transfers between stages.", "unsigned", "getStreamNumber", (ins), [{}],
       [{ return $_op.getStream(); }]>,
     InterfaceMethod<"Moves the command to another stream.", "void", "setStreamNumber", (ins "unsigned":$stream), [{}],
       [{ $_op.setStream(stream); }]>,
@@ -24,8 +24,10 @@ def Rt_CommandInterface : OpInterface<"CommandInterface"> {
       [{ return {}; }]>,
     InterfaceMethod<"Pairs of a view that is read, and one that is written: they may be the same bytes.",
       "::llvm::SmallVector<std::pair<::mlir::Value, ::mlir::Value>>", "getOverwrites", (ins), [{}], [{ return {}; }]>,
-    InterfaceMethod<"Whether it talks to other processes and so belongs on the communication stream.", "bool",
+    InterfaceMethod<"Whether it talks to other processes and so belongs on another stream than what computes.", "bool",
       "isCommunication", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"Whether it does with one other stage of a pipeline: then it has a stream and an order of its own.",
+      "bool", "isTransfer", (ins), [{}], [{ return false; }]>,
   ];
 }
 

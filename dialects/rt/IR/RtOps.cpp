@@ -198,8 +198,8 @@ static LogicalResult verifyRoutineBlocks(ProgramOp program) {
       return program.emitOpError() << "has a block of type " << block.getType()
                                    << ", expected a memref of static shape without layout";
   for (Operation &op : program.getBody().front())
-    if (isa<StateBufferOp, InputOp, OutputOp, InvokeOp>(op))
-      return op.emitOpError("stands in a routine, which has no states, ports or calls");
+    if (isa<StateBufferOp, InputOp, OutputOp, InvokeOp, SendOp, RecvOp>(op))
+      return op.emitOpError("stands in a routine, which has no states, ports, calls or transfers");
   return success();
 }
 
@@ -252,19 +252,41 @@ LogicalResult MeshOp::verify() {
       return emitOpError() << "axis \"" << name << "\" has size " << size
                            << ", expected at least 1";
   }
+  for (Attribute name : getStages().value_or(ArrayAttr::get(getContext(), {})))
+    if (!seen.erase(cast<StringAttr>(name)))
+      return emitOpError() << "has stages along axis " << name
+                           << ", which it does not have or names twice";
   return success();
 }
 
-std::optional<int64_t> weft::rt::axisSize(Operation *op, StringRef axis) {
+static MeshOp meshOf(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
   if (!module)
-    return std::nullopt;
-  for (MeshOp mesh : module.getOps<MeshOp>())
-    for (auto [name, size] :
-         llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
-      if (name == axis)
-        return size;
+    return {};
+  auto meshes = module.getOps<MeshOp>();
+  return meshes.empty() ? MeshOp() : *meshes.begin();
+}
+
+static std::optional<int64_t> sizeOn(MeshOp mesh, StringRef axis) {
+  for (auto [name, size] : llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+    if (name == axis)
+      return size;
   return std::nullopt;
+}
+
+std::optional<int64_t> weft::rt::axisSize(Operation *op, StringRef axis) {
+  MeshOp mesh = meshOf(op);
+  return mesh ? sizeOn(mesh, axis) : std::nullopt;
+}
+
+std::optional<int64_t> weft::rt::numStages(Operation *op) {
+  MeshOp mesh = meshOf(op);
+  if (!mesh || !mesh.getStages())
+    return std::nullopt;
+  int64_t stages = 1;
+  for (StringRef axis : mesh.getStages()->getAsValueRange<StringAttr>())
+    stages *= sizeOn(mesh, axis).value_or(1);
+  return stages;
 }
 
 /// Checks that a placement covers `global`, names axes of the mesh, splits by

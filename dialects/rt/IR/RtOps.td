@@ -11,12 +11,13 @@ def Rt_MeshOp : Rt_Op<"mesh", [HasParent<"::mlir::ModuleOp">]> {
   let summary = "the axes of the process mesh, last fastest";
   let description = [{
     Process rank = row-major index over the axes. At most one in a module; a
-    module without one runs on one device.
-    Constraints: names are distinct, sizes positive, as many of each.
-    Example: `rt.mesh ["dp", "tp"] sizes [2, 2]`
+    module without one runs on one device. Processes that differ along `stages` run the programs of different
+    stages of a pipeline; a process's stage is its row-major index over them.
+    Constraints: names are distinct, sizes positive, as many of each; `stages` are distinct ones of `axes`.
+    Example: `rt.mesh ["pp", "dp"] sizes [2, 2] stages ["pp"]`
   }];
-  let arguments = (ins StrArrayAttr:$axes, DenseI64ArrayAttr:$sizes);
-  let assemblyFormat = "$axes `sizes` $sizes attr-dict";
+  let arguments = (ins StrArrayAttr:$axes, DenseI64ArrayAttr:$sizes, OptionalAttr<StrArrayAttr>:$stages);
+  let assemblyFormat = "$axes `sizes` $sizes (`stages` $stages^)? attr-dict";
   let hasVerifier = 1;
 }
 
@@ -51,7 +52,7 @@ def Rt_ProgramOp : Rt_Op<"program", [Symbol, HasParent<"::mlir::ModuleOp">, NoTe
     overwrites, or -1. `arena` is then the size of its scratch, and offsets are relative to it.
 
     Constraints: block arguments are static memrefs without layout, and only a routine has them; a routine has no
-    ports, states or calls; what `routine` names are distinct arguments.
+    ports, states, calls or transfers; what `routine` names are distinct arguments.
 
     Example:
     `rt.program @forward streams 1 events 0 {

@@ -19,7 +19,7 @@
 namespace weft {
 
 /// What a queue of commands, run in order, is for.
-enum class StreamKind { Compute, Communication };
+enum class StreamKind { Compute, Communication, Transfer };
 
 /// The numbers of a target that neutral passes ask for. They decide how a program is fused,
 /// ordered and laid out, never what it computes or where its values are placed.
@@ -41,9 +41,10 @@ struct TargetTraits {
   /// Row groups: parts of a sum over everything that are enough for all of the device, and parts
   /// that are too many to add up.
   int64_t leastSumParts = 64, mostSumParts = 1 << 16;
-  /// The streams by their numbers; the first computes. Without one for communication the compute
-  /// stream does it, in order.
-  llvm::SmallVector<StreamKind, 2> streams = {StreamKind::Compute, StreamKind::Communication};
+  /// The streams by their numbers; the first computes. Without one for communication, or for
+  /// transfers between stages, the compute stream does it, in order.
+  llvm::SmallVector<StreamKind, 3> streams = {StreamKind::Compute, StreamKind::Communication,
+                                              StreamKind::Transfer};
   /// Bytes that communication under way may read in any case; more is waited for, so that what it
   /// reads does not fill the memory.
   int64_t bytesUnderWay = 64 << 20;

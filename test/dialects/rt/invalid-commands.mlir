@@ -272,3 +272,81 @@ rt.program @p streams 1 events 0 {
   // expected-error @below {{failed to verify that operand has the sizes and the element type of the result}}
   rt.scatter_add %i, %u -> %t operand(%o : memref<99x8xf32>) stream 0 : memref<4x1xi64>, memref<4x8xf32> -> memref<100x8xf32>
 }
+
+// -----
+
+module attributes {weft.stage = 0 : i64} {
+  rt.mesh ["pp"] sizes [2]
+  rt.program @p streams 1 events 0 {
+    %0 = rt.buffer "a" communication : memref<4xf32>
+    // expected-error @below {{stands in a module whose mesh has no axis of stages}}
+    rt.send %0 to 1 on "F0.x" stream 0 : memref<4xf32>
+  }
+}
+
+// -----
+
+module {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 1 events 0 {
+    %0 = rt.buffer "a" communication : memref<4xf32>
+    // expected-error @below {{stands in a module of no stage (attribute weft.stage)}}
+    rt.recv -> %0 from 1 on "F0.x" stream 0 : memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {weft.stage = 1 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 1 events 0 {
+    %0 = rt.buffer "a" communication : memref<4xf32>
+    // expected-error @below {{is with stage 1, expected another one than its own, 1, of 2}}
+    rt.send %0 to 1 on "F0.x" stream 0 : memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {weft.stage = 1 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 1 events 0 {
+    %0 = rt.buffer "a" communication : memref<4xf32>
+    // expected-error @below {{is with stage 2, expected another one than its own, 1, of 2}}
+    rt.recv -> %0 from 2 on "F0.x" stream 0 : memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {weft.stage = 1 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 1 events 0 {
+    %0 = rt.buffer "a" communication : memref<4xf32>
+    // expected-error @below {{has a channel without a name}}
+    rt.recv -> %0 from 0 on "" stream 0 : memref<4xf32>
+  }
+}
+
+// -----
+
+module attributes {weft.stage = 1 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p streams 1 events 0 {
+    %0 = rt.buffer "a" communication : memref<4x4xf32>
+    %1 = rt.view %0 : memref<4x4xf32> to memref<4x2xf32, strided<[4, 1]>>
+    // expected-error @below {{buffer is 'memref<4x2xf32, strided<[4, 1]>>', expected a contiguous view}}
+    rt.send %1 to 0 on "F0.x" stream 0 : memref<4x2xf32, strided<[4, 1]>>
+  }
+}
+
+// -----
+
+module attributes {weft.stage = 1 : i64} {
+  rt.mesh ["pp"] sizes [2] stages ["pp"]
+  rt.program @p routine [] streams 1 events 0 {
+  ^bb0(%0: memref<4xf32>):
+    // expected-error @below {{stands in a routine, which has no states, ports, calls or transfers}}
+    rt.send %0 to 0 on "F0.x" stream 0 : memref<4xf32>
+  }
+}

@@ -391,7 +391,7 @@ rt.program @p routine [] streams 1 events 0 {
 
 rt.program @p routine [] streams 1 events 0 {
 ^bb0(%x: memref<8xf32>):
-  // expected-error @below {{stands in a routine, which has no states, ports or calls}}
+  // expected-error @below {{stands in a routine, which has no states, ports, calls or transfers}}
   rt.input "x" %x global tensor<8xf32> placement <[8]> : memref<8xf32>
 }
 
@@ -426,3 +426,13 @@ func.func @put(%x: tensor<1x2x3xf32>) {
   %0 = rt.put %x at 0 : (tensor<1x2x3xf32>) -> tensor<4x2xf32>
   return
 }
+
+// -----
+
+// expected-error @below {{has stages along axis "tp", which it does not have or names twice}}
+rt.mesh ["pp", "dp"] sizes [2, 2] stages ["tp"]
+
+// -----
+
+// expected-error @below {{has stages along axis "pp", which it does not have or names twice}}
+rt.mesh ["pp", "dp"] sizes [2, 2] stages ["pp", "pp"]

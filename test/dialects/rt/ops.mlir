@@ -176,3 +176,19 @@ rt.program @nothing streams 2 events 0 {
   // CHECK: rt.invoke @empty reads() writes() communicates stream 1
   rt.invoke @empty reads() writes() communicates stream 1
 }
+
+// Stages of a pipeline: a module each, with transfers between them.
+module {
+  // CHECK-LABEL: module @stage1 attributes {weft.stage = 1 : i64}
+  module @stage1 attributes {weft.stage = 1 : i64} {
+    // CHECK: rt.mesh ["pp", "dp"] sizes [2, 2] stages ["pp"]
+    rt.mesh ["pp", "dp"] sizes [2, 2] stages ["pp"]
+    rt.program @forward streams 3 events 0 {
+      %x = rt.buffer "x" communication : memref<4x8xf32>
+      // CHECK: rt.recv -> %[[X:.+]] from 0 on "F1.x" stream 2 : memref<4x8xf32>
+      rt.recv -> %x from 0 on "F1.x" stream 2 : memref<4x8xf32>
+      // CHECK: rt.send %[[X]] to 0 on "B1.x" stream 2 : memref<4x8xf32>
+      rt.send %x to 0 on "B1.x" stream 2 : memref<4x8xf32>
+    }
+  }
+}
