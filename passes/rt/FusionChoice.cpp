@@ -5,6 +5,7 @@
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/OpWork.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/OpDefinition.h"
@@ -81,17 +82,7 @@ Cuts cutsOf(Operation *op, int operand) {
 
 } // namespace
 
-bool weft::rt::isFree(Operation *op) {
-  auto kernel = dyn_cast<KernelOpInterface>(op);
-  if (!kernel || op->getNumResults() != 1)
-    return false;
-  if (op->getNumOperands() == 0)
-    return true;
-  auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
-  SmallVector<int64_t> strides;
-  int64_t offset = 0;
-  return type && kernel.getView(rowMajorStrides(type.getShape()), strides, offset);
-}
+bool weft::rt::isFree(Operation *op) { return isViewOrConstant(op); }
 
 bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;

@@ -5,6 +5,7 @@
 #include "dialects/nn/IR/NnAssembly.h"
 #include "dialects/nn/IR/NnElementwise.h"
 #include "dialects/nn/IR/NnFold.h"
+#include "dialects/nn/IR/NnWork.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -28,6 +29,7 @@ void NnDialect::initialize() {
 #include "dialects/nn/IR/NnOps.cpp.inc"
       >();
   addInterfaces<FoldInterface>();
+  attachWork(*getContext());
 }
 
 Operation *NnDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
