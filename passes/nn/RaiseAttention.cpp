@@ -1,5 +1,6 @@
 // Recognises scaled dot-product attention, its masks and grouped heads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/nn/Diagonals.h"
 #include "passes/nn/ElementwiseCone.h"
 #include "passes/nn/Passes.h"
 
@@ -62,33 +63,59 @@ struct MaskFacts {
   bool hidesOrAddsNothing = true; // every number is 0 or hides
 };
 
-/// Judges each constant once, because every layer of a model has the same mask, of millions of
-/// elements.
+/// Judges matrices that are known: by their diagonals, whatever their size, or number by number.
 class MaskTable {
 public:
-  /// Of a matrix of so many rows; a zero says that a score is seen, or that it is not.
-  const MaskFacts &of(nn::ConstantOp constant, int64_t rows, bool zeroSees) {
+  /// A zero says that a score is seen, or that it is not. Nothing of a matrix that is not known.
+  std::optional<MaskFacts> of(Value mask, bool zeroSees) {
+    auto type = typeOf(mask);
+    bool isFloat = isa<FloatType>(type.getElementType());
+    int64_t rows = type.getShape().end()[-2], columns = type.getShape().back();
+    auto numberOf = [&](Scalar element) {
+      return isFloat ? element.real : static_cast<double>(element.integer);
+    };
+    if (std::optional<Diagonals> known = diagonalsOf(mask))
+      return judge(rows, columns, zeroSees, [&](int64_t row, Tell tell) {
+        ArrayRef<Diagonals::Stretch> left = known->stretches;
+        for (; !left.empty(); left = left.drop_front())
+          tell(std::max<int64_t>(row + left.front().first, 0),
+               left.size() > 1 ? std::min(row + left[1].first, columns) : columns,
+               numberOf(left.front().value));
+      });
+    nn::ConstantOp constant = constantMatrix(mask);
+    if (!constant)
+      return std::nullopt;
+    // Every layer of a model has the same mask, of millions of elements.
     auto [entry, isNew] = table.try_emplace({constant.getValue(), {rows, zeroSees}});
-    if (isNew)
-      entry->second = judge(toHostTensor(constant.getValue()), rows, zeroSees);
+    if (isNew) {
+      HostTensor matrix = toHostTensor(constant.getValue());
+      entry->second = judge(rows, columns, zeroSees, [&](int64_t row, Tell tell) {
+        for (int64_t column = 0; column < columns; ++column)
+          tell(column, column + 1, numberOf(matrix.at(row * columns + column)));
+      });
+    }
     return entry->second;
   }
 
 private:
-  static MaskFacts judge(const HostTensor &matrix, int64_t rows, bool zeroSees) {
-    int64_t columns = rows == 0 ? 0 : matrix.size() / rows;
+  /// A row has this number in the columns [first, end), if there are any.
+  using Tell = llvm::function_ref<void(int64_t first, int64_t end, double number)>;
+
+  static MaskFacts judge(int64_t rows, int64_t columns, bool zeroSees,
+                         llvm::function_ref<void(int64_t row, Tell)> tellRow) {
     MaskFacts facts;
     facts.isTriangle = columns >= rows;
-    for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t row = 0; row < rows; ++row) {
       bool rowSees = false;
-      for (int64_t j = 0; j < columns; ++j) {
-        int64_t at = i * columns + j;
-        bool isZero = matrix.isFloat() ? matrix.reals[at] == 0 : matrix.integers[at] == 0;
-        bool sees = isZero == zeroSees;
+      int64_t border = row + columns - rows + 1;
+      tellRow(row, [&](int64_t first, int64_t end, double number) {
+        if (first >= end)
+          return;
+        bool sees = (number == 0) == zeroSees;
         rowSees |= sees;
-        facts.isTriangle &= sees == (j <= i + columns - rows);
-        facts.hidesOrAddsNothing &= isZero || (matrix.isFloat() && matrix.reals[at] <= kHidden);
-      }
+        facts.isTriangle &= sees ? end <= border : first >= border;
+        facts.hidesOrAddsNothing &= number == 0 || number <= kHidden;
+      });
       facts.everyRowSees &= rowSees;
     }
     return facts;
@@ -185,14 +212,11 @@ bool Matcher::leadsToProduct(Value value, unsigned depth) {
 bool Matcher::addMask(Value mask, Scores &scores) {
   if (scores.scale != 1)
     return false; // scores are scaled after the mask: not the usual form
-  if (nn::ConstantOp matrix = constantMatrix(mask)) {
-    const MaskFacts &facts = masks.of(matrix, typeOf(mask).getShape().end()[-2], /*zeroSees=*/true);
-    if (facts.isTriangle && facts.hidesOrAddsNothing) {
-      scores.causal = true;
-      return true;
-    }
-  }
-  scores.masks.push_back(mask);
+  std::optional<MaskFacts> facts = masks.of(mask, /*zeroSees=*/true);
+  if (facts && facts->isTriangle && facts->hidesOrAddsNothing)
+    scores.causal = true;
+  else
+    scores.masks.push_back(mask);
   return true;
 }
 
@@ -206,14 +230,11 @@ bool Matcher::walkSelect(nn::SelectOp select, Scores &scores, unsigned depth) {
     hidden = splatOf(select.getOnTrue());
   if (!hidden || !(*hidden <= kHidden))
     return false;
-  nn::ConstantOp matrix = constantMatrix(select.getCondition());
-  if (!matrix)
-    return false; // a row might hide everything, and then sums differ
-  const MaskFacts &facts = masks.of(matrix, select.getType().getShape().end()[-2], !keeps);
-  if (facts.isTriangle) {
+  std::optional<MaskFacts> facts = masks.of(select.getCondition(), !keeps);
+  if (facts && facts->isTriangle) {
     scores.causal = true;
-  } else if (!facts.everyRowSees) {
-    return false;
+  } else if (!facts || !facts->everyRowSees) {
+    return false; // a row might hide everything, and then sums differ
   } else {
     auto type = select.getType();
     auto fill = [&](double value) -> Value {

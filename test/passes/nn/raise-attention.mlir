@@ -79,3 +79,35 @@ func.func @row_may_vanish(%q: tensor<2x3x4xf32>, %k: tensor<2x3x4xf32>, %v: tens
   %6 = nn.contract %5, %v lhs = [0, 1, 2] rhs = [0, 2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x3x3xf32>, tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
   return %3, %5, %6 : tensor<2x3x5xf32>, tensor<2x3x3xf32>, tensor<2x3x5xf32>
 }
+
+// -----
+
+// Masks of any size are known by what makes them: a select on the condition that the row's number is
+// not less than the column's, and the added triangle of what Llama's exporters write.
+// CHECK-LABEL: func.func @large
+// CHECK-COUNT-2: nn.attention {{.+}}, %{{[a-z0-9]+}} scale = 1.000000e+00 {causal}
+func.func @large(%q: tensor<2x100000x4xf32>, %k: tensor<2x100000x4xf32>, %v: tensor<2x100000x5xf32>) -> (tensor<2x100000x5xf32>, tensor<2x100000x5xf32>) {
+  %low = nn.constant dense<-3.4e38> : tensor<2x100000x100000xf32> : tensor<2x100000x100000xf32>
+  %numbers = nn.iota : tensor<100000xi64>
+  %row = nn.broadcast %numbers dims = [0] : tensor<100000xi64> -> tensor<100000x100000xi64>
+  %column = nn.broadcast %numbers dims = [1] : tensor<100000xi64> -> tensor<100000x100000xi64>
+  %sees = nn.compare ge %row, %column : (tensor<100000x100000xi64>, tensor<100000x100000xi64>) -> tensor<100000x100000xi1>
+  %condition = nn.broadcast %sees dims = [1, 2] : tensor<100000x100000xi1> -> tensor<2x100000x100000xi1>
+  %0 = nn.contract %q, %k lhs = [0, 1, 3] rhs = [0, 2, 3] result = [0, 1, 2] accumulate = f32 : (tensor<2x100000x4xf32>, tensor<2x100000x4xf32>) -> tensor<2x100000x100000xf32>
+  %1 = nn.select %condition, %0, %low : (tensor<2x100000x100000xi1>, tensor<2x100000x100000xf32>, tensor<2x100000x100000xf32>) -> tensor<2x100000x100000xf32>
+  %2 = nn.softmax %1 dim = 2 : (tensor<2x100000x100000xf32>) -> tensor<2x100000x100000xf32>
+  %3 = nn.contract %2, %v lhs = [0, 1, 2] rhs = [0, 2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x100000x100000xf32>, tensor<2x100000x5xf32>) -> tensor<2x100000x5xf32>
+
+  %one = nn.constant dense<1> : tensor<100000x100000xi64> : tensor<100000x100000xi64>
+  %next = nn.add %row, %one : tensor<100000x100000xi64>
+  %hides = nn.compare ge %column, %next : (tensor<100000x100000xi64>, tensor<100000x100000xi64>) -> tensor<100000x100000xi1>
+  %number = nn.cast %hides : (tensor<100000x100000xi1>) -> tensor<100000x100000xf32>
+  %lowest = nn.constant dense<-3.4e38> : tensor<100000x100000xf32> : tensor<100000x100000xf32>
+  %added = nn.mul %number, %lowest : tensor<100000x100000xf32>
+  %mask = nn.broadcast %added dims = [1, 2] : tensor<100000x100000xf32> -> tensor<2x100000x100000xf32>
+  %4 = nn.contract %q, %k lhs = [0, 1, 3] rhs = [0, 2, 3] result = [0, 1, 2] accumulate = f32 : (tensor<2x100000x4xf32>, tensor<2x100000x4xf32>) -> tensor<2x100000x100000xf32>
+  %5 = nn.add %4, %mask : tensor<2x100000x100000xf32>
+  %6 = nn.softmax %5 dim = 2 : (tensor<2x100000x100000xf32>) -> tensor<2x100000x100000xf32>
+  %7 = nn.contract %6, %v lhs = [0, 1, 2] rhs = [0, 2, 3] result = [0, 1, 3] accumulate = f32 : (tensor<2x100000x100000xf32>, tensor<2x100000x5xf32>) -> tensor<2x100000x5xf32>
+  return %3, %7 : tensor<2x100000x5xf32>, tensor<2x100000x5xf32>
+}
