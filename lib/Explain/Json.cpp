@@ -108,6 +108,18 @@ private:
       });
     });
     json.attribute("commands", program.commands);
+    json.attribute("arena_bytes", program.arena);
+    json.attribute("generated_bytes", program.generatedBytes());
+    text("unit", program.unit);
+    json.attribute("units", program.units);
+    json.attributeArray("moved", [&] {
+      each(program.moved, [&](const MovedBytes &bytes) {
+        text("command", bytes.kind);
+        json.attribute("commands", bytes.commands);
+        json.attribute("read", bytes.read);
+        json.attribute("written", bytes.written);
+      });
+    });
     json.attribute("collective_commands", int64_t(program.transfers.size()));
     json.attributeArray("transfers", [&] {
       each(program.transfers, [&](const Transfer &transfer) { write(transfer); });

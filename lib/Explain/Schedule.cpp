@@ -1,5 +1,6 @@
 // Reads commands, buckets and memory off scheduled programs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "MovedBytes.h"
 #include "Reason.h"
 #include "weft/Explain/Explain.h"
 
@@ -247,6 +248,7 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
     Program &program = document.program(from.getSymName());
     std::vector<RunCollective> collectives = collectivesOf(from, symbols);
     collectCommands(collectives, mesh, program);
+    collectMovedBytes(from, symbols, program);
     if (isResumed && succeeded(costs))
       collectCollectives(collectives, *costs, program);
   }

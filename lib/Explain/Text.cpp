@@ -175,7 +175,18 @@ void printHeadline(const Program &program, llvm::raw_ostream &out) {
   for (const Collective &one : program.collectives)
     count += one.times;
   out << "program " << program.name << ": " << count << " collectives, "
-      << sizeText(program.bytesSent) << " sent by a rank in a run\n";
+      << sizeText(program.bytesSent) << " sent by a rank in a run";
+  if (!program.moved.empty()) {
+    double read = 0, written = 0;
+    for (const MovedBytes &bytes : program.moved) {
+      read += bytes.read;
+      written += bytes.written;
+    }
+    out << "; " << sizeText(read) << " of memory read, " << sizeText(written) << " written";
+    if (program.units > 0)
+      out << ", " << sizeText((read + written) / program.units) << " a " << program.unit;
+  }
+  out << '\n';
 }
 
 class Printer {
@@ -221,6 +232,8 @@ private:
       printClasses(program);
     printStates(program);
     printSchedule(program);
+    if (isFull)
+      printMoved(program);
   }
 
   void printInOrder(const Program &program) {
@@ -291,6 +304,12 @@ private:
       out << "  bucket: " << bucket.kind << " over " << axesText(bucket.axes) << " of "
           << bucket.tensors << " tensors, " << sizeText(bucket.bytes) << ", from "
           << quoted(bucket.firstNode) << " on\n";
+  }
+
+  void printMoved(const Program &program) {
+    for (const MovedBytes &bytes : program.moved)
+      out << "  memory: " << bytes.commands << ' ' << bytes.kind << " read " << sizeText(bytes.read)
+          << " and write " << sizeText(bytes.written) << '\n';
   }
 
   const Document &document;

@@ -74,6 +74,12 @@ struct Transfer {
   Sent sent; // by member
 };
 
+/// What commands of one kind (rt ops) read and write in a run of one rank.
+struct MovedBytes {
+  std::string kind;
+  int64_t commands = 0, read = 0, written = 0;
+};
+
 struct Program {
   std::string name;
   int64_t rank = 0;     // that sends most; of several the first
@@ -89,7 +95,15 @@ struct Program {
   int64_t commands = 0, movedTensors = 0;
   std::vector<Transfer> transfers;
   std::vector<Bucket> buckets;
+  std::vector<MovedBytes> moved; // by kind, those that move most first
+  int64_t arena = 0;             // bytes
+  /// What the first input has of: `unit` is "token" for an element of integers, else "sample" for
+  /// a first dim's index. Of this rank.
+  int64_t units = 0;
+  std::string unit;
 
+  /// By generated kernels.
+  int64_t generatedBytes() const;
   /// By `rank`.
   double bytesSentOver(const std::vector<Axis> &mesh, const std::vector<std::string> &axes) const;
 };
