@@ -58,11 +58,11 @@ private:
   struct Communication {
     CommandInterface command;
     unsigned stream;
-    int64_t slot = -1;           // stands after this compute command; -1 = first
-    bool startsAt = false;       // waits for an event recorded at its slot
+    int64_t slot;                // stands after this compute command; -1 = first
+    bool startsAt;               // waits for an event recorded at its slot
     SmallVector<int64_t> awaits; // and for these, of other streams
-    bool isAwaited = false;      // another stream waits for its end
-    int64_t bytes = 0;           // of what it reads, states aside
+    bool isAwaited;              // another stream waits for its end
+    int64_t bytes;               // of what it reads, states aside
   };
   /// Of each stream: the last of its communications, by number, that is known to have ended.
   struct Known : std::array<int64_t, 8> {
@@ -154,22 +154,20 @@ private:
   }
 
   void addCommunication(CommandInterface command, unsigned stream, const Known &last) {
-    Communication item{command, stream};
     // What a routine communicates starts after what its caller computed before.
     int64_t first = program.isRoutine() && !onlyCommunicates ? -2 : -1;
     int64_t &before = slots.try_emplace(stream, first).first->second;
-    item.slot = int64_t(compute.size()) - 1;
-    item.startsAt = item.slot > before;
-    before = item.slot;
-    if (item.startsAt) // what stream 0 waited for up to there has ended
+    int64_t slot = int64_t(compute.size()) - 1;
+    bool startsAt = slot > before;
+    before = slot;
+    if (startsAt) // what stream 0 waited for up to there has ended
       for (unsigned other = 0; other < known[stream].size(); ++other)
         known[stream][other] = std::max(known[stream][other], known[kCompute][other]);
-    item.awaits = await(stream, last);
-    item.bytes = bytesRead(command);
+    int64_t bytes = bytesRead(command);
     if (stream == communicationStream)
-      largest = std::max(largest, item.bytes);
+      largest = std::max(largest, bytes);
     number[command] = communications.size();
-    communications.push_back(std::move(item));
+    communications.push_back({command, stream, slot, startsAt, await(stream, last), false, bytes});
   }
 
   void emit(ArrayRef<CommandInterface> commands) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 using namespace weft::runtime;
 
@@ -79,7 +78,7 @@ CheckpointBox::Place CheckpointBox::locate(int64_t global) const {
 }
 
 bool weft::runtime::isSaved(const ProgramView &p, const State &state) {
-  BufferClass kind = p.Buffers()[state.buffer].kind;
+  BufferClass kind = p.classOf(state);
   return kind == BufferClass::Parameter || kind == BufferClass::OptimizerState;
 }
 
@@ -145,23 +144,21 @@ std::vector<std::vector<CheckpointPiece>> weft::runtime::planCheckpoint(const Pr
   int64_t ranks = p.numRanks();
   std::vector<std::vector<CheckpointPiece>> plan(size_t{uint64_t(ranks)});
   std::vector<uint64_t> load(size_t{uint64_t(ranks)}, 0);
-  // Tied states of several stages are one tensor: the first one is written.
-  std::set<std::string_view> seen;
   Table<uint32_t> stageAxes = p.axes(p.info().stageAxes);
   std::vector<std::vector<int64_t>> coordinates;
-  std::vector<int64_t> stages;
+  std::vector<uint32_t> stages;
   for (int64_t r = 0; r < ranks; ++r) {
     coordinates.push_back(coordinatesOf(p, r));
-    stages.push_back(indexAlong(p, stageAxes, coordinates.back()));
+    stages.push_back(uint32_t(indexAlong(p, stageAxes, coordinates.back())));
   }
   for (uint32_t s = 0; s < p.States().size(); ++s) {
     const State &state = p.States()[s];
-    if (!isSaved(p, state) || !seen.insert(p.string(state.name)).second)
+    if (!isSaved(p, state))
       continue;
     // The holders of each shard, by where it starts.
     std::map<std::vector<int64_t>, std::vector<int64_t>> holders;
     for (int64_t r = 0; r < ranks; ++r)
-      if (state.stage == kNone || int64_t(state.stage) == stages[r]) {
+      if (p.homeOf(state, stages[r])) {
         CheckpointBox box = boxOf(p, state.placement, coordinates[r]);
         if (box.count() != 0)
           holders[box.start].push_back(r);

@@ -62,8 +62,7 @@ public:
 
 private:
   bool isOptimizer(const State &state) const {
-    return p.Buffers()[state.buffer].kind == BufferClass::OptimizerState ||
-           p.string(state.name) == kStepState;
+    return p.classOf(state) == BufferClass::OptimizerState || p.string(state.name) == kStepState;
   }
   static std::string textOf(const Tensor &tensor) {
     return shapeText(tensor.shape) + " " + dtypeName(tensor.dtype);
@@ -146,9 +145,9 @@ private:
     for (uint32_t s = 0; s < p.States().size(); ++s) {
       const State &state = p.States()[s];
       const Tensor *tensor = (*sources)[s];
-      if (!isSaved(p, state) && rank->holds(state.stage))
+      if (!isSaved(p, state) && rank->holds(state))
         WEFT_TRY(loadConstant(state));
-      if (!tensor || !rank->holds(state.stage))
+      if (!tensor || !rank->holds(state))
         continue;
       const ShardMap &map = rank->map(state.placement);
       char *target = targets.emplace(s, rank->shard(state)).first->second.data();

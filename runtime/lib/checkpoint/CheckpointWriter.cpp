@@ -277,7 +277,7 @@ void CheckpointWriter::Implementation::prepareManifest(
     CheckpointManifest::Tensor &tensor = manifest.tensors.back();
     tensor.name = std::string(p.string(state.name));
     tensor.dtype = state.dtype;
-    tensor.optimizer = p.Buffers()[state.buffer].kind == BufferClass::OptimizerState;
+    tensor.optimizer = p.classOf(state) == BufferClass::OptimizerState;
     tensor.shape.assign(p.ints(state.shape).begin(), p.ints(state.shape).end());
   }
   manifest.files.resize(plan.size());

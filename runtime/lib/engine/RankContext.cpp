@@ -102,7 +102,7 @@ Status RankContext::loadState() {
   uint64_t unreleased = 0;
   for (uint32_t i = 0; i < p.States().size(); ++i) {
     const State &state = p.States()[i];
-    if (!holds(state.stage))
+    if (!holds(state))
       continue;
     if (shared.world->aborted())
       return World::stopped();
@@ -110,8 +110,8 @@ Status RankContext::loadState() {
     WEFT_TRY(runtime::loadState(p, state, map(state.placement), shared.modelDirectory, shared.files,
                                 target.data()));
     WEFT_TRY(target.upload());
-    unreleased += p.Buffers()[state.buffer].bytes;
-    shared.loadedBytes += p.Buffers()[state.buffer].bytes;
+    unreleased += buffer(state).bytes;
+    shared.loadedBytes += buffer(state).bytes;
     if (unreleased < kReleaseBytes)
       continue;
     unreleased = 0;

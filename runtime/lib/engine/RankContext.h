@@ -50,14 +50,23 @@ public:
   int64_t rank() const { return processRank; }
   unsigned stage() const { return stageIndex; }
   const std::vector<int64_t> &coordinates() const { return position; }
-  bool holds(uint32_t stage) const { return stage == kNone || stage == stageIndex; }
+  /// Of a Port or State: whether the rank's stage has it.
+  template <typename Tensor> bool holds(const Tensor &tensor) const {
+    return shared.program.homeOf(tensor, stageIndex) != nullptr;
+  }
+  /// Whether this rank gives its elements to files (Placement.h).
+  template <typename Tensor> bool writes(const Tensor &tensor) {
+    return givesToFiles(shared.program, tensor, map(tensor.placement), stageIndex);
+  }
   Device &device() const { return *ownDevice; }
-  /// A buffer's place in the arena.
-  uint64_t offset(Id buffer) const { return shared.program.Buffers()[buffer].offset; }
+  /// Where in the arena the rank has a Port or State that it holds.
+  template <typename Tensor> const Buffer &buffer(const Tensor &tensor) const {
+    return shared.program.Buffers()[shared.program.homeOf(tensor, stageIndex)->buffer];
+  }
   /// The rank's shard of a Port or State, for the host to work on.
   template <typename Tensor> HostCopy shard(const Tensor &tensor) {
     uint64_t elements = uint64_t(map(tensor.placement).numLocal());
-    return {*ownDevice, offset(tensor.buffer), elements * dtypeBytes(tensor.dtype)};
+    return {*ownDevice, buffer(tensor).offset, elements * dtypeBytes(tensor.dtype)};
   }
   const ShardMap &map(Id placement);
 

@@ -68,12 +68,20 @@ private:
     return result + "]";
   }
 
+  /// in buffer 3 of stage 0, buffer 5 of stage 2
+  std::string homes(Range range) const {
+    std::string result = " in";
+    for (const Home &home : p.Homes().slice(range)) {
+      result += (result == " in" ? " buffer " : ", buffer ") + num(home.buffer);
+      if (p.Stages().size() > 1)
+        result += " of stage " + num(home.stage);
+    }
+    return result;
+  }
+
   void state(const State &s) {
     text += "state '" + str(s.name) + "' " + placed(s.shape, s.placement) + " " +
-            dtypeName(s.dtype) + " in buffer " + num(s.buffer);
-    if (s.stage != kNone)
-      text += " of stage " + num(s.stage);
-    text += "\n";
+            dtypeName(s.dtype) + homes(s.homes) + "\n";
     for (const StatePiece &piece : p.StatePieces().slice(s.pieces)) {
       text += "  piece " + list(piece.sourceShape) + " " + dtypeName(piece.dtype) + " from ";
       text += piece.kind == SourceKind::File ? "'" + str(piece.path) + "'" : "embedded data";
@@ -112,8 +120,8 @@ private:
     for (auto [word, range] : {std::pair("input", program.inputs), {"output", program.outputs}})
       for (const Port &port : p.Ports().slice(range))
         text += std::string("  ") + word + " '" + str(port.name) + "' " +
-                placed(port.shape, port.placement) + " " + dtypeName(port.dtype) + " in buffer " +
-                num(port.buffer) + "\n";
+                placed(port.shape, port.placement) + " " + dtypeName(port.dtype) +
+                homes(port.homes) + "\n";
     for (uint32_t i = 0; i < program.bodies.count; ++i) {
       const Body &body = p.Bodies()[program.bodies.begin + i];
       text += "  body of stage " + num(i) + ": " + num(body.streams) + " streams, " +

@@ -81,6 +81,10 @@ ShardMap::ShardMap(const ProgramView &program, Id placement,
     block *= global[segments.size() - 1];
     segments.pop_back();
   }
+  for (uint32_t axis : program.axes(program.info().stageAxes)) {
+    ofStages |= used[axis];
+    used[axis] = true;
+  }
   for (size_t axis = 0; axis < used.size(); ++axis)
     writer &= used[axis] || coordinates[axis] == 0;
 }

@@ -116,15 +116,14 @@ uint64_t ProgramBuilder::addData(const void *bytes, size_t count) {
 }
 
 Id ProgramBuilder::addState(std::string_view name, DType dtype, const Ints &shape, Id placement,
-                            Id buffer, const std::vector<PieceDesc> &pieces, uint32_t stage) {
+                            const HomeList &list, const std::vector<PieceDesc> &pieces) {
   State state{};
   state.name = string(name);
   state.dtype = dtype;
   state.shape = ints(shape);
   state.placement = placement;
-  state.buffer = buffer;
+  state.homes = homes(list);
   state.pieces = {uint32_t(tables.StatePieces.size()), uint32_t(pieces.size())};
-  state.stage = stage;
   for (const PieceDesc &desc : pieces) {
     StatePiece piece{};
     piece.kind = desc.kind;
@@ -147,15 +146,20 @@ Id ProgramBuilder::addState(std::string_view name, DType dtype, const Ints &shap
   return appendTo(tables.States, state);
 }
 
+Range ProgramBuilder::homes(const HomeList &list) {
+  Range range{uint32_t(tables.Homes.size()), uint32_t(list.size())};
+  tables.Homes.insert(tables.Homes.end(), list.begin(), list.end());
+  return range;
+}
+
 Id ProgramBuilder::addPort(std::string_view name, DType dtype, const Ints &shape, Id placement,
-                           Id buffer, uint32_t stage) {
+                           const HomeList &list) {
   Port port{};
   port.name = string(name);
   port.dtype = dtype;
   port.shape = ints(shape);
   port.placement = placement;
-  port.buffer = buffer;
-  port.stage = stage;
+  port.homes = homes(list);
   return appendTo(tables.Ports, port);
 }
 

@@ -4,6 +4,9 @@
 
 #include "weft/runtime/SourceBlocks.h"
 
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
 using namespace weft::runtime;
@@ -187,18 +190,35 @@ private:
     return {};
   }
 
-  /// A placed tensor: its placement splits `shape`, and its buffer holds a
-  /// shard.
-  Status placed(const char *table, size_t index, DType dtype, Range shape, Id placement, Id buffer,
-                uint32_t stage) {
-    if (!isDType(dtype) || !isShape(shape) || placement >= p.Placements().size() ||
-        buffer >= p.Buffers().size() || (stage != kNone && stage >= numStages))
+  /// A State or Port: its placement splits its shape, and its buffers hold a shard.
+  template <typename Tensor> Status placed(const char *table, size_t index, const Tensor &tensor) {
+    if (!isString(tensor.name) || !isDType(tensor.dtype) || !isShape(tensor.shape) ||
+        tensor.placement >= p.Placements().size() || !inRange(tensor.homes, p.Homes().size()))
       return fail(table, index, "refers to something that does not exist");
+    int64_t local = dtypeBytes(tensor.dtype);
+    if (splitsSomeStageAxes(tensor.placement))
+      return fail(table, index, "is split over some of the axes of stages only");
+    WEFT_TRY(shardBytes(table, index, tensor.shape, tensor.placement, local));
+    return held(table, index, p.Homes().slice(tensor.homes), tensor.dtype, uint64_t(local));
+  }
+
+  /// Who gives it to files would be several stages.
+  bool splitsSomeStageAxes(Id placement) const {
+    size_t found = 0;
+    Table<uint32_t> stageAxes = p.axes(p.info().stageAxes);
+    for (const PlacementDim &dim : p.PlacementDims().slice(p.Placements()[placement].dims))
+      for (const PlacementPart &part : p.PlacementParts().slice(dim.parts))
+        for (uint32_t axis : p.axes(part.axes))
+          found += std::count(stageAxes.begin(), stageAxes.end(), axis);
+    return found != 0 && found != stageAxes.size();
+  }
+
+  /// Multiplies `local` by the elements of a shard.
+  Status shardBytes(const char *table, size_t index, Range shape, Id placement, int64_t &local) {
     Table<int64_t> sizes = p.ints(shape);
     Table<PlacementDim> dims = p.PlacementDims().slice(p.Placements()[placement].dims);
     if (dims.size() != sizes.size())
       return fail(table, index, "has a placement of another tensor rank");
-    int64_t local = dtypeBytes(dtype);
     for (size_t d = 0; d < dims.size(); ++d) {
       int64_t product = 1;
       for (const PlacementPart &part : p.PlacementParts().slice(dims[d].parts)) {
@@ -216,14 +236,30 @@ private:
       if (product != sizes[d])
         return fail(table, index, "has a placement of another shape");
     }
-    const Buffer &target = p.Buffers()[buffer];
-    if (target.block != kNone)
-      return fail(table, index, "has a buffer that is a routine's");
-    if (target.dtype != dtype || uint64_t(local) > target.bytes)
-      return fail(table, index, "does not fit its buffer");
-    for (int64_t s = 0; s < numStages; ++s)
-      if ((stage == kNone || stage == s) && target.offset + target.bytes > p.Stages()[s].arenaBytes)
+    return {};
+  }
+
+  /// Each stage that holds a tensor has room for it in its arena.
+  Status held(const char *table, size_t index, Table<Home> homes, DType dtype, uint64_t bytes) {
+    if (homes.empty())
+      return fail(table, index, "is held by no stage");
+    int64_t last = -1;
+    for (const Home &home : homes) {
+      if (home.stage >= numStages || home.buffer >= p.Buffers().size())
+        return fail(table, index, "refers to something that does not exist");
+      if (home.stage <= last)
+        return fail(table, index, "has homes that are not in the order of stages");
+      last = home.stage;
+      const Buffer &buffer = p.Buffers()[home.buffer];
+      if (buffer.block != kNone)
+        return fail(table, index, "has a buffer that is a routine's");
+      if (buffer.kind != p.Buffers()[homes[0].buffer].kind)
+        return fail(table, index, "has buffers of several classes");
+      if (buffer.dtype != dtype || bytes > buffer.bytes)
+        return fail(table, index, "does not fit its buffer");
+      if (buffer.offset + buffer.bytes > p.Stages()[home.stage].arenaBytes)
         return fail(table, index, "has a buffer outside of the arena");
+    }
     return {};
   }
 
@@ -321,23 +357,28 @@ private:
   Status states() {
     for (size_t i = 0; i < p.States().size(); ++i) {
       const State &state = p.States()[i];
-      if (!isString(state.name) || !inRange(state.pieces, p.StatePieces().size()))
+      if (!inRange(state.pieces, p.StatePieces().size()))
         return fail("state", i, "refers to something that does not exist");
-      WEFT_TRY(
-          placed("state", i, state.dtype, state.shape, state.placement, state.buffer, state.stage));
+      WEFT_TRY(placed("state", i, state));
       for (uint32_t k = 0; k < state.pieces.count; ++k)
         WEFT_TRY(piece(state.pieces.begin + k, p.ints(state.shape)));
     }
+    return distinctNames("state", p.States(), 0);
+  }
+
+  /// What is found by its name is there once.
+  template <typename Tensor>
+  Status distinctNames(const char *table, Table<Tensor> tensors, size_t first) const {
+    std::unordered_set<std::string_view> names;
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (!names.insert(p.string(tensors[i].name)).second)
+        return fail(table, first + i, "has the name of another one");
     return {};
   }
 
   Status ports() {
-    for (size_t i = 0; i < p.Ports().size(); ++i) {
-      const Port &port = p.Ports()[i];
-      if (!isString(port.name))
-        return fail("port", i, "names a string that does not exist");
-      WEFT_TRY(placed("port", i, port.dtype, port.shape, port.placement, port.buffer, port.stage));
-    }
+    for (size_t i = 0; i < p.Ports().size(); ++i)
+      WEFT_TRY(placed("port", i, p.Ports()[i]));
     return {};
   }
 
@@ -389,6 +430,8 @@ private:
           !inRange(program.outputs, p.Ports().size()) ||
           !inRange(program.bodies, p.Bodies().size()) || program.bodies.count != numStages)
         return fail("program", i, "refers to something that does not exist");
+      for (Range ports : {program.inputs, program.outputs})
+        WEFT_TRY(distinctNames("port", p.Ports().slice(ports), ports.begin));
       for (int64_t s = 0; s < numStages; ++s) {
         const Body &stage = p.Bodies()[program.bodies.begin + s];
         WEFT_TRY(body(stage, p.Stages()[s].arenaBytes).prefix("program " + std::to_string(i)));

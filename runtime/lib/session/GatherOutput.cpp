@@ -16,7 +16,7 @@ public:
       : bytes(dtypeBytes(port.dtype)), map(p, port.placement, coordinatesOf(p, rank)) {
     std::vector<int64_t> position = coordinatesOf(p, rank);
     uint32_t stage = uint32_t(indexAlong(p, p.axes(p.info().stageAxes), position));
-    gives = map.isWriter() && (port.stage == kNone || port.stage == stage);
+    gives = givesToFiles(p, port, map, stage);
   }
 
   uint64_t size() const {

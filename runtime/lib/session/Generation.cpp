@@ -137,11 +137,9 @@ Status Generator::readLogits(int64_t last) {
   std::fill(row.begin(), row.end(), 0.0);
   int64_t first = last * vocabulary, end = first + vocabulary;
   for (std::unique_ptr<RankContext> &rank : session.ranks) {
-    if (!rank->holds(logits->stage))
+    if (!rank->writes(*logits))
       continue;
     const ShardMap &map = rank->map(logits->placement);
-    if (!map.isWriter())
-      continue;
     int64_t width = dtypeBytes(logits->dtype);
     Status status;
     map.forEachRun([&](const ShardMap::Run &run) {
@@ -151,7 +149,7 @@ Status Generator::readLogits(int64_t last) {
         return;
       // Of all logits only these few are brought.
       int64_t local = run.local + begin - run.global;
-      HostCopy part(rank->device(), rank->offset(logits->buffer) + uint64_t(local * width),
+      HostCopy part(rank->device(), rank->buffer(*logits).offset + uint64_t(local * width),
                     uint64_t((stop - begin) * width));
       status = part.download();
       if (status.ok())

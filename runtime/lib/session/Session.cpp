@@ -291,8 +291,8 @@ uint64_t weft::runtime::stateBytes(const weft_session &session) {
   uint64_t bytes = 0;
   for (const std::unique_ptr<RankContext> &rank : session.ranks)
     for (const State &state : p.States())
-      if (rank->holds(state.stage))
-        bytes += p.Buffers()[state.buffer].bytes;
+      if (rank->holds(state))
+        bytes += rank->buffer(state).bytes;
   return bytes;
 }
 

@@ -55,7 +55,7 @@ Status checkBytes(const char *name, uint64_t expected, uint64_t found) {
 Status scatter(weft_session &session, const Port &port, const void *data) {
   uint64_t bytes = dtypeBytes(port.dtype);
   for (std::unique_ptr<RankContext> &rank : session.ranks) {
-    if (!rank->holds(port.stage))
+    if (!rank->holds(port))
       continue;
     const ShardMap &map = rank->map(port.placement);
     HostCopy shard = rank->shard(port);
@@ -75,7 +75,7 @@ Status scatter(weft_session &session, const Port &port, const void *data) {
 template <typename Tensor> Status gather(weft_session &session, const Tensor &tensor, void *data) {
   uint64_t bytes = dtypeBytes(tensor.dtype);
   for (std::unique_ptr<RankContext> &rank : session.ranks) {
-    if (!rank->holds(tensor.stage) || !rank->map(tensor.placement).isWriter())
+    if (!rank->writes(tensor))
       continue;
     HostCopy shard = rank->shard(tensor);
     WEFT_TRY(shard.download());
@@ -142,7 +142,7 @@ Status writeOutput(weft_session &session, const char *program, const char *name,
                        : settlePartial(path, status);
   size_t header = npyHeader(port->dtype, shape).size();
   for (std::unique_ptr<RankContext> &rank : session.ranks)
-    if (rank->holds(port->stage) && rank->map(port->placement).isWriter())
+    if (rank->writes(*port))
       if (status.ok())
         status = writeRuns(*rank, *port, partial.c_str(), header);
   // All of it is there, or nothing; and no process goes on before it is.

@@ -214,7 +214,7 @@ Status BatchFeed::finish() {
   for (std::unique_ptr<RankContext> &rank : session.ranks)
     for (size_t i = 0; i < bindings.size(); ++i) {
       const Port &port = *bindings[i].port;
-      if (!rank->holds(port.stage))
+      if (!rank->holds(port))
         continue;
       const ShardMap &map = rank->map(port.placement);
       parts.push_back({rank.get(), i, &map,
@@ -325,7 +325,7 @@ void BatchFeed::fill(Part &part, const ShardMap::Run &run) {
     } else {
       std::fill_n(to, count * bytes, char(0));
     }
-    if (b.isLabels && part.map->isWriter())
+    if (b.isLabels && part.rank->writes(*b.port))
       countLabels(part, to, sample >= 0 ? count : 0);
     done += count;
   }
@@ -411,7 +411,7 @@ Status BatchFeed::take() {
   worker.wait();
   WEFT_TRY(status);
   for (Part &part : parts)
-    WEFT_TRY(part.rank->device().upload(part.rank->offset(bindings[part.binding].port->buffer),
+    WEFT_TRY(part.rank->device().upload(part.rank->buffer(*bindings[part.binding].port).offset,
                                         part.staging.data(), part.staging.size()));
   counted = counting;
   return {};

@@ -30,10 +30,10 @@ struct ScalarOutput {
   /// `holds` becomes 1 if a rank of this process has it; then its value is read.
   Status read(weft_session &session, double &holds, double &value) const {
     for (std::unique_ptr<RankContext> &rank : session.ranks) {
-      if (!port || !rank->holds(port->stage))
+      if (!port || !rank->holds(*port))
         continue;
       alignas(8) char bytes[8];
-      WEFT_TRY(rank->device().download(bytes, rank->offset(port->buffer), dtypeBytes(port->dtype)));
+      WEFT_TRY(rank->device().download(bytes, rank->buffer(*port).offset, dtypeBytes(port->dtype)));
       convertElements(port->dtype, bytes, DType::F64, &value, 1);
       holds = 1;
       return {};

@@ -51,7 +51,10 @@ std::vector<Layout> weft::runtime::test::layouts() {
           {"dp=2,tp=3, random", {2, 3}, Style::Random, 11},
           {"dp=7, random", {7}, Style::Random, 12},
           {"dp=2x2,tp=2, random", {2, 2, 2}, Style::Random, 13},
-          {"dp=5, sharded", {5}, Style::Sharded, 0}};
+          {"dp=5, sharded", {5}, Style::Sharded, 0},
+          {"pp=2", {2}, Style::Stages, 14},
+          {"pp=3,dp=2", {3, 2}, Style::Stages, 15},
+          {"pp=2,dp=2,tp=2", {2, 2, 2}, Style::Stages, 16}};
 }
 
 namespace {
@@ -83,7 +86,8 @@ ProgramBuilder::PlacementDesc place(const Layout &layout, const Tensor &tensor,
       dims.back().back().axes.push_back(axis);
     break;
   case Style::Random:
-    for (uint32_t axis = 0; axis < axes; ++axis) {
+  case Style::Stages:
+    for (uint32_t axis = layout.style == Style::Stages; axis < axes; ++axis) {
       size_t dim = random() % (dims.size() + 1);
       if (dim < dims.size())
         dims[dim][random() % dims[dim].size()].axes.push_back(axis);
@@ -91,6 +95,18 @@ ProgramBuilder::PlacementDesc place(const Layout &layout, const Tensor &tensor,
     break;
   }
   return dims;
+}
+
+/// The stages that hold a tensor, at least one; of a layout without a pipeline its only one.
+std::vector<uint32_t> stagesOf(const Layout &layout, std::mt19937_64 &random) {
+  if (layout.style != Style::Stages)
+    return {0};
+  std::vector<uint32_t> stages;
+  while (stages.empty())
+    for (uint32_t stage = 0; stage < layout.mesh[0]; ++stage)
+      if (random() % 2)
+        stages.push_back(stage);
+  return stages;
 }
 
 } // namespace
@@ -102,7 +118,9 @@ std::vector<uint8_t> weft::runtime::test::buildProgram(const Layout &layout,
     builder.addMeshAxis("axis" + std::to_string(i), layout.mesh[i]);
   builder.info().modelName = builder.string("model");
   std::mt19937_64 random(layout.seed);
-  uint64_t arena = 0;
+  std::vector<uint64_t> arenas(layout.style == Style::Stages ? size_t(layout.mesh[0]) : 1);
+  if (layout.style == Style::Stages)
+    builder.info().stageAxes = builder.axes({0});
   for (const Tensor &tensor : tensors) {
     ProgramBuilder::PlacementDesc dims = place(layout, tensor, random);
     std::vector<int64_t> global, local;
@@ -121,12 +139,15 @@ std::vector<uint8_t> weft::runtime::test::buildProgram(const Layout &layout,
       bytes *= uint64_t(local.back());
     }
     bool isSlot = tensor.name.find('#') != std::string::npos;
-    Id buffer = builder.addBuffer(tensor.name,
-                                  tensor.constant ? BufferClass::Workspace
-                                  : isSlot        ? BufferClass::OptimizerState
-                                                  : BufferClass::Parameter,
-                                  tensor.dtype, arena, bytes, local);
-    arena += (bytes + 63) / 64 * 64;
+    std::vector<Home> homes;
+    for (uint32_t stage : stagesOf(layout, random)) {
+      homes.push_back({stage, builder.addBuffer(tensor.name,
+                                                tensor.constant ? BufferClass::Workspace
+                                                : isSlot        ? BufferClass::OptimizerState
+                                                                : BufferClass::Parameter,
+                                                tensor.dtype, arenas[stage], bytes, local)});
+      arenas[stage] += (bytes + 63) / 64 * 64;
+    }
     std::vector<ProgramBuilder::PieceDesc> pieces;
     if (tensor.constant) {
       ProgramBuilder::PieceDesc piece;
@@ -140,13 +161,15 @@ std::vector<uint8_t> weft::runtime::test::buildProgram(const Layout &layout,
       piece.byteOffset = builder.addData(data.data(), size);
       pieces.push_back(piece);
     }
-    builder.addState(tensor.name, tensor.dtype, global, builder.addPlacement(dims), buffer, pieces);
+    builder.addState(tensor.name, tensor.dtype, global, builder.addPlacement(dims), homes, pieces);
   }
   builder.beginProgram("p", {}, {});
-  builder.beginBody(1, 0);
-  builder.endBody();
+  for (uint64_t arena : arenas) {
+    builder.beginBody(1, 0);
+    builder.endBody();
+    builder.addStage({arena, {}});
+  }
   builder.endProgram();
-  builder.addStage({arena, {}});
   return builder.finish();
 }
 
@@ -192,6 +215,8 @@ template <typename Visit> void ModelSession::forEachElement(Visit visit) {
   const ProgramView &p = session->view();
   for (std::unique_ptr<RankContext> &rank : session->ranks)
     for (const State &state : p.States()) {
+      if (!rank->holds(state))
+        continue;
       HostCopy shard = rank->shard(state);
       check(shard.download());
       uint64_t bytes = dtypeBytes(state.dtype);
@@ -206,14 +231,13 @@ template <typename Visit> void ModelSession::forEachElement(Visit visit) {
 
 void ModelSession::poison() {
   const ProgramView &p = session->view();
-  uint64_t most = 0;
-  for (const State &state : p.States())
-    most = std::max(most, p.Buffers()[state.buffer].bytes);
-  std::vector<char> garbage(most, char(0xa5));
   for (std::unique_ptr<RankContext> &rank : session->ranks)
     for (const State &state : p.States())
-      check(rank->device().upload(rank->offset(state.buffer), garbage.data(),
-                                  p.Buffers()[state.buffer].bytes));
+      if (rank->holds(state)) {
+        const Buffer &buffer = rank->buffer(state);
+        std::vector<char> garbage(buffer.bytes, char(0xa5));
+        check(rank->device().upload(buffer.offset, garbage.data(), buffer.bytes));
+      }
 }
 
 void ModelSession::fill(uint64_t version) {

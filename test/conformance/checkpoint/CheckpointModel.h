@@ -31,7 +31,8 @@ enum class Style {
   Replicated, // DDP
   Sharded,    // ZeRO-3: the first dim over all axes
   Factors,    // the last axis splits a factor, slots over the others too
-  Random
+  Random,
+  Stages // the first axis is a pipeline: some of its stages hold a tensor, each where it likes
 };
 struct Layout {
   std::string name;

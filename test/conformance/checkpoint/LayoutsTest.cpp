@@ -206,7 +206,7 @@ int main(int argc, char **argv) {
     saveAll(directory, list);
   } else if (mode == "load") {
     loadAll(directory, "mpi", list, list);
-    least = 52;
+    least = 64;
   } else if (mode == "mpi" && argc == 4) {
     size_t index = size_t(std::atoi(argv[3]));
     ModelSession model(list[index], modelTensors(), "mpi");

@@ -10,8 +10,8 @@ if [ "$mode" = pairs ]; then
   exit
 fi
 "$test" save "$work"
-# Layouts 3, 6 and 9 have 3, 4 and 6 ranks.
-for layout in 3:3 6:4 9:6; do
+# Layouts 3, 6 and 9 have 3, 4 and 6 ranks; 14 is a pipeline of 6.
+for layout in 3:3 6:4 9:6 14:6; do
   mpirun --allow-run-as-root --oversubscribe -n "${layout#*:}" \
     "$test" mpi "$work" "${layout%:*}"
 done

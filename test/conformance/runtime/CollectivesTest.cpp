@@ -456,7 +456,8 @@ private:
     buffer = builder.addBuffer(name, kind, dtype, arena, bytes, {1, elements});
     arena += (bytes + 63) / 64 * 64;
     Id placement = builder.addPlacement({{{ranks, axes}}, {{elements, {}}}});
-    return builder.addPort(name, dtype, {ranks, elements}, placement, buffer);
+    return builder.addPort(name, dtype, {ranks, elements}, placement,
+                           ProgramBuilder::HomeList::everywhere(buffer, uint32_t(sizes[0])));
   }
 
   void emit(const std::vector<Case> &bucket, bool inPlace) {

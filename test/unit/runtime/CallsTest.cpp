@@ -298,6 +298,7 @@ TEST(Calls, SendFromStageToStage) {
   ProgramBuilder &b = h.builder;
   Id pp = b.addMeshAxis("pp", 2);
   b.info().stageAxes = b.axes({pp});
+  h.stages = 2;
   Id rows = b.addPlacement({{{2, {pp}}}});
   Id x = h.input("x", DType::I64, {1}, {2}, rows), y = h.output("y", DType::I64, {1}, {2}, rows);
   View block = b.view(b.addBuffer("block", BufferClass::Activation, DType::I64, 0, 8, {1}, 0));

@@ -73,8 +73,8 @@ TEST_F(Checkpoint, PrefersTheMasterCopyToTheRoundedParameter) {
   float exact = 1.00001f;
   uint16_t rounded = 0x3f80;
   RankContext &rank = *model.session->ranks[0];
-  ASSERT_TRUE(rank.device().upload(rank.offset(p.States()[0].buffer), &rounded, 2).ok());
-  ASSERT_TRUE(rank.device().upload(rank.offset(p.States()[1].buffer), &exact, 4).ok());
+  ASSERT_TRUE(rank.device().upload(rank.buffer(p.States()[0]).offset, &rounded, 2).ok());
+  ASSERT_TRUE(rank.device().upload(rank.buffer(p.States()[1]).offset, &exact, 4).ok());
   std::unique_ptr<CheckpointWriter> writer;
   ASSERT_TRUE(CheckpointWriter::open(model.session, folder, {}, writer).ok());
   ASSERT_TRUE(writer->save({}).ok());

@@ -23,6 +23,7 @@ public:
 
   ProgramBuilder builder;
   uint64_t arena = 0;
+  uint32_t stages = 1; // that have all ports
   std::vector<weft_kernel_entry> kernels;
   weft_options options;
 
@@ -65,7 +66,8 @@ public:
         if (port.input == in)
           (in ? inputs : outputs)
               .push_back(
-                  builder.addPort(port.name, port.dtype, port.shape, port.placement, port.buffer));
+                  builder.addPort(port.name, port.dtype, port.shape, port.placement,
+                                  ProgramBuilder::HomeList::everywhere(port.buffer, stages)));
     builder.beginProgram("p", inputs, outputs);
     builder.beginBody(streams, events);
   }

@@ -215,6 +215,8 @@ struct Collective {
   uint32_t peerRelative; // Send, Recv: peer is (me + peer) mod n
   uint8_t gatherFirst;   // AllToAll
   uint8_t reserved[3];
+  StringId channel; // Send, Recv: the same at both ends, for checks and messages
+  uint32_t reserved2;
   int64_t outer, extent, inner;
   int64_t middle, otherExtent; // AllToAll only, else 1
   uint64_t padBits;

@@ -48,8 +48,10 @@ public:
   int64_t numLocal() const { return product(local); }
   /// Elements of this rank that are not padding.
   int64_t numValid() const { return valid; }
-  /// Of the ranks that hold the same elements this one writes them to files.
+  /// Of the ranks of its stage that hold the same elements this one writes them to files.
   bool isWriter() const { return writer; }
+  /// The stages that hold the tensor have parts of their own.
+  bool isSplitOverStages() const { return ofStages; }
 
   /// The runs of indices along one dimension that this rank holds.
   std::vector<Run> runsOf(size_t dim) const {
@@ -97,7 +99,18 @@ private:
   int64_t block = 1;                      // elements of the whole trailing dimensions
   int64_t valid = 1;
   bool writer = true;
+  bool ofStages = false;
 };
+
+/// Whether the rank of a map, which is of that stage, gives its elements of a State or Port to
+/// files: of all that hold the same ones it is the first.
+template <typename Tensor>
+bool givesToFiles(const ProgramView &program, const Tensor &tensor, const ShardMap &map,
+                  uint32_t stage) {
+  if (!map.isWriter() || !program.homeOf(tensor, stage))
+    return false;
+  return map.isSplitOverStages() || program.firstStage(tensor) == stage;
+}
 
 } // namespace weft::runtime
 

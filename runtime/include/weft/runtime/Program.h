@@ -28,7 +28,7 @@
 namespace weft::runtime {
 
 constexpr uint64_t kProgramMagic = 0x474f525054464557ull; // "WEFTPROG"
-constexpr uint32_t kProgramVersion = 7;
+constexpr uint32_t kProgramVersion = 8;
 constexpr uint64_t kSectionAlignment = 64;
 
 enum class BufferClass : uint8_t {
@@ -97,19 +97,24 @@ struct Buffer {
 // State and ports
 //===----------------------------------------------------------------------===//
 
+/// Where the ranks of one stage hold a state or port.
+struct Home {
+  uint32_t stage;
+  Id buffer; // Buffers
+};
+
 /// Named values that outlive a run, filled at load from `pieces`. Checkpoints
-/// hold those whose buffer is of class Parameter or OptimizerState; others are
-/// constants of the executable.
+/// hold those whose buffers are of class Parameter or OptimizerState; others are
+/// constants of the executable. A name has one record.
 struct State {
   StringId name;
-  DType dtype; // as stored in `buffer`
+  DType dtype; // as stored in its buffers
   uint8_t reserved[3];
-  Range shape;    // Ints: global
-  Id placement;   // Placements
-  Id buffer;      // Buffers
-  Range pieces;   // StatePieces; elements that no piece covers are zero
-  uint32_t stage; // the stage that holds it, kNone = every one
+  Range shape;  // Ints: global
+  Id placement; // Placements
   uint32_t reserved2;
+  Range homes;  // Homes, at least one, by ascending stage, of one buffer class
+  Range pieces; // StatePieces; elements that no piece covers are zero
 };
 
 enum class SourceKind : uint8_t { File, Embedded };
@@ -146,15 +151,15 @@ struct Transform {
   Range ints;
 };
 
-/// An input or output of a program.
+/// An input or output of a program, of one record a name.
 struct Port {
   StringId name;
-  DType dtype; // the buffer's
+  DType dtype; // its buffers'
   uint8_t reserved[3];
-  Range shape;    // Ints: global
-  Id placement;   // Placements
-  Id buffer;      // Buffers
-  uint32_t stage; // the stage that reads or makes it, kNone = every one
+  Range shape;  // Ints: global
+  Id placement; // Placements
+  uint32_t reserved2;
+  Range homes; // Homes, at least one, by ascending stage: who reads it, or all that make it
 };
 
 struct Kernel {
@@ -234,6 +239,7 @@ struct StringRef {
   X(PlacementDims, PlacementDim)                                                                   \
   X(PlacementParts, PlacementPart)                                                                 \
   X(Buffers, Buffer)                                                                               \
+  X(Homes, Home)                                                                                   \
   X(States, State)                                                                                 \
   X(StatePieces, StatePiece)                                                                       \
   X(SourceHashes, uint64_t)                                                                        \
@@ -322,6 +328,21 @@ public:
   /// Of the blob: tells executables apart.
   uint64_t checksum() const { return reinterpret_cast<const ProgramHeader *>(base)->checksum; }
   int64_t numRanks() const; // product of the mesh's axis sizes
+
+  /// Where a stage holds a State or Port, or null.
+  template <typename Tensor> const Home *homeOf(const Tensor &tensor, uint32_t stage) const {
+    for (const Home &home : Homes().slice(tensor.homes))
+      if (home.stage == stage)
+        return &home;
+    return nullptr;
+  }
+  /// Of the stages that hold a State or Port, the one that gives it to files.
+  template <typename Tensor> uint32_t firstStage(const Tensor &tensor) const {
+    return Homes()[tensor.homes.begin].stage;
+  }
+  BufferClass classOf(const State &state) const {
+    return Buffers()[Homes()[state.homes.begin].buffer].kind;
+  }
 
 private:
   const uint8_t *base = nullptr;

@@ -77,6 +77,19 @@ public:
     Ints start;
   };
 
+  /// Where a state or port lies: in a buffer of the only stage, in one of each stage that holds it,
+  /// or at the same place in all stages.
+  struct HomeList : std::vector<Home> {
+    HomeList(Id buffer) : vector{{0, buffer}} {}
+    HomeList(std::vector<Home> homes) : vector(std::move(homes)) {}
+    static HomeList everywhere(Id buffer, uint32_t stages) {
+      std::vector<Home> homes;
+      for (uint32_t stage = 0; stage < stages; ++stage)
+        homes.push_back({stage, buffer});
+      return homes;
+    }
+  };
+
   ProgramBuilder();
 
   StringId string(std::string_view text);
@@ -94,10 +107,10 @@ public:
                uint64_t bytes, const Ints &shape, Id block = kNone);
   /// Embeds bytes; returns the offset for PieceDesc::byteOffset.
   uint64_t addData(const void *bytes, size_t count);
-  Id addState(std::string_view name, DType dtype, const Ints &shape, Id placement, Id buffer,
-              const std::vector<PieceDesc> &pieces, uint32_t stage = kNone);
-  Id addPort(std::string_view name, DType dtype, const Ints &shape, Id placement, Id buffer,
-             uint32_t stage = kNone);
+  Id addState(std::string_view name, DType dtype, const Ints &shape, Id placement,
+              const HomeList &homes, const std::vector<PieceDesc> &pieces);
+  Id addPort(std::string_view name, DType dtype, const Ints &shape, Id placement,
+             const HomeList &homes);
   Id addKernel(std::string_view symbol);
   void addStage(const Stage &stage) { tables.Stages.push_back(stage); }
 
@@ -148,6 +161,7 @@ public:
 private:
   void append(const On &on, Opcode opcode, size_t params, const std::vector<View> &views);
   Range values(const std::vector<ScalarValue> &list);
+  Range homes(const HomeList &list);
   Range viewList(const std::vector<View> &views);
 
   struct Tables {
