@@ -93,16 +93,27 @@ FailureOr<int64_t> Compilation::measureMemory(llvm::function_ref<void(CompileOpt
   return emit::memoryUse(copy.getModule()).arenaBytes;
 }
 
-LogicalResult Compilation::inspectPartitioned(llvm::function_ref<void(ModuleOp)> inspect) {
+LogicalResult Compilation::inspectWithin(llvm::function_ref<void(OpPassManager &)> build,
+                                         llvm::function_ref<void(ModuleOp)> inspect) {
   Compilation copy = clone();
   if (failed(copy.runTo(Phase::Staged))) {
     broken = copy.broken;
     return failure();
   }
-  if (failed(copy.runPasses([&](OpPassManager &pm) { buildPartition(pm, options.phases); }))) {
+  if (failed(copy.runPasses(build))) {
     blame(Phase::Local);
     return failure();
   }
   inspect(copy.getModule());
   return success();
+}
+
+LogicalResult Compilation::inspectPartitioned(llvm::function_ref<void(ModuleOp)> inspect) {
+  return inspectWithin([&](OpPassManager &pm) { buildPartition(pm, options.phases); }, inspect);
+}
+
+LogicalResult Compilation::inspectFusible(llvm::function_ref<void(ModuleOp)> inspect) {
+  return inspectWithin(
+      [&](OpPassManager &pm) { buildFusible(pm, options.phases, /*mostMicrobatches=*/2); },
+      inspect);
 }

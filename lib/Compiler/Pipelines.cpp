@@ -74,10 +74,22 @@ void weft::buildRecomputation(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(nn::createNnClonePositions());
 }
 
-void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+/// What stands between partitioning and routines, which are formed of microbatches as they are.
+static void buildBodies(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtSetTarget({options.target}));
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtSeparateNorms());
+}
+
+void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t mostMicrobatches) {
+  buildPartition(pm, options);
+  buildBodies(pm, options);
+  pm.addPass(rt::createRtUnrollMicrobatches({mostMicrobatches}));
+  pm.addPass(rt::createRtSplitReductions());
+}
+
+void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+  buildBodies(pm, options);
   if (options.routines != Routines::Unrolled)
     pm.addPass(rt::createRtFormRoutines({options.bucketBytes}));
   if (options.routines == Routines::Inlined)

@@ -97,8 +97,12 @@ def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
     start in the last microbatch. Kernels are shared, so that machine
     code does not grow; the list of commands does.
 
+    With `most` only the first so many stand there. What is left computes something else: it is for looking at what
+    one microbatch does, at a length that does not grow with their number.
+
     **Example**: test/passes/rt/unroll-microbatches.mlir.
   }];
+  let options = [Option<"most", "most", "int64_t", "0", "Microbatches that are written out at most; 0: all">];
   let dependentDialects = ["::weft::rt::RtDialect", "::weft::nn::NnDialect"];
 }
 

@@ -17,11 +17,12 @@ using namespace weft::rt;
 
 namespace {
 
-LogicalResult unroll(dist::RepeatOp loop) {
+LogicalResult unroll(dist::RepeatOp loop, int64_t most) {
   Microbatches microbatches(loop);
+  int64_t count = most == 0 ? microbatches.size() : std::min(most, microbatches.size());
   OpBuilder builder(loop);
   SmallVector<Value> results(microbatches.addends().size());
-  for (int64_t i = 0; i < microbatches.size(); ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     IRMapping map;
     Operation *before = loop->getPrevNode();
     for (Operation &op : loop.getBody().front().without_terminator())
@@ -40,11 +41,13 @@ LogicalResult unroll(dist::RepeatOp loop) {
 }
 
 struct UnrollMicrobatches : weft::rt::impl::RtUnrollMicrobatchesBase<UnrollMicrobatches> {
+  using RtUnrollMicrobatchesBase::RtUnrollMicrobatchesBase;
+
   void runOnOperation() override {
     SmallVector<dist::RepeatOp> loops;
     getOperation().walk([&](dist::RepeatOp loop) { loops.push_back(loop); });
     for (dist::RepeatOp loop : loops)
-      if (failed(unroll(loop)))
+      if (failed(unroll(loop, most)))
         return signalPassFailure();
   }
 };

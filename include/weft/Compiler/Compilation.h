@@ -78,6 +78,10 @@ public:
   /// Shows a copy as it is within `local`, between partitioning and fusion: there collectives are
   /// known and still in terms of nodes.
   mlir::LogicalResult inspectPartitioned(llvm::function_ref<void(mlir::ModuleOp)> inspect);
+  /// Shows a copy as it is before kernels are formed, with two microbatches if there are that many:
+  /// the second does what all behind it do, the first begins sums that the others add to. Not of a
+  /// program that is past `staged`.
+  mlir::LogicalResult inspectFusible(llvm::function_ref<void(mlir::ModuleOp)> inspect);
 
   /// Compiles the kernels of a scheduled program and writes the executable.
   mlir::LogicalResult emitExecutable(const EmitOptions &emit);
@@ -100,6 +104,8 @@ private:
   mlir::LogicalResult runPasses(llvm::function_ref<void(mlir::OpPassManager &)> build);
   mlir::LogicalResult runNext();
   mlir::LogicalResult runLocal();
+  mlir::LogicalResult inspectWithin(llvm::function_ref<void(mlir::OpPassManager &)> build,
+                                    llvm::function_ref<void(mlir::ModuleOp)> inspect);
   /// Of a failure on the way to `failed`.
   void blame(Phase failed) { broken = failed > Phase::Staged && start == Phase::Import; }
 

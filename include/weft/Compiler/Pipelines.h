@@ -32,6 +32,9 @@ void buildSharded(mlir::OpPassManager &pm, const PhaseOptions &options);
 /// terms of nodes: partitioning, then fusion and outlining.
 void buildPartition(mlir::OpPassManager &pm, const PhaseOptions &options);
 void buildOutline(mlir::OpPassManager &pm, const PhaseOptions &options);
+/// The way from `staged` to where kernels are formed, with at most so many microbatches written
+/// out: what a program does, to be looked at and not run.
+void buildFusible(mlir::OpPassManager &pm, const PhaseOptions &options, int64_t mostMicrobatches);
 /// In the first part, in front of loops and fusion, which would keep or join what
 /// is better computed anew.
 void buildRecomputation(mlir::OpPassManager &pm);

@@ -1,0 +1,68 @@
+// What runs as one command: its work, its part of the step, and the values between.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_ACCOUNT_NODES_H
+#define WEFT_LIB_ACCOUNT_NODES_H
+
+#include "passes/rt/FusionChoice.h"
+#include "weft/Cost/StepAccount.h"
+#include "weft/Sharding/TransitionOpInterface.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace weft::account {
+
+/// What an op is there for.
+enum class Part { Forward, InputGradient, WeightGradient, Optimizer };
+inline bool isGradient(Part part) {
+  return part == Part::InputGradient || part == Part::WeightGradient;
+}
+
+/// A kernel, a library's or ours, or what moves between devices.
+struct Node {
+  std::vector<mlir::Operation *> ops;
+  Part part = Part::Forward;
+  /// The number of its microbatch; nothing: it runs once a step.
+  std::optional<int64_t> microbatch;
+  /// Ascending; empty: all stages.
+  llvm::SmallVector<int64_t> stages;
+  /// Some op of the forward pass or of an input's gradient waits for it.
+  bool isCritical = false;
+  cost::Work work;
+  /// Of operands, to memory of their own, just before.
+  std::vector<cost::Work> copies;
+  /// Null for work.
+  TransitionOpInterface transition;
+
+  bool runsOn(int64_t stage) const { return stages.empty() || llvm::is_contained(stages, stage); }
+};
+
+/// The nodes of a program, in an order in which they can run.
+class Nodes {
+public:
+  explicit Nodes(mlir::func::FuncOp program, const Target &target);
+
+  const std::vector<Node> &all() const { return nodes; }
+  /// The value in memory that is read where `value` is: views are seen through.
+  mlir::Value rootOf(mlir::Value value) const;
+  /// Numbers of the nodes that read a root, directly or through views, ascending.
+  llvm::SmallVector<size_t> readersOf(mlir::Value root) const;
+  /// Roots that a node writes and another node, or the caller, reads.
+  llvm::SmallVector<mlir::Value> writtenBy(const Node &node) const;
+
+private:
+  void add(const rt::FusionChoice::Node &chosen);
+  void addCopies();
+  void findStages();
+  void findCritical();
+  bool isReadOutside(mlir::Value root, const Node &node) const;
+  cost::Work workOf(const Node &node) const;
+
+  mlir::func::FuncOp program;
+  rt::FusionChoice choice;
+  std::vector<Node> nodes;
+  llvm::DenseMap<mlir::Operation *, size_t> numberOf;
+};
+
+} // namespace weft::account
+
+#endif // WEFT_LIB_ACCOUNT_NODES_H

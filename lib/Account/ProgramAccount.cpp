@@ -1,0 +1,283 @@
+// Sorts the nodes of a program into what each chunk does in a microbatch and once a step.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Account/ProgramAccount.h"
+
+#include "Compress.h"
+#include "StageMemory.h"
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NnProgram.h"
+#include "weft/Cost/CostModel.h"
+#include "weft/Interfaces/TensorTypes.h"
+#include "weft/Pipeline/Generate.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::account;
+using cost::Communication;
+using cost::Item;
+using pipeline::Kind;
+
+namespace {
+
+/// A list of items in the order in which they are issued. What nobody waits for shares messages.
+class ItemList {
+public:
+  explicit ItemList(int64_t bucketBytes) : bucketBytes(bucketBytes) {}
+
+  void add(const cost::Work &work) { items.push_back(Item::of(work)); }
+  void add(Communication communication) {
+    if (communication.role == cost::Role::Exposed || bucketBytes == 0) {
+      items.push_back(Item::of(std::move(communication)));
+      return;
+    }
+    auto open = llvm::find_if(buckets, [&](const Communication &bucket) {
+      return bucket.kind == communication.kind && bucket.role == communication.role &&
+             bucket.axes == communication.axes;
+    });
+    if (open == buckets.end()) {
+      buckets.push_back(std::move(communication));
+      open = std::prev(buckets.end());
+    } else {
+      open->bytes += communication.bytes;
+    }
+    // What is gathered is read by what follows, so it waits for no other.
+    bool waits = open->role == cost::Role::GradientSum;
+    if (!waits || open->bytes >= bucketBytes)
+      close(open);
+  }
+  cost::Blocks finish() {
+    while (!buckets.empty())
+      close(buckets.begin());
+    return compress(std::move(items));
+  }
+
+private:
+  void close(std::vector<Communication>::iterator bucket) {
+    items.push_back(Item::of(std::move(*bucket)));
+    buckets.erase(bucket);
+  }
+
+  int64_t bucketBytes;
+  std::vector<Item> items;
+  std::vector<Communication> buckets; // that are not full
+};
+
+/// What one stage does.
+class ChunkWriter {
+public:
+  ChunkWriter(func::FuncOp program, const Mesh &mesh, ArrayRef<int32_t> axisNumber,
+              const StageView &view, int64_t bucketBytes)
+      : program(program), mesh(mesh), axisNumber(axisNumber), view(view), forward(bucketBytes),
+        backward(bucketBytes), weight(bucketBytes), update(bucketBytes), sums(bucketBytes) {}
+
+  cost::Chunk run() {
+    for (const Node &node : view.nodes.all()) {
+      bool isEach = view.isOfMicrobatch(node);
+      if (!isEach && !view.isOfUpdate(node))
+        continue;
+      if (isMove(node.transition))
+        addMove(node, isEach);
+      else if (node.runsOn(view.stage))
+        add(node, isEach);
+    }
+    chunk.forward = forward.finish();
+    chunk.backward = backward.finish();
+    chunk.weight = weight.finish();
+    chunk.update = update.finish();
+    chunk.sums = sums.finish();
+    addStates();
+    fillMemory(view, chunk);
+    return std::move(chunk);
+  }
+
+private:
+  ItemList &listOf(const Node &node, bool isEach) {
+    if (!isEach)
+      return isGradientSum(node) ? sums : update;
+    switch (view.kindOf(node)) {
+    case Kind::Forward:
+      return forward;
+    case Kind::Weight:
+      return weight;
+    default:
+      return backward;
+    }
+  }
+
+  static bool isGradientSum(const Node &node) {
+    return node.transition && isGradient(node.part) && !node.isCritical;
+  }
+
+  void add(const Node &node, bool isEach) {
+    ItemList &list = listOf(node, isEach);
+    for (const cost::Work &copy : node.copies)
+      list.add(copy);
+    if (!node.transition)
+      return list.add(node.work);
+    Communication communication = communicationOf(node);
+    if (!communication.axes.empty())
+      list.add(std::move(communication));
+  }
+
+  static bool isMove(TransitionOpInterface transition) {
+    return transition && transition.getTransitionKind() == TransitionKind::Move;
+  }
+
+  Communication communicationOf(const Node &node) const {
+    TransitionOpInterface transition = node.transition;
+    Communication communication;
+    communication.kind = *collectiveOf(transition.getTransitionKind());
+    communication.bytes =
+        std::max(bytesOf(transition->getOperand(0)), bytesOf(transition->getResult(0)));
+    for (AxisId axis : transition.getTransitionAxes())
+      if (mesh.size(axis) > 1)
+        communication.axes.push_back(axisNumber[axis]);
+    auto reason = transition->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr);
+    bool isGather = transition.getTransitionKind() == TransitionKind::AllGather;
+    bool isState = reason && reason.getRole().getValue() == "state";
+    if (isGather && (isState || node.part == Part::Optimizer))
+      communication.role = cost::Role::ParameterGather;
+    else if (isGradientSum(node))
+      communication.role = cost::Role::GradientSum;
+    return communication;
+  }
+
+  /// Each stage that lacks a value has it from the nearest that holds it.
+  void addMove(const Node &node, bool isEach) {
+    TransitionOpInterface transition = node.transition;
+    int64_t bytes = bytesOf(transition->getOperand(0));
+    for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources)) {
+      if (source != view.stage || int64_t(stage) == view.stage)
+        continue;
+      if (isEach) {
+        (int64_t(stage) > view.stage ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
+        continue;
+      }
+      Communication communication;
+      communication.kind = runtime::CollectiveKind::Send;
+      communication.bytes = bytes;
+      communication.axes.push_back(axisNumber[*mesh.stageAxis()]);
+      update.add(std::move(communication));
+    }
+  }
+
+  static cost::StateClass classOf(func::FuncOp program, unsigned argument) {
+    if (!nn::isState(program, argument) || program.getArgAttr(argument, nn::kStatisticAttr))
+      return cost::StateClass::Other;
+    return program.getArgAttr(argument, nn::kClassAttr) ? cost::StateClass::Optimizer
+                                                        : cost::StateClass::Parameter;
+  }
+
+  void addStates() {
+    for (BlockArgument argument : program.getArguments()) {
+      dist::LocalAttr local = dist::getLocal(argument.getType());
+      if (local && local.getValue().held && !local.getValue().held->contains(view.stage))
+        continue;
+      chunk.stateBytes[size_t(classOf(program, argument.getArgNumber()))] += bytesOf(argument);
+    }
+  }
+
+  func::FuncOp program;
+  const Mesh &mesh;
+  ArrayRef<int32_t> axisNumber;
+  const StageView &view;
+  cost::Chunk chunk;
+  ItemList forward, backward, weight, update, sums;
+};
+
+func::FuncOp leadOf(ModuleOp module) {
+  func::FuncOp first;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    for (unsigned result = 0; result < function.getNumResults(); ++result)
+      if (nn::updatedState(function, result))
+        return function;
+    if (!first)
+      first = function;
+  }
+  return first;
+}
+
+/// One microbatch after the other.
+pipeline::Schedule withoutStages(int64_t microbatches) {
+  pipeline::Schedule schedule;
+  schedule.microbatches = int32_t(microbatches);
+  schedule.place = {0};
+  schedule.ranks.resize(1);
+  for (int32_t i = 0; i < microbatches; ++i) {
+    schedule.ranks[0].push_back({Kind::Forward, 0, i});
+    schedule.ranks[0].push_back({Kind::Both, 0, i});
+  }
+  return schedule;
+}
+
+llvm::Expected<pipeline::Schedule> makeSchedule(const std::string &name, int64_t stages,
+                                                int64_t microbatches) {
+  if (stages == 1)
+    return withoutStages(microbatches);
+  std::string error;
+  const pipeline::Generator *generator = pipeline::findGenerator(name);
+  if (!generator || generator->leastChunksPerRank > 1) {
+    SmallVector<StringRef> names;
+    for (const pipeline::Generator &one : pipeline::generators())
+      if (one.leastChunksPerRank == 1)
+        names.push_back(one.name);
+    return llvm::createStringError("there is no schedule '" + name +
+                                   "' of one chunk a stage; choose one of " +
+                                   llvm::join(names, ", "));
+  }
+  if (!pipeline::fits(*generator, stages, 1, microbatches, error))
+    return llvm::createStringError(error);
+  return generator->make(int32_t(stages), 1, int32_t(microbatches));
+}
+
+bool splitsWeights(const pipeline::Schedule &schedule) {
+  return llvm::any_of(schedule.ranks, [](const std::vector<pipeline::Action> &actions) {
+    return llvm::any_of(actions,
+                        [](const pipeline::Action &action) { return action.kind == Kind::Weight; });
+  });
+}
+
+} // namespace
+
+llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Options &options) {
+  func::FuncOp program = leadOf(module);
+  const Target *target = targetOf(module);
+  if (!program || !target)
+    return llvm::createStringError("the module has no program, or none for a known target");
+  dist::MeshAttr attribute = dist::getMesh(module);
+  Mesh mesh = attribute ? attribute.getValue() : Mesh();
+  cost::StepAccount account;
+  int64_t microbatches = 1, stages = 1;
+  std::vector<int32_t> axisNumber(mesh.axes.size(), -1);
+  for (auto [id, axis] : llvm::enumerate(mesh.axes)) {
+    if (mesh.isTemporal(id)) {
+      microbatches *= axis.size;
+      continue;
+    }
+    axisNumber[id] = int32_t(account.axes.size());
+    account.axes.push_back({axis.name, axis.size});
+  }
+  if (std::optional<AxisId> axis = mesh.stageAxis(); axis && mesh.size(*axis) > 1) {
+    account.stages = axisNumber[*axis];
+    stages = mesh.size(*axis);
+  }
+  llvm::Expected<pipeline::Schedule> schedule =
+      makeSchedule(options.schedule, stages, microbatches);
+  if (!schedule)
+    return schedule.takeError();
+  account.schedule = std::move(*schedule);
+  Nodes nodes(program, *target);
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    // The first microbatch begins the sums; those behind it do more.
+    StageView view{nodes, stage, {}, splitsWeights(account.schedule)};
+    if (microbatches > 1)
+      view.microbatch = 1;
+    account.chunks.push_back(
+        ChunkWriter(program, mesh, axisNumber, view, options.bucketBytes).run());
+  }
+  return account;
+}
