@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 
 using namespace weft;
@@ -119,20 +118,15 @@ std::vector<std::string> phaseNames() {
   return names;
 }
 
-std::string takeCluster(const std::string &file, std::string &target) {
-  // Neither an endless file nor a pipe that nobody writes to.
-  constexpr uint64_t kMostBytes = 1 << 20;
-  llvm::sys::fs::file_status status;
-  if (!llvm::sys::fs::status(file, status) &&
-      (!llvm::sys::fs::is_regular_file(status) || status.getSize() > kMostBytes))
-    return "'" + file + "' must be a regular file of at most " + std::to_string(kMostBytes) +
-           " bytes";
-  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
-  if (!buffer)
-    return "cannot read '" + file + "': " + buffer.getError().message();
-  target = (*buffer)->getBuffer().str();
-  llvm::Expected<Cluster> cluster = Cluster::parse(target);
-  return cluster ? "" : "'" + file + "': " + llvm::toString(cluster.takeError());
+std::string takeCluster(const std::string &fileOrName, Options &options) {
+  std::string error;
+  std::optional<std::string> text = textOfCluster(fileOrName, error);
+  if (!text)
+    return error;
+  std::string named = fileOfCluster(fileOrName);
+  options.clusterFile = llvm::sys::fs::exists(fileOrName) ? fileOrName : named;
+  options.cluster = std::move(*text);
+  return readCluster(options.cluster, error) ? "" : "'" + fileOrName + "': " + error;
 }
 
 std::string takePhase(const std::string &text, Phase &target) {
@@ -219,14 +213,11 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                 return known ? "" : FlagTable::notAmong(text, {"on", "off", "auto"});
               },
               {"on", "off", "auto"}));
-  acts.ofTheRun(
-      flags.value("--cluster", "FILE",
-                  "devices and links to plan for, as JSON (docs/cluster.md); default: 16 cores and "
-                  "8 GiB/s a process",
-                  [&options](const std::string &file) {
-                    options.clusterFile = file;
-                    return takeCluster(file, options.cluster);
-                  }));
+  acts.ofTheRun(flags.value(
+      "--cluster", "FILE",
+      "devices and links to plan for: a file, or a name such as h100 (docs/cluster.md); "
+      "default: 16 cores and 8 GiB/s a process",
+      [&options](const std::string &file) { return takeCluster(file, options); }));
   flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
   flags.refused("--auto", "the planner is not supported yet; give --mesh");

@@ -134,7 +134,7 @@ static int settleCluster(const Compilation &compilation, Options &options) {
     options.limitIsOfCluster = compile.memoryLimit == 0;
     if (options.limitIsOfCluster)
       compile.memoryLimit =
-          static_cast<int64_t>(std::min(costs->cluster().device.memoryBytes, kMost));
+          static_cast<int64_t>(std::min(costs->cluster().device.usableBytes(), kMost));
   }
   if (compile.phases.recompute == kAutoRecompute && compile.memoryLimit == 0)
     return tell("--recompute auto recomputes the least that fits into --memory-limit; give it or "

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDERS = ["dialects", "include", "lib", "passes", "python_free_frontend", "runtime", "tools"]
 REASON = re.compile(r"(?<!const )\bstd::string ?[&*] ?(?:error|fault|message|problem|reason|why\w*)\b")
 POINTER = re.compile(r"(?:include/weft|lib/Foundation)/(?:Sharding/|Interfaces/FactorRule\.)")
-REFERENCE = re.compile(r"(?:include/weft|lib/Foundation)/Pipeline/")
+REFERENCE = re.compile(r"(?:include/weft|lib/Foundation)/(?:Cost|Pipeline)/")
 
 
 def is_allowed(path, text):

@@ -4,31 +4,58 @@
 #define WEFT_COST_CLUSTER_H
 
 #include "weft/Cost/StepAccount.h"
-
-#include "mlir/IR/Types.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
+#include "weft/runtime/Commands.h"
 
 #include <array>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace weft {
 
-/// What computing with elements of `type` is; of tensors, of their elements. What is no number is
-/// an integer.
-Arithmetic arithmeticOf(mlir::Type type);
+/// What a device does with one kind of numbers, in operations a second; a multiplication and an
+/// addition are two.
+struct ComputeRate {
+  /// Of products. That times `sustained` is what large ones reach, times `attentionSustained` what
+  /// fused attention reaches.
+  double flops = 0, sustained = 1, attentionSustained = 1;
+  /// Of everything else.
+  double vectorFlops = 0;
+};
 
-/// One device, as every process has one. A rate times its efficiency is what large kernels sustain.
+/// A product is done in pieces of m x n, as many at once as there are units.
+struct Tile {
+  int64_t m = 0, n = 0;
+  /// Of the sustained rate.
+  double share = 1;
+};
+
+/// A product whose time was measured.
+struct GemmPoint {
+  Arithmetic arithmetic = Arithmetic::F32;
+  int64_t batch = 1, m = 1, n = 1, k = 1;
+  double seconds = 0;
+};
+
+/// One device, as every process has one.
 struct Device {
+  std::string name;
   double memoryBytes = 0;
-  /// Bytes that can be read or written in a second.
+  /// The share of it that a program may have.
+  double memoryUsable = 1;
+  /// Bytes that can be read or written in a second, and the share that large kernels reach.
   double memoryBandwidth = 0;
   double memoryEfficiency = 1;
-  /// Floating-point or integer operations in a second (a multiplication and an addition are two),
-  /// by Arithmetic.
-  std::array<double, kArithmeticCount> flopsPerSecond = {};
-  double computeEfficiency = 1;
+  std::array<ComputeRate, kArithmeticCount> rates = {};
+  /// Seconds between two kernels, and of the processor that starts them, each.
+  double gapSeconds = 0, hostSeconds = 0;
+  /// Without units and tiles a product takes its operations over the rate.
+  int64_t units = 0;
+  std::vector<Tile> tiles;
+  std::vector<GemmPoint> gemmPoints;
+
+  double usableBytes() const { return memoryBytes * memoryUsable; }
 };
 
 /// Links that join so many consecutive ranks: those within a machine, those between machines.
@@ -41,23 +68,48 @@ struct LinkLevel {
   double efficiency = 1;
   /// Seconds from sending a message to its arrival, without its bytes.
   double latency = 0;
+  /// Bytes a second that all devices of a unit of the level before can send over these links
+  /// together; 0: of each device its own.
+  double sharedBandwidth = 0;
 
   /// Seconds that bytes take, without the latency.
   double secondsOf(double bytes) const { return bytes / (bandwidth * efficiency); }
 };
 
+/// A collective whose time was measured.
+struct CollectivePoint {
+  runtime::CollectiveKind kind = runtime::CollectiveKind::AllReduce;
+  /// The farthest links that it goes over.
+  std::string level;
+  int64_t members = 2;
+  /// Of the larger one of operand and result, on a device.
+  double bytes = 0, seconds = 0;
+};
+
+/// What stands behind so many devices: a host's memory, its stores.
+struct Store {
+  double bytes = 0;
+  /// Bytes a second; of a host's memory, from and to one device.
+  double readBandwidth = 0, writeBandwidth = 0;
+  int64_t devices = 1;
+};
+
 /// All devices alike.
 struct Cluster {
   std::string name;
+  /// Predicted seconds may be off by this share; 0: nothing is known.
+  double uncertainty = 0;
   Device device;
   /// From the nearest to the farthest; the last one joins all.
-  llvm::SmallVector<LinkLevel, 2> levels;
+  std::vector<LinkLevel> levels;
   /// Seconds of a collective beside its messages: to start it, and to wait for the last member to
   /// come.
   double collectiveOverhead = 0;
   /// The level over which an axis communicates, by the names of both, where it is not as the order
   /// of ranks tells.
-  llvm::SmallVector<std::pair<std::string, std::string>, 2> axisLevels;
+  std::vector<std::pair<std::string, std::string>> axisLevels;
+  std::vector<CollectivePoint> collectivePoints;
+  std::optional<Store> host, nvme;
 
   /// What is planned for unless a file says otherwise: a process has 16 cores of a server and a
   /// network of its own. 429 Gflop/s (50 operations in the time of a byte on the network) of any
@@ -67,10 +119,19 @@ struct Cluster {
   /// Links are powers of two: scaling by them is exact, so layouts that send as many bytes take as
   /// long to the last bit, and ties are decided by order and not by rounding.
   static Cluster standard();
-
-  /// Reads JSON (docs/cluster.md). The error names the field and says what it should be.
-  static llvm::Expected<Cluster> parse(llvm::StringRef json);
 };
+
+/// Reads text protobuf (docs/cluster.md). On failure says in `error` which line is wrong and what
+/// belongs there.
+std::optional<Cluster> readCluster(const std::string &text, std::string &error);
+
+/// The file of the cluster that the library has by this name, or nothing. The library is
+/// share/weft/clusters, in the folder that has the program's bin: of a build or an installation.
+std::string fileOfCluster(const std::string &name);
+/// The names in the library, in order.
+std::vector<std::string> namesOfClusters();
+/// The text of a file, or of the library's cluster of that name.
+std::optional<std::string> textOfCluster(const std::string &fileOrName, std::string &error);
 
 } // namespace weft
 

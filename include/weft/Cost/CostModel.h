@@ -14,6 +14,10 @@
 
 namespace weft {
 
+/// What computing with elements of `type` is; of tensors, of their elements. What is no number is
+/// an integer.
+Arithmetic arithmeticOf(mlir::Type type);
+
 /// The runtime's command for a transition; none without communication.
 std::optional<runtime::CollectiveKind> collectiveOf(TransitionKind kind);
 
@@ -83,8 +87,8 @@ private:
   llvm::SmallVector<unsigned, 4> levelOfAxis;
 };
 
-/// The module's attribute that holds its cluster, as JSON; without it the cluster is the standard
-/// one.
+/// The module's attribute that holds its cluster, as text protobuf; without it the cluster is the
+/// standard one.
 inline constexpr llvm::StringLiteral kClusterAttr = "weft.cluster";
 
 /// Costs on this mesh and the cluster of the module around `op`. Fails, with an error, if the

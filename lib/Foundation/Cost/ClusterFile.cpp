@@ -1,208 +1,223 @@
-// A cluster from JSON that anybody may have written.
+// A cluster from text that anybody may have written.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Cost/Cluster.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
+#include "TextFields.h"
+#include "cluster.pb.h"
 
-#include <cmath>
+#include <algorithm>
 
-using namespace llvm;
-
-namespace weft {
+using namespace weft;
+using cost::Fields;
 
 namespace {
 
-Error wrong(const Twine &field, const Twine &remedy) {
-  return createStringError("'" + field + "' " + remedy);
-}
+constexpr double kLeastRate = 1, kMostRate = 1e21, kMostSeconds = 1e3, kLeastShare = 1e-3;
+constexpr int64_t kMostCount = int64_t(1) << 30;
 
-/// The fields of one object. Says of the first that is wrong what it should be.
-class Fields {
-public:
-  Fields(const json::Object &object, std::string path) : object(object), path(std::move(path)) {}
-
-  std::string nameOf(StringRef field) const { return path + field.str(); }
-
-  /// A mistyped name would else be a default without a word.
-  Error allowOnly(ArrayRef<StringRef> known) const {
-    for (const auto &entry : object)
-      if (!is_contained(known, StringRef(entry.first)))
-        return wrong(nameOf(entry.first), "is no field; there are " + join(known, ", "));
-    return Error::success();
-  }
-
-  Error number(StringRef field, double least, double most, double &value,
-               bool required = true) const {
-    const json::Value *found = object.get(field);
-    if (!found && !required)
-      return Error::success();
-    std::optional<double> number = found ? found->getAsNumber() : std::nullopt;
-    if (number && std::isfinite(*number) && *number >= least && *number <= most) {
-      value = *number;
-      return Error::success();
-    }
-    return wrong(nameOf(field), Twine(found ? "must be" : "is missing: give") + " a number from " +
-                                    formatted(least) + " to " + formatted(most));
-  }
-
-  Error string(StringRef field, std::string &value, bool required = true) const {
-    const json::Value *found = object.get(field);
-    if (!found && !required)
-      return Error::success();
-    std::optional<StringRef> text = found ? found->getAsString() : std::nullopt;
-    if (!text)
-      return wrong(nameOf(field), found ? "must be a string" : "is missing: give a string");
-    value = text->str();
-    return Error::success();
-  }
-
-  Expected<const json::Object *> child(StringRef field) const {
-    if (const json::Object *found = object.getObject(field))
-      return found;
-    return wrong(nameOf(field), object.get(field) ? "must be an object in { }"
-                                                  : "is missing: give an object in { }");
-  }
-
-  const json::Object &object;
-
-private:
-  static std::string formatted(double number) {
-    std::string text;
-    raw_string_ostream(text) << format("%g", number);
-    return text;
-  }
-
-  std::string path;
-};
-
-constexpr double kLeastRate = 1, kMostRate = 1e21, kMostSeconds = 1e3;
-
-Error readDevice(const json::Object &object, Device &device) {
-  Fields fields(object, "device.");
-  if (Error error = fields.allowOnly(
-          {"memory_bytes", "memory_bandwidth", "memory_efficiency", "flops", "compute_efficiency"}))
-    return error;
-  if (Error error = fields.number("memory_bytes", 1, kMostRate, device.memoryBytes))
-    return error;
-  if (Error error =
-          fields.number("memory_bandwidth", kLeastRate, kMostRate, device.memoryBandwidth))
-    return error;
-  if (Error error = fields.number("memory_efficiency", 1e-3, 1, device.memoryEfficiency, false))
-    return error;
-  if (Error error = fields.number("compute_efficiency", 1e-3, 1, device.computeEfficiency, false))
-    return error;
-  Expected<const json::Object *> flops = fields.child("flops");
-  if (!flops)
-    return flops.takeError();
-  Fields rates(**flops, "device.flops.");
-  SmallVector<StringRef> names;
+std::vector<std::string> arithmeticNames() {
+  std::vector<std::string> names;
   for (size_t kind = 0; kind < kArithmeticCount; ++kind)
     names.push_back(nameOf(Arithmetic(kind)));
-  if (Error error = rates.allowOnly(names))
-    return error;
-  double &plain = device.flopsPerSecond[size_t(Arithmetic::F32)];
-  if (Error error = rates.number("f32", kLeastRate, kMostRate, plain))
-    return error;
+  return names;
+}
+
+bool readRates(Fields &fields, Device &device) {
+  std::array<bool, kArithmeticCount> given = {};
+  for (int i = 0; i < fields.count("rate"); ++i) {
+    Fields entry = fields.child("rate", i);
+    size_t kind = 0;
+    if (!entry.word("type", arithmeticNames(), kind))
+      return false;
+    if (std::exchange(given[kind], true))
+      return entry.fail("type", "is that of another rate: give each once");
+    ComputeRate &rate = device.rates[kind];
+    if (!entry.number("flops", kLeastRate, kMostRate, rate.flops) ||
+        !entry.number("sustained", kLeastShare, 1, rate.sustained, false))
+      return false;
+    rate.vectorFlops = rate.flops;
+    rate.attentionSustained = rate.sustained;
+    if (!entry.number("vector_flops", kLeastRate, kMostRate, rate.vectorFlops, false) ||
+        !entry.number("attention_sustained", kLeastShare, 1, rate.attentionSustained, false) ||
+        !entry.origin())
+      return false;
+  }
+  size_t plain = size_t(Arithmetic::F32);
+  if (!given[plain])
+    return fields.fail("rate", "is missing for f32: give its flops");
   // What a device has no unit for it computes as f32.
-  device.flopsPerSecond.fill(plain);
-  for (auto [name, rate] : zip_equal(names, device.flopsPerSecond))
-    if (Error error = rates.number(name, kLeastRate, kMostRate, rate, false))
-      return error;
-  return Error::success();
+  for (size_t kind = 0; kind < kArithmeticCount; ++kind)
+    if (!given[kind])
+      device.rates[kind] = device.rates[plain];
+  return true;
 }
 
-Error readLinks(const json::Object &root, Cluster &cluster) {
-  const json::Array *links = root.getArray("links");
-  if (!links || links->empty())
-    return wrong("links", "must be an array of one object or more, the nearest links first");
+bool readUnits(Fields &fields, Device &device) {
+  if (!fields.has("units"))
+    return true;
+  Fields units = fields.child("units");
+  if (!units.integer("count", 1, kMostCount, device.units) ||
+      !units.required("tile", "one or more") || !units.origin())
+    return false;
+  for (int i = 0; i < units.count("tile"); ++i) {
+    Fields tile = units.child("tile", i);
+    Tile &read = device.tiles.emplace_back();
+    if (!tile.integer("m", 1, 1 << 16, read.m) || !tile.integer("n", 1, 1 << 16, read.n) ||
+        !tile.number("share", kLeastShare, 1, read.share, false))
+      return false;
+  }
+  return true;
+}
+
+bool readGemmPoints(Fields &fields, Device &device) {
+  for (int i = 0; i < fields.count("gemm_point"); ++i) {
+    Fields entry = fields.child("gemm_point", i);
+    GemmPoint point;
+    size_t kind = 0;
+    if (!entry.word("type", arithmeticNames(), kind) ||
+        !entry.integer("batch", 1, kMostCount, point.batch, false) ||
+        !entry.integer("m", 1, kMostCount, point.m) ||
+        !entry.integer("n", 1, kMostCount, point.n) ||
+        !entry.integer("k", 1, kMostCount, point.k) ||
+        !entry.number("seconds", 1e-9, kMostSeconds, point.seconds) || !entry.origin())
+      return false;
+    point.arithmetic = Arithmetic(kind);
+    device.gemmPoints.push_back(point);
+  }
+  return true;
+}
+
+bool readDevice(Fields &root, Device &device) {
+  if (!root.required("device", "a device in { }"))
+    return false;
+  Fields fields = root.child("device");
+  if (!fields.string("name", device.name, false) || !fields.required("memory", "memory in { }"))
+    return false;
+  Fields memory = fields.child("memory");
+  if (!memory.number("bytes", 1, kMostRate, device.memoryBytes) ||
+      !memory.number("usable", kLeastShare, 1, device.memoryUsable, false) ||
+      !memory.number("bandwidth", kLeastRate, kMostRate, device.memoryBandwidth) ||
+      !memory.number("sustained", kLeastShare, 1, device.memoryEfficiency, false) ||
+      !memory.origin())
+    return false;
+  if (fields.has("launch")) {
+    Fields launch = fields.child("launch");
+    if (!launch.number("gap_seconds", 0, kMostSeconds, device.gapSeconds, false) ||
+        !launch.number("host_seconds", 0, kMostSeconds, device.hostSeconds, false) ||
+        !launch.origin())
+      return false;
+  }
+  return readRates(fields, device) && readUnits(fields, device) && readGemmPoints(fields, device);
+}
+
+bool isLevel(const Cluster &cluster, const std::string &name) {
+  return std::any_of(cluster.levels.begin(), cluster.levels.end(),
+                     [&](const LinkLevel &level) { return level.name == name; });
+}
+
+bool readLinks(Fields &root, Cluster &cluster) {
+  if (!root.required("link", "one or more, the nearest first"))
+    return false;
   int64_t inner = 1;
-  for (auto [number, value] : enumerate(*links)) {
-    std::string path = "links[" + std::to_string(number) + "]";
-    const json::Object *object = value.getAsObject();
-    if (!object)
-      return wrong(path, "must be an object in { }");
-    Fields fields(*object, path + ".");
-    LinkLevel &level = cluster.levels.emplace_back();
-    bool last = number + 1 == links->size();
-    double devices = 0;
-    if (Error error = fields.allowOnly({"name", "devices", "bandwidth", "efficiency", "latency"}))
-      return error;
-    if (Error error = fields.string("name", level.name))
-      return error;
-    if (Error error = fields.number("devices", 1, 1e9, devices, !last))
-      return error;
-    if (Error error = fields.number("bandwidth", kLeastRate, kMostRate, level.bandwidth))
-      return error;
-    if (Error error = fields.number("efficiency", 1e-3, 1, level.efficiency, false))
-      return error;
-    if (Error error = fields.number("latency", 0, kMostSeconds, level.latency, false))
-      return error;
-    if (last && devices != 0)
-      return wrong(fields.nameOf("devices"), "must not be there: the last links join all devices");
-    level.devices = static_cast<int64_t>(devices);
-    if (!last && (level.devices != devices || level.devices % inner != 0))
-      return wrong(fields.nameOf("devices"),
-                   "must be a whole number, and a multiple of that of the links before");
+  int count = root.count("link");
+  for (int i = 0; i < count; ++i) {
+    Fields entry = root.child("link", i);
+    LinkLevel level;
+    if (!entry.string("name", level.name) ||
+        !entry.integer("devices", 1, kMostCount, level.devices, i + 1 < count) ||
+        !entry.number("bandwidth", kLeastRate, kMostRate, level.bandwidth) ||
+        !entry.number("sustained", kLeastShare, 1, level.efficiency, false) ||
+        !entry.number("shared_bandwidth", kLeastRate, kMostRate, level.sharedBandwidth, false) ||
+        !entry.number("latency", 0, kMostSeconds, level.latency, false) || !entry.origin())
+      return false;
+    if (i + 1 == count && level.devices != 0)
+      return entry.fail("devices", "must not be there: the last links join all devices");
+    if (level.devices % inner != 0)
+      return entry.fail("devices", "must be a multiple of that of the links before");
+    if (isLevel(cluster, level.name))
+      return entry.fail("name", "is that of other links: give each its own");
     inner = std::max<int64_t>(level.devices, 1);
-    if (count_if(cluster.levels, [&](const LinkLevel &l) { return l.name == level.name; }) > 1)
-      return wrong(fields.nameOf("name"), "is that of other links: give each its own");
+    cluster.levels.push_back(std::move(level));
   }
-  return Error::success();
+  return true;
 }
 
-Error readAxes(const json::Object &root, Cluster &cluster) {
-  const json::Value *value = root.get("axes");
-  if (!value)
-    return Error::success();
-  const json::Object *axes = value->getAsObject();
-  if (!axes)
-    return wrong("axes", "must be an object that gives axes the names of links");
-  for (const auto &[axis, level] : *axes) {
-    std::optional<StringRef> name = level.getAsString();
-    if (!name || none_of(cluster.levels, [&](const LinkLevel &l) { return l.name == *name; }))
-      return wrong("axes." + axis.str(), "must be the name of one of the links");
-    cluster.axisLevels.push_back({axis.str(), name->str()});
+bool readAxes(Fields &root, Cluster &cluster) {
+  for (int i = 0; i < root.count("axis"); ++i) {
+    Fields entry = root.child("axis", i);
+    std::pair<std::string, std::string> axis;
+    if (!entry.string("name", axis.first) || !entry.string("link", axis.second))
+      return false;
+    if (!isLevel(cluster, axis.second))
+      return entry.fail("link", "must be the name of one of the links");
+    cluster.axisLevels.push_back(std::move(axis));
   }
-  // The order of a hash table is no order.
-  sort(cluster.axisLevels);
-  return Error::success();
+  return true;
+}
+
+bool readCollectivePoints(Fields &root, Cluster &cluster) {
+  static const std::vector<std::string> kKinds = {"all_gather", "all_reduce", "reduce_scatter",
+                                                  "all_to_all"};
+  for (int i = 0; i < root.count("collective_point"); ++i) {
+    Fields entry = root.child("collective_point", i);
+    CollectivePoint point;
+    size_t kind = 0;
+    if (!entry.word("kind", kKinds, kind) || !entry.string("link", point.level) ||
+        !entry.integer("members", 2, kMostCount, point.members) ||
+        !entry.number("bytes", 1, kMostRate, point.bytes) ||
+        !entry.number("seconds", 1e-9, kMostSeconds, point.seconds) || !entry.origin())
+      return false;
+    if (!isLevel(cluster, point.level))
+      return entry.fail("link", "must be the name of one of the links");
+    point.kind = runtime::CollectiveKind(kind);
+    cluster.collectivePoints.push_back(std::move(point));
+  }
+  return true;
+}
+
+bool readStores(Fields &root, Cluster &cluster) {
+  if (root.has("host")) {
+    Fields fields = root.child("host");
+    Store &host = cluster.host.emplace();
+    if (!fields.number("memory_bytes", 1, kMostRate, host.bytes) ||
+        !fields.number("bandwidth", kLeastRate, kMostRate, host.readBandwidth) ||
+        !fields.integer("devices", 1, kMostCount, host.devices) || !fields.origin())
+      return false;
+    host.writeBandwidth = host.readBandwidth;
+  }
+  if (!root.has("nvme"))
+    return true;
+  Fields fields = root.child("nvme");
+  Store &nvme = cluster.nvme.emplace();
+  return fields.number("bytes", 1, kMostRate, nvme.bytes) &&
+         fields.number("read_bandwidth", kLeastRate, kMostRate, nvme.readBandwidth) &&
+         fields.number("write_bandwidth", kLeastRate, kMostRate, nvme.writeBandwidth) &&
+         fields.integer("devices", 1, kMostCount, nvme.devices) && fields.origin();
 }
 
 } // namespace
 
-Expected<Cluster> Cluster::parse(StringRef text) {
-  // The parser calls itself for what is nested.
-  constexpr size_t kMostObjects = 1000;
-  if (text.count('[') + text.count('{') > kMostObjects)
-    return createStringError("is no description of a cluster: more than " + Twine(kMostObjects) +
-                             " '{' and '[' are in it");
-  Expected<json::Value> value = json::parse(text);
-  if (!value)
-    return createStringError("is no JSON: " + toString(value.takeError()));
-  const json::Object *root = value->getAsObject();
-  if (!root)
-    return createStringError("must be a JSON object in { }, with 'device' and 'links'");
-  Fields fields(*root, "");
+std::optional<Cluster> weft::readCluster(const std::string &text, std::string &error) {
+  schema::Cluster message;
+  Fields::Tree tree;
+  if (!cost::parseText(text, message, tree, error))
+    return std::nullopt;
+  Fields root(message, &tree, "", 1, error);
   Cluster cluster;
-  if (Error error =
-          fields.allowOnly({"name", "device", "links", "axes", "collective_overhead", "origin"}))
-    return error;
-  if (Error error = fields.string("name", cluster.name, false))
-    return error;
-  if (Error error =
-          fields.number("collective_overhead", 0, kMostSeconds, cluster.collectiveOverhead, false))
-    return error;
-  Expected<const json::Object *> device = fields.child("device");
-  if (!device)
-    return device.takeError();
-  if (Error error = readDevice(**device, cluster.device))
-    return error;
-  if (Error error = readLinks(*root, cluster))
-    return error;
-  if (Error error = readAxes(*root, cluster))
-    return error;
+  if (!root.string("name", cluster.name, false) || !readDevice(root, cluster.device) ||
+      !readLinks(root, cluster) || !readAxes(root, cluster) ||
+      !readCollectivePoints(root, cluster) || !readStores(root, cluster))
+    return std::nullopt;
+  if (root.has("collective_overhead")) {
+    Fields overhead = root.child("collective_overhead");
+    if (!overhead.number("seconds", 0, kMostSeconds, cluster.collectiveOverhead) ||
+        !overhead.origin())
+      return std::nullopt;
+  }
+  if (root.has("uncertainty")) {
+    Fields uncertainty = root.child("uncertainty");
+    if (!uncertainty.number("share", 0, 10, cluster.uncertainty) || !uncertainty.origin())
+      return std::nullopt;
+  }
   return cluster;
 }
-
-} // namespace weft

@@ -3,13 +3,33 @@
 #include "weft/Cost/CostModel.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
 namespace weft {
+
+Arithmetic arithmeticOf(mlir::Type type) {
+  mlir::Type element = mlir::getElementTypeOrSelf(type);
+  if (!isa<mlir::FloatType>(element))
+    return Arithmetic::Integer;
+  if (element.isBF16())
+    return Arithmetic::BF16;
+  switch (element.getIntOrFloatBitWidth()) {
+  case 64:
+    return Arithmetic::F64;
+  case 16:
+    return Arithmetic::F16;
+  case 32:
+    return Arithmetic::F32;
+  default:
+    return element.getIntOrFloatBitWidth() < 16 ? Arithmetic::F8 : Arithmetic::F64;
+  }
+}
 
 /// The nearest level whose ranks 0..devices-1, devices..2*devices-1, ... each hold whole groups of
 /// an axis. Groups begin at multiples of `reach` and are within so many consecutive ranks.
@@ -139,7 +159,8 @@ double CostModel::seconds(TransitionKind kind, ArrayRef<AxisId> axes, const Plac
 
 double CostModel::seconds(double flops, double bytes, Arithmetic arithmetic) const {
   const Device &device = machines.device;
-  return std::max(flops / (device.flopsPerSecond[size_t(arithmetic)] * device.computeEfficiency),
+  const ComputeRate &rate = device.rates[size_t(arithmetic)];
+  return std::max(flops / (rate.flops * rate.sustained),
                   bytes / (device.memoryBandwidth * device.memoryEfficiency));
 }
 
@@ -151,10 +172,11 @@ FailureOr<CostModel> costModelOf(mlir::Operation *op, Mesh mesh) {
     return CostModel(std::move(mesh));
   auto text = dyn_cast<mlir::StringAttr>(attribute);
   if (!text)
-    return op->emitError() << "'" << kClusterAttr << "' must be a string of JSON";
-  Expected<Cluster> cluster = Cluster::parse(text.getValue());
+    return op->emitError() << "'" << kClusterAttr << "' must be a string of text protobuf";
+  std::string error;
+  std::optional<Cluster> cluster = readCluster(text.str(), error);
   if (!cluster)
-    return op->emitError() << "'" << kClusterAttr << "': " << toString(cluster.takeError());
+    return op->emitError() << "'" << kClusterAttr << "': " << error;
   return CostModel(std::move(mesh), std::move(*cluster));
 }
 

@@ -16,7 +16,7 @@ Cluster twoLevels() {
   Cluster cluster;
   cluster.device.memoryBytes = 1e9;
   cluster.device.memoryBandwidth = 1e9;
-  cluster.device.flopsPerSecond.fill(1e12);
+  cluster.device.rates.fill({1e12, 1, 1, 1e12});
   cluster.levels.push_back({"machine", 4, 1e9, 1, 1e-6});
   cluster.levels.push_back({"network", 0, 1e8, 1, 1e-5});
   cluster.collectiveOverhead = 5e-6;
@@ -141,8 +141,8 @@ TEST(CostModel, ScatterAndGatherAreAsGoodAsAllReduceButForTheStart) {
 
 TEST(CostModel, ComputationIsBoundByArithmeticOrMemory) {
   Cluster cluster = twoLevels();
-  cluster.device.computeEfficiency = 0.5;
-  cluster.device.flopsPerSecond[size_t(Arithmetic::BF16)] = 4e12;
+  cluster.device.rates[size_t(Arithmetic::F32)].sustained = 0.5;
+  cluster.device.rates[size_t(Arithmetic::BF16)] = {4e12, 0.5, 1, 4e12};
   CostModel model = modelOf("tp=4", cluster);
   EXPECT_DOUBLE_EQ(model.seconds(1e9, 10, Arithmetic::F32), 2e-3);
   EXPECT_DOUBLE_EQ(model.seconds(1e9, 10, Arithmetic::BF16), 5e-4);
