@@ -5,7 +5,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
-#include "weft/Cost/Cluster.h"
+#include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/OpWork.h"
 #include "weft/Interfaces/TensorTypes.h"
