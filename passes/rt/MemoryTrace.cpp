@@ -67,6 +67,35 @@ bool MemoryTrace::holds(std::pair<int64_t, int64_t> bytes, Content content) cons
   return found != intervals.end() && found->second == std::pair(end, content);
 }
 
+SmallVector<std::pair<int64_t, int64_t>> MemoryTrace::scratchRanges(InvokeOp call) {
+  if (!call.getScratch())
+    return {};
+  auto routine = SymbolTable::lookupNearestSymbolFrom<ProgramOp>(call, call.getRoutineAttr());
+  auto [found, isNew] = ownRanges.try_emplace(routine);
+  if (isNew) {
+    SmallVector<std::pair<int64_t, int64_t>> all;
+    for (auto buffer : routine.getOps<BufferOp>())
+      if (int64_t begin = buffer.getOffset().value_or(0), bytes = bytesOf(buffer); bytes > 0)
+        all.push_back({begin, begin + bytes});
+    llvm::sort(all);
+    for (auto [begin, end] : all)
+      if (found->second.empty() || found->second.back().second < begin)
+        found->second.push_back({begin, end});
+      else
+        found->second.back().second = std::max(found->second.back().second, end);
+  }
+  int64_t base = range(bufferOfView(call.getScratch())).first;
+  SmallVector<std::pair<int64_t, int64_t>> ranges;
+  for (auto [begin, end] : found->second)
+    ranges.push_back({base + begin, base + end});
+  return ranges;
+}
+
+void MemoryTrace::clobber(InvokeOp call) {
+  for (std::pair<int64_t, int64_t> bytes : scratchRanges(call))
+    write(bytes, nullptr);
+}
+
 LogicalResult MemoryTrace::verifyLifetimes() {
   struct Life {
     int64_t first, last, begin, end;
@@ -99,8 +128,10 @@ LogicalResult MemoryTrace::verifyLifetimes() {
       buffer.emitError() << "occupies bytes " << begin << " to " << end
                          << ", outside of the arena or inside of states";
     }
-    if (begin != end)
-      lives.push_back({told[0], told[1], begin, end, buffer});
+    for (const IssueOrder::Use &use : computed.order().usesOf(buffer))
+      if (use.bytes > 0)
+        lives.push_back(
+            {use.first, use.last, begin + use.offset, begin + use.offset + use.bytes, buffer});
   }
   // Sweep over time; buffers alive now, by their first byte.
   llvm::sort(lives, [](const Life &a, const Life &b) {
@@ -142,18 +173,28 @@ LogicalResult MemoryTrace::verifyNoOverlap(CommandInterface command,
     Value view;
   };
   auto accessOf = [&](Value view) { return Access{range(bufferOfView(view)), view}; };
-  SmallVector<Access> writes = llvm::map_to_vector(command.getWrites(), accessOf);
+  SmallVector<Value> written = command.getWrites();
+  auto invoke = dyn_cast<InvokeOp>(*command);
+  if (invoke)
+    llvm::erase(written, invoke.getScratch());
+  auto mayShare = [&](Value a, Value b) {
+    a = bufferOfView(a), b = bufferOfView(b);
+    return invoke && a != b && a.getDefiningOp<BufferOp>() && b.getDefiningOp<BufferOp>();
+  };
+  SmallVector<Access> writes = llvm::map_to_vector(written, accessOf);
   llvm::sort(writes, [](const Access &a, const Access &b) { return a.bytes < b.bytes; });
-  for (size_t i = 1; i < writes.size(); ++i)
-    if (writes[i - 1].bytes.second > writes[i].bytes.first)
-      return command->emitError("writes the same bytes twice");
-  // So they are in the order of their ends, too.
+  auto overlap = [](const Access &a, const Access &b) {
+    return a.bytes.first < b.bytes.second && b.bytes.first < a.bytes.second;
+  };
+  for (size_t i = 0; i < writes.size(); ++i)
+    for (size_t j = i + 1; j < writes.size() && overlap(writes[i], writes[j]); ++j)
+      if (!mayShare(writes[i].view, writes[j].view))
+        return command->emitError("writes the same bytes twice");
   for (Value view : command.getReads()) {
     Access read = accessOf(view);
-    auto *written = llvm::partition_point(
-        writes, [&](const Access &write) { return write.bytes.second <= read.bytes.first; });
-    for (; written != writes.end() && written->bytes.first < read.bytes.second; ++written)
-      if (written->bytes != read.bytes || !allowed.contains({view, written->view}))
+    for (const Access &write : writes)
+      if (overlap(read, write) && !mayShare(view, write.view) &&
+          (write.bytes != read.bytes || !allowed.contains({view, write.view})))
         return command->emitError("writes bytes that it reads");
   }
   return success();
@@ -252,14 +293,20 @@ LogicalResult weft::rt::verifyOrder(ProgramOp program, MemoryTrace &memory) {
     now[stream][stream] = point.index + 1;
     if (auto record = dyn_cast<RecordOp>(*command))
       events[record.getEvent()] = now[stream];
+    auto invoke = dyn_cast<InvokeOp>(*command);
     auto add = [&](ValueRange views, bool writes) {
       for (Value view : views) {
+        if (invoke && view == invoke.getScratch())
+          continue;
         auto [begin, end] = memory.range(bufferOfView(view));
         point.accesses.push_back({begin, end, writes});
       }
     };
     add(command.getReads(), false);
     add(command.getWrites(), true);
+    if (invoke)
+      for (auto [begin, end] : memory.scratchRanges(invoke))
+        point.accesses.push_back({begin, end, true});
     streams[stream].push_back(points.size());
     points.push_back(std::move(point));
   }

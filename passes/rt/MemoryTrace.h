@@ -23,11 +23,18 @@ public:
   bool holds(mlir::Value buffer, Content content);
   bool holds(int64_t offset, mlir::MemRefType type, Content content) const;
 
-  /// Buffers alive together share no bytes, and each access is in a lifetime.
+  /// The bytes of a call's scratch in which its routine has buffers, in order and apart.
+  llvm::SmallVector<std::pair<int64_t, int64_t>> scratchRanges(InvokeOp call);
+  /// What they held is gone.
+  void clobber(InvokeOp call);
+
+  /// Buffers alive together share no bytes, and each access is in a lifetime. Those of a routine
+  /// are alive where they are in the scratch of its calls.
   mlir::LogicalResult verifyLifetimes();
   /// No view that the command writes shares bytes with one it reads, unless
   /// the two are the same bytes and in `allowed` as (read, written); no two
-  /// views that it writes share bytes.
+  /// views that it writes share bytes. Different buffers may share bytes in a
+  /// call: their lifetimes say whether they do so one after the other.
   mlir::LogicalResult
   verifyNoOverlap(CommandInterface command,
                   const llvm::DenseSet<std::pair<mlir::Value, mlir::Value>> &allowed);
@@ -41,6 +48,7 @@ private:
 
   ProgramOp program;
   llvm::StringMap<StateOp> states;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::pair<int64_t, int64_t>>> ownRanges;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> ranges; // of buffers, once asked for
   std::map<int64_t, std::pair<int64_t, Content>> intervals;        // begin -> (end, content)
 };

@@ -352,8 +352,11 @@ def RtPlanArena : Pass<"rt-plan-arena", "::mlir::ModuleOp"> {
     stream lives from the event that lets that command start until the wait for
     its end.
 
-    Routines come first: the arena of one is the scratch of its calls, a workspace buffer of the caller that lives
-    during the call.
+    Lifetimes count commands as they are issued, those of calls among them, and a call's are those of its commands: an argument
+    that nothing reads later dies where its routine has read it, a result is born where it is written. Buffers of routines
+    are placed together with those of programs, each once: it lies at the same bytes in all calls, where no caller has
+    something in use then. What lies between a routine's first byte and its last is its arena, and the scratch of its calls, a
+    workspace buffer of the caller that lives during the call. Calls of other streams than 0 have scratch each of its own.
 
     **Example**: test/passes/rt/plan-arena.mlir.
   }];
@@ -368,7 +371,7 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
     - waits refer to events recorded before, so waiting is acyclic;
     - any two accesses to common bytes, one of them a write, are ordered by a
       stream or a chain of events;
-    - arena ranges of buffers alive together are disjoint;
+    - arena ranges of buffers alive together are disjoint, those of a routine wherever its calls' scratch is;
     - every command is the one its op in the `rt.spec` function asks for, and
       each view that it reads holds the value of that op's operand, whole, as
       written last;

@@ -7,6 +7,8 @@
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Target/Target.h"
 
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace weft::rt {
@@ -106,80 +108,257 @@ private:
   std::vector<Ranges> throughout, ever;
 };
 
-/// Gives buffers, one after the other, bytes that are free for their whole life.
-class Gaps {
-public:
-  Gaps(int64_t base, int64_t commands) : base(base), taken(commands) {}
-
-  /// Places `bytes` into the smallest gap between those taken during
-  /// [first, last], or at their end if no gap holds it.
-  int64_t place(int64_t bytes, int64_t first, int64_t last) {
-    int64_t cursor = base, best = -1, bestGap = INT64_MAX;
-    for (auto [begin, end] : taken.during(first, last)) {
-      int64_t gap = begin - cursor;
-      if (gap >= bytes && gap < bestGap) {
-        best = cursor;
-        bestGap = gap;
-      }
-      cursor = std::max(cursor, end);
+/// The first byte of the smallest gap between `taken` that holds `bytes`, or behind it all.
+int64_t findPlace(int64_t base, int64_t bytes, std::vector<Range> taken) {
+  llvm::sort(taken);
+  int64_t cursor = base, best = -1, bestGap = INT64_MAX;
+  for (auto [begin, end] : taken) {
+    int64_t gap = begin - cursor;
+    if (gap >= bytes && gap < bestGap) {
+      best = cursor;
+      bestGap = gap;
     }
-    int64_t offset = best >= 0 ? best : cursor;
-    taken.insert({offset, offset + bytes}, first, last);
-    return offset;
+    cursor = std::max(cursor, end);
+  }
+  return best >= 0 ? best : cursor;
+}
+
+/// A routine whose buffers lie at the same bytes in all its calls.
+struct RoutinePlan {
+  explicit RoutinePlan(ProgramOp routine)
+      : routine(routine), lifetimes(routine), own(lifetimes.order().size()),
+        callers(lifetimes.order().size()) {}
+
+  int64_t size() const { return lifetimes.order().size(); }
+
+  ProgramOp routine;
+  Lifetimes lifetimes;
+  Taken own;     // by its buffers, over its commands
+  Taken callers; // by what is in use in its callers during a call, be it any of them
+  int64_t low = 0, high = 0;
+};
+
+/// A program, and when it calls which routine.
+struct ProgramPlan {
+  ProgramPlan(ProgramOp program)
+      : program(program), lifetimes(program), taken(lifetimes.order().size()) {}
+
+  /// Calls `each` with the commands of routines, from the first to the last of an interval, that
+  /// run in calls within `life`.
+  void forEachCalled(std::pair<int64_t, int64_t> life,
+                     llvm::function_ref<void(RoutinePlan &, int64_t, int64_t)> each) {
+    for (auto &[routine, starts] : calls) {
+      int64_t size = routine->size();
+      auto *begin =
+          llvm::partition_point(starts, [&](int64_t start) { return start + size <= life.first; });
+      auto *end =
+          llvm::partition_point(starts, [&](int64_t start) { return start <= life.second; });
+      // Of those between the first and the last all is within.
+      if (end - begin > 2) {
+        each(*routine, 0, size - 1);
+        continue;
+      }
+      for (auto *start = begin; start < end; ++start)
+        each(*routine, std::max<int64_t>(life.first - *start, 0),
+             std::min(life.second - *start, size - 1));
+    }
+  }
+
+  ProgramOp program;
+  Lifetimes lifetimes;
+  Taken taken;                                                // by its own buffers
+  llvm::MapVector<RoutinePlan *, SmallVector<int64_t>> calls; // where they start
+  int64_t peak = 0;
+};
+
+/// Places the buffers of programs and of what they call together. A routine's lie at the same bytes
+/// in every call, so that its calls need no places of their own; what its callers have in use then
+/// is elsewhere, and else they share the arena as if the calls were written out.
+class ArenaPlan {
+public:
+  ArenaPlan(ModuleOp module, int64_t base, int64_t alignment)
+      : module(module), symbols(module), base(base), alignment(alignment) {}
+
+  void make() {
+    placeOpaque();
+    for (auto program : module.getOps<ProgramOp>())
+      if (program.isRoutine() && !opaque.contains(program))
+        routines[program] = std::make_unique<RoutinePlan>(program);
+    for (auto program : module.getOps<ProgramOp>())
+      if (!program.isRoutine())
+        addProgram(program);
+    for (auto &[op, routine] : routines)
+      for (auto buffer : ProgramOp(routine->routine).getOps<BufferOp>())
+        items.push_back(
+            {bytesOf(buffer), buffer, live(buffer, routine->lifetimes), routine.get(), nullptr});
+    for (auto &program : programs)
+      addBuffers(*program);
+    // Largest first: small buffers then fill the gaps that large ones leave. Of equal ones, that
+    // which is needed first.
+    std::vector<std::tuple<int64_t, std::pair<size_t, int64_t>, size_t>> bySize;
+    for (auto [i, item] : llvm::enumerate(items))
+      bySize.push_back({-item.bytes, firstUse(item), i});
+    llvm::sort(bySize);
+    for (auto [negated, use, i] : bySize)
+      if (items[i].routine)
+        placeInRoutine(items[i]);
+      else
+        placeInProgram(items[i]);
+    finish();
   }
 
 private:
-  int64_t base;
-  Taken taken;
-};
+  struct Item {
+    int64_t bytes;
+    BufferOp buffer;
+    std::pair<int64_t, int64_t> life;
+    RoutinePlan *routine; // of one of them
+    ProgramPlan *program;
+  };
 
-/// Calls get memory of their own for what their routine needs besides its blocks.
-void giveScratch(ProgramOp program, const SymbolTable &symbols) {
-  for (auto invoke : program.getOps<InvokeOp>()) {
+  /// In which program, and by which command.
+  std::pair<size_t, int64_t> firstUse(const Item &item) const {
+    for (auto [i, program] : llvm::enumerate(programs)) {
+      if (item.program == program.get())
+        return {i, item.life.first};
+      if (auto found = program->calls.find(item.routine); found != program->calls.end())
+        return {i, found->second.front() + item.life.first};
+    }
+    return {programs.size(), item.life.first};
+  }
+
+  int64_t bytesOf(BufferOp buffer) const {
+    return alignedBytes(cast<MemRefType>(buffer.getType()), alignment);
+  }
+
+  static std::pair<int64_t, int64_t> live(BufferOp buffer, const Lifetimes &lifetimes) {
+    auto life = lifetimes.of(buffer);
+    buffer.setLives(SmallVector<int64_t>{life.first, life.second});
+    return life;
+  }
+
+  /// Of calls on other streams nothing says when they run, so that two may be under way in the
+  /// plan: each has memory of its own.
+  void placeOpaque() {
+    SmallVector<InvokeOp> calls;
+    module.walk([&](InvokeOp invoke) {
+      if (invoke.getStream() != 0 || invoke.getCommunicates()) {
+        calls.push_back(invoke);
+        opaque.insert(symbols.lookup(invoke.getRoutine()));
+      }
+    });
+    for (Operation *op : opaque) {
+      auto routine = cast<ProgramOp>(op);
+      Lifetimes lifetimes(routine);
+      Taken taken(lifetimes.order().size());
+      int64_t end = 0;
+      for (auto buffer : routine.getOps<BufferOp>()) {
+        auto [first, last] = live(buffer, lifetimes);
+        int64_t bytes = bytesOf(buffer), offset = findPlace(0, bytes, taken.during(first, last));
+        buffer.setOffset(offset);
+        taken.insert({offset, offset + bytes}, first, last);
+        end = std::max(end, offset + bytes);
+      }
+      routine.setArena(end);
+    }
+    for (InvokeOp invoke : calls)
+      giveScratch(invoke);
+  }
+
+  BufferOp giveScratch(InvokeOp invoke) {
     OpBuilder builder(invoke);
     auto routine = symbols.lookup<ProgramOp>(invoke.getRoutine());
-    if (Value scratch = createScratch(builder, invoke.getLoc(), routine))
-      invoke.getScratchMutable().assign(scratch);
+    Value scratch = createScratch(builder, invoke.getLoc(), routine);
+    if (!scratch)
+      return {};
+    invoke.getScratchMutable().assign(scratch);
+    return scratch.getDefiningOp<BufferOp>();
   }
-}
 
-void planProgram(ProgramOp program, int64_t base, int64_t alignment) {
-  Builder builder(program.getContext());
-  std::vector<BufferOp> buffers(program.getOps<BufferOp>().begin(),
-                                program.getOps<BufferOp>().end());
-  Lifetimes lifetimes(program);
-  // Ports live as long as the program, so they simply stand first.
-  auto isPort = [](BufferOp buffer) {
-    return buffer.getKind() == BufferClass::Input || buffer.getKind() == BufferClass::Output;
-  };
-  auto place = [&](BufferOp buffer, int64_t offset, int64_t first, int64_t last) {
-    buffer.setOffset(offset);
-    buffer.setLives(SmallVector<int64_t>{first, last});
-  };
-  int64_t end = std::max<int64_t>(lifetimes.numCommands() - 1, 0);
-  for (BufferOp buffer : buffers)
-    if (isPort(buffer)) {
-      place(buffer, base, 0, end);
-      base += alignedBytes(cast<MemRefType>(buffer.getType()), alignment);
-    }
-  // Largest first: small buffers then fill the gaps that large ones leave.
-  llvm::erase_if(buffers, isPort);
-  std::vector<std::pair<int64_t, size_t>> bySize;
-  for (auto [i, buffer] : llvm::enumerate(buffers))
-    bySize.push_back({-alignedBytes(cast<MemRefType>(buffer.getType()), alignment), i});
-  llvm::sort(bySize);
-  Gaps gaps(base, end + 1);
-  int64_t peak = base;
-  for (auto [negated, i] : bySize) {
-    BufferOp buffer = buffers[i];
-    auto [first, last] = lifetimes.of(buffer);
-    int64_t bytes = -negated;
-    int64_t offset = gaps.place(bytes, first, last);
-    place(buffer, offset, first, last);
-    peak = std::max(peak, offset + bytes);
+  void addProgram(ProgramOp program) {
+    ProgramPlan &plan = *programs.emplace_back(std::make_unique<ProgramPlan>(program));
+    for (const IssueOrder::Item &item : plan.lifetimes.order().items())
+      if (auto found = routines.find(item.routine); found != routines.end())
+        plan.calls[found->second.get()].push_back(item.first);
   }
-  program.setArena(peak);
-}
+
+  /// Ports live as long as the program, so they simply stand first.
+  void addBuffers(ProgramPlan &plan) {
+    int64_t portsEnd = base, end = std::max<int64_t>(plan.lifetimes.order().size() - 1, 0);
+    plan.peak = base;
+    for (auto buffer : plan.program.getOps<BufferOp>()) {
+      if (buffer.getKind() != BufferClass::Input && buffer.getKind() != BufferClass::Output) {
+        items.push_back({bytesOf(buffer), buffer, live(buffer, plan.lifetimes), nullptr, &plan});
+        continue;
+      }
+      buffer.setLives(SmallVector<int64_t>{0, end});
+      settle({bytesOf(buffer), buffer, {0, end}, nullptr, &plan}, portsEnd);
+      portsEnd += bytesOf(buffer);
+    }
+  }
+
+  void settle(const Item &item, int64_t offset) {
+    ProgramPlan &plan = *item.program;
+    Range bytes{offset, offset + item.bytes};
+    BufferOp(item.buffer).setOffset(offset);
+    plan.peak = std::max(plan.peak, bytes.second);
+    plan.taken.insert(bytes, item.life.first, item.life.second);
+    plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
+      routine.callers.insert(bytes, first, last);
+    });
+  }
+
+  void placeInProgram(const Item &item) {
+    ProgramPlan &plan = *item.program;
+    std::vector<Range> taken = plan.taken.during(item.life.first, item.life.second);
+    plan.forEachCalled(item.life, [&](RoutinePlan &routine, int64_t first, int64_t last) {
+      llvm::append_range(taken, routine.own.during(first, last));
+    });
+    settle(item, findPlace(base, item.bytes, std::move(taken)));
+  }
+
+  void placeInRoutine(const Item &item) {
+    RoutinePlan &plan = *item.routine;
+    auto [first, last] = item.life;
+    std::vector<Range> taken = plan.own.during(first, last);
+    llvm::append_range(taken, plan.callers.during(first, last));
+    int64_t offset = findPlace(base, item.bytes, std::move(taken));
+    plan.own.insert({offset, offset + item.bytes}, first, last);
+    BufferOp(item.buffer).setOffset(offset);
+    plan.low = plan.high == 0 ? offset : std::min(plan.low, offset);
+    plan.high = std::max(plan.high, offset + item.bytes);
+  }
+
+  /// Scratch is from a routine's first byte to its last, whatever callers have between.
+  void finish() {
+    for (auto &[op, plan] : routines) {
+      for (auto buffer : ProgramOp(plan->routine).getOps<BufferOp>())
+        buffer.setOffset(*buffer.getOffset() - plan->low);
+      plan->routine.setArena(plan->high - plan->low);
+    }
+    for (auto &plan : programs) {
+      for (IssueOrder::Item item : plan->lifetimes.order().items()) {
+        auto found = routines.find(item.routine);
+        if (found == routines.end())
+          continue;
+        if (BufferOp scratch = giveScratch(cast<InvokeOp>(*item.command))) {
+          scratch.setOffset(found->second->low);
+          scratch.setLives(SmallVector<int64_t>{item.first, item.last});
+        }
+        plan->peak = std::max(plan->peak, found->second->high);
+      }
+      plan->program.setArena(plan->peak);
+    }
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  int64_t base, alignment;
+  llvm::SetVector<Operation *> opaque;
+  llvm::MapVector<Operation *, std::unique_ptr<RoutinePlan>> routines;
+  std::vector<std::unique_ptr<ProgramPlan>> programs;
+  std::vector<Item> items;
+};
 
 struct PlanArena : weft::rt::impl::RtPlanArenaBase<PlanArena> {
   void runOnOperation() override {
@@ -191,16 +370,7 @@ struct PlanArena : weft::rt::impl::RtPlanArenaBase<PlanArena> {
       state.setOffset(base);
       base += alignedBytes(cast<MemRefType>(state.getLocal()), alignment);
     }
-    // What routines need is a part of what their callers need.
-    SymbolTable symbols(getOperation());
-    for (auto program : getOperation().getOps<ProgramOp>())
-      if (program.isRoutine())
-        planProgram(program, 0, alignment);
-    for (auto program : getOperation().getOps<ProgramOp>())
-      if (!program.isRoutine()) {
-        giveScratch(program, symbols);
-        planProgram(program, base, alignment);
-      }
+    ArenaPlan(getOperation(), base, alignment).make();
   }
 };
 

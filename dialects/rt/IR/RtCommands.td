@@ -238,8 +238,9 @@ def Rt_InvokeOp : Rt_Command<"invoke", ["Inputs"], ["Outputs", "Scratch"], [Attr
   let summary = "run a routine's commands on blocks of memory";
   let description = [{
     The routine's blocks start at the first elements of the views: `reads` are its arguments, `writes` its results. A
-    result that overwrites an argument is the same view in both. `scratch` is memory of the caller that only this
-    command uses.
+    result that overwrites an argument is the same view in both. `scratch` is memory of the caller for the routine's
+    buffers; between and beside these it may hold what is not the routine's. Blocks and buffers may share bytes that
+    the routine uses for one after the other.
 
     If `communicates`, all commands of the routine talk to other processes, and run on the stream of this one. Else this
     is a command of stream 0: what the routine does on other streams starts after what stream 0 did before, and

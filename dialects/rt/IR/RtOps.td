@@ -82,8 +82,9 @@ def Rt_BufferOp : Rt_Op<"buffer", [HasParent<"ProgramOp">]> {
   let description = [{
     `name` is for people. `offset` (bytes, a multiple of 64) and the lifetime
     `lives` - positions of the first and last command of the program between
-    which the bytes belong to this buffer - are set by `rt-plan-arena`. Buffers
-    of inputs and outputs live for the whole program.
+    which the bytes belong to this buffer, where a call counts as all commands
+    of its routine - are set by `rt-plan-arena`. Buffers of inputs and outputs
+    live for the whole program.
     Constraints: identity layout; offset a multiple of 64.
   }];
   let arguments = (ins StrAttr:$name, Rt_BufferClassAttr:$kind, OptionalAttr<I64Attr>:$offset,

@@ -41,8 +41,8 @@ struct MemoryUse {
   std::vector<MemoryTimeline> timelines;
 };
 
-/// Of planned programs. A call counts as what is alive in its routine's scratch: where that is
-/// most, and for the peak of a class where most of that class is.
+/// Of planned programs. Commands are numbered as they are issued, and a call counts as the commands
+/// of its routine; of a timeline it is one moment, when most is alive in it.
 MemoryUse memoryUse(mlir::ModuleOp module);
 
 } // namespace weft::emit

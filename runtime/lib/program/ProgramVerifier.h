@@ -16,8 +16,14 @@ Status verifyProgram(const ProgramView &program);
 
 /// What calls of a routine must hold, found when its own commands are checked.
 struct RoutineNeeds {
-  std::vector<unsigned> alignments; // of each block: bytes
-  uint32_t callStreams = 0;         // streams that a call may be of, a bit each
+  /// Bytes of a block that commands use, from the first to the last of them.
+  struct Use {
+    uint64_t begin, end;
+    uint32_t first, last;
+  };
+  std::vector<std::vector<Use>> uses; // of each block
+  std::vector<unsigned> alignments;   // of each block: bytes
+  uint32_t callStreams = 0;           // streams that a call may be of, a bit each
 };
 
 /// A body or a routine, as its commands see it.

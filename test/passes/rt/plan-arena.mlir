@@ -41,3 +41,38 @@ rt.program @other_stream streams 2 events 2 {
   rt.wait 1 stream 0
   rt.copy %b -> %x stream 0 : memref<64xf32> -> memref<64xf32>
 }
+
+// A routine's buffers have the same bytes in each call. When the routine has read %a nobody needs it, so that "v", of which the
+// first byte is that of the scratch, lies there; %c lies where "u" was.
+// CHECK-LABEL: rt.program @block routine [-1] streams 1 events 0 arena 512
+rt.program @block routine [-1] streams 1 events 0 {
+^bb0(%x: memref<64xf32>, %y: memref<64xf32>):
+  // CHECK: rt.buffer "u" {{.*}}offset 256 lives [0, 1]
+  %u = rt.buffer "u" activation : memref<64xf32>
+  // CHECK: rt.buffer "v" {{.*}}offset 0 lives [1, 2]
+  %v = rt.buffer "v" activation : memref<64xf32>
+  rt.copy %x -> %u stream 0 : memref<64xf32> -> memref<64xf32>
+  rt.copy %u -> %v stream 0 : memref<64xf32> -> memref<64xf32>
+  rt.copy %v -> %y stream 0 : memref<64xf32> -> memref<64xf32>
+}
+// CHECK-LABEL: rt.program @calls streams 1 events 0 arena 1408
+rt.program @calls streams 1 events 0 {
+  %x = rt.buffer "x" input : memref<64xf32>
+  // CHECK: rt.buffer "k" {{.*}}offset 384 lives [0, 9]
+  %k = rt.buffer "k" activation : memref<64xf32>
+  // CHECK: rt.buffer "a" {{.*}}offset 640 lives [1, 2]
+  %a = rt.buffer "a" activation : memref<64xf32>
+  // CHECK: rt.buffer "b" {{.*}}offset 1152 lives [4, 5]
+  %b = rt.buffer "b" activation : memref<64xf32>
+  // CHECK: rt.buffer "c" {{.*}}offset 896 lives [7, 8]
+  %c = rt.buffer "c" activation : memref<64xf32>
+  rt.copy %x -> %k stream 0 : memref<64xf32> -> memref<64xf32>
+  rt.copy %k -> %a stream 0 : memref<64xf32> -> memref<64xf32>
+  // CHECK: %[[W:.+]] = rt.buffer "block" {{ *}}workspace offset 640 lives [2, 4] : memref<512xi8>
+  // CHECK-NEXT: rt.invoke @block {{.*}} scratch(%[[W]]
+  rt.invoke @block reads(%a : memref<64xf32>) writes(%b : memref<64xf32>) stream 0
+  // CHECK: rt.buffer "block" {{ *}}workspace offset 640 lives [5, 7] : memref<512xi8>
+  rt.invoke @block reads(%b : memref<64xf32>) writes(%c : memref<64xf32>) stream 0
+  rt.copy %c -> %x stream 0 : memref<64xf32> -> memref<64xf32>
+  rt.copy %k -> %x stream 0 : memref<64xf32> -> memref<64xf32>
+}

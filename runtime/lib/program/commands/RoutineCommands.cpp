@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <tuple>
 
 namespace weft::runtime {
@@ -88,6 +89,25 @@ Status checkShape(const ProgramView &p, const Routine &routine) {
   return {};
 }
 
+/// By block: the buffers in it that commands use, and from when to when. Of a block that none uses
+/// all is used at any time.
+std::vector<std::vector<RoutineNeeds::Use>> usesOf(const ProgramView &p, const Routine &routine) {
+  std::map<Id, RoutineNeeds::Use> byBuffer;
+  for (uint32_t i = 0; i < routine.commands.count; ++i)
+    for (const View &view : p.Views().slice(p.Commands()[routine.commands.begin + i].views)) {
+      const Buffer &buffer = p.Buffers()[view.buffer];
+      auto begin = uint64_t(buffer.offset), end = begin + buffer.bytes;
+      byBuffer.try_emplace(view.buffer, RoutineNeeds::Use{begin, end, i, i}).first->second.last = i;
+    }
+  std::vector<std::vector<RoutineNeeds::Use>> uses(routine.blocks.count);
+  for (const auto &[buffer, use] : byBuffer)
+    uses[p.Buffers()[buffer].block].push_back(use);
+  for (uint32_t i = 0; i < routine.blocks.count; ++i)
+    if (uses[i].empty())
+      uses[i] = {{0, uint64_t(p.ints(routine.blocks)[i]), 0, routine.commands.count - 1}};
+  return uses;
+}
+
 Status checkStreams(const ProgramView &p, const Routine &routine, uint32_t &callStreams) {
   StreamOrder order(p, routine);
   for (uint32_t i = 0; i < routine.commands.count; ++i) {
@@ -113,6 +133,7 @@ Status verifyRoutine(const ProgramView &p, const Routine &routine, RoutineNeeds 
       unsigned &alignment = needs.alignments[p.Buffers()[view.buffer].block];
       alignment = std::max(alignment, dtypeBytes(view.dtype));
     }
+  needs.uses = usesOf(p, routine);
   return checkStreams(p, routine, needs.callStreams);
 }
 
@@ -151,31 +172,34 @@ std::string faultOfSharing(const CommandContext &c, const Place &a, const Place 
          c.num(other.begin) + ", " + c.num(other.end) + ")";
 }
 
-/// Whether a result takes the place of its one operand.
-bool isInPlace(const Place *first, const Place *end) {
-  return end - first == 2 && first[0].isWritten != first[1].isWritten;
+/// Whether what commands use of the two blocks is apart, or used one after the other.
+bool areApart(const RoutineNeeds &needs, const Place &a, const Place &b) {
+  for (const RoutineNeeds::Use &x : needs.uses[a.block])
+    for (const RoutineNeeds::Use &y : needs.uses[b.block]) {
+      bool share = a.begin + x.begin < b.begin + y.end && b.begin + y.begin < a.begin + x.end;
+      if (share && x.first <= y.last && y.first <= x.last)
+        return false;
+    }
+  return true;
 }
 
-std::string checkSharing(const CommandContext &c, const Routine &routine) {
+/// A written block shares bytes with others only where the routine uses them one after the other,
+/// or where a result takes the place of its one operand.
+std::string checkSharing(const CommandContext &c, const Routine &routine,
+                         const RoutineNeeds &needs) {
   std::vector<Place> places = placesOf(c, routine);
-  // Of those before, what reaches farthest: of all, and of the written ones.
-  const Place *farthest = nullptr, *written = nullptr;
-  for (const Place *next = places.data(), *end = next + places.size(), *first; next != end;) {
-    first = next;
-    while (next != end && next->begin == first->begin && next->end == first->end)
-      ++next;
-    const Place *ownWritten = std::find_if(first, next, [](const Place &p) { return p.isWritten; });
-    bool writes = ownWritten != next;
-    if (writes && next - first > 1 && !isInPlace(first, next))
-      return faultOfSharing(c, *ownWritten, *(ownWritten == first ? first + 1 : first));
-    if (writes && farthest && farthest->end > first->begin)
-      return faultOfSharing(c, *farthest, *ownWritten);
-    if (written && written->end > first->begin)
-      return faultOfSharing(c, *first, *written);
-    if (!farthest || first->end > farthest->end)
-      farthest = first;
-    if (writes && (!written || first->end > written->end))
-      written = ownWritten;
+  auto isAt = [](const Place &a, const Place &b) { return a.begin == b.begin && a.end == b.end; };
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Place &place = places[i];
+    for (size_t j = i + 1; j < places.size() && places[j].begin < place.end; ++j) {
+      const Place &other = places[j];
+      // No third block is at the same place; in order, it would be beside them.
+      bool isInPlace = isAt(place, other) && place.isWritten != other.isWritten &&
+                       (i == 0 || !isAt(places[i - 1], place)) &&
+                       (j + 1 == places.size() || !isAt(places[j + 1], place)) && j == i + 1;
+      if ((place.isWritten || other.isWritten) && !isInPlace && !areApart(needs, place, other))
+        return faultOfSharing(c, place, other);
+    }
   }
   return "";
 }
@@ -216,7 +240,7 @@ std::string check(const CommandContext &c, const Invoke &call) {
   for (uint32_t i = 0; i < routine.blocks.count; ++i)
     if (std::string fault = checkBlock(c, call, i); !fault.empty())
       return fault;
-  return checkSharing(c, routine);
+  return checkSharing(c, routine, (*c.scope.needs)[call.routine]);
 }
 
 std::string describe(const CommandContext &c, const Invoke &call) {

@@ -92,7 +92,8 @@ public:
         auto [first, last] = lifetimes.of(buffer);
         buffer.setLives(SmallVector<int64_t>{first, last});
       } else {
-        buffer.setLives(SmallVector<int64_t>{0, std::max<int64_t>(lifetimes.numCommands() - 1, 0)});
+        buffer.setLives(
+            SmallVector<int64_t>{0, std::max<int64_t>(lifetimes.order().size() - 1, 0)});
       }
   }
 
