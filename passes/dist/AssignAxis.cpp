@@ -209,6 +209,47 @@ std::optional<Placement> addSplit(const Mesh &mesh, Placement placement, AxisId 
   return placement;
 }
 
+/// How an op reads its operands on the other axes: as their searches found, or else as values rest.
+class OperandsOnAxis {
+public:
+  OperandsOnAxis(Operation *op, const FactorRule &rule, const Mesh &mesh, AxisId axis,
+                 function_ref<Placement(Value)> others)
+      : op(cast<ShardableOpInterface>(op)), rule(rule), mesh(mesh), axis(axis) {
+    auto found = op->getAttrOfType<ArrayAttr>(dist::kOperandsAttr);
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      placements.push_back(
+          found ? withoutAxis(mesh, cast<dist::PlacementAttr>(found[index]).getValue(), axis)
+                : others(operand));
+  }
+
+  /// The operands with these splits on the axis, if the op can compute with them.
+  std::optional<SmallVector<Placement, 2>> with(ArrayRef<AxisSplit> splits) const {
+    SmallVector<Placement, 2> operands;
+    for (auto [placement, split] : llvm::zip(placements, splits)) {
+      std::optional<Placement> operand = addSplit(mesh, placement, axis, split);
+      if (!operand)
+        return std::nullopt;
+      operands.push_back(std::move(*operand));
+    }
+    return areConsistent(operands) ? std::optional(operands) : std::nullopt;
+  }
+
+  bool areConsistent() const { return areConsistent(placements); }
+
+private:
+  bool areConsistent(ArrayRef<Placement> operands) const {
+    ShardableOpInterface asked = op;
+    auto partialRules = [&](ReduceKind kind) { return asked.getPartialRules(kind); };
+    return shardingFromOperands(mesh, rule, partialRules, operands).has_value();
+  }
+
+  ShardableOpInterface op;
+  const FactorRule &rule;
+  const Mesh &mesh;
+  AxisId axis;
+  SmallVector<Placement, 2> placements;
+};
+
 struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
   using DistAssignAxisBase::DistAssignAxisBase;
 
@@ -252,6 +293,10 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
     options.placed = [&](Value value) { return withoutAxis(mesh, placements.of(value), id); };
     options.allowed = [&](Value value, const AxisSplit &split) {
       return addSplit(mesh, options.placed(value), id, split).has_value();
+    };
+    options.possible = [&](Operation *op, const FactorRule &rule, ArrayRef<AxisSplit> splits) {
+      OperandsOnAxis operands(op, rule, mesh, id, options.placed);
+      return operands.with(splits) || !operands.areConsistent();
     };
     options.fixed = [&](Value value) { return placements.fixedSplit(value, id); };
     options.isState = [&](Value value) {
@@ -304,38 +349,41 @@ struct AssignAxis : dist::impl::DistAssignAxisBase<AssignAxis> {
   }
 
   void write(func::FuncOp function, dist::MeshAttr meshAttr, AxisId id, Placements &placements,
-             const AxisSearchResult &result) {
+             AxisSearchResult &result) {
     const Mesh &mesh = meshAttr.getValue();
-    auto placed = [&](Value value, const AxisSplit &split) {
-      Placement placement = withoutAxis(mesh, placements.of(value), id);
-      return addSplit(mesh, placement, id, split).value_or(placement);
-    };
+    auto others = [&](Value value) { return withoutAxis(mesh, placements.of(value), id); };
     for (Operation &op : function.front())
-      if (auto uses = result.uses.find(&op); uses != result.uses.end())
-        settleOperands(op, meshAttr, uses->second, placed);
+      if (auto uses = result.uses.find(&op);
+          uses != result.uses.end() && !settleOperands(op, meshAttr, id, uses->second, others))
+        for (Value made : op.getResults())
+          if (auto split = result.splits.find(made);
+              split != result.splits.end() && split->second.kind == AxisSplit::Kind::Partial)
+            split->second = AxisSplit{};
     for (auto &[value, split] : result.splits)
-      if (!placements.isClosed(value))
-        placements.set(value, placed(value, split));
+      if (!placements.isClosed(value)) {
+        Placement placement = others(value);
+        placements.set(value, addSplit(mesh, placement, id, split).value_or(placement));
+      }
     placements.write(function);
   }
 
-  /// Says on the op how it reads its operands, unless the other axes' splits,
-  /// which were found separately, make that inconsistent: then inserting
-  /// reshards chooses.
-  void settleOperands(Operation &op, dist::MeshAttr mesh, ArrayRef<AxisSplit> splits,
-                      function_ref<Placement(Value, const AxisSplit &)> placed) {
+  /// Says on the op how it reads its operands. False if operands that nobody searched are not
+  /// consistent as they rest: then inserting reshards chooses, and no partial result can be asked
+  /// for.
+  bool settleOperands(Operation &op, dist::MeshAttr mesh, AxisId id, ArrayRef<AxisSplit> splits,
+                      function_ref<Placement(Value)> others) {
     auto shardable = dyn_cast<ShardableOpInterface>(op);
     if (!shardable || splits.empty())
-      return;
-    SmallVector<Placement, 2> operands;
+      return true;
+    FactorRule rule = shardable.getOwnFactorRule();
+    auto operands = OperandsOnAxis(&op, rule, mesh.getValue(), id, others).with(splits);
+    if (!operands)
+      return false;
     SmallVector<Attribute> attributes;
-    for (auto [operand, split] : llvm::zip(op.getOperands(), splits)) {
-      operands.push_back(placed(operand, split));
-      attributes.push_back(dist::PlacementAttr::get(&getContext(), mesh, operands.back()));
-    }
-    auto partialRules = [&](ReduceKind kind) { return shardable.getPartialRules(kind); };
-    if (shardingFromOperands(mesh.getValue(), shardable.getOwnFactorRule(), partialRules, operands))
-      op.setAttr(dist::kOperandsAttr, ArrayAttr::get(&getContext(), attributes));
+    for (const Placement &operand : *operands)
+      attributes.push_back(dist::PlacementAttr::get(&getContext(), mesh, operand));
+    op.setAttr(dist::kOperandsAttr, ArrayAttr::get(&getContext(), attributes));
+    return true;
   }
 
   void report(func::FuncOp function, const Mesh &mesh, AxisId id, StringRef part,

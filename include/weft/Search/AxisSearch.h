@@ -51,14 +51,17 @@ struct AxisSearchOptions {
   /// Whether a value may be split so, given how other axes split it already.
   /// Absent: always.
   std::function<bool(mlir::Value, const AxisSplit &)> allowed;
+  /// Whether an op can run with its operands split so, given how the other axes split what it
+  /// reads. Absent: always.
+  std::function<bool(mlir::Operation *, const FactorRule &, llvm::ArrayRef<AxisSplit>)> possible;
   /// The split that a person gave a value. Absent, or nothing: free.
   std::function<std::optional<AxisSplit>(mlir::Value)> fixed;
   /// Whether a program argument is state (weights), which the axis is there to
   /// split. Absent: none is.
   std::function<bool(mlir::Value)> isState;
-  /// State whose split is given has it from another program's search: to bring it elsewhere costs
-  /// as much as to keep it whole, so that it happens only where its readers cannot do otherwise.
-  /// What a person asked for may be no good for the axis, and is priced as any value.
+  /// State whose split is given has it from another program's search, so that to bring it elsewhere
+  /// costs what it costs where no split is given: as much as to keep it whole. What a person asked
+  /// for may be no good for the axis, and is priced as any value.
   bool isStatePlacedForAxis = false;
   /// The ops to split; values cross their border as they are found there.
   /// Absent: all. A training step is searched in two parts, forward and then

@@ -303,7 +303,19 @@ SmallVector<AxisStrategy, 8> AxisCandidates::strategies(Operation *op) const {
     strategy.results.assign(op->getNumResults(), 1);
     list.push_back(std::move(strategy));
   }
+  llvm::erase_if(list,
+                 [&](const AxisStrategy &strategy) { return !isPossible(op, rule, strategy); });
   return list;
+}
+
+bool AxisCandidates::isPossible(Operation *op, const FactorRule &rule,
+                                const AxisStrategy &strategy) const {
+  if (!options.possible)
+    return true;
+  SmallVector<AxisSplit, 3> splits;
+  for (auto [operand, state] : llvm::zip(op->getOperands(), strategy.operands))
+    splits.push_back(states(operand)[state]);
+  return options.possible(op, rule, splits);
 }
 
 } // namespace weft

@@ -55,6 +55,7 @@ private:
   bool addToFactors(const FactorRule &rule, const DimFactors &dim, Cut cut, int64_t dimSize,
                     llvm::MutableArrayRef<Cuts> factorCuts) const;
   Cut canonical(Cut cut, int64_t dimSize) const;
+  bool isPossible(mlir::Operation *op, const FactorRule &rule, const AxisStrategy &strategy) const;
   unsigned stateOf(mlir::Value value, const AxisSplit &split) const;
   bool cutStates(const FactorRule &rule, const TensorFactors &tensor, mlir::Value value, int factor,
                  Cut cut, unsigned &state) const;

@@ -121,17 +121,16 @@ bool Search::acquire(const SearchedValue &value, uint32_t &available, unsigned s
       entry.cost += value.costOfWhole;
     return true;
   }
-  // Arguments are read as they rest, or sliced.
-  bool isMovedArgument = isa<BlockArgument>(value.value) && !(available & 1u);
-  if (isMovedArgument && !value.fixed)
-    return false;
   std::optional<Move> move = value.move(available, state, options.sequenceParallel);
   if (!move)
     return false;
+  // State is read as it rests, or sliced, wherever its readers can. What a person asked for may be
+  // no good for the axis, and is priced as any value.
+  bool isMovedArgument = isa<BlockArgument>(value.value) && !(available & 1u);
+  if (isMovedArgument && (!value.fixed || options.isStatePlacedForAxis))
+    entry.cost += value.costOfWhole;
   available |= bit;
   entry.cost += move->cost;
-  if (isMovedArgument && options.isStatePlacedForAxis)
-    entry.cost += value.costOfWhole;
   entry.bytes += move->bytes;
   entry.collectives += move->collectives;
   return true;

@@ -22,10 +22,10 @@ const char *const kKinds[] = {"graph", "gpt2", "mlp", "llama",  "bert",
                               "graph", "vit",  "moe", "resnet", "graph"};
 const char *const kOptimizers[] = {"adamw", "sgd",      "momentum", "lion",
                                    "adam",  "nesterov", "adagrad"};
-const char *const kMeshes[] = {"",          "dp=2",      "dp=3",      "dp=4",      "dp=8",
-                               "dp=2x2",    "dp=2x4",    "tp=2",      "tp=3",      "tp=4",
-                               "dp=2,tp=2", "tp=2,dp=2", "dp=3,tp=2", "dp=2,tp=3", "dp=2x2,tp=2",
-                               "dp=4,tp=2", "dp=2,tp=4"};
+const char *const kMeshes[] = {"",          "dp=2",      "dp=3",      "dp=4",       "dp=8",
+                               "dp=2x2",    "dp=2x4",    "tp=2",      "tp=3",       "tp=4",
+                               "dp=2,tp=2", "tp=2,dp=2", "dp=3,tp=2", "dp=2,tp=3",  "dp=2x2,tp=2",
+                               "dp=4,tp=2", "dp=2,tp=4", "tp=2x2",    "tp=2x2,dp=2"};
 
 /// Puts Dropout behind one product of the model in a file; false if it cannot be written.
 bool addDropout(const std::string &path, test::Random &random) {
@@ -111,7 +111,7 @@ private:
     flags.mesh = kMeshes[random.below(std::size(kMeshes))];
     if (StringRef(flags.mesh).contains("dp")) {
       flags.zero = std::to_string(random.below(4));
-      if (StringRef(flags.mesh).contains('x') && flags.zero != "0" && random.chance(60))
+      if (StringRef(flags.mesh).contains("dp=2x") && flags.zero != "0" && random.chance(60))
         flags.zero += random.chance(70) ? ":dp.1" : ":dp.0";
     }
     flags.microbatches = random.chance(45) ? 1 : random.between(2, 4);
@@ -145,7 +145,7 @@ private:
     int64_t shards = mesh.processCount() / size * flags.microbatches;
     int64_t parts = std::max(widest, (batch + shards - 1) / shards);
     if (parts > 1 && parts < size)
-      flags.mesh.replace(tp, 4, "tp=" + std::to_string(parts));
+      flags.mesh.replace(tp, flags.mesh.find(',', tp) - tp, "tp=" + std::to_string(parts));
   }
 
   //===--- Models -------------------------------------------------------===//

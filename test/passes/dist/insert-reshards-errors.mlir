@@ -22,6 +22,19 @@ func.func @operands(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// What reads a result that could not be placed is not placed either.
+#mesh = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #mesh} {
+func.func @reader(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{result 0 of 'nn.exp' is requested partial on axis "tp", but is computed as [8]}}
+  %0 = nn.exp %x {dist.placements = [#dist.placement<#mesh, [8], partial = sum["tp"]>]} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = nn.add %0, %x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+}
+
+// -----
+
 // expected-error @below {{has no mesh: attach one with --dist-attach-mesh}}
 module {
 }
