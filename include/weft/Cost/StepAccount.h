@@ -119,8 +119,9 @@ struct Chunk {
   /// Once a step: gradients that are summed after the last microbatch (GradientSum), what follows
   /// them (norms, clipping, loss scaling), the updates, and parameters that are gathered again.
   Blocks update;
-  /// Communication at the end of the last backward that may run beside it (GradientSum). Those that
-  /// may not overlap are in `update`.
+  /// Communication that runs beside the last backward action of the chunk (W or D), and is over
+  /// before the updates: sums of gradients. The collectives become ready one after the other at
+  /// equal distances, the last at the action's end. What may not overlap is in `update`.
   Blocks sums;
 
   /// Sent to the next chunk by F, and to the one before by B, each microbatch; by each device.
@@ -148,6 +149,9 @@ struct StepAccount {
   /// place[c] is the coordinate of chunk c on the axis of stages. Without one: {0}, and F0.i D0.i
   /// for each microbatch.
   pipeline::Schedule schedule;
+  /// Whether a rank that sends to another stage waits until that is over; else transfers run beside
+  /// what it does next.
+  bool transfersBlock = false;
   /// Bytes that a process needs whatever is computed: context, libraries' workspaces.
   int64_t fixedBytes = 0;
 
