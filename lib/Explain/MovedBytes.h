@@ -8,10 +8,10 @@
 
 namespace weft::explain {
 
-/// Sets `moved`, `arena`, `units` and `unit` of `program`. A command reads each element of its views
-/// once and writes each once, however often it comes back to it (that is the cache's); of what a
-/// kernel only looks up (embeddings, slices) it reads what its ops touch. Calls count as often as
-/// they are made.
+/// Sets `moved`, `arena`, `units` and `unit` of `program`. A command reads each element of its
+/// views once and writes each once, however often it comes back to it (that is the cache's); of
+/// what a kernel only looks up (embeddings, slices) it reads what its ops touch. Calls count as
+/// often as they are made.
 void collectMovedBytes(rt::ProgramOp from, const mlir::SymbolTable &symbols, Program &program);
 
 } // namespace weft::explain

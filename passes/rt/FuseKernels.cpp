@@ -161,7 +161,8 @@ private:
       if (map.contains(value))
         return;
       Operation *def = value.getDefiningOp();
-      if (isFree(def) && (!def->hasTrait<OpTrait::ConstantLike>() || isCode(def))) {
+      bool isViewOrCode = isFree(def) && (!def->hasTrait<OpTrait::ConstantLike>() || isCode(def));
+      if (isViewOrCode || (def && node.copies.contains(def))) {
         for (Value operand : def->getOperands())
           provide(operand);
         map.map(value, cloneInto(*body, def, map)->getResult(0));
@@ -185,6 +186,8 @@ private:
           outputs.push_back(result);
           yielded.push_back(map.lookup(result));
         }
+    if (outputs.empty())
+      return; // whoever reads it computes it
     finish(FusionKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, std::move(body));
   }
 
@@ -204,6 +207,8 @@ private:
 
   /// Free ops are read through: they are cloned or stay, whoever needs them.
   bool isReadOutside(Value value, const llvm::DenseSet<Operation *> &members) const {
+    if (choice.isReadByCopies(value))
+      return true;
     SmallVector<Value> work{value};
     while (!work.empty())
       for (Operation *user : work.pop_back_val().getUsers()) {
@@ -211,7 +216,7 @@ private:
           work.push_back(user->getResult(0));
           continue;
         }
-        if (!members.contains(user))
+        if (!members.contains(user) && !choice.isCopiedFor(user, value.getDefiningOp()))
           return true;
       }
     return false;
@@ -269,6 +274,10 @@ private:
     OpBuilder inner(builder.getContext());
     inner.setInsertionPointToEnd(body.get());
     YieldOp::create(inner, loc, yielded);
+    // What only copies in other kernels are made of.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*body)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
     builder.setInsertionPoint(block.getTerminator());
     auto fusion = FusionOp::create(builder, loc, outputs.getTypes(), kind, inputs);
     fusion.getBody().push_back(body.release());

@@ -131,6 +131,7 @@ FusionChoice::FusionChoice(Block &block, const Target &target) : target(target) 
   classify(block);
   demandLayouts(block);
   formGroups(block);
+  copyCheapOps(block);
   sortNodes(block);
 }
 
@@ -413,7 +414,7 @@ void FusionChoice::sortNodes(Block &block) {
     } else if (Group &group = groups[groupOf[&op]]; group.ops.front() == &op) {
       for (Operation *member : group.ops)
         nodeOf[member] = nodes.size();
-      nodes.push_back({kind, group.ops});
+      nodes.push_back({kind, group.ops, group.copies});
     }
   }
   // Kahn's algorithm; the least first position goes first, which is stable and
@@ -423,6 +424,7 @@ void FusionChoice::sortNodes(Block &block) {
   std::set<std::pair<unsigned, unsigned>> edges;
   for (auto [n, node] : llvm::enumerate(nodes)) {
     SmallVector<Operation *> work(node.ops.begin(), node.ops.end());
+    llvm::append_range(work, node.copies);
     while (!work.empty())
       for (Value operand : work.pop_back_val()->getOperands()) {
         Operation *def = operand.getDefiningOp();

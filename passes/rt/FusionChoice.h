@@ -10,6 +10,7 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <optional>
 #include <vector>
@@ -65,9 +66,10 @@ bool isFree(mlir::Operation *op);
 /// in common and that are parallel. A group takes the intersection over its
 /// edges; it grows while a piece stays small enough for the target's chip and pieces stay
 /// many enough for all of it, and the ops few enough for code generators. No op is computed
-/// twice, except free ones. Forward pass, backward pass and optimizer form groups of their own,
-/// so does each update (it overwrites its states): one number that many of them read, and the sum
-/// over all gradients, stays outside.
+/// twice, except free ones, and those that are copied into the readers of their result because
+/// that moves fewer bytes (FusionCopies.cpp). Forward pass, backward pass and optimizer form
+/// groups of their own, so does each update (it overwrites its states): one number that many of
+/// them read, and the sum over all gradients, stays outside.
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
@@ -79,10 +81,16 @@ public:
   struct Node {
     FusionClass kind;
     std::vector<mlir::Operation *> ops; // in program order, free ones not listed
+    /// Ops of other nodes that a kernel computes again instead of reading what they make.
+    llvm::SetVector<mlir::Operation *> copies = {};
   };
   /// In an order in which every node comes after those it reads.
   const std::vector<Node> &nodes() const { return order; }
   FusionClass classOf(mlir::Operation *op) const { return classes.lookup(op); }
+  /// Whether the kernel of `reader` computes `op` again.
+  bool isCopiedFor(mlir::Operation *reader, mlir::Operation *op) const;
+  /// Whether what copies are made of is read from memory, beside what the program itself reads.
+  bool isReadByCopies(mlir::Value value) const { return readByCopies.contains(value); }
   /// The view that a library op's result is written through, or null.
   mlir::Operation *absorbed(mlir::Operation *library) const { return absorbedBy.lookup(library); }
   enum class Limit { Ops, Bytes, Pieces, Order };
@@ -104,6 +112,7 @@ private:
   void demandLayouts(mlir::Block &block);
   void formGroups(mlir::Block &block);
   void sortNodes(mlir::Block &block);
+  void copyCheapOps(mlir::Block &block);
   void tryMerge(mlir::Operation *consumer, unsigned operand);
   std::optional<Obstacle> whyApart(unsigned from, unsigned into,
                                    llvm::ArrayRef<int64_t> cuts) const;
@@ -116,6 +125,7 @@ private:
 
   struct Group {
     std::vector<mlir::Operation *> ops;
+    llvm::SetVector<mlir::Operation *> copies;
     llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
     int64_t bytes = 0, elements = 0; // sum over results; largest tensor
     unsigned size = 0;               // as TargetTraits::mostKernelOps counts
@@ -129,6 +139,9 @@ private:
   std::vector<Node> order;
   std::vector<std::pair<mlir::Operation *, unsigned>> dense;
   Refusals refused;
+  llvm::DenseSet<mlir::Value> readByCopies;
+
+  friend class FusionCopies;
 };
 
 } // namespace weft::rt

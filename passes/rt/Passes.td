@@ -147,11 +147,15 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     an op without KernelOpInterface (a collective, the return).
 
     Kernel fusions grow along leading parallel factors that producer and
-    consumer have in common, so that no value is computed twice and a piece
-    stays in the cache (FusionChoice.h); views are cloned into the fusions that
+    consumer have in common, so that no value is computed twice for that and a
+    piece stays in the cache (FusionChoice.h); views are cloned into the fusions that
     read them. A library op stands alone in its fusion; if its result is only
     permuted, the permutation is taken in and the library writes that order.
     Ops without KernelOpInterface are never moved across each other.
+
+    What kernels make for other kernels alone is not written where they can
+    compute it from fewer bytes: casts, differences from the mean of a row
+    (FusionCopies.cpp). Each reader then has copies of such ops.
 
     Ops with role `optimizer` make fusions of their own, one an update, so that
     it can overwrite its states and run as soon as its gradient is there.

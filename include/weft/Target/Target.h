@@ -30,6 +30,8 @@ struct TargetTraits {
   /// Bytes that one piece of all values of a fused kernel may have: what stays close to the
   /// arithmetic between producer and consumer, such as a core's second-level cache.
   int64_t onChipBytes = 512 << 10;
+  /// Operations that take no longer than moving a byte of what does not stay on the chip.
+  double flopsPerByte = 2;
   /// Ops and views of one kernel at most, where an op of n operands counts as the n - 1 that join
   /// two of them: code is generated from it recursively, and what chooses between many values and
   /// holds all their addresses takes more than linear time.

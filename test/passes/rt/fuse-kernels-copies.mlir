@@ -1,0 +1,81 @@
+// RUN: weft-opt %s --rt-fuse-kernels --split-input-file | FileCheck %s
+// Cheap ops whose result kernels alone read are computed again by each that does, where it reads less so.
+
+// Rows of 60,000 numbers do not fit one kernel. The f32 copy of %x and its difference from the greatest go:
+// the second kernel reads %x itself, and what is one number a row.
+// CHECK-LABEL: func.func @rows
+// CHECK-SAME: (%[[X:.+]]: tensor<64x60000xbf16>)
+// CHECK: %[[MOST:.+]] = rt.fusion kernel(%[[X]] :
+// CHECK-SAME: -> (tensor<64xf32>)
+// CHECK: nn.cast
+// CHECK-NEXT: nn.reduce max
+// CHECK-NEXT: rt.yield {{.+}} : tensor<64xf32>
+// CHECK: %[[SUM:.+]] = rt.fusion kernel({{.*}}%[[X]]{{.*}} -> (tensor<64xf32>)
+// CHECK: nn.cast
+// CHECK: nn.sub
+// CHECK: nn.exp
+// CHECK: nn.reduce sum
+// CHECK: return %[[SUM]]
+func.func @rows(%x: tensor<64x60000xbf16>) -> tensor<64xf32> {
+  %0 = nn.cast %x : (tensor<64x60000xbf16>) -> tensor<64x60000xf32>
+  %1 = nn.reduce max %0 dims = [1] : tensor<64x60000xf32> -> tensor<64xf32>
+  %2 = nn.broadcast %1 dims = [0] : tensor<64xf32> -> tensor<64x60000xf32>
+  %3 = nn.sub %0, %2 : tensor<64x60000xf32>
+  %4 = nn.exp %3 : tensor<64x60000xf32>
+  %5 = nn.reduce sum %4 dims = [1] : tensor<64x60000xf32> -> tensor<64xf32>
+  return %5 : tensor<64xf32>
+}
+
+// -----
+
+// The sum over columns is a kernel of its own. It reads the result in bf16 and widens it as the first does.
+// CHECK-LABEL: func.func @columns
+// CHECK: %[[Y:.+]] = rt.fusion kernel({{.*}}) -> (tensor<512x256xbf16>)
+// CHECK-NOT: nn.cast
+// CHECK: rt.fusion kernel(%[[Y]] : tensor<512x256xbf16>) -> (tensor<256xf32>)
+// CHECK: nn.cast
+// CHECK: nn.reduce sum
+func.func @columns(%x: tensor<512x256xbf16>, %y: tensor<512x256xbf16>) -> (tensor<512x256xbf16>, tensor<256xf32>) {
+  %0 = nn.mul %x, %y : tensor<512x256xbf16>
+  %1 = nn.cast %0 : (tensor<512x256xbf16>) -> tensor<512x256xf32>
+  %2 = nn.reduce sum %1 dims = [0] : tensor<512x256xf32> -> tensor<256xf32>
+  return %0, %2 : tensor<512x256xbf16>, tensor<256xf32>
+}
+
+// -----
+
+// What a library reads, or the function returns, is in memory anyway: the sum over columns reads that.
+// CHECK-LABEL: func.func @others_read_it
+// CHECK: %[[F:.+]] = rt.fusion kernel({{.*}}) -> (tensor<512x256xf32>)
+// CHECK: rt.fusion library(%[[F]]
+// CHECK: rt.fusion kernel(%[[F]] : tensor<512x256xf32>) -> (tensor<256xf32>)
+func.func @others_read_it(%x: tensor<512x256xbf16>, %w: tensor<256x64xf32>) -> (tensor<512x64xf32>, tensor<256xf32>) {
+  %0 = nn.cast %x : (tensor<512x256xbf16>) -> tensor<512x256xf32>
+  %1 = nn.contract %0, %w lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<512x256xf32>, tensor<256x64xf32>) -> tensor<512x64xf32>
+  %2 = nn.reduce sum %0 dims = [0] : tensor<512x256xf32> -> tensor<256xf32>
+  return %1, %2 : tensor<512x64xf32>, tensor<256xf32>
+}
+
+// -----
+
+// As many bytes would be read, and those kept longer: nothing is won. Nor where it is dear: a hyperbolic tangent.
+// CHECK-LABEL: func.func @not_less
+// CHECK: rt.fusion kernel({{.*}}) -> (tensor<512x256xf32>, tensor<512xf32>)
+// CHECK: rt.fusion kernel({{.*}} : tensor<512x256xf32>) -> (tensor<256xf32>)
+func.func @not_less(%x: tensor<512x256xf32>, %y: tensor<512x256xf32>) -> (tensor<512xf32>, tensor<256xf32>) {
+  %0 = nn.mul %x, %y : tensor<512x256xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<512x256xf32> -> tensor<512xf32>
+  %2 = nn.reduce sum %0 dims = [0] : tensor<512x256xf32> -> tensor<256xf32>
+  return %1, %2 : tensor<512xf32>, tensor<256xf32>
+}
+// CHECK-LABEL: func.func @dear
+// CHECK: rt.fusion kernel({{.*}}) -> (tensor<512x256xf32>, tensor<512xf32>)
+func.func @dear(%x: tensor<512x256xbf16>) -> (tensor<512xf32>, tensor<256xf32>) {
+  %0 = nn.cast %x : (tensor<512x256xbf16>) -> tensor<512x256xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<512x256xf32> -> tensor<512xf32>
+  %2 = nn.tanh %0 : (tensor<512x256xf32>) -> tensor<512x256xf32>
+  %3 = nn.reduce sum %2 dims = [0] : tensor<512x256xf32> -> tensor<256xf32>
+  %4 = nn.reduce sum %2 dims = [1] : tensor<512x256xf32> -> tensor<512xf32>
+  %5 = nn.add %1, %4 : tensor<512xf32>
+  return %5, %3 : tensor<512xf32>, tensor<256xf32>
+}
