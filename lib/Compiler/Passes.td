@@ -45,4 +45,15 @@ def WeftOnMesh : Pass<"weft-on-mesh", "::mlir::ModuleOp"> {
            "Passes on a module without a mesh; default: none">];
 }
 
+def WeftOnStages : Pass<"weft-on-stages", "::mlir::ModuleOp"> {
+  let summary = "run a pipeline on the module of each stage";
+  let description = [{
+    **Requires** nothing. **Ensures** what `pipeline` does of each module that `dist-project-stages` has made, or else, where nothing
+    is cut into stages, of the module itself: so passes on one process's program know of no other.
+
+    **Example** in test/lib/Compiler/phases.mlir.
+  }];
+  let options = [Option<"pipeline", "pipeline", "std::string", "\"\"", "Passes on a module, `builtin.module(...)`">];
+}
+
 #endif // WEFT_LIB_COMPILER_PASSES_TD

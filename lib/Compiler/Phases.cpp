@@ -12,6 +12,7 @@ namespace weft {
 #define GEN_PASS_DEF_WEFTBEGINPHASE
 #define GEN_PASS_DEF_WEFTENDPHASE
 #define GEN_PASS_DEF_WEFTONMESH
+#define GEN_PASS_DEF_WEFTONSTAGES
 #include "lib/Compiler/Passes.h.inc"
 } // namespace weft
 
@@ -31,6 +32,23 @@ static bool asksFor(ModuleOp module, StringRef name) {
            StringRef rest = text ? text.getValue() : "";
            return rest.consume_front("--") && rest.split('=').first == name;
          });
+}
+
+static std::string textOf(OpPassManager &passes) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  passes.printAsTextualPipeline(stream);
+  return text;
+}
+
+/// Reads passes on a module, as `textOf` writes them.
+static LogicalResult readPasses(StringRef text, OpPassManager &passes,
+                                function_ref<LogicalResult(const Twine &)> errorHandler) {
+  FailureOr<OpPassManager> manager = parsePassPipeline(text);
+  if (failed(manager) || manager->getOpAnchorName() != ModuleOp::getOperationName())
+    return errorHandler("'" + text + "' is no pipeline builtin.module(...)");
+  passes = *manager;
+  return success();
 }
 
 namespace {
@@ -126,12 +144,9 @@ struct OnMesh : weft::impl::WeftOnMeshBase<OnMesh> {
                     function_ref<LogicalResult(const Twine &)> errorHandler) override {
     if (failed(WeftOnMeshBase::initializeOptions(options, errorHandler)))
       return failure();
-    for (auto [text, parsed] : {std::pair(&pipeline, &passes), {&otherwise, &otherPasses}}) {
-      FailureOr<OpPassManager> manager = parsePassPipeline(text->getValue());
-      if (failed(manager) || manager->getOpAnchorName() != ModuleOp::getOperationName())
-        return errorHandler("'" + text->getValue() + "' is no pipeline builtin.module(...)");
-      *parsed = *manager;
-    }
+    if (failed(readPasses(pipeline, passes, errorHandler)) ||
+        failed(readPasses(otherwise, otherPasses, errorHandler)))
+      return failure();
     return success();
   }
 
@@ -149,14 +164,40 @@ struct OnMesh : weft::impl::WeftOnMeshBase<OnMesh> {
   }
 
 private:
-  static std::string textOf(OpPassManager &passes) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    passes.printAsTextualPipeline(stream);
-    return text;
+  OpPassManager passes{ModuleOp::getOperationName()}, otherPasses{ModuleOp::getOperationName()};
+};
+
+struct OnStages : weft::impl::WeftOnStagesBase<OnStages> {
+  using WeftOnStagesBase::WeftOnStagesBase;
+  OnStages() = default;
+  OnStages(llvm::function_ref<void(OpPassManager &)> build) {
+    build(passes);
+    pipeline = textOf(passes);
   }
 
-  OpPassManager passes{ModuleOp::getOperationName()}, otherPasses{ModuleOp::getOperationName()};
+  LogicalResult
+  initializeOptions(StringRef options,
+                    function_ref<LogicalResult(const Twine &)> errorHandler) override {
+    if (failed(WeftOnStagesBase::initializeOptions(options, errorHandler)))
+      return failure();
+    return readPasses(pipeline, passes, errorHandler);
+  }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    passes.getDependentDialects(registry);
+  }
+
+  void runOnOperation() override {
+    auto stages = llvm::to_vector(getOperation().getOps<ModuleOp>());
+    if (stages.empty())
+      stages.push_back(getOperation());
+    for (ModuleOp stage : stages)
+      if (failed(runPipeline(passes, stage)))
+        return signalPassFailure();
+  }
+
+private:
+  OpPassManager passes{ModuleOp::getOperationName()};
 };
 
 } // namespace
@@ -178,8 +219,13 @@ std::unique_ptr<Pass> weft::createOnMesh(llvm::function_ref<void(OpPassManager &
   return std::make_unique<OnMesh>(build, otherwise);
 }
 
+std::unique_ptr<Pass> weft::createOnStages(llvm::function_ref<void(OpPassManager &)> build) {
+  return std::make_unique<OnStages>(build);
+}
+
 void weft::registerPhasePasses() {
   registerPass([] { return std::make_unique<BeginPhase>(); });
   registerPass([] { return std::make_unique<EndPhase>(); });
   registerPass([] { return std::make_unique<OnMesh>(); });
+  registerPass([] { return std::make_unique<OnStages>(); });
 }

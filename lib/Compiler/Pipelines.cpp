@@ -88,7 +88,8 @@ void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t 
   pm.addPass(rt::createRtSplitReductions());
 }
 
-void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+/// What one process runs, up to the order of its commands.
+static void buildCommands(OpPassManager &pm, const PhaseOptions &options) {
   buildBodies(pm, options);
   if (options.routines != Routines::Unrolled)
     pm.addPass(rt::createRtFormRoutines({options.bucketBytes}));
@@ -109,14 +110,23 @@ void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
   // What may be overwritten depends on the order, which is final here.
   pm.addPass(rt::createRtElideUpdateCopies());
   pm.addPass(rt::createRtReuseOperands());
+}
+
+void weft::buildOutline(OpPassManager &pm, const PhaseOptions &options) {
+  // From here on a stage of a pipeline is a program of its own.
+  pm.addPass(createOnMesh(
+      [&](OpPassManager &pm) { pm.addPass(dist::createDistProjectStages({options.schedule})); }));
+  pm.addPass(createOnStages([&](OpPassManager &pm) { buildCommands(pm, options); }));
   pm.addPass(createEndPhase(Phase::Local));
 }
 
 static void buildScheduled(OpPassManager &pm) {
-  pm.addPass(rt::createRtLowerToCommands());
-  pm.addPass(rt::createRtAssignStreams());
-  // Lifetimes depend on streams, so the arena comes last.
-  pm.addPass(rt::createRtPlanArena());
+  pm.addPass(createOnStages([](OpPassManager &pm) {
+    pm.addPass(rt::createRtLowerToCommands());
+    pm.addPass(rt::createRtAssignStreams());
+    // Lifetimes depend on streams, so the arena comes last.
+    pm.addPass(rt::createRtPlanArena());
+  }));
 }
 
 static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &options) {
@@ -158,7 +168,8 @@ void weft::buildBorder(OpPassManager &pm, Phase phase) {
           pm.addPass(nn::createNnVerifyProgram({/*complete=*/true, /*placed=*/false}));
         }));
   case Phase::Scheduled:
-    return pm.addPass(rt::createRtVerifyCommands());
+    return pm.addPass(
+        createOnStages([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); }));
   case Phase::Import:
   case Phase::Local: // between its two parts, while there are ops to judge
   case Phase::Executable:

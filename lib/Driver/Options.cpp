@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
 #include "weft/Cost/Cluster.h"
+#include "weft/Pipeline/Check.h"
+#include "weft/Pipeline/Generate.h"
 #include "weft/Sharding/Mesh.h"
 #include "weft/Target/Target.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 
 using namespace weft;
@@ -149,6 +152,38 @@ std::string takeExplain(const std::string &text, Options &options) {
   return "";
 }
 
+/// Of those with one chunk of the model a stage.
+std::vector<std::string> scheduleNames() {
+  std::vector<std::string> names;
+  for (const pipeline::Generator &generator : pipeline::generators())
+    if (generator.leastChunksPerRank == 1)
+      names.push_back(generator.name);
+  return names;
+}
+
+/// A schedule by its name, or the text in a file. Whether it is one for so many stages and
+/// microbatches is asked when there are stages.
+std::string takeSchedule(const std::string &text, std::string &target) {
+  target = text;
+  llvm::StringRef file = text;
+  if (!file.consume_front("file:")) {
+    if (pipeline::findGenerator(text))
+      return "";
+    std::vector<std::string> names = scheduleNames();
+    names.push_back("file:F");
+    return FlagTable::notAmong(text, names);
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return "cannot read '" + file.str() + "': " + buffer.getError().message();
+  target = (*buffer)->getBuffer().str();
+  std::string why;
+  std::optional<pipeline::Schedule> schedule = pipeline::readSchedule(target, why);
+  if (schedule)
+    why = pipeline::check(*schedule);
+  return why.empty() ? "" : "'" + file.str() + "': " + why;
+}
+
 void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
   acts.at(
@@ -183,6 +218,17 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                       "take the batch in N parts, one after the other: memory for the activations "
                       "of one; gradients are added up, rows of results put in place",
                       options.compile.phases.microbatches, 1, 1 << 30));
+  acts.at(
+      Phase::Local,
+      flags.value(
+          "--schedule", "NAME|file:F",
+          "in which order the stages of a pipeline (pp) run microbatches: 1f1b (default), gpipe, "
+          "zb-h1, zb-h2, or what "
+          "weft-schedule has written to a file",
+          [&options](const std::string &text) {
+            return takeSchedule(text, options.compile.phases.schedule);
+          },
+          scheduleNames()));
   acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",
@@ -218,7 +264,6 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
       "devices and links to plan for: a file, or a name such as h100 (docs/cluster.md); "
       "default: 16 cores and 8 GiB/s a process",
       [&options](const std::string &file) { return takeCluster(file, options); }));
-  flags.refused("--schedule", "pipelines are not supported yet");
   flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
   flags.refused("--auto", "the planner is not supported yet; give --mesh");
 }
@@ -390,13 +435,17 @@ std::string checkProgram(const Options &options) {
   return checkTraining(options);
 }
 
-/// Stages are cut, and that is all that is known of them so far.
+/// Commands of stages are made, and no executable of them so far.
 std::string checkStages(const Options &options) {
-  if (stageAxisOf(options.compile.phases).empty() || options.until <= Phase::Staged)
+  if (stageAxisOf(options.compile.phases).empty())
     return "";
-  return "--mesh '" + toString(options.compile.phases.mesh) +
-         "': a pipeline (pp) cannot be run yet; --compile-to staged shows how the program is cut, "
-         "dp and tp make one that runs";
+  std::string mesh = "--mesh '" + toString(options.compile.phases.mesh) + "': ";
+  if (options.compile.phases.routines != Routines::Unrolled)
+    return mesh + "stages of a pipeline (pp) are not called in routines yet; leave --routines out";
+  if (options.until <= Phase::Scheduled)
+    return "";
+  return mesh + "a pipeline (pp) cannot be run yet; --compile-to scheduled shows the commands of "
+                "each stage, dp and tp make one that runs";
 }
 
 std::string check(const Options &options, bool resumes) {

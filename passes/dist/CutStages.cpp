@@ -35,8 +35,10 @@ public:
     for (OpOperand &result : end->getOpOperands()) {
       StringAttr state = nn::updatedState(function, result.getOperandNumber());
       auto home = state ? homes.find(state.getValue()) : homes.end();
-      result.set(brought(result.get(), home == homes.end() ? stages.everywhere() : home->second,
-                         end, /*exactly=*/true));
+      // Numbers such as the loss are everybody's; an output is where it is made.
+      if (state || isScalar(result.get()))
+        result.set(brought(result.get(), home == homes.end() ? stages.everywhere() : home->second,
+                           end, /*exactly=*/true));
     }
     updateFunctionType(function);
     recordReasons(function, mesh);
@@ -89,10 +91,9 @@ private:
       if (placementOf(nearest).held && placementOf(copy).held &&
           distance(copy, where) < distance(nearest, where))
         nearest = copy;
-    bool isScalar = cast<RankedTensorType>(value.getType()).getRank() == 0;
     OpBuilder builder(reader);
     Type type =
-        typeOn(value, isScalar && !exactly ? ArrayRef<int64_t>(stages.everywhere()) : where);
+        typeOn(value, isScalar(value) && !exactly ? ArrayRef<int64_t>(stages.everywhere()) : where);
     known.push_back(ReshardOp::create(builder, reader->getLoc(), type, nearest));
     return known.back();
   }

@@ -245,7 +245,8 @@ private:
         tellKept(end);
     }
     auto repeat = RepeatOp::create(builder, function.getLoc(), types,
-                                   builder.getStringAttr(mesh.getValue().axes[axis].name));
+                                   builder.getStringAttr(mesh.getValue().axes[axis].name),
+                                   DenseI64ArrayAttr());
     builder.createBlock(&repeat.getBody());
     IRMapping mapping;
     for (Operation *op : loop.body)

@@ -3,6 +3,8 @@
 #ifndef WEFT_PASSES_DIST_PASSES_H
 #define WEFT_PASSES_DIST_PASSES_H
 
+#include "dialects/nn/IR/Nn.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -239,8 +239,8 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     and inputs, in program order, into pieces of about equal seconds and, among these, where the fewest bytes cross. The rest follows. A weight
     is held by the stages whose ops read it, and the optimizer's state and ops with it; a tied one by several. Masks, positions and casts
     are made wherever they are read. Gradients take the line back: each op runs at the latest stage, not behind the
-    gradients it reads, that has the weights and activations it reads. Other programs go by where their weights are. Inputs, scalars and
-    results are on all stages.
+    gradients it reads, that has the weights and activations it reads. Other programs go by where their weights are. Inputs and scalars are
+    on all stages, other results where they are made.
 
     **Example** in test/passes/dist/cut-stages.mlir.
   }];
@@ -304,6 +304,28 @@ def DistFormLoops : Dist_Pass<"dist-form-loops"> {
 
     **Example** in test/passes/dist/form-loops.mlir.
   }];
+}
+
+def DistProjectStages : Dist_Pass<"dist-project-stages"> {
+  let summary = "make a module of each stage's part of the programs";
+  let description = [{
+    **Requires** `local`, judged by `dist-verify-spmd`, with loops. **Ensures**, on a mesh with several stages, that the module holds
+    nothing but one module a stage, named `stage0` and so on, with `weft.stage` and the mesh. It has the programs of the devices of
+    that stage: what the stage does not hold is no argument, no op and no result of them, and types no longer say who holds a
+    value. A `dist.move` is a `dist.send` in the module of its one end and a `dist.receive` in that of its other end; what nobody
+    reads is not moved. An input is on the stages that read it.
+
+    Ops have a *section* (`dist.section`): ops of one section of a stage can run in any order and in one kernel, without any two
+    stages waiting for each other. A loop has `steps`, by `schedule`: in each stage what communicates with others has
+    one order, which is the same for all, so that the first exchange that is not over can always take place. The module says the
+    schedule in `dist.schedule`.
+
+    **Example** in test/passes/dist/project-stages.mlir.
+  }];
+  let dependentDialects = ["::weft::dist::DistDialect", "::weft::nn::NnDialect"];
+  let options = [
+    Option<"schedule", "schedule", "std::string", "\"1f1b\"",
+           "In which order stages run microbatches: a name as weft-schedule knows it, or the text of a schedule; default: 1f1b">];
 }
 
 def DistVerifySpmd : Dist_Pass<"dist-verify-spmd"> {

@@ -25,7 +25,7 @@ static StageSet intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
   return both;
 }
 
-static bool isScalar(Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; }
+bool isScalar(Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; }
 
 StageSet StageAssignment::everywhere() const {
   return llvm::to_vector_of<int64_t, 2>(llvm::seq<int64_t>(0, all));

@@ -16,6 +16,9 @@ using StageSet = llvm::SmallVector<int64_t, 2>;
 /// By name of a state the stages that hold it; a state that is missing is on all.
 using StateHomes = llvm::StringMap<StageSet>;
 
+/// A number, which costs nothing to have on all stages.
+bool isScalar(mlir::Value value);
+
 /// What an op has to do with the line along which a program is cut.
 enum class StageClass {
   Source,     // depends on state or on inputs, not on both: made wherever it is read

@@ -17,7 +17,8 @@ using namespace weft::rt;
 SpecKind weft::rt::specKind(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return SpecKind::End;
-  if (isa<CallOp, FusionOp, DenseOp, PutOp, BucketOp, TransitionOpInterface>(op))
+  if (isa<CallOp, FusionOp, DenseOp, PutOp, BucketOp, TransitionOpInterface, dist::SendOp,
+          dist::ReceiveOp>(op))
     return SpecKind::Command;
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<CoordinateOp>(op))
     return SpecKind::Constant;
@@ -96,6 +97,12 @@ public:
       return copyInto(put);
     if (auto fusion = dyn_cast<FusionOp>(op))
       return library(fusion);
+    if (auto send = dyn_cast<dist::SendOp>(op))
+      return SendOp::create(builder, op->getLoc(), view(send.getInput()), send.getPeer(),
+                            send.getChannel(), 0);
+    if (auto receive = dyn_cast<dist::ReceiveOp>(op))
+      return RecvOp::create(builder, op->getLoc(), bufferOf(receive.getResult()), receive.getPeer(),
+                            receive.getChannel(), 0);
     if (SmallVector<TransitionOpInterface> transitions = transitionsOf(op); !transitions.empty())
       return collective(transitions);
     op->emitError("no command does this op");
@@ -224,8 +231,7 @@ private:
       op->emitError("a mask is a kernel; run rt-materialize-device-bodies before");
       return nullptr;
     case TransitionKind::Move:
-      op->emitError(
-          "is a transfer between stages of a pipeline, for which there is no command yet");
+      op->emitError("is of several stages of a pipeline; run dist-project-stages before");
       return nullptr;
     }
     Type accumulate = transition.getAccumulateType();

@@ -4,6 +4,8 @@
 #include "passes/rt/InPlace.h"
 #include "passes/rt/Passes.h"
 
+#include "dialects/dist/IR/Dist.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -76,14 +78,17 @@ private:
   static TransitionOpInterface asBucketable(Operation *op) {
     auto transition = dyn_cast<TransitionOpInterface>(op);
     return transition && transition.isCommunication() &&
-                   transition.getTransitionKind() != TransitionKind::AllToAll
+                   transition.getTransitionKind() != TransitionKind::AllToAll &&
+                   !dist::crossesStages(op)
                ? transition
                : TransitionOpInterface();
   }
 
-  /// Views and transitions may stand later without keeping anyone waiting but their readers.
+  /// Views and transitions may stand later without keeping anyone waiting but their readers; those
+  /// between stages keep their order.
   static bool canWait(Operation *op) {
-    return specKind(op) == SpecKind::View || isa<TransitionOpInterface>(op);
+    return specKind(op) == SpecKind::View ||
+           (isa<TransitionOpInterface>(op) && !dist::crossesStages(op));
   }
 
   /// All that reads the transition's result, through what can wait, is an update or the end.
@@ -115,7 +120,8 @@ private:
     llvm::DenseMap<Operation *, int64_t> levels; // of all ops that read states only
     for (Operation *op : ops) {
       int64_t level = 0;
-      bool only = specKind(op) != SpecKind::End && specKind(op) != SpecKind::Unknown;
+      bool only = specKind(op) != SpecKind::End && specKind(op) != SpecKind::Unknown &&
+                  !dist::crossesStages(op);
       for (Value operand : op->getOperands()) {
         auto arg = dyn_cast<BlockArgument>(operand);
         auto def = levels.find(operand.getDefiningOp());

@@ -1,5 +1,6 @@
 // Gathers the ops that run as one command into rt.fusion.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/CommandBuilder.h"
@@ -134,7 +135,7 @@ private:
   }
 
   /// Types in a body have no placement, and a constant's attribute neither; nor
-  /// does a kernel know its microbatch, so that all of them share its code.
+  /// does a kernel know its microbatch or section, so that all of them share its code.
   Operation *cloneInto(Block &body, Operation *op, IRMapping &map) {
     OpBuilder inner(op->getContext());
     inner.setInsertionPointToEnd(&body);
@@ -142,6 +143,7 @@ private:
     Operation *copy = inner.clone(*op, map);
     stripTypes(copy);
     copy->removeAttr(kMicrobatchAttr);
+    copy->removeAttr(dist::kSectionAttr);
     if (op->hasTrait<OpTrait::ConstantLike>() && matchPattern(op, m_Constant(&value))) {
       auto type = withoutEncoding(value.getType());
       for (NamedAttribute attr : op->getAttrs())

@@ -3,6 +3,7 @@
 #include "passes/rt/FusionChoice.h"
 #include "passes/rt/LibraryLayout.h"
 
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/OpWork.h"
@@ -265,9 +266,11 @@ static unsigned timeOf(Operation *op) {
 static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
 
 /// Microbatches come one after the other: a kernel for two of them would make
-/// the activations of both live at once.
+/// the activations of both live at once. So do sections of a stage's program: what
+/// stands in one kernel waits for what both await, and others may wait for it.
 static bool areOfOneTime(Operation *a, Operation *b) {
-  return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr);
+  return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr) &&
+         a->getAttr(dist::kSectionAttr) == b->getAttr(dist::kSectionAttr);
 }
 
 /// One number that several larger kernels read, such as the learning rate: to
@@ -437,6 +440,17 @@ void FusionChoice::sortNodes(Block &block) {
           ++waits[n];
         }
       }
+  }
+  // What crosses stages keeps its order.
+  std::optional<unsigned> crossing;
+  for (auto [n, node] : llvm::enumerate(nodes)) {
+    if (!dist::crossesStages(node.ops.front()))
+      continue;
+    if (crossing && edges.insert({*crossing, n}).second) {
+      users[*crossing].push_back(n);
+      ++waits[n];
+    }
+    crossing = n;
   }
   std::priority_queue<std::pair<unsigned, unsigned>, std::vector<std::pair<unsigned, unsigned>>,
                       std::greater<>>

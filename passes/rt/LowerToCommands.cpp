@@ -235,7 +235,7 @@ private:
       auto buffer = BufferOp::create(builder, op->getLoc(), bufferType(result.getType()), name,
                                      kind, IntegerAttr(), DenseI64ArrayAttr());
       buffers[result] = buffer;
-      if (kind == BufferClass::Communication && !movedOperand(cast<OpResult>(result), symbols))
+      if (kind == BufferClass::Communication && op->hasAttr(kRolesAttr))
         scattered.insert(buffer);
     }
     Operation *command =
@@ -300,6 +300,8 @@ private:
         return isKept(result) ? BufferClass::Gradient : BufferClass::Workspace;
       return role == nn::kRoleOptimizer ? BufferClass::Workspace : BufferClass::Activation;
     }
+    if (isa<dist::ReceiveOp>(op))
+      return BufferClass::Communication;
     bool isCopy = isa<DenseOp, PutOp>(op);
     Value moved = isCopy ? op->getOperand(0) : movedOperand(result, symbols);
     if (!moved)

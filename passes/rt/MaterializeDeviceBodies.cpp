@@ -49,9 +49,17 @@ void materialize(DeviceBodyOpInterface op, const Mesh &mesh) {
   Location loc = op->getLoc();
   SmallVector<Value> inputs(op->getOperands());
   auto coordinateType = RankedTensorType::get({1}, builder.getI64Type());
-  for (AxisId axis : op.getCoordinateAxes())
-    inputs.push_back(CoordinateOp::create(builder, loc, coordinateType, mesh.axes[axis].name));
+  auto inSection = [&](Operation *made) {
+    if (Attribute section = op->getAttr(dist::kSectionAttr))
+      made->setAttr(dist::kSectionAttr, section);
+  };
+  for (AxisId axis : op.getCoordinateAxes()) {
+    auto coordinate = CoordinateOp::create(builder, loc, coordinateType, mesh.axes[axis].name);
+    inSection(coordinate);
+    inputs.push_back(coordinate);
+  }
   auto body = BodyOp::create(builder, loc, op->getResult(0).getType(), inputs);
+  inSection(body);
   Block *block = builder.createBlock(&body.getBody());
   for (Value input : inputs)
     block->addArgument(signlessType(input.getType()), loc);

@@ -1,5 +1,6 @@
 // Lists the ops of each program in the order in which their commands run.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/InPlace.h"
@@ -30,7 +31,8 @@ struct Key {
 enum Rank : int64_t { kPrepare = -2, kPrefetch = -1, kOwn = 0, kReduce = 1, kUpdate = 2 };
 
 /// One function's ops, the views aside, and the keys by which they are sorted.
-/// The key of an op is never less than those of the ops that it reads.
+/// The key of an op is never less than those of the ops that it reads. What crosses stages of a
+/// pipeline keeps its own, so that its order stays that of all stages.
 class Order {
 public:
   Order(func::FuncOp function, const SymbolTable &symbols, const StoredArguments &stored)
@@ -129,7 +131,7 @@ private:
   /// Sums start as soon as what they add is there.
   void startReductions() {
     for (size_t i = 0; i < ops.size(); ++i)
-      if (combines(ops[i]))
+      if (combines(ops[i]) && !dist::crossesStages(ops[i]))
         keys[i] = std::min(keys[i], afterProducers(i, kReduce));
   }
 
@@ -137,7 +139,7 @@ private:
   std::vector<bool> findStateOnly() const {
     std::vector<bool> result(ops.size());
     for (size_t i = 0; i < ops.size(); ++i) {
-      bool only = specKind(ops[i]) != SpecKind::End;
+      bool only = specKind(ops[i]) != SpecKind::End && !dist::crossesStages(ops[i]);
       SmallVector<Value> work(ops[i]->getOperands());
       while (only && !work.empty()) {
         Value value = work.pop_back_val();
@@ -196,6 +198,8 @@ private:
   }
 
   bool belongsToUpdate(size_t i, const std::vector<bool> &updates) const {
+    if (dist::crossesStages(ops[i]))
+      return false;
     // Adding up gradients frees them, as an update does.
     if (ops[i]->hasAttr(kRolesAttr))
       return isUpdate(ops[i], symbols);
@@ -223,7 +227,8 @@ private:
       bool readsStates = llvm::all_of(producers[i], [&](size_t producer) {
         return specKind(ops[producer]) == SpecKind::Constant;
       });
-      prepares[i] = specKind(ops[i]) == SpecKind::Command && readsStates && !users.empty() &&
+      prepares[i] = specKind(ops[i]) == SpecKind::Command && !dist::crossesStages(ops[i]) &&
+                    readsStates && !users.empty() &&
                     llvm::all_of(users, [&](size_t user) { return updates[user]; });
     }
     for (size_t i = 0; i < ops.size(); ++i) {

@@ -97,6 +97,9 @@ def RtUnrollMicrobatches : Pass<"rt-unroll-microbatches", "::mlir::ModuleOp"> {
     start in the last microbatch. Kernels are shared, so that machine
     code does not grow; the list of commands does.
 
+    A loop with `steps`, which `dist-project-stages` gives, is written out section by section in their order; sums take
+    microbatches in ascending order in any case.
+
     With `most` only the first so many stand there. What is left computes something else: it is for looking at what
     one microbatch does, at a length that does not grow with their number.
 

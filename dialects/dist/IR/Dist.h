@@ -50,11 +50,20 @@ inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
 inline constexpr llvm::StringLiteral kStepPartAttr = "dist.step_part";
 inline constexpr llvm::StringLiteral kForward = "forward", kBackward = "backward",
                                      kEachMicrobatch = "microbatch";
+/// In the program of one stage of a pipeline, the section that an op runs in (I64): they run one
+/// after the other, and communication between stages stands between them (dist-project-stages).
+inline constexpr llvm::StringLiteral kSectionAttr = "dist.section";
+/// The schedule of a pipeline's microbatches, on its module: the text of weft/Pipeline/Schedule.h.
+inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";
 inline constexpr llvm::StringLiteral kRecordedAttr = "dist.recorded";
 
 /// The mesh of the module around `op`, or null.
 MeshAttr getMesh(mlir::Operation *op);
+
+/// Whether the op exchanges values with other stages of a pipeline: such ops keep their order,
+/// which is the same in all stages.
+bool crossesStages(mlir::Operation *op);
 
 /// The encoding of a placed global type, or null; of a local type, or null.
 PlacementAttr getPlacement(mlir::Type type);

@@ -84,6 +84,14 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kClosedAttr || name == kStepPartAttr || name == kOrderAttr || name == kSearchedAttr)
     return success();
+  if (name == kSectionAttr)
+    return isa<IntegerAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.section' must be a number";
+  if (name == kScheduleAttr)
+    return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.schedule' must be the text of a schedule on a module";
   if (name == kReasonAttr)
     return isa<ReasonAttr>(attribute.getValue())
                ? success()

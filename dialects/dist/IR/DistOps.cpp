@@ -131,10 +131,71 @@ OpFoldResult ReshardOp::fold(FoldAdaptor) {
   return getInput().getType() == getResult().getType() ? getInput() : Value();
 }
 
+static LogicalResult verifyChannel(Operation *op, Type type, int64_t peer, StringRef channel) {
+  MeshAttr mesh = getMesh(op);
+  std::optional<AxisId> axis = mesh ? mesh.getValue().stageAxis() : std::nullopt;
+  if (!axis)
+    return op->emitOpError("stands in a module whose mesh has no axis of stages");
+  if (peer < 0 || peer >= mesh.getValue().size(*axis))
+    return op->emitOpError() << "is with stage " << peer << " of " << mesh.getValue().size(*axis);
+  if (channel.empty())
+    return op->emitOpError("has a channel without a name");
+  LocalAttr local = getLocal(type);
+  if (!local || local.getMesh() != mesh)
+    return op->emitOpError("moves a value without #dist.local on the module's mesh");
+  return success();
+}
+
+LogicalResult SendOp::verify() {
+  return verifyChannel(*this, getInput().getType(), getPeer(), getChannel());
+}
+
+LogicalResult ReceiveOp::verify() {
+  return verifyChannel(*this, getResult().getType(), getPeer(), getChannel());
+}
+
+bool weft::dist::crossesStages(Operation *op) {
+  if (isa<SendOp, ReceiveOp>(op))
+    return true;
+  auto transition = dyn_cast<TransitionOpInterface>(op);
+  if (!transition || !transition.isCommunication())
+    return false;
+  std::optional<AxisId> stages = transition.getTransitionMesh().stageAxis();
+  return stages && llvm::is_contained(transition.getTransitionAxes(), *stages);
+}
+
 LogicalResult AccumulateOp::verify() {
   if (getAccumulate().size() != getInputs().size())
     return emitOpError() << "has " << getInputs().size() << " operands and "
                          << getAccumulate().size() << " types of accumulation";
+  return success();
+}
+
+/// Every section of the body once for each microbatch.
+static LogicalResult verifySteps(RepeatOp loop, int64_t microbatches) {
+  if (!loop.getSteps())
+    return success();
+  ArrayRef<int64_t> steps = *loop.getSteps();
+  if (steps.size() % 2 != 0)
+    return loop.emitOpError("has steps that are no pairs of a section and a microbatch");
+  llvm::DenseSet<std::pair<int64_t, int64_t>> seen;
+  for (size_t i = 0; i < steps.size(); i += 2) {
+    if (steps[i + 1] < 0 || steps[i + 1] >= microbatches)
+      return loop.emitOpError() << "has a step of microbatch " << steps[i + 1] << " of "
+                                << microbatches;
+    if (!seen.insert({steps[i], steps[i + 1]}).second)
+      return loop.emitOpError() << "runs section " << steps[i] << " of microbatch " << steps[i + 1]
+                                << " twice";
+  }
+  for (Operation &op : loop.getBody().front().without_terminator()) {
+    auto section = op.getAttrOfType<IntegerAttr>(kSectionAttr);
+    if (!section)
+      return op.emitOpError() << "has no " << kSectionAttr << ", but its loop has steps";
+    for (int64_t i = 0; i < microbatches; ++i)
+      if (!seen.contains({section.getInt(), i}))
+        return op.emitOpError() << "is of section " << section.getInt()
+                                << ", which its loop does not run for microbatch " << i;
+  }
   return success();
 }
 
@@ -179,7 +240,7 @@ LogicalResult RepeatOp::verifyRegions() {
                                          from.getValue(), to.getValue(), &why))
       return emitOpError() << "result " << index << ": " << why;
   }
-  return success();
+  return verifySteps(*this, mesh.size(axis));
 }
 
 LogicalResult LocalizeIndexOp::verify() {

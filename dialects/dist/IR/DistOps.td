@@ -157,6 +157,40 @@ def Dist_MoveOp : Dist_TransitionOp<"move"> {
   let assemblyFormat = "$input $axes attr-dict `:` type($input) `->` type($result)";
 }
 
+/// One end of a move. Never dead, never one with another: the other end waits for it.
+class Dist_ChannelOp<string mnemonic> : Op<Dist_Dialect, mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let hasVerifier = 1;
+}
+
+def Dist_SendOp : Dist_ChannelOp<"send"> {
+  let summary = "give a value to another stage of a pipeline";
+  let description = [{
+    Stands in the program of one stage (`weft.stage` on the module around it). The device with the same coordinates on all
+    axes but that of stages gets the value on stage `peer`, by the `dist.receive` of its program on the same `channel`.
+
+    Lifespan: made by `dist-project-stages` of a `dist.move`, becomes `rt.send`. Of all sends and receives, each stage has its
+    own in one order that all stages know, which no pass changes: so no two stages can wait for each other.
+
+    Constraints: stage and peer are different coordinates of the mesh's axis of stages; the channel has a name.
+
+    Example: `dist.send %0 to 1 on "h.0/Add" : tensor<8xf32, #dist.local<#mesh, [8]>>`
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$peer, StrAttr:$channel);
+  let assemblyFormat = "$input `to` $peer `on` $channel attr-dict `:` type($input)";
+}
+
+def Dist_ReceiveOp : Dist_ChannelOp<"receive"> {
+  let summary = "get a value from another stage of a pipeline";
+  let description = [{
+    The other end of a `dist.send`. Becomes `rt.recv`. Constraints as there.
+
+    Example: `%0 = dist.receive from 0 on "h.0/Add" : tensor<8xf32, #dist.local<#mesh, [8]>>`
+  }];
+  let arguments = (ins I64Attr:$peer, StrAttr:$channel);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`from` $peer `on` $channel attr-dict `:` type($result)";
+}
+
 def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<DeviceBodyOpInterface>]> {
   let summary = "turn global positions into positions within this device's shard";
   let description = [{
@@ -179,7 +213,7 @@ def Dist_LocalizeIndexOp : Dist_Op<"localize_index", [DeclareOpInterfaceMethods<
   let hasVerifier = 1;
 }
 
-def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
+def Dist_RepeatOp : Op<Dist_Dialect, "repeat", [SingleBlock, NoRegionArguments, RecursiveMemoryEffects, RecursivelySpeculatable]> {
   let summary = "run the body once for each microbatch and bring together what it makes";
   let description = [{
     The body runs for i = 0, 1, ... up to the size of the temporal `axis`, in that order; i is the coordinate on `axis` of
@@ -201,7 +235,10 @@ def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
       `dist.slice` of the result over `axis` reads. Nothing is combined; `accumulate[j]` is the element type.
 
     The result's own buffer may be used from the first iteration on; nothing else survives an iteration, so
-    all iterations may use the same memory. Lifespan: made by `dist-form-loops`, the last pass on placements in `local`;
+    all iterations may use the same memory.
+
+    In the program of a stage (`dist-project-stages`) an op of the body says its *section* (`dist.section`), and `steps`, pairs of a
+    section and a microbatch, in which order they run: the stage's part of a schedule. Lifespan: made by `dist-form-loops`, the last pass on placements in `local`;
     unrolled by `rt-unroll-microbatches`.
 
     Constraints, in the order the verifier reports them:
@@ -210,14 +247,15 @@ def Dist_RepeatOp : Dist_Op<"repeat", [SingleBlock, NoRegionArguments]> {
     - No transition in the body reduces or gathers over `axis`.
     - As many results as operands of the terminator; each is what an all_reduce, or an all_gather, over `axis` makes of
       the operand.
+    - With `steps`: every op of the body has a section, and each section runs once for every microbatch.
 
     Example:
     `%g = dist.repeat "mb" { %0 = dist.slice %x ["mb"] dim 0 : ... dist.accumulate %1 in [f32] : ... } : tensor<4xf32, #dist.local<#mesh, [4]>>`
   }];
-  let arguments = (ins StrAttr:$axis);
+  let arguments = (ins StrAttr:$axis, OptionalAttr<DenseI64ArrayAttr>:$steps);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$axis $body attr-dict `:` type($results)";
+  let assemblyFormat = "$axis (`steps` $steps^)? $body attr-dict (`:` type($results)^)?";
   let hasRegionVerifier = 1;
 }
 
@@ -231,7 +269,7 @@ def Dist_AccumulateOp : Dist_Op<"accumulate", [Terminator, ReturnLike, HasParent
     Example: `dist.accumulate %1, %2 in [f32, f32] : tensor<...>, tensor<...>`
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, TypeArrayAttr:$accumulate);
-  let assemblyFormat = "$inputs `in` $accumulate attr-dict `:` type($inputs)";
+  let assemblyFormat = "($inputs^)? `in` $accumulate attr-dict (`:` type($inputs)^)?";
   let hasVerifier = 1;
 }
 

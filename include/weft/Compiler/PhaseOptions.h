@@ -46,6 +46,8 @@ struct PhaseOptions {
   std::vector<dist::PlacementRule> place;
   /// Names of axes that split the batch; nothing: dp if the mesh has it.
   std::optional<std::vector<std::string>> batchAxes;
+  /// In which order stages of a pipeline run microbatches: a name, or the text of a schedule.
+  std::string schedule = "1f1b";
   /// Parts that the batch is taken in.
   int64_t microbatches = 1;
   /// Let processes repeat the work of others where an axis splits nothing.

@@ -30,6 +30,9 @@ std::unique_ptr<mlir::Pass> createOnMesh(
     llvm::function_ref<void(mlir::OpPassManager &)> build,
     llvm::function_ref<void(mlir::OpPassManager &)> otherwise = [](mlir::OpPassManager &) {});
 
+/// Runs what `build` appends on the module of each stage; on the module itself if there are none.
+std::unique_ptr<mlir::Pass> createOnStages(llvm::function_ref<void(mlir::OpPassManager &)> build);
+
 void registerPhasePasses();
 
 } // namespace weft

@@ -563,3 +563,134 @@ func.func @gather_elsewhere(%x: tensor<4xf32, #dist.local<#pp, [8{"dp"}], held =
   %0 = dist.all_gather %x ["dp"] dim 0 : tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[1]>> -> tensor<8xf32, #dist.local<#pp, [8], held = "pp"[0,1]>>
   return
 }
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @no_such_stage(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{is with stage 2 of 2}}
+  dist.send %x to 2 on "x" : tensor<8xf32, #dist.local<#pp, [8]>>
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @nameless(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{has a channel without a name}}
+  %0 = dist.receive from 1 on "" : tensor<8xf32, #dist.local<#pp, [8]>>
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @unplaced(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{moves a value without #dist.local on the module's mesh}}
+  %0 = dist.receive from 1 on "x" : tensor<8xf32>
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @odd(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{has steps that are no pairs of a section and a microbatch}}
+  dist.repeat "mb" steps [0] {
+    %0 = dist.slice %x ["mb"] dim 0 {dist.section = 0 : i64} : tensor<8xf32, #dist.local<#pp, [8]>> -> tensor<4xf32, #dist.local<#pp, [8{"mb"}]>>
+    dist.accumulate in []
+  }
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @beyond(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{has a step of microbatch 2 of 2}}
+  dist.repeat "mb" steps [0, 2] {
+    %0 = dist.slice %x ["mb"] dim 0 {dist.section = 0 : i64} : tensor<8xf32, #dist.local<#pp, [8]>> -> tensor<4xf32, #dist.local<#pp, [8{"mb"}]>>
+    dist.accumulate in []
+  }
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @twice(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{runs section 0 of microbatch 1 twice}}
+  dist.repeat "mb" steps [0, 1, 0, 1] {
+    %0 = dist.slice %x ["mb"] dim 0 {dist.section = 0 : i64} : tensor<8xf32, #dist.local<#pp, [8]>> -> tensor<4xf32, #dist.local<#pp, [8{"mb"}]>>
+    dist.accumulate in []
+  }
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @missing(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  dist.repeat "mb" steps [0, 1] {
+    // expected-error @below {{is of section 0, which its loop does not run for microbatch 0}}
+    %0 = dist.slice %x ["mb"] dim 0 {dist.section = 0 : i64} : tensor<8xf32, #dist.local<#pp, [8]>> -> tensor<4xf32, #dist.local<#pp, [8{"mb"}]>>
+    dist.accumulate in []
+  }
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @sectionless(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  dist.repeat "mb" steps [0, 0, 0, 1] {
+    // expected-error @below {{has no dist.section, but its loop has steps}}
+    %0 = dist.slice %x ["mb"] dim 0 : tensor<8xf32, #dist.local<#pp, [8]>> -> tensor<4xf32, #dist.local<#pp, [8{"mb"}]>>
+    dist.accumulate in []
+  }
+  return
+}
+}
+
+// -----
+
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @no_number(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{'dist.section' must be a number}}
+  %0 = nn.exp %x {dist.section = "0"} : (tensor<8xf32, #dist.local<#pp, [8]>>) -> tensor<8xf32, #dist.local<#pp, [8]>>
+  return
+}
+}
+
+// -----
+
+#tp = #dist.mesh<["tp"=2]>
+module attributes {dist.mesh = #tp} {
+func.func @no_stages(%x: tensor<8xf32, #dist.local<#tp, [8]>>) {
+  // expected-error @below {{stands in a module whose mesh has no axis of stages}}
+  dist.send %x to 1 on "x" : tensor<8xf32, #dist.local<#tp, [8]>>
+  return
+}
+}
+
+// -----
+
+// expected-error @below {{'dist.schedule' must be the text of a schedule on a module}}
+module attributes {dist.schedule = 1} {
+}

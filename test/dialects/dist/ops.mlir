@@ -99,3 +99,24 @@ func.func @stages(%x: tensor<4xf32, #dist.local<#pp, [8{"dp"}], held = "pp"[0,3]
   return %3 : tensor<4xf32, #dist.local<#pp, [8{"dp"}]>>
 }
 }
+
+// -----
+
+// The program of one stage: its ends of what moves, and a loop whose ops have sections that run in steps.
+// CHECK: #mesh{{.*}} = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+#steps = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #steps, dist.schedule = "weft schedule 1", weft.stage = 0 : i64} {
+// CHECK-LABEL: func.func @stage
+func.func @stage(%x: tensor<8xf32, #dist.local<#steps, [8]>>) {
+  // CHECK: dist.repeat "mb" steps [0, 0, 1, 0, 0, 1, 1, 1] {
+  dist.repeat "mb" steps [0, 0, 1, 0, 0, 1, 1, 1] {
+    %0 = dist.slice %x ["mb"] dim 0 {dist.section = 0 : i64} : tensor<8xf32, #dist.local<#steps, [8]>> -> tensor<4xf32, #dist.local<#steps, [8{"mb"}]>>
+    // CHECK: dist.send %{{.+}} to 1 on "x" {dist.section = 1 : i64}
+    dist.send %0 to 1 on "x" {dist.section = 1 : i64} : tensor<4xf32, #dist.local<#steps, [8{"mb"}]>>
+    dist.accumulate in []
+  }
+  // CHECK: dist.receive from 1 on "y" :
+  %1 = dist.receive from 1 on "y" : tensor<8xf32, #dist.local<#steps, [8]>>
+  return
+}
+}

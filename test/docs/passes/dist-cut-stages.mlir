@@ -14,14 +14,12 @@ module attributes {dist.mesh = #mesh} {
 //--- after
 #mesh = #dist.mesh<[stages "pp"=2]>
 #reason = #dist.reason<maker = "nn.contract", readers = ["result 0"], reader_count = 1, role = "forward", from = <#mesh, [256, 1024], held = "pp"[0]>, to = <#mesh, [256, 1024], held = "pp"[1]>>
-#reason1 = #dist.reason<maker = "nn.contract", readers = ["result 0"], reader_count = 1, role = "forward", from = <#mesh, [256, 1024], held = "pp"[1]>, to = <#mesh, [256, 1024]>>
 module attributes {dist.mesh = #mesh} {
-  func.func @forward(%arg0: tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>, %arg1: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[0]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w0"}, %arg2: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[1]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w1"}) -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>> {
+  func.func @forward(%arg0: tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>, %arg1: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[0]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w0"}, %arg2: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[1]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w1"}) -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>> {
     %0 = nn.contract %arg0, %arg1 lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>, tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[0]>>) -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[0]>>
     %1 = dist.reshard %0 {dist.reason = #reason} : tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[0]>> -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>>
     %2 = nn.contract %1, %arg2 lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>>, tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[1]>>) -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>>
-    %3 = dist.reshard %2 {dist.reason = #reason1} : tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>> -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>
-    return %3 : tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>
+    return %2 : tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>>
   }
 }
 

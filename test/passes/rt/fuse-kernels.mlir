@@ -137,3 +137,16 @@ func.func @other_scatters(%x: tensor<100x8xf32>, %i: tensor<4x1xi64>, %u: tensor
     : (tensor<100x8xf32>, tensor<4x1xi64>, tensor<4x8xf32>) -> tensor<100x8xf32>
   return %0, %1, %2 : tensor<100x8xf32>, tensor<100x8xf32>, tensor<100x8xf32>
 }
+
+// Sections of a stage's program have kernels of their own, which do not say of which section they are: others may share
+// their code.
+// CHECK-LABEL: func.func @sections
+// CHECK: rt.fusion kernel
+// CHECK: nn.exp %{{[^ ]+}} : tensor<8xf32>
+// CHECK: rt.fusion kernel
+// CHECK: nn.exp %{{[^ ]+}} : tensor<8xf32>
+func.func @sections(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = nn.exp %x {dist.section = 0 : i64} : tensor<8xf32>
+  %1 = nn.exp %0 {dist.section = 1 : i64} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}

@@ -88,7 +88,7 @@ func.func @p(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
 #mesh = #dist.mesh<[stages "pp"=2]>
 module attributes {dist.mesh = #mesh} {
 func.func @forward(%x: tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[0]>> {nn.name = "x"}) -> (tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[1]>> {nn.name = "y"}) {
-  // expected-error @below {{is a transfer between stages of a pipeline, for which there is no command yet}}
+  // expected-error @below {{is of several stages of a pipeline; run dist-project-stages before}}
   %0 = dist.move %x ["pp"] : tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[0]>> -> tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[1]>>
   return %0 : tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[1]>>
 }

@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --rt-order-commands | FileCheck %s
+// RUN: weft-opt %s --split-input-file --rt-order-commands | FileCheck %s
 
 #mesh = #dist.mesh<["dp"=2]>
 !whole = tensor<4xf32, #dist.local<#mesh, [4]>>
@@ -119,4 +119,46 @@ func.func @buckets(%a: !shard {nn.name = "a", nn.initial = 0.0 : f32}, %b: !shar
 func.func private @grad(tensor<4xf32>) -> tensor<4xf32>
 func.func private @other(tensor<4xf32>) -> tensor<4xf32>
 func.func private @update(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+}
+
+// -----
+
+// What crosses stages of a pipeline keeps its order, which is that of all stages: a sum of gradients and a gradient that
+// is sent do not go forward as updates do, what is received not back to its reader.
+#mesh = #dist.mesh<[stages "pp"=2]>
+!whole = tensor<4xf32, #dist.local<#mesh, [4]>>
+!partial = tensor<4xf32, #dist.local<#mesh, [4], partial = sum["pp"]>>
+module attributes {dist.mesh = #mesh, weft.stage = 0 : i64} {
+// CHECK-LABEL: func.func @crossing
+// CHECK: rt.call @grad
+// CHECK: dist.receive from 1 on "a"
+// CHECK: rt.call @other
+// CHECK: dist.send {{.*}} on "b"
+// CHECK: dist.all_reduce
+// CHECK: rt.call @update
+// CHECK: dist.receive from 1 on "c"
+// CHECK: rt.call @update
+func.func @crossing(%w: !whole {nn.name = "w", nn.initial = 0.0 : f32}, %v: !whole {nn.name = "v", nn.initial = 0.0 : f32},
+                    %x: !whole {nn.name = "x"}) -> (!whole, !whole {nn.updates = "w"}, !whole {nn.updates = "v"}) {
+  %g = rt.call @grad(%x) {rt.roles = ["weight_gradient"]} : (!whole) -> !partial
+  %u = rt.call @update(%x, %x) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  %a = dist.receive from 1 on "a" : !whole
+  %y = rt.call @other(%a) : (!whole) -> !whole
+  dist.send %u to 1 on "b" : !whole
+  %s = dist.all_reduce %g ["pp"] accumulate f32 : !partial -> !whole
+  %c = dist.receive from 1 on "c" : !whole
+  %w1 = rt.call @update(%w, %c) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  %v1 = rt.call @update(%v, %s) {rt.roles = ["optimizer"]} : (!whole, !whole) -> !whole
+  return %y, %w1, %v1 : !whole, !whole, !whole
+}
+func.func private @grad(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  return %x : tensor<4xf32>
+}
+func.func private @other(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  return %x : tensor<4xf32>
+}
+func.func private @update(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> attributes {rt.kernel} {
+  %0 = nn.add %x, %y : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
 }

@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --rt-unroll-microbatches | FileCheck %s
+// RUN: weft-opt %s --split-input-file --rt-unroll-microbatches | FileCheck %s
 
 #mesh = #dist.mesh<["dp"=2, temporal "mb"=3]>
 !stored = tensor<5x2xf32, #dist.local<#mesh, [10{"dp"}, 2]>>
@@ -83,5 +83,46 @@ func.func @few(%x: tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>) -> tensor<2xf32
     dist.accumulate %2 in [f32] : tensor<1xf32, #dist.local<#mesh, [4{"dp","mb"}]>>
   } : tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>
   return %0 : tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>
+}
+}
+
+// -----
+
+// The steps of a stage: forward passes of two microbatches, and then backward passes, the second first. Sums take
+// microbatches in their order in any case.
+// CHECK-LABEL: func.func @steps
+// CHECK: %[[F0:.+]] = rt.call @forward({{.*}}) {dist.section = 0 : i64, rt.microbatch = 0 : i64}
+// CHECK: dist.send %[[F0]] to 1 on "a" {dist.section = 2 : i64, rt.microbatch = 0 : i64}
+// CHECK: %[[F1:.+]] = rt.call @forward({{.*}}) {dist.section = 0 : i64, rt.microbatch = 1 : i64}
+// CHECK: dist.send %[[F1]] to 1 on "a"
+// CHECK: %[[R0:.+]] = dist.receive from 1 on "b" {dist.section = 3 : i64, rt.microbatch = 0 : i64}
+// CHECK: %[[R1:.+]] = dist.receive from 1 on "b" {dist.section = 3 : i64, rt.microbatch = 1 : i64}
+// CHECK: %[[B1:.+]] = rt.call @backward(%[[F1]], %[[R1]])
+// CHECK: %[[B0:.+]] = rt.call @backward(%[[F0]], %[[R0]])
+// CHECK-NEXT: %[[SUM:.+]] = nn.add %[[B0]], %[[B1]] {dist.section = 1 : i64, rt.microbatch = 1 : i64}
+// CHECK-NEXT: return %[[SUM]]
+#stages = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+!all = tensor<4x2xf32, #dist.local<#stages, [4, 2]>>
+!rows = tensor<2x2xf32, #dist.local<#stages, [4{"mb"}, 2]>>
+!addend = tensor<2xf32, #dist.local<#stages, [2], partial = sum["mb"]>>
+!total = tensor<2xf32, #dist.local<#stages, [2]>>
+module attributes {dist.mesh = #stages, weft.stage = 0 : i64} {
+func.func @steps(%x: !all) -> !total {
+  %0 = dist.repeat "mb" steps [0, 0, 2, 0, 0, 1, 2, 1, 3, 0, 3, 1, 1, 1, 1, 0] {
+    %1 = dist.slice %x ["mb"] dim 0 {dist.section = 0 : i64} : !all -> !rows
+    %2 = rt.call @forward(%1) {dist.section = 0 : i64} : (!rows) -> !rows
+    dist.send %2 to 1 on "a" {dist.section = 2 : i64} : !rows
+    %3 = dist.receive from 1 on "b" {dist.section = 3 : i64} : !rows
+    %4 = rt.call @backward(%2, %3) {dist.section = 1 : i64} : (!rows, !rows) -> !addend
+    dist.accumulate %4 in [f32] : !addend
+  } : !total
+  return %0 : !total
+}
+func.func private @forward(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  return %x : tensor<2x2xf32>
+}
+func.func private @backward(%x: tensor<2x2xf32>, %y: tensor<2x2xf32>) -> tensor<2xf32> {
+  %0 = nn.reduce sum %x dims = [0] : tensor<2x2xf32> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
 }
 }

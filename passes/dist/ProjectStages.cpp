@@ -1,0 +1,70 @@
+// Makes a module of each stage's part of the programs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/Passes.h"
+#include "passes/dist/RequireMesh.h"
+
+#include "dialects/rt/IR/Rt.h"
+#include "passes/dist/StageProgram.h"
+
+using namespace mlir;
+
+namespace weft::dist {
+#define GEN_PASS_DEF_DISTPROJECTSTAGES
+#include "passes/dist/Passes.h.inc"
+
+namespace {
+
+struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
+  using DistProjectStagesBase::DistProjectStagesBase;
+
+  void runOnOperation() override {
+    MeshAttr meshAttr = requireMesh(getOperation());
+    if (!meshAttr)
+      return signalPassFailure();
+    const Mesh &mesh = meshAttr.getValue();
+    std::optional<AxisId> axis = mesh.stageAxis();
+    if (!axis || mesh.size(*axis) == 1)
+      return markAllAnalysesPreserved();
+    AxisList temporal = mesh.temporalAxes();
+    llvm::Expected<pipeline::Schedule> chosen =
+        scheduleOf(schedule, mesh.size(*axis), mesh.groupSize(temporal));
+    if (!chosen) {
+      getOperation().emitError() << llvm::toString(chosen.takeError());
+      return signalPassFailure();
+    }
+    if (!temporal.empty())
+      getOperation()->setAttr(kScheduleAttr,
+                              StringAttr::get(&getContext(), pipeline::writeSchedule(*chosen)));
+    bool splitsWeights = llvm::any_of(chosen->ranks, [](const auto &actions) {
+      return llvm::any_of(actions, [](const pipeline::Action &action) {
+        return action.kind == pipeline::Kind::Weight;
+      });
+    });
+    SmallVector<ModuleOp> modules = makeModules(meshAttr, mesh.size(*axis));
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      StageSections sections(function, splitsWeights);
+      StagePrograms programs(function, meshAttr, *axis, sections);
+      programs.project(modules);
+      programs.eraseDead();
+      programs.order(*chosen);
+      function.erase();
+    }
+  }
+
+private:
+  SmallVector<ModuleOp> makeModules(MeshAttr mesh, int64_t stages) {
+    OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
+    SmallVector<ModuleOp> modules;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      auto module = ModuleOp::create(builder, getOperation().getLoc(),
+                                     StringRef("stage" + std::to_string(stage)));
+      module->setAttr(rt::kStageAttr, builder.getI64IntegerAttr(stage));
+      module->setAttr(kMeshAttr, mesh);
+      modules.push_back(module);
+    }
+    return modules;
+  }
+};
+
+} // namespace
+} // namespace weft::dist
