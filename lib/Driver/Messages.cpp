@@ -3,6 +3,7 @@
 #include "Messages.h"
 
 #include "Report.h"
+#include "weft/Support/InputError.h"
 #include "weft/runtime/Terminal.h"
 
 #include "mlir/IR/Remarks.h"
@@ -28,6 +29,7 @@ Messages::Messages(MLIRContext &context, const Options &options)
 
 bool Messages::hears(Diagnostic &diagnostic) {
   errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  inputErrors += isInputError(diagnostic);
   runtime::Progress::hide();
   // Remarks are what passes decided; --explain tells it in order.
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
@@ -41,7 +43,7 @@ bool Messages::hears(Diagnostic &diagnostic) {
 
 int Messages::failed(bool compilerIsToBlame) const {
   if (errors > 0)
-    return compilerIsToBlame ? OurBug : UserError;
+    return compilerIsToBlame && inputErrors == 0 ? OurBug : UserError;
   llvm::errs() << "weft-compile: internal error: compilation failed without a message; please "
                   "report it with the command line and the model\n";
   return OurBug;

@@ -24,7 +24,7 @@ private:
 
   const Options &options;
   DiagnosticHandler diagnostics;
-  unsigned errors = 0;
+  unsigned errors = 0, inputErrors = 0;
 };
 
 } // namespace weft::driver

@@ -4,6 +4,7 @@
 
 #include "passes/dist/OpQueries.h"
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Support/InputError.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -187,7 +188,7 @@ private:
     std::string event = gather == before.ends.end()
                             ? "a reduction over the whole batch"
                             : "'" + readerOf(*gather) + "' reads the rows of all microbatches";
-    return op->emitError()
+    return emitInputError(op)
            << "'" << nodeName(op) << "' is needed before and after " << event
            << ", but only one microbatch exists at a time; use --batch-stats per-microbatch if "
               "these are statistics of the batch, or --microbatches 1";

@@ -39,6 +39,10 @@ exits 1 weft-run mlp --input x=cut.onnx
 exits 1 ./mlp --input x=cut.onnx
 exits 1 weft-run cut.onnx
 
+# What microbatches forbid is known only late, when loops are formed.
+exits 0 weft-translate --build resnet:preset=tiny --no-weights -o resnet.onnx
+exits 1 weft-compile -q resnet.onnx --bind batch=8 --microbatches 2 --train --loss softmax_cross_entropy:logits,labels --optimizer sgd --dry-run
+
 # 2: the command line is wrong. weft-opt's is LLVM's, which says 1.
 for tool in weft-translate weft-data weft-compile weft-run ./mlp; do
   exits 2 "$tool" --no-such-flag
