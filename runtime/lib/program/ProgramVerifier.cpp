@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "program/ProgramVerifier.h"
 
+#include "program/StageVerifier.h"
 #include "weft/runtime/SourceBlocks.h"
 
 #include <algorithm>
@@ -424,6 +425,7 @@ private:
   }
 
   Status programs() {
+    std::vector<bool> used(p.Bodies().size());
     for (size_t i = 0; i < p.Programs().size(); ++i) {
       const Program &program = p.Programs()[i];
       if (!isString(program.name) || !inRange(program.inputs, p.Ports().size()) ||
@@ -434,9 +436,15 @@ private:
         WEFT_TRY(distinctNames("port", p.Ports().slice(ports), ports.begin));
       for (int64_t s = 0; s < numStages; ++s) {
         const Body &stage = p.Bodies()[program.bodies.begin + s];
+        used[program.bodies.begin + size_t(s)] = true;
         WEFT_TRY(body(stage, p.Stages()[s].arenaBytes).prefix("program " + std::to_string(i)));
       }
+      WEFT_TRY(verifyStages(p, program).prefix("program " + std::to_string(i)));
     }
+    // Whoever makes room for all bodies would trust what nobody has checked.
+    for (size_t i = 0; i < used.size(); ++i)
+      if (!used[i])
+        return fail("body", i, "is of no program");
     return {};
   }
 

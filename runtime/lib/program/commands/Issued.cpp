@@ -34,10 +34,20 @@ std::string Issued::node(const ProgramView &p) const {
   return name;
 }
 
+/// " send to stage 1 on 'F1.x'".
+static std::string describe(const ProgramView &p, const Collective &c) {
+  std::string text = std::string(" ") + collectiveKindName(c.kind);
+  bool isTransfer = c.kind == CollectiveKind::Send || c.kind == CollectiveKind::Recv;
+  if (!isTransfer || p.string(c.channel).empty())
+    return text;
+  return text + (c.kind == CollectiveKind::Send ? " to stage " : " from stage ") +
+         std::to_string(c.peer) + " on '" + std::string(p.string(c.channel)) + "'";
+}
+
 std::string Issued::describe(const ProgramView &p) const {
   std::string text = "command " + std::to_string(index) + " (" + opcodeName(command->opcode);
   if (command->opcode == Opcode::Collective)
-    text += std::string(" ") + collectiveKindName(p.record<Collective>(*command).kind);
+    text += ::describe(p, p.record<Collective>(*command));
   std::string name = node(p);
   if (!name.empty())
     text += " of node '" + name + "'";

@@ -124,8 +124,9 @@ std::string check(const CommandContext &context, const Collective &first) {
   uint32_t count = std::max(1u, context.numViews() / 2);
   if (first.communicator >= p.Communicators().size() ||
       unsigned(first.kind) >= kNumCollectiveKinds || unsigned(first.reduction) >= kNumReductions ||
-      unsigned(first.dtype) >= kNumDTypes || unsigned(first.accumulator) >= kNumDTypes)
-    return "has an unknown kind, reduction, dtype or communicator";
+      unsigned(first.dtype) >= kNumDTypes || unsigned(first.accumulator) >= kNumDTypes ||
+      first.channel >= p.Strings().size())
+    return "has an unknown kind, reduction, dtype, communicator or channel";
   if (count > p.records<Collective>().size() - context.command.params)
     return "has parameters that do not exist";
   if (count > 1 && !mayTravelTogether(first))
@@ -166,6 +167,8 @@ std::string describe(const CommandContext &context, const Collective &c) {
     result += " gather first";
   if (hasPeer(c))
     result += std::string(c.peerRelative ? " peer me+" : " peer ") + context.num(c.peer);
+  if (!p.string(c.channel).empty())
+    result += " on '" + context.str(c.channel) + "'";
   for (uint32_t i = 1; i < context.numViews() / 2; ++i)
     result += " and " + box(context, p.records<Collective>()[context.command.params + i]);
   return result;
