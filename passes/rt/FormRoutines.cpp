@@ -132,8 +132,8 @@ private:
       addSums(stretch);
   }
 
-  /// Sums of what communication makes that stays out of routines have routines of their own behind
-  /// it.
+  /// Sums of what communication makes that stays out of routines have routines of their own: at the
+  /// end, where none of the communication is waited for yet.
   void addSums(Stretch &stretch) {
     llvm::MapVector<Value, SmallVector<unsigned>> sumsOf; // by what makes their addends
     for (auto [number, addend] : llvm::enumerate(stretch.microbatches->addends()))
@@ -141,22 +141,19 @@ private:
         sumsOf[rootOf(addend)].push_back(number);
       else
         stretch.broughtTogether.push_back(number);
-    std::vector<Cut> cuts;
+    std::vector<Cut> own;
     for (Cut &cut : stretch.cuts) {
       SmallVector<unsigned> sums;
       for (Operation *op : cut.segment.ops)
         for (Value result : op->getResults())
           if (auto found = sumsOf.find(result); found != sumsOf.end())
             llvm::append_range(sums, std::exchange(found->second, {}));
-      bool own = !cut.segment.isRoutine && !sums.empty();
-      if (!own)
+      if (cut.segment.isRoutine)
         cut.sums = sums;
-      cuts.push_back(std::move(cut));
-      if (own) {
-        cuts.push_back({{{}, true, std::nullopt}, sums, {}, {}, {}});
-      }
+      else if (!sums.empty())
+        own.push_back({{{}, true, std::nullopt}, sums, {}, {}, {}});
     }
-    stretch.cuts = std::move(cuts);
+    llvm::append_range(stretch.cuts, own);
     for (auto &[maker, sums] : sumsOf)
       llvm::append_range(stretch.broughtTogether, sums);
     llvm::sort(stretch.broughtTogether);

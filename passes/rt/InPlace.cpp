@@ -88,8 +88,14 @@ bool weft::rt::isUpdate(Operation *op, const SymbolTable &symbols) {
                         [&](StringAttr role) { return role.getValue() == wanted; });
   };
   auto call = dyn_cast<CallOp>(op);
-  return all(nn::kRoleOptimizer) ||
-         (call && all(nn::kRoleWeightGradient) && mayOverwrite(calleeOf(call, symbols), 0, 0));
+  if (!call || !all(nn::kRoleWeightGradient))
+    return all(nn::kRoleOptimizer);
+  func::FuncOp callee = calleeOf(call, symbols);
+  if (!isRoutine(callee))
+    return mayOverwrite(callee, 0, 0);
+  return llvm::all_of(callee.getBody().front(), [&](Operation &inner) {
+    return specKind(&inner) != SpecKind::Command || isUpdate(&inner, symbols);
+  });
 }
 
 bool KernelVariants::mayOverwrite(Operation *command, unsigned operand, unsigned result) const {
