@@ -3,6 +3,7 @@
 #ifndef WEFT_LIB_FOUNDATION_SOLVER_BUDGET_H
 #define WEFT_LIB_FOUNDATION_SOLVER_BUDGET_H
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -13,7 +14,8 @@ namespace weft::solver {
 class Budget {
 public:
   using Clock = std::chrono::steady_clock;
-  Budget(Clock::time_point deadline, double mostWork) : deadline(deadline), mostWork(mostWork) {}
+  Budget(Clock::time_point deadline, double mostWork)
+      : begin(Clock::now()), deadline(deadline), mostWork(mostWork) {}
 
   void spend(double work) { spentWork += work; }
   double spent() const { return spentWork; }
@@ -21,18 +23,18 @@ public:
     return spentWork >= mostWork ||
            (deadline != Clock::time_point::max() && Clock::now() >= deadline);
   }
-  /// A part of what is left, from now on; what it spends is not spent here.
-  Budget part(double share) const {
+  /// A share of what there was in the beginning, from now on, as far as it is left; what it spends
+  /// is not spent here.
+  Budget slice(double share) const {
     Clock::time_point end = deadline;
-    if (end != Clock::time_point::max()) {
-      auto now = Clock::now();
-      end = now + std::chrono::duration_cast<Clock::duration>((end - now) * share);
-    }
-    return Budget(end, (mostWork - spentWork) * share);
+    if (end != Clock::time_point::max())
+      end = std::min(end, Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                             (deadline - begin) * share));
+    return Budget(end, std::min(mostWork * share, mostWork - spentWork));
   }
 
 private:
-  Clock::time_point deadline;
+  Clock::time_point begin, deadline;
   double mostWork, spentWork = 0;
 };
 

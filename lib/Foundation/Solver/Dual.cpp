@@ -33,7 +33,7 @@ Dual::Dual(const Core &core, double mostEntries)
       entries += double(use.amount.size());
 }
 
-void Dual::setPrices() {
+void Dual::priceStrategies() {
   slots.sum();
   for (size_t index = 0; index < core.variables.size(); ++index)
     slots.of(int32_t(index), strategyPrices[index]);
@@ -41,7 +41,7 @@ void Dual::setPrices() {
 
 double Dual::evaluate(std::vector<int32_t> &plan, Budget &budget) {
   budget.spend(entries);
-  setPrices();
+  priceStrategies();
   double reached = 0;
   if (exact) {
     reached = exact->run(&strategyPrices, plan);
@@ -63,11 +63,18 @@ const Elimination &Dual::tables(Budget &budget) {
   return *exact;
 }
 
+void Dual::setPrices(const std::vector<double> &perByte) {
+  slots.perByte() = bestPrice = perByte;
+  if (std::all_of(perByte.begin(), perByte.end(), [](double price) { return price == 0; }))
+    return;
+  stepFactor = 0.2;
+  settling = exact ? 0 : 40;
+}
+
 void Dual::run(Budget &budget, const double &target,
                const std::function<void(const std::vector<int32_t> &)> &met) {
   std::vector<int32_t> plan(core.variables.size());
-  int since = 0;
-  while (!budget.isSpent() && stepFactor > 1e-4 && bestBound < target - 0.75) {
+  while (!budget.isSpent() && !isDone() && bestBound < target - 0.75) {
     double reached = evaluate(plan, budget);
     met(plan);
     bool rises = reached > bestBound + std::abs(bestBound) * 1e-9;
@@ -76,35 +83,64 @@ void Dual::run(Budget &budget, const double &target,
       bestPrice = slots.perByte();
     }
     since = rises ? 0 : since + 1;
-    if (since >= 12) {
+    if (since >= 15) {
       since = 0;
-      stepFactor *= 0.6;
+      stepFactor *= 0.65;
       slots.perByte() = bestPrice;
+    }
+    // Long steps again, as long as that raised the bound.
+    if (isDone() && bestBound > cycleBound + std::abs(bestBound) * 5e-4) {
+      cycleBound = bestBound;
+      stepFactor = 0.3;
     }
     if (core.room.empty()) {
       if (exact)
-        return;
+        stepFactor = 0;
       continue;
     }
-    std::vector<int64_t> left = leftBy(core, plan);
-    double length = 0;
-    for (size_t slot = 0; slot < left.size(); ++slot) {
-      direction[slot] = 0.5 * direction[slot] - 0.5 * double(left[slot]);
-      if (direction[slot] > 0 || slots.perByte()[slot] > 0)
-        length += direction[slot] * direction[slot];
-    }
-    if (length == 0) {
-      if (exact)
-        return;
+    if (settling > 0 && settling-- > 0)
       continue;
-    }
     double gap = std::max(std::min(target, core.costOf(plan)) - reached, std::abs(reached) * 1e-9);
     if (gap == kInfinity)
       gap = std::abs(reached) * 0.1 + 1;
-    double step = stepFactor * gap / length;
-    for (size_t slot = 0; slot < left.size(); ++slot)
-      slots.perByte()[slot] = std::max(0.0, slots.perByte()[slot] + step * direction[slot]);
+    if (!step(gap, plan) && exact)
+      stepFactor = 0;
   }
+}
+
+/// Whether there is anything to change.
+bool Dual::step(double gap, const std::vector<int32_t> &plan) {
+  std::vector<int64_t> left = leftBy(core, plan);
+  std::vector<double> &price = slots.perByte();
+  size_t count = left.size();
+  for (size_t slot = 0; slot < count; ++slot)
+    direction[slot] = 0.5 * direction[slot] - 0.5 * double(left[slot]);
+  // Of a stretch that is short only the worst slot gets a price: the others are short because of
+  // the same uses, and would pay for them again.
+  std::vector<size_t> changed;
+  for (size_t slot = 0; slot < count;) {
+    size_t worst = slot;
+    for (; slot < count && direction[slot] > 0; ++slot)
+      if (direction[slot] > direction[worst])
+        worst = slot;
+    if (direction[worst] > 0)
+      changed.push_back(worst);
+    else
+      ++slot;
+  }
+  for (size_t slot = 0; slot < count; ++slot)
+    if (price[slot] > 0)
+      changed.push_back(slot);
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  double length = 0;
+  for (size_t slot : changed)
+    length += direction[slot] * direction[slot];
+  if (length == 0)
+    return false;
+  for (size_t slot : changed)
+    price[slot] = std::max(0.0, price[slot] + stepFactor * gap / length * direction[slot]);
+  return true;
 }
 
 std::vector<std::vector<double>> Dual::excess(Budget &budget) {

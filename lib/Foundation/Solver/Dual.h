@@ -60,6 +60,10 @@ public:
   /// With `core.offset`.
   double bound() const { return bestBound; }
   const std::vector<double> &prices() const { return bestPrice; }
+  /// Prices to begin with, near the best ones: the first steps are shorter then.
+  void setPrices(const std::vector<double> &perByte);
+  /// Whether steps bring no more.
+  bool isDone() const { return stepFactor <= kLeastStep; }
   /// Where all variables can be eliminated: the tables at the best prices, for branch and bound.
   bool isExact() const { return exact != nullptr; }
   const Elimination &tables(Budget &budget);
@@ -68,8 +72,9 @@ public:
   std::vector<std::vector<double>> excess(Budget &budget);
 
 private:
+  bool step(double gap, const std::vector<int32_t> &plan);
   double evaluate(std::vector<int32_t> &plan, Budget &budget);
-  void setPrices();
+  void priceStrategies();
 
   const Core &core;
   Messages messages;
@@ -78,6 +83,10 @@ private:
   Prices strategyPrices;
   std::vector<double> bestPrice, direction;
   double bestBound = -kInfinity, stepFactor = 1;
+  double cycleBound = -kInfinity; // at the begin of a run from long steps to short ones
+  int since = 0;                  // evaluations without a better bound
+  static constexpr double kLeastStep = 1e-4;
+  int settling = 0;   // so many times more messages are passed at the same prices
   double entries = 0; // work of one evaluation
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <numeric>
 
 using namespace weft::solver;
 
@@ -57,6 +58,7 @@ private:
   bool mergeSlots();
 
   std::vector<char> gone, waiting;
+  std::vector<int32_t> slots; // by slot: which it was before
   std::deque<int32_t> work;
   std::vector<Replaced> replaced;
   RangeLeast roomIn;
@@ -414,6 +416,9 @@ bool Reducer::mergeSlots() {
   if (map.room.size() == room.size())
     return false;
   room = map.room;
+  for (size_t slot = 0; slot < map.kept.size(); ++slot)
+    slots[slot] = slots[map.kept[slot]];
+  slots.resize(map.kept.size());
   for (size_t index = 0; index < variables.size(); ++index) {
     std::vector<CoreUse> kept;
     for (CoreUse &use : variables[index].uses)
@@ -432,6 +437,8 @@ bool Reducer::mergeSlots() {
 
 bool Reducer::run() {
   originalSize.resize(variables.size());
+  slots.resize(room.size());
+  std::iota(slots.begin(), slots.end(), 0);
   for (size_t index = 0; index < variables.size(); ++index) {
     originalSize[index] = strategies[index].size();
     normalizeUses(int32_t(index));
@@ -463,6 +470,7 @@ Reduced Reducer::finish() {
   Reduced result;
   result.original = variables.size();
   result.replaced = std::move(replaced);
+  result.slots = std::move(slots);
   result.core.offset = offset;
   result.core.room = std::move(room);
   std::vector<int32_t> number(variables.size(), -1);

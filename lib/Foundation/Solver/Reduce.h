@@ -25,6 +25,7 @@ struct Reduced {
   std::vector<int32_t> variable;
   std::vector<std::vector<int32_t>> strategies;
   std::vector<Replaced> replaced; // in the order in which they went
+  std::vector<int32_t> slots;     // by slot of the core: which it was before
   size_t original = 0;
 
   Plan lift(const std::vector<int32_t> &plan) const;

@@ -299,8 +299,6 @@ bool Search::findFirst(Budget &budget) {
       restart(current);
       return true;
     }
-    if (!goesOn)
-      return false;
     for (size_t slot = 0; slot < left.size(); ++slot) {
       double &price = base.perByte()[slot];
       if (left[slot] < 0)
@@ -309,5 +307,8 @@ bool Search::findFirst(Budget &budget) {
         price *= 0.97;
     }
     base.sum();
+    // The next call goes on from these prices.
+    if (!goesOn)
+      return false;
   }
 }

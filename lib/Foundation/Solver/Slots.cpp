@@ -118,11 +118,11 @@ std::vector<int32_t> keptSlots(const std::vector<CoreVariable> &variables,
 SlotMap weft::solver::mergedSlots(const std::vector<CoreVariable> &variables,
                                   const std::vector<int64_t> &room) {
   int32_t count = int32_t(room.size());
-  std::vector<int32_t> kept = keptSlots(variables, room);
   SlotMap map;
+  map.kept = keptSlots(variables, room);
   for (int32_t slot = 0, at = 0; slot < count; ++slot) {
     map.next.push_back(at);
-    bool isKept = size_t(at) < kept.size() && kept[at] == slot;
+    bool isKept = size_t(at) < map.kept.size() && map.kept[at] == slot;
     map.last.push_back(isKept ? at : at - 1);
     if (isKept) {
       map.room.push_back(room[slot]);

@@ -16,6 +16,7 @@ std::vector<std::vector<CoreUse>> slotsOf(const Problem &problem, std::vector<in
 struct SlotMap {
   /// By old slot: the first new one at or behind it, and the last at or before it.
   std::vector<int32_t> next, last;
+  std::vector<int32_t> kept; // by new slot, the old one
   std::vector<int64_t> room;
 };
 

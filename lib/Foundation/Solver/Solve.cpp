@@ -3,7 +3,7 @@
 #include "weft/Solver/Solve.h"
 
 #include "BranchAndBound.h"
-#include "Dual.h"
+#include "Prover.h"
 #include "Reduce.h"
 #include "Search.h"
 
@@ -16,10 +16,10 @@ using namespace weft::solver;
 
 namespace {
 
-/// Tables of this many entries are visited as a whole, again and again, when all is eliminated.
-constexpr double kMostEntries = 4e6;
-/// Searches at once where the budget is work: the result must not depend on threads.
-constexpr unsigned kSearches = 2;
+/// A turn of proof and search takes this share of the budget.
+constexpr double kTurn = 1.0 / 24;
+/// Tasks of a turn where the budget is work: the result must not depend on threads.
+constexpr unsigned kTasks = 2;
 
 class Solver {
 public:
@@ -32,33 +32,31 @@ private:
   static Budget makeBudget(const Options &options);
   void take(const std::vector<int32_t> &plan);
   void raise(double bound);
-  void finish(bool isProven);
+  void finish();
 
-  /// Whether it came to a proof.
-  bool prove(Budget &part);
-  bool close(Dual &dual, Budget &part);
-  bool exclude(Dual &dual, Budget &part, bool &shrinks);
-  bool findFirst(Budget &part);
-  void search(Budget &part);
+  void turn();
+  bool isByTime() const { return options.seconds >= 0; }
 
-  /// A core of which some strategies were excluded, and the way back to the one before.
-  const Core &narrowed() const { return narrow.empty() ? whole->core : narrow.back().core; }
-  std::vector<int32_t> widen(std::vector<int32_t> plan) const {
-    for (auto level = narrow.rbegin(); level != narrow.rend(); ++level)
-      plan = level->lift(plan);
-    return plan;
-  }
+  /// What runs beside others, on the best plan and the prices of the last turn.
+  struct Task {
+    Budget budget;
+    std::function<void(Task &)> work;
+    std::vector<std::vector<int32_t>> plans; // better ones, of the whole core
+    bool isProven = false;
+  };
+  Task proof(double share);
+  Task search(double share, size_t number);
+  Task start(double share);
+  void runTogether(std::vector<Task> &tasks);
 
   const Problem &problem;
   const Options &options;
   Budget budget;
   std::optional<Reduced> whole;
-  std::vector<Reduced> narrow;
-  std::unique_ptr<Dual> dual; // of `narrowed`
+  std::unique_ptr<Prover> prover;
   std::unique_ptr<Search> first;
   std::vector<std::unique_ptr<Search>> searches;
-  std::vector<double> prices; // of the whole core
-  std::vector<int32_t> best;  // of the whole core
+  std::vector<int32_t> best; // of the whole core
   double bestCost = kInfinity;
   Solution solution;
 };
@@ -97,139 +95,116 @@ void Solver::raise(double bound) {
     options.progress(solution);
 }
 
-void Solver::finish(bool isProven) {
-  solution.isProven = isProven;
-  if (isProven)
-    solution.lowerBound = solution.cost;
+void Solver::finish() {
+  solution.isProven = true;
+  solution.lowerBound = solution.cost;
 }
 
-bool Solver::close(Dual &dual, Budget &part) {
-  const Core &core = narrowed();
-  const Elimination &tables = dual.tables(part);
-  return branchAndBound(core, tables, dual.bound(), bestCost, part,
-                        [&](const std::vector<int32_t> &plan) {
-                          bestCost = kInfinity;
-                          take(widen(plan));
-                        });
+Solver::Task Solver::proof(double share) {
+  return {budget.slice(share),
+          [this](Task &task) {
+            task.isProven =
+                prover->run(task.budget, bestCost,
+                            [&](const std::vector<int32_t> &plan) { task.plans.push_back(plan); });
+          },
+          {}};
 }
 
-/// Whether no strategy is left that could be in a better plan.
-bool Solver::exclude(Dual &dual, Budget &part, bool &shrinks) {
-  const Core &core = narrowed();
-  std::vector<std::vector<double>> excess = dual.excess(part);
-  std::vector<std::vector<char>> keep(excess.size());
-  size_t kept = 0, all = 0;
-  for (size_t index = 0; index < excess.size(); ++index)
-    for (double more : excess[index]) {
-      double least = dual.bound() + more;
-      keep[index].push_back(!(least > bestCost - 0.5 + roundingOf(core, least)));
-      kept += keep[index].back();
-      ++all;
-    }
-  shrinks = double(kept) < 0.97 * double(all);
-  if (!shrinks)
-    return false;
-  std::optional<Reduced> next = reduce(core, keep);
-  if (!next)
-    return true;
-  narrow.push_back(std::move(*next));
-  this->dual.reset();
-  return false;
-}
-
-bool Solver::prove(Budget &part) {
-  for (bool shrinks = true; shrinks && !part.isSpent();) {
-    const Core &core = narrowed();
-    if (core.variables.empty()) {
-      take(widen({}));
-      return true;
-    }
-    if (!dual)
-      dual = std::make_unique<Dual>(core, kMostEntries);
-    // Half of what there is at most: the first step on a large problem could take all.
-    Budget some = part.part(0.5);
-    dual->run(some, bestCost, [&](const std::vector<int32_t> &plan) {
-      if (core.costOf(plan) < bestCost && core.fits(plan))
-        take(widen(plan));
-    });
-    part.spend(some.spent());
-    if (narrow.empty())
-      prices = dual->prices();
-    raise(std::min(dual->bound(), bestCost));
-    if (dual->bound() > bestCost - 0.5 + roundingOf(core, bestCost))
-      return true;
-    if (dual->isExact())
-      return close(*dual, part);
-    if (bestCost == kInfinity)
-      return false;
-    if (exclude(*dual, part, shrinks))
-      return true;
-  }
-  return false;
-}
-
-bool Solver::findFirst(Budget &part) {
-  if (!first) {
-    first = std::make_unique<Search>(whole->core, options.seed);
-    first->setPrices(prices);
-  }
-  bool found = first->findFirst(part);
-  if (found)
-    take(first->plan());
-  return found;
-}
-
-void Solver::search(Budget &part) {
-  unsigned count = options.seconds >= 0 ? std::max(1u, options.threads) : kSearches;
-  while (searches.size() < count)
+Solver::Task Solver::search(double share, size_t number) {
+  while (searches.size() <= number)
     searches.push_back(
         std::make_unique<Search>(whole->core, options.seed + 7919 * (searches.size() + 1)));
-  std::vector<Budget> shares(count, part.part(options.seconds >= 0 ? 1 : 1.0 / count));
-  auto work = [&](unsigned from) {
-    for (unsigned index = from; index < count; index += std::max(1u, options.threads)) {
-      searches[index]->restart(best);
-      searches[index]->setPrices(prices);
-      searches[index]->improve(shares[index], double(solution.lowerBound));
-    }
+  Search &self = *searches[number];
+  self.restart(best);
+  self.setPrices(prover->prices());
+  return {budget.slice(share),
+          [this, &self](Task &task) {
+            self.improve(task.budget, double(solution.lowerBound));
+            task.plans.push_back(self.plan());
+          },
+          {}};
+}
+
+Solver::Task Solver::start(double share) {
+  if (!first) {
+    first = std::make_unique<Search>(whole->core, options.seed);
+    first->setPrices(prover->prices());
+  }
+  return {budget.slice(share),
+          [this](Task &task) {
+            if (first->findFirst(task.budget))
+              task.plans.push_back(first->plan());
+          },
+          {}};
+}
+
+void Solver::runTogether(std::vector<Task> &tasks) {
+  size_t threads = std::min<size_t>(std::max(1u, options.threads), tasks.size());
+  auto work = [&](size_t from) {
+    for (size_t index = from; index < tasks.size(); index += threads)
+      tasks[index].work(tasks[index]);
   };
   std::vector<std::thread> others;
-  for (unsigned index = 1; index < std::min(count, options.threads); ++index)
+  for (size_t index = 1; index < threads; ++index)
     others.emplace_back(work, index);
   work(0);
   for (std::thread &other : others)
     other.join();
-  for (unsigned index = 0; index < count; ++index) {
-    part.spend(shares[index].spent());
-    take(searches[index]->plan());
+  for (Task &task : tasks) {
+    budget.spend(task.budget.spent());
+    for (const std::vector<int32_t> &plan : task.plans)
+      take(plan);
   }
+  raise(std::min(prover->bound(), bestCost));
+  if (solution.isFeasible && solution.lowerBound >= solution.cost)
+    finish();
+  for (const Task &task : tasks)
+    if (task.isProven)
+      finish();
+}
+
+void Solver::turn() {
+  bool isStalled = prover->isStalled(bestCost), hasPlan = bestCost < kInfinity;
+  unsigned count = isByTime() ? std::max(1u, options.threads) : kTasks;
+  // Without a plan bounds exclude nothing.
+  double ofProof = hasPlan ? 0.5 : 0.125;
+  std::vector<Task> tasks;
+  if (isByTime() && count == 1) {
+    // One after the other: a task's time begins when it is made.
+    if (!isStalled) {
+      tasks.push_back(proof(kTurn * ofProof));
+      runTogether(tasks);
+      tasks.clear();
+    }
+    if (!solution.isProven)
+      tasks.push_back(hasPlan ? search(kTurn / 2, 0) : start(kTurn / 2));
+  } else {
+    // Threads share time, and divide work.
+    if (!isStalled)
+      tasks.push_back(proof(isByTime() ? kTurn : kTurn * ofProof));
+    if (!hasPlan)
+      tasks.push_back(start(isByTime() ? kTurn : kTurn * (1 - ofProof)));
+    else
+      for (size_t number = 0; tasks.size() < count; ++number)
+        tasks.push_back(search(isByTime() ? kTurn : kTurn / count, number));
+  }
+  runTogether(tasks);
 }
 
 Solution Solver::solve() {
   whole = reduce(problem);
   if (!whole) {
-    finish(true);
+    finish();
     return solution;
   }
-  prices.assign(whole->core.room.size(), 0);
+  prover = std::make_unique<Prover>(whole->core);
   raise(whole->core.offset);
-  bool isProven = false;
-  // Each turn is longer than the one before: early plans make proofs shorter.
-  for (double share = 0.1; !isProven; share = std::min(1.0, share * 1.5)) {
-    Budget proof = budget.part(share);
-    isProven = prove(proof);
-    budget.spend(proof.spent());
-    if (isProven || budget.isSpent())
-      break;
-    Budget turn = budget.part(share);
-    if (bestCost == kInfinity)
-      findFirst(turn);
-    else
-      search(turn);
-    budget.spend(turn.spent());
-    if (solution.isFeasible && solution.lowerBound >= solution.cost)
-      isProven = true;
-  }
-  finish(isProven);
+  // Prices and plans come cheaply with the first bounds: searches wait for them.
+  std::vector<Task> tasks;
+  tasks.push_back(proof(kTurn / 2));
+  runTogether(tasks);
+  while (!solution.isProven && !budget.isSpent())
+    turn();
   solution.work = budget.spent();
   return solution;
 }
