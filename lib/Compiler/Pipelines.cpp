@@ -168,8 +168,8 @@ void weft::buildBorder(OpPassManager &pm, Phase phase) {
           pm.addPass(nn::createNnVerifyProgram({/*complete=*/true, /*placed=*/false}));
         }));
   case Phase::Scheduled:
-    return pm.addPass(
-        createOnStages([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); }));
+    pm.addPass(createOnStages([](OpPassManager &pm) { pm.addPass(rt::createRtVerifyCommands()); }));
+    return pm.addPass(rt::createRtVerifyStages());
   case Phase::Import:
   case Phase::Local: // between its two parts, while there are ops to judge
   case Phase::Executable:

@@ -398,4 +398,19 @@ def RtVerifyCommands : Pass<"rt-verify-commands", "::mlir::ModuleOp"> {
   }];
 }
 
+def RtVerifyStages : Pass<"rt-verify-stages", "::mlir::ModuleOp"> {
+  let summary = "Reject stages that would wait for each other forever";
+  let description = [{
+    **Requires** a module of stages (`dist-project-stages`) at `scheduled`; another one passes. **Ensures** for the programs of
+    each name, of which every stage has one:
+    - the sends from one stage to another and the receives there are as many, and the first, the second and so on have one channel, one
+      element type and one number of elements;
+    - so it is for collectives over the axis of stages, which are of one kind and shape in all stages;
+    - where an exchange is one event of all that take part, the order of streams, events and exchanges has no circle. As nothing
+      branches, no timing can then stop a stage, even if a send ends only when it is received.
+
+    **Example**: test/passes/rt/verify-stages.mlir.
+  }];
+}
+
 #endif // WEFT_PASSES_RT_PASSES_TD
