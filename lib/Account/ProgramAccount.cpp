@@ -6,11 +6,9 @@
 #include "StageMemory.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
+#include "passes/dist/StageSteps.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorTypes.h"
-#include "weft/Pipeline/Generate.h"
-
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace weft;
@@ -70,7 +68,8 @@ public:
   ChunkWriter(func::FuncOp program, const Mesh &mesh, ArrayRef<int32_t> axisNumber,
               const StageView &view, int64_t bucketBytes)
       : program(program), mesh(mesh), axisNumber(axisNumber), view(view), forward(bucketBytes),
-        backward(bucketBytes), weight(bucketBytes), update(bucketBytes), sums(bucketBytes) {}
+        backward(bucketBytes), weight(bucketBytes), update(bucketBytes), gathers(bucketBytes),
+        sums(bucketBytes) {}
 
   cost::Chunk run() {
     for (const Node &node : view.nodes.all()) {
@@ -79,13 +78,19 @@ public:
         continue;
       if (isMove(node.transition))
         addMove(node, isEach);
-      else if (node.runsOn(view.stage))
+      else if (node.runsOn(view.stage) || meetsStages(node))
         add(node, isEach);
     }
     chunk.forward = forward.finish();
     chunk.backward = backward.finish();
     chunk.weight = weight.finish();
     chunk.update = update.finish();
+    // Gathered beside later updates in name only: links take far longer than kernels.
+    for (cost::Block &block : gathers.finish()) {
+      for (Item &item : block.items)
+        item.communication.role = cost::Role::Exposed;
+      chunk.update.push_back(std::move(block));
+    }
     chunk.sums = sums.finish();
     addStates();
     fillMemory(view, chunk);
@@ -95,7 +100,7 @@ public:
 private:
   ItemList &listOf(const Node &node, bool isEach) {
     if (!isEach)
-      return isGradientSum(node) ? sums : update;
+      return isGradientSum(node) ? sums : isNewState(node) ? gathers : update;
     switch (view.kindOf(node)) {
     case Kind::Forward:
       return forward;
@@ -108,6 +113,21 @@ private:
 
   static bool isGradientSum(const Node &node) {
     return node.transition && isGradient(node.part) && !node.isCritical;
+  }
+
+  /// What an update made of its part, for all who read it in the next step.
+  static bool isNewState(const Node &node) {
+    TransitionOpInterface transition = node.transition;
+    return transition && node.part == Part::Optimizer &&
+           transition.getTransitionKind() == TransitionKind::AllGather;
+  }
+
+  /// All stages come to what goes over their axis, whoever holds the result.
+  bool meetsStages(const Node &node) const {
+    TransitionOpInterface transition = node.transition;
+    std::optional<AxisId> axis = mesh.stageAxis();
+    return transition && axis && mesh.size(*axis) > 1 &&
+           llvm::is_contained(transition.getTransitionAxes(), *axis);
   }
 
   void add(const Node &node, bool isEach) {
@@ -137,30 +157,28 @@ private:
     auto reason = transition->getAttrOfType<dist::ReasonAttr>(dist::kReasonAttr);
     bool isGather = transition.getTransitionKind() == TransitionKind::AllGather;
     bool isState = reason && reason.getRole().getValue() == "state";
-    if (isGather && (isState || node.part == Part::Optimizer))
+    if (isGather && isState)
       communication.role = cost::Role::ParameterGather;
-    else if (isGradientSum(node))
+    else if (isGradientSum(node) || isNewState(node))
       communication.role = cost::Role::GradientSum;
     return communication;
   }
 
-  /// Each stage that lacks a value has it from the nearest that holds it.
+  /// Each stage that lacks a value has it from the nearest that holds it. Once a step all stages
+  /// come to that, as to a collective.
   void addMove(const Node &node, bool isEach) {
     TransitionOpInterface transition = node.transition;
     int64_t bytes = bytesOf(transition->getOperand(0));
-    for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources)) {
-      if (source != view.stage || int64_t(stage) == view.stage)
-        continue;
-      if (isEach) {
-        (int64_t(stage) > view.stage ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
-        continue;
-      }
+    if (!isEach) {
       Communication communication;
       communication.kind = runtime::CollectiveKind::Send;
       communication.bytes = bytes;
       communication.axes.push_back(axisNumber[*mesh.stageAxis()]);
-      update.add(std::move(communication));
+      return update.add(std::move(communication));
     }
+    for (auto [stage, source] : llvm::enumerate(transition.getGeometry().sources))
+      if (source == view.stage && int64_t(stage) != view.stage)
+        (int64_t(stage) > view.stage ? chunk.forwardBytes : chunk.backwardBytes) += bytes;
   }
 
   static cost::StateClass classOf(func::FuncOp program, unsigned argument) {
@@ -184,7 +202,7 @@ private:
   ArrayRef<int32_t> axisNumber;
   const StageView &view;
   cost::Chunk chunk;
-  ItemList forward, backward, weight, update, sums;
+  ItemList forward, backward, weight, update, gathers, sums;
 };
 
 func::FuncOp leadOf(ModuleOp module) {
@@ -212,26 +230,6 @@ pipeline::Schedule withoutStages(int64_t microbatches) {
     schedule.ranks[0].push_back({Kind::Both, 0, i});
   }
   return schedule;
-}
-
-llvm::Expected<pipeline::Schedule> makeSchedule(const std::string &name, int64_t stages,
-                                                int64_t microbatches) {
-  if (stages == 1)
-    return withoutStages(microbatches);
-  std::string error;
-  const pipeline::Generator *generator = pipeline::findGenerator(name);
-  if (!generator || generator->leastChunksPerRank > 1) {
-    SmallVector<StringRef> names;
-    for (const pipeline::Generator &one : pipeline::generators())
-      if (one.leastChunksPerRank == 1)
-        names.push_back(one.name);
-    return llvm::createStringError("there is no schedule '" + name +
-                                   "' of one chunk a stage; choose one of " +
-                                   llvm::join(names, ", "));
-  }
-  if (!pipeline::fits(*generator, stages, 1, microbatches, error))
-    return llvm::createStringError(error);
-  return generator->make(int32_t(stages), 1, int32_t(microbatches));
 }
 
 bool splitsWeights(const pipeline::Schedule &schedule) {
@@ -265,11 +263,15 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
     account.stages = axisNumber[*axis];
     stages = mesh.size(*axis);
   }
-  llvm::Expected<pipeline::Schedule> schedule =
-      makeSchedule(options.schedule, stages, microbatches);
-  if (!schedule)
-    return schedule.takeError();
-  account.schedule = std::move(*schedule);
+  if (stages == 1) {
+    account.schedule = withoutStages(microbatches);
+  } else {
+    llvm::Expected<pipeline::Schedule> schedule =
+        dist::scheduleOf(options.schedule, stages, microbatches);
+    if (!schedule)
+      return schedule.takeError();
+    account.schedule = std::move(*schedule);
+  }
   Nodes nodes(program, *target);
   for (int64_t stage = 0; stage < stages; ++stage) {
     // The first microbatch begins the sums; those behind it do more.

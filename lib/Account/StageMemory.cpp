@@ -48,7 +48,9 @@ private:
         lastUpdate = reader;
     }
     if (view.isOfUpdate(node)) {
-      updateLives.push_back({number, lastUpdate.value_or(number), bytes});
+      // What nobody here reads is the new value of a state, which it overwrites.
+      if (lastUpdate && !isInPlace(node))
+        updateLives.push_back({number, *lastUpdate, bytes});
       return;
     }
     if (!view.isOfMicrobatch(node))
@@ -66,6 +68,11 @@ private:
       chunk.madeForWeight += bytes;
     else
       lives[size_t(kind)].push_back({number, last[size_t(kind)].value_or(number), bytes});
+  }
+
+  static bool isInPlace(const Node &node) {
+    TransitionOpInterface transition = node.transition;
+    return transition && transition.getTransitionKind() == TransitionKind::AllReduce;
   }
 
   static int64_t peakOf(const std::vector<Life> &lives) {

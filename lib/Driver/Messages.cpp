@@ -30,6 +30,8 @@ Messages::Messages(MLIRContext &context, const Options &options)
 bool Messages::hears(Diagnostic &diagnostic) {
   errors += diagnostic.getSeverity() == DiagnosticSeverity::Error;
   inputErrors += isInputError(diagnostic);
+  if (isRepeated(diagnostic))
+    return true;
   runtime::Progress::hide();
   // Remarks are what passes decided; --explain tells it in order.
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark)
@@ -39,6 +41,14 @@ bool Messages::hears(Diagnostic &diagnostic) {
   if (isOurs)
     tell(diagnostic.str(), UserError);
   return isOurs;
+}
+
+bool Messages::isRepeated(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+    return false;
+  std::string text;
+  llvm::raw_string_ostream(text) << diagnostic.getLocation() << ": " << diagnostic.str();
+  return std::exchange(last, text) == text;
 }
 
 int Messages::failed(bool compilerIsToBlame) const {

@@ -21,10 +21,13 @@ public:
 private:
   /// Whether a diagnostic needs no further handler.
   bool hears(mlir::Diagnostic &diagnostic);
+  /// The error of one program that another one has just had: it is told once.
+  bool isRepeated(mlir::Diagnostic &diagnostic);
 
   const Options &options;
   DiagnosticHandler diagnostics;
   unsigned errors = 0, inputErrors = 0;
+  std::string last;
 };
 
 } // namespace weft::driver

@@ -71,17 +71,6 @@ FlagTable::Take takeBytes(int64_t &target, std::string example, std::string zero
   };
 }
 
-std::string takeMesh(const std::string &text, Mesh &target) {
-  std::string why;
-  std::optional<Mesh> mesh = Mesh::parse(text, &why);
-  if (!mesh)
-    return "'" + text + "': " + why;
-  if (mesh->axes.empty())
-    return "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'";
-  target = std::move(*mesh);
-  return "";
-}
-
 /// Axes joined by `+` or `,`, or none; an empty text is as if the flag were not given.
 std::string takeAxes(const std::string &text, std::optional<std::vector<std::string>> &target) {
   target.reset();
@@ -184,7 +173,7 @@ std::string takeSchedule(const std::string &text, std::string &target) {
   return why.empty() ? "" : "'" + file.str() + "': " + why;
 }
 
-void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
+void addBinding(FlagTable &flags, ActsTable &acts, Options &options) {
   flags.topic("bind", "What the model leaves open");
   acts.at(
       Phase::Graph,
@@ -194,7 +183,9 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
                   [&options](const std::string &text) {
                     return options.compile.phases.bindings.add(text);
                   }));
-  flags.topic("split", "How to split");
+}
+
+void addMesh(FlagTable &flags, ActsTable &acts, Options &options) {
   acts.at(Phase::Sharded,
           flags.value(
               "--mesh", "AXIS=N,...",
@@ -204,6 +195,9 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
               [&options](const std::string &text) {
                 return takeMesh(text, options.compile.phases.mesh);
               }));
+}
+
+void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
   acts.at(
       Phase::Sharded,
       flags.value("--batch-axes", "AXIS+...",
@@ -264,8 +258,6 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
       "devices and links to plan for: a file, or a name such as h100 (docs/cluster.md); "
       "default: 16 cores and 8 GiB/s a process",
       [&options](const std::string &file) { return takeCluster(file, options); }));
-  flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
-  flags.refused("--auto", "the planner is not supported yet; give --mesh");
 }
 
 void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
@@ -380,7 +372,12 @@ void addFiles(FlagTable &flags, ActsTable &acts, Options &options) {
 
 FlagTable tableFor(Options &options, ActsTable &acts) {
   FlagTable flags("weft-compile", kIntro);
+  addBinding(flags, acts, options);
+  flags.topic("split", "How to split");
+  addMesh(flags, acts, options);
   addSplitting(flags, acts, options);
+  flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
+  flags.refused("--auto", "the planner is not supported yet; give --mesh");
   addComputing(flags, acts, options);
   addTrainingFlags(flags, acts, options);
   addSeeing(flags, acts, options);
@@ -428,13 +425,6 @@ std::string checkExplain(const Options &options) {
   return "";
 }
 
-/// Whether flags that say what is made, and are right by themselves, fit together.
-std::string checkProgram(const Options &options) {
-  if (std::string wrong = checkBatchAxes(options.compile.phases); !wrong.empty())
-    return wrong;
-  return checkTraining(options);
-}
-
 /// Commands of stages are made, and no executable of them so far.
 std::string checkStages(const Options &options) {
   if (stageAxisOf(options.compile.phases).empty())
@@ -464,6 +454,31 @@ std::string check(const Options &options, bool resumes) {
 }
 
 } // namespace
+
+std::string weft::driver::checkProgram(const Options &options) {
+  if (std::string wrong = checkBatchAxes(options.compile.phases); !wrong.empty())
+    return wrong;
+  return checkTraining(options);
+}
+
+void weft::driver::addProgramFlags(FlagTable &flags, ActsTable &acts, Options &options) {
+  addBinding(flags, acts, options);
+  flags.topic("split", "How to split");
+  addSplitting(flags, acts, options);
+  addComputing(flags, acts, options);
+  addTrainingFlags(flags, acts, options);
+}
+
+std::string weft::driver::takeMesh(const std::string &text, Mesh &target) {
+  std::string why;
+  std::optional<Mesh> mesh = Mesh::parse(text, &why);
+  if (!mesh)
+    return "'" + text + "': " + why;
+  if (mesh->axes.empty())
+    return "wants AXIS=N,..., such as dp=2,tp=2, not '" + text + "'";
+  target = std::move(*mesh);
+  return "";
+}
 
 bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options,
                                 std::string &error, bool resumes) {

@@ -13,9 +13,12 @@ using namespace mlir;
 using namespace weft;
 using namespace weft::driver;
 
+static std::string toolName = "weft-compile";
+void driver::nameTool(StringRef name) { toolName = name.str(); }
+
 int driver::tell(const std::string &error, ExitCode code) {
   runtime::Progress::hide();
-  llvm::errs() << "weft-compile: " << runtime::errorWord() << error << '\n';
+  llvm::errs() << toolName << ": " << runtime::errorWord() << error << '\n';
   return code;
 }
 

@@ -8,6 +8,8 @@
 
 namespace weft::driver {
 
+/// Of the tool that runs, before anything is told.
+void nameTool(llvm::StringRef name);
 /// `weft-compile: error: ...`; returns `code`.
 int tell(const std::string &error, ExitCode code);
 

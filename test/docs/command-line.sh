@@ -8,7 +8,7 @@ What `--help` of each tool prints, so that it can be searched in one place. This
 `test/docs/command-line.test`: change the help, then run `PATH=build/release/bin:$PATH test/docs/command-line.sh > docs/command-line.md`. `weft-opt --help`, whose
 passes are LLVM's and ours, is too long for it.
 END
-for tool in weft-compile weft-run weft-translate weft-data weft-schedule weft-iopddl; do
+for tool in weft-compile weft-plan weft-run weft-translate weft-data weft-schedule weft-iopddl; do
   printf '\n## %s\n```text\n' "$tool"
   "$tool" --help 2>&1 || exit 1
   printf '```\n'

@@ -61,6 +61,7 @@ expect "bf16" weft-compile --precision b
 expect "bf16" weft-compile --precision = b
 expect "local" weft-compile m.onnx --compile-to lo
 expect "--completion --comm" weft-run --com
+expect "--evaluate" weft-plan m.onnx --ev
 expect "span" weft-schedule --objective s
 expect "--tokenizer" weft-data tokens --tok
 expect "bf16 bool" weft-data npy --dtype b

@@ -11,7 +11,7 @@
 namespace weft::account {
 
 struct Options {
-  /// How stages take turns, by name (weft/Pipeline/Generate.h); only asked for if there are stages.
+  /// How stages take turns, as PhaseOptions has it; only asked for if there are stages.
   std::string schedule = "1f1b";
   /// Collectives that wait for nobody share messages up to so many bytes; 0: none do.
   int64_t bucketBytes = 0;

@@ -98,6 +98,14 @@ private:
 /// Of all flags of weft-compile.
 const ActsTable &flagActs();
 
+/// Adds the flags that say what is made of a model, but for --mesh: for tools that have another way
+/// to say it.
+void addProgramFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
+/// Reads `dp=2,tp=2`; returns what is wrong, or nothing.
+std::string takeMesh(const std::string &text, Mesh &target);
+/// Whether flags that say what is made, and are right by themselves, fit together.
+std::string checkProgram(const Options &options);
+
 /// Adds --train and the flags that go with it.
 void addTrainingFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
 /// Whether the flags of training fit together; what is wrong otherwise.

@@ -212,7 +212,8 @@ private:
       player.start = player.compute = player.host = player.gate = std::max(player.compute, there);
     } else if (part.what == Part::What::Update) {
       int64_t over = std::max(player.compute, player.network);
-      player.causes.exposed[player.lastAxis] += over - player.compute;
+      if (over > player.compute) // nobody else is there without axes
+        player.causes.exposed[player.lastAxis] += over - player.compute;
       player.start = player.compute = player.host = player.gate = over;
     }
     return true;

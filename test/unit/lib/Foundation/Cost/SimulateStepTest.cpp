@@ -90,6 +90,16 @@ TEST(SimulateStep, CausesOfOneDevice) {
   EXPECT_EQ(prediction.bytesByAxis, (std::vector<int64_t>{7, 3 * 2 * 4}));
 }
 
+TEST(SimulateStep, OneDeviceNeedsNoAxes) {
+  StepAccount account = alone(2, {});
+  account.chunks[0].forward = {{{work(10)}, 1}};
+  account.chunks[0].update = {{{work(5)}, 1}};
+  Prediction prediction = predict(account);
+  EXPECT_EQ(prediction.picoseconds, 25);
+  EXPECT_EQ(prediction.causes.optimizer, 5);
+  EXPECT_TRUE(prediction.causes.exposed.empty());
+}
+
 TEST(SimulateStep, SumsRunBesideTheLastBackward) {
   StepAccount account = alone(2, {{"dp", 2}});
   Chunk &chunk = account.chunks[0];

@@ -1,0 +1,29 @@
+// weft-plan as a function.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_DRIVER_PLAN_H
+#define WEFT_DRIVER_PLAN_H
+
+#include "weft/Driver/Options.h"
+
+#include "llvm/Support/Error.h"
+
+namespace weft::driver {
+
+/// One run of weft-plan.
+struct PlanOptions {
+  /// What is compiled, and how: the flags that weft-compile has, too.
+  Options program;
+  std::string layout; // of --evaluate
+  bool isJson = false;
+  std::string answer; // to --help or --version; then nothing else counts
+};
+
+/// An error says what is wrong and what to write instead.
+llvm::Expected<PlanOptions> parsePlanOptions(const std::vector<std::string> &arguments);
+
+/// Runs the whole command line; returns the exit code. `program` is argv[0].
+int planMain(const std::vector<std::string> &arguments, const std::string &program);
+
+} // namespace weft::driver
+
+#endif // WEFT_DRIVER_PLAN_H

@@ -1,0 +1,94 @@
+// The flags of weft-plan: those that say what is asked, and those of weft-compile that say of what.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Driver/Plan.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace weft;
+using namespace weft::driver;
+using runtime::FlagTable;
+
+namespace {
+
+constexpr const char *kIntro =
+    R"(usage: weft-plan MODEL.onnx --evaluate AXIS=N,... [--cluster FILE] [flags of weft-compile]
+
+Says what a layout of a model costs, before anything is compiled or run: whether
+it fits, how long a step takes and why, what memory holds, what moves over which
+axes. Nothing but the model's graph is read: weights need not be there.
+
+  weft-plan gpt.onnx --evaluate dp=2,tp=4 --cluster h100 --bind batch=64,seq=1024 \
+    --train --loss softmax_cross_entropy:logits,labels --optimizer adamw --precision bf16
+
+Of a pipeline the axis pp counts the stages; then microbatches take turns:
+
+  weft-plan gpt.onnx --evaluate pp=4,dp=2 --microbatches 16 --schedule zb-h1 ...
+
+Seconds are predictions: of the program that weft-compile makes with the same flags,
+on the devices and links of the cluster, whose file says how far off they may be.
+)";
+
+constexpr const char *kEnd =
+    R"(Exit codes: 0 ok, whether it fits or not; 1 wrong input, 2 wrong command line, 70 our bug.
+)";
+
+FlagTable tableFor(PlanOptions &options) {
+  ActsTable acts;
+  FlagTable flags("weft-plan", kIntro);
+  flags.topic("ask", "What is asked");
+  flags.value("--evaluate", "AXIS=N,...",
+              "what this layout costs: processes as a grid, as --mesh of weft-compile has them; "
+              "none: one process",
+              [&options](const std::string &text) -> std::string {
+                options.layout = text;
+                return text == "none" ? "" : takeMesh(text, options.program.compile.phases.mesh);
+              });
+  flags.toggle("--json", "the answer as one JSON document (docs/plan.md)", options.isJson);
+  flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message",
+               options.program.verbose);
+  addProgramFlags(flags, acts, options.program);
+  flags.refused("--mesh", "here the layout that is asked about is the value of --evaluate");
+  flags.epilogue(kEnd);
+  flags.positional([&options](const std::string &word) -> std::string {
+    if (!options.program.model.empty())
+      return "two models given: '" + options.program.model + "' and '" + word + "'";
+    options.program.model = word;
+    return "";
+  });
+  return flags;
+}
+
+std::string check(const PlanOptions &options) {
+  if (options.program.model.empty())
+    return "no model given; write weft-plan MODEL.onnx --evaluate dp=2,tp=2, or --help";
+  if (!isModelFile(options.program.model))
+    return "'" + options.program.model +
+           "' is no model (*.onnx); what a layout costs is asked of one";
+  if (options.layout.empty())
+    return "nothing is asked: give a layout, as in --evaluate dp=2,tp=2";
+  return checkProgram(options.program);
+}
+
+} // namespace
+
+llvm::Expected<PlanOptions>
+weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
+  PlanOptions options;
+  FlagTable flags = tableFor(options);
+  if (std::string wrong = flags.parse(arguments); !wrong.empty())
+    return llvm::createStringError(wrong);
+  if (flags.answers()) {
+    options.answer = flags.answer();
+    return options;
+  }
+  // The program knows its layout by the name that weft-compile has for it.
+  static const char *const kOwn[] = {"--evaluate", "--json", "-v", "--verbose"};
+  for (const FlagTable::Given &given : flags.given())
+    if (!llvm::is_contained(kOwn, given.name))
+      options.program.given.push_back({given.name, given.value, given.alone});
+  if (!options.program.compile.phases.mesh.axes.empty())
+    options.program.given.push_back({"--mesh", options.layout, false});
+  if (std::string wrong = check(options); !wrong.empty())
+    return llvm::createStringError(wrong);
+  return options;
+}

@@ -1,0 +1,47 @@
+// The answer of weft-plan, for people and as JSON.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_DRIVER_PLANREPORT_H
+#define WEFT_LIB_DRIVER_PLANREPORT_H
+
+#include "weft/Cost/StepAccount.h"
+#include "weft/Explain/Document.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace weft::driver {
+
+/// What is known of one layout.
+struct Evaluation {
+  std::string model, layout, clusterName;
+  double uncertainty = 0; // of seconds, as a share; 0: nothing is known
+  bool trains = false;
+  int64_t microbatches = 1;
+  std::string schedule; // "" without stages
+  /// Of the whole model, however it is split: elements of parameters, and bytes of all that stays
+  /// from step to step, with the gradients.
+  int64_t parameters = 0, stateBytes = 0;
+  cost::StepAccount account;
+  cost::Prediction prediction;
+  /// What a process of the cluster may have.
+  int64_t deviceBytes = 0;
+  /// Exact memory of a process and bytes that our transports send, where the program was compiled
+  /// to `scheduled`; else memory is that of values (Prediction::memory).
+  bool isScheduled = false;
+  explain::Document document;
+  std::string program; // of the document, that the account is of
+
+  /// Of the fullest process.
+  int64_t memoryBytes() const;
+  bool fits() const { return memoryBytes() <= deviceBytes; }
+  /// Devices that hold the state, however it is split; with what this layout keeps beside it.
+  int64_t leastDevices() const;
+  int64_t leastDevicesOfLayout() const;
+};
+
+void printText(const Evaluation &evaluation, llvm::raw_ostream &out);
+/// docs/plan.md describes the fields.
+void printJson(const Evaluation &evaluation, llvm::raw_ostream &out);
+
+} // namespace weft::driver
+
+#endif // WEFT_LIB_DRIVER_PLANREPORT_H
