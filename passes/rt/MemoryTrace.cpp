@@ -70,9 +70,10 @@ bool MemoryTrace::holds(std::pair<int64_t, int64_t> bytes, Content content) cons
 SmallVector<std::pair<int64_t, int64_t>> MemoryTrace::scratchRanges(InvokeOp call) {
   if (!call.getScratch())
     return {};
-  auto routine = SymbolTable::lookupNearestSymbolFrom<ProgramOp>(call, call.getRoutineAttr());
-  auto [found, isNew] = ownRanges.try_emplace(routine);
+  auto [found, isNew] = ownRanges.try_emplace(call.getRoutineAttr());
   if (isNew) {
+    // Looks through all symbols of the module.
+    auto routine = SymbolTable::lookupNearestSymbolFrom<ProgramOp>(call, call.getRoutineAttr());
     SmallVector<std::pair<int64_t, int64_t>> all;
     for (auto buffer : routine.getOps<BufferOp>())
       if (int64_t begin = buffer.getOffset().value_or(0), bytes = bytesOf(buffer); bytes > 0)

@@ -48,7 +48,7 @@ private:
 
   ProgramOp program;
   llvm::StringMap<StateOp> states;
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::pair<int64_t, int64_t>>> ownRanges;
+  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<std::pair<int64_t, int64_t>>> ownRanges;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> ranges; // of buffers, once asked for
   std::map<int64_t, std::pair<int64_t, Content>> intervals;        // begin -> (end, content)
 };
