@@ -50,8 +50,11 @@ void Prover::keepPrices() {
 bool Prover::close(Budget &budget, double &best,
                    const std::function<void(const std::vector<int32_t> &)> &found) {
   const Elimination &tables = dual->tables(budget);
-  return branchAndBound(core(), tables, dual->bound(), best, budget,
-                        [&](const std::vector<int32_t> &plan) { found(widened(plan)); });
+  bool isProven = branchAndBound(core(), tables, dual->bound(), best, budget,
+                                 [&](const std::vector<int32_t> &plan) { found(widened(plan)); });
+  if (!isProven)
+    patienceNow = std::min(8.0, 2 * patienceNow);
+  return isProven;
 }
 
 bool Prover::exclude(Budget &budget, double best, bool &shrinks) {
@@ -89,21 +92,24 @@ bool Prover::run(Budget &budget, double best,
     }
     if (!dual)
       start();
-    dual->run(budget, best, [&](const std::vector<int32_t> &plan) {
+    // Elimination: half for better prices, half for branch and bound with those there are.
+    Budget some = budget.slice(dual->isExact() ? 0.5 : 1);
+    dual->run(some, best, [&](const std::vector<int32_t> &plan) {
       double cost = core().costOf(plan);
       if (!(cost < best) || !core().fits(plan))
         return;
       best = cost;
       found(widened(plan));
     });
+    budget.spend(some.spent());
     keepPrices();
     bestBound = std::max(bestBound, std::min(dual->bound(), best));
     if (dual->bound() > best - 0.5 + roundingOf(core(), best))
       return true;
     bool isDone = dual->isDone();
-    if (dual->isExact() && isDone)
+    if (dual->isExact())
       return close(budget, best, found);
-    if (dual->isExact() || best == kInfinity) {
+    if (best == kInfinity) {
       if (isDone)
         stalledAt = best;
       return false;

@@ -25,6 +25,8 @@ public:
   const std::vector<double> &prices() const { return sentPrices; }
   /// Whether it would come no further with a plan of this cost.
   bool isStalled(double best) const { return best >= stalledAt; }
+  /// How many times longer a run should be: branch and bound begins anew in each.
+  double patience() const { return patienceNow; }
 
 private:
   const Core &core() const { return levels.empty() ? whole : levels.back().core; }
@@ -41,6 +43,7 @@ private:
   std::unique_ptr<Dual> dual; // of `core()`
   std::vector<double> sentPrices;
   double bestBound = -kInfinity, stalledAt = kInfinity;
+  double patienceNow = 1;
   bool isTried = false, triesMany = false;
 };
 

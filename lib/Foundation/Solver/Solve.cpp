@@ -166,27 +166,28 @@ void Solver::runTogether(std::vector<Task> &tasks) {
 void Solver::turn() {
   bool isStalled = prover->isStalled(bestCost), hasPlan = bestCost < kInfinity;
   unsigned count = isByTime() ? std::max(1u, options.threads) : kTasks;
+  double share = kTurn * prover->patience();
   // Without a plan bounds exclude nothing.
   double ofProof = hasPlan ? 0.5 : 0.125;
   std::vector<Task> tasks;
   if (isByTime() && count == 1) {
     // One after the other: a task's time begins when it is made.
     if (!isStalled) {
-      tasks.push_back(proof(kTurn * ofProof));
+      tasks.push_back(proof(share * ofProof));
       runTogether(tasks);
       tasks.clear();
     }
     if (!solution.isProven)
-      tasks.push_back(hasPlan ? search(kTurn / 2, 0) : start(kTurn / 2));
+      tasks.push_back(hasPlan ? search(share / 2, 0) : start(share / 2));
   } else {
     // Threads share time, and divide work.
     if (!isStalled)
-      tasks.push_back(proof(isByTime() ? kTurn : kTurn * ofProof));
+      tasks.push_back(proof(isByTime() ? share : share * ofProof));
     if (!hasPlan)
-      tasks.push_back(start(isByTime() ? kTurn : kTurn * (1 - ofProof)));
+      tasks.push_back(start(isByTime() ? share : share * (1 - ofProof)));
     else
       for (size_t number = 0; tasks.size() < count; ++number)
-        tasks.push_back(search(isByTime() ? kTurn : kTurn / count, number));
+        tasks.push_back(search(isByTime() ? share : share / count, number));
   }
   runTogether(tasks);
 }
