@@ -75,8 +75,9 @@ struct AxisSearchOptions {
   /// optimizer wants gradients split like the parameter; getting there is priced.
   /// Absent, or nothing: any.
   std::function<std::optional<AxisSplit>(mlir::Value)> wanted;
-  /// Frontier states kept after each op. The search is exact as long as fewer
-  /// are alive, which holds for chains of blocks.
+  /// Frontier states kept after each op. The search is exact as long as fewer are alive, which
+  /// holds for chains of blocks. Beyond them some are kept of each way in which the arguments that
+  /// are still to be read are split, which may pay only at the end of the program.
   unsigned beam = 1024;
   /// Whether what one op led to is taken over where the same op meets the same frontiers again, as
   /// in a repeated block. Finds the same; without it only to be compared with.

@@ -9,6 +9,7 @@
 
 #include <cassert>
 #include <deque>
+#include <map>
 
 using namespace mlir;
 
@@ -68,6 +69,7 @@ private:
   bool acquire(const SearchedValue &value, uint32_t &available, unsigned state, Entry &entry) const;
   bool finish(const SearchedValue &value, uint32_t &available, Entry &entry) const;
   bool isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks otherCost) const;
+  std::vector<uint32_t> splitsOfArguments(Frontier frontier) const;
   Outcome prune(const Reached &reached);
   AxisSearchResult trace();
 
@@ -313,7 +315,18 @@ bool Search::isDominated(Frontier frontier, Ticks cost, Frontier other, Ticks ot
   return true;
 }
 
-/// Keeps the frontiers that can still lead to the best end, at most `beam`.
+/// The states of the arguments alive, as a key. A table that is looked up at the start and is the
+/// output layer's weight at the end pays for its split only there.
+std::vector<uint32_t> Search::splitsOfArguments(Frontier frontier) const {
+  std::vector<uint32_t> key;
+  for (auto [value, mask] : llvm::zip(live, frontier))
+    if (isa<BlockArgument>(value->value))
+      key.push_back(mask);
+  return key;
+}
+
+/// Keeps the frontiers that can still lead to the best end: the `beam` cheapest, and of each way in
+/// which arguments are split a quarter of that, together at most four times `beam`.
 Outcome Search::prune(const Reached &reached) {
   SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, reached.entries.size()));
   llvm::sort(order, [&](unsigned a, unsigned b) {
@@ -322,6 +335,7 @@ Outcome Search::prune(const Reached &reached) {
   Outcome outcome{0, {}, 0};
   State next;
   next.frontiers = Frontiers(live.size());
+  std::map<std::vector<uint32_t>, unsigned> kept; // by the splits of arguments
   for (const SearchedValue *value : live)
     next.values.push_back(numberOf(*value));
   for (unsigned index : order) {
@@ -334,10 +348,13 @@ Outcome Search::prune(const Reached &reached) {
       dominated = isDominated(frontier, cost, next.frontiers[judge], next.costs[judge]);
     if (dominated)
       continue;
-    if (next.costs.size() == options.beam) {
+    unsigned &alike = kept[splitsOfArguments(frontier)];
+    if (next.costs.size() >= options.beam &&
+        (alike >= options.beam / 4 || next.costs.size() >= 4 * options.beam)) {
       ++outcome.pruned;
       continue;
     }
+    ++alike;
     next.frontiers.push_back(frontier);
     next.costs.push_back(cost);
     outcome.entries.push_back(reached.entries[index]);
