@@ -19,7 +19,7 @@ import sys
 ROOTS = ["", "include/", "runtime/include/", "runtime/lib/"]
 OUTSIDE_LIBRARIES = {"weft_mlir": "MLIR", "MLIR": "MLIR", "LLVM": "MLIR", "protobuf::libprotobuf": "protobuf"}
 FOR_TESTS = ("test/", "lib/Testing/")
-OUTSIDE = {"MLIR": r"(llvm|mlir)/", "protobuf": r"google/protobuf/|(onnx|cluster)\.pb\.h$"}
+OUTSIDE = {"MLIR": r"(llvm|mlir)/", "protobuf": r"google/protobuf/|(onnx|cluster|profile)\.pb\.h$"}
 
 
 class Row:

@@ -34,8 +34,8 @@ struct Simulation {
 /// At the start of an action the host has nothing started yet. An action starts when the one before
 /// it on its rank has ended and what it reads has come from the other stages
 /// (weft/Pipeline/Simulate.h); updates when the rank's actions and sums are over. Ranks that differ
-/// only in coordinates over which there are no stages do the same at the same time and are
-/// simulated as one. Everything is a sum or maximum of integers, so that no order of additions shows.
+/// only in coordinates without stages do the same at the same time and are simulated as one.
+/// Everything is a sum or maximum of integers, so that no order of additions shows.
 ///
 /// Fails, saying why in `error`, if the account contradicts itself.
 std::optional<Prediction> simulateStep(const StepAccount &account, const Cluster &cluster,

@@ -102,6 +102,8 @@ struct Item {
 struct Block {
   std::vector<Item> items;
   int64_t count = 1;
+  /// The host starts it when the device is done with all before; else it may be ahead.
+  bool hostWaits = false;
 };
 using Blocks = std::vector<Block>;
 

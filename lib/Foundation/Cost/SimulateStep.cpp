@@ -227,6 +227,8 @@ private:
       return std::max(player.network,
                       player.actionStart + length / count * piece + length % count * piece / count);
     }
+    if (entry.hostWaits)
+      player.host = std::max(player.host, player.compute);
     player.host += entry.launches * hostTime;
     if (entry.isWork)
       return std::max(player.compute, player.host);

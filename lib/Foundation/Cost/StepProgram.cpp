@@ -78,8 +78,11 @@ private:
                           : priceCollective(item.communication, item.count * block.count * times);
         once.insert(once.end(), size_t(item.count), entry);
       }
+      size_t first = entries.size();
       for (int64_t i = 0; i < block.count; ++i)
         entries.insert(entries.end(), once.begin(), once.end());
+      if (entries.size() > first)
+        entries[first].hostWaits = block.hostWaits;
     }
     return entries;
   }

@@ -13,6 +13,8 @@ struct Entry {
   /// What the host starts.
   int64_t launches = 1;
   bool isWork = true;
+  /// The host starts it when all before has ended.
+  bool hostWaits = false;
   /// Of work its Shape::Kind, of collectives the first of their axes.
   uint8_t kind = 0;
   uint16_t axis = 0;
