@@ -7,6 +7,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <optional>
 #include <string>
 
@@ -23,6 +25,14 @@ namespace weft {
 std::optional<std::vector<HostTensor>> interpretSpmd(mlir::func::FuncOp function,
                                                      llvm::ArrayRef<HostTensor> inputs,
                                                      double tolerance, std::string *why);
+
+/// The same of what `dist-project-stages` makes: the programs of all stages, in order. Inputs and
+/// results have names: those of arguments, and of results or of the states that they update. Values
+/// go where sends and receives take them; that stages wait for each other is a failure. What the
+/// steps of loops say of microbatches is not looked at.
+std::optional<llvm::StringMap<HostTensor>>
+interpretStages(llvm::ArrayRef<mlir::func::FuncOp> programs,
+                const llvm::StringMap<HostTensor> &inputs, double tolerance, std::string *why);
 
 } // namespace weft
 

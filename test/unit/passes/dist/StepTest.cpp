@@ -24,6 +24,31 @@ static size_t countComparable(ArrayRef<HostTensor> results, size_t ofStep) {
   return results.size();
 }
 
+/// The programs of that name in the modules of stages, run as one.
+static std::optional<std::vector<HostTensor>> runStages(ModuleOp projected, func::FuncOp whole,
+                                                        ArrayRef<HostTensor> arguments,
+                                                        std::string *why) {
+  SmallVector<func::FuncOp> programs;
+  for (auto stage : projected.getOps<ModuleOp>())
+    programs.push_back(stage.lookupSymbol<func::FuncOp>(whole.getName()));
+  llvm::StringMap<HostTensor> inputs;
+  for (auto [i, argument] : llvm::enumerate(arguments)) {
+    StringRef name = nn::argumentName(whole, i);
+    inputs[name.empty() ? "input" + std::to_string(i) : name.str()] = argument;
+  }
+  auto found = interpretStages(programs, inputs, 1e-10, why);
+  if (!found)
+    return std::nullopt;
+  std::vector<HostTensor> results;
+  for (unsigned i = 0; i < whole.getNumResults(); ++i) {
+    StringAttr name = nn::updatedState(whole, i);
+    if (!name)
+      name = whole.getResultAttrOfType<StringAttr>(i, nn::kNameAttr);
+    results.push_back(found->at(name ? name.str() : "output" + std::to_string(i)));
+  }
+  return results;
+}
+
 // Random models, meshes, ZeRO stages, microbatches, optimizers: losses, norms and
 // all states after each of up to three steps, with padding that is NaN.
 TEST(Step, LayoutsAgreeWithOneDevice) {
@@ -48,6 +73,13 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
     test.module->walk([&](dist::RepeatOp) { ++loops; });
     staged += !test.layout.stages.empty();
     test.module->walk([&](dist::MoveOp) { ++moves; });
+    OwningOpRef<ModuleOp> projected;
+    if (!test.layout.stages.empty()) {
+      projected = test.module->clone();
+      PassManager project(&setup.context);
+      ASSERT_TRUE(succeeded(parsePassPipeline("dist-project-stages{schedule=zb-h1}", project)));
+      ASSERT_TRUE(succeeded(project.run(*projected))) << "seed " << seed;
+    }
     int times = random.between(1, 3);
     steps += times;
     auto local = test.module->getOps<func::FuncOp>();
@@ -65,6 +97,20 @@ TEST(Step, LayoutsAgreeWithOneDevice) {
       auto found = runSteps(reference, arguments, times, [&](ArrayRef<HostTensor> inputs) {
         return interpretSpmd(function, inputs, 1e-10, &why);
       });
+      if (projected) {
+        // What stages do on their own is what they do in lockstep.
+        auto apart = runSteps(reference, arguments, times, [&](ArrayRef<HostTensor> inputs) {
+          return runStages(*projected, function, inputs, &why);
+        });
+        ASSERT_EQ(apart.size(), found.size())
+            << "seed " << seed << " " << test.layout.text() << ": " << why << "\n"
+            << print(*projected);
+        for (auto [index, a, b] : llvm::enumerate(apart, found))
+          ASSERT_TRUE(a.reals == b.reals && a.integers == b.integers ||
+                      !(std::fabs(b.reals[0]) < 1e6))
+              << "seed " << seed << " " << test.layout.text() << ", " << function.getName().str()
+              << ", result " << index;
+      }
       ASSERT_EQ(found.size(), oracle.size())
           << "seed " << seed << " " << test.layout.text() << ": " << why << "\n"
           << print(*test.module);
