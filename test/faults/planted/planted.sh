@@ -4,7 +4,9 @@
 #
 # usage: planted.sh check [TREE]              each bug still applies: its text is there, exactly once, and its tests are, too
 #        planted.sh copy FOLDER               copies the tracked files to FOLDER and builds them in FOLDER/build/release
-#        planted.sh run FOLDER... [-R REGEX]  plants those whose name matches into such copies, one at a time in each
+#        planted.sh run FOLDER... [-R REGEX] [--part K/N]
+#                                             plants those whose name matches into such copies, one at a time in each; of
+#                                             these the K-th (from 0) of every N
 #
 # `run` first wants the named tests to pass without any bug. Then per bug it builds what the named tests need and runs
 # them; if none fails, a wider set. At least 95 of 100 bugs must be caught, and each must compile.
@@ -31,6 +33,12 @@ bugs() {
     word == "by" { if (name ~ only) printf "%s\037%s\037%s\037%s\037%s\n", name, file, old, new, rest
                    name = file = old = new = "" }
     word !~ /^(bug|in|-|[+]|by)$/ { print "bugs.txt, line " NR ": what is " word "?" > "/dev/stderr"; exit 1 }' "$table"
+}
+
+# chosen REGEX [K/N]: of those the K-th of every N, neighbours in different parts; all without a part.
+chosen() {
+  local part=${2:-${WEFT_PLANTED_PART:-0/1}}
+  bugs "$1" | awk -v k="${part%/*}" -v n="${part#*/}" '(NR - 1) % n == k'
 }
 
 # replace FILE OLD NEW: prints FILE with the one OLD replaced; fails unless there is exactly one.
@@ -78,6 +86,8 @@ check() {
   local twice
   twice=$(bugs | cut -d$'\x1f' -f1 | sort | uniq -d)
   [ -z "$twice" ] || { echo "names that are there twice: $twice"; wrong=$((wrong + 1)); }
+  diff <(bugs | sort) <(for part in 0/3 1/3 2/3; do chosen . $part; done | sort) >/dev/null ||
+    { echo "three parts are not all bugs, each once"; wrong=$((wrong + 1)); }
   echo "$count bugs, $wrong do not apply; at least $least"
   [ $wrong -eq 0 ] && [ $count -ge $least ]
 }
@@ -131,7 +141,7 @@ sound() {
   local tests by jobs
   jobs=$((($(nproc) + $2 - 1) / $2))
   prepare
-  tests=$(bugs "$3" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u | awk -v share="$1" -v shares="$2" 'NR % shares == share')
+  tests=$(chosen "$3" | cut -d$'\x1f' -f5 | tr ' ' '\n' | sort -u | awk -v share="$1" -v shares="$2" 'NR % shares == share')
   if ! build "$tests"; then
     echo "the copy does not build; was it made with mounts, and may not mount now?"
     tail -20 "$work/build.log"
@@ -168,7 +178,7 @@ plant() {
     fi
     # A newer date than the planted file's, so that it is built again.
     cp "$work/clean" "$root/$file"
-  done 3< <(bugs "$only" | awk -v share="$share" -v shares="$shares" 'NR % shares == share')
+  done 3< <(chosen "$only" | awk -v share="$share" -v shares="$shares" 'NR % shares == share')
   echo "$planted $found $broken$missed" >&4
 }
 
@@ -198,6 +208,11 @@ run() {
   while [ $# -gt 0 ]; do
     case "$1" in
       -R) only=${2:?a regular expression}; shift ;;
+      --part)
+        [[ ${2:-} =~ ^([0-9]+)/([1-9][0-9]*)$ && ${BASH_REMATCH[1]} -lt ${BASH_REMATCH[2]} ]] ||
+          { echo "--part wants K/N with K below N, such as 0/3"; return 2; }
+        export WEFT_PLANTED_PART=$2
+        shift ;;
       *) trees+=("$(cd "$1" && pwd)") || return 1 ;;
     esac
     shift
@@ -243,5 +258,5 @@ case "${1:-}" in
   copy) copy "${2:?a folder}" ;;
   run) shift; run "${@:?a folder made by copy}" ;;
   make | sound | plant) "$@" ;;
-  *) sed -n 's/^# \{0,1\}//; 5,7p' "$0" >&2; exit 2 ;;
+  *) sed -n 's/^# \{0,1\}//; 5,9p' "$0" >&2; exit 2 ;;
 esac
