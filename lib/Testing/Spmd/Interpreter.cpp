@@ -156,14 +156,21 @@ public:
 /// in lockstep, so that of the order of their steps nothing is seen.
 class StagesInterpreter {
 public:
-  StagesInterpreter(ArrayRef<func::FuncOp> programs, double tolerance, std::string *why)
-      : tolerance(tolerance), why(why) {
+  StagesInterpreter(ArrayRef<func::FuncOp> programs, double tolerance) : tolerance(tolerance) {
     for (func::FuncOp program : programs) {
-      stages.push_back({Interpreter(program, tolerance, why, int64_t(stages.size())), program, {}});
+      stages.push_back(
+          {Interpreter(program, tolerance, &wrong, int64_t(stages.size())), program, {}});
       list(program.getBody().front(), stages.back().ops);
     }
   }
 
+  llvm::Expected<llvm::StringMap<HostTensor>> interpret(const llvm::StringMap<HostTensor> &inputs) {
+    if (auto found = run(inputs))
+      return std::move(*found);
+    return llvm::createStringError(wrong);
+  }
+
+private:
   std::optional<llvm::StringMap<HostTensor>> run(const llvm::StringMap<HostTensor> &inputs) {
     for (Stage &stage : stages)
       for (BlockArgument argument : stage.program.getArguments()) {
@@ -193,7 +200,6 @@ public:
     return results();
   }
 
-private:
   struct Stage {
     Interpreter interpreter;
     func::FuncOp program;
@@ -202,8 +208,7 @@ private:
   };
 
   std::nullopt_t fail(const std::string &text) {
-    if (why)
-      *why = text;
+    wrong = text;
     return std::nullopt;
   }
 
@@ -316,7 +321,7 @@ private:
   }
 
   double tolerance;
-  std::string *why;
+  std::string wrong;
   std::vector<Stage> stages;
   std::map<std::tuple<int64_t, int64_t, std::string>, Shards> sent; // from, to, channel
 };
@@ -329,10 +334,10 @@ std::optional<std::vector<HostTensor>> interpretSpmd(func::FuncOp function,
   return Interpreter(function, tolerance, why).run(inputs);
 }
 
-std::optional<llvm::StringMap<HostTensor>>
+llvm::Expected<llvm::StringMap<HostTensor>>
 interpretStages(ArrayRef<func::FuncOp> programs, const llvm::StringMap<HostTensor> &inputs,
-                double tolerance, std::string *why) {
-  return StagesInterpreter(programs, tolerance, why).run(inputs);
+                double tolerance) {
+  return StagesInterpreter(programs, tolerance).interpret(inputs);
 }
 
 } // namespace weft

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
 
 #include <optional>
 #include <string>
@@ -30,9 +31,9 @@ std::optional<std::vector<HostTensor>> interpretSpmd(mlir::func::FuncOp function
 /// results have names: those of arguments, and of results or of the states that they update. Values
 /// go where sends and receives take them; that stages wait for each other is a failure. What the
 /// steps of loops say of microbatches is not looked at.
-std::optional<llvm::StringMap<HostTensor>>
+llvm::Expected<llvm::StringMap<HostTensor>>
 interpretStages(llvm::ArrayRef<mlir::func::FuncOp> programs,
-                const llvm::StringMap<HostTensor> &inputs, double tolerance, std::string *why);
+                const llvm::StringMap<HostTensor> &inputs, double tolerance);
 
 } // namespace weft
 

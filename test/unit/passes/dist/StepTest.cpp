@@ -36,9 +36,11 @@ static std::optional<std::vector<HostTensor>> runStages(ModuleOp projected, func
     StringRef name = nn::argumentName(whole, i);
     inputs[name.empty() ? "input" + std::to_string(i) : name.str()] = argument;
   }
-  auto found = interpretStages(programs, inputs, 1e-10, why);
-  if (!found)
+  auto found = interpretStages(programs, inputs, 1e-10);
+  if (!found) {
+    *why = llvm::toString(found.takeError());
     return std::nullopt;
+  }
   std::vector<HostTensor> results;
   for (unsigned i = 0; i < whole.getNumResults(); ++i) {
     StringAttr name = nn::updatedState(whole, i);
