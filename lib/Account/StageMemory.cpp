@@ -13,7 +13,7 @@ namespace {
 
 class StageMemory {
 public:
-  explicit StageMemory(const StageView &view) : view(view), nodes(view.nodes.all()) {}
+  explicit StageMemory(const StageView &view) : view(view), nodes(view.nodes.all()) { findTimes(); }
 
   void fill(cost::Chunk &chunk) {
     for (size_t number = 0; number < nodes.size(); ++number)
@@ -26,6 +26,23 @@ public:
   }
 
 private:
+  /// Nodes run in their order, but sums over microbatches as soon as the addend is there, as
+  /// rt-order-commands has them.
+  void findTimes() {
+    times.resize(nodes.size());
+    std::vector<size_t> lastMaker(nodes.size(), 0);
+    for (auto [number, node] : llvm::enumerate(nodes)) {
+      bool isSum = view.microbatch && view.isOfMicrobatch(node) && isGradient(node.part);
+      for (Value written : view.nodes.writtenBy(node))
+        for (size_t reader : view.nodes.readersOf(written))
+          isSum &= !view.isOfMicrobatch(nodes[reader]);
+      times[number] = isSum ? lastMaker[number] : number;
+      for (Value written : view.nodes.writtenBy(node))
+        for (size_t reader : view.nodes.readersOf(written))
+          lastMaker[reader] = std::max(lastMaker[reader], times[number]);
+    }
+  }
+
   /// From the node that writes so many bytes to the last that reads them.
   struct Life {
     size_t begin, end;
@@ -35,7 +52,7 @@ private:
   void consider(size_t number, Value written, cost::Chunk &chunk) {
     const Node &node = nodes[number];
     int64_t bytes = bytesOf(written);
-    // The last reader in each action, in the updates, and anywhere on this stage.
+    // The reader that is last in each action, in the updates, and anywhere on this stage.
     std::array<std::optional<size_t>, pipeline::kNumKinds> last;
     std::optional<size_t> lastUpdate;
     for (size_t reader : view.nodes.readersOf(written)) {
@@ -43,14 +60,14 @@ private:
       if (!user.transition && !user.runsOn(view.stage))
         continue;
       if (view.isOfMicrobatch(user))
-        last[size_t(view.kindOf(user))] = reader;
+        later(last[size_t(view.kindOf(user))], reader);
       else if (view.isOfUpdate(user))
-        lastUpdate = reader;
+        later(lastUpdate, reader);
     }
     if (view.isOfUpdate(node)) {
       // What nobody here reads is the new value of a state, which it overwrites.
       if (lastUpdate && !isInPlace(node))
-        updateLives.push_back({number, *lastUpdate, bytes});
+        updateLives.push_back({times[number], times[*lastUpdate], bytes});
       return;
     }
     if (!view.isOfMicrobatch(node))
@@ -67,7 +84,13 @@ private:
     else if (kind == Kind::Backward && forWeight)
       chunk.madeForWeight += bytes;
     else
-      lives[size_t(kind)].push_back({number, last[size_t(kind)].value_or(number), bytes});
+      lives[size_t(kind)].push_back(
+          {times[number], times[last[size_t(kind)].value_or(number)], bytes});
+  }
+
+  void later(std::optional<size_t> &known, size_t reader) const {
+    if (!known || times[reader] > times[*known])
+      known = reader;
   }
 
   static bool isInPlace(const Node &node) {
@@ -89,6 +112,7 @@ private:
 
   const StageView &view;
   const std::vector<Node> &nodes;
+  std::vector<size_t> times; // by node
   std::array<std::vector<Life>, pipeline::kNumKinds> lives;
   std::vector<Life> updateLives;
 };

@@ -4,6 +4,7 @@
 
 #include "python_free_frontend/builders/Builders.h"
 #include "weft/Compiler/Compilation.h"
+#include "weft/Cost/SimulateStep.h"
 #include "weft/Explain/Explain.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -231,6 +232,26 @@ TEST_F(AccountTest, RecomputationIsWorkOfTheBackwardPassAndKeepsLess) {
   EXPECT_EQ(sumsOf(again).forward, sumsOf(kept).forward);
   EXPECT_GT(sumsOf(again).backward, sumsOf(kept).backward);
   EXPECT_LT(again.chunks[0].keptForBackward, kept.chunks[0].keptForBackward / 2);
+}
+
+TEST_F(AccountTest, LifetimesComeCloseToTheArena) {
+  for (const Case &wanted : {Case{"", 4}, Case{"", 4, 0, "full"}, Case{"dp=2", 2, 1},
+                             Case{"tp=2", 4}, Case{"dp=2,tp=2", 2}}) {
+    SCOPED_TRACE(std::string(wanted.mesh) + " in " + std::to_string(wanted.microbatches) + ", " +
+                 wanted.recompute);
+    std::string error;
+    auto predicted =
+        cost::simulateStep(accountOf(wanted), Cluster::standard(), cost::Simulation(), error);
+    ASSERT_TRUE(predicted) << error;
+    Compilation compilation = load(wanted);
+    FailureOr<int64_t> arena = compilation.measureMemory();
+    ASSERT_TRUE(succeeded(arena));
+    double share = double(predicted->memory[0].total()) / double(*arena);
+    llvm::outs() << wanted.mesh << " in " << wanted.microbatches << ", " << wanted.recompute
+                 << ": lifetimes are " << share << " of the arena\n";
+    EXPECT_GT(share, 0.95);
+    EXPECT_LT(share, 1.06);
+  }
 }
 
 TEST_F(AccountTest, LayersAreBlocksThatRepeat) {
