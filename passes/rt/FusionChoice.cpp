@@ -85,6 +85,11 @@ Cuts cutsOf(Operation *op, int operand) {
 
 bool weft::rt::isFree(Operation *op) { return isViewOrConstant(op); }
 
+bool weft::rt::isCheap(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  return isa<ElementwiseOpInterface>(op) && shardable && shardable.getFlopsPerPoint() <= 1;
+}
+
 bool weft::rt::isRowMajor(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t expected = 1;
   for (size_t d = shape.size(); d-- > 0;) {
@@ -236,7 +241,7 @@ void FusionChoice::formGroups(Block &block) {
     single.ops = {&op};
     single.cuts = cutsOf(&op, -1);
     for (Value result : op.getResults()) {
-      single.bytes += bytesOf(result);
+      single.bytes += isCheap(&op) ? 0 : bytesOf(result);
       single.elements = std::max(single.elements, elementsOf(result));
     }
     single.size = std::max(op.getNumOperands(), 2u) - 1;

@@ -56,6 +56,9 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// A view of its operand, or a value without operands: FusionClass::Free wherever it stands.
 bool isFree(mlir::Operation *op);
 
+/// Whether an element is computed about as soon as it is read: an elementwise op of one operation.
+bool isCheap(mlir::Operation *op);
+
 /// Groups the ops of one block into nodes: groups of kernel ops and single
 /// library and opaque ops.
 ///
@@ -64,12 +67,13 @@ bool isFree(mlir::Operation *op);
 /// an edge the possible numbers of pieces follow from the consumer's factor
 /// rule: products of the leading factors that its results and the operand have
 /// in common and that are parallel. A group takes the intersection over its
-/// edges; it grows while a piece stays small enough for the target's chip and pieces stay
-/// many enough for all of it, and the ops few enough for code generators. No op is computed
-/// twice, except free ones, and those that are copied into the readers of their result because
-/// that moves fewer bytes (FusionCopies.cpp). Forward pass, backward pass and optimizer form
-/// groups of their own, so does each update (it overwrites its states): one number that many of
-/// them read, and the sum over all gradients, stays outside.
+/// edges; it grows while a piece of what is dear to compute stays small enough for the target's
+/// chip (cheap elements are computed by each pass that reads them), pieces stay many enough for
+/// all of it, and the ops few enough for code generators. No op is computed twice, except free
+/// ones, and those that are copied into the readers of their result because that moves fewer bytes
+/// (FusionCopies.cpp). Forward pass, backward pass and optimizer form groups of their own, so does
+/// each update (it overwrites its states): one number that many of them read, and the sum over all
+/// gradients, stays outside.
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
@@ -127,7 +131,7 @@ private:
     std::vector<mlir::Operation *> ops;
     llvm::SetVector<mlir::Operation *> copies;
     llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
-    int64_t bytes = 0, elements = 0; // sum over results; largest tensor
+    int64_t bytes = 0, elements = 0; // sum over dear results; largest tensor
     unsigned size = 0;               // as TargetTraits::mostKernelOps counts
   };
   const Target &target;

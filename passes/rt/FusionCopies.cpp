@@ -25,7 +25,7 @@ public:
   void run() {
     // What an op reads may have gone from memory, which settles what copies of it would read.
     for (Operation &op : block)
-      if (choice.classes.lookup(&op) == FusionClass::Kernel && isCheap(&op))
+      if (choice.classes.lookup(&op) == FusionClass::Kernel && mayBeCopied(&op))
         tryRemove(&op);
   }
 
@@ -48,12 +48,8 @@ private:
     return cast<RankedTensorType>(value.getType()).getNumElements();
   }
 
-  /// An update overwrites what copies would read.
-  static bool isCheap(Operation *op) {
-    auto shardable = dyn_cast<ShardableOpInterface>(op);
-    return isa<ElementwiseOpInterface>(op) && shardable && shardable.getFlopsPerPoint() <= 1 &&
-           !isOptimizer(op);
-  }
+  /// Not an update, which overwrites what copies would read.
+  static bool mayBeCopied(Operation *op) { return isCheap(op) && !isOptimizer(op); }
 
   static unsigned sizeOf(Operation *op) { return std::max(op->getNumOperands(), 2u) - 1; }
 
@@ -113,7 +109,7 @@ private:
   /// Adds a copy of `op`, and of what it reads as far as that is neither in memory nor small. False
   /// if something of that is dear.
   bool addCopy(Operation *op, int64_t smallBytes, Reader &reader) const {
-    if (!isCheap(op))
+    if (!mayBeCopied(op))
       return false;
     for (OpOperand &operand : op->getOpOperands()) {
       Value value = behindViews(operand.get());

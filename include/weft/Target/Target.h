@@ -27,8 +27,9 @@ struct TargetTraits {
   /// Bytes: buffers start on multiples of it. A power of two of at least 64, the least that the
   /// program format has.
   int64_t alignment = 64;
-  /// Bytes that one piece of all values of a fused kernel may have: what stays close to the
-  /// arithmetic between producer and consumer, such as a core's second-level cache.
+  /// Bytes that one piece of the values of a fused kernel that are dear to compute may have: what
+  /// stays close to the arithmetic between producer and consumer, such as a core's second-level
+  /// cache.
   int64_t onChipBytes = 512 << 10;
   /// Operations that take no longer than moving a byte of what does not stay on the chip.
   double flopsPerByte = 2;
