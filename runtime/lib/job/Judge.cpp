@@ -118,20 +118,27 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program, int6
                                        : !still.empty() ? still
                                        : !busy.empty()  ? busy
                                                         : gone;
-  if (guilty.empty())
+  // Of its own streams one may wait for another that does not come.
+  std::vector<int64_t> own;
+  if (hang && guilty.empty() && isBusy(board.slot(witness)))
+    own.push_back(witness);
+  const std::vector<int64_t> &told = own.empty() ? guilty : own;
+  if (told.empty())
     return failure;
   constexpr size_t kMost = 4; // in words
   std::string text;
-  for (size_t i = 0; i < std::min(guilty.size(), kMost); ++i) {
-    const BoardSlot &slot = board.slot(guilty[i]);
-    text += (i ? "; " : "") + nameOf(board, guilty[i]) + " " +
+  for (size_t i = 0; i < std::min(told.size(), kMost); ++i) {
+    const BoardSlot &slot = board.slot(told[i]);
+    text += (i ? "; " : "") + nameOf(board, told[i]) + " " +
             (dead.empty() ? stateOf(slot) : "ended without a word") + placeOf(program, slot);
   }
-  if (guilty.size() > kMost)
-    text += "; and " + std::to_string(guilty.size() - kMost) + " more";
+  if (told.size() > kMost)
+    text += "; and " + std::to_string(told.size() - kMost) + " more";
   char patience[48] = "";
   if (dead.empty())
     std::snprintf(patience, sizeof patience, "no progress for %g s: ", timeout);
+  if (!own.empty())
+    return {StatusCode::Hang, patience + text};
   return {dead.empty() ? StatusCode::Hang : StatusCode::RankFailed,
           patience + text + "; rank " + std::to_string(witness) + " noticed it" +
               placeOf(program, board.slot(witness))};

@@ -18,8 +18,8 @@ bool isLost(const BoardSlot &slot);
 /// A rank that waits sees only whom it waits for, which may itself wait for
 /// somebody. So `failure`, a hang or a lost rank as `witness` saw it, is told
 /// anew from what all ranks show: the dead; else those that are stopped or give
-/// no sign of life; else those that do not wait, or have left. If all wait it
-/// stays as it is.
+/// no sign of life; else those that do not wait, or have left; else the witness itself, if one of
+/// its streams waits for another that computes. If all wait it stays as it is.
 Status judge(const Board &board, const ProgramView &program, int64_t witness, const Status &failure,
              double timeout);
 

@@ -147,8 +147,9 @@ if [ "$mpi" = mpi ]; then
   expect 3 "error: rank 2: command 1 \(launch of node 'layer/relu'\): failure injected" \
     "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 2:1
   expect 1 '^0$' bash -c "'$run' --comm mpi '$out' ${model[*]} ${x[*]} --inject 2:1 2>&1 | grep -cE '^---|MPI_ABORT'"
-  expect 4 "no progress for 1 s: rank 3 \(pid [0-9]+ on .*\) does not come in command 1 \(launch of node 'layer/relu'\)" \
-    "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 1
+  # The limit counts for the start, too, which takes mpirun more than a second on a loaded machine.
+  expect 4 "no progress for 4 s: rank 3 \(pid [0-9]+ on .*\) does not come in command 1 \(launch of node 'layer/relu'\)" \
+    "$run" --comm mpi "$out" "${model[@]}" "${x[@]}" --inject 3:1:stall --timeout 4
 else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi

@@ -62,6 +62,31 @@ TEST(Board, AllEndWithTheCodeOfTheFailureThatIsTold) {
   }
 }
 
+// A rank's stream may notice first that another one of its own does not come back.
+TEST(Board, AWitnessWhoseOwnStreamComputesIsToBlame) {
+  Board board;
+  ASSERT_TRUE(Board::make(2, board).ok());
+  for (int64_t rank : {0, 1}) {
+    BoardSlot &slot = board.slot(rank);
+    slot.enter();
+    slot.presence = Presence::Working;
+    slot.beat = sinceBoot();
+    slot.host = Doing::Nothing;
+    slot.streams[0].doing = Doing::Waiting;
+    slot.streams[1].doing = Doing::Waiting;
+  }
+  const Status waited{StatusCode::Hang, "rank 1: waited 9 s for event 0 of another stream"};
+  EXPECT_EQ(judge(board, ProgramView(), 1, waited, 9).text(), waited.text());
+  board.slot(1).streams[0].doing = Doing::Computing;
+  std::string text = judge(board, ProgramView(), 1, waited, 9).text();
+  EXPECT_EQ(text.find("no progress for 9 s: rank 1 (pid "), 0u) << text;
+  EXPECT_NE(text.find(") does not come"), std::string::npos) << text;
+  // Another rank that is to blame comes first: its own may compute meanwhile.
+  board.slot(0).streams[1].doing = Doing::Computing;
+  text = judge(board, ProgramView(), 1, waited, 9).text();
+  EXPECT_EQ(text.find("no progress for 9 s: rank 0 (pid "), 0u) << text;
+}
+
 TEST(Board, WhereWeftRunTellsARankEndsWithItsOwnCode) {
   Board board;
   ASSERT_TRUE(Board::make(2, board).ok());
