@@ -9,8 +9,11 @@
 #include "dialects/nn/IR/NnProgram.h"
 #include "weft/Account/ProgramAccount.h"
 #include "weft/Cost/CostModel.h"
+#include "weft/Cost/Profile.h"
 #include "weft/Cost/SimulateStep.h"
 #include "weft/Driver/Driver.h"
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Interfaces/OpWork.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Registration/Registration.h"
 #include "weft/Support/OutputFile.h"
@@ -62,9 +65,11 @@ public:
       return messages.failed(compilation->compilerIsToBlame());
     if (int code = describe())
       return code;
-    if (int code = account())
+    if (int code = asked.profile.empty() ? account() : accountOfProfile())
       return code;
-    if (evaluation.schedule.empty() && failed(measure()))
+    if (int code = simulate())
+      return code;
+    if (evaluation.schedule.empty() && asked.profile.empty() && failed(measure()))
       return messages.failed(compilation->compilerIsToBlame());
     asked.isJson ? printJson(evaluation, llvm::outs()) : printText(evaluation, llvm::outs());
     return Ok;
@@ -138,6 +143,70 @@ private:
       return messages.failed(compilation->compilerIsToBlame());
     if (!wrong.empty())
       return tell("--schedule: " + wrong, Usage);
+    return Ok;
+  }
+
+  /// Sizes of the transformer that the program is: its attention and its last product, which makes
+  /// the logits, tell them.
+  std::optional<cost::Transformer> transformer(int64_t &batch) const {
+    cost::Transformer model;
+    WorkShape attention, last, widest;
+    model.layers = 0;
+    lead().walk([&](Operation *op) {
+      if (op->hasAttr(nn::kRoleAttr) || !isa<ShardableOpInterface>(op))
+        return;
+      WorkShape shape = workOf(op).shape;
+      if (shape.kind == WorkShape::Kind::Attention) {
+        attention = shape;
+        ++model.layers;
+      } else if (shape.kind == WorkShape::Kind::Gemm) {
+        widest = last.n > widest.n ? last : widest;
+        last = shape;
+      }
+    });
+    if (model.layers == 0 || last.k % std::max<int64_t>(1, attention.k) != 0)
+      return std::nullopt;
+    model.hidden = last.k;
+    model.heads = last.k / attention.k;
+    model.sequence = attention.m;
+    model.vocabulary = last.n;
+    model.feedForward = widest.n;
+    batch = attention.batch / model.heads;
+    return model;
+  }
+
+  int accountOfProfile() {
+    const PhaseOptions &phases = options.compile.phases;
+    std::string wrong;
+    std::optional<cost::Profile> profile = cost::Profile::read(asked.profile, wrong);
+    int64_t batch = 0;
+    std::optional<cost::Transformer> model = transformer(batch);
+    if (!phases.train || !model)
+      return tell("--profile is of the training of a transformer: give --train, and a model with "
+                  "attention whose last product makes the logits",
+                  UserError);
+    cost::Layout layout;
+    for (const std::string &axis : batchAxesOf(phases))
+      layout.data *= phases.mesh.groupSize(phases.mesh.resolve(axis));
+    if (std::string axis = stageAxisOf(phases); !axis.empty())
+      layout.stages = phases.mesh.groupSize(phases.mesh.resolve(axis));
+    layout.tensor = phases.mesh.processCount() / (layout.data * layout.stages);
+    layout.globalBatch = batch;
+    layout.microbatch = std::max<int64_t>(1, batch / (layout.data * phases.microbatches));
+    layout.sequenceParallel = phases.sequenceParallel;
+    layout.recompute = phases.recompute == "full"        ? cost::Layout::Recompute::Full
+                       : phases.recompute == "selective" ? cost::Layout::Recompute::Selective
+                                                         : cost::Layout::Recompute::None;
+    layout.zero = phases.zero.stage;
+    std::optional<cost::StepAccount> account = profile->account(*model, layout, wrong);
+    if (!account)
+      return tell("--profile: " + wrong, UserError);
+    evaluation.account = std::move(*account);
+    costs.emplace(phases.mesh, profile->on(costs->cluster()));
+    return Ok;
+  }
+
+  int simulate() {
     std::string fault;
     std::optional<cost::Prediction> prediction =
         cost::simulateStep(evaluation.account, costs->cluster(), {}, fault);

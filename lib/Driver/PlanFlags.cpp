@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Plan.h"
 
+#include "weft/Cost/Profile.h"
+
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace weft;
 using namespace weft::driver;
@@ -32,6 +36,20 @@ constexpr const char *kEnd =
     R"(Exit codes: 0 ok, whether it fits or not; 1 wrong input, 2 wrong command line, 70 our bug.
 )";
 
+std::string takeProfile(const std::string &file, std::string &target) {
+  constexpr uint64_t kMostBytes = 1 << 20;
+  uint64_t size = 0;
+  if (!llvm::sys::fs::is_regular_file(file) || llvm::sys::fs::file_size(file, size) ||
+      size > kMostBytes)
+    return "'" + file + "' is no file of at most " + std::to_string(kMostBytes) + " bytes";
+  auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+  if (!buffer)
+    return "cannot read '" + file + "': " + buffer.getError().message();
+  target = (*buffer)->getBuffer().str();
+  std::string wrong;
+  return cost::Profile::read(target, wrong) ? "" : "'" + file + "': " + wrong;
+}
+
 FlagTable tableFor(PlanOptions &options) {
   ActsTable acts;
   FlagTable flags("weft-plan", kIntro);
@@ -43,6 +61,10 @@ FlagTable tableFor(PlanOptions &options) {
                 options.layout = text;
                 return text == "none" ? "" : takeMesh(text, options.program.compile.phases.mesh);
               });
+  flags.value("--profile", "FILE",
+              "what it costs with other software, whose kernels for a transformer FILE lists, "
+              "instead of with the program that weft-compile makes",
+              [&options](const std::string &file) { return takeProfile(file, options.profile); });
   flags.toggle("--json", "the answer as one JSON document (docs/plan.md)", options.isJson);
   flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message",
                options.program.verbose);
@@ -82,7 +104,7 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     return options;
   }
   // The program knows its layout by the name that weft-compile has for it.
-  static const char *const kOwn[] = {"--evaluate", "--json", "-v", "--verbose"};
+  static const char *const kOwn[] = {"--evaluate", "--profile", "--json", "-v", "--verbose"};
   for (const FlagTable::Given &given : flags.given())
     if (!llvm::is_contained(kOwn, given.name))
       options.program.given.push_back({given.name, given.value, given.alone});

@@ -13,7 +13,8 @@ namespace weft::driver {
 struct PlanOptions {
   /// What is compiled, and how: the flags that weft-compile has, too.
   Options program;
-  std::string layout; // of --evaluate
+  std::string layout;  // of --evaluate
+  std::string profile; // the text of a profile (weft/Cost/Profile.h), or ""
   bool isJson = false;
   std::string answer; // to --help or --version; then nothing else counts
 };
