@@ -98,8 +98,10 @@ void Dual::run(Budget &budget, const double &target,
         stepFactor = 0;
       continue;
     }
-    if (settling > 0 && settling-- > 0)
+    if (settling > 0) {
+      --settling;
       continue;
+    }
     double gap = std::max(std::min(target, core.costOf(plan)) - reached, std::abs(reached) * 1e-9);
     if (gap == kInfinity)
       gap = std::abs(reached) * 0.1 + 1;

@@ -212,7 +212,7 @@ bool Search::tryPrices(Elimination &elimination, SlotPrices &slots, Budget &budg
       for (int32_t index : variables)
         current[index] = candidate[index];
       currentCost -= gain;
-      left = std::move(after);
+      left = after;
       if (gain > 0)
         return true;
     }

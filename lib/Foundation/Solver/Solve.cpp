@@ -18,6 +18,9 @@ namespace {
 
 /// A turn of proof and search takes this share of the budget.
 constexpr double kTurn = 1.0 / 24;
+/// If in a turn with proof more than this is left of the gap, the prover rests for some turns.
+constexpr double kGain = 0.99;
+constexpr int kRest = 3;
 /// Tasks of a turn where the budget is work: the result must not depend on threads.
 constexpr unsigned kTasks = 2;
 
@@ -58,6 +61,7 @@ private:
   std::vector<std::unique_ptr<Search>> searches;
   std::vector<int32_t> best; // of the whole core
   double bestCost = kInfinity;
+  int resting = 0; // turns without a proof
   Solution solution;
 };
 
@@ -164,7 +168,10 @@ void Solver::runTogether(std::vector<Task> &tasks) {
 }
 
 void Solver::turn() {
-  bool isStalled = prover->isStalled(bestCost), hasPlan = bestCost < kInfinity;
+  bool hasPlan = bestCost < kInfinity;
+  // A prover that gains little leaves most turns to the search.
+  bool isStalled = prover->isStalled(bestCost) || (hasPlan && resting > 0);
+  double gap = bestCost - prover->bound();
   unsigned count = isByTime() ? std::max(1u, options.threads) : kTasks;
   double share = kTurn * prover->patience();
   // Without a plan bounds exclude nothing.
@@ -190,6 +197,10 @@ void Solver::turn() {
         tasks.push_back(search(isByTime() ? share : share / count, number));
   }
   runTogether(tasks);
+  if (isStalled)
+    resting = std::max(0, resting - 1);
+  else if (hasPlan && !(bestCost - prover->bound() < gap * kGain))
+    resting = kRest;
 }
 
 Solution Solver::solve() {
