@@ -82,7 +82,7 @@ LogicalResult Compilation::verify() {
 
 FailureOr<int64_t> Compilation::measureMemory(llvm::function_ref<void(CompileOptions &)> change) {
   if (phase >= Phase::Scheduled)
-    return emit::memoryUse(getModule()).arenaBytes;
+    return emit::mostArenaBytes(getModule());
   Compilation copy = clone();
   if (change)
     change(copy.options);
@@ -90,7 +90,7 @@ FailureOr<int64_t> Compilation::measureMemory(llvm::function_ref<void(CompileOpt
     broken = copy.broken;
     return failure();
   }
-  return emit::memoryUse(copy.getModule()).arenaBytes;
+  return emit::mostArenaBytes(copy.getModule());
 }
 
 LogicalResult Compilation::inspectWithin(llvm::function_ref<void(OpPassManager &)> build,

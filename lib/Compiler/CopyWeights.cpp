@@ -19,11 +19,17 @@ llvm::Error weft::copyWeights(ModuleOp module, emit::SourceFiles &sources,
   llvm::raw_pwrite_stream &out = file.os();
   Builder builder(module.getContext());
   StringAttr bundle = builder.getStringAttr(llvm::sys::path::filename(path));
-  for (auto state : module.getOps<rt::StateOp>()) {
+  llvm::DenseMap<Attribute, Attribute> copies; // of what several stages hold there is one
+  for (rt::StateOp state : emit::statesOf(module)) {
     SmallVector<Attribute> pieces;
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
       if (!emit::isInFile(piece)) {
         pieces.push_back(piece);
+        continue;
+      }
+      Attribute &copy = copies[piece];
+      if (copy) {
+        pieces.push_back(copy);
         continue;
       }
       std::string why;
@@ -36,6 +42,7 @@ llvm::Error weft::copyWeights(ModuleOp module, emit::SourceFiles &sources,
                                       piece.getHash(), ElementsAttr(), piece.getStart());
       std::vector<uint64_t> ofPiece = hashes.lookup(piece);
       hashes[moved] = std::move(ofPiece);
+      copy = moved;
       pieces.push_back(moved);
     }
     state.setPiecesAttr(builder.getArrayAttr(pieces));

@@ -1,9 +1,7 @@
 // Compiles kernels and emits the blob.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "dialects/rt/IR/Rt.h"
+#include "StageKernels.h"
 #include "weft/Emit/Emit.h"
-
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace weft;
@@ -15,10 +13,8 @@ FailureOr<Artifact> emit::emitArtifact(ModuleOp module, const KernelOptions &ker
   if (!target)
     return failure();
   // Kernels are compiled from a module that holds nothing else.
-  OwningOpRef<ModuleOp> bodies = ModuleOp::create(module.getLoc());
-  for (auto function : module.getOps<func::FuncOp>())
-    if (!function.isExternal() && function.isPrivate() && !function->hasAttr(rt::kSpecAttr))
-      bodies->push_back(function.clone());
+  OwningOpRef<ModuleOp> bodies =
+      StageKernels(rt::stageModulesOf(module)).makeModule(module.getLoc());
   auto images = target->compile(*bodies, kernelOptions);
   if (failed(images))
     return failure();

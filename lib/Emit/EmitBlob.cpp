@@ -1,6 +1,10 @@
 // Scheduled commands as the runtime's blob, op by op.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Elements.h"
+#include "StageKernels.h"
+
 #include "dialects/nn/IR/NnProgram.h"
+#include "dialects/rt/IR/MeshAxes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
 #include "weft/Emit/Memory.h"
@@ -9,11 +13,16 @@
 #include "weft/runtime/ProgramBuilder.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Path.h"
 
+#include <deque>
+
 using namespace mlir;
 using namespace weft;
+using emit::dtypeOf;
+using emit::rawBytes;
 namespace run = weft::runtime;
 using Builder_ = run::ProgramBuilder;
 
@@ -43,58 +52,15 @@ WEFT_SAME(ReduceKind::And, Reduction::And);
 WEFT_SAME(ReduceKind::Or, Reduction::Or);
 #undef WEFT_SAME
 
-std::optional<run::DType> dtypeOf(Type type) {
-  if (type.isF64())
-    return run::DType::F64;
-  if (type.isF32())
-    return run::DType::F32;
-  if (type.isBF16())
-    return run::DType::BF16;
-  if (type.isF16())
-    return run::DType::F16;
-  if (type.isInteger(1))
-    return run::DType::Bool;
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return std::nullopt;
-  bool isUnsigned = integer.isUnsigned();
-  switch (integer.getWidth()) {
-  case 8:
-    return isUnsigned ? run::DType::U8 : run::DType::I8;
-  case 16:
-    return isUnsigned ? run::DType::U16 : run::DType::I16;
-  case 32:
-    return isUnsigned ? run::DType::U32 : run::DType::I32;
-  case 64:
-    return isUnsigned ? run::DType::U64 : run::DType::I64;
-  default:
-    return std::nullopt;
-  }
-}
-
-/// Row-major little-endian bytes; a bool is one byte.
-std::vector<uint8_t> rawBytes(ElementsAttr value) {
-  std::vector<uint8_t> bytes;
-  auto append = [&](const APInt &bits) {
-    unsigned count = (bits.getBitWidth() + 7) / 8;
-    uint64_t word = bits.getZExtValue();
-    for (unsigned i = 0; i < count; ++i)
-      bytes.push_back(uint8_t(word >> (8 * i)));
-  };
-  if (isa<FloatType>(value.getElementType()))
-    for (const APFloat &element : value.getValues<APFloat>())
-      append(element.bitcastToAPInt());
-  else
-    for (const APInt &element : value.getValues<APInt>())
-      append(element);
-  return bytes;
-}
-
 class Emitter {
 public:
   Emitter(ModuleOp module, const llvm::StringMap<LaunchShape> &kernels,
           const emit::BlobOptions &options)
-      : module(module), symbols(module), kernels(kernels), options(options) {}
+      : module(module), stages(rt::stageModulesOf(module)), kernelNames(stages), kernels(kernels),
+        options(options), states(stages.size()), routines(stages.size()) {
+    for (ModuleOp stage : stages)
+      symbols.emplace_back(stage);
+  }
 
   FailureOr<std::vector<uint8_t>> emit() {
     run::ModuleInfo &info = out.info();
@@ -107,25 +73,22 @@ public:
     info.options = out.string(options.commandLine);
     info.threadsPerRank = options.threadsPerRank;
     emitMetadata();
-    for (auto mesh : module.getOps<rt::MeshOp>())
-      for (auto [name, size] :
-           llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
-        axes[name] = out.addMeshAxis(name.str(), size);
-    for (auto state : module.getOps<rt::StateOp>())
-      if (failed(emitState(state)))
+    if (failed(emitMesh()) || failed(emitStates()))
+      return failure();
+    for (stage = 0; stage < stages.size(); ++stage)
+      for (auto program : stages[stage].getOps<rt::ProgramOp>())
+        if (program.isRoutine() && failed(emitRoutine(program)))
+          return failure();
+    for (auto program : stages[0].getOps<rt::ProgramOp>())
+      if (!program.isRoutine() && failed(emitProgram(program.getSymName())))
         return failure();
-    auto programs = llvm::to_vector(module.getOps<rt::ProgramOp>());
-    for (rt::ProgramOp program : programs)
-      if (program.isRoutine() && failed(emitRoutine(program)))
-        return failure();
-    for (rt::ProgramOp program : programs)
-      if (!program.isRoutine() && failed(emitProgram(program)))
-        return failure();
-    emit::MemoryUse use = emit::memoryUse(module);
-    run::Stage stage{};
-    stage.arenaBytes = use.arenaBytes;
-    llvm::copy(use.peaks, stage.peakBytes);
-    out.addStage(stage);
+    for (ModuleOp stage : stages) {
+      emit::MemoryUse use = emit::memoryUse(stage);
+      run::Stage record{};
+      record.arenaBytes = use.arenaBytes;
+      llvm::copy(use.peaks, record.peakBytes);
+      out.addStage(record);
+    }
     return out.finish();
   }
 
@@ -172,16 +135,83 @@ private:
     }
   }
 
-  LogicalResult emitState(rt::StateOp state) {
+  /// All stages have one mesh, whose axes of stages count them.
+  LogicalResult emitMesh() {
+    int64_t count = 1;
+    for (auto mesh : stages[0].getOps<rt::MeshOp>()) {
+      for (auto [name, size] :
+           llvm::zip(mesh.getAxes().getAsValueRange<StringAttr>(), mesh.getSizes()))
+        axes[name] = out.addMeshAxis(name.str(), size);
+      if (auto stageAxes = mesh.getStages())
+        out.info().stageAxes = out.axes(axisIds(*stageAxes));
+      count = rt::numStages(mesh).value_or(1);
+    }
+    if (count != int64_t(stages.size()))
+      return module.emitError() << "has programs of " << stages.size() << " stages for " << count;
+    return success();
+  }
+
+  /// A state of several stages. Of the executable's own constants those of one name may be
+  /// different ones.
+  struct SharedState {
+    rt::StateOp op;
+    std::string name;
+    std::vector<run::Home> homes;
+  };
+
+  static bool areAlike(rt::StateOp a, rt::StateOp b) {
+    return a.getGlobal() == b.getGlobal() && a.getLocal() == b.getLocal() &&
+           a.getPlacement() == b.getPlacement() && a.getPieces() == b.getPieces() &&
+           a.getKind() == b.getKind();
+  }
+
+  /// The entry of a state in a list of all stages, new if no stage before has it.
+  FailureOr<SharedState *> entryOf(rt::StateOp state, llvm::StringMap<size_t> &known,
+                                   std::deque<SharedState> &all) {
+    std::string name = state.getSymName().str();
+    for (unsigned number = 1;; ++number) {
+      auto [found, isNew] = known.try_emplace(name, all.size());
+      if (isNew)
+        return &all.emplace_back(SharedState{state, name, {}});
+      SharedState &entry = all[found->second];
+      if (areAlike(entry.op, state))
+        return &entry;
+      if (state.getKind() != rt::BufferClass::Workspace) {
+        auto diagnostic = state.emitError() << "is not what another stage holds by this name";
+        diagnostic.attachNote(entry.op.getLoc()) << "the other stage's is here";
+        return failure();
+      }
+      name = state.getSymName().str() + "." + std::to_string(number);
+    }
+  }
+
+  LogicalResult emitStates() {
+    llvm::StringMap<size_t> known;
+    std::deque<SharedState> all;
+    for (stage = 0; stage < stages.size(); ++stage)
+      for (auto state : stages[stage].getOps<rt::StateOp>()) {
+        auto type = dtype(state, state.getLocal());
+        auto entry = entryOf(state, known, all);
+        if (failed(type) || failed(entry))
+          return failure();
+        auto local = cast<MemRefType>(state.getLocal());
+        run::Id buffer =
+            out.addBuffer((*entry)->name, run::BufferClass(unsigned(state.getKind())), *type,
+                          state.getOffset().value_or(0), bytesOf(local), ints(local.getShape()));
+        (*entry)->homes.push_back({uint32_t(stage), buffer});
+        states[stage][state.getSymName()] = buffer;
+      }
+    for (const SharedState &state : all)
+      if (failed(emitState(state)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult emitState(const SharedState &entry) {
+    rt::StateOp state = entry.op;
     auto local = cast<MemRefType>(state.getLocal());
     auto global = cast<RankedTensorType>(state.getGlobal());
     auto type = dtype(state, local);
-    if (failed(type))
-      return failure();
-    std::string name = state.getSymName().str();
-    auto kind = run::BufferClass(unsigned(state.getKind()));
-    run::Id buffer = out.addBuffer(name, kind, *type, state.getOffset().value_or(0), bytesOf(local),
-                                   ints(local.getShape()));
     std::vector<Builder_::PieceDesc> pieces;
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
       auto source = cast<RankedTensorType>(piece.getType());
@@ -220,9 +250,8 @@ private:
         desc.start = ints(piece.getStart().asArrayRef());
       pieces.push_back(std::move(desc));
     }
-    out.addState(name, *type, ints(global.getShape()), placement(state.getPlacement()), buffer,
-                 pieces);
-    states[state.getSymName()] = buffer;
+    out.addState(entry.name, *type, ints(global.getShape()), placement(state.getPlacement()),
+                 entry.homes, pieces);
     return success();
   }
 
@@ -276,8 +305,8 @@ private:
       return failure();
     if (int64_t scratch = routine.getArena().value_or(0))
       bytes.push_back(scratch);
-    routines[routine.getSymName()] = out.beginRoutine(routine.getSymName().str(), bytes, reads,
-                                                      routine.getStreams(), routine.getEvents());
+    routines[stage][routine.getSymName()] = out.beginRoutine(
+        routine.getSymName().str(), bytes, reads, routine.getStreams(), routine.getEvents());
     if (failed(emitCommands(routine)))
       return failure();
     out.endRoutine();
@@ -294,28 +323,70 @@ private:
     return blocks;
   }
 
-  LogicalResult emitProgram(rt::ProgramOp program) {
+  /// The programs of one name, by stage.
+  FailureOr<SmallVector<rt::ProgramOp>> bodiesOf(StringRef name) {
+    SmallVector<rt::ProgramOp> bodies;
+    for (ModuleOp stage : stages) {
+      auto programs = stage.getOps<rt::ProgramOp>();
+      auto body = llvm::find_if(programs, [&](rt::ProgramOp program) {
+        return !program.isRoutine() && program.getSymName() == name;
+      });
+      if (body == programs.end())
+        return stage.emitError() << "has no program '" << name << "', which another stage has";
+      bodies.push_back(*body);
+    }
+    return bodies;
+  }
+
+  template <typename Op>
+  LogicalResult emitPorts(ArrayRef<rt::ProgramOp> bodies, Builder_::Ids &ids) {
+    llvm::MapVector<StringAttr, std::pair<Op, std::vector<run::Home>>> ports;
+    for (auto [stage, program] : llvm::enumerate(bodies)) {
+      rt::ProgramOp body = program;
+      for (auto op : body.getOps<Op>()) {
+        auto &[first, homes] = ports[op.getNameAttr()];
+        if (!first)
+          first = op;
+        if (first.getGlobal() != op.getGlobal() || first.getPlacement() != op.getPlacement()) {
+          auto diagnostic = op.emitError() << "is not what another stage has by this name";
+          diagnostic.attachNote(first.getLoc()) << "the other stage's is here";
+          return diagnostic;
+        }
+        homes.push_back({uint32_t(stage), buffers.lookup(op.getBuffer())});
+      }
+    }
+    for (auto &[name, port] : ports) {
+      auto global = cast<RankedTensorType>(port.first.getGlobal());
+      ids.push_back(out.addPort(name.str(), *dtypeOf(global.getElementType()),
+                                ints(global.getShape()), placement(port.first.getPlacement()),
+                                port.second));
+    }
+    return success();
+  }
+
+  LogicalResult emitProgram(StringRef name) {
+    auto bodies = bodiesOf(name);
+    if (failed(bodies))
+      return failure();
     buffers.clear();
-    for (auto use : program.getOps<rt::StateBufferOp>())
-      buffers[use.getResult()] = states.lookup(use.getState());
-    if (failed(emitBuffers(program, run::kNone)))
-      return failure();
+    for (auto [stage, body] : llvm::enumerate(*bodies)) {
+      for (auto use : body.getOps<rt::StateBufferOp>())
+        buffers[use.getResult()] = states[stage].lookup(use.getState());
+      if (failed(emitBuffers(body, run::kNone)))
+        return failure();
+    }
     Builder_::Ids inputs, outputs;
-    auto port = [&](auto op, Builder_::Ids &ids) {
-      auto global = cast<RankedTensorType>(op.getGlobal());
-      ids.push_back(out.addPort(op.getName().str(), *dtypeOf(global.getElementType()),
-                                ints(global.getShape()), placement(op.getPlacement()),
-                                buffers.lookup(op.getBuffer())));
-    };
-    for (auto op : program.getOps<rt::InputOp>())
-      port(op, inputs);
-    for (auto op : program.getOps<rt::OutputOp>())
-      port(op, outputs);
-    out.beginProgram(program.getSymName().str(), inputs, outputs);
-    out.beginBody(program.getStreams(), program.getEvents());
-    if (failed(emitCommands(program)))
+    if (failed(emitPorts<rt::InputOp>(*bodies, inputs)) ||
+        failed(emitPorts<rt::OutputOp>(*bodies, outputs)))
       return failure();
-    out.endBody();
+    out.beginProgram(name.str(), inputs, outputs);
+    for (stage = 0; stage < stages.size(); ++stage) {
+      rt::ProgramOp body = (*bodies)[stage];
+      out.beginBody(body.getStreams(), body.getEvents());
+      if (failed(emitCommands(body)))
+        return failure();
+      out.endBody();
+    }
     out.endProgram();
     return success();
   }
@@ -346,8 +417,8 @@ private:
       on.stream = command.getStreamNumber();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp,
-              rt::CollectiveOp, rt::SliceOp, rt::RecordOp, rt::WaitOp, rt::InvokeOp>(
-            [&](auto command) { return emitCommand(on, command); })
+              rt::CollectiveOp, rt::SendOp, rt::RecvOp, rt::SliceOp, rt::RecordOp, rt::WaitOp,
+              rt::InvokeOp>([&](auto command) { return emitCommand(on, command); })
         .Case<rt::BufferOp, rt::StateBufferOp, rt::ViewOp, rt::InputOp, rt::OutputOp>(
             [](auto) { return success(); })
         .Default([&](Operation *other) { return emitPlain(on, other); });
@@ -363,24 +434,25 @@ private:
   }
 
   LogicalResult emitCommand(const Builder_::On &on, rt::LaunchOp op) {
-    auto shape = kernels.find(op.getKernel());
+    StringRef kernel = kernelNames.nameOf(stage, op.getKernel());
+    auto shape = kernels.find(kernel);
     if (shape == kernels.end())
       return op.emitError() << "launches @" << op.getKernel() << ", which was not compiled";
     SmallVector<Value> pointers(op.getInputs());
     llvm::append_range(pointers, op.getOutputs());
-    out.launch(on, out.addKernel(op.getKernel().str()), shape->second.extent, shape->second.grain,
+    out.launch(on, out.addKernel(kernel.str()), shape->second.extent, shape->second.grain,
                views(pointers), {}, op.getInputs().size());
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::InvokeOp op) {
-    auto routine = symbols.lookup<rt::ProgramOp>(op.getRoutine());
+    auto routine = symbols[stage].lookup<rt::ProgramOp>(op.getRoutine());
     SmallVector<Value> blocks = readBlocks(routine, op.getInputs());
     llvm::append_range(blocks, op.getOutputs());
     if (op.getScratch())
       blocks.push_back(op.getScratch());
     std::optional<int64_t> microbatch = op.getMicrobatch();
-    out.invoke(on, routines.lookup(op.getRoutine()), views(blocks), op.getLabel().value_or(""),
-               microbatch ? uint32_t(*microbatch) : run::kNone);
+    out.invoke(on, routines[stage].lookup(op.getRoutine()), views(blocks),
+               op.getLabel().value_or(""), microbatch ? uint32_t(*microbatch) : run::kNone);
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {
@@ -452,6 +524,31 @@ private:
     out.add(on, bucket, views(places));
     return success();
   }
+  /// A member of the group over the axes of stages has the number of its stage.
+  template <typename Op>
+  LogicalResult emitTransfer(const Builder_::On &on, run::CollectiveKind kind, Op op) {
+    auto type = cast<MemRefType>(op.getBuffer().getType());
+    run::Collective params{};
+    params.kind = kind;
+    params.dtype = params.accumulator = *dtypeOf(type.getElementType());
+    params.communicator = out.addCommunicator(stageAxisIds());
+    params.peer = op.getPeer();
+    params.channel = out.string(op.getChannel());
+    params.extent = type.getNumElements();
+    params.outer = params.inner = params.middle = params.otherExtent = 1;
+    out.add(on, params, views({op.getBuffer()}));
+    return success();
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::SendOp op) {
+    return emitTransfer(on, run::CollectiveKind::Send, op);
+  }
+  LogicalResult emitCommand(const Builder_::On &on, rt::RecvOp op) {
+    return emitTransfer(on, run::CollectiveKind::Recv, op);
+  }
+  Builder_::Ids stageAxisIds() {
+    rt::MeshOp mesh = *stages[0].getOps<rt::MeshOp>().begin();
+    return axisIds(*mesh.getStages());
+  }
   LogicalResult emitCommand(const Builder_::On &on, rt::RecordOp op) {
     out.add(on, run::EventRecord{op.getEvent()}, {});
     return success();
@@ -461,11 +558,15 @@ private:
     return success();
   }
   ModuleOp module;
-  SymbolTable symbols;
+  SmallVector<ModuleOp> stages;
+  size_t stage = 0; // whose commands are emitted
+  std::vector<SymbolTable> symbols;
+  emit::StageKernels kernelNames;
   const llvm::StringMap<LaunchShape> &kernels;
   const emit::BlobOptions &options;
   Builder_ out;
-  llvm::StringMap<run::Id> axes, states, routines;
+  llvm::StringMap<run::Id> axes;
+  std::vector<llvm::StringMap<run::Id>> states, routines; // by stage
   llvm::DenseMap<Value, run::Id> buffers;
 };
 

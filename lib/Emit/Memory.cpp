@@ -137,3 +137,10 @@ MemoryUse emit::memoryUse(ModuleOp module) {
   });
   return use;
 }
+
+int64_t emit::mostArenaBytes(ModuleOp module) {
+  int64_t most = 0;
+  for (ModuleOp stage : rt::stageModulesOf(module))
+    most = std::max(most, memoryUse(stage).arenaBytes);
+  return most;
+}

@@ -18,6 +18,13 @@ bool emit::isInFile(rt::PieceAttr piece) {
   return !piece.getData() && piece.getFile() && !piece.getFile().empty();
 }
 
+SmallVector<rt::StateOp> emit::statesOf(ModuleOp module) {
+  SmallVector<rt::StateOp> states;
+  for (ModuleOp stage : rt::stageModulesOf(module))
+    llvm::append_range(states, stage.getOps<rt::StateOp>());
+  return states;
+}
+
 SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
   std::unique_ptr<Mapping> &mapping = files[name];
   if (mapping)
@@ -79,7 +86,7 @@ bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes
     uint64_t *hash;
   };
   std::vector<std::pair<rt::PieceAttr, ArrayRef<char>>> sources;
-  for (auto state : module.getOps<rt::StateOp>())
+  for (rt::StateOp state : statesOf(module))
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
       if (!isInFile(piece) || !hashes.try_emplace(piece).second)
         continue;

@@ -8,6 +8,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 using namespace weft::explain;
 
 /// The number of a process rank in its group over these axes.
@@ -30,45 +32,79 @@ static int64_t memberOf(const std::vector<Axis> &mesh, const std::vector<std::st
   return member;
 }
 
-static void addUp(const std::vector<Axis> &mesh, int64_t ranks, Program &program) {
+namespace {
+
+/// What is sent over some axes: by member, of each stage, and (-1) of all.
+struct Total {
   using ByMember = std::vector<weft::runtime::Volume>;
-  std::vector<std::pair<std::vector<std::string>, ByMember>> totals;
-  auto add = [&](const std::vector<std::string> &axes, const Sent &sent, int64_t times) {
-    auto found = llvm::find_if(totals, [&](const auto &total) { return total.first == axes; });
-    if (found == totals.end())
-      found = totals.insert(found, {axes, {}});
-    ByMember &members = found->second;
+  std::vector<std::string> axes;
+  std::map<int64_t, ByMember> byStage;
+
+  void add(int64_t stage, const Sent &sent, int64_t times) {
+    ByMember &members = byStage[stage];
     size_t member = 0;
     for (const Sent::Run &run : sent.getRuns())
       for (int64_t i = 0; i < run.members; ++i, ++member) {
         members.resize(std::max(members.size(), member + 1));
         members[member] += uint64_t(times) * run.each;
       }
+  }
+  /// Where members are of that stage.
+  ByMember of(int64_t stage) const {
+    ByMember sum;
+    for (int64_t part : {int64_t(-1), stage})
+      if (auto found = byStage.find(part); found != byStage.end()) {
+        sum.resize(std::max(sum.size(), found->second.size()));
+        for (size_t member = 0; member < found->second.size(); ++member)
+          sum[member] += found->second[member];
+      }
+    return sum;
+  }
+};
+
+} // namespace
+
+static void addUp(const Document &document, Program &program) {
+  const std::vector<Axis> &mesh = document.mesh;
+  std::vector<Total> totals;
+  auto totalOver = [&](const std::vector<std::string> &axes) -> Total & {
+    auto found = llvm::find_if(totals, [&](const Total &total) { return total.axes == axes; });
+    return found != totals.end() ? *found : totals.emplace_back(Total{axes, {}});
   };
   if (program.isScheduled)
     for (const Transfer &one : program.transfers)
-      add(one.axes, one.sent, 1);
+      totalOver(one.axes).add(one.stage.value_or(-1), one.sent, 1);
   else
     for (const Collective &one : program.collectives)
-      add(one.axes, one.sent, one.times);
-  program.sentOver.clear();
-  std::vector<uint64_t> byRank(ranks);
-  for (const auto &[axes, members] : totals) {
-    Sent &sent = program.sentOver.emplace_back(axes, Sent()).second;
-    for (const weft::runtime::Volume &member : members)
-      sent.add(member);
-    for (int64_t rank = 0; rank < ranks; ++rank)
-      byRank[rank] += members[memberOf(mesh, axes, rank)].bytes;
+      totalOver(one.axes).add(-1, one.sent, one.times);
+  auto stageOf = [&](int64_t rank) { return memberOf(mesh, document.stageAxes, rank); };
+  std::vector<uint64_t> byRank(document.ranks());
+  for (const Total &total : totals) {
+    // Ranks of a stage have the same members.
+    std::map<int64_t, Total::ByMember> members;
+    for (size_t rank = 0; rank < byRank.size(); ++rank) {
+      auto [found, isNew] = members.try_emplace(stageOf(rank));
+      if (isNew)
+        found->second = total.of(found->first);
+      size_t member = memberOf(mesh, total.axes, rank);
+      byRank[rank] += member < found->second.size() ? found->second[member].bytes : 0;
+    }
   }
   program.rank = llvm::max_element(byRank) - byRank.begin();
   program.bytesSent = byRank[program.rank];
+  program.sentOver.clear();
+  for (const Total &total : totals) {
+    Sent &sent = program.sentOver.emplace_back(total.axes, Sent()).second;
+    for (const weft::runtime::Volume &member : total.of(stageOf(program.rank)))
+      sent.add(member);
+  }
   for (Collective &one : program.collectives)
     one.bytes = double(one.times) * one.sent.of(memberOf(mesh, one.axes, program.rank)).bytes;
 }
 
 void Document::addUpSent() {
   for (Program &program : programs)
-    addUp(mesh, ranks(), program);
+    addUp(*this, program);
 }
 
 double Program::bytesSentOver(const std::vector<Axis> &mesh,

@@ -36,6 +36,9 @@ public:
       });
       if (document.hasMemory)
         json.attributeObject("memory", [&] { write(document.memory); });
+      if (!document.stages.empty())
+        json.attributeArray(
+            "stages", [&] { each(document.stages, [&](const Stage &stage) { write(stage); }); });
       texts("hints", hintsOf(document));
     });
   }
@@ -217,12 +220,33 @@ private:
     });
   }
 
-  void write(const Memory &memory) {
+  void writePeaks(const Memory &memory) {
     json.attribute("arena_bytes", memory.arena);
     json.attributeObject("peaks", [&] {
       for (auto [name, bytes] : llvm::zip_equal(memory.classes, memory.peaks))
         json.attribute(name, bytes);
     });
+  }
+
+  void write(const Stage &stage) {
+    json.attribute("states", stage.states);
+    json.attribute("state_bytes", stage.stateBytes);
+    writePeaks(stage.memory);
+    json.attributeArray("transfers", [&] {
+      each(stage.flows, [&](const Stage::Flow &flow) {
+        text("program", flow.program);
+        json.attribute("sends", int64_t(flow.sent.messages));
+        json.attribute("sent_bytes", int64_t(flow.sent.bytes));
+        json.attribute("receives", int64_t(flow.received.messages));
+        json.attribute("received_bytes", int64_t(flow.received.bytes));
+      });
+    });
+  }
+
+  void write(const Memory &memory) {
+    if (memory.stage)
+      json.attribute("stage", *memory.stage);
+    writePeaks(memory);
     text("fullest_program", memory.program);
     json.attribute("fullest_command", memory.command);
     std::vector<MemoryItemClass> classes = foldMemory(memory.atPeak);

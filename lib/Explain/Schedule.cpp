@@ -184,6 +184,9 @@ static void collectStates(ModuleOp module, Program &program) {
     if (from.getKind() != rt::BufferClass::Parameter &&
         from.getKind() != rt::BufferClass::OptimizerState)
       continue;
+    auto isKnown = [&](const State &state) { return state.name == from.getSymName(); };
+    if (llvm::any_of(program.states, isKnown)) // of another stage, too
+      continue;
     State state;
     state.name = from.getSymName().str();
     state.kind = rt::stringifyBufferClass(from.getKind()).str();
@@ -233,6 +236,97 @@ static Memory memoryOf(ModuleOp module) {
   return memory;
 }
 
+static bool movesMore(const Program &a, const Program &b) {
+  auto total = [](const Program &program) {
+    int64_t bytes = 0;
+    for (const MovedBytes &moved : program.moved)
+      bytes += moved.read + moved.written;
+    return bytes;
+  };
+  return total(a) > total(b);
+}
+
+/// What the member of a stage's number gives to another stage.
+static Transfer sendOf(rt::SendOp send, int64_t command, size_t stage, const Document &document) {
+  Transfer transfer;
+  transfer.kind = "send";
+  transfer.node = nodeName(send.getLoc()).str();
+  transfer.axes = document.stageAxes;
+  transfer.command = command;
+  for (size_t member = 0; member < document.stages.size(); ++member)
+    transfer.sent.add(member == stage ? runtime::Volume{1, uint64_t(bytesOf(send.getBuffer()))}
+                                      : runtime::Volume());
+  return transfer;
+}
+
+/// Sends and receives of a stage's program.
+static void collectFlow(rt::ProgramOp from, size_t stage, Document &document, Program &program) {
+  Stage::Flow flow{from.getSymName().str(), {}, {}};
+  int64_t command = 0;
+  for (Operation &op : from.getBody().front()) {
+    if (auto send = dyn_cast<rt::SendOp>(op)) {
+      flow.sent += {1, uint64_t(bytesOf(send.getBuffer()))};
+      program.transfers.push_back(sendOf(send, command, stage, document));
+      ++program.movedTensors;
+    } else if (auto recv = dyn_cast<rt::RecvOp>(op)) {
+      flow.received += {1, uint64_t(bytesOf(recv.getBuffer()))};
+    }
+    command += isa<rt::CommandInterface>(op);
+  }
+  document.stages[stage].flows.push_back(std::move(flow));
+}
+
+/// Programs of a module; `stage` where it is that of one stage of a pipeline.
+static void collectPrograms(ModuleOp module, std::optional<size_t> stage, const Mesh &mesh,
+                            const FailureOr<CostModel> &costs, Document &document) {
+  SymbolTable symbols(module);
+  for (auto from : module.getOps<rt::ProgramOp>()) {
+    if (from.isRoutine())
+      continue;
+    Program &program = document.program(from.getSymName());
+    std::vector<RunCollective> collectives = collectivesOf(from, symbols);
+    size_t first = program.transfers.size();
+    collectCommands(collectives, mesh, program);
+    for (size_t i = first; stage && i < program.transfers.size(); ++i)
+      program.transfers[i].stage = *stage;
+    // Of the stage that moves most.
+    Program moved;
+    collectMovedBytes(from, symbols, moved);
+    if (!stage || *stage == 0 || movesMore(moved, program)) {
+      program.moved = std::move(moved.moved);
+      program.arena = moved.arena;
+    }
+    if (moved.units != 0) {
+      program.units = moved.units;
+      program.unit = moved.unit;
+    }
+    if (stage)
+      collectFlow(from, *stage, document, program);
+    if (succeeded(costs))
+      collectCollectives(collectives, *costs, program);
+  }
+}
+
+static void collectMemory(ArrayRef<ModuleOp> modules, Document &document) {
+  document.hasMemory = true;
+  for (auto [number, module] : llvm::enumerate(modules)) {
+    Memory memory = memoryOf(module);
+    if (!document.stages.empty()) {
+      Stage &stage = document.stages[number];
+      for (auto state : ModuleOp(module).getOps<rt::StateOp>()) {
+        ++stage.states;
+        stage.stateBytes += bytesOf(cast<MemRefType>(state.getLocal()));
+      }
+      memory.stage = number;
+      stage.memory = memory;
+    }
+    if (number == 0 || memory.arena > document.memory.arena)
+      document.memory = std::move(memory);
+  }
+  for (const MemoryTimeline &line : document.memory.timelines)
+    document.program(line.program).commands = line.commands;
+}
+
 void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   dist::MeshAttr attribute = dist::getMesh(module);
   Mesh mesh = attribute ? attribute.getValue() : Mesh();
@@ -240,23 +334,22 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   if (isResumed)
     for (const Mesh::Axis &axis : mesh.axes)
       document.mesh.push_back({axis.name, axis.size, axis.kind == AxisKind::Temporal});
-  FailureOr<CostModel> costs = costModelOf(module, mesh);
-  SymbolTable symbols(module);
-  for (auto from : module.getOps<rt::ProgramOp>()) {
-    if (from.isRoutine())
-      continue;
-    Program &program = document.program(from.getSymName());
-    std::vector<RunCollective> collectives = collectivesOf(from, symbols);
-    collectCommands(collectives, mesh, program);
-    collectMovedBytes(from, symbols, program);
-    if (isResumed && succeeded(costs))
-      collectCollectives(collectives, *costs, program);
+  FailureOr<CostModel> costs = failure();
+  if (isResumed)
+    costs = costModelOf(module, mesh);
+  SmallVector<ModuleOp> modules = rt::stageModulesOf(module);
+  bool isPipeline = modules.front() != module;
+  if (isPipeline) {
+    document.stages.resize(modules.size());
+    if (std::optional<AxisId> axis = mesh.stageAxis())
+      document.stageAxes = {mesh.axes[*axis].name};
   }
-  if (isResumed && !document.programs.empty())
-    collectStates(module, document.programs.front());
+  for (auto [number, stage] : llvm::enumerate(modules)) {
+    collectPrograms(stage, isPipeline ? std::optional<size_t>(number) : std::nullopt, mesh, costs,
+                    document);
+    if (isResumed && !document.programs.empty())
+      collectStates(stage, document.programs.front());
+  }
   document.addUpSent();
-  document.memory = memoryOf(module);
-  document.hasMemory = true;
-  for (const MemoryTimeline &line : document.memory.timelines)
-    document.program(line.program).commands = line.commands;
+  collectMemory(modules, document);
 }

@@ -12,6 +12,8 @@
 
 using namespace weft::explain;
 
+static void printStages(const Document &document, llvm::raw_ostream &out);
+
 namespace {
 
 /// Lines of one kind on a screen; what is left out is counted.
@@ -207,6 +209,7 @@ public:
     out << '\n';
     for (const Program &program : document.programs)
       printProgram(program);
+    printStages(document, out);
     if (document.hasMemory)
       printMemory(document.memory, out);
     std::vector<std::string> hints = hintsOf(document);
@@ -294,7 +297,8 @@ private:
     double alone = 0;
     for (const Collective &one : program.collectives)
       alone += one.bytes;
-    if (alone != program.bytesSent)
+    // Of a pipeline each rank runs a part of them.
+    if (document.stages.empty() && alone != program.bytesSent)
       out << ", which share messages: " << sizeText(std::abs(alone - program.bytesSent))
           << (program.bytesSent < alone ? " less" : " more") << " than each would send alone";
     out << '\n';
@@ -391,14 +395,34 @@ void weft::explain::printText(const Document &document, Detail detail, llvm::Str
   weft::writeSafely(text, out);
 }
 
-static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
-  out << "memory of one process: arena " << sizeText(memory.arena) << " (" << memory.arena
+static void printAlive(const Memory &memory, llvm::raw_ostream &out) {
+  out << "arena " << sizeText(memory.arena) << " (" << memory.arena
       << " bytes); at most alive together";
   llvm::StringRef separator = " ";
   for (auto [name, bytes] : llvm::zip_equal(memory.classes, memory.peaks))
     if (bytes != 0)
       out << std::exchange(separator, ", ") << name << ' ' << sizeText(bytes);
   out << '\n';
+}
+
+static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
+  out << "memory of one process"
+      << (memory.stage ? " of stage " + std::to_string(*memory.stage) : "") << ": ";
+  printAlive(memory, out);
+}
+
+/// What a rank of each stage holds, gives and gets.
+static void printStages(const Document &document, llvm::raw_ostream &out) {
+  for (auto [number, stage] : llvm::enumerate(document.stages)) {
+    out << "stage " << number << ": " << stage.states << " states of "
+        << sizeText(double(stage.stateBytes)) << "; ";
+    printAlive(stage.memory, out);
+    for (const Stage::Flow &flow : stage.flows)
+      if (flow.sent.messages + flow.received.messages != 0)
+        out << "  " << flow.program << ": sends " << sizeText(double(flow.sent.bytes)) << " in "
+            << flow.sent.messages << " transfers, receives "
+            << sizeText(double(flow.received.bytes)) << " in " << flow.received.messages << '\n';
+  }
 }
 
 void weft::explain::printMemory(const Memory &memory, llvm::raw_ostream &stream) {
@@ -426,6 +450,7 @@ void weft::explain::printSummary(const Document &document, llvm::raw_ostream &ou
     if (!program.collectives.empty())
       printAxes(document, program, out);
   }
+  printStages(document, out);
   if (document.hasMemory)
     printPeaks(document.memory, out);
 }

@@ -56,6 +56,10 @@ inline constexpr llvm::StringLiteral kStageAttr = "weft.stage";
 /// On an all_reduce, also in a bucket: its result lies where its operand does.
 inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";
 
+/// The modules that hold programs: one for each stage of a pipeline, in their order, or the module
+/// itself where it has none.
+llvm::SmallVector<mlir::ModuleOp> stageModulesOf(mlir::ModuleOp module);
+
 /// True if the two may share messages: one kind over the same axes, one element
 /// type, reduced and padded alike.
 bool travelTogether(TransitionOpInterface a, TransitionOpInterface b);

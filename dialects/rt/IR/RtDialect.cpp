@@ -81,6 +81,16 @@ void PlacementAttr::print(AsmPrinter &printer) const {
 // Helpers
 //===----------------------------------------------------------------------===//
 
+SmallVector<ModuleOp> weft::rt::stageModulesOf(ModuleOp module) {
+  SmallVector<ModuleOp> stages;
+  for (auto nested : module.getOps<ModuleOp>())
+    if (nested->hasAttr(kStageAttr))
+      stages.push_back(nested);
+  if (stages.empty())
+    stages.push_back(module);
+  return stages;
+}
+
 bool weft::rt::staticLayout(MemRefType type, SmallVectorImpl<int64_t> &strides, int64_t &offset) {
   if (!type.hasStaticShape())
     return false;

@@ -41,9 +41,12 @@ struct MemoryUse {
   std::vector<MemoryTimeline> timelines;
 };
 
-/// Of planned programs. Commands are numbered as they are issued, and a call counts as the commands
-/// of its routine; of a timeline it is one moment, when most is alive in it.
+/// Of the planned programs of one stage. Commands are numbered as they are issued, and a call
+/// counts as the commands of its routine; of a timeline it is one moment, when most is alive in it.
 MemoryUse memoryUse(mlir::ModuleOp module);
+
+/// The arena of a process of the stage that needs the most.
+int64_t mostArenaBytes(mlir::ModuleOp module);
 
 } // namespace weft::emit
 

@@ -3,15 +3,12 @@
 #ifndef WEFT_EMIT_SOURCES_H
 #define WEFT_EMIT_SOURCES_H
 
+#include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
-
-namespace weft::rt {
-class PieceAttr;
-}
 
 namespace weft::emit {
 
@@ -37,6 +34,9 @@ private:
 
 /// Whether the piece is in a file that has bytes.
 bool isInFile(rt::PieceAttr piece);
+
+/// The states of all stages: what several of them hold is listed for each.
+llvm::SmallVector<rt::StateOp> statesOf(mlir::ModuleOp module);
 
 /// Hashes what the states of `module` refer to, on all threads of its context.
 bool hashSources(mlir::ModuleOp module, SourceFiles &files, SourceHashes &hashes,

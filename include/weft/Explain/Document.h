@@ -62,10 +62,13 @@ struct Bucket {
   int64_t tensors = 0, bytes = 0; // of the whole tensors
 };
 
-/// A command that runs a collective, as scheduled.
+/// A command that runs a collective, or sends to another stage, as scheduled.
 struct Transfer {
   std::string kind, node;
   std::vector<std::string> axes;
+  /// Whose ranks run it; without a pipeline, and for what is sent to another stage, all that
+  /// `sent` tells of.
+  std::optional<int64_t> stage;
   int64_t tensors = 1;
   int64_t command = 0; // its number in the program or routine
   /// Of a routine's: the call's number in the program, and what is written there.
@@ -126,6 +129,7 @@ struct MemoryTimeline {
 };
 
 struct Memory {
+  std::optional<int64_t> stage; // of a pipeline, the one that needs the most
   int64_t arena = 0;
   std::vector<std::string> classes;
   std::vector<int64_t> peaks; // the most of each class that is alive together
@@ -133,6 +137,18 @@ struct Memory {
   int64_t command = 0;
   std::vector<MemoryItem> atPeak; // largest first
   std::vector<MemoryTimeline> timelines;
+};
+
+/// One stage of a pipeline: what a rank of it holds, and gives to other stages and gets from them.
+struct Stage {
+  /// In one run of a program.
+  struct Flow {
+    std::string program;
+    runtime::Volume sent, received;
+  };
+  int64_t states = 0, stateBytes = 0;
+  Memory memory;
+  std::vector<Flow> flows;
 };
 
 struct Document {
@@ -145,6 +161,8 @@ struct Document {
   std::vector<Program> programs;
   bool hasMemory = false;
   Memory memory;
+  std::vector<Stage> stages; // of a pipeline that is scheduled
+  std::vector<std::string> stageAxes;
 
   int64_t ranks() const;
   int64_t parameters() const; // elements of all parameters

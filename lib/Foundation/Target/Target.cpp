@@ -44,7 +44,10 @@ void weft::registerTargetDialects(DialectRegistry &dialects) {
 }
 
 const Target *weft::targetOf(ModuleOp module) {
-  Attribute attribute = module->getAttr(kTargetAttr);
+  // The module of one stage is for the target of the whole.
+  Attribute attribute;
+  for (Operation *at = module; at && !attribute; at = at->getParentOp())
+    attribute = at->getAttr(kTargetAttr);
   auto name = dyn_cast_if_present<StringAttr>(attribute);
   if (attribute && !name) {
     module.emitError() << "'" << kTargetAttr << "' must be a string, not " << attribute;

@@ -223,9 +223,9 @@ TEST(Stages, CirclesAreTold) {
 
 // Copies of a stage that send to each other: every rank is followed.
 TEST(Stages, TransfersBesideStagesAreFollowedOnAllRanks) {
-  auto make = [](bool relative) {
+  auto make = [](bool relative, int64_t ranks) {
     ProgramBuilder b;
-    Id dp = b.addMeshAxis("dp", 2);
+    Id dp = b.addMeshAxis("dp", ranks);
     Id x = b.addBuffer("x", BufferClass::Activation, DType::I64, 0, 64, {4});
     Collective c{};
     c.kind = CollectiveKind::Send;
@@ -247,8 +247,24 @@ TEST(Stages, TransfersBesideStagesAreFollowedOnAllRanks) {
     ProgramView view;
     return ProgramView::open(blob.data(), blob.size(), view).text();
   };
-  expectPart(make(true), "its stages wait for each other for ever");
-  expectPart(make(false), "of rank 1 is with itself");
+  expectPart(make(true, 2), "its stages wait for each other for ever");
+  expectPart(make(false, 2), "of rank 1 is with itself");
+  expectPart(make(true, 1 << 20), "sends along axes that are no stages' on 1048576 ranks");
+}
+
+// Room is made for the events of all bodies, so all are checked.
+TEST(Stages, BodiesAreOfPrograms) {
+  ProgramBuilder b;
+  b.beginBody(1, 1u << 30);
+  b.endBody();
+  b.beginProgram("p", {}, {});
+  b.beginBody(1, 0);
+  b.endBody();
+  b.endProgram();
+  b.addStage({64, {}});
+  std::vector<uint8_t> blob = b.finish();
+  ProgramView view;
+  expectPart(ProgramView::open(blob.data(), blob.size(), view).text(), "body 0 is of no program");
 }
 
 /// What is done to lists, at random; empty if there is no place for it.

@@ -1,0 +1,86 @@
+// Kernels and ports of several stages in one executable.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "lib/Emit/StageKernels.h"
+
+#include "weft/Emit/Emit.h"
+#include "weft/Registration/Registration.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace weft;
+
+namespace {
+
+/// @a is the same in both stages but for its location, @b is another one in each, and what stage 1
+/// calls @c stage 0 calls @a.
+constexpr const char *kStages = R"(
+module @stage0 attributes {weft.stage = 0 : i64} {
+  func.func private @a(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> loc("h.0") }
+  func.func private @b(%x: tensor<5xf32>) -> tensor<5xf32> { return %x : tensor<5xf32> }
+}
+module @stage1 attributes {weft.stage = 1 : i64} {
+  func.func private @a(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> loc("h.1") }
+  func.func private @b(%x: tensor<6xf32>) -> tensor<6xf32> { return %x : tensor<6xf32> }
+  func.func private @c(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }
+  func.func private @spec(%x: tensor<4xf32>) -> tensor<4xf32> attributes {rt.spec} { return %x : tensor<4xf32> }
+}
+)";
+
+TEST(StageKernels, EqualOnesAreSharedAndOthersHaveNamesOfTheirOwn) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(kStages, &context);
+  ASSERT_TRUE(module);
+  emit::StageKernels kernels(rt::stageModulesOf(*module));
+  EXPECT_EQ(kernels.nameOf(0, "a"), "a");
+  EXPECT_EQ(kernels.nameOf(0, "b"), "b");
+  EXPECT_EQ(kernels.nameOf(1, "a"), "a");
+  EXPECT_EQ(kernels.nameOf(1, "b"), "b_1");
+  EXPECT_EQ(kernels.nameOf(1, "c"), "a");
+  EXPECT_EQ(kernels.nameOf(1, "spec"), "");
+  OwningOpRef<ModuleOp> bodies = kernels.makeModule(module->getLoc());
+  EXPECT_EQ(llvm::range_size(bodies->getOps<func::FuncOp>()), 3u);
+  auto renamed = bodies->lookupSymbol<func::FuncOp>("b_1");
+  ASSERT_TRUE(renamed);
+  EXPECT_EQ(cast<RankedTensorType>(renamed.getArgumentTypes()[0]).getDimSize(0), 6);
+}
+
+/// Both stages have an output "y", of 4 numbers and of `second`; the other one's program is `name`.
+std::string faultOfPorts(const std::string &second, const std::string &name = "p") {
+  std::string text;
+  for (std::string stage : {"0", "1"}) {
+    const std::string elements = stage == "0" ? "4" : second;
+    text += "module @stage" + stage + " attributes {weft.stage = " + stage + " : i64} {\n" +
+            "rt.mesh [\"pp\"] sizes [2] stages [\"pp\"]\n" + "rt.program @" +
+            (stage == "0" ? "p" : name) + " streams 1 events 0 arena 64 {\n" +
+            "%y = rt.buffer \"y\" output offset 0 lives [0, 0] : memref<" + elements + "xf32>\n" +
+            "rt.output \"y\" %y global tensor<" + elements + "xf32> placement <[" + elements +
+            "]> : memref<" + elements + "xf32>\n}\n}\n";
+  }
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return "no module";
+  std::string told;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    told += diagnostic.str();
+    return success();
+  });
+  return succeeded(emit::emitBlob(*module, {}, {})) ? "" : told;
+}
+
+TEST(Stages, PortsOfOneNameAreAlike) {
+  EXPECT_EQ(faultOfPorts("4"), "");
+  EXPECT_NE(faultOfPorts("5").find("is not what another stage has by this name"),
+            std::string::npos);
+  EXPECT_NE(faultOfPorts("4", "q").find("has no program 'p', which another stage has"),
+            std::string::npos);
+}
+
+} // namespace
