@@ -1,12 +1,13 @@
 // Seeded random training cases, compiled, against the fp64 interpreter.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// weft-random-training [--seed N] [--count N] [--routines inlined|called]: with
-// --seed one case is run and told, with --routines bits are those of microbatches
-// written out, in a drawn precision. A case is a model, a loss, an optimizer and a
-// layout; after three steps losses, norms and every state are compared. Models that
-// amplify rounding (a norm over two elements, statistics of four) are rejected, at
-// most one in twenty.
+// weft-random-training [--seed N] [--count N] [--routines inlined|called] [--stages]:
+// with --seed one case is run and told, with --routines bits are those of microbatches
+// written out, in a drawn precision; with --stages bits of states are those of one
+// stage, in a pipeline and by a schedule that are drawn. A case is a model, a loss, an
+// optimizer and a layout; after three steps losses, norms and every state are compared.
+// Models that amplify rounding (a norm over two elements, statistics of four) are
+// rejected, at most one in twenty.
 #include "RandomTrial.h"
 
 #include "../../unit/lib/Foundation/Sharding/RandomPlacement.h"
@@ -28,6 +29,7 @@ struct Totals {
   unsigned passed = 0, failed = 0, rejected = 0, rounded = 0;
   unsigned uncompared = 0;                    // of those that passed
   unsigned otherBits = 0;                     // of one microbatch
+  unsigned tooShort = 0;                      // for so many stages
   unsigned sameBits = 0, sameBitsInParts = 0; // in parts: of more than one microbatch
   double worst = 0;
   int64_t elements = 0, undetermined = 0;
@@ -54,6 +56,56 @@ void compareBits(const RandomTrial &random, MLIRContext &context, Routines routi
   outcome.distance = INFINITY;
 }
 
+/// What a case is compared with.
+enum class Against { Oracle, Routines, Stages };
+
+/// Not so many ops on the line that each stage has one: no case.
+bool isTooShort(const TrialOutcome &outcome) {
+  return StringRef(outcome.message).contains("ops that depend on both weights and inputs");
+}
+
+/// A pipeline in front of the layout, and parts of the batch for it to have something to do. The
+/// norm of gradients adds up in another order then, which is seen where it clips.
+void drawStages(uint64_t seed, RandomTrial &random) {
+  test::Random draw(seed * 31 + 17);
+  TrainingFlags &flags = random.trial.flags;
+  int64_t processes = flags.mesh.empty() ? 1 : Mesh::parse(flags.mesh)->processCount();
+  int64_t stages = draw.between(2, processes > 4 ? 2 : processes > 2 ? 3 : 4);
+  flags.mesh = "pp=" + std::to_string(stages) + (flags.mesh.empty() ? "" : "," + flags.mesh);
+  static const char *const schedules[] = {"1f1b", "gpipe", "zb-h1", "zb-h2"};
+  flags.schedule = schedules[draw.below(std::size(schedules))];
+  // Batch normalization has statistics of the whole batch.
+  Mesh mesh = *Mesh::parse(flags.mesh);
+  int64_t most = std::min<int64_t>(9, random.rows / mesh.groupSize(mesh.resolve("dp")));
+  if (random.traits["kind"] != "resnet" && most > 1 && draw.chance(70))
+    flags.microbatches = draw.between(2, most);
+  size_t clip = flags.optimizer.find(",clip="), colon = flags.optimizer.find(":clip=");
+  if (clip != std::string::npos)
+    flags.optimizer.erase(clip, flags.optimizer.find(',', clip + 1) - clip);
+  if (colon != std::string::npos)
+    flags.optimizer.erase(colon + 1, flags.optimizer.find(',', colon) - colon);
+  flags.allowIdleAxes = true; // the layout was fit to another number of microbatches
+  random.traits["stages"] = std::to_string(stages);
+  random.traits["order"] = flags.schedule;
+  random.traits["clip"] = "off";
+}
+
+/// The same without stages: every bit of every state is the same.
+void compareStages(const RandomTrial &random, MLIRContext &context, TrialOutcome &outcome,
+                   Totals &totals) {
+  TrainingTrial whole = random.trial;
+  StringRef rest = StringRef(whole.flags.mesh).split(',').second;
+  whole.flags.mesh = rest.str();
+  TrialOutcome other = whole.run(context);
+  if (other.bitsOfStates == outcome.bitsOfStates && other.good() == outcome.good()) {
+    ++totals.sameBits;
+    totals.sameBitsInParts += whole.flags.microbatches > 1;
+    return;
+  }
+  outcome.message = "in one stage states have other bits: " + other.message;
+  outcome.distance = INFINITY;
+}
+
 /// What has fewer bits than the oracle can only be compared with itself.
 void drawPrecision(uint64_t seed, RandomTrial &random) {
   static const char *const precisions[] = {"fp64", "bf16", "fp16", "fp64", "fp32"};
@@ -63,7 +115,7 @@ void drawPrecision(uint64_t seed, RandomTrial &random) {
   random.traits["precision"] = precision;
 }
 
-void runSeed(uint64_t seed, bool tell, Routines routines, Totals &totals) {
+void runSeed(uint64_t seed, bool tell, Against against, Routines routines, Totals &totals) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -76,20 +128,31 @@ void runSeed(uint64_t seed, bool tell, Routines routines, Totals &totals) {
     outcome.message = "no temporary folder";
   } else {
     random = randomTrial(context, seed, folder.str().str(), outcome.message);
-    if (routines != Routines::Unrolled)
+    if (against != Against::Oracle)
       drawPrecision(seed, random);
+    if (against == Against::Stages)
+      drawStages(seed, random);
     if (tell)
       (llvm::outs() << random.trial.model << ' ' << random.trial.flags.text() << '\n').flush();
     if (outcome.message.empty())
       outcome = random.trial.run(context);
-    if (outcome.message.empty() || std::isfinite(outcome.distance))
-      if (routines != Routines::Unrolled)
+    if (outcome.message.empty() || std::isfinite(outcome.distance)) {
+      if (against == Against::Routines)
         compareBits(random, context, routines, outcome, totals);
+      if (against == Against::Stages)
+        compareStages(random, context, outcome, totals);
+    }
     llvm::sys::fs::remove_directories(folder);
   }
   for (const auto &[name, value] : random.traits)
     ++totals.traits[name][value];
   ++totals.traits["ranks"][std::to_string(outcome.ranks)];
+  if (against == Against::Stages && isTooShort(outcome)) {
+    ++totals.tooShort;
+    if (tell)
+      llvm::outs() << "too few ops: " << outcome.message << '\n';
+    return;
+  }
   totals.elements += outcome.elements;
   totals.undetermined += outcome.undetermined;
   (outcome.good()               ? totals.passed
@@ -118,11 +181,10 @@ void runSeed(uint64_t seed, bool tell, Routines routines, Totals &totals) {
 }
 
 /// Each thing that may be drawn was drawn often enough to mean something.
-bool isSpread(const Totals &totals, unsigned count, bool isCalled) {
+bool isSpread(const Totals &totals, unsigned count, Against against) {
   static const std::pair<const char *, unsigned> kinds[] = {
-      {"kind", 8},         {"optimizer", 7}, {"loss", 3},     {"recompute", 3},
-      {"microbatches", 4}, {"clip", 2},      {"schedule", 3}, {"zero", 4},
-      {"batch", 2},        {"dropout", 2},   {"tied", 2}};
+      {"kind", 8},     {"optimizer", 7}, {"loss", 3},  {"recompute", 3}, {"microbatches", 4},
+      {"schedule", 3}, {"zero", 4},      {"batch", 2}, {"dropout", 2},   {"tied", 2}};
   bool spread = true;
   auto check = [&](const char *name, unsigned different) {
     auto found = totals.traits.find(name);
@@ -137,7 +199,13 @@ bool isSpread(const Totals &totals, unsigned count, bool isCalled) {
   };
   for (auto [name, different] : kinds)
     check(name, different);
-  if (isCalled)
+  if (against == Against::Stages) {
+    check("stages", 3);
+    check("order", 4);
+  } else {
+    check("clip", 2);
+  }
+  if (against != Against::Oracle)
     check("precision", 4);
   return spread;
 }
@@ -148,27 +216,34 @@ int main(int argc, char **argv) {
   uint64_t first = 0;
   std::optional<unsigned> given;
   bool tell = false;
+  Against against = Against::Oracle;
   Routines routines = Routines::Unrolled;
   for (int i = 1; i < argc; i += 2) {
     StringRef flag = argv[i], value = i + 1 < argc ? argv[i + 1] : "";
-    if (flag == "--seed" && !value.getAsInteger(10, first)) {
+    if (flag == "--stages") {
+      against = Against::Stages;
+      --i;
+    } else if (flag == "--seed" && !value.getAsInteger(10, first)) {
       tell = true;
       given = 1;
     } else if (flag == "--routines" && (value == "inlined" || value == "called")) {
+      against = Against::Routines;
       routines = value == "called" ? Routines::Called : Routines::Inlined;
     } else if (unsigned number; flag == "--count" && !value.getAsInteger(10, number)) {
       given = number;
     } else {
-      llvm::errs()
-          << "usage: weft-random-training [--seed N] [--count N] [--routines inlined|called]\n";
+      llvm::errs() << "usage: weft-random-training [--seed N] [--count N] [--routines "
+                      "inlined|called] [--stages]\n";
       return 2;
     }
   }
-  bool isCalled = routines != Routines::Unrolled;
-  unsigned count = given.value_or(isCalled ? test::volume(20, 230) : test::volume(30, 330));
+  bool isCalled = against == Against::Routines, isStaged = against == Against::Stages;
+  unsigned count = given.value_or(isStaged   ? test::volume(8, 300)
+                                  : isCalled ? test::volume(20, 230)
+                                             : test::volume(30, 330));
   Totals totals;
   for (uint64_t seed = first; seed < first + count; ++seed)
-    runSeed(seed, tell, routines, totals);
+    runSeed(seed, tell, against, routines, totals);
   for (const auto &[name, values] : totals.traits) {
     llvm::outs() << "  " << name << ':';
     for (const auto &[value, cases] : values)
@@ -188,8 +263,13 @@ int main(int argc, char **argv) {
                  << " give the same bits as unrolled, " << totals.sameBitsInParts
                  << " of them in more than one microbatch, " << totals.uncompared
                  << " in fewer bits than the oracle's\n";
+  if (isStaged)
+    llvm::outs() << "in stages " << totals.sameBits << " of " << count
+                 << " give states of the same bits as in one, " << totals.sameBitsInParts
+                 << " of them in more than one microbatch; " << totals.tooShort
+                 << " have fewer ops than stages\n";
   // Measured: 1 of 230.
-  bool areBitsKept = totals.otherBits * 100 <= count;
+  bool areBitsKept = totals.otherBits * 100 <= count && totals.tooShort * 20 <= count;
   bool isEnough = given || !isCalled || totals.sameBitsInParts >= unsigned(test::volume(8, 100));
   if (!isEnough)
     llvm::outs() << "too few of them\n";
@@ -199,5 +279,5 @@ int main(int argc, char **argv) {
   if (isVolume && !isCompared)
     llvm::outs() << "more than 1 % of the elements of states were not compared\n";
   return totals.failed != 0 || totals.rejected > count / 20 || !isEnough || !areBitsKept ||
-         (isVolume && !(isSpread(totals, count, isCalled) && isCompared));
+         (isVolume && !(isSpread(totals, count, against) && isCompared));
 }

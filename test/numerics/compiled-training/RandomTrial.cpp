@@ -96,6 +96,7 @@ public:
     trait("dropout", hasDropout ? "on" : "off");
     trait("loss", StringRef(flags.loss).contains(':') ? StringRef(flags.loss).split(':').first.str()
                                                       : "named");
+    result.rows = batch;
     result.trial.seed = seed;
     result.trial.folder = folder;
     return std::move(result);

@@ -11,6 +11,7 @@ namespace weft::test {
 
 struct RandomTrial {
   TrainingTrial trial;
+  int64_t rows = 0; // of a batch
   /// Which of the things that a seed decides it has: ("optimizer", "lion").
   std::map<std::string, std::string> traits;
 };

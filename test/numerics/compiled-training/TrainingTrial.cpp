@@ -40,6 +40,7 @@ std::string TrainingFlags::text() const {
   add("microbatches", llvm::utostr(microbatches), "1");
   add("batch-stats", batchStats, "global");
   add("precision", precision, "fp64");
+  add("schedule", schedule, "1f1b");
   return text;
 }
 
@@ -62,7 +63,9 @@ void TrainingFlags::set(PhaseOptions &options) const {
   options.zero = *ZeroStage::parse(zero);
   options.recompute = recompute;
   options.sequenceParallel = sequenceParallel;
+  options.allowIdleAxes = allowIdleAxes;
   options.microbatches = microbatches;
+  options.schedule = schedule;
   options.batchStats = batchStats == "global" ? BatchStats::Global : BatchStats::PerMicrobatch;
   if (!wrong.empty())
     llvm::report_fatal_error(llvm::Twine(wrong));
@@ -219,7 +222,7 @@ private:
     }
     double allowed = std::max(trial.tolerance, trial.updateTolerance);
     for (auto [name, value] : llvm::zip_equal(outputs, found)) {
-      noteBits(outcome, value);
+      noteBits(outcome.bits, value);
       if (isCompared)
         note(outcome, distance(value, results.lookup(name)) / allowed,
              "in " + name + " of " + where);
@@ -235,7 +238,8 @@ private:
       outcome.distance = INFINITY;
       return false;
     }
-    noteBits(outcome, value);
+    noteBits(outcome.bits, value);
+    noteBits(outcome.bitsOfStates, value);
     if (!trial.isCompared()) {
       bool isFinite = llvm::all_of(value.reals, [](double x) { return std::isfinite(x); });
       note(outcome, isFinite ? 0 : INFINITY, "no number in state " + name);
@@ -256,12 +260,12 @@ private:
     return true;
   }
 
-  static void noteBits(TrialOutcome &outcome, const HostTensor &value) {
+  static void noteBits(uint64_t &bits, const HostTensor &value) {
     auto hash = [](const auto &list) {
       return llvm::xxh3_64bits(
           ArrayRef(reinterpret_cast<const uint8_t *>(list.data()), list.size() * sizeof(list[0])));
     };
-    outcome.bits = outcome.bits * 31 + hash(value.reals) + 7 * hash(value.integers);
+    bits = bits * 31 + hash(value.reals) + 7 * hash(value.integers);
   }
 
   static void note(TrialOutcome &outcome, double distance, const llvm::Twine &where) {
@@ -398,7 +402,7 @@ TrialOutcome TrainingTrial::run(MLIRContext &context, Routines routines) const {
     return fail("no model:");
   PassManager toStep(&context), toScheduled(&context);
   buildPhase(toStep, Phase::Step, alone);
-  for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Local, Phase::Scheduled})
+  for (Phase phase : {Phase::Step, Phase::Sharded, Phase::Staged, Phase::Local, Phase::Scheduled})
     buildPhase(toScheduled, phase, options);
   if (failed(toStep.run(*plain)))
     return fail("no step:");

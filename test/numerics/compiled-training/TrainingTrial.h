@@ -20,7 +20,8 @@ namespace weft::test {
 struct TrainingFlags {
   std::string bind, loss, optimizer, paramGroups, freeze, gradDtype, mesh, place;
   std::string zero = "0", recompute = "none", batchStats = "global", precision = "fp64";
-  bool sequenceParallel = false;
+  std::string schedule = "1f1b";
+  bool sequenceParallel = false, allowIdleAxes = false;
   int64_t microbatches = 1;
 
   /// The flags that are not as by default, for messages.
@@ -40,6 +41,8 @@ struct TrialOutcome {
 
   /// A hash of all results and states that came out, bit by bit.
   uint64_t bits = 0;
+  /// Of all states alone: the norm of gradients adds up in another order where layouts differ.
+  uint64_t bitsOfStates = 0;
 
   /// How far the oracle itself moves, in the same unit, when weights move by one
   /// ulp of fp64; known if the distance is too large.
