@@ -86,7 +86,7 @@ says 1 "cannot write the standard output" bash -c 'weft-compile mlp.onnx --bind 
 weft-compile -q mlp.onnx --bind batch=8 --compile-to step -o step.mlir || exit 1
 says 1 "--write-devices needs a model as in the file, not a program of a later phase" weft-compile step.mlir --mesh tp=2 --write-devices placed.onnx
 sed 's/weft.phase = "step"/weft.phase = "step", weft.cluster = 4 : i64/' step.mlir >cluster.mlir
-says 1 "'weft.cluster' must be a string of JSON" weft-compile cluster.mlir --mesh tp=2 -o x
+says 1 "'weft.cluster' must be a string of text protobuf" weft-compile cluster.mlir --mesh tp=2 -o x
 sed 's/weft.phase = "step"/weft.phase = "step", weft.target = 4 : i64/' step.mlir >target.mlir
 says 1 "'weft.target' must be a string, not 4 : i64" weft-compile target.mlir -o x
 printf 'weft schedule 1\nrank 0\n' >ranks
@@ -106,7 +106,7 @@ weft-compile -q mlp.onnx --bind batch=8 --mesh dp=2 --compile-to sharded -o shar
 sed 's/weft.phase/weft.target = "none", weft.phase/' sharded.mlir >wrong-target.mlir
 sed 's/weft.phase/weft.cluster = "{", weft.phase/' sharded.mlir >wrong-cluster.mlir
 says 1 "which is not one of: cpu" weft-compile wrong-target.mlir
-says 1 "'weft.cluster': is no JSON" weft-compile wrong-cluster.mlir
+says 1 "'weft.cluster': line 1: Expected identifier, got: {" weft-compile wrong-cluster.mlir
 
 # --bind.
 says 1 "names dimension 'sequence', which no input .* has; it has 'batch'" weft-compile -q mlp.onnx --bind batch=8,sequence=9 -o m
