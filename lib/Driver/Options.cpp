@@ -426,9 +426,15 @@ std::string checkExplain(const Options &options) {
 }
 
 /// Calls of stages are not made so far.
-std::string checkStages(const Options &options) {
-  if (stageAxisOf(options.compile.phases).empty() ||
-      options.compile.phases.routines == Routines::Unrolled)
+std::string checkStages(const Options &options, bool resumes) {
+  if (stageAxisOf(options.compile.phases).empty()) {
+    bool orders = llvm::any_of(options.given,
+                               [](const GivenFlag &flag) { return flag.flag == "--schedule"; });
+    return orders && !resumes ? "--schedule orders the stages of a pipeline, and there are none; "
+                                "cut the model with --mesh pp=N, or leave --schedule out"
+                              : "";
+  }
+  if (options.compile.phases.routines == Routines::Unrolled)
     return "";
   return "--mesh '" + toString(options.compile.phases.mesh) +
          "': stages of a pipeline (pp) are not called in routines yet; leave --routines out";
@@ -441,7 +447,7 @@ std::string check(const Options &options, bool resumes) {
     return "";
   if (std::string wrong = checkExplain(options); !wrong.empty())
     return wrong;
-  if (std::string wrong = checkStages(options); !wrong.empty())
+  if (std::string wrong = checkStages(options, resumes); !wrong.empty())
     return wrong;
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
     return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "

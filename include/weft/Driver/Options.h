@@ -33,7 +33,7 @@ struct Options {
   bool limitIsOfCluster = false; // the memory limit: a device's, as none was given
   Phase until = Phase::Executable;
   std::string dumpDirectory, writeDevices;
-  std::string cluster;     // JSON; or "": the program's own, else the standard one
+  std::string cluster;     // text protobuf; or "": the program's own, else the standard one
   std::string clusterFile; // that it was read from
   Explain explain = Explain::No;
   std::string explainNodes; // a regular expression: only these
