@@ -239,7 +239,7 @@ int main(int argc, char **argv) {
   }
   bool isCalled = against == Against::Routines, isStaged = against == Against::Stages;
   unsigned count = given.value_or(isStaged   ? test::volume(8, 300)
-                                  : isCalled ? test::volume(20, 230)
+                                  : isCalled ? test::volume(24, 300)
                                              : test::volume(30, 330));
   Totals totals;
   for (uint64_t seed = first; seed < first + count; ++seed)
