@@ -81,12 +81,16 @@ private:
     });
   }
 
-  /// Whether a kernel that computes the operand itself does so once for each element.
+  /// Whether a kernel that computes the operand itself does so once for each of `elements`: others
+  /// (windows, products) would for each operation with it.
   bool readsOnce(OpOperand &use, int64_t elements) const {
     Operation *user = use.getOwner();
-    auto kernel = dyn_cast<KernelOpInterface>(user);
-    return choice.classes.lookup(user) == FusionClass::Kernel && !isOptimizer(user) &&
-           !isFree(user) && !kernel.getLibraryCall() && elementsOf(use.get()) <= elements;
+    auto shardable = dyn_cast<ShardableOpInterface>(user);
+    if (choice.classes.lookup(user) != FusionClass::Kernel || isOptimizer(user) || isFree(user) ||
+        !shardable || elementsOf(use.get()) > elements)
+      return false;
+    return isa<ElementwiseOpInterface>(user) ||
+           shardable.getOwnFactorRule().points() * shardable.getFlopsPerPoint() <= elements;
   }
 
   /// The kernels that read the value from memory; none if others do as well.
