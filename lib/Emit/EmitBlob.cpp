@@ -338,9 +338,25 @@ private:
     return bodies;
   }
 
+  /// The names of a program's inputs or outputs in the order of the whole program; empty where the
+  /// module says nothing of it.
+  ArrayRef<Attribute> orderOf(StringRef program, bool isInput) {
+    auto ports = module->getAttrOfType<DictionaryAttr>(rt::kPortsAttr);
+    auto lists = ports ? ports.getAs<ArrayAttr>(program) : ArrayAttr();
+    if (!lists || lists.size() != 2)
+      return {};
+    auto list = dyn_cast<ArrayAttr>(lists[isInput ? 0 : 1]);
+    return list ? list.getValue() : ArrayRef<Attribute>();
+  }
+
   template <typename Op>
   LogicalResult emitPorts(ArrayRef<rt::ProgramOp> bodies, Builder_::Ids &ids) {
     llvm::MapVector<StringAttr, std::pair<Op, std::vector<run::Home>>> ports;
+    // Those that no stage has get no home.
+    rt::ProgramOp whole = bodies.front();
+    for (Attribute name : orderOf(whole.getSymName(), std::is_same_v<Op, rt::InputOp>))
+      if (auto string = dyn_cast<StringAttr>(name))
+        ports[string];
     for (auto [stage, program] : llvm::enumerate(bodies)) {
       rt::ProgramOp body = program;
       for (auto op : body.getOps<Op>()) {
@@ -356,6 +372,8 @@ private:
       }
     }
     for (auto &[name, port] : ports) {
+      if (!port.first)
+        continue;
       auto global = cast<RankedTensorType>(port.first.getGlobal());
       ids.push_back(out.addPort(name.str(), *dtypeOf(global.getElementType()),
                                 ints(global.getShape()), placement(port.first.getPlacement()),

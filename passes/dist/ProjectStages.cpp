@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/dist/StageProgram.h"
 
@@ -41,7 +42,9 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
       });
     });
     SmallVector<ModuleOp> modules = makeModules(meshAttr, mesh.size(*axis));
+    NamedAttrList ports;
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      ports.set(function.getSymNameAttr(), portsOf(function));
       StageSections sections(function, splitsWeights);
       StagePrograms programs(function, meshAttr, *axis, sections);
       programs.project(modules);
@@ -49,9 +52,33 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
       programs.order(*chosen);
       function.erase();
     }
+    getOperation()->setAttr(rt::kPortsAttr, ports.getDictionary(&getContext()));
   }
 
 private:
+  /// Inputs and outputs in their order. What has no name gets that of its number here, because a
+  /// stage counts only those that it has.
+  static ArrayAttr portsOf(func::FuncOp program) {
+    Builder builder(program.getContext());
+    SmallVector<Attribute> inputs, outputs;
+    for (unsigned number = 0; number < program.getNumArguments(); ++number) {
+      if (nn::isState(program, number))
+        continue;
+      if (!program.getArgAttr(number, nn::kNameAttr))
+        program.setArgAttr(number, nn::kNameAttr, builder.getStringAttr("input" + Twine(number)));
+      inputs.push_back(program.getArgAttr(number, nn::kNameAttr));
+    }
+    for (unsigned number = 0; number < program.getNumResults(); ++number) {
+      if (nn::updatedState(program, number))
+        continue;
+      if (!program.getResultAttr(number, nn::kNameAttr))
+        program.setResultAttr(number, nn::kNameAttr,
+                              builder.getStringAttr("output" + Twine(number)));
+      outputs.push_back(program.getResultAttr(number, nn::kNameAttr));
+    }
+    return builder.getArrayAttr({builder.getArrayAttr(inputs), builder.getArrayAttr(outputs)});
+  }
+
   SmallVector<ModuleOp> makeModules(MeshAttr mesh, int64_t stages) {
     OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
     SmallVector<ModuleOp> modules;

@@ -52,6 +52,10 @@ inline constexpr llvm::StringLiteral kRolesAttr = "rt.roles";
 /// On the module of one stage of a pipeline: its number. Such modules are all that a module with
 /// stages holds at `scheduled`, in the order of their numbers.
 inline constexpr llvm::StringLiteral kStageAttr = "weft.stage";
+/// On the module that holds those of stages: for each program the names of its inputs and of its
+/// outputs, `{step = [["x", "y"], ["loss"]]}`, in the order of the whole, of which a stage has a
+/// part.
+inline constexpr llvm::StringLiteral kPortsAttr = "rt.ports";
 
 /// On an all_reduce, also in a bucket: its result lies where its operand does.
 inline constexpr llvm::StringLiteral kReusesAttr = "rt.reuses";

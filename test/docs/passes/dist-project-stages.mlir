@@ -14,7 +14,7 @@ module attributes {dist.mesh = #mesh} {
 }
 //--- after
 #mesh = #dist.mesh<[stages "pp"=2]>
-module attributes {dist.mesh = #mesh} {
+module attributes {dist.mesh = #mesh, rt.ports = {forward = [["x"], ["y"]]}} {
   module @stage0 attributes {dist.mesh = #mesh, weft.stage = 0 : i64} {
     func.func @forward(%arg0: tensor<8x16xf32, #dist.local<#mesh, [8, 16]>> {nn.name = "x"}, %arg1: tensor<16x16xf32, #dist.local<#mesh, [16, 16]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w0"}) {
       %0 = nn.contract %arg0, %arg1 lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 {dist.section = 0 : i64} : (tensor<8x16xf32, #dist.local<#mesh, [8, 16]>>, tensor<16x16xf32, #dist.local<#mesh, [16, 16]>>) -> tensor<8x16xf32, #dist.local<#mesh, [8, 16]>>

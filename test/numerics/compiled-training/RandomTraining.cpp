@@ -102,7 +102,13 @@ void compareStages(const RandomTrial &random, MLIRContext &context, TrialOutcome
     totals.sameBitsInParts += whole.flags.microbatches > 1;
     return;
   }
-  outcome.message = "in one stage states have other bits: " + other.message;
+  outcome.message = "in one stage these states have other bits:";
+  for (const auto &[name, bits] : outcome.bitsOfStates) {
+    auto found = other.bitsOfStates.find(name);
+    if (found == other.bitsOfStates.end() || found->second != bits)
+      outcome.message += ' ' + name;
+  }
+  outcome.message += other.message.empty() ? "" : "; " + other.message;
   outcome.distance = INFINITY;
 }
 

@@ -239,7 +239,7 @@ private:
       return false;
     }
     noteBits(outcome.bits, value);
-    noteBits(outcome.bitsOfStates, value);
+    noteBits(outcome.bitsOfStates[name.str()], value);
     if (!trial.isCompared()) {
       bool isFinite = llvm::all_of(value.reals, [](double x) { return std::isfinite(x); });
       note(outcome, isFinite ? 0 : INFINITY, "no number in state " + name);

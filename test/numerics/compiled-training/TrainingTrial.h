@@ -7,6 +7,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <functional>
+#include <map>
 #include <string>
 
 namespace weft {
@@ -41,8 +42,9 @@ struct TrialOutcome {
 
   /// A hash of all results and states that came out, bit by bit.
   uint64_t bits = 0;
-  /// Of all states alone: the norm of gradients adds up in another order where layouts differ.
-  uint64_t bitsOfStates = 0;
+  /// Of each state alone, by name: the norm of gradients adds up in another order where layouts
+  /// differ.
+  std::map<std::string, uint64_t> bitsOfStates;
 
   /// How far the oracle itself moves, in the same unit, when weights move by one
   /// ulp of fp64; known if the distance is too large.

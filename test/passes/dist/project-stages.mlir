@@ -15,7 +15,7 @@
 !w1 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], held = "pp"[1]>>
 !g0 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["mb"], held = "pp"[0]>>
 !g1 = tensor<4x4xf32, #dist.local<#mesh, [4, 4], partial = sum["mb"], held = "pp"[1]>>
-// CHECK: module attributes {dist.mesh = #mesh, dist.schedule = "weft schedule 1\0A{{.*}}rank 0: F0.0 F0.1 D0.0 F0.2 D0.1 D0.2\0A{{.*}}", weft.model = "m.onnx"}
+// CHECK: module attributes {dist.mesh = #mesh, dist.schedule = "weft schedule 1\0A{{.*}}rank 0: F0.0 F0.1 D0.0 F0.2 D0.1 D0.2\0A{{.*}}", rt.ports = {step = {{\[\[}}"x", "s"], []]}, weft.model = "m.onnx"}
 module attributes {dist.mesh = #mesh, weft.model = "m.onnx"} {
 // CHECK-NEXT: module @stage0 attributes {dist.mesh = #mesh, weft.stage = 0 : i64}
 // CHECK-NEXT: func.func @step(%[[X:arg[0-9]+]]: tensor<6x4xf32, #dist.local<#mesh, [6, 4]>> {nn.name = "x"}, %[[W0:arg[0-9]+]]: {{.*}} {{{.*}}nn.name = "w0"}) -> ({{.*}} {nn.updates = "w0"}) {

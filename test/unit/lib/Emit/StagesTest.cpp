@@ -4,6 +4,7 @@
 
 #include "weft/Emit/Emit.h"
 #include "weft/Registration/Registration.h"
+#include "weft/runtime/Program.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -81,6 +82,38 @@ TEST(Stages, PortsOfOneNameAreAlike) {
             std::string::npos);
   EXPECT_NE(faultOfPorts("4", "q").find("has no program 'p', which another stage has"),
             std::string::npos);
+}
+
+/// Stage 0 has the inputs "x" and "z", stage 1 "y" and "z".
+TEST(Stages, PortsAreInTheOrderOfTheWholeProgram) {
+  std::string text = R"(module attributes {rt.ports = {p = [["none", "x", "y", "z"], []]}} {)";
+  for (std::string stage : {"0", "1"}) {
+    text += "module @stage" + stage + " attributes {weft.stage = " + stage + " : i64} {\n" +
+            "rt.mesh [\"pp\"] sizes [2] stages [\"pp\"]\n" +
+            "rt.program @p streams 1 events 0 arena 128 {\n";
+    for (std::string name : {stage == "0" ? "x" : "y", "z"})
+      text += "%" + name + " = rt.buffer \"" + name + "\" input offset " +
+              (name == "z" ? "64" : "0") + " lives [0, 0] : memref<4xf32>\nrt.input \"" + name +
+              "\" %" + name + " global tensor<4xf32> placement <[4]> : memref<4xf32>\n";
+    text += "}\n}\n";
+  }
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text + "}", &context);
+  ASSERT_TRUE(module);
+  FailureOr<std::vector<uint8_t>> blob = emit::emitBlob(*module, {}, {});
+  ASSERT_TRUE(succeeded(blob));
+  std::vector<uint64_t> aligned(blob->size() / 8 + 1);
+  std::memcpy(aligned.data(), blob->data(), blob->size());
+  runtime::ProgramView view;
+  runtime::Status status = runtime::ProgramView::open(aligned.data(), blob->size(), view);
+  ASSERT_TRUE(status.ok()) << status.text();
+  runtime::Range inputs = view.Programs()[0].inputs;
+  std::string names;
+  for (runtime::Id port = inputs.begin; port < inputs.begin + inputs.count; ++port)
+    names += view.string(view.Ports()[port].name);
+  EXPECT_EQ(names, "xyz");
 }
 
 } // namespace
