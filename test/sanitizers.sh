@@ -34,6 +34,7 @@ for preset; do
   check "$preset" weft_runtime_tests "$unit"
   check "$preset" weft_checkpoint_tests
   check "$preset" weft_collectives_test inproc 4
+  check "$preset" weft_transfers_test inproc 3 exchange
   case $preset in
     asan)
       # These hold time and memory to bounds, which are not those of instrumented code.

@@ -65,6 +65,13 @@ std::string list(const std::vector<std::string> &items) {
   return text.empty() ? "none" : text;
 }
 
+Status late(const World &world, const std::string &here, const std::string &missing) {
+  char patience[32];
+  std::snprintf(patience, sizeof patience, "%g", world.timeoutSeconds());
+  return {StatusCode::Hang, std::string("no progress for ") + patience + " s; arrived: " + here +
+                                "; missing: " + missing};
+}
+
 int32_t barrier(MemberGroup &group, weft_status *status) {
   SharedGroup &shared = *group.shared;
   std::unique_lock<std::mutex> lock(shared.mutex);
@@ -91,11 +98,7 @@ int32_t barrier(MemberGroup &group, weft_status *status) {
   std::vector<std::string> here, missing;
   for (size_t i = 0; i < shared.ranks.size(); ++i)
     (shared.arrived[i] ? here : missing).push_back("rank " + std::to_string(shared.ranks[i]));
-  char patience[32];
-  std::snprintf(patience, sizeof patience, "%g", group.backend->world.timeoutSeconds());
-  return fail(status,
-              {StatusCode::Hang, std::string("no progress for ") + patience +
-                                     " s; arrived: " + list(here) + "; missing: " + list(missing)});
+  return fail(status, late(group.backend->world, list(here), list(missing)));
 }
 
 void destroy(void *backend) { delete static_cast<Backend *>(backend); }
@@ -169,10 +172,8 @@ int32_t waitMailbox(MemberGroup &group, Mailbox &box, std::unique_lock<std::mute
   if (wait == Wait::Aborted)
     return fail(status, World::stopped());
   const std::vector<int64_t> &ranks = group.shared->ranks;
-  return fail(status, {StatusCode::Hang,
-                       "no progress for " + std::to_string(group.backend->world.timeoutSeconds()) +
-                           " s; arrived: rank " + std::to_string(ranks[group.me]) +
-                           "; missing: rank " + std::to_string(ranks[peer])});
+  return fail(status, late(group.backend->world, "rank " + std::to_string(ranks[group.me]),
+                           "rank " + std::to_string(ranks[peer])));
 }
 
 int32_t send(void *opaque, int64_t to, const void *data, uint64_t bytes, weft_status *status) {
