@@ -14,6 +14,9 @@ install(TARGETS ${weft_tools} weft_runtime EXPORT WeftTargets
 if(TARGET weft_mpi)
   install(TARGETS weft_mpi LIBRARY DESTINATION lib)
 endif()
+if(TARGET weft_emulator)
+  install(TARGETS weft_emulator ARCHIVE DESTINATION lib)
+endif()
 # The headers of the compiler stay inside: they say nothing without those of dialects and of MLIR.
 install(DIRECTORY runtime/include/weft DESTINATION include)
 install(FILES LICENSE DESTINATION share/doc/weft)

@@ -8,6 +8,7 @@ packages=(g++ git cmake ninja-build clang-22 clang-format-22 clang-tidy-22 libcl
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
   libprotobuf-dev protobuf-compiler nlohmann-json3-dev libxxhash-dev
   openmpi-bin libopenmpi-dev
+  libboost-context-dev
   libgtest-dev libonnx-testdata python3
   dict-gcide dataset-fashion-mnist
   zsh groff-base)
