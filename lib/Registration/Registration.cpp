@@ -8,14 +8,18 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/cpu/Passes.h"
+#include "passes/cuda/Passes.h"
 #include "passes/dist/Passes.h"
 #include "passes/kernels/Passes.h"
 #include "passes/nn/Passes.h"
@@ -26,8 +30,9 @@
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect,
-                  mlir::scf::SCFDialect, mlir::tensor::TensorDialect>();
+                  mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+                  mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+                  mlir::tensor::TensorDialect, mlir::vector::VectorDialect>();
   registry.insert<dist::DistDialect>();
   registry.insert<nn::NnDialect>();
   registry.insert<onnx::OnnxDialect>();
@@ -42,6 +47,8 @@ void weft::registerAllPasses() {
   kernels::registerKernelsPasses();
   cpu::registerCpuPasses();
   cpu::registerKernelPipeline();
+  cuda::registerCudaPasses();
+  cuda::registerKernelPipelines();
   dist::registerDistPasses();
   nn::registerNnPasses();
   onnx::registerOnnxPasses();

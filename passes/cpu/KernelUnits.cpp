@@ -1,6 +1,7 @@
 // How the elements of a kernel's results are cut into units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelTiler.h"
+#include "KernelUnits.h"
+#include "KernelPrices.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -10,33 +11,27 @@ using namespace mlir;
 using namespace weft::cpu;
 using namespace weft::kernels;
 
-void KernelTiler::joinDims() {
-  LoopNestEmitter emitter(elements);
-  SmallVector<bool> joinable;
-  for (LoopNest &nest : resultNests()) {
-    Value value = nest.values[0];
-    if (nest.kind != LoopNest::Kind::Copy)
-      elements.storage[value] = resultStorages[nest.results[0]];
-    SmallVector<bool> own = emitter.joinableDims(nest);
-    if (nest.kind != LoopNest::Kind::Copy)
-      elements.storage.erase(value);
-    if (joinable.empty())
-      joinable = own;
-    for (auto [all, one] : llvm::zip_equal(joinable, own))
-      all = all && one;
+namespace {
+
+class CpuTiler : public KernelTiler {
+public:
+  using KernelTiler::KernelTiler;
+
+private:
+  SmallVector<UnitDim> elementwiseUnits();
+  SmallVector<UnitDim> tileUnits();
+  SmallVector<UnitDim> unitsTogether() override {
+    SmallVector<UnitDim> units = tileUnits();
+    return units.empty() ? elementwiseUnits() : units;
   }
-  for (LoopNest &nest : resultNests()) {
-    nest.groups.clear();
-    for (size_t dim = 0; dim < joinable.size(); ++dim) {
-      if (!joinable[dim])
-        nest.groups.emplace_back();
-      nest.groups.back().push_back(dim);
-    }
-  }
-}
+  SmallVector<SmallVector<UnitDim>> candidates() override;
+  double score() override;
+};
+
+} // namespace
 
 /// Units of about 4096 elements, less if that gives more than 64 of them.
-SmallVector<UnitDim> KernelTiler::elementwiseUnits() {
+SmallVector<UnitDim> CpuTiler::elementwiseUnits() {
   const LoopNest &nest = resultNests().front();
   int64_t total = 1;
   SmallVector<int64_t> sizes;
@@ -77,7 +72,7 @@ SmallVector<UnitDim> KernelTiler::elementwiseUnits() {
 /// If an operand runs along memory in another dim than the last (a transpose):
 /// small tiles of both, so that what a tile reads and writes stays in the
 /// cache.
-SmallVector<UnitDim> KernelTiler::tileUnits() {
+SmallVector<UnitDim> CpuTiler::tileUnits() {
   constexpr int64_t side = 16;
   if (resultNests().front().groups.size() < 2 || !analyse({}))
     return {};
@@ -106,20 +101,11 @@ SmallVector<UnitDim> KernelTiler::tileUnits() {
   return units;
 }
 
-SmallVector<SmallVector<UnitDim>> KernelTiler::candidates() {
+SmallVector<SmallVector<UnitDim>> CpuTiler::candidates() {
   // Leading dims that all results share; each is cut whole (chunk 1), the one
   // after them perhaps in chunks.
   SmallVector<ArrayRef<int64_t>> shapes;
-  for (Value value : terminator.getOperands())
-    shapes.push_back(cast<RankedTensorType>(value.getType()).getShape());
-  unsigned shared = 0;
-  auto isShared = [&](unsigned dim) {
-    return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
-      return dim < shape.size() && shape[dim] == shapes[0][dim];
-    });
-  };
-  while (isShared(shared))
-    ++shared;
+  unsigned shared = sharedDims(shapes);
   // The smallest units first; larger ones have to be better.
   SmallVector<SmallVector<UnitDim>> result;
   SmallVector<UnitDim> leading;
@@ -145,4 +131,17 @@ SmallVector<SmallVector<UnitDim>> KernelTiler::candidates() {
       if (shapes[0][dim] > chunk && (chunk > 1 || dim + 1 < shapes[0].size()))
         result.push_back({{dim, chunk}});
   return result;
+}
+
+double CpuTiler::score() {
+  double spilled = std::max<double>(0, double(tiling.stackBytes) - kFirstLevelBytes);
+  double total = (tiling.unitCost + kSpilledByte * spilled + kUnitStart) * double(tiling.extent());
+  return total / std::min<double>(tiling.extent(), kThreads);
+}
+
+llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,
+                                                   ArrayRef<Storage> resultStorages,
+                                                   int64_t stackLimit, bool mustBeTogether) {
+  TilingPrices prices = {kLanes, kLoopStart, kWorthAScalar, kWorthAnArray, kClearlyLess, "stack"};
+  return CpuTiler(kernel, elements, resultStorages, stackLimit, mustBeTogether, prices).run();
 }

@@ -1,13 +1,13 @@
 // Emits a planned kernel as loops over memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KernelPrices.h"
-#include "KernelTiling.h"
+#include "KernelUnits.h"
 #include "passes/cpu/Passes.h"
+#include "passes/kernels/KernelForm.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 
 namespace weft::cpu {
@@ -43,7 +43,6 @@ private:
 
   func::FuncOp makeBody(std::string name);
   void makeEntry(func::FuncOp body, const KernelTiling &tiling);
-  Storage denseStorage(Value memory, RankedTensorType type, IndexSpace &space);
   void placeConstants(ElementEmitter &elements);
   void placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results,
                  OpBuilder &atEntry);
@@ -52,17 +51,6 @@ private:
 };
 
 } // namespace
-
-Storage KernelLowering::denseStorage(Value memory, RankedTensorType type, IndexSpace &space) {
-  Storage storage;
-  storage.pointer = memory;
-  storage.element = type.getElementType();
-  storage.offset = space.constant(0);
-  storage.strides.assign(type.getRank(), 1);
-  for (int64_t dim = type.getRank() - 2; dim >= 0; --dim)
-    storage.strides[dim] = storage.strides[dim + 1] * type.getDimSize(dim + 1);
-  return storage;
-}
 
 /// A function with the bounds and one pointer for each buffer.
 func::FuncOp KernelLowering::makeBody(std::string name) {
@@ -102,20 +90,10 @@ void KernelLowering::makeEntry(func::FuncOp body, const KernelTiling &tiling) {
 void KernelLowering::placeConstants(ElementEmitter &elements) {
   unsigned number = 0;
   for (auto constant : kernel.getOps<arith::ConstantOp>()) {
-    auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
-    if (!dense || dense.isSplat() || dense.getNumElements() == 0)
+    DenseElementsAttr dense = tableOf(constant);
+    if (!dense)
       continue;
     auto type = cast<RankedTensorType>(constant.getType());
-    if (type.getElementType().isInteger(1)) {
-      SmallVector<int8_t> bytes;
-      for (bool bit : dense.getValues<bool>())
-        bytes.push_back(bit);
-      dense = DenseElementsAttr::get(
-          RankedTensorType::get({int64_t(bytes.size())}, builder.getI8Type()),
-          ArrayRef<int8_t>(bytes));
-    } else {
-      dense = dense.reshape(RankedTensorType::get({dense.getNumElements()}, type.getElementType()));
-    }
     Type array = LLVM::LLVMArrayType::get(memoryType(type.getElementType()), type.getNumElements());
     std::string name = (kernel.getName() + ".constant" + Twine(number++)).str();
     OpBuilder::InsertionGuard guard(builder);
@@ -194,66 +172,6 @@ void KernelLowering::emitUnits(KernelTiling &tiling, ElementEmitter &elements,
     }
   }
   func::ReturnOp::create(code, loc);
-}
-
-/// Rows that a forall makes start from a tensor.empty each, so that it can
-/// stand for their memory; CSE may have made one of several.
-static void separateRows(func::FuncOp kernel) {
-  SmallVector<OpOperand *> starts;
-  kernel.walk([&](scf::ForOp loop) {
-    if (loop->getParentOfType<scf::ForallOp>())
-      for (OpOperand &init : loop.getInitArgsMutable())
-        if (init.get().getDefiningOp<tensor::EmptyOp>())
-          starts.push_back(&init);
-  });
-  for (OpOperand *start : starts) {
-    OpBuilder builder(start->getOwner());
-    start->set(builder.clone(*start->get().getDefiningOp())->getResult(0));
-  }
-}
-
-/// Gives all results the same leading dims, as many parts as can be: those of the result whose
-/// leading dims cut it finest into what every result can be cut into. False if they have them.
-static bool shareLeadingDims(func::FuncOp kernel) {
-  Operation *end = kernel.getBody().front().getTerminator();
-  auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
-  SmallVector<int64_t> leading;
-  int64_t parts = 1;
-  for (Value value : end->getOperands()) {
-    int64_t product = 1;
-    for (auto [dim, size] : llvm::enumerate(shapeOf(value))) {
-      product *= size;
-      if (product > parts && llvm::all_of(end->getOperands(), [&](Value other) {
-            return llvm::product_of(shapeOf(other)) % product == 0;
-          })) {
-        parts = product;
-        leading.assign(shapeOf(value).begin(), shapeOf(value).begin() + dim + 1);
-      }
-    }
-  }
-  if (llvm::all_of(end->getOperands(), [&](Value value) {
-        return shapeOf(value).take_front(leading.size()) == ArrayRef(leading);
-      }))
-    return false;
-  OpBuilder builder(end);
-  for (OpOperand &operand : end->getOpOperands()) {
-    auto type = cast<RankedTensorType>(operand.get().getType());
-    int64_t size = type.getNumElements();
-    auto all = [](int64_t rank) {
-      return SmallVector<ReassociationIndices>{llvm::to_vector(llvm::seq<int64_t>(0, rank))};
-    };
-    Value line = tensor::CollapseShapeOp::create(
-        builder, end->getLoc(), RankedTensorType::get({size}, type.getElementType()), operand.get(),
-        all(type.getRank()));
-    SmallVector<int64_t> shape(leading);
-    shape.push_back(size / parts);
-    operand.set(tensor::ExpandShapeOp::create(builder, end->getLoc(),
-                                              RankedTensorType::get(shape, type.getElementType()),
-                                              line, all(shape.size())));
-  }
-  kernel.setFunctionType(
-      builder.getFunctionType(kernel.getArgumentTypes(), end->getOperandTypes()));
-  return true;
 }
 
 LogicalResult KernelLowering::run() {

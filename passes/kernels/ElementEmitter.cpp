@@ -124,13 +124,16 @@ SmallVector<Value> ElementEmitter::inlineGeneric(linalg::GenericOp op, ArrayRef<
 // Memory
 //===----------------------------------------------------------------------===//
 
-Value ElementEmitter::address(const Storage &at, ArrayRef<AffineExpr> indices, Location loc,
-                              bool isStore) {
+AffineExpr ElementEmitter::placeOf(const Storage &at, ArrayRef<AffineExpr> indices, bool isStore) {
   AffineExpr place = at.offset ? at.offset : space.constant(0);
   for (auto [index, stride] : llvm::zip_equal(indices, at.strides))
     place = space.add(place, space.multiply(index, stride));
   if (recorder)
     recorder->accesses.push_back({place, isStore});
+  return place;
+}
+
+Value ElementEmitter::address(const Storage &at, AffineExpr place, Location loc) {
   Value index = space.materialize(builder, loc, place);
   Value offset = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), index);
   return LLVM::GEPOp::create(builder, loc, LLVM::LLVMPointerType::get(builder.getContext()),
@@ -138,21 +141,32 @@ Value ElementEmitter::address(const Storage &at, ArrayRef<AffineExpr> indices, L
                              LLVM::GEPNoWrapFlags::inbounds);
 }
 
+Value ElementEmitter::loadAt(const Storage &from, AffineExpr place, Location loc) {
+  return LLVM::LoadOp::create(builder, loc, memoryType(from.element), address(from, place, loc));
+}
+
+void ElementEmitter::storeAt(const Storage &to, AffineExpr place, Value value, Location loc) {
+  LLVM::StoreOp::create(builder, loc, value, address(to, place, loc));
+}
+
 Value ElementEmitter::load(const Storage &from, ArrayRef<AffineExpr> indices, Location loc) {
-  Value pointer = address(from, indices, loc, false);
-  Value value = LLVM::LoadOp::create(builder, loc, memoryType(from.element), pointer);
+  Value value = loadAt(from, placeOf(from, indices, false), loc);
   if (!from.element.isInteger(1))
     return value;
   return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
                                zeroOf(builder, loc, value.getType()));
 }
 
+Value ElementEmitter::toMemory(const Storage &to, Value value, Location loc) {
+  return to.element.isInteger(1)
+             ? arith::ExtUIOp::create(builder, loc, builder.getI8Type(), value).getResult()
+             : value;
+}
+
 void ElementEmitter::store(const Storage &to, ArrayRef<AffineExpr> indices, Value value,
                            Location loc) {
-  if (to.element.isInteger(1))
-    value = arith::ExtUIOp::create(builder, loc, builder.getI8Type(), value);
-  Value pointer = address(to, indices, loc, true);
-  LLVM::StoreOp::create(builder, loc, value, pointer);
+  value = toMemory(to, value, loc);
+  storeAt(to, placeOf(to, indices, true), value, loc);
 }
 
 static Attribute noUnrolling(MLIRContext *context) {

@@ -58,6 +58,7 @@ public:
 
   ElementEmitter(mlir::OpBuilder &builder, IndexSpace &space, OperationCost operationCost)
       : builder(builder), space(space), operationCost(operationCost), scopes(1) {}
+  virtual ~ElementEmitter() = default;
 
   mlir::OpBuilder &builder;
   IndexSpace &space;
@@ -75,6 +76,18 @@ public:
   mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices);
   /// The same from the defining op, even if the tensor has a storage.
   mlir::Value define(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> indices);
+
+  /// The number of an element in its memory.
+  mlir::AffineExpr placeOf(const Storage &at, llvm::ArrayRef<mlir::AffineExpr> indices,
+                           bool isStore);
+  /// A value as it lies in memory.
+  mlir::Value toMemory(const Storage &to, mlir::Value value, mlir::Location loc);
+
+  /// Element number `place` of the memory, in its type there (`memoryType`). Here by pointers;
+  /// a target may have other memory.
+  virtual mlir::Value loadAt(const Storage &from, mlir::AffineExpr place, mlir::Location loc);
+  virtual void storeAt(const Storage &to, mlir::AffineExpr place, mlir::Value value,
+                       mlir::Location loc);
 
   /// Scalar operations to compute one element of `tensor` from what nests compute, 64 at most.
   double inlineCost(mlir::Value tensor) const;
@@ -124,8 +137,7 @@ private:
   bool foldComparison(mlir::Operation &op, Region &region);
   void emitIf(mlir::Operation &op, Region &region);
   void emitFor(mlir::Operation &op, Region &region);
-  mlir::Value address(const Storage &at, llvm::ArrayRef<mlir::AffineExpr> indices,
-                      mlir::Location loc, bool isStore);
+  mlir::Value address(const Storage &at, mlir::AffineExpr place, mlir::Location loc);
 
   OperationCost operationCost;
   /// Elements already computed, by block that is open.

@@ -227,6 +227,8 @@ struct ExtendBFloat16ToDouble : OpRewritePattern<arith::ExtFOp> {
 };
 
 struct ExpandMath : weft::kernels::impl::ExpandMathBase<ExpandMath> {
+  using ExpandMathBase::ExpandMathBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
@@ -237,7 +239,8 @@ struct ExpandMath : weft::kernels::impl::ExpandMathBase<ExpandMath> {
     patterns.add<ComputeBFloat16Wider, RoundDoubleToBFloat16, ExtendBFloat16ToDouble,
                  ConvertLongToBFloat16<arith::SIToFPOp, arith::ShRSIOp>,
                  ConvertLongToBFloat16<arith::UIToFPOp, arith::ShRUIOp>>(&getContext());
-    arith::populateExpandBFloat16Patterns(patterns);
+    if (!keepBFloat16Casts)
+      arith::populateExpandBFloat16Patterns(patterns);
     GreedyRewriteConfig config;
     config.enableFolding(false).enableConstantCSE(false);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

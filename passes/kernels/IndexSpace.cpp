@@ -234,6 +234,41 @@ static void wantSplit(IndexSpace &space, const IndexSpace::Sum &rest, int64_t di
     space.wantedSplits.push_back(*best);
 }
 
+/// Cuts `rest` in multiples of a number that divides the divisor, and what is below that number:
+/// (8 x + l) floordiv 64 is x floordiv 8 where l < 8. Returns the number; 1: there is none.
+static int64_t separateBelow(const IndexSpace &space, const IndexSpace::Sum &rest, int64_t divisor,
+                             IndexSpace::Sum &multiples, IndexSpace::Sum &below) {
+  llvm::SmallVector<int64_t> factors;
+  for (auto &[atom, factor] : rest.terms)
+    factors.push_back(std::abs(factor));
+  llvm::sort(factors, std::greater<int64_t>());
+  for (int64_t least : factors) {
+    int64_t unit = divisor;
+    multiples = below = {};
+    for (auto &term : rest.terms) {
+      bool isMultiple = std::abs(term.second) >= least;
+      (isMultiple ? multiples : below).terms.push_back(term);
+      if (isMultiple)
+        unit = std::gcd(unit, term.second);
+    }
+    multiples.constant = rest.constant - llvm::mod(rest.constant, unit);
+    below.constant = llvm::mod(rest.constant, unit);
+    auto range = space.range(space.exprOf(below));
+    if (unit > 1 && range && range->first >= 0 && range->second < unit)
+      return unit;
+  }
+  return 1;
+}
+
+/// `sum` divided by a number that divides all of it.
+static IndexSpace::Sum dividedBy(const IndexSpace::Sum &sum, int64_t number) {
+  IndexSpace::Sum result;
+  for (auto &[atom, factor] : sum.terms)
+    result.terms.push_back({atom, factor / number});
+  result.constant = sum.constant / number;
+  return result;
+}
+
 AffineExpr IndexSpace::floorDiv(AffineExpr a, int64_t divisor) {
   if (divisor == 1)
     return a;
@@ -242,12 +277,14 @@ AffineExpr IndexSpace::floorDiv(AffineExpr a, int64_t divisor) {
   if (division.exact)
     return quotient;
   wantSplit(*this, division.rest, divisor);
-  int64_t common = commonFactor(division.rest, divisor);
-  Sum reduced;
-  for (auto &[atom, factor] : division.rest.terms)
-    reduced.terms.push_back({atom, factor / common});
-  reduced.constant = division.rest.constant / common;
   Sum sum = sumOf(quotient);
+  Sum multiples, below;
+  if (int64_t unit = separateBelow(*this, division.rest, divisor, multiples, below); unit > 1) {
+    addTo(sum, floorDiv(exprOf(dividedBy(multiples, unit)), divisor / unit), 1);
+    return exprOf(sum);
+  }
+  int64_t common = commonFactor(division.rest, divisor);
+  Sum reduced = dividedBy(division.rest, common);
   addTo(sum, exprOf(reduced).floorDiv(divisor / common), 1);
   return exprOf(sum);
 }
@@ -259,11 +296,13 @@ AffineExpr IndexSpace::modulo(AffineExpr a, int64_t divisor) {
   if (division.exact)
     return exprOf(division.rest);
   wantSplit(*this, division.rest, divisor);
+  Sum multiples, below;
+  if (int64_t unit = separateBelow(*this, division.rest, divisor, multiples, below); unit > 1) {
+    Sum sum = sumOf(modulo(exprOf(dividedBy(multiples, unit)), divisor / unit));
+    return add(multiply(exprOf(sum), unit), exprOf(below));
+  }
   int64_t common = commonFactor(division.rest, divisor);
-  Sum reduced;
-  for (auto &[atom, factor] : division.rest.terms)
-    reduced.terms.push_back({atom, factor / common});
-  reduced.constant = division.rest.constant / common;
+  Sum reduced = dividedBy(division.rest, common);
   Sum sum;
   addTo(sum, exprOf(reduced) % (divisor / common), common);
   sum.constant += division.rest.constant % common;

@@ -380,13 +380,14 @@ void LoopNestEmitter::emitInterchanged(Operation &op, ElementEmitter::Region &re
   });
 }
 
-void LoopNestEmitter::emitRows(LoopNest &nest, Loops &loops) {
+/// The region of a forall at one point: its rows are the parts of the outputs that it would write.
+ElementEmitter::Region LoopNestEmitter::placeRows(LoopNest &nest,
+                                                  ArrayRef<AffineExpr> valueIndices) {
   auto forall = cast<scf::ForallOp>(nest.op);
   ElementEmitter::Region region;
   for (Operation &op : forall.getTerminator().getBody()->getOperations()) {
     auto insert = cast<tensor::ParallelInsertSliceOp>(op);
     unsigned number = cast<BlockArgument>(insert.getDest()).getArgNumber() - forall.getRank();
-    // The row is the part of the output that the insertion would write.
     const Storage output = elements.storage.lookup(nest.values[number]);
     Storage row = output;
     row.isMutable = true;
@@ -397,22 +398,31 @@ void LoopNestEmitter::emitRows(LoopNest &nest, Loops &loops) {
         row.strides.push_back(output.strides[dim]);
         continue;
       }
-      region.indices[iv] = loops.valueIndices[dim];
+      region.indices[iv] = valueIndices[dim];
       row.offset = elements.space.add(
-          row.offset, elements.space.multiply(loops.valueIndices[dim], output.strides[dim]));
+          row.offset, elements.space.multiply(valueIndices[dim], output.strides[dim]));
     }
     elements.storage[originOf(insert.getSource())] = row;
   }
+  return region;
+}
+
+void LoopNestEmitter::emitRow(LoopNest &nest, ArrayRef<AffineExpr> valueIndices) {
+  ElementEmitter::Region region = placeRows(nest, valueIndices);
+  for (Operation &op : cast<scf::ForallOp>(nest.op).getBody()->without_terminator())
+    elements.emitOp(op, region);
+}
+
+void LoopNestEmitter::emitRows(LoopNest &nest, Loops &loops) {
+  auto forall = cast<scf::ForallOp>(nest.op);
   auto all = llvm::to_vector(llvm::seq<unsigned>(0, loops.list.size()));
-  if (carriesTensorsOnly(forall)) {
-    for (Operation &op : forall.getBody()->without_terminator())
-      emitInterchanged(op, region, loops);
+  if (!carriesTensorsOnly(forall)) {
+    openLoops(nest.loc(), loops, all, [&] { emitRow(nest, loops.valueIndices); });
     return;
   }
-  openLoops(nest.loc(), loops, all, [&] {
-    for (Operation &op : forall.getBody()->without_terminator())
-      elements.emitOp(op, region);
-  });
+  ElementEmitter::Region region = placeRows(nest, loops.valueIndices);
+  for (Operation &op : forall.getBody()->without_terminator())
+    emitInterchanged(op, region, loops);
 }
 
 //===----------------------------------------------------------------------===//

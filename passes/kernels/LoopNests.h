@@ -102,6 +102,10 @@ public:
   /// their own indices only, as one nest.
   void emitTogether(llvm::MutableArrayRef<LoopNest> nests);
 
+  /// Emits the one point of a nest of rows whose values are at `valueIndices`; those of a row's own
+  /// dims do not count.
+  void emitRow(LoopNest &nest, llvm::ArrayRef<mlir::AffineExpr> valueIndices);
+
   /// Emits the nest into a block that is thrown away, to see what it does.
   NestReport probe(LoopNest &nest);
 
@@ -122,6 +126,7 @@ private:
   mlir::Value computeElement(LoopNest &nest, const Loops &loops);
   void storeElement(LoopNest &nest, const Loops &loops, mlir::Value computed);
   void emitReduction(LoopNest &nest, Loops &loops);
+  ElementEmitter::Region placeRows(LoopNest &nest, llvm::ArrayRef<mlir::AffineExpr> valueIndices);
   void emitRows(LoopNest &nest, Loops &loops);
   void emitInterchanged(mlir::Operation &op, ElementEmitter::Region &region, Loops &loops);
   void record(Recorder &into, llvm::function_ref<void()> emit);

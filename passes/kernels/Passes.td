@@ -25,7 +25,7 @@ def ConvertNnToLinalg : Pass<"convert-nn-to-linalg", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def ExpandMath : Pass<"kernels-expand-math", "::mlir::func::FuncOp"> {
+def ExpandMath : Pass<"kernels-expand-math"> {
   let summary = "turn f32 functions into polynomials that vectorize";
   let description = [{
     **Requires** scalar `math` ops. **Ensures** that exp, expm1, log, log1p, tanh
@@ -38,6 +38,10 @@ def ExpandMath : Pass<"kernels-expand-math", "::mlir::func::FuncOp"> {
 
     Example: `test/passes/kernels/expand-math.mlir`.
   }];
+  let options = [
+    Option<"keepBFloat16Casts", "keep-bfloat16-casts", "bool", "false",
+           "Leave conversions between bf16 and f32, for processors whose own round to nearest even and keep subnormals.">,
+  ];
   let dependentDialects = ["::mlir::vector::VectorDialect"];
 }
 

@@ -1,6 +1,5 @@
 // The search for a kernel's nests and units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "KernelPrices.h"
 #include "KernelTiler.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -9,10 +8,9 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
-using namespace weft::cpu;
 using namespace weft::kernels;
 
-int64_t weft::cpu::stackBytesOf(const LoopNest &nest) {
+int64_t weft::kernels::stackBytesOf(const LoopNest &nest) {
   if (nest.kind == LoopNest::Kind::Copy || nest.isScalar())
     return 0;
   int64_t bytes = 0;
@@ -134,8 +132,32 @@ bool KernelTiler::tileTogether() {
     makeNests();
   }
   joinDims();
-  SmallVector<UnitDim> units = tileUnits();
-  return analyse(units.empty() ? elementwiseUnits() : units);
+  return analyse(unitsTogether());
+}
+
+void KernelTiler::joinDims() {
+  LoopNestEmitter emitter(elements);
+  SmallVector<bool> joinable;
+  for (LoopNest &nest : resultNests()) {
+    Value value = nest.values[0];
+    if (nest.kind != LoopNest::Kind::Copy)
+      elements.storage[value] = resultStorages[nest.results[0]];
+    SmallVector<bool> own = emitter.joinableDims(nest);
+    if (nest.kind != LoopNest::Kind::Copy)
+      elements.storage.erase(value);
+    if (joinable.empty())
+      joinable = own;
+    for (auto [all, one] : llvm::zip_equal(joinable, own))
+      all = all && one;
+  }
+  for (LoopNest &nest : resultNests()) {
+    nest.groups.clear();
+    for (size_t dim = 0; dim < joinable.size(); ++dim) {
+      if (!joinable[dim])
+        nest.groups.emplace_back();
+      nest.groups.back().push_back(dim);
+    }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -315,7 +337,8 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
     for (const Recorder::Read &read : report.seen.visits)
       grow(visits[read.tensor], read.tensor, read);
     double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
-    tiling.unitCost += work / (report.contiguous ? kLanes : 1) + kLoopStart * report.starts;
+    tiling.unitCost +=
+        work / (report.contiguous ? prices.lanes : 1) + prices.loopStart * report.starts;
     tiling.stackBytes += stackBytesOf(nest);
   }
   return true;
@@ -339,7 +362,7 @@ Value KernelTiler::findWorthKeeping(bool isOneElement) {
       count *= dim.width;
     if (found->second.points < 1.5 * count)
       continue;
-    if (elements.inlineCost(value) >= (count == 1 ? kWorthAScalar : kWorthAnArray))
+    if (elements.inlineCost(value) >= (count == 1 ? prices.worthAScalar : prices.worthAnArray))
       return value;
   }
   return nullptr;
@@ -392,11 +415,8 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
   for (auto &units : ways) {
     if (!settle(units))
       continue;
-    double spilled = std::max<double>(0, double(tiling.stackBytes) - kFirstLevelBytes);
-    double total =
-        (tiling.unitCost + kSpilledByte * spilled + kUnitStart) * double(tiling.extent());
-    double score = total / std::min<double>(tiling.extent(), kThreads);
-    if (!best || score < kClearlyLess * bestScore) {
+    double score = this->score();
+    if (!best || score < prices.clearlyLess * bestScore) {
       best = tiling;
       bestScore = score;
     }
@@ -405,13 +425,21 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
   SmallVector<UnitDim> units = best ? best->units : SmallVector<UnitDim>();
   if (!best || !settle(units))
     return llvm::createStringError("temporaries of the fused ops need more than " +
-                                   Twine(stackLimit) +
-                                   " bytes of stack in every way to cut the kernel");
+                                   Twine(stackLimit) + " bytes of " + prices.temporaryMemory +
+                                   " in every way to cut the kernel");
   return std::move(tiling);
 }
 
-llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,
-                                                   ArrayRef<Storage> resultStorages,
-                                                   int64_t stackLimit, bool mustBeTogether) {
-  return KernelTiler(kernel, elements, resultStorages, stackLimit, mustBeTogether).run();
+unsigned KernelTiler::sharedDims(SmallVectorImpl<ArrayRef<int64_t>> &shapes) {
+  for (Value value : terminator.getOperands())
+    shapes.push_back(cast<RankedTensorType>(value.getType()).getShape());
+  unsigned shared = 0;
+  auto isShared = [&](unsigned dim) {
+    return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return dim < shape.size() && shape[dim] == shapes[0][dim];
+    });
+  };
+  while (isShared(shared))
+    ++shared;
+  return shared;
 }

@@ -1,15 +1,13 @@
 // Which nests a kernel has, and how its work is cut into units.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_PASSES_CPU_KERNELTILING_H
-#define WEFT_PASSES_CPU_KERNELTILING_H
+#ifndef WEFT_PASSES_KERNELS_KERNELTILING_H
+#define WEFT_PASSES_KERNELS_KERNELTILING_H
 
-#include "passes/kernels/LoopNests.h"
+#include "LoopNests.h"
 
 #include <vector>
 
-#include "llvm/Support/Error.h"
-
-namespace weft::cpu {
+namespace weft::kernels {
 
 /// Joined dims of the results along which units are cut: `chunk` indices each.
 struct UnitDim {
@@ -24,15 +22,16 @@ struct UnitDim {
 /// computes all that it needs by itself: units are independent, may run in any
 /// order, and results do not depend on how many run together.
 struct KernelTiling {
-  std::vector<kernels::LoopNest> nests; // in the order of execution
+  std::vector<LoopNest> nests; // in the order of execution
   llvm::SmallVector<UnitDim> units;
-  /// Number of units along each unit dim; their product is the kernel's extent.
+  /// Number of units along each unit dim, which are loops 0.. of the space; their product is the
+  /// kernel's extent.
   llvm::SmallVector<int64_t> unitExtents;
   /// All nests are elementwise, over one box, and read each other in place,
   /// but for temporaries of one element, which come first. Elements are read
   /// before they are written.
   bool together = false;
-  /// Loops 0.. of the space are the unit dims.
+  /// Bytes of memory that the temporaries of a unit take.
   int64_t stackBytes = 0;
   /// Estimated scalar operations of one unit.
   double unitCost = 0;
@@ -45,18 +44,9 @@ struct KernelTiling {
   }
 };
 
-/// Bytes that the temporaries of a nest take on the stack.
-int64_t stackBytesOf(const kernels::LoopNest &nest);
+/// Bytes that the temporaries of a nest take, each at a multiple of 64.
+int64_t stackBytesOf(const LoopNest &nest);
 
-/// Tiles `kernel`, a function of tensors. `elements` has storages for the
-/// arguments, results are in `resultStorages`; its builder stands where scrap
-/// code may refer to them. Fails if temporaries do not fit on the stack, or a
-/// kernel that must be together is not.
-llvm::Expected<KernelTiling> tileKernel(mlir::func::FuncOp kernel,
-                                        kernels::ElementEmitter &elements,
-                                        llvm::ArrayRef<kernels::Storage> resultStorages,
-                                        int64_t stackLimit, bool mustBeTogether);
+} // namespace weft::kernels
 
-} // namespace weft::cpu
-
-#endif // WEFT_PASSES_CPU_KERNELTILING_H
+#endif // WEFT_PASSES_KERNELS_KERNELTILING_H

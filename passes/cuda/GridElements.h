@@ -1,0 +1,56 @@
+// Elements of kernels of a GPU: memrefs, and several elements a thread in one access.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CUDA_GRIDELEMENTS_H
+#define WEFT_PASSES_CUDA_GRIDELEMENTS_H
+
+#include "passes/kernels/ElementEmitter.h"
+
+namespace weft::cuda {
+
+/// Bytes of the widest access that a thread makes.
+inline constexpr int64_t kAccessBytes = 16;
+
+/// Emits elements whose storages are one-dimensional memrefs that start on multiples of
+/// kAccessBytes.
+///
+/// A thread computes some adjacent elements, its *lanes*, one after another: the lane is a loop of
+/// the index space whose induction variable is a constant. An access of every lane in turn, of
+/// which all lanes are adjacent in memory and aligned, is one access of a vector.
+class GridElements : public kernels::ElementEmitter {
+public:
+  using ElementEmitter::ElementEmitter;
+
+  /// Runs `body` for each lane of the loop `dim`, which has the extent; elements that it reads are
+  /// remembered for the lane only.
+  void forLanes(unsigned dim, llvm::function_ref<void(int64_t lane)> body);
+
+  /// Writes values of all lanes of loop `dim` to adjacent elements.
+  void storeLanes(const kernels::Storage &to, llvm::ArrayRef<mlir::AffineExpr> indices,
+                  unsigned dim, llvm::ArrayRef<mlir::Value> values, mlir::Location loc);
+
+  /// What was read may have been written since.
+  void forgetVectors() { vectors.clear(); }
+
+  mlir::Value loadAt(const kernels::Storage &from, mlir::AffineExpr place,
+                     mlir::Location loc) override;
+  void storeAt(const kernels::Storage &to, mlir::AffineExpr place, mlir::Value value,
+               mlir::Location loc) override;
+
+private:
+  bool isWide(mlir::AffineExpr place, unsigned dim) const;
+  mlir::AffineExpr firstPlace(mlir::AffineExpr place, unsigned dim) const;
+
+  std::optional<unsigned> laneDim;
+  int64_t lane = 0;
+  struct Vector {
+    mlir::Value memory;
+    mlir::AffineExpr place;
+    mlir::Value value;
+  };
+  /// Vectors that were loaded, for the lanes to come.
+  llvm::SmallVector<Vector> vectors;
+};
+
+} // namespace weft::cuda
+
+#endif // WEFT_PASSES_CUDA_GRIDELEMENTS_H

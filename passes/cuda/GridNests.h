@@ -1,0 +1,66 @@
+// Loop nests shared by the threads of a block, or of a grid.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CUDA_GRIDNESTS_H
+#define WEFT_PASSES_CUDA_GRIDNESTS_H
+
+#include "GridElements.h"
+#include "GridPlan.h"
+
+namespace weft::cuda {
+
+/// Threads that share a nest: number `thread` of `count`; consecutive ones are a warp.
+struct Threads {
+  mlir::Value thread;
+  mlir::Value step; // their number, as a value
+  int64_t count;
+};
+
+/// Emits nests for one thread of many. All threads of a block emit the same, and take a share of
+/// what is independent; nothing waits but within reductions.
+class GridNestEmitter {
+public:
+  /// `makeScratch` gives workgroup memory of so many elements for a reduction's own use.
+  using MakeScratch = std::function<mlir::Value(mlir::Type element, int64_t count)>;
+  GridNestEmitter(GridElements &elements, Threads threads, MakeScratch makeScratch)
+      : elements(elements), space(elements.space), builder(elements.builder), threads(threads),
+        makeScratch(std::move(makeScratch)) {}
+
+  /// Emits a nest whose values have storages (or are scalars, which every thread gets). True if it
+  /// wrote to memory.
+  bool emit(kernels::LoopNest &nest);
+
+  /// Emits elementwise nests of one shape and box, which is all of the values: each thread reads
+  /// its elements of all nests before it writes any.
+  void emitTogether(llvm::MutableArrayRef<kernels::LoopNest> nests);
+
+private:
+  using Indices = llvm::SmallVector<mlir::AffineExpr>;
+  using Body = llvm::function_ref<void(const Indices &)>;
+
+  void share(mlir::Location loc, int64_t count, Threads among,
+             llvm::function_ref<void(unsigned dim)> body);
+  Indices valueIndices(const kernels::LoopNest &nest, mlir::AffineExpr number, int64_t lanes,
+                       mlir::AffineExpr lane, Indices &boxIndices);
+  void guarded(const kernels::LoopNest &nest, const Indices &boxIndices,
+               llvm::function_ref<void()> body);
+  void forBox(const kernels::LoopNest &nest, Threads among, int64_t lanes,
+              llvm::function_ref<void(unsigned laneDim, const Indices &indices)> body);
+  mlir::Value computeElement(kernels::LoopNest &nest, const Indices &indices);
+  void emitElements(llvm::MutableArrayRef<kernels::LoopNest> nests, unsigned laneDim,
+                    const Indices &indices);
+  llvm::SmallVector<mlir::Value> reduceAlone(kernels::LoopNest &nest, unsigned laneDim,
+                                             const Indices &indices);
+  llvm::SmallVector<mlir::Value> reduceTogether(kernels::LoopNest &nest, Threads among,
+                                                const Indices &indices);
+  bool emitReduction(kernels::LoopNest &nest);
+
+  GridElements &elements;
+  kernels::IndexSpace &space;
+  mlir::OpBuilder &builder;
+  Threads threads;
+  MakeScratch makeScratch;
+};
+
+} // namespace weft::cuda
+
+#endif // WEFT_PASSES_CUDA_GRIDNESTS_H

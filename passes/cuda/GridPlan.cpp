@@ -1,0 +1,197 @@
+// The choice of units, threads and lanes, by what steps of all threads take.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "GridPlan.h"
+
+#include "GridElements.h"
+#include "GroupReduce.h"
+#include "weft/Interfaces/TensorTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace weft::cuda;
+using namespace weft::kernels;
+
+double weft::cuda::operationCost(Operation &op) {
+  if (isa<math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp, math::RoundEvenOp>(op))
+    return 1;
+  if (isa<math::MathDialect>(op.getDialect()))
+    return 16;
+  if (isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+          arith::RemFOp>(op))
+    return 8;
+  if (isa<arith::ConstantOp, linalg::IndexOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
+    return 0;
+  return 1;
+}
+
+/// Bytes of the smallest element that a nest reads from memory or writes.
+static int64_t leastBytes(const LoopNest &nest) {
+  int64_t least = kAccessBytes;
+  auto see = [&](Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      least = std::min(least, weft::elementBytes(memoryType(type.getElementType())));
+  };
+  llvm::for_each(nest.values, see);
+  // Arguments lie behind ops that are computed in place.
+  llvm::SmallVector<Operation *> open;
+  llvm::DenseSet<Operation *> seen;
+  if (Operation *op = nest.kind == LoopNest::Kind::Copy ? nest.values[0].getDefiningOp() : nest.op)
+    open.push_back(op);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    if (!seen.insert(op).second || seen.size() > 64)
+      continue;
+    for (Value operand : op->getOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      if (Operation *maker = operand.getDefiningOp())
+        open.push_back(maker);
+      else if (type && type.getNumElements() >= nest.boxElements())
+        see(operand);
+    }
+  }
+  return least;
+}
+
+int64_t weft::cuda::lanesOf(const LoopNest &nest, bool together) {
+  if (nest.box.empty() || nest.kind == LoopNest::Kind::Rows)
+    return 1;
+  int64_t most = kAccessBytes / leastBytes(nest);
+  const BoxDim &last = nest.box.back();
+  if (together && nest.box.size() == 1)
+    return std::min<int64_t>(most, llvm::bit_floor(uint64_t(std::max<int64_t>(1, last.width))));
+  int64_t lanes = 1;
+  while (lanes * 2 <= most && last.width % (lanes * 2) == 0 && last.size % (lanes * 2) == 0)
+    lanes *= 2;
+  return lanes;
+}
+
+int64_t weft::cuda::lanesOfReduction(const LoopNest &nest, int64_t share) {
+  int64_t extent = cast<linalg::GenericOp>(nest.op).getStaticLoopRanges().back();
+  int64_t most = kAccessBytes / leastBytes(nest), lanes = 1;
+  while (lanes * 2 <= std::min(most, share) && extent % (lanes * 2) == 0)
+    lanes *= 2;
+  return lanes;
+}
+
+bool weft::cuda::isShared(linalg::GenericOp generic) {
+  return generic.getIteratorTypesArray().back() == utils::IteratorType::reduction &&
+         combinersOf(generic).has_value();
+}
+
+static int64_t reductionExtent(linalg::GenericOp generic) {
+  int64_t extent = 1;
+  for (auto [kind, size] :
+       llvm::zip_equal(generic.getIteratorTypesArray(), generic.getStaticLoopRanges()))
+    if (kind == utils::IteratorType::reduction)
+      extent *= size;
+  return extent;
+}
+
+int64_t weft::cuda::threadsPerElement(const LoopNest &nest, int64_t threads) {
+  auto generic = cast<linalg::GenericOp>(nest.op);
+  if (!isShared(generic) || generic.getStaticLoopRanges().back() < kWarp)
+    return 1;
+  return nest.boxElements() == 1 ? threads : kWarp;
+}
+
+int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
+  constexpr int64_t kMostThreads = 512;
+  int64_t wanted = kWarp;
+  for (const LoopNest &nest : tiling.nests) {
+    int64_t elements = nest.boxElements();
+    if (nest.kind == LoopNest::Kind::Reduction && threadsPerElement(nest, kMostThreads) > 1) {
+      auto generic = cast<linalg::GenericOp>(nest.op);
+      wanted = std::max(wanted, elements == 1 ? generic.getStaticLoopRanges().back() / 4
+                                              : elements * kWarp);
+      continue;
+    }
+    wanted = std::max(wanted, elements / lanesOf(nest));
+  }
+  return std::min<int64_t>(kMostThreads, llvm::PowerOf2Ceil(wanted));
+}
+
+namespace {
+
+/// What a GPU of the years 2020 to 2025 has. Round numbers: they choose between ways to cut that
+/// are far apart, and must not depend on the machine.
+constexpr double kMultiprocessors = 128, kOperationsPerStep = 64, kLatency = 4, kNestStart = 300;
+constexpr int64_t kResidentThreads = 2048, kResidentBlocks = 16, kWorkgroupMemory = 200 << 10;
+/// Bytes that memory gives at a time.
+constexpr int64_t kSector = 32;
+
+class GridTiler : public KernelTiler {
+public:
+  using KernelTiler::KernelTiler;
+
+private:
+  /// Threads of all blocks share the one nest.
+  SmallVector<UnitDim> unitsTogether() override { return {}; }
+
+  SmallVector<SmallVector<UnitDim>> candidates() override {
+    SmallVector<ArrayRef<int64_t>> shapes;
+    unsigned shared = sharedDims(shapes);
+    SmallVector<SmallVector<UnitDim>> result;
+    SmallVector<UnitDim> leading;
+    for (unsigned dim = 0; dim <= shared; ++dim) {
+      result.insert(result.begin(), leading);
+      if (dim == shared || shapes[0][dim] == 0)
+        break;
+      for (int64_t chunk : {16, 64})
+        if (shapes[0][dim] > chunk) {
+          result.push_back(leading);
+          result.back().push_back({dim, chunk});
+        }
+      if (shapes[0][dim] > 1)
+        leading.push_back({dim, 1});
+    }
+    // A later dim alone, where the leading ones have to be whole.
+    bool same = llvm::all_equal(shapes);
+    for (unsigned dim = 1; same && dim < shared; ++dim)
+      for (int64_t chunk : {1, 16, 64})
+        if (shapes[0][dim] > chunk && (chunk > 1 || dim + 1 < shapes[0].size()))
+          result.push_back({{dim, chunk}});
+    return result;
+  }
+
+  double score() override {
+    int64_t threads = threadsOf(tiling);
+    double steps = 0, points = 0, waste = 1;
+    for (const LoopNest &nest : tiling.nests) {
+      double own = nest.boxElements(), parallel = double(nest.boxElements()) / lanesOf(nest);
+      if (nest.kind == LoopNest::Kind::Reduction) {
+        auto generic = cast<linalg::GenericOp>(nest.op);
+        own *= reductionExtent(generic);
+        if (threadsPerElement(nest, threads) > 1)
+          parallel = threads;
+        else if (generic.getIteratorTypesArray().back() == utils::IteratorType::parallel &&
+                 !nest.box.empty())
+          waste = std::max(waste, double(kSector) / (2 * nest.box.back().width));
+      }
+      steps += std::ceil(own / std::max(1.0, std::min<double>(parallel, threads)));
+      points += own;
+    }
+    double cost = points > 0 ? tiling.unitCost / points : 1;
+    int64_t resident =
+        std::clamp<int64_t>(std::min(kResidentThreads / threads,
+                                     kWorkgroupMemory / std::max<int64_t>(1, tiling.stackBytes)),
+                            1, kResidentBlocks);
+    double turns = std::ceil(double(tiling.extent()) / (kMultiprocessors * resident));
+    double latency = turns * (steps * cost * kLatency + kNestStart * tiling.nests.size());
+    double work = double(tiling.extent()) * tiling.unitCost;
+    double throughput = work / (kMultiprocessors * kOperationsPerStep);
+    // Small kernels idle most of the device either way: what is computed twice counts, too.
+    return std::max(latency, throughput * waste) * std::sqrt(work);
+  }
+};
+
+} // namespace
+
+llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEmitter &elements,
+                                                  ArrayRef<Storage> resultStorages,
+                                                  int64_t workgroupBytes, bool mustBeTogether) {
+  TilingPrices prices = {1, 0, 4, 24, 0.9, "workgroup memory"};
+  return GridTiler(kernel, elements, resultStorages, workgroupBytes, mustBeTogether, prices).run();
+}

@@ -1,0 +1,46 @@
+// How a kernel is cut into blocks and threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CUDA_GRIDPLAN_H
+#define WEFT_PASSES_CUDA_GRIDPLAN_H
+
+#include "passes/kernels/KernelTiler.h"
+
+namespace weft::cuda {
+
+/// Threads that exchange values without a barrier.
+inline constexpr int64_t kWarp = 32;
+/// The greatest grid; more units are taken in turns.
+inline constexpr int64_t kMostBlocks = int64_t(1) << 20;
+
+/// Scalar operations of an op in the body of a kernel.
+double operationCost(mlir::Operation &op);
+
+/// Elements that a thread of a nest computes at a time, so that its accesses are wide: a power of
+/// two that divides the last box dim. `together`: the box is all of the values, whose last elements
+/// are computed one by one.
+int64_t lanesOf(const kernels::LoopNest &nest, bool together = false);
+
+/// The same along the innermost loop of a reduction, of which a thread takes `share` elements.
+int64_t lanesOfReduction(const kernels::LoopNest &nest, int64_t share);
+
+/// The innermost loop of a reduction may be shared among threads: each result is combined by an
+/// operation whose order does not count, or of which the body says so.
+bool isShared(mlir::linalg::GenericOp generic);
+
+/// The threads that compute one element of a reduction: 1, a warp, or the block, which has
+/// `threads`.
+int64_t threadsPerElement(const kernels::LoopNest &nest, int64_t threads);
+
+/// The threads of a block for which the nests of one unit have work.
+int64_t threadsOf(const kernels::KernelTiling &tiling);
+
+/// Cuts `kernel` into units of one block each, with temporaries in workgroup memory. See
+/// kernels::KernelTiler.
+llvm::Expected<kernels::KernelTiling> planGrid(mlir::func::FuncOp kernel,
+                                               kernels::ElementEmitter &elements,
+                                               llvm::ArrayRef<kernels::Storage> resultStorages,
+                                               int64_t workgroupBytes, bool mustBeTogether);
+
+} // namespace weft::cuda
+
+#endif // WEFT_PASSES_CUDA_GRIDPLAN_H

@@ -1,0 +1,34 @@
+// Passes and pipelines that turn outlined kernels into code for NVIDIA's GPUs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_CUDA_PASSES_H
+#define WEFT_PASSES_CUDA_PASSES_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace weft::cuda {
+
+/// Bytes of workgroup memory that a block may have without asking for more.
+inline constexpr int64_t kWorkgroupBytes = 48 << 10;
+
+#define GEN_PASS_DECL
+#include "passes/cuda/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/cuda/Passes.h.inc"
+
+/// Of a `gpu.func` that is a kernel: the number of its blocks, an i64.
+inline constexpr llvm::StringLiteral kGridAttr = "weft.grid";
+
+/// From functions of `nn` ops to one `gpu.module` a kernel, as `cuda-distribute-kernels` describes
+/// it, with functions as polynomials: `--cuda-lower-kernel-to-gpu`.
+void buildGpuPipeline(mlir::OpPassManager &manager);
+
+/// Registers the pipelines.
+void registerKernelPipelines();
+
+} // namespace weft::cuda
+
+#endif // WEFT_PASSES_CUDA_PASSES_H

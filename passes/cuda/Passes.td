@@ -1,0 +1,50 @@
+//===- Passes.td - from outlined kernels to code for NVIDIA's GPUs -*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===--------------------------------------------------------------------------===//
+#ifndef WEFT_PASSES_CUDA_PASSES_TD
+#define WEFT_PASSES_CUDA_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
+  let summary = "fuse, and deal the work out to blocks and threads";
+  let description = [{
+    **Requires** functions as `convert-nn-to-linalg` leaves them.
+
+    **Ensures** for each function NAME a `gpu.module @NAME` with one `gpu.func @NAME(...) kernel`, which is all that
+    a back end or an emulation has to know of a kernel:
+    - Arguments are the buffers of the kernel's arguments, then of its results, as `memref<NxT>`: all elements in row-major
+      order, booleans as `i8` that are 0 or 1, in generic (global) memory, starting on multiples of 16 bytes
+      (`llvm.align`). No two overlap (`llvm.noalias`); an argument that is never written is `llvm.readonly`. Where `rt.in_place` says
+      that a result overwrites an argument, both pointers are the same, and only the result's is used.
+    - `known_block_size` is the number of threads, a multiple of 32, and `weft.grid` (i64) the number of blocks, both along x. The
+      kernel is launched with just these.
+    - Ops are those of `scf`, `arith`, `math`, `memref` (load, store, global, get_global), `vector` (load, store, extract,
+      from_elements) and `gpu` (`thread_id`, `block_id` of x; `barrier`, which all threads of a block reach; `shuffle xor` of
+      32-bit values, width 32, which all threads of a warp reach; `return`).
+    - Workgroup memory is workgroup attributions, `memref<NxT, #gpu.address_space<workgroup>>` that start on multiples of
+      16 bytes. What threads exchange by it is separated by barriers.
+    - Constants that are not one number are a private constant `memref.global` of the `gpu.module`.
+    - A `vector.load` or `store` has an `alignment`, the size of the vector or 16.
+
+    Skeletons. A kernel that is one loop nest is *flat*: the threads of all blocks take runs of elements in turn, as many
+    at a time as give 16-byte accesses, and what is left one by one. Any other is cut into units (`passes/kernels/KernelTiler.h`),
+    a block each: nests run one after another with a barrier between, and their elements are dealt out to the threads. A
+    reduction whose innermost loop may be reordered is done by a warp, or by the block if it is the unit's only one, with shuffles;
+    any other by a thread for each element, in the order of the loops. Temporaries lie in workgroup memory, those of one
+    element in registers. What must be sequential (`scf.forall`) is so, a thread a row, with a remark.
+
+    Nothing here depends on the GPU's model, so neither do bits.
+
+    Example: `test/passes/cuda/distribute-kernels.mlir`.
+  }];
+  let options = [
+    Option<"workgroupBytes", "workgroup-bytes", "int64_t", "::weft::cuda::kWorkgroupBytes",
+           "Bytes of workgroup memory that temporaries may take; what does not fit is computed again where it is needed.">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+#endif // WEFT_PASSES_CUDA_PASSES_TD

@@ -1,0 +1,96 @@
+// The search for a kernel's nests and units, in its parts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_KERNELS_KERNELTILER_H
+#define WEFT_PASSES_KERNELS_KERNELTILER_H
+
+#include "KernelTiling.h"
+
+#include "llvm/Support/Error.h"
+
+namespace weft::kernels {
+
+/// What decides between temporaries and computing again, and between ways to cut, in the scalar
+/// operations that `ElementEmitter` counts.
+struct TilingPrices {
+  /// Elements that cost as one, where the innermost loop runs along memory.
+  double lanes;
+  /// To start an innermost loop.
+  double loopStart;
+  /// What computing a value again must save for it to be kept: as a scalar, which stays in a
+  /// register, or as an array, which costs a store and a load.
+  double worthAScalar, worthAnArray;
+  /// The share of its score that a later way to cut may have, to be taken instead.
+  double clearlyLess;
+  /// Where temporaries lie, for messages: "stack".
+  const char *temporaryMemory;
+};
+
+/// Elements of a tensor that are read: one box, grown by every read.
+struct Demand {
+  bool any = false;
+  llvm::SmallVector<BoxDim> box;
+  double points = 0;
+};
+
+/// Chooses the nests, temporaries and units of one kernel. How units are cut, and which way is the
+/// best, says the target.
+class KernelTiler {
+public:
+  /// `kernel` is a function of tensors. `elements` has storages for the arguments; its builder
+  /// stands where scrap code may refer to them. A unit's temporaries may take `stackLimit` bytes.
+  KernelTiler(mlir::func::FuncOp kernel, ElementEmitter &elements,
+              llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit, bool mustBeTogether,
+              const TilingPrices &prices)
+      : kernel(kernel), elements(elements), space(elements.space), resultStorages(resultStorages),
+        stackLimit(stackLimit), mustBeTogether(mustBeTogether), prices(prices),
+        terminator(llvm::cast<mlir::func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
+  virtual ~KernelTiler() = default;
+
+  /// Fails if temporaries do not fit, or a kernel that must be together is not.
+  llvm::Expected<KernelTiling> run();
+
+protected:
+  /// The units of a kernel that is one nest; none: the nest is one unit. The nests are analysed
+  /// for one unit, their dims joined.
+  virtual llvm::SmallVector<UnitDim> unitsTogether() = 0;
+  /// The ways to cut any other kernel; what is cut finest first.
+  virtual llvm::SmallVector<llvm::SmallVector<UnitDim>> candidates() = 0;
+  /// What the way that `tiling` holds costs; less is better.
+  virtual double score() = 0;
+
+  mlir::func::FuncOp kernel;
+  ElementEmitter &elements;
+  IndexSpace &space;
+  llvm::ArrayRef<Storage> resultStorages;
+  int64_t stackLimit;
+  bool mustBeTogether;
+  TilingPrices prices;
+  mlir::func::ReturnOp terminator;
+  KernelTiling tiling;
+
+  bool analyse(llvm::ArrayRef<UnitDim> units);
+  llvm::MutableArrayRef<LoopNest> resultNests();
+  /// The shapes of the results, and how many leading dims all of them share.
+  unsigned sharedDims(llvm::SmallVectorImpl<llvm::ArrayRef<int64_t>> &shapes);
+
+private:
+  /// Elementwise values that get a temporary, and those that must not.
+  llvm::DenseSet<mlir::Value> kept, refused;
+  /// What was computed in place during the last analysis.
+  llvm::DenseMap<mlir::Value, Demand> visits;
+  /// Every nest read other nests at its own indices only.
+  bool readsInPlace = true;
+
+  void makeNests();
+  void grow(Demand &demand, mlir::Value tensor, const Recorder::Read &read);
+  bool place(LoopNest &nest, const Demand &demand);
+  mlir::Value findWorthKeeping(bool isOneElement = false);
+  bool settle(llvm::ArrayRef<UnitDim> units);
+  bool isElementwise();
+  bool tileTogether();
+  void joinDims();
+};
+
+} // namespace weft::kernels
+
+#endif // WEFT_PASSES_KERNELS_KERNELTILER_H

@@ -1,0 +1,58 @@
+// RUN: weft-opt %s --cuda-lower-kernel-to-gpu | FileCheck %s
+
+// One nest: all threads share it, eight elements of 16 bits a time, of which each access has 16 bytes; the last
+// elements one by one.
+// CHECK-LABEL: gpu.module @flat
+// CHECK: gpu.func @flat(%[[X:.+]]: memref<231xf32> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly},
+// CHECK-SAME: %[[R:[a-z0-9]+]]: memref<231xbf16> {llvm.align = 16 : i64, llvm.noalias}) kernel
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, weft.grid = 1 : i64
+// CHECK: scf.if
+// CHECK-COUNT-1: vector.load %[[X]][{{.+}}] {alignment = 16 : i64} : memref<231xf32>, vector<8xf32>
+// CHECK-NOT: memref.store
+// CHECK: vector.store {{.+}}, %[[R]][{{.+}}] {alignment = 16 : i64} : memref<231xbf16>, vector<8xbf16>
+// CHECK: scf.if
+// CHECK: memref.store {{.+}}, %[[R]]
+func.func @flat(%x: tensor<33x7xf32>) -> tensor<33x7xbf16> {
+  %0 = nn.add %x, %x : (tensor<33x7xf32>, tensor<33x7xf32>) -> tensor<33x7xf32>
+  %1 = nn.cast %0 : (tensor<33x7xf32>) -> tensor<33x7xbf16>
+  return %1 : tensor<33x7xbf16>
+}
+
+// Rows: a block each. The sum of squares is taken by shuffles and then between warps, and stays in registers.
+// CHECK-LABEL: gpu.func @rows(
+// CHECK-SAME: workgroup(%[[PARTS:.+]] : memref<4xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>, weft.grid = 256 : i64
+// CHECK: gpu.block_id
+// CHECK: vector.load {{.*}}vector<4xf32>
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: memref.store {{.+}}, %[[PARTS]]
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: math.sqrt
+// CHECK: vector.store {{.*}}vector<4xf32>
+func.func @rows(%x: tensor<256x512xf32>, %s: tensor<512xf32>) -> tensor<256x512xf32> {
+  %r = nn.rms_norm %x, %s dim = 1 epsilon = 1.0e-5 : (tensor<256x512xf32>, tensor<512xf32>) -> tensor<256x512xf32>
+  return %r : tensor<256x512xf32>
+}
+
+// Columns: a thread adds up what it does for the CPU, in the same order; adjacent threads have adjacent columns.
+// CHECK-LABEL: gpu.func @columns(
+// CHECK-NOT: gpu.shuffle
+// CHECK: vector.load {{.*}}vector<4xf32>
+// CHECK: gpu.barrier
+func.func @columns(%x: tensor<4096x768xf32>) -> tensor<768xf32> {
+  %r = nn.reduce sum %x dims = [0] : tensor<4096x768xf32> -> tensor<768xf32>
+  return %r : tensor<768xf32>
+}
+
+// A result that overwrites an argument: the argument's pointer is not used.
+// CHECK-LABEL: gpu.func @in_place(
+// CHECK-SAME: %[[OLD:.+]]: memref<8xf32> {llvm.align = 16 : i64, llvm.noalias}, %[[NEW:.+]]: memref<8xf32>
+// CHECK-NOT: %[[OLD]]
+// CHECK: vector.load %[[NEW]]
+// CHECK: vector.store {{.+}}, %[[NEW]]
+func.func @in_place(%x: tensor<8xf32>) -> tensor<8xf32> attributes {rt.in_place = array<i64: 0>} {
+  %0 = nn.mul %x, %x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
