@@ -31,3 +31,5 @@ if shutil.which("chromium"):
     config.available_features.add("chromium")
 if config.have_mpi:
     config.available_features.add("mpi")
+if os.environ.get("WEFT_TEST_FULL") == "1":
+    config.available_features.add("full")

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Plan.h"
 
+#include "Calibrate.h"
 #include "Messages.h"
 #include "PlanReport.h"
 #include "Report.h"
+#include "TraceReport.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "weft/Account/ProgramAccount.h"
@@ -16,6 +18,7 @@
 #include "weft/Interfaces/OpWork.h"
 #include "weft/Interfaces/TensorTypes.h"
 #include "weft/Registration/Registration.h"
+#include "weft/Support/Diagnostics.h"
 #include "weft/Support/OutputFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -69,10 +72,10 @@ public:
       return code;
     if (int code = simulate())
       return code;
-    if (evaluation.schedule.empty() && asked.profile.empty() && failed(measure()))
+    if (asked.profile.empty() && failed(measure()))
       return messages.failed(compilation->compilerIsToBlame());
     asked.isJson ? printJson(evaluation, llvm::outs()) : printText(evaluation, llvm::outs());
-    return Ok;
+    return asked.trace.empty() ? int(Ok) : join();
   }
 
 private:
@@ -132,6 +135,11 @@ private:
   int account() {
     std::string wrong;
     LogicalResult shown = compilation->inspectFusible([&](ModuleOp module) {
+      module.walk([&](Operation *op) {
+        auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+        if (role && role.getValue() == nn::kRoleOptimizer)
+          optimizerNodes.insert(nodeName(op->getLoc()));
+      });
       auto found = account::accountOf(
           module, {options.compile.phases.schedule, options.compile.phases.bucketBytes});
       if (found)
@@ -221,8 +229,12 @@ private:
     Compilation copy = compilation->clone();
     int64_t ops = 0;
     lead().walk([&](Operation *) { ++ops; });
-    if (ops * evaluation.microbatches > kMostUnrolledOps)
+    if (ops * evaluation.microbatches > kMostUnrolledOps) {
+      // Stages are written out always; then lifetimes must do.
+      if (!evaluation.schedule.empty())
+        return success();
       copy.options.phases.routines = Routines::Called;
+    }
     copy.onPartitioned = [&](ModuleOp module) {
       explain::collectPlacement(module, evaluation.document);
     };
@@ -233,6 +245,15 @@ private:
     return success();
   }
 
+  int join() {
+    llvm::Expected<TraceReport> report =
+        joinTrace(asked.trace, evaluation.account, evaluation.prediction, optimizerNodes);
+    if (!report)
+      return tell("--trace: " + llvm::toString(report.takeError()), UserError);
+    printReport(*report, llvm::outs());
+    return Ok;
+  }
+
   const PlanOptions &asked;
   Options options;
   std::string program;
@@ -241,6 +262,7 @@ private:
   std::optional<Compilation> compilation;
   std::optional<CostModel> costs;
   Evaluation evaluation;
+  llvm::StringSet<> optimizerNodes;
 };
 
 } // namespace
@@ -255,7 +277,11 @@ int weft::driver::planMain(const std::vector<std::string> &arguments, const std:
     llvm::outs() << options->answer;
     return Ok;
   }
-  int code = PlanRun(*options, program).run();
+  int code = options->calibrate.empty()
+                 ? PlanRun(*options, program).run()
+                 : calibrate({options->calibrate, options->comm,
+                              std::max(1u, options->program.compile.threadsPerRank)},
+                             program);
   if (llvm::Error lost = flushStandardOutput()) {
     llvm::errs() << "weft-plan: error: " << llvm::toString(std::move(lost)) << '\n';
     return code == Ok ? UserError : code;

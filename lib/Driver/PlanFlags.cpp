@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char *kIntro =
     R"(usage: weft-plan MODEL.onnx --evaluate AXIS=N,... [--cluster FILE] [flags of weft-compile]
+       weft-plan --calibrate FILE [--comm inproc|tcp|mpi] [--threads-per-rank N]
 
 Says what a layout of a model costs, before anything is compiled or run: whether
 it fits, how long a step takes and why, what memory holds, what moves over which
@@ -36,16 +37,21 @@ constexpr const char *kEnd =
     R"(Exit codes: 0 ok, whether it fits or not; 1 wrong input, 2 wrong command line, 70 our bug.
 )";
 
-std::string takeProfile(const std::string &file, std::string &target) {
-  constexpr uint64_t kMostBytes = 1 << 20;
+std::string takeText(const std::string &file, uint64_t mostBytes, std::string &target) {
   uint64_t size = 0;
   if (!llvm::sys::fs::is_regular_file(file) || llvm::sys::fs::file_size(file, size) ||
-      size > kMostBytes)
-    return "'" + file + "' is no file of at most " + std::to_string(kMostBytes) + " bytes";
+      size > mostBytes)
+    return "'" + file + "' is no file of at most " + std::to_string(mostBytes) + " bytes";
   auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
   if (!buffer)
     return "cannot read '" + file + "': " + buffer.getError().message();
   target = (*buffer)->getBuffer().str();
+  return "";
+}
+
+std::string takeProfile(const std::string &file, std::string &target) {
+  if (std::string wrong = takeText(file, 1 << 20, target); !wrong.empty())
+    return wrong;
   std::string wrong;
   return cost::Profile::read(target, wrong) ? "" : "'" + file + "': " + wrong;
 }
@@ -65,6 +71,24 @@ FlagTable tableFor(PlanOptions &options) {
               "what it costs with other software, whose kernels for a transformer FILE lists, "
               "instead of with the program that weft-compile makes",
               [&options](const std::string &file) { return takeProfile(file, options.profile); });
+  flags.value("--trace", "FILE",
+              "what each part took beside what was predicted, from what weft-run --bench --trace "
+              "FILE has written of the same program with the same flags",
+              [&options](const std::string &file) {
+                return takeText(file, uint64_t(1) << 30, options.trace);
+              });
+  flags.text(
+      "--calibrate", "FILE",
+      "measure this machine for about a minute, and write FILE, which --cluster reads; needs "
+      "no model",
+      options.calibrate);
+  flags.value("--comm", "inproc|tcp|mpi", "with --calibrate: over what ranks communicate (inproc)",
+              [&options](const std::string &text) -> std::string {
+                options.comm = text;
+                return text == "inproc" || text == "tcp" || text == "mpi"
+                           ? ""
+                           : "wants inproc, tcp or mpi, not '" + text + "'";
+              });
   flags.toggle("--json", "the answer as one JSON document (docs/plan.md)", options.isJson);
   flags.toggle("-v|--verbose", "what passes decided, and the operation behind each message",
                options.program.verbose);
@@ -81,11 +105,19 @@ FlagTable tableFor(PlanOptions &options) {
 }
 
 std::string check(const PlanOptions &options) {
+  if (!options.calibrate.empty())
+    return options.program.model.empty() && options.layout.empty()
+               ? ""
+               : "--calibrate measures a machine, whatever runs on it: leave the model and "
+                 "--evaluate out";
   if (options.program.model.empty())
     return "no model given; write weft-plan MODEL.onnx --evaluate dp=2,tp=2, or --help";
   if (!isModelFile(options.program.model))
     return "'" + options.program.model +
            "' is no model (*.onnx); what a layout costs is asked of one";
+  if (!options.trace.empty() && (options.isJson || !options.profile.empty()))
+    return "--trace is joined with the prediction of what weft-compile makes, as a table: leave "
+           "--json and --profile out";
   if (options.layout.empty())
     return "nothing is asked: give a layout, as in --evaluate dp=2,tp=2";
   return checkProgram(options.program);
@@ -104,7 +136,8 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     return options;
   }
   // The program knows its layout by the name that weft-compile has for it.
-  static const char *const kOwn[] = {"--evaluate", "--profile", "--json", "-v", "--verbose"};
+  static const char *const kOwn[] = {"--evaluate", "--profile",   "--json", "-v",
+                                     "--verbose",  "--calibrate", "--comm", "--trace"};
   for (const FlagTable::Given &given : flags.given())
     if (!llvm::is_contained(kOwn, given.name))
       options.program.given.push_back({given.name, given.value, given.alone});

@@ -31,11 +31,18 @@ struct Tile {
   double share = 1;
 };
 
-/// A product whose time was measured.
+/// A product, convolution or attention whose time was measured, with sizes as cost::Shape has them.
 struct GemmPoint {
   Arithmetic arithmetic = Arithmetic::F32;
   int64_t batch = 1, m = 1, n = 1, k = 1;
   double seconds = 0;
+  /// Operations for each of the batch * m * n * k.
+  double each = 2;
+};
+
+/// A kernel that passes over memory whose time was measured, in caches as far as it fits there.
+struct StreamPoint {
+  double bytes = 0, seconds = 0; // read and written
 };
 
 /// One device, as every process has one.
@@ -53,7 +60,9 @@ struct Device {
   /// Without units and tiles a product takes its operations over the rate.
   int64_t units = 0;
   std::vector<Tile> tiles;
-  std::vector<GemmPoint> gemmPoints;
+  std::vector<GemmPoint> gemmPoints, convPoints, attentionPoints;
+  /// By bytes, each once, ascending.
+  std::vector<StreamPoint> streamPoints;
 
   double usableBytes() const { return memoryBytes * memoryUsable; }
 };

@@ -25,8 +25,10 @@ using Remarks = std::set<std::string>;
 /// and the gap to the next kernel. A product on a device of `units` is done in tiles of m x n, as
 /// many at once as there are units, of the shape that is done first (wave quantisation):
 ///   ceil(tiles / units) * units * (2 m n k operations) / (rate * share of the tile).
-/// A measured point of this shape is taken as it is; of another, the formula's time is scaled by
-/// what measured points are to it, those near in shape counting more.
+/// Measured points win: of products, convolutions (else as products) and attention one of this
+/// shape is taken as it is, and of another shape the formula's time is scaled by what measured
+/// points are to it, those near in shape counting more; bytes take what the stream points around
+/// them say.
 int64_t timeOf(const Work &work, const Device &device, Remarks &remarks);
 
 /// Groups of ranks that communicate over some axes of a mesh, all at once.

@@ -15,7 +15,10 @@ struct PlanOptions {
   Options program;
   std::string layout;  // of --evaluate
   std::string profile; // the text of a profile (weft/Cost/Profile.h), or ""
+  std::string trace;   // the text of a trace that the prediction is joined with, or ""
   bool isJson = false;
+  /// Instead of all that, where the figures of this machine go, and over what ranks communicate.
+  std::string calibrate, comm = "inproc";
   std::string answer; // to --help or --version; then nothing else counts
 };
 

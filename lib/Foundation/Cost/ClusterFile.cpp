@@ -69,20 +69,39 @@ bool readUnits(Fields &fields, Device &device) {
   return true;
 }
 
-bool readGemmPoints(Fields &fields, Device &device) {
-  for (int i = 0; i < fields.count("gemm_point"); ++i) {
-    Fields entry = fields.child("gemm_point", i);
+bool readGemmPoints(Fields &fields, const char *field, double each,
+                    std::vector<GemmPoint> &points) {
+  for (int i = 0; i < fields.count(field); ++i) {
+    Fields entry = fields.child(field, i);
     GemmPoint point;
+    point.each = each;
     size_t kind = 0;
     if (!entry.word("type", arithmeticNames(), kind) ||
         !entry.integer("batch", 1, kMostCount, point.batch, false) ||
         !entry.integer("m", 1, kMostCount, point.m) ||
         !entry.integer("n", 1, kMostCount, point.n) ||
         !entry.integer("k", 1, kMostCount, point.k) ||
+        !entry.number("each", kLeastShare, 1e3, point.each, false) ||
         !entry.number("seconds", 1e-9, kMostSeconds, point.seconds) || !entry.origin())
       return false;
     point.arithmetic = Arithmetic(kind);
-    device.gemmPoints.push_back(point);
+    points.push_back(point);
+  }
+  return true;
+}
+
+bool readStreamPoints(Fields &fields, Device &device) {
+  for (int i = 0; i < fields.count("stream_point"); ++i) {
+    Fields entry = fields.child("stream_point", i);
+    StreamPoint point;
+    if (!entry.number("bytes", 1, kMostRate, point.bytes) ||
+        !entry.number("seconds", 1e-9, kMostSeconds, point.seconds) || !entry.origin())
+      return false;
+    if (i > 0 && point.bytes <= device.streamPoints.back().bytes)
+      return entry.fail("bytes", "must be more than that of the point before");
+    if (i > 0 && point.seconds < device.streamPoints.back().seconds)
+      return entry.fail("seconds", "must not be less than that of the point before");
+    device.streamPoints.push_back(point);
   }
   return true;
 }
@@ -107,7 +126,11 @@ bool readDevice(Fields &root, Device &device) {
         !launch.origin())
       return false;
   }
-  return readRates(fields, device) && readUnits(fields, device) && readGemmPoints(fields, device);
+  return readRates(fields, device) && readUnits(fields, device) &&
+         readGemmPoints(fields, "gemm_point", 2, device.gemmPoints) &&
+         readGemmPoints(fields, "conv_point", 2, device.convPoints) &&
+         readGemmPoints(fields, "attention_point", 4, device.attentionPoints) &&
+         readStreamPoints(fields, device);
 }
 
 bool isLevel(const Cluster &cluster, const std::string &name) {

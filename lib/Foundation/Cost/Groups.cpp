@@ -211,6 +211,10 @@ double Groups::seconds(CollectiveKind kind, double bytes, Remarks &remarks) cons
     double share = apart > 0 ? (bytes - below->bytes) / apart : 0;
     return below->seconds + share * (above->seconds - below->seconds);
   }
+  // What is that small is all latency.
+  constexpr double kSmall = 1024;
+  if (above && above->bytes <= kSmall)
+    return above->seconds;
   const CollectivePoint *end = below ? below : above;
   if (!end)
     return overhead + formula(kind, bytes);

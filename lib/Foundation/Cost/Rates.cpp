@@ -26,50 +26,99 @@ static double productSeconds(const Shape &shape, double flops, double rate, cons
   return best;
 }
 
-static std::array<int64_t, 4> sizesOf(const GemmPoint &point) {
-  return {point.batch, point.m, point.n, point.k};
+/// What the points are of, and the way in which the formula is asked for them.
+struct Measured {
+  const std::vector<GemmPoint> &points;
+  const char *what;
+  bool isTiled;
+};
+
+static Measured measuredOf(Shape::Kind kind, const Device &device) {
+  switch (kind) {
+  case Shape::Kind::Conv:
+    // Without any, those of the products that they are.
+    if (!device.convPoints.empty())
+      return {device.convPoints, "convolutions", true};
+    break;
+  case Shape::Kind::Attention:
+    return {device.attentionPoints, "attention", false};
+  default:
+    break;
+  }
+  return {device.gemmPoints, "products", true};
 }
 
-/// What measured products take, relative to the formula: that of the same shape, else a mean of
+/// What measured kernels take, relative to the formula: that of the same shape, else a mean of
 /// all, weighted by how near they are in the logarithms of their sizes.
-static double measuredShare(const Shape &shape, Arithmetic arithmetic, double rate,
+static double measuredShare(const Shape &shape, double flops, Arithmetic arithmetic, double rate,
                             const Device &device, Remarks &remarks) {
-  std::array<int64_t, 4> asked = {shape.batch, shape.m, shape.n, shape.k};
-  std::array<int64_t, 4> least, most;
-  least.fill(std::numeric_limits<int64_t>::max());
-  most.fill(0);
+  auto logs = [](double batch, double m, double n, double k, double each) {
+    return std::array<double, 5>{std::log2(batch), std::log2(m), std::log2(n), std::log2(k),
+                                 std::log2(each)};
+  };
+  double points = double(shape.batch) * double(shape.m) * double(shape.n) * double(shape.k);
+  std::array<double, 5> asked =
+      logs(double(shape.batch), double(shape.m), double(shape.n), double(shape.k), flops / points);
+  std::array<double, 5> least, most;
+  least.fill(std::numeric_limits<double>::infinity());
+  most.fill(-std::numeric_limits<double>::infinity());
+  Measured measured = measuredOf(shape.kind, device);
   double sum = 0, weights = 0;
-  for (const GemmPoint &point : device.gemmPoints) {
+  for (const GemmPoint &point : measured.points) {
     if (point.arithmetic != arithmetic)
       continue;
-    std::array<int64_t, 4> sizes = sizesOf(point);
-    Shape measured;
-    measured.batch = point.batch, measured.m = point.m, measured.n = point.n, measured.k = point.k;
-    double flops = 2.0 * double(point.batch) * double(point.m) * double(point.n) * double(point.k);
-    double share = point.seconds / productSeconds(measured, flops, rate, device);
-    if (sizes == asked)
-      return share;
+    Shape of;
+    of.batch = point.batch, of.m = point.m, of.n = point.n, of.k = point.k;
+    double pointFlops =
+        point.each * double(point.batch) * double(point.m) * double(point.n) * double(point.k);
+    double share = point.seconds / (measured.isTiled ? productSeconds(of, pointFlops, rate, device)
+                                                     : pointFlops / rate);
+    std::array<double, 5> sizes =
+        logs(double(point.batch), double(point.m), double(point.n), double(point.k), point.each);
     double distance = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {
       least[i] = std::min(least[i], sizes[i]);
       most[i] = std::max(most[i], sizes[i]);
-      double apart = std::log2(double(asked[i]) / double(sizes[i]));
-      distance += apart * apart;
+      distance += (asked[i] - sizes[i]) * (asked[i] - sizes[i]);
     }
-    sum += share / distance;
-    weights += 1 / distance;
+    // Of masks and softmax a little more or less is counted than `each` says in three digits.
+    constexpr double kSame = 1e-4;
+    if (distance < kSame)
+      return share;
+    // Near points decide: a mean of all would forget what is different at the ends.
+    double weight = 1 / (distance * distance);
+    sum += share * weight;
+    weights += weight;
   }
   if (weights == 0)
     return 1;
-  for (size_t i = 0; i < asked.size(); ++i)
+  // How many there are of each kind of work is no size.
+  for (size_t i = 0; i < 4; ++i)
     if (asked[i] < least[i] || asked[i] > most[i]) {
-      remarks.insert("products of " + std::string(nameOf(arithmetic)) + " such as " +
+      remarks.insert(std::string(measured.what) + " of " + nameOf(arithmetic) + " such as " +
                      std::to_string(shape.batch) + " x [" + std::to_string(shape.m) + ", " +
                      std::to_string(shape.k) + "] x [" + std::to_string(shape.k) + ", " +
                      std::to_string(shape.n) + "] are outside what was measured");
       break;
     }
   return sum / weights;
+}
+
+/// Seconds of reading and writing so many bytes: between two measured points on the line that joins
+/// them, beyond the last in proportion.
+static double secondsOfBytes(double bytes, const Device &device) {
+  const std::vector<StreamPoint> &points = device.streamPoints;
+  if (points.empty())
+    return bytes / (device.memoryBandwidth * device.memoryEfficiency);
+  auto above = std::find_if(points.begin(), points.end(),
+                            [&](const StreamPoint &point) { return point.bytes >= bytes; });
+  if (above == points.end())
+    return points.back().seconds * bytes / points.back().bytes;
+  if (above == points.begin())
+    return above->seconds * bytes / above->bytes;
+  const StreamPoint &below = *std::prev(above);
+  double share = (bytes - below.bytes) / (above->bytes - below.bytes);
+  return below.seconds + share * (above->seconds - below.seconds);
 }
 
 int64_t cost::timeOf(const Work &work, const Device &device, Remarks &remarks) {
@@ -82,17 +131,18 @@ int64_t cost::timeOf(const Work &work, const Device &device, Remarks &remarks) {
     computing = flops / rate.vectorFlops;
     break;
   case Shape::Kind::Attention:
-    computing = flops / (rate.flops * rate.attentionSustained);
+    computing = flops / (rate.flops * rate.attentionSustained) *
+                measuredShare(work.shape, flops, work.arithmetic,
+                              rate.flops * rate.attentionSustained, device, remarks);
     break;
   case Shape::Kind::Gemm:
   case Shape::Kind::Conv: {
     double sustained = rate.flops * rate.sustained;
     computing = productSeconds(work.shape, flops, sustained, device) *
-                measuredShare(work.shape, work.arithmetic, sustained, device, remarks);
+                measuredShare(work.shape, flops, work.arithmetic, sustained, device, remarks);
     break;
   }
   }
-  double moving = double(work.bytesRead + work.bytesWritten) /
-                  (device.memoryBandwidth * device.memoryEfficiency);
+  double moving = secondsOfBytes(double(work.bytesRead + work.bytesWritten), device);
   return picosecondsOf(std::max(computing, moving) + double(work.launches) * device.gapSeconds);
 }

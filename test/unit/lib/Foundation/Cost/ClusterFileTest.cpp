@@ -59,6 +59,35 @@ collective_point { kind: "all_gather" link: "ib" members: 16 bytes: 1e6 seconds:
   EXPECT_EQ(cluster->host->devices, 8);
 }
 
+TEST(ClusterFile, PointsOfKernelsAreRead) {
+  auto with = [](const std::string &points) {
+    return "device { memory { bytes: 8e10 bandwidth: 2e12 origin: \"x\" }\n"
+           "rate { type: \"f32\" flops: 2e13 origin: \"x\" }\n" +
+           points + "}\n" + kLinks;
+  };
+  std::string error;
+  std::optional<Cluster> cluster =
+      readCluster(with(R"(conv_point { type: "f32" m: 64 n: 16 k: 144 seconds: 1e-5 origin: "x" }
+attention_point { type: "bf16" batch: 8 m: 128 n: 128 k: 64 each: 2.1 seconds: 1e-4 origin: "x" }
+stream_point { bytes: 1000 seconds: 1e-6 origin: "x" }
+stream_point { bytes: 1e6 seconds: 1e-4 origin: "x" }
+)"),
+                  error);
+  ASSERT_TRUE(cluster) << error;
+  ASSERT_EQ(cluster->device.convPoints.size(), 1u);
+  EXPECT_EQ(cluster->device.convPoints[0].each, 2);
+  ASSERT_EQ(cluster->device.attentionPoints.size(), 1u);
+  EXPECT_EQ(cluster->device.attentionPoints[0].each, 2.1);
+  ASSERT_EQ(cluster->device.streamPoints.size(), 2u);
+  EXPECT_EQ(cluster->device.streamPoints[1].seconds, 1e-4);
+  std::string first = "stream_point { bytes: 1000 seconds: 1e-6 origin: \"x\" }\n";
+  EXPECT_EQ(errorOf(with(first + "stream_point { bytes: 1000 seconds: 1 origin: \"x\" }\n")),
+            "line 4: 'device.stream_point[1].bytes' must be more than that of the point before");
+  EXPECT_EQ(
+      errorOf(with(first + "stream_point { bytes: 2000 seconds: 1e-9 origin: \"x\" }\n")),
+      "line 4: 'device.stream_point[1].seconds' must not be less than that of the point before");
+}
+
 TEST(ClusterFile, ErrorsNameTheLineAndTheRemedy) {
   EXPECT_EQ(errorOf(""), "line 1: 'device' is missing: give a device in { }");
   EXPECT_EQ(errorOf(kLinks), "line 1: 'device' is missing: give a device in { }");

@@ -188,4 +188,40 @@ TEST(Kernels, MeasuredProductsWin) {
             "products of f32 such as 1 x [800, 100] x [100, 100] are outside what was measured");
 }
 
+TEST(Kernels, MeasuredAttentionAndConvolutionsHavePointsOfTheirOwn) {
+  Device device = nodes().device;
+  Work attention;
+  attention.shape.kind = Shape::Kind::Attention;
+  attention.shape.batch = 4, attention.shape.m = attention.shape.n = 32, attention.shape.k = 16;
+  attention.flops = 4 * 4 * 32 * 32 * 16;
+  Work gradient = attention;
+  gradient.flops = 10 * 4 * 32 * 32 * 16;
+  // Of one shape, and told apart by what they do for each of its points.
+  device.attentionPoints = {{Arithmetic::F32, 4, 32, 32, 16, 3e-6, 4},
+                            {Arithmetic::F32, 4, 32, 32, 16, 9e-6, 10}};
+  EXPECT_EQ(timeOn(device, attention), 3000000);
+  EXPECT_EQ(timeOn(device, gradient), 9000000);
+  Work convolution = product(64, 16, 144);
+  convolution.shape.kind = Shape::Kind::Conv;
+  device.gemmPoints = {{Arithmetic::F32, 1, 64, 16, 144, 5e-6}};
+  EXPECT_EQ(timeOn(device, convolution), 5000000);
+  device.convPoints = {{Arithmetic::F32, 1, 64, 16, 144, 7e-6}};
+  EXPECT_EQ(timeOn(device, convolution), 7000000);
+  EXPECT_EQ(timeOn(device, product(64, 16, 144)), 5000000);
+}
+
+TEST(Kernels, BytesTakeWhatWasMeasuredAroundThem) {
+  Device device = nodes().device;
+  device.streamPoints = {{1000, 1e-6}, {3000, 2e-6}};
+  auto streamed = [&](int64_t bytes) {
+    Work work;
+    work.bytesRead = bytes;
+    return timeOn(device, work);
+  };
+  EXPECT_EQ(streamed(500), 500000);
+  EXPECT_EQ(streamed(1000), 1000000);
+  EXPECT_EQ(streamed(2000), 1500000);
+  EXPECT_EQ(streamed(6000), 4000000);
+}
+
 } // namespace
