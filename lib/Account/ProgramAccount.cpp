@@ -151,6 +151,9 @@ private:
     communication.kind = *collectiveOf(transition.getTransitionKind());
     communication.bytes =
         std::max(bytesOf(transition->getOperand(0)), bytesOf(transition->getResult(0)));
+    // Padding may make the result larger, but parts of the operand are what is sent.
+    if (communication.kind == runtime::CollectiveKind::AllToAll)
+      communication.bytes = bytesOf(transition->getOperand(0));
     for (AxisId axis : transition.getTransitionAxes())
       if (mesh.size(axis) > 1)
         communication.axes.push_back(axisNumber[axis]);

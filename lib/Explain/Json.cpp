@@ -147,6 +147,8 @@ private:
     }
     if (transfer.microbatch)
       json.attribute("microbatch", *transfer.microbatch);
+    if (transfer.stage)
+      json.attribute("stage", *transfer.stage);
     text("node", transfer.node);
     text("kind", transfer.kind);
     texts("axes", transfer.axes);
