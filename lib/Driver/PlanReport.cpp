@@ -226,8 +226,9 @@ void driver::printJson(const Evaluation &it, llvm::raw_ostream &out) {
     byAxis("bytes_by_axis", prediction.bytesByAxis, asBytes);
     if (const explain::Program *program = programOf(it))
       json.attributeObject("sent_by_our_transports", [&] {
-        for (const auto &[axes, sent] : program->sentOver)
-          json.attribute(explain::axesText(axes), int64_t(sent.of(program->rank).bytes));
+        for (const auto &[axes, byMember] : program->sentOver)
+          json.attribute(explain::axesText(axes),
+                         int64_t(program->bytesSentOver(it.document.mesh, axes)));
       });
     json.attributeArray("remarks", [&] {
       for (const std::string &remark : prediction.remarks)

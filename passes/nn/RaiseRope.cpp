@@ -86,13 +86,17 @@ static Value turnedOf(Value value, bool &interleaved) {
 
 namespace {
 
+/// Halves of constants, by whether pairs are interleaved; null where there is none. Every layer has
+/// the same tables.
+using KnownHalves = llvm::DenseMap<std::pair<Attribute, unsigned>, DenseElementsAttr>;
+
 /// Builds the table of pairs from a table of elements, if both elements of each
 /// pair provably have the same entry. Ops made on the way to a failure are
 /// dead.
 class Halver {
 public:
-  Halver(PatternRewriter &rewriter, Location loc, bool interleaved)
-      : b(rewriter), loc(loc), interleaved(interleaved) {}
+  Halver(PatternRewriter &rewriter, Location loc, bool interleaved, KnownHalves &known)
+      : b(rewriter), loc(loc), interleaved(interleaved), known(known) {}
 
   Value operator()(Value table) {
     if (auto constant = table.getDefiningOp<nn::ConstantOp>())
@@ -146,6 +150,13 @@ private:
   }
 
   Value halveConstant(nn::ConstantOp constant) {
+    auto [found, isNew] = known.try_emplace({constant.getValue(), unsigned(interleaved)});
+    if (isNew)
+      found->second = halfOf(constant);
+    return found->second ? nn::ConstantOp::create(b, loc, found->second).getResult() : Value();
+  }
+
+  DenseElementsAttr halfOf(nn::ConstantOp constant) {
     HostTensor whole = toHostTensor(constant.getValue());
     HostTensor half(halfType(constant));
     int64_t depth = whole.shape.back() / 2;
@@ -155,10 +166,10 @@ private:
       int64_t second = row + (interleaved ? 2 * j + 1 : j + depth);
       Scalar x = whole.at(first), y = whole.at(second);
       if (x.real != y.real || x.integer != y.integer)
-        return Value();
+        return {};
       half.set(i, x);
     }
-    return nn::ConstantOp::create(b, loc, toElementsAttr(half));
+    return toElementsAttr(half);
   }
 
   Value halveConcat(nn::ConcatOp concat) {
@@ -203,10 +214,12 @@ private:
   PatternRewriter &b;
   Location loc;
   bool interleaved;
+  KnownHalves &known;
 };
 
 struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
-  using OpRewritePattern::OpRewritePattern;
+  RaiseRopePattern(MLIRContext *context, KnownHalves &known)
+      : OpRewritePattern(context), known(known) {}
 
   /// Splits a product into `x` and the other factor.
   static Value factorBeside(Value product, Value x) {
@@ -231,7 +244,7 @@ struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
         Value cosine = x ? factorBeside(straight, x) : Value();
         if (!cosine)
           continue;
-        Halver halve(rewriter, op.getLoc(), interleaved);
+        Halver halve(rewriter, op.getLoc(), interleaved, known);
         Value halfCosine = halve(cosine), halfSine = halve(sine);
         if (!halfCosine || !halfSine)
           continue;
@@ -246,12 +259,16 @@ struct RaiseRopePattern : OpRewritePattern<nn::AddOp> {
     }
     return failure();
   }
+
+private:
+  KnownHalves &known;
 };
 
 struct RaiseRope : nn::impl::NnRaiseRopeBase<RaiseRope> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseRopePattern>(&getContext());
+    KnownHalves known;
+    patterns.add<RaiseRopePattern>(&getContext(), known);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -18,11 +18,13 @@ HostTensor::HostTensor(RankedTensorType type)
     integers.resize(type.getNumElements());
 }
 
-int64_t HostTensor::size() const { return isFloat() ? reals.size() : integers.size(); }
+// Which of the two there are is seen by them: to ask the type of each element takes longer than all
+// else that is done with it.
+int64_t HostTensor::size() const { return reals.empty() ? integers.size() : reals.size(); }
 
 Scalar HostTensor::at(int64_t linear) const {
   Scalar value;
-  if (isFloat())
+  if (integers.empty())
     value.real = reals[linear];
   else
     value.integer = integers[linear];
@@ -30,7 +32,7 @@ Scalar HostTensor::at(int64_t linear) const {
 }
 
 void HostTensor::set(int64_t linear, Scalar value) {
-  if (isFloat())
+  if (integers.empty())
     reals[linear] = value.real;
   else
     integers[linear] = value.integer;

@@ -56,7 +56,7 @@ def layouts(ranks):
 REDUCED = [
     ("gpt2", "dp=2 --zero 2 --microbatches 2", True), ("gpt2", "tp=4", True),
     ("gpt2", "dp=2,tp=2 --sequence-parallel on --zero 1 --recompute full", True),
-    ("gpt2-odd", "dp=4 --zero 3", True), ("gpt2-odd", "tp=4 --sequence-parallel on", False),
+    ("gpt2-odd", "dp=2,tp=2 --sequence-parallel on --zero 1 --recompute full", True), ("gpt2-odd", "dp=4 --zero 3", True), ("gpt2-odd", "tp=4 --sequence-parallel on", False),
     ("gpt2-large-sums", "dp=4", True), ("llama", "dp=2x2 --zero 3:dp.1", True), ("llama-odd", "tp=8", False),
     ("bert-odd", "tp=4", True), ("vit", "dp=8 --recompute selective --precision bf16", True),
     ("resnet", "dp=4", True), ("moe", "tp=4", False), ("mlp-odd", "dp=2,tp=4 --zero 3", True),
