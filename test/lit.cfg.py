@@ -29,6 +29,9 @@ config.substitutions.append(("%onnx_testdata", "/usr/share/libonnx-testdata/data
 # A browser looks at the pages that we write, if there is one; without it those tests count as unsupported.
 if shutil.which("chromium"):
     config.available_features.add("chromium")
+# NVIDIA's assembler, which needs no GPU; without it kernels for GPUs are PTX alone, and what asks it counts as unsupported.
+if shutil.which("ptxas", path=config.environment["PATH"] + os.pathsep + "/usr/local/cuda/bin"):
+    config.available_features.add("ptxas")
 if config.have_mpi:
     config.available_features.add("mpi")
 if os.environ.get("WEFT_TEST_FULL") == "1":

@@ -27,6 +27,7 @@
 #include "passes/onnx/Passes.h"
 #include "passes/rt/Passes.h"
 #include "weft/Target/Cpu/CpuTarget.h"
+#include "weft/Target/Cuda/CudaTarget.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
@@ -41,7 +42,11 @@ void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registerTargetDialects(registry);
 }
 
-void weft::registerAllTargets() { registerTarget(cpu::createCpuTarget()); }
+void weft::registerAllTargets() {
+  registerTarget(cpu::createCpuTarget());
+  for (std::unique_ptr<Target> &target : cuda::createCudaTargets())
+    registerTarget(std::move(target));
+}
 
 void weft::registerAllPasses() {
   kernels::registerKernelsPasses();

@@ -243,6 +243,18 @@ void KernelLowering::remarkOnRows(const KernelTiling &tiling) {
           << "is done row by row, each by one thread";
 }
 
+/// What may be reordered has been: the order that stands here is the one for every back end. What
+/// the CPU's code generator is told of loops goes.
+static void settleOrder(gpu::GPUFuncOp function) {
+  function.walk([](Operation *op) {
+    if (isa<scf::ForOp>(op))
+      op->removeAttr("llvm.loop_annotation");
+    if (auto number = dyn_cast<arith::ArithFastMathInterface>(op))
+      op->setAttr(number.getFastMathAttrName(),
+                  arith::FastMathFlagsAttr::get(op->getContext(), arith::FastMathFlags::none));
+  });
+}
+
 LogicalResult KernelLowering::run() {
   separateRows(kernel);
   makeFunction();
@@ -279,8 +291,7 @@ LogicalResult KernelLowering::run() {
   else
     emitUnits(*tiling, elements, results);
   gpu::ReturnOp::create(code, loc);
-  // What the CPU's code generator is told of loops.
-  function.walk([](scf::ForOp loop) { loop->removeAttr("llvm.loop_annotation"); });
+  settleOrder(function);
   kernel.erase();
   return success();
 }

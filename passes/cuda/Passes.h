@@ -26,6 +26,9 @@ inline constexpr llvm::StringLiteral kGridAttr = "weft.grid";
 /// it, with functions as polynomials: `--cuda-lower-kernel-to-gpu`.
 void buildGpuPipeline(mlir::OpPassManager &manager);
 
+/// From there to the LLVM dialect, in each `gpu.module`.
+void buildNvvmPipeline(mlir::OpPassManager &manager);
+
 /// Registers the pipelines.
 void registerKernelPipelines();
 

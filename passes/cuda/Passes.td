@@ -47,4 +47,31 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def ExpandFunctions : Pass<"cuda-expand-functions"> {
+  let summary = "make functions that a GPU lacks arithmetic of f64";
+  let description = [{
+    **Requires** scalars, behind `kernels-expand-math`, which has the functions of f32 that matter for speed.
+    **Ensures** that of `math` only what is an instruction is left (`cuda-lower-gpu-to-nvvm` has the list), and no
+    `arith.remf`: functions of f64, and those of f32 that are rare, are series in f64 (`passes/cuda/Functions.h`). libdevice would
+    have them, but has to be installed, and its license to be told.
+
+    Example: `test/passes/cuda/expand-functions.mlir`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+}
+
+def LowerGpuToNvvm : Pass<"cuda-lower-gpu-to-nvvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "convert kernels of blocks and threads to the LLVM dialect";
+  let description = [{
+    **Requires** what `cuda-lower-kernel-to-gpu` leaves: of `math` only what is an instruction of the GPU, for which LLVM
+    needs no library; any other function is an error.
+    **Ensures** the LLVM and NVVM dialects in the `gpu.module`; arguments are bare pointers. `convert-gpu-to-nvvm` was not
+    used because it makes even `math.sqrt` a call of libdevice.
+
+    Example: `test/passes/cuda/lower-gpu-to-nvvm.mlir`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 #endif // WEFT_PASSES_CUDA_PASSES_TD

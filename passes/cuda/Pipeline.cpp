@@ -3,6 +3,7 @@
 #include "passes/cuda/Passes.h"
 #include "passes/kernels/Passes.h"
 
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -19,11 +20,24 @@ void weft::cuda::buildGpuPipeline(OpPassManager &manager) {
   // Index arithmetic was emitted for each lane anew.
   functions.addPass(createCSEPass());
   functions.addPass(kernels::createExpandMath({/*keepBFloat16Casts=*/true}));
+  functions.addPass(createExpandFunctions());
   functions.addPass(createCSEPass());
+}
+
+void weft::cuda::buildNvvmPipeline(OpPassManager &manager) {
+  OpPassManager &modules = manager.nest<gpu::GPUModuleOp>();
+  modules.addPass(createLowerGpuToNvvm());
+  modules.addPass(createReconcileUnrealizedCastsPass());
 }
 
 void weft::cuda::registerKernelPipelines() {
   PassPipelineRegistration<>("cuda-lower-kernel-to-gpu",
                              "from functions of nn ops to kernels of blocks and threads",
                              buildGpuPipeline);
+  PassPipelineRegistration<>("cuda-lower-kernel-to-nvvm",
+                             "from functions of nn ops to the LLVM dialect for a GPU",
+                             [](OpPassManager &manager) {
+                               buildGpuPipeline(manager);
+                               buildNvvmPipeline(manager);
+                             });
 }

@@ -1,0 +1,35 @@
+// The bytes of a kernel for a GPU.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_TARGET_CUDA_IMAGE_H
+#define WEFT_TARGET_CUDA_IMAGE_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace weft::cuda {
+
+/// A kernel: how it is launched, its PTX, and its code for the chip, empty if there was no
+/// assembler.
+/// Its function has the kernel's name; its parameters are addresses of the buffers of the kernel's
+/// arguments, then of its results, which start on multiples of 16 bytes.
+struct Image {
+  std::string chip;
+  /// Along x; a block's workgroup memory is known to the driver from the code.
+  uint64_t blocks = 1;
+  uint32_t threads = 32;
+  std::string ptx, cubin;
+};
+
+/// `image` as bytes: "weft-cuda 1 CHIP BLOCKS THREADS SIZE-OF-PTX SIZE-OF-CUBIN\n", then the two.
+void writeImage(const Image &image, llvm::SmallVectorImpl<char> &bytes);
+
+/// The image that `writeImage` wrote; nothing if it did not.
+std::optional<Image> readImage(llvm::StringRef bytes);
+
+} // namespace weft::cuda
+
+#endif // WEFT_TARGET_CUDA_IMAGE_H

@@ -1,0 +1,80 @@
+// Finds and runs ptxas.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Assembler.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+llvm::Expected<std::string> weft::cuda::findAssembler() {
+  if (auto toolkit = llvm::sys::Process::GetEnv("WEFT_CUDA_PATH"); toolkit && !toolkit->empty()) {
+    llvm::SmallString<256> path(*toolkit);
+    llvm::sys::path::append(path, "bin", "ptxas");
+    if (llvm::sys::fs::can_execute(path))
+      return path.str().str();
+    return llvm::createStringError("WEFT_CUDA_PATH is '" + *toolkit +
+                                   "', where there is no bin/ptxas; let it name a CUDA toolkit, "
+                                   "or unset it");
+  }
+  if (auto found = llvm::sys::findProgramByName("ptxas"))
+    return *found;
+  if (auto found = llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"}))
+    return *found;
+  return "";
+}
+
+static std::string contentOf(StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  return buffer ? (*buffer)->getBuffer().str() : "";
+}
+
+LogicalResult weft::cuda::assemble(const std::string &assembler, const std::string &ptx,
+                                   const Chip &chip, std::string &cubin, Location loc) {
+  auto fail = [&](const Twine &why) -> LogicalResult {
+    return emitError(loc) << "this kernel cannot be assembled for " << chip.name << ": " << why;
+  };
+  llvm::SmallString<256> source, target, messages;
+  llvm::scope_exit cleanUp([&] {
+    for (StringRef path : {source, target, messages})
+      if (!path.empty())
+        (void)llvm::sys::fs::remove(path);
+  });
+  int descriptor = -1;
+  if (auto wrong = llvm::sys::fs::createTemporaryFile("weft-kernel", "ptx", descriptor, source))
+    return fail("no temporary file: " + wrong.message());
+  {
+    llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+    out << ptx;
+    out.close();
+    if (out.has_error()) {
+      std::string why = out.error().message();
+      out.clear_error();
+      return fail("no temporary file: " + why);
+    }
+  }
+  if (auto wrong = llvm::sys::fs::createTemporaryFile("weft-kernel", "cubin", target))
+    return fail("no temporary file: " + wrong.message());
+  if (auto wrong = llvm::sys::fs::createTemporaryFile("weft-kernel", "txt", messages))
+    return fail("no temporary file: " + wrong.message());
+  std::string architecture = ("-arch=" + chip.name).str();
+  StringRef arguments[] = {assembler, architecture, source, "-o", target};
+  std::optional<StringRef> redirects[] = {StringRef(""), messages.str(), messages.str()};
+  std::string why;
+  int code = llvm::sys::ExecuteAndWait(assembler, arguments, std::nullopt, redirects,
+                                       /*SecondsToWait=*/300, /*MemoryLimit=*/0, &why);
+  if (code != 0) {
+    std::string said = StringRef(contentOf(messages)).trim().str();
+    return fail(Twine(assembler) + " ended with " + Twine(code) + (why.empty() ? "" : ", " + why) +
+                (said.empty() ? "" : ": " + said));
+  }
+  cubin = contentOf(target);
+  return cubin.empty() ? fail(Twine(assembler) + " wrote nothing") : success();
+}

@@ -1,0 +1,26 @@
+// PTX to code, by NVIDIA's assembler.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_TARGET_CUDA_ASSEMBLER_H
+#define WEFT_LIB_TARGET_CUDA_ASSEMBLER_H
+
+#include "Chip.h"
+
+#include "mlir/IR/Location.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace weft::cuda {
+
+/// The assembler: $WEFT_CUDA_PATH/bin/ptxas where that is set, else ptxas of PATH or of
+/// /usr/local/cuda/bin. Empty if there is none; fails if there is none where WEFT_CUDA_PATH says.
+llvm::Expected<std::string> findAssembler();
+
+/// Assembles `ptx` for the chip. On failure an error has been emitted at `loc`, with what the
+/// assembler says.
+mlir::LogicalResult assemble(const std::string &assembler, const std::string &ptx, const Chip &chip,
+                             std::string &cubin, mlir::Location loc);
+
+} // namespace weft::cuda
+
+#endif // WEFT_LIB_TARGET_CUDA_ASSEMBLER_H

@@ -1,0 +1,86 @@
+// Functions that a GPU has no instruction for, in f64.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Functions.h"
+#include "passes/cuda/Passes.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace weft::cuda {
+#define GEN_PASS_DEF_EXPANDFUNCTIONS
+#include "passes/cuda/Passes.h.inc"
+} // namespace weft::cuda
+
+using namespace mlir;
+using namespace weft::cuda;
+
+namespace {
+
+/// Computes an op of one or two floats in f64 and rounds the result.
+template <typename Op> struct Expand : OpRewritePattern<Op> {
+  using Function = Value (*)(Numbers, ValueRange);
+  Expand(MLIRContext *context, Function function)
+      : OpRewritePattern<Op>(context), function(function) {}
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!isa<FloatType>(type))
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(
+          type.isF64()
+              ? operand
+              : arith::ExtFOp::create(rewriter, loc, rewriter.getF64Type(), operand).getResult());
+    Value result = function({rewriter, loc}, operands);
+    if (!type.isF64())
+      result = arith::TruncFOp::create(rewriter, loc, type, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+
+  Function function;
+};
+
+/// A function of one number.
+template <Value (*function)(Numbers, Value)> Value unary(Numbers n, ValueRange operands) {
+  return function(n, operands[0]);
+}
+template <Value (*function)(Numbers, Value, Value)> Value binary(Numbers n, ValueRange operands) {
+  return function(n, operands[0], operands[1]);
+}
+
+struct ExpandFunctions : weft::cuda::impl::ExpandFunctionsBase<ExpandFunctions> {
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<Expand<math::AcosOp>>(context, unary<acosOf>);
+    patterns.add<Expand<math::AcoshOp>>(context, unary<acoshOf>);
+    patterns.add<Expand<math::AsinOp>>(context, unary<asinOf>);
+    patterns.add<Expand<math::AsinhOp>>(context, unary<asinhOf>);
+    patterns.add<Expand<math::AtanOp>>(context, unary<atanOf>);
+    patterns.add<Expand<math::Atan2Op>>(context, binary<atan2Of>);
+    patterns.add<Expand<math::AtanhOp>>(context, unary<atanhOf>);
+    patterns.add<Expand<math::CosOp>>(context, unary<cosOf>);
+    patterns.add<Expand<math::CoshOp>>(context, unary<coshOf>);
+    patterns.add<Expand<math::ErfOp>>(context, unary<erfOf>);
+    patterns.add<Expand<math::ExpOp>>(context, unary<expOf>);
+    patterns.add<Expand<math::ExpM1Op>>(context, unary<expm1Of>);
+    patterns.add<Expand<math::LogOp>>(context, unary<logOf>);
+    patterns.add<Expand<math::Log1pOp>>(context, unary<log1pOf>);
+    patterns.add<Expand<math::PowFOp>>(context, binary<powOf>);
+    patterns.add<Expand<math::SinOp>>(context, unary<sinOf>);
+    patterns.add<Expand<math::SinhOp>>(context, unary<sinhOf>);
+    patterns.add<Expand<math::TanOp>>(context, unary<tanOf>);
+    patterns.add<Expand<math::TanhOp>>(context, unary<tanhOf>);
+    patterns.add<Expand<arith::RemFOp>>(context, binary<remainderOf>);
+    GreedyRewriteConfig config;
+    config.enableFolding(false).enableConstantCSE(false);
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+} // namespace

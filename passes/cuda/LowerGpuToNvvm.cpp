@@ -1,0 +1,90 @@
+// Converts kernels of blocks and threads to the LLVM dialect, without a library of functions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/cuda/Passes.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace weft::cuda {
+#define GEN_PASS_DEF_LOWERGPUTONVVM
+#include "passes/cuda/Passes.h.inc"
+} // namespace weft::cuda
+
+using namespace mlir;
+
+/// What NVPTX selects of `math`, for f32 and f64. Anything else would end in a call of a function
+/// that nobody has, or in LLVM's abort.
+static bool isSelected(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp, math::FloorOp, math::FmaOp,
+             math::RoundEvenOp, math::SqrtOp, math::TruncOp>(op);
+}
+
+static LogicalResult checkFunctions(gpu::GPUModuleOp module) {
+  WalkResult found = module.walk([](Operation *op) {
+    if (isa_and_present<math::MathDialect>(op->getDialect()) && !isSelected(op)) {
+      op->emitOpError("is no instruction of the GPU; kernels-expand-math and "
+                      "cuda-expand-functions make it arithmetic");
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(found.wasInterrupted());
+}
+
+static LogicalResult lowerLoops(gpu::GPUModuleOp module) {
+  RewritePatternSet loops(module.getContext());
+  populateSCFToControlFlowConversionPatterns(loops);
+  arith::populateCeilFloorDivExpandOpsPatterns(loops);
+  ConversionTarget noLoops(*module.getContext());
+  noLoops.addIllegalDialect<scf::SCFDialect>();
+  noLoops.addIllegalOp<arith::FloorDivSIOp>();
+  noLoops.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+  return applyPartialConversion(module, noLoops, std::move(loops));
+}
+
+namespace {
+struct LowerGpuToNvvm : weft::cuda::impl::LowerGpuToNvvmBase<LowerGpuToNvvm> {
+  void runOnOperation() override {
+    gpu::GPUModuleOp module = getOperation();
+    if (failed(checkFunctions(module)) || failed(lowerLoops(module)))
+      return signalPassFailure();
+    LowerToLLVMOptions options(&getContext());
+    options.overrideIndexBitwidth(64);
+    options.useBarePtrCallConv = true;
+    LLVMTypeConverter types(&getContext(), options);
+    configureGpuToNVVMTypeConverter(types);
+    RewritePatternSet patterns(&getContext());
+    arith::populateArithToLLVMConversionPatterns(types, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(types, patterns);
+    // The last list below has patterns that call libdevice.
+    populateMathToLLVMConversionPatterns(types, patterns, /*approximateLog1p=*/false,
+                                         /*benefit=*/2);
+    populateFinalizeMemRefToLLVMConversionPatterns(types, patterns);
+    populateVectorToLLVMConversionPatterns(types, patterns);
+    populateGpuToNVVMConversionPatterns(types, patterns);
+    LLVMConversionTarget target(getContext());
+    target.addLegalDialect<NVVM::NVVMDialect>();
+    target.addLegalOp<gpu::GPUModuleOp>();
+    if (failed(applyFullConversion(module, target, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
