@@ -6,7 +6,7 @@
 #include "StageMemory.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NnProgram.h"
-#include "passes/dist/StageSteps.h"
+#include "passes/dist/StageSchedule.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -273,6 +273,10 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
         dist::scheduleOf(options.schedule, stages, microbatches);
     if (!schedule)
       return schedule.takeError();
+    if (int64_t chunks = schedule->place.size(); chunks != stages)
+      return llvm::createStringError(
+          "it has " + std::to_string(chunks) + " chunks on " + std::to_string(stages) +
+          " stages; plans are made for one chunk a stage so far: choose 1f1b or zb-h1");
     account.schedule = std::move(*schedule);
   }
   Nodes nodes(program, *target);

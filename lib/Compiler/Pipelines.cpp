@@ -143,8 +143,8 @@ static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &opt
   case Phase::Scheduled:
     return buildScheduled(pm);
   case Phase::Staged:
-    return pm.addPass(
-        createOnMesh([](OpPassManager &pm) { pm.addPass(dist::createDistCutStages()); }));
+    return pm.addPass(createOnMesh(
+        [&](OpPassManager &pm) { pm.addPass(dist::createDistCutStages({options.schedule})); }));
   case Phase::Import:
   case Phase::Executable:
     return;

@@ -141,12 +141,12 @@ std::string takeExplain(const std::string &text, Options &options) {
   return "";
 }
 
-/// Of those with one chunk of the model a stage.
 std::vector<std::string> scheduleNames() {
   std::vector<std::string> names;
   for (const pipeline::Generator &generator : pipeline::generators())
-    if (generator.leastChunksPerRank == 1)
-      names.push_back(generator.name);
+    names.push_back(
+        generator.name +
+        std::string(generator.leastChunksPerRank == generator.mostChunksPerRank ? "" : ":V"));
   return names;
 }
 
@@ -156,7 +156,7 @@ std::string takeSchedule(const std::string &text, std::string &target) {
   target = text;
   llvm::StringRef file = text;
   if (!file.consume_front("file:")) {
-    if (pipeline::findGenerator(text))
+    if (pipeline::findGenerator(llvm::StringRef(text).split(':').first.str()))
       return "";
     std::vector<std::string> names = scheduleNames();
     names.push_back("file:F");
@@ -217,8 +217,8 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
       flags.value(
           "--schedule", "NAME|file:F",
           "in which order the stages of a pipeline (pp) run microbatches: 1f1b (default), gpipe, "
-          "zb-h1, zb-h2, or what "
-          "weft-schedule has written to a file",
+          "zb-h1, zb-h2; with two chunks of the model on each stage zb-v, dualpipev, with V "
+          "interleaved:V; or what weft-schedule has written to a file",
           [&options](const std::string &text) {
             return takeSchedule(text, options.compile.phases.schedule);
           },

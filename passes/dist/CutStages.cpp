@@ -5,6 +5,7 @@
 
 #include "passes/dist/Reasons.h"
 #include "passes/dist/StageAssignment.h"
+#include "passes/dist/StageSchedule.h"
 
 using namespace mlir;
 
@@ -18,18 +19,24 @@ namespace {
 /// that does not hold it.
 class StageWriter {
 public:
-  StageWriter(func::FuncOp function, MeshAttr mesh, AxisId axis, StageAssignment &stages)
-      : function(function), mesh(mesh), axis(axis), stages(stages) {}
+  StageWriter(func::FuncOp function, MeshAttr mesh, AxisId axis, ArrayRef<int32_t> place,
+              StageAssignment &chunks)
+      : function(function), mesh(mesh), axis(axis), place(place), chunks(chunks),
+        everywhere(stagesOf(chunks.everywhere())) {}
 
   void run(const StateHomes &homes) {
     Block &body = function.getBody().front();
     for (BlockArgument argument : body.getArguments())
-      hold(argument, stages.ofArgument(argument.getArgNumber()));
+      hold(argument, stagesOf(chunks.ofArgument(argument.getArgNumber())));
     for (Operation &op : llvm::make_early_inc_range(body.without_terminator())) {
+      SmallVector<int64_t> where = stagesOf(chunks.of(&op));
       for (OpOperand &operand : op.getOpOperands())
-        operand.set(brought(operand.get(), stages.of(&op), &op));
+        operand.set(brought(operand.get(), where, &op));
       for (Value result : op.getResults())
-        hold(result, stages.of(&op));
+        hold(result, where);
+      // Who holds a value does not say of which chunk it is where a stage has several.
+      if (place.size() > everywhere.size() && chunks.of(&op).size() < place.size())
+        op.setAttr(kChunksAttr, DenseI64ArrayAttr::get(op.getContext(), chunks.of(&op)));
     }
     Operation *end = body.getTerminator();
     for (OpOperand &result : end->getOpOperands()) {
@@ -37,7 +44,7 @@ public:
       auto home = state ? homes.find(state.getValue()) : homes.end();
       // Numbers such as the loss are everybody's; an output is where it is made.
       if (state || isScalar(result.get()))
-        result.set(brought(result.get(), home == homes.end() ? stages.everywhere() : home->second,
+        result.set(brought(result.get(), home == homes.end() ? everywhere : stagesOf(home->second),
                            end, /*exactly=*/true));
     }
     updateFunctionType(function);
@@ -45,6 +52,15 @@ public:
   }
 
 private:
+  SmallVector<int64_t> stagesOf(ArrayRef<int64_t> list) const {
+    SmallVector<int64_t> where;
+    for (int64_t chunk : list)
+      where.push_back(place[chunk]);
+    llvm::sort(where);
+    where.erase(llvm::unique(where), where.end());
+    return where;
+  }
+
   static const Placement &placementOf(Value value) {
     return getPlacement(value.getType()).getValue();
   }
@@ -92,8 +108,7 @@ private:
           distance(copy, where) < distance(nearest, where))
         nearest = copy;
     OpBuilder builder(reader);
-    Type type =
-        typeOn(value, isScalar(value) && !exactly ? ArrayRef<int64_t>(stages.everywhere()) : where);
+    Type type = typeOn(value, isScalar(value) && !exactly ? ArrayRef<int64_t>(everywhere) : where);
     known.push_back(ReshardOp::create(builder, reader->getLoc(), type, nearest));
     return known.back();
   }
@@ -101,12 +116,16 @@ private:
   func::FuncOp function;
   MeshAttr mesh;
   AxisId axis;
-  StageAssignment &stages;
+  ArrayRef<int32_t> place;
+  StageAssignment &chunks;
+  SmallVector<int64_t> everywhere;
   /// Of a value: the same on other stages, in the order in which they were made.
   DenseMap<Value, SmallVector<Value>> copies;
 };
 
 struct CutStages : impl::DistCutStagesBase<CutStages> {
+  using DistCutStagesBase::DistCutStagesBase;
+
   void runOnOperation() override {
     MeshAttr mesh = requireMesh(getOperation());
     if (!mesh)
@@ -114,17 +133,26 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
     std::optional<AxisId> axis = mesh.getValue().stageAxis();
     if (!axis || mesh.getValue().size(*axis) == 1)
       return markAllAnalysesPreserved();
+    int64_t size = mesh.getValue().size(*axis);
+    llvm::Expected<pipeline::Schedule> chosen =
+        scheduleOf(schedule, size, mesh.getValue().groupSize(mesh.getValue().temporalAxes()));
+    if (!chosen) {
+      getOperation().emitError() << llvm::toString(chosen.takeError());
+      return signalPassFailure();
+    }
+    ArrayRef<int32_t> place = chosen->place;
+    setPlace(getOperation(), place, size);
     FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
     if (failed(costs))
       return signalPassFailure();
     StateHomes homes;
     for (auto [index, function] : llvm::enumerate(programs())) {
-      StageAssignment stages(function, mesh.getValue().size(*axis));
+      StageAssignment chunks(function, place);
       if (index > 0)
-        stages.follow(homes);
-      else if (failed(stages.cut(*costs, homes)))
+        chunks.follow(homes);
+      else if (failed(chunks.cut(*costs, homes)))
         return signalPassFailure();
-      StageWriter(function, mesh, *axis, stages).run(homes);
+      StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }
   }
 

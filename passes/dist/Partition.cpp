@@ -86,7 +86,8 @@ private:
     for (const ReshardTransition &transition : plan->transitions) {
       value = createTransition(builder, op.getLoc(), value, mesh, transition.kind, transition.axes,
                                transition.dim, transition.otherDim, transition.result);
-      for (StringRef name : {StringRef(kReasonAttr), StringRef(kStepPartAttr)})
+      for (StringRef name :
+           {StringRef(kReasonAttr), StringRef(kStepPartAttr), StringRef(kChunksAttr)})
         if (Attribute attr = op->getAttr(name))
           value.getDefiningOp()->setAttr(name, attr);
     }

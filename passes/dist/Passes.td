@@ -229,11 +229,17 @@ def DistCheckAxes : Dist_Pass<"dist-check-axes"> {
   }];
 }
 
+def Dist_ScheduleOption
+    : Option<"schedule", "schedule", "std::string", "\"1f1b\"",
+             "In which order stages run microbatches: a name as weft-schedule knows it, with the chunks of a stage where it may "
+             "have several (interleaved:2), or the text of a schedule; default: 1f1b">;
+
 def DistCutStages : Dist_Pass<"dist-cut-stages"> {
   let summary = "cut programs into the stages of a pipeline";
   let description = [{
     **Requires** what `dist-insert-reshards` ensures. **Ensures** the same, where on a mesh with an axis of stages each value is
-    held by the stages that make it, and a reshard brings it to others that read it.
+    held by the stages that make it, and a reshard brings it to others that read it. Where `schedule` wants several chunks
+    of the model on a stage, `dist.place` says the stage of each, and `dist.chunks` of which an op is.
 
     The line of the program that updates state, or else of the first, is cut: its forward ops that depend on both weights
     and inputs, in program order, into pieces of about equal seconds and, among these, where the fewest bytes cross. The rest follows. A weight
@@ -244,6 +250,7 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
 
     **Example** in test/passes/dist/cut-stages.mlir.
   }];
+  let options = [Dist_ScheduleOption];
 }
 
 def DistPartition : Dist_Pass<"dist-partition"> {
@@ -323,9 +330,7 @@ def DistProjectStages : Dist_Pass<"dist-project-stages"> {
     **Example** in test/passes/dist/project-stages.mlir.
   }];
   let dependentDialects = ["::weft::dist::DistDialect", "::weft::nn::NnDialect"];
-  let options = [
-    Option<"schedule", "schedule", "std::string", "\"1f1b\"",
-           "In which order stages run microbatches: a name as weft-schedule knows it, or the text of a schedule; default: 1f1b">];
+  let options = [Dist_ScheduleOption];
 }
 
 def DistVerifySpmd : Dist_Pass<"dist-verify-spmd"> {

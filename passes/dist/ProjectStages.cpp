@@ -6,6 +6,8 @@
 #include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/dist/StageProgram.h"
+#include "passes/dist/StageSchedule.h"
+#include "weft/Support/InputError.h"
 
 using namespace mlir;
 
@@ -30,9 +32,18 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
     llvm::Expected<pipeline::Schedule> chosen =
         scheduleOf(schedule, mesh.size(*axis), mesh.groupSize(temporal));
     if (!chosen) {
-      getOperation().emitError() << llvm::toString(chosen.takeError());
+      emitInputError(getOperation()) << llvm::toString(chosen.takeError());
       return signalPassFailure();
     }
+    std::vector<int32_t> place = placeOf(getOperation(), mesh.size(*axis));
+    if (chosen->place != place) {
+      emitInputError(getOperation())
+          << "the schedule has chunks of the model on stages " << chosen->place
+          << ", but it was cut for chunks on stages " << place
+          << "; choose a schedule for these, or cut the model anew (phase sharded)";
+      return signalPassFailure();
+    }
+    getOperation()->removeAttr(kPlaceAttr);
     if (!temporal.empty())
       getOperation()->setAttr(kScheduleAttr,
                               StringAttr::get(&getContext(), pipeline::writeSchedule(*chosen)));
@@ -45,7 +56,7 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
     NamedAttrList ports;
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       ports.set(function.getSymNameAttr(), portsOf(function));
-      StageSections sections(function, splitsWeights);
+      StageSections sections(function, place, mesh.size(*axis), splitsWeights);
       StagePrograms programs(function, meshAttr, *axis, sections);
       programs.project(modules);
       programs.eraseDead();

@@ -11,23 +11,23 @@ using namespace mlir;
 
 namespace weft::dist {
 
-static void insert(StageSet &set, ArrayRef<int64_t> more) {
+static void insert(ChunkSet &set, ArrayRef<int64_t> more) {
   llvm::append_range(set, more);
   llvm::sort(set);
   set.erase(llvm::unique(set), set.end());
 }
 
-static StageSet intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
-  StageSet both;
-  for (int64_t stage : a)
-    if (llvm::is_contained(b, stage))
-      both.push_back(stage);
+static ChunkSet intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  ChunkSet both;
+  for (int64_t chunk : a)
+    if (llvm::is_contained(b, chunk))
+      both.push_back(chunk);
   return both;
 }
 
 bool isScalar(Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; }
 
-StageSet StageAssignment::everywhere() const {
+ChunkSet StageAssignment::everywhere() const {
   return llvm::to_vector_of<int64_t, 2>(llvm::seq<int64_t>(0, all));
 }
 
@@ -87,8 +87,8 @@ std::vector<Operation *> StageAssignment::line() {
 //===--------------------------------------------------------------------===//
 // State
 
-/// Where a state is, or null if it is on all stages.
-const StageSet *StageAssignment::homeOf(Value value) {
+/// Where a state is, or null if it is on all chunks.
+const ChunkSet *StageAssignment::homeOf(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   if (!argument || !nn::isState(function, argument.getArgNumber()))
     return nullptr;
@@ -96,13 +96,13 @@ const StageSet *StageAssignment::homeOf(Value value) {
   return found == homes->end() ? nullptr : &found->second;
 }
 
-StageSet StageAssignment::ofArgument(unsigned number) {
-  const StageSet *home = homeOf(function.getArgument(number));
+ChunkSet StageAssignment::ofArgument(unsigned number) {
+  const ChunkSet *home = homeOf(function.getArgument(number));
   return home ? *home : everywhere();
 }
 
 /// A state is where the line reads it, an optimizer's own where its parameter is. Scalars are on
-/// all stages: they are needed everywhere, or no matter.
+/// all chunks: they are needed everywhere, or no matter.
 void StageAssignment::findHomes(StateHomes &found) {
   for (Operation *op : line())
     for (Value operand : op->getOperands())
@@ -113,16 +113,16 @@ void StageAssignment::findHomes(StateHomes &found) {
     if (auto parameter = function.getArgAttrOfType<StringAttr>(number, nn::kOfAttr);
         parameter && !isScalar(function.getArgument(number)))
       if (auto home = found.find(parameter.getValue()); home != found.end())
-        found[nn::argumentName(function, number)] = StageSet(home->second);
+        found[nn::argumentName(function, number)] = ChunkSet(home->second);
 }
 
-/// The stages that hold all states that an op reads, whatever else it reads.
-StageSet StageAssignment::pinsOf(Operation *op) {
-  StageSet pins = everywhere();
+/// The chunks that hold all states that an op reads, whatever else it reads.
+ChunkSet StageAssignment::pinsOf(Operation *op) {
+  ChunkSet pins = everywhere();
   for (Value operand : op->getOperands())
     for (unsigned number : states.lookup(operand))
-      if (const StageSet *home = homeOf(function.getArgument(number)))
-        if (StageSet both = intersect(pins, *home); !both.empty())
+      if (const ChunkSet *home = homeOf(function.getArgument(number)))
+        if (ChunkSet both = intersect(pins, *home); !both.empty())
           pins = both;
   return pins;
 }
@@ -130,18 +130,33 @@ StageSet StageAssignment::pinsOf(Operation *op) {
 //===--------------------------------------------------------------------===//
 // The line and what follows it
 
+/// The line has so many ops, which are too few.
+LogicalResult StageAssignment::tellShort(int64_t ops) {
+  int64_t stages = *llvm::max_element(place) + 1;
+  InFlightDiagnostic diagnostic = function.emitError() << "cannot be cut into " << all;
+  if (all == stages)
+    diagnostic << " stages: it has " << ops
+               << " ops that depend on both weights and inputs, and each stage needs one; use at "
+                  "most "
+               << ops << " stages";
+  else
+    diagnostic << " chunks for " << stages << " stages: it has " << ops
+               << " ops that depend on both weights and inputs, and each chunk needs one; use "
+               << (ops < stages ? "at most " : "a schedule of at most ")
+               << (ops < stages ? ops : ops / stages)
+               << (ops < stages ? " stages" : " chunks a stage");
+  return diagnostic;
+}
+
 LogicalResult StageAssignment::cut(const CostModel &costs, StateHomes &found) {
   homes = &found;
   classify();
   std::vector<Operation *> ops = line();
   if (int64_t(ops.size()) < all)
-    return function.emitError() << "cannot be cut into " << all << " stages: it has " << ops.size()
-                                << " ops that depend on both weights and inputs, and each stage "
-                                   "needs one; use at most "
-                                << ops.size() << " stages";
-  std::vector<int64_t> stages = cutLine(ops, costs, all);
-  for (auto [op, stage] : llvm::zip_equal(ops, stages))
-    placed[op] = {stage};
+    return tellShort(ops.size());
+  std::vector<int64_t> chunks = cutLine(ops, costs, place);
+  for (auto [op, chunk] : llvm::zip_equal(ops, chunks))
+    placed[op] = {chunk};
   findHomes(found);
   placeGradients();
   placeOptimizer();
@@ -158,8 +173,8 @@ void StageAssignment::follow(const StateHomes &known) {
       if (Operation *maker = operand.getDefiningOp();
           maker && classes.at(maker) == StageClass::Activation)
         least = std::max(least, placed.at(maker).front());
-    StageSet pins = pinsOf(op);
-    auto *first = llvm::find_if(pins, [&](int64_t stage) { return stage >= least; });
+    ChunkSet pins = pinsOf(op);
+    auto *first = llvm::find_if(pins, [&](int64_t chunk) { return chunk >= least; });
     placed[op] = {first != pins.end() ? *first : pins.back()};
   }
   placeGradients();
@@ -179,13 +194,13 @@ void StageAssignment::findAvailable() {
 void StageAssignment::placeGradients() {
   findAvailable();
   // Ops that no gradient with a place leads to: what begins the way back, or is computed again from
-  // activations. They go where they are read, among the stages that have their operands.
-  llvm::MapVector<Operation *, StageSet> free;
+  // activations. They go where they are read, among the chunks that have their operands.
+  llvm::MapVector<Operation *, ChunkSet> free;
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (classes.at(&op) != StageClass::Gradient)
       continue;
     int64_t latest = all - 1;
-    StageSet pins = pinsOf(&op), both = pins; // both: with what free ops make
+    ChunkSet pins = pinsOf(&op), both = pins; // both: with what free ops make
     bool isFree = int64_t(pins.size()) == all;
     for (Value operand : op.getOperands()) {
       Operation *maker = operand.getDefiningOp();
@@ -200,9 +215,9 @@ void StageAssignment::placeGradients() {
         isFree = false;
         continue;
       }
-      StageSet having = available.lookup(operand);
+      ChunkSet having = available.lookup(operand);
       both = intersect(both, having);
-      if (StageSet within = intersect(pins, having); !within.empty())
+      if (ChunkSet within = intersect(pins, having); !within.empty())
         pins = within;
     }
     if (isFree && !both.empty()) {
@@ -212,12 +227,12 @@ void StageAssignment::placeGradients() {
     auto last = std::find_if(pins.rbegin(), pins.rend(), [&](int64_t s) { return s <= latest; });
     placed[&op] = {last != pins.rend() ? *last : pins.front()};
   }
-  for (auto &[op, stages] : llvm::reverse(free)) {
-    StageSet read;
+  for (auto &[op, chunks] : llvm::reverse(free)) {
+    ChunkSet read;
     for (Operation *reader : op->getUsers())
       if (auto found = placed.find(reader); found != placed.end())
-        insert(read, intersect(found->second, stages));
-    placed[op] = read.empty() ? StageSet{stages.back()} : read;
+        insert(read, intersect(found->second, chunks));
+    placed[op] = read.empty() ? ChunkSet{chunks.back()} : read;
   }
 }
 
@@ -226,9 +241,9 @@ void StageAssignment::placeGradients() {
 /// gradients, the operands decide.
 void StageAssignment::placeOptimizer() {
   Block &body = function.getBody().front();
-  auto stateOf = [&](Operation *op) -> const StageSet * {
+  auto stateOf = [&](Operation *op) -> const ChunkSet * {
     for (Value operand : op->getOperands())
-      if (const StageSet *home = homeOf(operand))
+      if (const ChunkSet *home = homeOf(operand))
         return home;
     for (OpOperand &use : op->getUses())
       if (StringAttr state = use.getOwner() == body.getTerminator()
@@ -242,11 +257,11 @@ void StageAssignment::placeOptimizer() {
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     if (classes.at(&op) != StageClass::Optimizer || makesScalars(&op))
       continue;
-    if (const StageSet *home = stateOf(&op)) {
+    if (const ChunkSet *home = stateOf(&op)) {
       placed[&op] = *home;
       continue;
     }
-    StageSet readers;
+    ChunkSet readers;
     bool ofScalars = llvm::all_of(op.getOperands(), isScalar);
     for (Operation *reader : op.getUsers())
       if (auto found = placed.find(reader); found != placed.end() && (ofScalars || readers.empty()))
@@ -257,31 +272,31 @@ void StageAssignment::placeOptimizer() {
   for (Operation &op : body.without_terminator()) {
     if (classes.at(&op) != StageClass::Optimizer || placed.contains(&op))
       continue;
-    StageSet stages = everywhere();
+    ChunkSet chunks = everywhere();
     for (Value operand : op.getOperands()) {
-      const StageSet *home = homeOf(operand);
+      const ChunkSet *home = homeOf(operand);
       Operation *maker = operand.getDefiningOp();
       if (maker && placed.contains(maker))
         home = &placed.find(maker)->second;
       // One device adds a value to a sum over stages that several hold.
       if (home && int64_t(home->size()) < all)
-        stages = {home->front()};
+        chunks = {home->front()};
     }
-    placed[&op] = stages;
+    placed[&op] = chunks;
   }
 }
 
-/// Sources run on all stages that read what they make.
+/// Sources run with all chunks that read what they make.
 void StageAssignment::placeSources() {
   for (Operation &op : llvm::reverse(function.getBody().front().without_terminator())) {
     if (classes.at(&op) != StageClass::Source)
       continue;
-    StageSet stages;
+    ChunkSet chunks;
     for (Operation *reader : op.getUsers())
-      insert(stages, reader->hasTrait<OpTrait::IsTerminator>() ? everywhere() : placed.at(reader));
-    StageSet pins = pinsOf(&op);
+      insert(chunks, reader->hasTrait<OpTrait::IsTerminator>() ? everywhere() : placed.at(reader));
+    ChunkSet pins = pinsOf(&op);
     // What is made of a state runs where that is, and what it makes is moved.
-    StageSet within = intersect(stages, pins);
+    ChunkSet within = intersect(chunks, pins);
     placed[&op] = within.empty() ? pins : within;
   }
 }

@@ -1,4 +1,4 @@
-// On which stages of a pipeline each op of a program runs.
+// Of which chunks of a pipeline each op of a program is.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_PASSES_DIST_STAGEASSIGNMENT_H
 #define WEFT_PASSES_DIST_STAGEASSIGNMENT_H
@@ -10,11 +10,12 @@
 
 namespace weft::dist {
 
-/// Stages of a pipeline, ascending.
-using StageSet = llvm::SmallVector<int64_t, 2>;
+/// Chunks of a model, the pieces into which its line is cut, ascending. A stage has one or several
+/// of them; what a chunk has, its stage has.
+using ChunkSet = llvm::SmallVector<int64_t, 2>;
 
-/// By name of a state the stages that hold it; a state that is missing is on all.
-using StateHomes = llvm::StringMap<StageSet>;
+/// By name of a state the chunks that hold it; a state that is missing is on all.
+using StateHomes = llvm::StringMap<ChunkSet>;
 
 /// A number, which costs nothing to have on all stages.
 bool isScalar(mlir::Value value);
@@ -22,37 +23,40 @@ bool isScalar(mlir::Value value);
 /// What an op has to do with the line along which a program is cut.
 enum class StageClass {
   Source,     // depends on state or on inputs, not on both: made wherever it is read
-  Activation, // on the line: one stage each, never an earlier one than what it reads
+  Activation, // on the line: of one chunk each, never an earlier one than what it reads
   Gradient,   // follows the line back
   Optimizer,  // follows state
 };
 
 /// Places all ops of one program whose types are placed.
 ///
-/// An activation of the program that leads runs where the cut says; of another program, at the
-/// first stage that has its operands and holds its state. A gradient runs at the latest stage, not
+/// An activation of the program that leads is of the chunk that the cut says; of another program,
+/// of the first that has its operands and holds its state. A gradient is of the latest chunk, not
 /// behind the gradients it reads, that holds the state and has the activations that it reads. So a
-/// gradient crosses a border where its activation did, and that of a value that is read on several
-/// stages travels back along the line and is added up on the way. The optimizer runs where its
+/// gradient crosses a border where its activation did, and that of a value that is read in several
+/// chunks travels back along the line and is added up on the way. The optimizer runs where its
 /// state is.
 class StageAssignment {
 public:
-  StageAssignment(mlir::func::FuncOp function, int64_t stages) : function(function), all(stages) {}
+  /// `place`: the stage of each chunk.
+  StageAssignment(mlir::func::FuncOp function, llvm::ArrayRef<int32_t> place)
+      : function(function), place(place), all(place.size()) {}
 
   /// Cuts the line into pieces of about equal seconds, with the fewest bytes across borders
-  /// among those, and gives `homes` the stages of each state. Fails, with the reason told, if the
-  /// line has fewer ops than there are stages.
+  /// among those, and gives `homes` the chunks of each state. Fails, with the reason told, if the
+  /// line has fewer ops than there are chunks.
   mlir::LogicalResult cut(const CostModel &costs, StateHomes &homes);
   /// Places a program by where its state is.
   void follow(const StateHomes &homes);
 
-  /// All stages, for what they all run or hold.
-  StageSet everywhere() const;
-  const StageSet &of(mlir::Operation *op) const { return placed.at(op); }
-  StageSet ofArgument(unsigned number);
+  /// All chunks, for what is everywhere.
+  ChunkSet everywhere() const;
+  const ChunkSet &of(mlir::Operation *op) const { return placed.at(op); }
+  ChunkSet ofArgument(unsigned number);
   StageClass classOf(mlir::Operation *op) const { return classes.at(op); }
 
 private:
+  mlir::LogicalResult tellShort(int64_t ops);
   void classify();
   StageClass classOfOp(mlir::Operation *op) const;
   std::vector<mlir::Operation *> line();
@@ -61,20 +65,21 @@ private:
   void placeOptimizer();
   void placeSources();
   void findAvailable();
-  StageSet pinsOf(mlir::Operation *op);
-  const StageSet *homeOf(mlir::Value value);
+  ChunkSet pinsOf(mlir::Operation *op);
+  const ChunkSet *homeOf(mlir::Value value);
 
   mlir::func::FuncOp function;
+  llvm::ArrayRef<int32_t> place;
   int64_t all;
   const StateHomes *homes = nullptr;
   llvm::DenseMap<mlir::Operation *, StageClass> classes;
-  llvm::DenseMap<mlir::Operation *, StageSet> placed;
+  llvm::DenseMap<mlir::Operation *, ChunkSet> placed;
   /// Of a value: whether it depends on state, and on inputs.
   llvm::DenseMap<mlir::Value, std::pair<bool, bool>> depends;
   /// Of a source: the states that it is made of.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<unsigned, 2>> states;
-  /// Of an activation: the stages that have it, because they make or read it.
-  llvm::DenseMap<mlir::Value, StageSet> available;
+  /// Of an activation: the chunks that have it, because they make or read it.
+  llvm::DenseMap<mlir::Value, ChunkSet> available;
 };
 
 } // namespace weft::dist

@@ -1,4 +1,4 @@
-// The shortest longest stage, then the least time between stages, by dynamic programming.
+// The shortest longest chunk, then the least time between stages, by dynamic programming.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/StageCut.h"
 
@@ -21,8 +21,8 @@ double globalBytes(Value value) {
 
 class LineCutter {
 public:
-  LineCutter(ArrayRef<Operation *> line, const CostModel &costs, int64_t stages)
-      : line(line), costs(costs), stages(stages) {
+  LineCutter(ArrayRef<Operation *> line, const CostModel &costs, ArrayRef<int32_t> place)
+      : line(line), costs(costs), place(place) {
     sums.push_back(0);
     for (Operation *op : line)
       sums.push_back(sums.back() + secondsOf(op));
@@ -31,16 +31,18 @@ public:
 
   std::vector<int64_t> run() {
     auto longer = [](double a, double b) { return std::max(a, b); };
-    double least =
-        best(kNever, longer, [&](size_t begin, size_t end) { return between(begin, end); }).first;
+    double least = best(kNever, longer, [&](size_t piece, size_t begin, size_t end) {
+                     return between(piece, begin, end);
+                   }).first;
     auto sum = [](double a, double b) { return a + b; };
-    std::vector<size_t> ends = best(kStageSlack * least, sum, [&](size_t begin, size_t) {
-                                 return crossing[begin];
-                               }).second;
-    std::vector<int64_t> stageOf;
-    for (auto [stage, end] : llvm::enumerate(ends))
-      stageOf.resize(end, stage);
-    return stageOf;
+    std::vector<size_t> ends =
+        best(kStageSlack * least, sum, [&](size_t piece, size_t begin, size_t) {
+          return received(piece, begin);
+        }).second;
+    std::vector<int64_t> chunkOf;
+    for (auto [chunk, end] : llvm::enumerate(ends))
+      chunkOf.resize(end, chunk);
+    return chunkOf;
   }
 
 private:
@@ -81,9 +83,14 @@ private:
       crossing.push_back(alive += each);
   }
 
-  /// Of the stage of ops `begin` to `end`: to receive what it reads, and to compute.
-  double between(size_t begin, size_t end) const {
-    return sums[end] - sums[begin] + crossing[begin];
+  /// Seconds until a piece that begins with op `begin` has what it reads.
+  double received(size_t piece, size_t begin) const {
+    return piece > 0 && place[piece] == place[piece - 1] ? 0 : crossing[begin];
+  }
+
+  /// Of the piece of ops `begin` to `end`: to receive what it reads, and to compute.
+  double between(size_t piece, size_t begin, size_t end) const {
+    return sums[end] - sums[begin] + received(piece, begin);
   }
 
   /// The least that the pieces come to, and where they end, if each takes at most `limit` seconds
@@ -94,15 +101,15 @@ private:
     std::vector<double> before(count + 1, kNever), now;
     std::vector<std::vector<size_t>> begins;
     before[0] = 0;
-    for (int64_t piece = 1; piece <= stages; ++piece) {
+    for (size_t piece = 0; piece < place.size(); ++piece) {
       now.assign(count + 1, kNever);
       std::vector<size_t> &from = begins.emplace_back(count + 1, 0);
-      for (size_t end = piece; end <= count; ++end)
-        for (size_t begin = end; begin-- > size_t(piece - 1);) {
+      for (size_t end = piece + 1; end <= count; ++end)
+        for (size_t begin = end; begin-- > piece;) {
           if (sums[end] - sums[begin] > limit)
             break;
-          double total = join(before[begin], price(begin, end));
-          if (between(begin, end) <= limit && total < now[end]) {
+          double total = join(before[begin], price(piece, begin, end));
+          if (between(piece, begin, end) <= limit && total < now[end]) {
             now[end] = total;
             from[end] = begin;
           }
@@ -120,14 +127,15 @@ private:
 
   ArrayRef<Operation *> line;
   const CostModel &costs;
-  int64_t stages;
+  ArrayRef<int32_t> place;
   std::vector<double> sums, crossing;
 };
 
 } // namespace
 
-std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const CostModel &costs, int64_t stages) {
-  return LineCutter(line, costs, stages).run();
+std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const CostModel &costs,
+                             ArrayRef<int32_t> place) {
+  return LineCutter(line, costs, place).run();
 }
 
 } // namespace weft::dist

@@ -1,4 +1,4 @@
-// Where a line of ops is cut into the stages of a pipeline.
+// Where a line of ops is cut into the chunks of a pipeline.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_PASSES_DIST_STAGECUT_H
 #define WEFT_PASSES_DIST_STAGECUT_H
@@ -11,17 +11,18 @@
 
 namespace weft::dist {
 
-/// So much longer than the shortest possible the longest stage may take, if that saves time between
+/// So much longer than the shortest possible the longest chunk may take, if that saves time between
 /// stages: among nearly equal cuts the one with the least to send is taken.
 inline constexpr double kStageSlack = 1.05;
 
-/// The stage of each op of `line`, which is in program order: ascending from 0 to `stages` - 1,
-/// each with at least one op. A stage takes the seconds of its ops and those to receive what it
-/// reads of the stages before it; a value that is read several stages later crosses each border
-/// between. The longest takes at most kStageSlack times the least possible; under this, the seconds
-/// of all borders are the least. `line` has at least as many ops as there are stages.
+/// The chunk of each op of `line`, which is in program order: ascending from 0 to the size of
+/// `place` less 1, each with at least one op. A chunk takes the seconds of its ops and those to
+/// receive what it reads of the chunks before it; a value that is read several chunks later crosses
+/// each border between. Nothing crosses between neighbours that `place` puts on one stage. The
+/// longest takes at most kStageSlack times the least possible; under this, the seconds of all
+/// borders are the least. `line` has at least as many ops as there are chunks.
 std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
-                             int64_t stages);
+                             llvm::ArrayRef<int32_t> place);
 
 } // namespace weft::dist
 

@@ -83,7 +83,8 @@ private:
   void place(Operation *made, Operation *op) {
     for (OpResult result : made->getResults())
       result.setType(withoutHeld(result.getType()));
-    setSection(made, all.sections.of(op));
+    made->removeAttr(kChunksAttr);
+    setSection(made, all.sections.of(op, stage));
     if (made->getNumResults() == op->getNumResults())
       map.map(op->getResults(), made->getResults());
   }
@@ -118,7 +119,7 @@ private:
     copyBlock(loop.getBody().front(), *body);
     builder.setInsertionPointAfter(made);
     map.map(results, made.getResults());
-    setSection(made, all.sections.of(loop));
+    setSection(made, all.sections.of(loop, stage));
   }
 
   void copyMove(Operation *op) {
@@ -163,7 +164,7 @@ private:
       llvm::erase_if(partial.partial, [&](const PartialAxis &p) { return p.axis == all.axis; });
       value = createTransition(builder, op.getLoc(), value, all.mesh, TransitionKind::Partialize,
                                others, -1, -1, partial);
-      setSection(value.getDefiningOp(), all.sections.of(op));
+      setSection(value.getDefiningOp(), all.sections.of(op, stage));
     }
     place(nn::ReshapeOp::create(builder, op.getLoc(), type, value), op);
   }
@@ -286,19 +287,19 @@ void StagePrograms::eraseInputs() {
 
 /// What is made without hearing of other stages may wait for its first reader, if it keeps nothing
 /// alive by that: so masks, casts and the like are made where they are read, in one kernel with it.
-void StagePrograms::sinkSources(Block &block) {
+void StagePrograms::sinkSources(Block &block, const LoopSections *loop) {
   auto isFixed = [](Operation *op) { return crossesStages(op) || isa<RepeatOp>(op); };
   Operation *end = block.getTerminator();
   llvm::DenseMap<Operation *, int64_t> latest;
   for (Operation &op : llvm::reverse(block.without_terminator())) {
-    int64_t own = sectionOf(&op), least = INT64_MAX;
+    int64_t own = sectionOf(&op);
+    std::optional<int64_t> least;
     for (Operation *user : op.getUsers()) {
       Operation *reader = block.findAncestorOpInBlock(*user);
-      least = std::min(least, reader == end           ? own
-                              : crossesStages(reader) ? own
-                                                      : latest.lookup(reader));
+      int64_t read = reader == end || crossesStages(reader) ? own : latest.lookup(reader);
+      least = !least ? read : loop ? loop->notAfter(*least, read) : std::min(*least, read);
     }
-    latest[&op] = isFixed(&op) || op.use_empty() ? own : std::max(own, least);
+    latest[&op] = isFixed(&op) ? own : std::max(own, least.value_or(own));
   }
   for (Operation &op : block.without_terminator()) {
     if (isFixed(&op))
@@ -339,15 +340,19 @@ void StagePrograms::setSteps(RepeatOp loop, ArrayRef<Step> list) {
 }
 
 void StagePrograms::order(const pipeline::Schedule &schedule) {
-  std::map<int64_t, std::vector<std::vector<Step>>> steps; // of loops by their first section
-  for (const auto &[loop, own] : sections.loops())
-    steps[own.forward] = stepsOf(own, schedule);
+  // Of loops by their first section.
+  std::map<int64_t, const LoopSections *> loops;
+  std::map<int64_t, std::vector<std::vector<Step>>> steps;
+  for (const auto &[loop, own] : sections.loops()) {
+    loops[own.base] = &own;
+    steps[own.base] = stepsOf(own, schedule);
+  }
   for (auto [stage, program] : llvm::enumerate(programs)) {
     Block &body = program.getBody().front();
-    sinkSources(body);
+    sinkSources(body, nullptr);
     sortBySection(body);
     for (auto loop : body.getOps<RepeatOp>()) {
-      sinkSources(loop.getBody().front());
+      sinkSources(loop.getBody().front(), loops.at(sectionOf(loop)));
       setSteps(loop, steps.at(sectionOf(loop))[stage]);
     }
   }

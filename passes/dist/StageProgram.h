@@ -35,7 +35,7 @@ private:
 
   void addChannels(const std::vector<Crossing> &crossings);
   void eraseInputs();
-  void sinkSources(mlir::Block &block);
+  void sinkSources(mlir::Block &block, const LoopSections *loop);
   void sortBySection(mlir::Block &block);
   static void setSteps(RepeatOp loop, llvm::ArrayRef<Step> list);
 

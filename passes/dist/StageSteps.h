@@ -6,24 +6,16 @@
 #include "passes/dist/StageSections.h"
 #include "weft/Pipeline/Schedule.h"
 
-#include "llvm/Support/Error.h"
-
 namespace weft::dist {
 
 /// A section and a microbatch.
 using Step = std::pair<int64_t, int64_t>;
 
-/// The schedule of `stages` stages that `text` means: that of a name, such as `1f1b`, or one that
-/// is written out (it begins with `weft`). Fails if it is none of that, or not for one chunk a
-/// stage and so many microbatches.
-llvm::Expected<pipeline::Schedule> scheduleOf(llvm::StringRef text, int64_t stages,
-                                              int64_t microbatches);
-
 /// The steps of each stage: its actions in the schedule's order, and between them what crosses, in
 /// the order in which the schedule, in a simulation where all chunks are equal, makes it. As this
 /// is one order for all stages, the first crossing that is not over can always take place,
 /// whatever the times are: both of its stages have done all that they do before. Late sections
-/// follow, microbatch by microbatch.
+/// follow, microbatch by microbatch. The schedule's ranks are the stages.
 std::vector<std::vector<Step>> stepsOf(const LoopSections &loop,
                                        const pipeline::Schedule &schedule);
 

@@ -53,6 +53,11 @@ inline constexpr llvm::StringLiteral kForward = "forward", kBackward = "backward
 /// In the program of one stage of a pipeline, the section that an op runs in (I64): they run one
 /// after the other, and communication between stages stands between them (dist-project-stages).
 inline constexpr llvm::StringLiteral kSectionAttr = "dist.section";
+/// Of an op of a program that is cut into more chunks than there are stages: the chunks that it is
+/// of, ascending (DenseI64Array); missing: all, or the op stands in no microbatch.
+inline constexpr llvm::StringLiteral kChunksAttr = "dist.chunks";
+/// The stage of each chunk, on the module (DenseI64Array); missing: chunk i is on stage i.
+inline constexpr llvm::StringLiteral kPlaceAttr = "dist.place";
 /// The schedule of a pipeline's microbatches, on its module: the text of weft/Pipeline/Schedule.h.
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 inline constexpr llvm::StringLiteral kDevicesAttr = "dist.devices";

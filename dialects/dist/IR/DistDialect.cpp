@@ -54,6 +54,24 @@ static LogicalResult verifyPlacementFor(Operation *op, Attribute attr, Type type
   return success();
 }
 
+/// Each chunk is on a stage of the mesh, and each stage has one.
+static LogicalResult verifyPlace(Operation *op, Attribute attr) {
+  auto place = dyn_cast<DenseI64ArrayAttr>(attr);
+  MeshAttr mesh = getMesh(op);
+  std::optional<AxisId> axis = mesh ? mesh.getValue().stageAxis() : std::nullopt;
+  if (!isa<ModuleOp>(op) || !place || !axis)
+    return op->emitError()
+           << "'dist.place' must be a list of stages on a module whose mesh has some";
+  int64_t stages = mesh.getValue().size(*axis);
+  for (int64_t stage : place.asArrayRef())
+    if (stage < 0 || stage >= stages)
+      return op->emitError() << "'dist.place': there is no stage " << stage << " of " << stages;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    if (!llvm::is_contained(place.asArrayRef(), stage))
+      return op->emitError() << "'dist.place': stage " << stage << " has no chunk";
+  return success();
+}
+
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kMeshAttr)
@@ -88,6 +106,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<IntegerAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.section' must be a number";
+  if (name == kChunksAttr)
+    return isa<DenseI64ArrayAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.chunks' must be a list of chunks";
+  if (name == kPlaceAttr)
+    return verifyPlace(op, attribute.getValue());
   if (name == kScheduleAttr)
     return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
                ? success()

@@ -27,7 +27,8 @@ def Dist_Dialect : Dialect {
     `dist.step_part` on a transition or reshard (`forward`, `backward`, `microbatch`) keeps it apart from others; on an op that makes
     a gradient, `microbatch` asks to reduce it over devices in every microbatch. `dist.closed` on an op, argument or result marks a placement that a
     person gave and no pass may change. `dist.reason` on a reshard and on the transitions that it becomes is a `#dist.reason`;
-    `dist.reasons` on a command of `rt` lists those of the tensors that it moves. At the end of `sharded` placements move
+    `dist.reasons` on a command of `rt` lists those of the tensors that it moves. Where stages of a pipeline have several chunks of
+    the model, `dist.place` on the module lists the stage of each chunk, and `dist.chunks` on an op the chunks that it is of. At the end of `sharded` placements move
     into the types: a tensor of global shape with encoding `#dist.placement`. In
     `local` the shape is the device's and the encoding `#dist.local`.
   }];

@@ -694,3 +694,32 @@ func.func @no_stages(%x: tensor<8xf32, #dist.local<#tp, [8]>>) {
 // expected-error @below {{'dist.schedule' must be the text of a schedule on a module}}
 module attributes {dist.schedule = 1} {
 }
+
+// -----
+
+func.func @chunks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'dist.chunks' must be a list of chunks}}
+  %0 = nn.exp %x {dist.chunks = 1 : i64} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+#mesh = #dist.mesh<["dp"=2]>
+// expected-error @below {{'dist.place' must be a list of stages on a module whose mesh has some}}
+module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 1>} {
+}
+
+// -----
+
+#mesh = #dist.mesh<[stages "pp"=2]>
+// expected-error @below {{'dist.place': there is no stage 2 of 2}}
+module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 1, 2>} {
+}
+
+// -----
+
+#mesh = #dist.mesh<[stages "pp"=2]>
+// expected-error @below {{'dist.place': stage 1 has no chunk}}
+module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 0>} {
+}

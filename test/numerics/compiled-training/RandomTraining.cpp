@@ -4,10 +4,10 @@
 // weft-random-training [--seed N] [--count N] [--routines inlined|called] [--stages]:
 // with --seed one case is run and told, with --routines bits are those of microbatches
 // written out, in a drawn precision; with --stages bits of states are those of one
-// stage, in a pipeline and by a schedule that are drawn. A case is a model, a loss, an
-// optimizer and a layout; after three steps losses, norms and every state are compared.
-// Models that amplify rounding (a norm over two elements, statistics of four) are
-// rejected, at most one in twenty.
+// stage, in a pipeline and by a schedule that are drawn, of one to three chunks a rank.
+// A case is a model, a loss, an optimizer and a layout; after three steps losses, norms
+// and every state are compared. Models that amplify rounding (a norm over two elements,
+// statistics of four) are rejected, at most one in twenty.
 #include "RandomTrial.h"
 
 #include "../../unit/lib/Foundation/Sharding/RandomPlacement.h"
@@ -72,13 +72,15 @@ void drawStages(uint64_t seed, RandomTrial &random) {
   int64_t processes = flags.mesh.empty() ? 1 : Mesh::parse(flags.mesh)->processCount();
   int64_t stages = draw.between(2, processes > 4 ? 2 : processes > 2 ? 3 : 4);
   flags.mesh = "pp=" + std::to_string(stages) + (flags.mesh.empty() ? "" : "," + flags.mesh);
-  static const char *const schedules[] = {"1f1b", "gpipe", "zb-h1", "zb-h2"};
-  flags.schedule = schedules[draw.below(std::size(schedules))];
   // Batch normalization has statistics of the whole batch.
   Mesh mesh = *Mesh::parse(flags.mesh);
   int64_t most = std::min<int64_t>(9, random.rows / mesh.groupSize(mesh.resolve("dp")));
   if (random.traits["kind"] != "resnet" && most > 1 && draw.chance(70))
     flags.microbatches = draw.between(2, most);
+  // dualpipev wants so many microbatches.
+  static const char *const schedules[] = {"1f1b",          "gpipe",         "zb-h1", "zb-h2",
+                                          "interleaved:2", "interleaved:3", "zb-v",  "dualpipev"};
+  flags.schedule = schedules[draw.below(std::size(schedules) - (flags.microbatches < 2 * stages))];
   size_t clip = flags.optimizer.find(",clip="), colon = flags.optimizer.find(":clip=");
   if (clip != std::string::npos)
     flags.optimizer.erase(clip, flags.optimizer.find(',', clip + 1) - clip);
@@ -207,7 +209,7 @@ bool isSpread(const Totals &totals, unsigned count, Against against) {
     check(name, different);
   if (against == Against::Stages) {
     check("stages", 3);
-    check("order", 4);
+    check("order", 7);
   } else {
     check("clip", 2);
   }

@@ -1,8 +1,12 @@
 // RUN: not weft-opt %s --dist-project-stages=schedule=1f2b 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not weft-opt %s --dist-project-stages=schedule=zb-v 2>&1 | FileCheck %s --check-prefix=CHUNKS
+// RUN: not weft-opt %s --dist-cut-stages=schedule=interleaved:x 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not weft-opt %s --dist-cut-stages=schedule=zb-v:3 2>&1 | FileCheck %s --check-prefix=FIXED
 // RUN: not weft-opt %s --dist-project-stages="schedule='weft schedule 1'" 2>&1 | FileCheck %s --check-prefix=TEXT
-// NAME: error: '1f2b' is no schedule; known are gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-v, dualpipev
-// CHUNKS: error: schedule 'zb-v' wants 2 chunks of the model on each stage, but each stage is one; use 1f1b or zb-h1
+// NAME: error: '1f2b' is no schedule; known are gpipe, 1f1b, interleaved:V, zb-h1, zb-h2, zb-v, dualpipev
+// CHUNKS: error: the schedule has chunks of the model on stages 0, 1, 1, 0, but it was cut for chunks on stages 0, 1;
+// NUMBER: error: 'interleaved:x' does not say how many chunks of the model a rank has; write interleaved:2, for one
+// FIXED: error: zb-v has 2 chunks a rank, not 3
 // TEXT: error: line 1
 #mesh = #dist.mesh<[stages "pp"=2, temporal "mb"=3]>
 module attributes {dist.mesh = #mesh} {

@@ -154,7 +154,7 @@ private:
 std::string TrainingLayout::text() const {
   return "--mesh " + mesh + " --microbatches " + std::to_string(microbatches) + " --zero " +
          std::to_string(zero) + ":" + zeroAxis + " --sequence-parallel " +
-         (sequenceParallel ? "on" : "off");
+         (sequenceParallel ? "on" : "off") + (stages.empty() ? "" : " --schedule " + schedule);
 }
 
 std::string TrainingLayout::pipeline(bool loops) const {
@@ -168,7 +168,8 @@ std::string TrainingLayout::pipeline(bool loops) const {
       "},dist-propagate," + assign + "lead})," + "dist-place-state{axis=" + zeroAxis +
       " slots=" + split(zero >= 1) + " gradients=" + split(zero >= 2) +
       " parameters=" + split(zero >= 3) + "},dist-share-state," + assign +
-      "follow}),dist-insert-reshards,dist-verify-spmd,dist-cut-stages,dist-verify-spmd,"
+      "follow}),dist-insert-reshards,dist-verify-spmd,dist-cut-stages{schedule=" + schedule +
+      "},dist-verify-spmd,"
       "dist-partition,dist-verify-spmd,"
       "dist-simplify-collectives,cse,dist-verify-spmd";
   return text + (loops ? ",dist-form-loops,dist-verify-spmd" : "");

@@ -22,6 +22,7 @@ struct TrainingLayout {
   std::string zeroAxis = "dp";
   bool sequenceParallel = false;
   std::string stages; // the axis of stages, if any
+  std::string schedule = "1f1b";
   std::string text() const;
   /// The passes from `step` to `local`, with the verifier after each.
   std::string pipeline(bool loops = true) const;

@@ -1,0 +1,86 @@
+// Which schedule a pipeline runs by, and on which rank it puts each chunk of the model.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/StageSchedule.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "weft/Pipeline/Check.h"
+#include "weft/Pipeline/Generate.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::dist;
+
+static std::string knownNames() {
+  std::string names;
+  for (const pipeline::Generator &known : pipeline::generators()) {
+    names += (names.empty() ? " " : ", ") + std::string(known.name);
+    if (known.leastChunksPerRank != known.mostChunksPerRank)
+      names += ":V";
+  }
+  return names;
+}
+
+static llvm::Expected<pipeline::Schedule> generate(llvm::StringRef text, int64_t ranks,
+                                                   int64_t microbatches) {
+  auto [name, number] = text.split(':');
+  const pipeline::Generator *generator = pipeline::findGenerator(name.str());
+  if (!generator)
+    return llvm::createStringError("'" + name + "' is no schedule; known are" + knownNames());
+  int64_t chunks = generator->leastChunksPerRank;
+  bool isFixed = chunks == generator->mostChunksPerRank;
+  if (text.contains(':') ? number.getAsInteger(10, chunks) : !isFixed)
+    return llvm::createStringError("'" + text + "' does not say how many chunks of the model a " +
+                                   "rank has; write " + name + ":2, for one");
+  std::string why;
+  if (!pipeline::fits(*generator, ranks, chunks, microbatches, why))
+    return llvm::createStringError(why);
+  return generator->make(int32_t(ranks), int32_t(chunks), int32_t(microbatches));
+}
+
+llvm::Expected<pipeline::Schedule> dist::scheduleOf(llvm::StringRef text, int64_t ranks,
+                                                    int64_t microbatches) {
+  if (!text.starts_with("weft"))
+    return generate(text, ranks, microbatches);
+  std::string why;
+  std::optional<pipeline::Schedule> schedule = pipeline::readSchedule(text.str(), why);
+  if (!schedule)
+    return llvm::createStringError(why);
+  if (why = pipeline::check(*schedule); !why.empty())
+    return llvm::createStringError(why);
+  auto counts = [](int64_t ranks, int64_t microbatches) {
+    return std::to_string(ranks) + " ranks and " + std::to_string(microbatches) + " microbatches";
+  };
+  if (int64_t(schedule->ranks.size()) != ranks || schedule->microbatches != microbatches)
+    return llvm::createStringError("the schedule is of " +
+                                   counts(schedule->ranks.size(), schedule->microbatches) +
+                                   "; the program wants " + counts(ranks, microbatches));
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    if (!llvm::is_contained(schedule->place, rank))
+      return llvm::createStringError("rank " + std::to_string(rank) +
+                                     " of the schedule has no chunk of the model");
+  return std::move(*schedule);
+}
+
+static SmallVector<int64_t> oneEach(int64_t ranks) {
+  return llvm::to_vector(llvm::seq<int64_t>(0, ranks));
+}
+
+std::vector<int32_t> dist::placeOf(ModuleOp module, int64_t ranks) {
+  SmallVector<int64_t> place = oneEach(ranks);
+  if (auto attribute = module->getAttrOfType<DenseI64ArrayAttr>(kPlaceAttr))
+    place = llvm::to_vector(attribute.asArrayRef());
+  return {place.begin(), place.end()};
+}
+
+void dist::setPlace(ModuleOp module, ArrayRef<int32_t> place, int64_t ranks) {
+  SmallVector<int64_t> list(place.begin(), place.end());
+  if (list != oneEach(ranks))
+    module->setAttr(kPlaceAttr, DenseI64ArrayAttr::get(module.getContext(), list));
+}
+
+std::vector<SmallVector<int64_t, 2>> dist::chunksByRank(ArrayRef<int32_t> place, int64_t ranks) {
+  std::vector<SmallVector<int64_t, 2>> chunks(static_cast<size_t>(ranks));
+  for (auto [chunk, rank] : llvm::enumerate(place))
+    chunks[size_t(rank)].push_back(int64_t(chunk));
+  return chunks;
+}
