@@ -112,8 +112,7 @@ void Nodes::add(const rt::FusionChoice::Node &chosen) {
     return;
   Node node;
   node.ops = chosen.ops;
-  if (Operation *view = choice.absorbed(first))
-    node.ops.push_back(view);
+  llvm::append_range(node.ops, choice.absorbed(first));
   node.microbatch = microbatchOf(first);
   auto transition = dyn_cast<TransitionOpInterface>(first);
   if (transition && transition.isCommunication())
@@ -217,11 +216,6 @@ cost::Work Nodes::workOf(const Node &node) const {
   double flops = 0, most = -1;
   Reads reads;
   for (Operation *op : node.ops) {
-    if (choice.classOf(op) == rt::FusionClass::Absorbed) {
-      // In this order the library op writes.
-      sum.bytesWritten += bytesOf(op->getResult(0));
-      continue;
-    }
     OpWork work = weft::workOf(op);
     // A view that is a command copies.
     bool copies = work.launches == 0;
@@ -234,6 +228,9 @@ cost::Work Nodes::workOf(const Node &node) const {
     for (auto [number, result] : llvm::enumerate(op->getResults()))
       if (isReadOutside(result, node))
         sum.bytesWritten += copies ? bytesOf(result) : work.written[number];
+    // What a library op does to its result as it writes that costs no time of its own.
+    if (choice.classOf(op) == rt::FusionClass::Absorbed)
+      continue;
     flops += work.flops;
     if (work.flops > most) {
       most = work.flops;

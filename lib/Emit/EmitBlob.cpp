@@ -476,7 +476,7 @@ private:
   LogicalResult emitCommand(const Builder_::On &on, rt::GemmOp op) {
     run::Gemm params{};
     params.accumulator = *dtypeOf(op.getAccumulate());
-    out.add(on, params, views({op.getLhs(), op.getRhs(), op.getResult()}));
+    out.add(on, params, views(op->getOperands()));
     return success();
   }
   LogicalResult emitCommand(const Builder_::On &on, rt::ConvOp op) {

@@ -66,6 +66,22 @@ Operation *weft::rt::libraryOpOf(FusionOp fusion) {
                          [](Operation &op) { return !op.hasTrait<OpTrait::ConstantLike>(); });
 }
 
+std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
+  LibraryEnd end;
+  Operation *op = libraryOpOf(fusion), *next = op->getNextNode();
+  if (next && !next->hasTrait<OpTrait::IsTerminator>() && stridesBehindPermutation(next)) {
+    end.permutation = op = next;
+    next = next->getNextNode();
+  }
+  if (next && isSum(next)) {
+    end.addend = dyn_cast<BlockArgument>(next->getOperand(next->getOperand(0) == op->getResult(0)));
+    if (!end.addend)
+      return std::nullopt;
+    next = next->getNextNode();
+  }
+  return isa_and_present<YieldOp>(next) ? std::optional(end) : std::nullopt;
+}
+
 ValueLayout weft::rt::specLayout(Value value) {
   std::optional<ValueLayout> layout = layoutOf(value, isSpecRoot);
   assert(layout && "rt-fuse-kernels left a view without strides");
@@ -246,13 +262,17 @@ private:
 
   Operation *library(FusionOp fusion) {
     Operation *libraryOp = libraryOpOf(fusion);
-    // The only thing that may follow is a permutation of the only result.
-    Operation *permutation = libraryOp->getNextNode();
+    std::optional<LibraryEnd> end = libraryEndOf(fusion);
+    if (!end) {
+      libraryOp->emitOpError("is followed by more than a library call does: a permutation of its "
+                             "result, the sum of that and an input");
+      return nullptr;
+    }
     SmallVector<SmallVector<int64_t, 4>> resultStrides;
     for (Type type : libraryOp->getResultTypes())
       resultStrides.push_back(rowMajorStrides(cast<RankedTensorType>(type).getShape()));
-    if (!isa<YieldOp>(permutation))
-      resultStrides = {*stridesBehindPermutation(permutation)};
+    if (end->permutation)
+      resultStrides = {*stridesBehindPermutation(end->permutation)};
 
     SmallVector<ValueLayout> layouts;
     SmallVector<SmallVector<int64_t, 4>> strides;
@@ -265,13 +285,14 @@ private:
     const Target *target = targetOf(op->getParentOfType<ModuleOp>());
     if (!target)
       return nullptr;
-    std::optional<LibraryLayout> plan = libraryLayout(*target, libraryOp, strides, resultStrides);
+    std::optional<LibraryLayout> plan =
+        libraryLayout(*target, libraryOp, strides, resultStrides, end->addend != nullptr);
     if (!plan) {
       libraryOp->emitOpError() << "is no library call that target '" << target->name()
                                << "' takes with these types and layouts";
       return nullptr;
     }
-    // What it must read, what it writes, what it may lack.
+    // What it must read, what it writes, what it may lack, what it adds.
     std::string name = (RtDialect::getDialectNamespace() + "." + plan->call.command).str();
     OperationState state(op->getLoc(), name);
     auto addOperands = [&](ArrayRef<unsigned> numbers) {
@@ -283,6 +304,11 @@ private:
     for (auto [output, part] : llvm::zip_equal(fusion.getOutputs(), plan->results))
       state.operands.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
     addOperands(plan->call.mayLack);
+    if (plan->addend) {
+      ValueLayout layout = specLayout(fusion.getInputs()[end->addend.getArgNumber()]);
+      state.operands.push_back(
+          window(bufferOf(layout.root), plan->addend->sizes, plan->addend->strides, layout.offset));
+    }
     state.attributes = plan->call.attributes;
     return builder.create(state);
   }

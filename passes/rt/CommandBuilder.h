@@ -30,6 +30,14 @@ llvm::StringRef nameForMessages(mlir::Operation *op);
 /// The op for which a library fusion calls the library.
 mlir::Operation *libraryOpOf(FusionOp fusion);
 
+/// What the call does to that op's result, null where it does not: the view that writes it
+/// permuted, the input that is added to it. Nothing if the fusion does more than that.
+struct LibraryEnd {
+  mlir::Operation *permutation = nullptr;
+  mlir::BlockArgument addend;
+};
+std::optional<LibraryEnd> libraryEndOf(FusionOp fusion);
+
 /// Where `value` lies in the dense buffer of the op, constant or argument that
 /// made it. Views in such functions always can be said.
 ValueLayout specLayout(mlir::Value value);

@@ -264,9 +264,16 @@ private:
     }
     SmallVector<Value> yielded(cloneInto(*body, op, map)->getResults()), outputs(op->getResults());
     map.map(outputs, yielded);
-    if (Operation *view = choice.absorbed(op)) {
-      yielded = {cloneInto(*body, view, map)->getResult(0)};
-      outputs = {view->getResult(0)};
+    for (Operation *later : choice.absorbed(op)) {
+      for (Value operand : later->getOperands())
+        if (!map.contains(operand)) {
+          placeOperand(operand);
+          inputs.push_back(operand);
+          map.map(operand, body->addArgument(withoutEncoding(operand.getType()), operand.getLoc()));
+        }
+      yielded = {cloneInto(*body, later, map)->getResult(0)};
+      outputs = {later->getResult(0)};
+      map.map(outputs, yielded);
     }
     finish(FusionKind::Library, op->getLoc(), inputs, outputs, yielded, std::move(body));
   }

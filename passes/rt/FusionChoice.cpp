@@ -133,6 +133,30 @@ std::optional<ValueLayout> weft::rt::layoutOf(Value value,
   return layout;
 }
 
+/// Forward pass, backward pass, updates: each has its time. What the backward
+/// pass computes from activations would be kept instead of them, or beside
+/// them, if the forward pass computed it; an update of a state can overwrite it
+/// if its kernel does nothing else.
+static unsigned timeOf(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return !role ? 0 : role.getValue() == nn::kRoleOptimizer ? 2 : 1;
+}
+
+static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
+
+/// Microbatches come one after the other: a kernel for two of them would make
+/// the activations of both live at once. So do sections of a stage's program: what
+/// stands in one kernel waits for what both await, and others may wait for it.
+static bool areOfOneTime(Operation *a, Operation *b) {
+  return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr) &&
+         a->getAttr(dist::kSectionAttr) == b->getAttr(dist::kSectionAttr);
+}
+
+static bool isWeightGradient(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return role && role.getValue() == nn::kRoleWeightGradient;
+}
+
 FusionChoice::FusionChoice(Block &block, const Target &target) : target(target) {
   classify(block);
   demandLayouts(block);
@@ -178,17 +202,54 @@ void FusionChoice::absorbPermutation(Operation *op) {
       classes.lookup(view) == FusionClass::Free ? stridesBehindPermutation(view) : std::nullopt;
   if (!strides)
     return;
-  SmallVector<SmallVector<int64_t, 4>> operands;
+  absorbedBy[op] = {view};
+  if (layoutOfLibrary(op, /*adds=*/false))
+    classes[view] = FusionClass::Absorbed;
+  else
+    absorbedBy.erase(op);
+}
+
+/// A gradient may be added to the sum of those before it by the product that makes it. Not so in
+/// the network itself: there a sum is computed by the kernel that reads it next.
+void FusionChoice::absorbSum(Operation *op) {
+  Operation *last = absorbed(op).empty() ? op : absorbed(op).back();
+  if (last->getNumResults() != 1 || !last->getResult(0).hasOneUse())
+    return;
+  OpOperand &use = *last->getResult(0).use_begin();
+  Operation *sum = use.getOwner();
+  if (!isWeightGradient(sum) || !isSum(sum) || !areOfOneTime(op, sum))
+    return;
+  Value addend = sum->getOperand(1 - use.getOperandNumber());
+  auto layout = layoutOf(addend, [&](Operation *def) { return isRoot(def); });
+  Operation *maker = layout ? layout->root.getDefiningOp() : nullptr;
+  bool isDense = layout && !(maker && maker->hasTrait<OpTrait::ConstantLike>()) &&
+                 isRowMajor(cast<RankedTensorType>(addend.getType()).getShape(), layout->strides);
+  if (isDense && layoutOfLibrary(op, /*adds=*/true)) {
+    classes[sum] = FusionClass::Absorbed;
+    absorbedBy[op].push_back(sum);
+  }
+}
+
+/// The layout of a library op with what it has absorbed, and perhaps a sum.
+std::optional<LibraryLayout> FusionChoice::layoutOfLibrary(Operation *op, bool adds) const {
+  SmallVector<SmallVector<int64_t, 4>> operands, results;
+  auto denseStrides = [](Value value) {
+    return rowMajorStrides(cast<RankedTensorType>(value.getType()).getShape());
+  };
   for (Value operand : op->getOperands()) {
     auto layout = layoutOf(operand, [&](Operation *def) { return isRoot(def); });
-    operands.push_back(layout
-                           ? layout->strides
-                           : rowMajorStrides(cast<RankedTensorType>(operand.getType()).getShape()));
+    operands.push_back(layout ? layout->strides : denseStrides(operand));
   }
-  if (libraryLayout(target, op, operands, {*strides})) {
-    classes[view] = FusionClass::Absorbed;
-    absorbedBy[op] = view;
-  }
+  for (Value result : op->getResults())
+    results.push_back(denseStrides(result));
+  if (!absorbed(op).empty())
+    results = {*stridesBehindPermutation(absorbed(op).front())};
+  return libraryLayout(target, op, operands, results, adds);
+}
+
+ArrayRef<Operation *> FusionChoice::absorbed(Operation *library) const {
+  auto found = absorbedBy.find(library);
+  return found == absorbedBy.end() ? ArrayRef<Operation *>() : found->second;
 }
 
 void FusionChoice::demandLayouts(Block &block) {
@@ -206,6 +267,7 @@ void FusionChoice::demandLayouts(Block &block) {
             view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
           demandDense(&op, i);
       absorbPermutation(&op);
+      absorbSum(&op);
     } else if (kind == FusionClass::Opaque) {
       bool isReturn = op.hasTrait<OpTrait::IsTerminator>();
       for (unsigned i = 0; i < op.getNumOperands(); ++i) {
@@ -257,25 +319,6 @@ void FusionChoice::formGroups(Block &block) {
     for (unsigned i = 0; i < op.getNumOperands(); ++i)
       tryMerge(&op, i);
   }
-}
-
-/// Forward pass, backward pass, updates: each has its time. What the backward
-/// pass computes from activations would be kept instead of them, or beside
-/// them, if the forward pass computed it; an update of a state can overwrite it
-/// if its kernel does nothing else.
-static unsigned timeOf(Operation *op) {
-  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-  return !role ? 0 : role.getValue() == nn::kRoleOptimizer ? 2 : 1;
-}
-
-static bool isOptimizer(Operation *op) { return timeOf(op) == 2; }
-
-/// Microbatches come one after the other: a kernel for two of them would make
-/// the activations of both live at once. So do sections of a stage's program: what
-/// stands in one kernel waits for what both await, and others may wait for it.
-static bool areOfOneTime(Operation *a, Operation *b) {
-  return timeOf(a) == timeOf(b) && a->getAttr(kMicrobatchAttr) == b->getAttr(kMicrobatchAttr) &&
-         a->getAttr(dist::kSectionAttr) == b->getAttr(dist::kSectionAttr);
 }
 
 /// One number that several larger kernels read, such as the learning rate: to
@@ -416,8 +459,8 @@ void FusionChoice::sortNodes(Block &block) {
       continue;
     if (kind != FusionClass::Kernel) {
       nodeOf[&op] = nodes.size();
-      if (Operation *view = absorbed(&op))
-        nodeOf[view] = nodes.size();
+      for (Operation *later : absorbed(&op))
+        nodeOf[later] = nodes.size();
       nodes.push_back({kind, {&op}});
     } else if (Group &group = groups[groupOf[&op]]; group.ops.front() == &op) {
       for (Operation *member : group.ops)
@@ -433,6 +476,7 @@ void FusionChoice::sortNodes(Block &block) {
   for (auto [n, node] : llvm::enumerate(nodes)) {
     SmallVector<Operation *> work(node.ops.begin(), node.ops.end());
     llvm::append_range(work, node.copies);
+    llvm::append_range(work, absorbed(node.ops.front()));
     while (!work.empty())
       for (Value operand : work.pop_back_val()->getOperands()) {
         Operation *def = operand.getDefiningOp();

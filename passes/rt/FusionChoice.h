@@ -27,7 +27,7 @@ enum class FusionClass {
   Free,     // a view, a constant, or a value without operands: no command of its own
   Kernel,   // generated code, together with the rest of its group
   Library,  // one library command
-  Absorbed, // a permutation of a library op's result, in which order it is written
+  Absorbed, // what a library op does to its result: writes it permuted, adds to it
 };
 
 /// Row-major order of a value's elements in the dense buffer of `root`.
@@ -95,8 +95,9 @@ public:
   bool isCopiedFor(mlir::Operation *reader, mlir::Operation *op) const;
   /// Whether what copies are made of is read from memory, beside what the program itself reads.
   bool isReadByCopies(mlir::Value value) const { return readByCopies.contains(value); }
-  /// The view that a library op's result is written through, or null.
-  mlir::Operation *absorbed(mlir::Operation *library) const { return absorbedBy.lookup(library); }
+  /// What a library op does to its result, in order: the view that it writes it through, the op
+  /// that adds to it.
+  llvm::ArrayRef<mlir::Operation *> absorbed(mlir::Operation *library) const;
   enum class Limit { Ops, Bytes, Pieces, Order };
   /// What kept an op out of a kernel: how much of it there would be, and what the target allows.
   struct Obstacle {
@@ -126,6 +127,8 @@ private:
   bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
   void absorbPermutation(mlir::Operation *library);
+  void absorbSum(mlir::Operation *library);
+  std::optional<LibraryLayout> layoutOfLibrary(mlir::Operation *library, bool adds) const;
 
   struct Group {
     std::vector<mlir::Operation *> ops;
@@ -136,7 +139,7 @@ private:
   };
   const Target &target;
   llvm::DenseMap<mlir::Operation *, FusionClass> classes;
-  llvm::DenseMap<mlir::Operation *, mlir::Operation *> absorbedBy;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *, 2>> absorbedBy;
   llvm::DenseMap<mlir::Operation *, unsigned> position, groupOf;
   llvm::DenseMap<mlir::Operation *, unsigned> views; // that a view is behind, with itself
   std::vector<Group> groups;

@@ -62,11 +62,16 @@ bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {
   if (fusion.getKind() != FusionKind::Library || result != 0)
     return false;
   Operation *op = libraryOpOf(fusion);
+  std::optional<LibraryEnd> end = libraryEndOf(fusion);
+  if (!end)
+    return false;
   std::optional<unsigned> operand = cast<KernelOpInterface>(op).getLibraryCall()->overwrites;
   Value argument = fusion.getBody().getArgument(input);
-  return operand && op->getOperand(*operand) == argument && argument.hasOneUse() &&
-         fusion.getBody().front().getTerminator()->getOperand(0) == op->getResult(0) &&
-         argument.getType() == op->getResult(0).getType();
+  bool isOverwritten = end->addend
+                           ? end->addend == argument
+                           : operand && op->getOperand(*operand) == argument && !end->permutation;
+  return isOverwritten && argument.hasOneUse() &&
+         argument.getType() == withoutEncoding(fusion.getResult(0).getType());
 }
 
 SmallVector<int64_t> weft::rt::sharedArguments(Operation *command, const SymbolTable &symbols) {

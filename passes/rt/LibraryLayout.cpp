@@ -123,10 +123,10 @@ LibraryLayout wholeTensors(const LibraryCall &call, ArrayRef<RankedTensorType> t
 std::optional<LibraryLayout>
 weft::rt::libraryLayout(const Target &target, Operation *op,
                         ArrayRef<SmallVector<int64_t, 4>> operandStrides,
-                        ArrayRef<SmallVector<int64_t, 4>> resultStrides) {
+                        ArrayRef<SmallVector<int64_t, 4>> resultStrides, bool adds) {
   auto kernel = dyn_cast<KernelOpInterface>(op);
   std::optional<LibraryCall> call = kernel ? kernel.getLibraryCall() : std::nullopt;
-  if (!call)
+  if (!call || (adds && !call->product))
     return std::nullopt;
   SmallVector<RankedTensorType> types;
   for (Type type : op->getOperandTypes())
@@ -138,6 +138,12 @@ weft::rt::libraryLayout(const Target &target, Operation *op,
   std::optional<LibraryLayout> plan =
       call->product ? mergedDims(*call, types, strides)
                     : wholeTensors(*call, types, strides, op->getNumOperands());
+  if (plan && adds) {
+    // Otherwise an element would be rounded once where the product and a sum behind it round twice.
+    if (plan->results[0].element != cast<TypeAttr>(call->attributes.get("accumulate")).getValue())
+      return std::nullopt;
+    plan->addend = plan->results[0];
+  }
   return plan && target.takes(*plan) ? plan : std::nullopt;
 }
 
@@ -168,6 +174,21 @@ std::optional<LibraryLayout> weft::rt::libraryLayout(const Target &target, Opera
     strides.push_back(layout ? layout->strides : denseStrides(operand));
   }
   return libraryLayout(target, op, strides, denseStrides(op->getResults()));
+}
+
+bool weft::rt::isSum(Operation *op) {
+  auto elementwise = dyn_cast<ElementwiseOpInterface>(op);
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!elementwise || !shardable || op->getNumOperands() != 2 ||
+      !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+    return false;
+  // What takes partial sums for both operands is linear in them.
+  bool isLinear = llvm::any_of(shardable.getPartialRules(ReduceKind::Sum),
+                               [](const PartialRule &rule) { return rule.size() == 2; });
+  Scalar zero, one;
+  one.real = 1;
+  return isLinear && elementwise.evaluateScalar({one, zero}).real == 1 &&
+         elementwise.evaluateScalar({zero, one}).real == 1;
 }
 
 std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {

@@ -13,7 +13,8 @@ namespace weft::rt {
 
 /// The layout of `op` for operands and results with these strides; nothing if the
 /// op has no library call, the dims do not collapse into the command's, or the
-/// target does not take it. Offsets stay those of the values.
+/// target does not take it. Offsets stay those of the values. If the call is of a product that
+/// `adds`, what it adds has the strides of its result, and both the type that the product sums in.
 ///
 /// A product's dims collapse as far as neighbours are contiguous in every
 /// tensor that has them; what is left over in m or n becomes batch dims, along
@@ -22,7 +23,7 @@ namespace weft::rt {
 std::optional<LibraryLayout>
 libraryLayout(const Target &target, mlir::Operation *op,
               llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> operandStrides,
-              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides);
+              llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> resultStrides, bool adds = false);
 
 /// The same for dense operands and results.
 std::optional<LibraryLayout> denseLibraryLayout(const Target &target, mlir::Operation *op);
@@ -30,6 +31,9 @@ std::optional<LibraryLayout> denseLibraryLayout(const Target &target, mlir::Oper
 /// The same for operands that are views as `layoutOf` tells, and dense results.
 std::optional<LibraryLayout> libraryLayout(const Target &target, mlir::Operation *op,
                                            llvm::function_ref<bool(mlir::Operation *)> isRoot);
+
+/// Whether the op adds two tensors of floats.
+bool isSum(mlir::Operation *op);
 
 /// If `view` only permutes its operand's elements: the strides that the operand
 /// has in a dense buffer of the view's result.

@@ -125,6 +125,11 @@ LogicalResult GemmOp::verify() {
   if (a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1] || a[rank - 1] != b[rank - 2])
     return emitOpError() << "has sizes that do not contract: " << getLhs().getType() << ", "
                          << getRhs().getType() << " -> " << getResult().getType();
+  if (Value addend = getAddend();
+      addend && (sizes(addend) != c || element(addend) != element(getResult()) ||
+                 element(addend) != getAccumulate()))
+    return emitOpError() << "adds " << addend.getType() << " to " << getResult().getType()
+                         << ", expected equal sizes and elements of type " << getAccumulate();
   return success();
 }
 

@@ -41,17 +41,20 @@ def Rt_LaunchOp : Rt_Command<"launch", ["Inputs"], ["Outputs"], [AttrSizedOperan
       `stream` $stream attr-dict }];
 }
 
-def Rt_GemmOp : Rt_Command<"gemm", ["Lhs", "Rhs"], ["Result"]> {
+def Rt_GemmOp : Rt_Command<"gemm", ["Lhs", "Rhs", "Addend"], ["Result"], [], ["Addend", "Result"]> {
   let summary = "a (batched) matrix product by the target's library";
   let description = [{
-    `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat.
+    `result[b.., m, n] = sum_k lhs[b.., m, k] rhs[b.., k, n]`, 0 to 4 batch dims; strides of 0 repeat. An addend
+    `[b.., m, n]` is added to that behind the sum, and may be the result.
 
-    Constraints: equal tensor ranks of 2 to 6; sizes contract.
+    Constraints: equal tensor ranks of 2 to 6; sizes contract; the addend has the result's sizes and, as the result,
+    the element type of the sum.
     Example: `rt.gemm %a, %b -> %c accumulate f32 stream 0 : memref<4x8xf32>, memref<8x2xf32> -> memref<4x2xf32>`
   }];
-  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, TypeAttr:$accumulate,
-      DefaultValuedAttr<Rt_Stream, "0">:$stream);
-  let assemblyFormat = [{ $lhs `,` $rhs `->` $result `accumulate` $accumulate `stream` $stream attr-dict
+  let arguments = (ins AnyMemRef:$lhs, AnyMemRef:$rhs, AnyMemRef:$result, Optional<AnyMemRef>:$addend,
+      TypeAttr:$accumulate, DefaultValuedAttr<Rt_Stream, "0">:$stream);
+  let assemblyFormat = [{ $lhs `,` $rhs `->` $result (`plus` `(` $addend^ `:` type($addend) `)`)? `accumulate` $accumulate
+      `stream` $stream attr-dict
       `:` type($lhs) `,` type($rhs) `->` type($result) }];
   let hasVerifier = 1;
 }

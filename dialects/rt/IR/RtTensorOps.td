@@ -17,7 +17,8 @@ def Rt_FusionOp : Rt_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock,
     the inputs in order. A `kernel` fusion becomes a generated kernel; a
     `library` fusion holds one op with a library call, before it the constants that the
     call implies, and behind it the view op that re-indexes its result, if there is one
-    (the library writes the permuted order).
+    (the library writes the permuted order), and the op that adds an input to that, if
+    the library's call does it.
 
     Lifespan: made by `rt-fuse-kernels`; `kernel` fusions are removed by
     `rt-outline-kernels`, the others by `rt-lower-to-commands`.

@@ -67,6 +67,9 @@ struct LibraryTensor {
 struct LibraryLayout {
   LibraryCall call;
   llvm::SmallVector<LibraryTensor> operands, results;
+  /// Of a product that gives the type it sums in: what is added to the result, as an op behind it
+  /// would. It is the command's last operand, and may be where the result lies.
+  std::optional<LibraryTensor> addend = std::nullopt;
 };
 
 /// How a kernel is launched: units [0, extent) in any order and any split, at least `grain` of

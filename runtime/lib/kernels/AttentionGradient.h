@@ -113,7 +113,8 @@ private:
     g.a = matrix(a, aRow, aColumn);
     g.b = matrix(b, bRow, bColumn);
     g.c = matrix(c, cRow, 1);
-    g.accumulate = accumulate;
+    if (accumulate)
+      g.addend = g.c;
     gemmTyped<T, T>(g, s.gemm);
   }
 

@@ -32,24 +32,44 @@ template <typename T> struct Blocks {
   }
 };
 
+/// The addend is of the sum's type, see GemmProblem.
+template <typename T>
+void addToTile(const MatrixRef &addend, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
+               T *tile) {
+  for (int64_t i = 0; i < rows; ++i) {
+    T *sums = tile + i * kTileColumns<T>;
+    const T *from =
+        reinterpret_cast<const T *>(addend.data) + (i0 + i) * addend.row + j0 * addend.column;
+    if (addend.column == 1)
+      for (int64_t j = 0; j < columns; ++j)
+        sums[j] += from[j];
+    else
+      for (int64_t j = 0; j < columns; ++j)
+        sums[j] += from[j * addend.column];
+  }
+}
+
 template <typename T>
 void storeTile(const GemmProblem &p, int64_t i0, int64_t j0, int64_t rows, int64_t columns,
                T *tile) {
   constexpr int64_t width = kTileColumns<T>;
   DType own = std::is_same_v<T, double> ? DType::F64 : DType::F32;
+  if (p.addend.data)
+    addToTile(p.addend, i0, j0, rows, columns, tile);
   if (p.c.dtype == own && p.c.column == 1) {
     for (int64_t i = 0; i < rows; ++i) {
       T *c = reinterpret_cast<T *>(const_cast<char *>(p.c.data)) + (i0 + i) * p.c.row + j0;
-      for (int64_t j = 0; j < columns; ++j)
-        c[j] = p.accumulate ? c[j] + tile[i * width + j] : tile[i * width + j];
+      // A whole row of the tile is a few registers.
+      if (columns == width)
+        std::memcpy(c, tile + i * width, width * sizeof(T));
+      else
+        std::memcpy(c, tile + i * width, size_t(columns) * sizeof(T));
     }
     return;
   }
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) {
-      T sum = tile[i * width + j];
-      writeAs(p.c, i0 + i, j0 + j, p.accumulate ? sum + readAs<T>(p.c, i0 + i, j0 + j) : sum);
-    }
+    for (int64_t j = 0; j < columns; ++j)
+      writeAs(p.c, i0 + i, j0 + j, tile[i * width + j]);
 }
 
 constexpr int64_t kFewRows = 8;

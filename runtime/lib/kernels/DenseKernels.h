@@ -14,13 +14,14 @@ struct MatrixRef {
   int64_t row, column; // strides
 };
 
-/// c = a b (+ c). Every element of c is one sum
+/// c = a b (+ addend). Every element of a b is one sum
 /// over k = 0, 1, ... in one accumulator, so that its bits depend neither on
-/// the other rows and columns nor on threads.
+/// the other rows and columns nor on threads; the addend comes behind it, with
+/// the bits of an addition of its own.
 struct GemmProblem {
   int64_t m, n, k;
   MatrixRef a, b, c;
-  bool accumulate;
+  MatrixRef addend; // data null = none; may be c, else apart from it
 };
 
 /// One batch entry and head of attention, rows [firstRow, lastRow) of q.

@@ -29,6 +29,23 @@ rt.program @p streams 1 events 0 {
 // -----
 
 rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4x4xf32>
+  %1 = rt.buffer "s" input : memref<4x2xf32>
+  // expected-error @below {{adds 'memref<4x2xf32>' to 'memref<4x4xf32>', expected equal sizes and elements of type 'f32'}}
+  rt.gemm %0, %0 -> %0 plus(%1 : memref<4x2xf32>) accumulate f32 stream 0 : memref<4x4xf32>, memref<4x4xf32> -> memref<4x4xf32>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
+  %0 = rt.buffer "a" input : memref<4x4xbf16>
+  // expected-error @below {{adds 'memref<4x4xbf16>' to 'memref<4x4xbf16>', expected equal sizes and elements of type 'f32'}}
+  rt.gemm %0, %0 -> %0 plus(%0 : memref<4x4xbf16>) accumulate f32 stream 0 : memref<4x4xbf16>, memref<4x4xbf16> -> memref<4x4xbf16>
+}
+
+// -----
+
+rt.program @p streams 1 events 0 {
   %i = rt.buffer "i" input : memref<2x8xf32>
   %f = rt.buffer "f" input : memref<4x2x3xf32>
   %o = rt.buffer "o" output : memref<1x4x6xf32>

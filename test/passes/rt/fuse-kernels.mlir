@@ -104,6 +104,59 @@ func.func @microbatches(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   return %2 : tensor<8xf32>
 }
 
+// A product adds its gradient to the sum of those before it, also where its result is written
+// permuted, and whichever of the two is named first.
+// CHECK-LABEL: func.func @sum_of_gradients
+// CHECK: %[[FIRST:.+]] = rt.fusion library(%arg0, %arg1, %arg2 : {{.*}}rt.roles = ["weight_gradient"]
+// CHECK: %[[P:.+]] = nn.contract %{{.+}} result = [0, 2]
+// CHECK: %[[SUM:.+]] = nn.add %[[ADDEND:.+]], %[[P]]
+// CHECK: rt.yield %[[SUM]]
+// CHECK: rt.fusion library(%arg0, %arg1, %[[FIRST]] :
+// CHECK: %[[P:.+]] = nn.contract %{{.+}} result = [0, 2]
+// CHECK: %[[T:.+]] = nn.transpose %[[P]] permutation = [1, 0]
+// CHECK: nn.add %[[T]], %{{.+}}
+// CHECK-NOT: rt.fusion kernel
+func.func @sum_of_gradients(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %sum: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %0 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %1 = nn.add %sum, %0 {nn.role = "weight_gradient"} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %2 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %3 = nn.transpose %2 permutation = [1, 0] {nn.role = "weight_gradient"} : tensor<16x16xf32> -> tensor<16x16xf32>
+  %4 = nn.add %3, %1 {nn.role = "weight_gradient"} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %4 : tensor<16x16xf32>
+}
+
+// Not so: what is read twice, what is of another microbatch, another op, a sum that lies in another
+// order, one that rounds more often than its product, and sums of the network.
+// CHECK-LABEL: func.func @other_sums
+// CHECK-COUNT-6: nn.contract
+// CHECK-NOT: rt.fusion library
+// CHECK-COUNT-6: rt.fusion kernel
+func.func @other_sums(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %s: tensor<16x16xf32>, %c: tensor<16x8xbf16>, %d: tensor<8x16xbf16>, %t: tensor<16x16xbf16>)
+    -> (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xbf16>, tensor<16x16xf32>, tensor<16x16xf32>) {
+  %p0 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %p1 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient", rt.microbatch = 0 : i64}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %p2 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %p3 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %p4 = nn.contract %c, %d lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xbf16>, tensor<8x16xbf16>) -> tensor<16x16xbf16>
+  %p5 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %turned = nn.transpose %s permutation = [1, 0] : tensor<16x16xf32> -> tensor<16x16xf32>
+  %0 = nn.add %p0, %s {nn.role = "weight_gradient"} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %1 = nn.add %p1, %s {nn.role = "weight_gradient", rt.microbatch = 1 : i64} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %2 = nn.sub %p2, %s {nn.role = "weight_gradient"} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %3 = nn.add %p3, %turned {nn.role = "weight_gradient"} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %4 = nn.add %p4, %t {nn.role = "weight_gradient"} : (tensor<16x16xbf16>, tensor<16x16xbf16>) -> tensor<16x16xbf16>
+  %5 = nn.add %p5, %s : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %0, %1, %2, %3, %4, %5, %p0 : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xbf16>, tensor<16x16xf32>, tensor<16x16xf32>
+}
+
 // The gradient of a lookup is the library's. Its zeros are implied, and no memory is read for them.
 // CHECK-LABEL: func.func @lookup_gradient
 // CHECK-NEXT: rt.fusion library(%arg0, %arg1 : tensor<2x4x1xi64>, tensor<2x4x8xf32>)

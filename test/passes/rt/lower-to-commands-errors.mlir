@@ -85,6 +85,21 @@ func.func @p(%x: tensor<4xf32>, %s: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// A library adds to its result, and does no more to it.
+func.func @p(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = rt.fusion library(%x : tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>):
+    // expected-error @below {{is followed by more than a library call does: a permutation of its result, the sum of that and an input}}
+    %1 = nn.contract %a, %a lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %2 = nn.sub %1, %a : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    rt.yield %2 : tensor<4x4xf32>
+  }
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
 #mesh = #dist.mesh<[stages "pp"=2]>
 module attributes {dist.mesh = #mesh} {
 func.func @forward(%x: tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[0]>> {nn.name = "x"}) -> (tensor<4xf32, #dist.local<#mesh, [4], held = "pp"[1]>> {nn.name = "y"}) {

@@ -57,6 +57,30 @@ func.func @library(%x: tensor<4x2xf32>, %i: tensor<3x1xi64>, %u: tensor<3x2xf32>
   %5 = rt.dense %3 : tensor<4x2xf32>
   return %3, %5 : tensor<4x2xf32>, tensor<4x2xf32>
 }
+// So does a product to its sum, but not to what it reads besides.
+// CHECK-LABEL: func.func @product
+// CHECK: rt.fusion library({{.*}}) -> (tensor<4x4xf32>) attributes {rt.in_place = array<i64: 2>} {
+// CHECK: rt.fusion library({{.*}}) -> (tensor<4x4xf32>) {
+func.func @product(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = rt.dense %x : tensor<4x4xf32>
+  %1 = rt.fusion library(%x, %x, %0 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>):
+    %4 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %5 = nn.add %c, %4 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    rt.yield %5 : tensor<4x4xf32>
+  }
+  %2 = rt.fusion library(%x, %1 : tensor<4x4xf32>, tensor<4x4xf32>) -> (tensor<4x4xf32>) {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    %4 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32
+      : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %5 = nn.add %4, %b : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    rt.yield %5 : tensor<4x4xf32>
+  }
+  %3 = rt.dense %2 : tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
+
 func.func private @add2(%a: tensor<4x2xf32>, %b: tensor<4x2xf32>) -> tensor<4x2xf32> attributes {rt.kernel} {
   %0 = nn.add %a, %b : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
   return %0 : tensor<4x2xf32>

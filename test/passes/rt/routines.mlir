@@ -17,8 +17,7 @@ module attributes {dist.mesh = #mesh} {
 // The sum lies where its routine says, so nothing is copied.
 // LOCAL-LABEL: func.func private @block
 // LOCAL-SAME: (%[[X:.+]]: tensor<8x4xf32, {{.*}}>, %[[W:.+]]: tensor<4x4xf32, {{.*}}>, %[[G:.+]]: tensor<4x4xf32, {{.*}}>)
-// LOCAL: %[[D:.+]] = rt.fusion library({{.*}} attributes {rt.roles = ["weight_gradient"]}
-// LOCAL: %[[SUM:.+]] = rt.call @[[ADD:.+]](%[[G]], %[[D]])
+// LOCAL: %[[SUM:.+]] = rt.fusion library(%{{.+}}, %{{.+}}, %[[G]] : {{.*}} attributes {rt.in_place = array<i64: 2>, rt.roles = ["weight_gradient"]}
 // LOCAL-NOT: rt.dense
 // LOCAL: return %{{.+}}, %[[SUM]]
 func.func private @block(%x: !x, %w: !w, %g: !g) -> (!x, !g) attributes {rt.routine, rt.in_place = array<i64: -1, 2>} {
@@ -62,7 +61,7 @@ func.func private @first(%x: !x) -> !g attributes {rt.routine} {
 // CHECK: rt.wait 0 stream 1
 // CHECK: rt.collective all_reduce
 // CHECK: rt.record 1 stream 1
-// CHECK: rt.launch @{{.+}} reads(%[[G]], %{{.+}}) writes(%[[G]] : memref<4x4xf32>)
+// CHECK: rt.gemm %{{.+}}, %{{.+}} -> %[[G]] plus(%[[G]] : memref<4x4xf32>)
 // CHECK: rt.wait 1 stream 0
 // CHECK: rt.launch @{{.+}} writes(%[[Y]] : memref<8x4xf32>)
 

@@ -88,6 +88,63 @@ TEST(Gemm, EmptyContractionIsZero) {
   testGemm<float>(c, DType::F32, 0);
 }
 
+/// One product of random values; `addend`: none, in a buffer of its own, or where the result is.
+/// The result is by rows or by columns (transposeA), `gap` elements apart; between them is what
+/// there was.
+enum class Addend { None, Apart, InPlace };
+template <typename T>
+std::vector<T> productWithAddend(const GemmCase &c, DType dtype, Addend addend) {
+  Harness h;
+  int64_t step = 1 + c.gap, count = c.batch * c.m * c.n * step;
+  Id a = h.input("a", dtype, {c.batch, c.m, c.k}), b = h.input("b", dtype, {c.k * c.n});
+  Id old = h.input("old", dtype, {count}), out = h.output("c", dtype, {count});
+  h.begin();
+  Gemm params{};
+  params.accumulator = dtype;
+  ProgramBuilder &p = h.builder;
+  auto result = [&](Id buffer) {
+    Harness::Ints strides = {c.m * c.n * step, c.transposeA ? step : c.n * step,
+                             c.transposeA ? c.m * step : step};
+    return p.view(buffer, dtype, 0, {c.batch, c.m, c.n}, strides);
+  };
+  std::vector<View> views = {p.view(a), p.view(b, dtype, 0, {c.batch, c.k, c.n}, {0, c.n, 1}),
+                             result(out)};
+  if (addend != Addend::None)
+    views.push_back(result(addend == Addend::Apart ? old : out));
+  p.add({}, Copy{}, {p.view(old), p.view(out)});
+  p.add({0, "gemm"}, params, views);
+  EXPECT_OK(h.open());
+  h.set("a", randomValues<T>(c.batch * c.m * c.k, 1)), h.set("b", randomValues<T>(c.k * c.n, 2));
+  h.set("old", randomValues<T>(count, 5));
+  EXPECT_OK(h.run());
+  return h.get<T>("c", count);
+}
+
+template <typename T> void testAddend(const GemmCase &c, DType dtype) {
+  std::vector<T> wanted = productWithAddend<T>(c, dtype, Addend::None),
+                 addend = randomValues<T>(int64_t(wanted.size()), 5);
+  for (size_t i = 0; i < wanted.size(); i += size_t(1 + c.gap))
+    wanted[i] = wanted[i] + addend[i];
+  for (Addend where : {Addend::Apart, Addend::InPlace})
+    EXPECT_EQ(productWithAddend<T>(c, dtype, where), wanted)
+        << c.m << "x" << c.n << "x" << c.k << " of " << dtypeName(dtype)
+        << (c.transposeA ? " by columns" : "") << (where == Addend::Apart ? " apart" : " in place");
+}
+
+// Whatever the sizes, threads and blocks: an addend is added to the finished sum, bit for bit.
+TEST(Gemm, AddsBehindTheSum) {
+  const int64_t sizes[][3] = {{1, 1, 1},    {3, 70, 40},  {5, 7, 3},      {13, 33, 65},
+                              {1, 100, 40}, {100, 1, 40}, {130, 600, 90}, {130, 70, 1001}};
+  for (auto [m, n, k] : sizes)
+    for (unsigned variant = 0; variant < 4; ++variant) {
+      GemmCase c{};
+      c.batch = 2, c.m = m, c.n = n, c.k = k;
+      c.transposeA = variant & 1, c.gap = variant / 2;
+      testAddend<float>(c, DType::F32);
+      testAddend<double>(c, DType::F64);
+    }
+}
+
 TEST(Gemm, IntegersWrap) {
   Harness h;
   Id a = h.input("a", DType::I8, {2, 3}), b = h.input("b", DType::I8, {3, 2});

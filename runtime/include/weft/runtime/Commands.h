@@ -20,7 +20,7 @@ namespace weft::runtime {
 /// also tells the written ones. New rows go to the end.
 #define WEFT_COMMANDS(X)                                                                           \
   X(Launch, "launch", "*")                                                                         \
-  X(Gemm, "gemm", "lhs rhs >result")                                                               \
+  X(Gemm, "gemm", "lhs rhs >result ?addend")                                                       \
   X(Convolution, "convolution", "input weight >output")                                            \
   X(Attention, "attention", "query key value >output ?mask")                                       \
   X(Copy, "copy", "source >destination")                                                           \
@@ -120,7 +120,8 @@ struct Launch {
 /// result[b.., m, n] = sum_k lhs[b.., m, k] * rhs[b.., k, n]. 0 to 4 batch dimensions; all
 /// views have tensor rank batch+2; lhs and rhs may have stride 0. Dtypes of lhs, rhs: equal;
 /// f64 f32 bf16 f16 or integer (integers wrap in `accumulator`, the result has that type).
-/// Result: the dtype of lhs, or f32 for bf16 and f16.
+/// Result: the dtype of lhs, or f32 for bf16 and f16. An addend, which may be the result, is
+/// added behind the sum; then all three are floats of the accumulator's dtype.
 struct Gemm {
   DType accumulator; // F64, F32, I32 or I64
   uint8_t reserved[3];

@@ -35,7 +35,10 @@ public:
     unsigned next = 0;
     for (BatchedMatrix *m : {&a, &b, &c})
       m->view = ResolvedView(context, views[next++]);
+    hasAddend = next < views.size();
+    addend.view = hasAddend ? ResolvedView(context, views[next]) : c.view;
     batch = c.view.rank - 2;
+    turnIfByColumns();
     m = c.view.sizes[batch];
     n = c.view.sizes[batch + 1];
     k = a.view.sizes[batch + 1];
@@ -49,7 +52,8 @@ public:
   uint64_t scratchBytes() const override { return slot * threads; }
 
   Status run(HostStream &stream) override {
-    const char *bases[] = {a.view.address(stream), b.view.address(stream), c.view.address(stream)};
+    const char *bases[] = {a.view.address(stream), b.view.address(stream), c.view.address(stream),
+                           hasAddend ? addend.view.address(stream) : nullptr};
     int64_t tasks = entries * rowParts * columnParts;
     auto body = [&](int64_t begin, int64_t end, unsigned part) {
       for (int64_t task = begin; task < end; ++task) {
@@ -62,7 +66,8 @@ public:
         for (unsigned d = batch; d-- > 0; rest /= c.view.sizes[d])
           index[d] = rest % c.view.sizes[d];
         MatrixRef refs[] = {a.at(bases[0], index, batch), b.at(bases[1], index, batch),
-                            c.at(bases[2], index, batch)};
+                            c.at(bases[2], index, batch),
+                            hasAddend ? addend.at(bases[3], index, batch) : MatrixRef{}};
         one(refs, row, column, stream.scratch + part * slot);
       }
     };
@@ -73,6 +78,17 @@ public:
 private:
   static void advance(MatrixRef &ref, int64_t rows, int64_t columns) {
     ref.data += (rows * ref.row + columns * ref.column) * int64_t(dtypeBytes(ref.dtype));
+  }
+
+  /// A result that lies by columns is that of the turned operands by rows, of the same sums.
+  void turnIfByColumns() {
+    if (c.view.strides[batch + 1] == 1 || c.view.strides[batch] != 1)
+      return;
+    std::swap(a, b);
+    for (BatchedMatrix *matrix : {&a, &b, &c, &addend}) {
+      std::swap(matrix->view.sizes[batch], matrix->view.sizes[batch + 1]);
+      std::swap(matrix->view.strides[batch], matrix->view.strides[batch + 1]);
+    }
   }
 
   /// Cuts each product so that all threads have work; never along k.
@@ -103,8 +119,10 @@ private:
     advance(refs[0], row, 0);
     advance(refs[1], 0, column);
     advance(refs[2], row, column);
+    if (hasAddend)
+      advance(refs[3], row, column);
     if (!isInteger) {
-      GemmProblem problem{rows, columns, k, refs[0], refs[1], refs[2], /*accumulate=*/false};
+      GemmProblem problem{rows, columns, k, refs[0], refs[1], refs[2], refs[3]};
       dense.gemm(problem, scratch);
       return;
     }
@@ -147,10 +165,10 @@ private:
 
   const DenseKernels &dense;
   unsigned threads;
-  BatchedMatrix a, b, c;
+  BatchedMatrix a, b, c, addend; // the last one counts if hasAddend
   unsigned batch = 0;
   int64_t m = 0, n = 0, k = 0, entries = 1;
-  bool isInteger = false;
+  bool isInteger = false, hasAddend = false;
   int64_t rowsEach = 1, columnsEach = 1, rowParts = 1, columnParts = 1;
   uint64_t slot = 0; // scratch bytes of one thread
 };
