@@ -102,3 +102,14 @@ llvm::DenseSet<Value> ForwardPass::blockBorders() const {
   }
   return kept;
 }
+
+SmallVector<ForwardPass::Cut> ForwardPass::repeatedBorders() const {
+  Repeat blocks = longestRepeat(signatures());
+  SmallVector<Cut> borders;
+  if (blocks.length == 0 || blocks.from == 0)
+    return borders;
+  // Cut i ends segment i.
+  for (size_t end = blocks.from; end <= blocks.from + blocks.length; end += blocks.period)
+    borders.push_back(narrow[end - 1]);
+  return borders;
+}

@@ -33,6 +33,9 @@ public:
   /// The cuts that lie between repeated blocks: of the period that covers most
   /// (the shortest of those), one cut a period; outside of it every cut.
   llvm::DenseSet<mlir::Value> blockBorders() const;
+  /// Of the blocks of that period the cut before the first, and the last cut of each; nothing if
+  /// none repeats or there is no cut before them.
+  llvm::SmallVector<Cut> repeatedBorders() const;
 
 private:
   void add(mlir::Operation *op);

@@ -36,6 +36,19 @@ def StepFillGradients : Pass<"step-fill-gradients", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 
+def StepKeepBlocks : Pass<"step-keep-blocks", "::mlir::func::FuncOp"> {
+  let summary = "Leave a few of the blocks that repeat";
+  let description = [{
+    **Requires** the forward pass of a model on `nn` ops. **Ensures** that of the equal blocks that stand
+    in a line (a transformer's layers) the first `keep` are left, and no state of the others. A program without such
+    blocks, or with no more of them, stays as it is. What a model of many layers costs is that of one of a few, and
+    so many times what one layer more costs: planners look at a few.
+
+    **Example**: test/passes/nn/step/keep-blocks.mlir.
+  }];
+  let options = [Option<"keep", "keep", "unsigned", "2", "how many blocks, from 1">];
+}
+
 def StepSetPrecision : Pass<"step-set-precision", "::mlir::func::FuncOp"> {
   let summary = "Compute f32 values in another floating-point type";
   let description = [{
