@@ -208,20 +208,6 @@ private:
   ItemList forward, backward, weight, update, gathers, sums;
 };
 
-func::FuncOp leadOf(ModuleOp module) {
-  func::FuncOp first;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (!function.isPublic() || function.isExternal())
-      continue;
-    for (unsigned result = 0; result < function.getNumResults(); ++result)
-      if (nn::updatedState(function, result))
-        return function;
-    if (!first)
-      first = function;
-  }
-  return first;
-}
-
 /// One microbatch after the other.
 pipeline::Schedule withoutStages(int64_t microbatches) {
   pipeline::Schedule schedule;
@@ -244,8 +230,22 @@ bool splitsWeights(const pipeline::Schedule &schedule) {
 
 } // namespace
 
+func::FuncOp account::leadProgram(ModuleOp module) {
+  func::FuncOp first;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    for (unsigned result = 0; result < function.getNumResults(); ++result)
+      if (nn::updatedState(function, result))
+        return function;
+    if (!first)
+      first = function;
+  }
+  return first;
+}
+
 llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Options &options) {
-  func::FuncOp program = leadOf(module);
+  func::FuncOp program = leadProgram(module);
   const Target *target = targetOf(module);
   if (!program || !target)
     return llvm::createStringError("the module has no program, or none for a known target");
@@ -282,7 +282,7 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
   Nodes nodes(program, *target);
   for (int64_t stage = 0; stage < stages; ++stage) {
     // The first microbatch begins the sums; those behind it do more.
-    StageView view{nodes, stage, {}, splitsWeights(account.schedule)};
+    StageView view{nodes, stage, {}, options.splitsWeights || splitsWeights(account.schedule)};
     if (microbatches > 1)
       view.microbatch = 1;
     account.chunks.push_back(

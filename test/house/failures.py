@@ -6,7 +6,8 @@
 #        failures.py --ratchet N   (says so if there are more, or fewer: the number may only fall)
 #
 # A parameter or member that is no constant string, and whose name says that it is a reason. Two parts have that form:
-# verifiers of the sharding algebra and of factor rules, whose caller adds the location, and schedules, without LLVM.
+# verifiers of the sharding algebra and of factor rules, whose caller adds the location, and schedules, costs and
+# the planner, without LLVM.
 import pathlib
 import re
 import sys
@@ -15,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FOLDERS = ["dialects", "include", "lib", "passes", "python_free_frontend", "runtime", "tools"]
 REASON = re.compile(r"(?<!const )\bstd::string ?[&*] ?(?:error|fault|message|problem|reason|why\w*)\b")
 POINTER = re.compile(r"(?:include/weft|lib/Foundation)/(?:Sharding/|Interfaces/FactorRule\.)")
-REFERENCE = re.compile(r"(?:include/weft|lib/Foundation)/(?:Cost|Pipeline)/")
+REFERENCE = re.compile(r"(?:include/weft|lib/Foundation)/(?:Cost|Pipeline|Planner)/")
 
 
 def is_allowed(path, text):

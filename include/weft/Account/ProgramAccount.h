@@ -5,6 +5,7 @@
 
 #include "weft/Cost/StepAccount.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/Error.h"
 
@@ -15,6 +16,8 @@ struct Options {
   std::string schedule = "1f1b";
   /// Collectives that wait for nobody share messages up to so many bytes; 0: none do.
   int64_t bucketBytes = 0;
+  /// Keep gradients of weights apart though no schedule asks for that.
+  bool splitsWeights = false;
 };
 
 /// Of a module as Compilation::inspectFusible shows it: of the program that updates state, else of
@@ -23,6 +26,10 @@ struct Options {
 /// values as they are, before buffers are shared: whoever has compiled to `scheduled` knows better.
 /// An error says why the schedule does not fit these stages and microbatches, and what would.
 llvm::Expected<cost::StepAccount> accountOf(mlir::ModuleOp module, const Options &options);
+
+/// The program that accounts are of: the one that updates state, else the first; null if there is
+/// none.
+mlir::func::FuncOp leadProgram(mlir::ModuleOp module);
 
 } // namespace weft::account
 

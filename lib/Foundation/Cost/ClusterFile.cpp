@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Cost/Cluster.h"
 
-#include "TextFields.h"
 #include "cluster.pb.h"
+#include "weft/Cost/TextFields.h"
 
 #include <algorithm>
 

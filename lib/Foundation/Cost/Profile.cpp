@@ -3,8 +3,8 @@
 #include "weft/Cost/Profile.h"
 
 #include "Expression.h"
-#include "TextFields.h"
 #include "profile.pb.h"
+#include "weft/Cost/TextFields.h"
 #include "weft/Pipeline/Generate.h"
 
 #include <algorithm>

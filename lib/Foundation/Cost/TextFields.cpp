@@ -1,6 +1,6 @@
 // Text protobuf, field by field.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "TextFields.h"
+#include "weft/Cost/TextFields.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/tokenizer.h>

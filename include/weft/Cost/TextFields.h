@@ -1,7 +1,7 @@
 // Fields of text protobuf that anybody may have written, and the lines where they stand.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_LIB_FOUNDATION_COST_TEXTFIELDS_H
-#define WEFT_LIB_FOUNDATION_COST_TEXTFIELDS_H
+#ifndef WEFT_COST_TEXTFIELDS_H
+#define WEFT_COST_TEXTFIELDS_H
 
 #include <google/protobuf/text_format.h>
 
@@ -61,4 +61,4 @@ private:
 
 } // namespace weft::cost
 
-#endif // WEFT_LIB_FOUNDATION_COST_TEXTFIELDS_H
+#endif // WEFT_COST_TEXTFIELDS_H

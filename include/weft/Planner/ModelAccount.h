@@ -1,0 +1,84 @@
+// What a model of equal blocks costs on one group of devices that split its weights, and from that
+// the account of a step under any uniform layout.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PLANNER_MODELACCOUNT_H
+#define WEFT_PLANNER_MODELACCOUNT_H
+
+#include "weft/Cost/StepAccount.h"
+#include "weft/Planner/Layout.h"
+
+#include <optional>
+
+namespace weft::planner {
+
+/// What one device does for one microbatch, and in the update, for a part of the model.
+struct Share {
+  /// In the order of cost::Chunk: forward, backward, weight, update. Axes of communication are
+  /// that of weights alone, whose number is 0.
+  std::vector<cost::Item> forward, backward, weight, update;
+  std::array<int64_t, cost::kStateClassCount> stateBytes = {};
+  /// Of each parameter's tensor.
+  std::vector<int64_t> parameterBytes;
+  int64_t keptForBackward = 0, keptForWeight = 0, madeForWeight = 0;
+};
+
+/// Of a microbatch of one size, without splitting batch, state or stages.
+struct ModelAccount {
+  int64_t blocks = 0;
+  Share before, block, behind;
+  /// Of `before.parameterBytes` those that stages behind need, too (tied embeddings).
+  int64_t sharedBytes = 0;
+  /// That one block hands to the next.
+  int64_t borderBytes = 0;
+  int64_t transientBytes = 0, updateTransientBytes = 0;
+  /// Results of one microbatch, which stay until the step is over.
+  int64_t outputBytes = 0;
+};
+
+/// Of one program with a few blocks: what its chunk does, and its parameters' tensors.
+struct Sample {
+  int64_t blocks = 0;
+  cost::Chunk chunk;
+  /// By where they are read: before the blocks, within, behind.
+  std::vector<int64_t> before, within, behind;
+  int64_t sharedBytes = 0, borderBytes = 0, outputBytes = 0;
+};
+
+/// The account of `blocks` blocks, from programs with some and with one more. What one more block
+/// adds is a block; what is left is before the blocks or behind them, by its place.
+ModelAccount modelOf(const Sample &fewer, const Sample &more, int64_t blocks);
+/// The same of a program without blocks that repeat: all of it is before them.
+ModelAccount modelOf(const Sample &whole);
+
+/// The account for microbatches of `size` samples, from those of two other sizes: every figure is a
+/// line. Nothing if the two do not do the same.
+std::optional<ModelAccount> scaled(const ModelAccount &small, int64_t smallSize,
+                                   const ModelAccount &large, int64_t largeSize, int64_t size);
+
+struct Assembly {
+  /// Bytes up to which what waits for nobody shares messages.
+  int64_t bucketBytes = 25 << 20;
+  /// What is before and behind the blocks, in the time of blocks: stages get as many blocks as
+  /// makes them even.
+  double before = 0, behind = 0;
+};
+
+/// The account of a step under `layout`. The batch's axis sums gradients and, by the stage of ZeRO,
+/// splits updates and state:
+///
+///   0   all_reduce of gradients beside the last backward pass
+///   1   reduce_scatter there; each device updates its part and gathers the parameters
+///   2   reduce_scatter behind each microbatch; the rest as 1
+///   3   as 2; parameters are gathered before what reads them, forward and backward
+///
+/// Fails where the schedule does not fit the stages.
+std::optional<cost::StepAccount> assemble(const ModelAccount &model, const Layout &layout,
+                                          const Assembly &options, std::string &error);
+
+/// How many of the blocks each stage has: as even as whole blocks can be, where what is before the
+/// first and behind the last takes as long as so many blocks.
+std::vector<int64_t> blocksOfStages(int64_t blocks, int64_t stages, double before, double behind);
+
+} // namespace weft::planner
+
+#endif // WEFT_PLANNER_MODELACCOUNT_H

@@ -1,0 +1,91 @@
+// The fastest uniform layouts of a model on a cluster.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PLANNER_SEARCH_H
+#define WEFT_PLANNER_SEARCH_H
+
+#include "weft/Cost/SimulateStep.h"
+#include "weft/Planner/ModelAccount.h"
+
+#include <map>
+
+namespace weft::planner {
+
+/// Layouts that share the account of a model: all else about them is a formula.
+struct Group {
+  int64_t tensor = 1;
+  bool sequenceParallel = false;
+  Recompute recompute = Recompute::None;
+
+  bool operator<(const Group &other) const;
+  bool operator==(const Group &other) const { return !(*this < other) && !(other < *this); }
+};
+Group groupOf(const Layout &layout);
+
+/// Where accounts come from. Asking takes long, so that searches ask as little as they can.
+class Models {
+public:
+  virtual ~Models();
+  /// For microbatches of so many samples; null if there is no such program, as when weights cannot
+  /// be split over so many devices. Gradients of weights are apart (cost::Chunk::weight). What is
+  /// returned stays.
+  virtual const ModelAccount *of(const Group &group, int64_t samples) = 0;
+};
+
+/// What is to be least.
+enum class Objective { Time, Memory };
+
+struct Options {
+  Objective objective = Objective::Time;
+  /// What a device has, and by how much figures of memory may be too low or high: a layout fits if
+  /// its bytes times `memoryScale` are at most `deviceBytes`.
+  int64_t deviceBytes = 0;
+  double memoryScale = 1;
+  /// So many of the best are wanted.
+  size_t wanted = 16;
+  /// At most so many layouts are simulated; then the best so far are returned.
+  int64_t budget = 200000;
+  int64_t bucketBytes = 25 << 20;
+  /// Looks at everything: to check that nothing is lost by not doing so.
+  bool isExhaustive = false;
+};
+
+struct Candidate {
+  Layout layout;
+  cost::Prediction prediction;
+  int64_t bytes() const { return prediction.memory[prediction.fullest].total(); }
+};
+
+struct Result {
+  /// Those that fit, the best first; of equals the simplest.
+  std::vector<Candidate> best;
+  /// The best of each kind (which axes there are, and ZeRO-3), in the order of their times; of what
+  /// was not looked at because it cannot be among the best, there may be better ones.
+  std::vector<Candidate> kinds;
+  /// If nothing fits: what needs least.
+  std::optional<Candidate> smallest;
+  /// Of all layouts of the space, those that were simulated; the rest cannot be better, or fit.
+  int64_t layouts = 0, simulated = 0;
+  /// Groups whose account was asked for, of all.
+  int64_t groups = 0, allGroups = 0;
+  /// The budget was enough: no layout of the space that fits is better than the first of `best`.
+  bool isComplete = true;
+};
+
+/// Finds the best of all layouts of `space` by branch and bound. A bound of what a layout takes is
+///
+///   before stage s begins + microbatches * (its forward + backward) + what is left behind it
+///
+/// where what was sent over the axis of weights is priced as it is, and updates and sums of
+/// gradients count for nothing. Of a group whose account is not known, one that is serves: work and
+/// memory divide by as many more devices at best, what is sent does not shrink with more devices,
+/// and to recompute takes no less time. What no bound excludes is simulated
+/// (weft/Cost/SimulateStep.h).
+Result search(const Space &space, const Cluster &cluster, Models &models, const Options &options);
+
+/// One layout, simulated; nothing where there is no such program.
+std::optional<Candidate> simulate(const Space &space, const Layout &layout, const Cluster &cluster,
+                                  Models &models, const Options &options);
+
+} // namespace weft::planner
+
+#endif // WEFT_PLANNER_SEARCH_H

@@ -1,0 +1,57 @@
+// Accounts of a model for planners, from programs with a few of its blocks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PLANNING_SAMPLER_H
+#define WEFT_PLANNING_SAMPLER_H
+
+#include "weft/Compiler/Compilation.h"
+#include "weft/Planner/Search.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <memory>
+
+namespace weft {
+
+/// Compiles a few blocks of a model as it will be compiled as a whole, up to where kernels are
+/// formed, once for each group of layouts that is asked for, and reads the account off. Where no
+/// blocks repeat it takes the model as it is.
+class Sampler : public planner::Models {
+public:
+  /// Of a program at `graph`, with the options that all layouts have in common. Blocks are not
+  /// looked for in a model with a training step of its own.
+  explicit Sampler(const Compilation &program);
+  ~Sampler() override;
+
+  /// Samples of the whole batch: the extent of the dimension that is split over the batch's axes.
+  int64_t batch() const { return wholeBatch; }
+  /// Blocks that stages can be made of; 0 if none repeat.
+  int64_t blocks() const { return blockCount; }
+  /// Programs compiled so far.
+  int64_t compiled() const { return programs; }
+
+  const planner::ModelAccount *of(const planner::Group &group, int64_t samples) override;
+  /// Why a group has no program: the first error of its compilation, or "".
+  std::string whyNot(const planner::Group &group) const;
+
+private:
+  enum Size : unsigned { Fewer, More, kSizes };
+  const Compilation *stepped(planner::Recompute recompute, Size size);
+  std::optional<planner::Sample> sample(const planner::Group &group, int64_t samples, Size size);
+  std::optional<planner::ModelAccount> exact(const planner::Group &group, int64_t samples);
+  std::optional<planner::ModelAccount> find(const planner::Group &group, int64_t samples);
+  llvm::Expected<planner::Sample> read(mlir::ModuleOp module, const planner::Group &group,
+                                       int64_t microbatches, Size size) const;
+
+  std::array<std::optional<Compilation>, kSizes> programOf;
+  int64_t wholeBatch = 1, blockCount = 0, programs = 0, borderElements = 0;
+  llvm::StringMap<unsigned> partsOf;
+  std::map<std::pair<planner::Recompute, Size>, std::optional<Compilation>> steps;
+  std::map<std::pair<planner::Group, int64_t>, std::optional<planner::ModelAccount>> exacts;
+  std::map<std::pair<planner::Group, int64_t>, std::unique_ptr<planner::ModelAccount>> accounts;
+  std::map<planner::Group, std::string> errors;
+};
+
+} // namespace weft
+
+#endif // WEFT_PLANNING_SAMPLER_H

@@ -1,0 +1,286 @@
+// Branch and bound over groups of layouts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Planner/Search.h"
+
+#include "Bounds.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+using namespace weft;
+using namespace weft::planner;
+
+static auto keyOf(const Group &group) {
+  return std::make_tuple(group.tensor, group.sequenceParallel, group.recompute);
+}
+
+bool Group::operator<(const Group &other) const { return keyOf(*this) < keyOf(other); }
+
+Models::~Models() = default;
+
+Group planner::groupOf(const Layout &layout) {
+  return {layout.size(Role::Tensor), layout.sequenceParallel, layout.recompute};
+}
+
+namespace {
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+class Simulations {
+public:
+  Simulations(const Space &space, const Cluster &cluster, const Options &options, Bounds &bounds)
+      : space(space), cluster(cluster), options(options), bounds(bounds) {}
+
+  std::optional<Candidate> run(const Layout &layout, const ModelAccount &model) const {
+    std::string error;
+    std::optional<cost::StepAccount> account =
+        assemble(model, layout, bounds.assemblyOf(model), error);
+    if (!account)
+      return std::nullopt;
+    std::optional<cost::Prediction> prediction = cost::simulateStep(*account, cluster, {}, error);
+    if (!prediction)
+      return std::nullopt;
+    return Candidate{layout, std::move(*prediction)};
+  }
+
+  int64_t samplesOf(const Layout &layout) const {
+    return space.batch / layout.size(Role::Data) / layout.microbatches;
+  }
+
+  bool fits(int64_t bytes) const {
+    return double(bytes) * options.memoryScale <= double(options.deviceBytes);
+  }
+
+private:
+  const Space &space;
+  const Cluster &cluster;
+  const Options &options;
+  Bounds &bounds;
+};
+
+class SearchRun {
+public:
+  SearchRun(const Space &space, const Cluster &cluster, Models &models, const Options &options)
+      : models(models), options(options), bounds(cluster, options),
+        simulations(space, cluster, options, bounds) {
+    for (const Layout &layout : space.layouts()) {
+      ++result.layouts;
+      groups[groupOf(layout)].push_back(layout);
+    }
+    result.allGroups = int64_t(groups.size());
+  }
+
+  Result run() {
+    while (!groups.empty()) {
+      auto next = nextGroup();
+      if (next == groups.end())
+        break;
+      ++result.groups;
+      explore(next->first, next->second);
+      known.insert(next->first);
+      groups.erase(next);
+    }
+    for (const auto &[kind, candidate] : kinds)
+      result.kinds.push_back(candidate);
+    std::sort(result.kinds.begin(), result.kinds.end(),
+              [&](const Candidate &a, const Candidate &b) { return isBetter(a, b); });
+    return std::move(result);
+  }
+
+private:
+  /// What is to be least; a bound of it if `prediction` is none.
+  int64_t measureOf(const Candidate &candidate) const {
+    return options.objective == Objective::Time ? candidate.prediction.picoseconds
+                                                : candidate.bytes();
+  }
+  int64_t boundOf(const Layout &layout, const Known &from) {
+    return options.objective == Objective::Time ? bounds.time(layout, from)
+                                                : bounds.bytes(layout, from);
+  }
+
+  bool isBetter(const Candidate &a, const Candidate &b) const {
+    return std::make_tuple(measureOf(a), a.prediction.picoseconds) <
+               std::make_tuple(measureOf(b), b.prediction.picoseconds) ||
+           (measureOf(a) == measureOf(b) && a.prediction.picoseconds == b.prediction.picoseconds &&
+            a.layout < b.layout);
+  }
+
+  /// What nothing that is still wanted exceeds.
+  int64_t threshold() const {
+    if (options.isExhaustive || result.best.size() < options.wanted)
+      return kNever;
+    return measureOf(result.best.back());
+  }
+
+  /// What says most of a group: the group with the most devices of those that it may be derived
+  /// from.
+  std::optional<std::pair<Group, Known>> nearest(const Group &group) const {
+    std::optional<std::pair<Group, Known>> best;
+    for (const Group &from : known) {
+      bool derives = group.tensor % from.tensor == 0 &&
+                     (from.sequenceParallel == group.sequenceParallel || !from.sequenceParallel) &&
+                     from.recompute <= group.recompute;
+      if (!derives)
+        continue;
+      Known bound;
+      bound.times = group.tensor / from.tensor;
+      // What is no product may be a norm, which all devices of the group share then.
+      bool sharesNorms = group.sequenceParallel && !from.sequenceParallel;
+      bound.streamTimes = sharesNorms ? group.tensor : bound.times;
+      bound.isOther = from.recompute != group.recompute || sharesNorms;
+      if (!best ||
+          std::make_tuple(-bound.times, !bound.isOther, from.recompute) >
+              std::make_tuple(-best->second.times, !best->second.isOther, best->first.recompute))
+        best = {from, bound};
+    }
+    return best;
+  }
+
+  /// The group with the least bound, if it is not above the threshold; of those without one the
+  /// first.
+  std::map<Group, std::vector<Layout>>::iterator nextGroup() {
+    auto best = groups.end();
+    int64_t least = kNever;
+    for (auto it = groups.begin(); it != groups.end(); ++it) {
+      int64_t bound = boundOfGroup(it->first, it->second);
+      if (bound >= least && best != groups.end())
+        continue;
+      least = bound;
+      best = it;
+    }
+    return best != groups.end() && least > threshold() ? groups.end() : best;
+  }
+
+  int64_t boundOfGroup(const Group &group, const std::vector<Layout> &layouts) {
+    auto from = nearest(group);
+    if (!from || options.isExhaustive)
+      return 0;
+    auto [cached, isNew] = groupBounds.try_emplace({group, from->first}, kNever);
+    if (!isNew)
+      return cached->second;
+    int64_t least = kNever;
+    const Layout *last = nullptr;
+    for (const Layout &layout : layouts) {
+      // Layouts that differ in ZeRO alone have one bound of time.
+      if (last && options.objective == Objective::Time && last->sizes == layout.sizes &&
+          last->order == layout.order && last->microbatches == layout.microbatches &&
+          last->schedule == layout.schedule && last->zero < layout.zero)
+        continue;
+      last = &layout;
+      Known bound = from->second;
+      bound.model = models.of(from->first, simulations.samplesOf(layout));
+      if (bound.model && mayFit(layout, bound))
+        least = std::min(least, boundOf(layout, bound));
+      else if (!bound.model)
+        least = 0;
+      else
+        last = nullptr;
+    }
+    return cached->second = least;
+  }
+
+  bool mayFit(const Layout &layout, const Known &from) {
+    return simulations.fits(bounds.bytes(layout, from));
+  }
+
+  struct Open {
+    int64_t bound;
+    const Layout *layout;
+    const ModelAccount *model;
+  };
+
+  void explore(const Group &group, const std::vector<Layout> &layouts) {
+    std::vector<Open> open, tooLarge;
+    for (const Layout &layout : layouts) {
+      Known from;
+      from.model = models.of(group, simulations.samplesOf(layout));
+      if (!from.model)
+        continue;
+      bool fits = options.isExhaustive || mayFit(layout, from);
+      (fits ? open : tooLarge)
+          .push_back(
+              {fits ? boundOf(layout, from) : bounds.bytes(layout, from), &layout, from.model});
+    }
+    auto byBound = [](const Open &a, const Open &b) {
+      return std::make_tuple(a.bound, std::cref(*a.layout)) <
+             std::make_tuple(b.bound, std::cref(*b.layout));
+    };
+    std::sort(open.begin(), open.end(), byBound);
+    for (const Open &next : open) {
+      if (next.bound > threshold() && !isWantedOfKind(next))
+        continue;
+      if (result.simulated >= options.budget) {
+        result.isComplete = false;
+        return;
+      }
+      take(next);
+    }
+    // What needs least, where nothing fits.
+    if (!result.best.empty() || tooLarge.empty())
+      return;
+    const Open &least = *std::min_element(tooLarge.begin(), tooLarge.end(), byBound);
+    if (!result.smallest || least.bound < result.smallest->bytes())
+      if (std::optional<Candidate> candidate = simulations.run(*least.layout, *least.model))
+        noteSmall(*candidate);
+  }
+
+  static unsigned kindOf(const Layout &layout) {
+    return unsigned(layout.size(Role::Stages) > 1) | unsigned(layout.size(Role::Data) > 1) << 1 |
+           unsigned(layout.size(Role::Tensor) > 1) << 2 | unsigned(layout.zero == 3) << 3;
+  }
+
+  bool isWantedOfKind(const Open &open) const {
+    auto found = kinds.find(kindOf(*open.layout));
+    return found == kinds.end() || open.bound < measureOf(found->second);
+  }
+
+  void noteSmall(const Candidate &candidate) {
+    if (!result.smallest || candidate.bytes() < result.smallest->bytes())
+      result.smallest = candidate;
+  }
+
+  void take(const Open &open) {
+    std::optional<Candidate> candidate = simulations.run(*open.layout, *open.model);
+    if (!candidate)
+      return;
+    ++result.simulated;
+    if (!simulations.fits(candidate->bytes()))
+      return noteSmall(*candidate);
+    auto [kind, isNew] = kinds.try_emplace(kindOf(*open.layout), *candidate);
+    if (!isNew && isBetter(*candidate, kind->second))
+      kind->second = *candidate;
+    auto place =
+        std::upper_bound(result.best.begin(), result.best.end(), *candidate,
+                         [&](const Candidate &a, const Candidate &b) { return isBetter(a, b); });
+    result.best.insert(place, std::move(*candidate));
+    if (result.best.size() > options.wanted)
+      result.best.pop_back();
+  }
+
+  Models &models;
+  const Options &options;
+  Bounds bounds;
+  Simulations simulations;
+  std::map<Group, std::vector<Layout>> groups; // not looked at
+  std::set<Group> known;
+  std::map<std::pair<Group, Group>, int64_t> groupBounds;
+  std::map<unsigned, Candidate> kinds;
+  Result result;
+};
+
+} // namespace
+
+Result planner::search(const Space &space, const Cluster &cluster, Models &models,
+                       const Options &options) {
+  return SearchRun(space, cluster, models, options).run();
+}
+
+std::optional<Candidate> planner::simulate(const Space &space, const Layout &layout,
+                                           const Cluster &cluster, Models &models,
+                                           const Options &options) {
+  Bounds bounds(cluster, options);
+  Simulations simulations(space, cluster, options, bounds);
+  const ModelAccount *model = models.of(groupOf(layout), simulations.samplesOf(layout));
+  return model ? simulations.run(layout, *model) : std::nullopt;
+}

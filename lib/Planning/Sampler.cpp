@@ -1,0 +1,195 @@
+// Compiles a few blocks, in as few programs as there can be.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Planning/Sampler.h"
+
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NnProgram.h"
+#include "passes/nn/step/KeepBlocks.h"
+#include "weft/Account/ProgramAccount.h"
+#include "weft/Interfaces/TensorTypes.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace weft;
+using planner::Group;
+using planner::ModelAccount;
+using planner::Sample;
+
+namespace {
+
+/// Blocks of the smaller program: the first and the last one have other neighbours.
+constexpr int64_t kFewBlocks = 2;
+
+int64_t elementBytesOf(Precision precision) {
+  return precision == Precision::F64 ? 8 : precision == Precision::F32 ? 4 : 2;
+}
+
+/// The extent of the batch, as dist-place finds it: by the name of a dimension, else the first of
+/// the first input.
+int64_t batchOf(func::FuncOp function) {
+  int64_t first = 1;
+  bool hasFirst = false;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || nn::isState(function, argument.getArgNumber()) || type.getRank() == 0)
+      continue;
+    if (auto dims = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), nn::kDimsAttr))
+      for (auto [extent, name] : llvm::zip(type.getShape(), dims))
+        if (auto text = dyn_cast<StringAttr>(name); text && text.getValue() == "batch")
+          return extent;
+    if (!hasFirst)
+      first = type.getDimSize(0);
+    hasFirst = true;
+  }
+  return first;
+}
+
+} // namespace
+
+Sampler::~Sampler() = default;
+
+Sampler::Sampler(const Compilation &program) {
+  func::FuncOp forward = account::leadProgram(program.getModule());
+  wholeBatch = forward ? batchOf(forward) : 1;
+  FailureOr<step::Blocks> blocks = failure();
+  if (forward && llvm::hasSingleElement(program.getModule().getOps<func::FuncOp>()))
+    blocks = step::findBlocks(forward);
+  programOf[Fewer].emplace(program.clone());
+  if (failed(blocks) || blocks->count <= kFewBlocks)
+    return;
+  blockCount = blocks->count;
+  borderElements = blocks->border.getNumElements();
+  partsOf = std::move(blocks->partsOf);
+  programOf[More].emplace(program.clone());
+  for (Size size : {Fewer, More}) {
+    func::FuncOp whole = account::leadProgram(programOf[size]->getModule());
+    [[maybe_unused]] LogicalResult kept = step::keepBlocks(whole, kFewBlocks + (size == More));
+    assert(succeeded(kept) && "blocks that were found are not there");
+  }
+}
+
+const Compilation *Sampler::stepped(planner::Recompute recompute, Size size) {
+  auto [found, isNew] = steps.try_emplace({recompute, size});
+  if (isNew) {
+    found->second.emplace(programOf[size]->clone());
+    found->second->options.phases.recompute = planner::nameOf(recompute);
+    found->second->options.phases.mesh = {};
+    if (failed(found->second->runTo(Phase::Step)))
+      found->second.reset();
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_t microbatches,
+                                     Size size) const {
+  auto account = account::accountOf(module, {"1f1b", /*bucketBytes=*/0, /*splitsWeights=*/true});
+  if (!account)
+    return account.takeError();
+  Sample sample;
+  sample.blocks = blockCount > 0 ? kFewBlocks + (size == More) : 0;
+  const PhaseOptions &phases = programOf[size]->options.phases;
+  sample.chunk = std::move(account->chunks.front());
+  func::FuncOp lead = account::leadProgram(module);
+  for (BlockArgument argument : lead.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (!nn::isState(lead, number) || lead.getArgAttr(number, nn::kStatisticAttr) ||
+        lead.getArgAttr(number, nn::kClassAttr))
+      continue;
+    int64_t bytes = weft::bytesOf(argument);
+    auto parts = partsOf.find(nn::argumentName(lead, number));
+    unsigned part = parts == partsOf.end() ? unsigned(step::Part::Before) : parts->second;
+    if (part & step::Part::Before)
+      sample.before.push_back(bytes);
+    else
+      (part & step::Part::Within ? sample.within : sample.behind).push_back(bytes);
+    if ((part & step::Part::Before) && (part & step::Part::Behind))
+      sample.sharedBytes += bytes;
+  }
+  for (unsigned result = 0; result < lead.getNumResults(); ++result)
+    if (!nn::updatedState(lead, result))
+      if (auto type = dyn_cast<RankedTensorType>(lead.getResultTypes()[result]))
+        sample.outputBytes += weft::bytesOf(type) / microbatches;
+  sample.borderBytes = borderElements / microbatches * elementBytesOf(phases.precision) /
+                       (group.sequenceParallel ? group.tensor : 1);
+  return sample;
+}
+
+std::optional<Sample> Sampler::sample(const Group &group, int64_t samples, Size size) {
+  std::string error;
+  ScopedDiagnosticHandler quiet(&programOf[size]->getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  const Compilation *from = stepped(group.recompute, size);
+  std::optional<Sample> result;
+  if (from) {
+    ++programs;
+    Compilation copy = from->clone();
+    PhaseOptions &phases = copy.options.phases;
+    if (group.tensor > 1)
+      phases.mesh = *Mesh::parse("tp=" + std::to_string(group.tensor));
+    phases.microbatches = wholeBatch / samples;
+    phases.sequenceParallel = group.sequenceParallel;
+    phases.zero = {};
+    LogicalResult shown = copy.inspectFusible([&](ModuleOp module) {
+      llvm::Expected<Sample> account = read(module, group, phases.microbatches, size);
+      if (account)
+        result = std::move(*account);
+      else
+        error = llvm::toString(account.takeError());
+    });
+    if (failed(shown))
+      result.reset();
+  }
+  if (!result)
+    errors.try_emplace(group, error);
+  return result;
+}
+
+std::optional<ModelAccount> Sampler::exact(const Group &group, int64_t samples) {
+  auto [found, isNew] = exacts.try_emplace({group, samples});
+  if (!isNew)
+    return found->second;
+  std::optional<Sample> fewer = sample(group, samples, Fewer), more;
+  if (fewer && blockCount > 0)
+    more = sample(group, samples, More);
+  if (fewer && more)
+    found->second = planner::modelOf(*fewer, *more, blockCount);
+  else if (fewer && blockCount == 0)
+    found->second = planner::modelOf(*fewer);
+  return found->second;
+}
+
+std::optional<ModelAccount> Sampler::find(const Group &group, int64_t samples) {
+  if (errors.count(group))
+    return std::nullopt;
+  // Two sizes with microbatches, so that gradients are added up, and not of one sample, which has
+  // dimensions of 1 that others do not.
+  std::vector<int64_t> sizes;
+  for (int64_t size = 1; size < wholeBatch && sizes.size() < 2; ++size)
+    if (wholeBatch % size == 0 && (size > 1 || wholeBatch < 8) &&
+        (sizes.empty() || size % sizes.front() == 0))
+      sizes.push_back(size);
+  if (sizes.size() == 2) {
+    std::optional<ModelAccount> small = exact(group, sizes[0]), large = exact(group, sizes[1]);
+    if (small && large)
+      if (auto line = planner::scaled(*small, sizes[0], *large, sizes[1], samples))
+        return line;
+  }
+  return errors.count(group) ? std::nullopt : exact(group, samples);
+}
+
+const ModelAccount *Sampler::of(const Group &group, int64_t samples) {
+  auto [found, isNew] = accounts.try_emplace({group, samples});
+  if (isNew)
+    if (std::optional<ModelAccount> account = find(group, samples))
+      found->second = std::make_unique<ModelAccount>(std::move(*account));
+  return found->second.get();
+}
+
+std::string Sampler::whyNot(const Group &group) const {
+  auto found = errors.find(group);
+  return found == errors.end() ? "" : found->second;
+}

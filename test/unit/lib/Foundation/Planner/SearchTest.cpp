@@ -1,0 +1,203 @@
+// What is pruned is never among the best.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "weft/Planner/Search.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+
+using namespace weft;
+using namespace weft::planner;
+using cost::Item;
+
+namespace {
+
+/// A made-up model of equal blocks: products that weights' axes divide, norms that sequence
+/// parallelism divides, an all_reduce behind each product.
+class MadeUp : public Models {
+public:
+  MadeUp(std::mt19937_64 &random, int64_t batch) : batch(batch) {
+    auto draw = [&](int64_t least, int64_t most) {
+      return std::uniform_int_distribution<int64_t>(least, most)(random);
+    };
+    blocks = draw(1, 6) * 4;
+    hidden = int64_t(64) << draw(2, 6);
+    sequence = int64_t(64) << draw(0, 4);
+    vocabulary = hidden * draw(1, 8);
+    mostTensor = int64_t(1) << draw(0, 4);
+  }
+
+  int64_t blockCount() const { return blocks; }
+
+  const ModelAccount *of(const Group &group, int64_t samples) override {
+    ++asked;
+    auto [found, isNew] = known.try_emplace({group, samples});
+    if (isNew && group.tensor <= mostTensor)
+      found->second = std::make_unique<ModelAccount>(make(group, samples));
+    return found->second.get();
+  }
+
+  int64_t asked = 0;
+
+private:
+  static Item product(int64_t m, int64_t n, int64_t k) {
+    cost::Work work;
+    work.shape = {cost::Shape::Kind::Gemm, 1, m, n, k, false};
+    work.arithmetic = Arithmetic::BF16;
+    work.flops = 2 * m * n * k;
+    work.bytesRead = 2 * (m * k + k * n);
+    work.bytesWritten = 2 * m * n;
+    return Item::of(work);
+  }
+  static Item stream(int64_t bytes) {
+    cost::Work work;
+    work.bytesRead = work.bytesWritten = bytes;
+    return Item::of(work);
+  }
+  static Item sum(int64_t bytes) {
+    cost::Communication communication;
+    communication.bytes = bytes;
+    communication.axes = {0};
+    return Item::of(communication);
+  }
+
+  ModelAccount make(const Group &group, int64_t samples) const {
+    int64_t tokens = samples * sequence, split = group.tensor;
+    int64_t whole = 2 * tokens * hidden, part = group.sequenceParallel ? whole / split : whole;
+    ModelAccount model;
+    model.blocks = blocks;
+    Share &block = model.block;
+    block.forward = {stream(part), product(tokens, 4 * hidden / split, hidden),
+                     product(tokens, hidden, 4 * hidden / split)};
+    block.backward = {stream(2 * part), product(tokens, 4 * hidden / split, hidden),
+                      product(tokens, hidden, 4 * hidden / split)};
+    if (split > 1) {
+      block.forward.push_back(sum(whole));
+      block.backward.push_back(sum(whole));
+    }
+    std::vector<Item> weights{product(hidden, 4 * hidden / split, tokens),
+                              product(4 * hidden / split, hidden, tokens)};
+    if (group.recompute != Recompute::None)
+      block.backward.insert(block.backward.begin(), block.forward.begin(),
+                            group.recompute == Recompute::Full ? block.forward.end()
+                                                               : block.forward.begin() + 1);
+    block.weight = weights;
+    fill(block, 8 * hidden * hidden / split);
+    int64_t kept = group.recompute == Recompute::Full        ? part
+                   : group.recompute == Recompute::Selective ? 2 * whole / split + part
+                                                             : 4 * whole / split + part;
+    block.keptForWeight = kept;
+    model.before.forward = {stream(whole)};
+    model.before.backward = {stream(2 * whole)};
+    fill(model.before, vocabulary * hidden / split);
+    model.behind.forward = {product(tokens, vocabulary / split, hidden)};
+    model.behind.backward = {product(tokens, hidden, vocabulary / split),
+                             product(vocabulary / split, hidden, tokens)};
+    model.behind.keptForBackward = 2 * tokens * vocabulary / split;
+    fill(model.behind, 1);
+    model.borderBytes = part;
+    model.transientBytes = 4 * whole;
+    return model;
+  }
+
+  static void fill(Share &share, int64_t parameters) {
+    share.parameterBytes = {2 * parameters};
+    share.stateBytes = {2 * parameters, 4 * parameters, 0, 12 * parameters, 0};
+    share.update = {stream(10 * parameters)};
+  }
+
+  int64_t batch, blocks, hidden, sequence, vocabulary, mostTensor;
+  std::map<std::pair<Group, int64_t>, std::unique_ptr<ModelAccount>> known;
+};
+
+Cluster clusterOf(std::mt19937_64 &random) {
+  auto draw = [&](double least, double most) {
+    return std::exp(
+        std::uniform_real_distribution<double>(std::log(least), std::log(most))(random));
+  };
+  Cluster cluster;
+  cluster.device.memoryBytes = draw(2e8, 8e10);
+  cluster.device.memoryBandwidth = draw(1e11, 3e12);
+  cluster.device.gapSeconds = draw(1e-7, 1e-5);
+  for (ComputeRate &rate : cluster.device.rates)
+    rate.flops = rate.vectorFlops = draw(1e12, 1e15);
+  LinkLevel near{"near", int64_t(1) << int(draw(1, 9)), draw(1e9, 1e12), 1, draw(1e-7, 1e-4), 0};
+  LinkLevel far{"far", 0, draw(1e8, 1e11), 1, draw(1e-7, 1e-4), 0};
+  cluster.levels = {near, far};
+  return cluster;
+}
+
+TEST(Search, PrunedIsExhaustive) {
+  int found = 0, spared = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937_64 random(seed);
+    Cluster cluster = clusterOf(random);
+    Space space;
+    space.devices = int64_t(1) << (random() % 5);
+    space.batch = int64_t(1) << (random() % 6 + 1);
+    MadeUp pruned(random, space.batch);
+    MadeUp all = [&] {
+      std::mt19937_64 again(seed);
+      clusterOf(again);
+      again();
+      again();
+      return MadeUp(again, space.batch);
+    }();
+    space.blocks = pruned.blockCount();
+    ASSERT_EQ(all.blockCount(), pruned.blockCount());
+    Options options;
+    options.deviceBytes = int64_t(cluster.device.usableBytes());
+    options.wanted = 1 + random() % 8;
+    options.objective = seed % 5 == 0 ? Objective::Memory : Objective::Time;
+    Result fast = search(space, cluster, pruned, options);
+    options.isExhaustive = true;
+    Result slow = search(space, cluster, all, options);
+    ASSERT_EQ(fast.best.size(), slow.best.size()) << seed;
+    for (size_t i = 0; i < fast.best.size(); ++i) {
+      EXPECT_EQ(fast.best[i].layout.text(), slow.best[i].layout.text()) << seed << " " << i;
+      EXPECT_EQ(fast.best[i].prediction.picoseconds, slow.best[i].prediction.picoseconds) << seed;
+    }
+    EXPECT_TRUE(fast.isComplete);
+    EXPECT_LE(fast.simulated, slow.simulated);
+    found += !fast.best.empty();
+    spared += fast.simulated * 2 < slow.simulated;
+  }
+  // Not of problems without an answer, or without pruning.
+  EXPECT_GT(found, 35);
+  EXPECT_GT(spared, 20);
+}
+
+TEST(Search, SaysWhatNeedsLeast) {
+  std::mt19937_64 random(3);
+  Cluster cluster = clusterOf(random);
+  MadeUp models(random, 16);
+  Space space;
+  space.devices = 4;
+  space.batch = 16;
+  space.blocks = models.blockCount();
+  Options options;
+  options.deviceBytes = 1000;
+  Result result = search(space, cluster, models, options);
+  EXPECT_TRUE(result.best.empty());
+  ASSERT_TRUE(result.smallest);
+  EXPECT_GT(result.smallest->bytes(), 1000);
+}
+
+TEST(Search, ABudgetThatEndsIsSaid) {
+  std::mt19937_64 random(4);
+  Cluster cluster = clusterOf(random);
+  MadeUp models(random, 16);
+  Space space;
+  space.devices = 8;
+  space.batch = 16;
+  space.blocks = models.blockCount();
+  Options options;
+  options.deviceBytes = int64_t(1) << 50;
+  options.budget = 3;
+  Result result = search(space, cluster, models, options);
+  EXPECT_FALSE(result.isComplete);
+  EXPECT_EQ(result.simulated, 3);
+}
+
+} // namespace
