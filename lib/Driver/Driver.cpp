@@ -3,6 +3,7 @@
 #include "weft/Driver/Driver.h"
 #include "weft/Driver/Resume.h"
 
+#include "ChoiceReport.h"
 #include "Messages.h"
 #include "Report.h"
 #include "weft/Registration/Registration.h"
@@ -49,6 +50,9 @@ private:
       return failed();
     compilation.emplace(std::move(*loaded));
     first = compilation->getPhase();
+    if (options.isAuto)
+      if (int code = plan())
+        return code;
     if (int code = prepare(*compilation, arguments, options, program))
       return code;
     if (!options.writeDevices.empty())
@@ -66,6 +70,53 @@ private:
     if (mlir::failed(compilation->verify()))
       return failed();
     return first == Phase::Scheduled ? report.showSchedule(*compilation) : int(Ok);
+  }
+
+  /// What the planner chooses becomes flags, as if they had been given.
+  int plan() {
+    runtime::Progress progress(!options.quiet, "planning");
+    Compilation copy = compilation->clone();
+    Options asked = options;
+    asked.quiet = true;
+    if (int code = prepare(copy, arguments, asked, program))
+      return code;
+    Choice choice;
+    if (int code = choose(copy, asked, options.question, messages, choice))
+      return code;
+    runtime::Progress::hide();
+    if (!choice.isFound()) {
+      printText(choice, 0, llvm::errs());
+      return DoesNotFit;
+    }
+    Options planned;
+    std::string error;
+    if (!parseOptions(settledFlags(planOf(choice)), planned, error))
+      return tell(error, OurBug);
+    options = planned;
+    if (!options.quiet)
+      llvm::errs() << "plan: " << choice.layout->text() << '\n';
+    return Ok;
+  }
+
+  /// The command line with what the planner chose in place of the question.
+  std::vector<std::string> settledFlags(const planner::Plan &plan) const {
+    std::vector<std::string> settled{options.model};
+    auto add = [&](const GivenFlag &given) {
+      bool isLong = StringRef(given.flag).starts_with("--");
+      settled.push_back(isLong && !given.isSwitch ? given.flag + "=" + given.value : given.flag);
+      if (!isLong && !given.isSwitch)
+        settled.push_back(given.value);
+    };
+    for (const GivenFlag &given : options.given)
+      if (given.flag != "--auto" && !isOfQuestion(given.flag))
+        add(given);
+    // Those that were given are obeyed, and so said again as they were.
+    for (const auto &[flag, value] : plan.flags())
+      if (llvm::none_of(options.given, [flag = StringRef(flag)](const GivenFlag &given) {
+            return given.flag == flag;
+          }))
+        add({flag, value});
+    return settled;
   }
 
   int runPhase(Phase phase) {

@@ -370,14 +370,27 @@ void addFiles(FlagTable &flags, ActsTable &acts, Options &options) {
       flags.text("--runtime-dir", "DIR", "where libweft_runtime.a is", options.runtimeDirectory));
 }
 
+void addPlanning(FlagTable &flags, ActsTable &acts, Options &options) {
+  flags.topic("plan", "Who decides that");
+  acts.ofTheRun(flags.text("--plan", "FILE",
+                           "split as a plan says that weft-plan has written or you have; what it "
+                           "does not say is as the flags say, and both must not contradict "
+                           "(docs/plan.md)",
+                           options.planFile));
+  acts.ofTheRun(flags.toggle("--auto",
+                             "let the planner choose the mesh and how it is used, for the fastest "
+                             "step on --cluster that fits: what weft-plan answers",
+                             options.isAuto));
+  addQuestionFlags(flags, acts, options.question);
+}
+
 FlagTable tableFor(Options &options, ActsTable &acts) {
   FlagTable flags("weft-compile", kIntro);
   addBinding(flags, acts, options);
   flags.topic("split", "How to split");
   addMesh(flags, acts, options);
   addSplitting(flags, acts, options);
-  flags.refused("--plan", "plan files are not supported yet; give --mesh and --place");
-  flags.refused("--auto", "the planner is not supported yet; give --mesh");
+  addPlanning(flags, acts, options);
   addComputing(flags, acts, options);
   addTrainingFlags(flags, acts, options);
   addSeeing(flags, acts, options);
@@ -430,9 +443,10 @@ std::string checkStages(const Options &options, bool resumes) {
   if (stageAxisOf(options.compile.phases).empty()) {
     bool orders = llvm::any_of(options.given,
                                [](const GivenFlag &flag) { return flag.flag == "--schedule"; });
-    return orders && !resumes ? "--schedule orders the stages of a pipeline, and there are none; "
-                                "cut the model with --mesh pp=N, or leave --schedule out"
-                              : "";
+    return orders && !resumes && !options.isAuto
+               ? "--schedule orders the stages of a pipeline, and there are none; "
+                 "cut the model with --mesh pp=N, or leave --schedule out"
+               : "";
   }
   if (options.compile.phases.routines == Routines::Unrolled)
     return "";
@@ -440,9 +454,32 @@ std::string checkStages(const Options &options, bool resumes) {
          "': stages of a pipeline (pp) are not called in routines yet; leave --routines out";
 }
 
+/// Whether the planner is asked, and can be.
+std::string checkAuto(const Options &options) {
+  auto isGiven = [&](llvm::StringRef flag) {
+    return llvm::any_of(options.given, [&](const GivenFlag &given) { return given.flag == flag; });
+  };
+  if (!options.isAuto) {
+    for (const GivenFlag &given : options.given)
+      if (isOfQuestion(given.flag))
+        return given.flag + " is for the planner: give --auto, too, or leave it out";
+    return "";
+  }
+  if (isGiven("--mesh"))
+    return "--auto chooses the mesh, and --mesh is given; leave one out, or settle axes with "
+           "--fix dp=2";
+  if (!isModelFile(options.model))
+    return "--auto plans for a model (*.onnx); '" + options.model + "' is none";
+  if (!isGiven("--cluster"))
+    return "--auto needs --cluster: devices and links to plan for";
+  return "";
+}
+
 std::string check(const Options &options, bool resumes) {
   if (options.model.empty())
     return "no model given; write weft-compile MODEL.onnx -o OUT, or --help";
+  if (std::string wrong = checkAuto(options); !wrong.empty())
+    return wrong;
   if (!resumes && !isModelFile(options.model))
     return "";
   if (std::string wrong = checkExplain(options); !wrong.empty())
@@ -487,6 +524,14 @@ bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Optio
   ActsTable acts;
   FlagTable flags = tableFor(options, acts);
   error = flags.parse(arguments);
+  if (error.empty() && !options.planFile.empty() && !flags.answers()) {
+    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh");
+    if (merged) {
+      options = Options();
+      return parseOptions(*merged, options, error, resumes);
+    }
+    error = llvm::toString(merged.takeError());
+  }
   for (const FlagTable::Given &given : flags.given())
     options.given.push_back({given.name, given.value, given.alone});
   if (flags.answers() && error.empty())

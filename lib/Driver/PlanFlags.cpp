@@ -15,15 +15,24 @@ using runtime::FlagTable;
 namespace {
 
 constexpr const char *kIntro =
-    R"(usage: weft-plan MODEL.onnx --evaluate AXIS=N,... [--cluster FILE] [flags of weft-compile]
+    R"(usage: weft-plan MODEL.onnx --cluster FILE --devices N [flags of weft-compile]
+       weft-plan MODEL.onnx --evaluate AXIS=N,... [--cluster FILE] [flags of weft-compile]
+       weft-plan --diff FROM.textproto TO.textproto
        weft-plan --calibrate FILE [--comm inproc|tcp|mpi] [--threads-per-rank N]
 
-Says what a layout of a model costs, before anything is compiled or run: whether
-it fits, how long a step takes and why, what memory holds, what moves over which
-axes. Nothing but the model's graph is read: weights need not be there.
+Chooses how to split a model over devices: data, tensor and pipeline parallelism,
+ZeRO, microbatches, schedule, recomputation; says why, what else there is and what
+it loses. Or says what one layout costs: whether it fits, how long a step takes
+and why, what memory holds, what moves over which axes. Nothing is compiled to
+the end or run, and nothing but the model's graph is read: weights need not be there.
 
-  weft-plan gpt.onnx --evaluate dp=2,tp=4 --cluster h100 --bind batch=64,seq=1024 \
+  weft-plan gpt.onnx --cluster h100 --devices 8 --bind batch=64,seq=1024 \
     --train --loss softmax_cross_entropy:logits,labels --optimizer adamw --precision bf16
+
+What is chosen becomes a plan, which people can edit and weft-compile obeys:
+
+  weft-plan gpt.onnx --cluster h100 --devices 8 ... -o plan.textproto
+  weft-compile gpt.onnx --plan plan.textproto ...
 
 Of a pipeline the axis pp counts the stages; then microbatches take turns:
 
@@ -34,7 +43,7 @@ on the devices and links of the cluster, whose file says how far off they may be
 )";
 
 constexpr const char *kEnd =
-    R"(Exit codes: 0 ok, whether it fits or not; 1 wrong input, 2 wrong command line, 70 our bug.
+    R"(Exit codes: 0 ok, with --evaluate whether it fits or not; 5 nothing fits; 1 wrong input, 2 wrong command line, 70 our bug.
 )";
 
 std::string takeText(const std::string &file, uint64_t mostBytes, std::string &target) {
@@ -56,6 +65,10 @@ std::string takeProfile(const std::string &file, std::string &target) {
   return cost::Profile::read(target, wrong) ? "" : "'" + file + "': " + wrong;
 }
 
+/// What means something only where a layout is to be chosen.
+const std::vector<std::string> kOfChoice{"--devices", "--fix", "--forbid", "--objective",
+                                         "--budget",  "--top", "-o"};
+
 FlagTable tableFor(PlanOptions &options) {
   ActsTable acts;
   FlagTable flags("weft-plan", kIntro);
@@ -66,6 +79,21 @@ FlagTable tableFor(PlanOptions &options) {
               [&options](const std::string &text) -> std::string {
                 options.layout = text;
                 return text == "none" ? "" : takeMesh(text, options.program.compile.phases.mesh);
+              });
+  flags.text("--plan", "FILE",
+             "what a plan says: its mesh is that of --evaluate, and the rest as flags",
+             options.program.planFile);
+  addQuestionFlags(flags, acts, options.question);
+  flags.count("--top", "N", "show so many of the best beside the choice (default 3)",
+              options.question.top, 0, 1000);
+  flags.text("-o|--output", "FILE", "write the plan that is chosen, for weft-compile --plan",
+             options.output);
+  flags.value("--diff", "FROM",
+              "say what the plan in the file that follows has otherwise than "
+              "that in FROM, and nothing else",
+              [&options](const std::string &file) -> std::string {
+                options.from = file;
+                return "";
               });
   flags.value("--profile", "FILE",
               "what it costs with other software, whose kernels for a transformer FILE lists, "
@@ -96,6 +124,12 @@ FlagTable tableFor(PlanOptions &options) {
   flags.refused("--mesh", "here the layout that is asked about is the value of --evaluate");
   flags.epilogue(kEnd);
   flags.positional([&options](const std::string &word) -> std::string {
+    if (!options.from.empty()) {
+      if (!options.to.empty())
+        return "--diff compares two plans, and '" + word + "' is a third";
+      options.to = word;
+      return "";
+    }
     if (!options.program.model.empty())
       return "two models given: '" + options.program.model + "' and '" + word + "'";
     options.program.model = word;
@@ -110,6 +144,8 @@ std::string check(const PlanOptions &options) {
                ? ""
                : "--calibrate measures a machine, whatever runs on it: leave the model and "
                  "--evaluate out";
+  if (!options.from.empty())
+    return options.to.empty() ? "--diff needs two plans: weft-plan --diff FROM TO" : "";
   if (options.program.model.empty())
     return "no model given; write weft-plan MODEL.onnx --evaluate dp=2,tp=2, or --help";
   if (!isModelFile(options.program.model))
@@ -118,8 +154,12 @@ std::string check(const PlanOptions &options) {
   if (!options.trace.empty() && (options.isJson || !options.profile.empty()))
     return "--trace is joined with the prediction of what weft-compile makes, as a table: leave "
            "--json and --profile out";
-  if (options.layout.empty())
-    return "nothing is asked: give a layout, as in --evaluate dp=2,tp=2";
+  bool chooses = options.layout.empty();
+  if (chooses && !(options.profile.empty() && options.trace.empty()))
+    return "--profile and --trace go with --evaluate, which says of which layout";
+  for (const GivenFlag &given : options.program.given)
+    if (!chooses && llvm::is_contained(kOfChoice, given.flag))
+      return given.flag + " is for choosing, and --evaluate says the layout; leave one out";
   return checkProgram(options.program);
 }
 
@@ -135,15 +175,21 @@ weft::driver::parsePlanOptions(const std::vector<std::string> &arguments) {
     options.answer = flags.answer();
     return options;
   }
+  if (!options.program.planFile.empty()) {
+    auto merged = withPlan(arguments, options.program.planFile, flags.given(), "--evaluate");
+    return merged ? parsePlanOptions(*merged) : llvm::Expected<PlanOptions>(merged.takeError());
+  }
+  for (const FlagTable::Given &given : flags.given())
+    options.program.given.push_back({given.name, given.value, given.alone});
+  if (std::string wrong = check(options); !wrong.empty())
+    return llvm::createStringError(wrong);
   // The program knows its layout by the name that weft-compile has for it.
   static const char *const kOwn[] = {"--evaluate", "--profile",   "--json", "-v",
                                      "--verbose",  "--calibrate", "--comm", "--trace"};
-  for (const FlagTable::Given &given : flags.given())
-    if (!llvm::is_contained(kOwn, given.name))
-      options.program.given.push_back({given.name, given.value, given.alone});
+  llvm::erase_if(options.program.given, [](const GivenFlag &given) {
+    return llvm::is_contained(kOwn, given.flag) || llvm::is_contained(kOfChoice, given.flag);
+  });
   if (!options.program.compile.phases.mesh.axes.empty())
     options.program.given.push_back({"--mesh", options.layout, false});
-  if (std::string wrong = check(options); !wrong.empty())
-    return llvm::createStringError(wrong);
   return options;
 }

@@ -80,6 +80,10 @@ public:
     if (!it.schedule.empty())
       out << ", " << it.schedule;
     out << "; cluster " << it.clusterName << '\n';
+    printCosts();
+  }
+
+  void printCosts() {
     printFit();
     printTime();
     line("memory");
@@ -90,6 +94,9 @@ public:
     line("sent");
     list(axes(prediction.bytesByAxis), [](int64_t bytes) { return sizeText(double(bytes)); });
     out << " a device and " << (it.trains ? "step" : "run") << '\n';
+  }
+
+  void printRemarks() {
     for (const std::string &remark : prediction.remarks)
       out << "note: " << remark << '\n';
   }
@@ -173,7 +180,13 @@ int64_t Evaluation::leastDevicesOfLayout() const {
 }
 
 void driver::printText(const Evaluation &evaluation, llvm::raw_ostream &out) {
-  Text(evaluation, out).print();
+  Text text(evaluation, out);
+  text.print();
+  text.printRemarks();
+}
+
+void driver::printCosts(const Evaluation &evaluation, llvm::raw_ostream &out) {
+  Text(evaluation, out).printCosts();
 }
 
 void driver::printJson(const Evaluation &it, llvm::raw_ostream &out) {

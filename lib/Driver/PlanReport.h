@@ -6,6 +6,7 @@
 #include "weft/Cost/StepAccount.h"
 #include "weft/Explain/Document.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace weft::driver {
@@ -29,6 +30,8 @@ struct Evaluation {
   bool isScheduled = false;
   explain::Document document;
   std::string program; // of the document, that the account is of
+  /// Of the account's updates, by name.
+  llvm::StringSet<> optimizerNodes;
 
   /// Of the fullest process.
   int64_t memoryBytes() const;
@@ -39,6 +42,8 @@ struct Evaluation {
 };
 
 void printText(const Evaluation &evaluation, llvm::raw_ostream &out);
+/// Of that only whether it fits, time, memory and what is sent.
+void printCosts(const Evaluation &evaluation, llvm::raw_ostream &out);
 /// docs/plan.md describes the fields.
 void printJson(const Evaluation &evaluation, llvm::raw_ostream &out);
 

@@ -4,10 +4,14 @@
 #define WEFT_DRIVER_OPTIONS_H
 
 #include "weft/Compiler/Compilation.h"
+#include "weft/Planner/Search.h"
 #include "weft/runtime/Flags.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +27,20 @@ enum class Explain { No, Text, Full, Json };
 struct GivenFlag {
   std::string flag, value;
   bool isSwitch = false;
+};
+
+/// What the planner is asked beside the program: how many devices, what is settled already.
+struct Question {
+  int64_t devices = 0; // 0: it was not said
+  /// Sizes of axes (dp, tp, pp) by name, and axes or means (zero, recompute, sp, microbatches) that
+  /// must not be used.
+  std::map<std::string, int64_t> fixed;
+  std::set<std::string> forbidden;
+  planner::Objective objective = planner::Objective::Time;
+  /// Layouts that are simulated at most.
+  int64_t budget = 200000;
+  /// How many of the best to show beside the choice.
+  int64_t top = 3;
 };
 
 /// One run of weft-compile: what is compiled to what, and what is told and written on the way.
@@ -41,6 +59,9 @@ struct Options {
   bool dryRun = false, timing = false, copyWeights = false, quiet = false, verbose = false;
   bool deterministic = false; // always so on CPU
   std::string linker, runtimeDirectory;
+  bool isAuto = false; // the planner chooses the mesh, and what is not given of the rest
+  Question question;   // that it is asked
+  std::string planFile;
   /// The flags of training that were given, to refuse them without --train.
   std::vector<std::string> trainingFlags;
   std::string answer; // to --help or --version; then nothing else counts
@@ -101,6 +122,15 @@ const ActsTable &flagActs();
 /// Adds the flags that say what is made of a model, but for --mesh: for tools that have another way
 /// to say it.
 void addProgramFlags(runtime::FlagTable &flags, ActsTable &acts, Options &options);
+/// Adds what the planner can be asked: --devices, --fix, --forbid, --objective, --budget.
+void addQuestionFlags(runtime::FlagTable &flags, ActsTable &acts, Question &question);
+/// Whether it is one of those.
+bool isOfQuestion(llvm::StringRef flag);
+/// `arguments` without --plan, and with the flags that the plan in `file` says and `given` does
+/// not. `meshFlag` is what --mesh is called there. Fails where both say something else.
+llvm::Expected<std::vector<std::string>>
+withPlan(const std::vector<std::string> &arguments, const std::string &file,
+         const std::vector<runtime::FlagTable::Given> &given, const std::string &meshFlag);
 /// Reads `dp=2,tp=2`; returns what is wrong, or nothing.
 std::string takeMesh(const std::string &text, Mesh &target);
 /// Whether flags that say what is made, and are right by themselves, fit together.

@@ -13,9 +13,12 @@ namespace weft::driver {
 struct PlanOptions {
   /// What is compiled, and how: the flags that weft-compile has, too.
   Options program;
-  std::string layout;  // of --evaluate
-  std::string profile; // the text of a profile (weft/Cost/Profile.h), or ""
-  std::string trace;   // the text of a trace that the prediction is joined with, or ""
+  std::string layout;   // of --evaluate; "": one is to be chosen
+  Question question;    // then
+  std::string output;   // where the plan that is chosen goes, or ""
+  std::string from, to; // plans to compare (--diff)
+  std::string profile;  // the text of a profile (weft/Cost/Profile.h), or ""
+  std::string trace;    // the text of a trace that the prediction is joined with, or ""
   bool isJson = false;
   /// Instead of all that, where the figures of this machine go, and over what ranks communicate.
   std::string calibrate, comm = "inproc";

@@ -1,0 +1,277 @@
+// One screen, or one JSON document, of what to choose.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ChoiceReport.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace weft;
+using namespace weft::driver;
+using explain::sizeText;
+using explain::timeText;
+using planner::Candidate;
+using planner::Layout;
+using planner::Role;
+
+namespace {
+
+/// Where a candidate loses most against the choice.
+std::string reasonOf(const Candidate &loser, const Candidate &choice) {
+  std::vector<std::pair<std::string, int64_t>> parts;
+  auto totals = [](const Candidate &candidate) {
+    const cost::Causes &causes = candidate.prediction.causes;
+    int64_t compute = 0, exposed = 0;
+    for (int64_t time : causes.compute)
+      compute += time;
+    for (int64_t time : causes.exposed)
+      exposed += time;
+    return std::array<int64_t, 4>{compute, exposed, causes.bubble, causes.optimizer};
+  };
+  static constexpr const char *kNames[] = {"computing", "communication", "bubble", "updates"};
+  std::array<int64_t, 4> mine = totals(loser), its = totals(choice);
+  size_t most = 0;
+  for (size_t i = 1; i < mine.size(); ++i)
+    if (mine[i] - its[i] > mine[most] - its[most])
+      most = i;
+  if (mine[most] <= its[most])
+    return "";
+  return std::string(": ") + kNames[most] + " +" + timeText(double(mine[most] - its[most]) * 1e-12);
+}
+
+class Text {
+public:
+  Text(const Choice &choice, int64_t top, llvm::raw_ostream &out)
+      : it(choice), top(top), out(out) {}
+
+  void print() {
+    out << it.model << ": " << (it.trains ? "a step of training" : "a run") << ", batch "
+        << it.batch << ", on " << it.devices << (it.devices == 1 ? " device" : " devices")
+        << "; cluster " << it.clusterName << '\n';
+    if (!it.isFound())
+      return printMisfit();
+    printOneDevice();
+    printChoice();
+    printLosers();
+    printBound();
+    for (const std::string &advice : it.advice) {
+      line("advice");
+      out << advice << '\n';
+    }
+    for (const std::string &remark : it.evaluation.prediction.remarks)
+      out << "note: " << remark << '\n';
+  }
+
+private:
+  void line(llvm::StringRef title) { out << llvm::left_justify(title, 10); }
+
+  static std::string percent(double share) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.0f", share * 100) << " %";
+    return text;
+  }
+
+  /// State by class, in bytes a parameter, and what is kept beside it.
+  void printOneDevice() {
+    if (!it.oneDevice)
+      return;
+    line("alone");
+    int64_t bytes = it.oneDevice->bytes();
+    out << (bytes <= it.deviceBytes ? "fits" : "does not fit")
+        << " one device: " << sizeText(double(bytes)) << " of " << sizeText(double(it.deviceBytes))
+        << ", state " << sizeText(double(it.stateBytes));
+    if (it.parameters > 0)
+      out << " (" << llvm::format("%.3g", double(it.stateBytes) / double(it.parameters))
+          << " bytes a parameter)";
+    out << ", one sample at a time" << (it.trains ? ", all recomputed" : "") << '\n';
+  }
+
+  void printChoice() {
+    line("choice");
+    out << it.layout->text() << ": " << timeText(it.evaluation.prediction.seconds());
+    if (it.uncertainty > 0)
+      out << " +-" << percent(it.uncertainty);
+    out << '\n';
+    line("why");
+    out << why() << '\n';
+    printCosts(it.evaluation, out);
+  }
+
+  /// What each axis of the choice, and its ZeRO, is good for.
+  std::string why() const {
+    std::string text;
+    auto add = [&](const std::string &sentence) { text += (text.empty() ? "" : "; ") + sentence; };
+    auto without = [&](const char *what, llvm::function_ref<bool(const Layout &)> has) {
+      if (!has(*it.layout))
+        return;
+      const Candidate *best = nullptr;
+      for (const Candidate &other : it.search.kinds)
+        if (!has(other.layout) &&
+            (!best || other.prediction.picoseconds < best->prediction.picoseconds))
+          best = &other;
+      if (!best)
+        return add(std::string("nothing that was found without ") + what + " fits");
+      double more = best->prediction.seconds() / it.compared.prediction.seconds() - 1;
+      add(std::string("without ") + what +
+          (more < 0.005 ? " no slower" : " " + percent(more) + " slower"));
+    };
+    without("dp", [](const Layout &layout) { return layout.size(Role::Data) > 1; });
+    without("tp", [](const Layout &layout) { return layout.size(Role::Tensor) > 1; });
+    without("pp", [](const Layout &layout) { return layout.size(Role::Stages) > 1; });
+    without("ZeRO-3", [](const Layout &layout) { return layout.zero == 3; });
+    if (it.ties > 0)
+      add(std::to_string(it.ties) + (it.ties == 1 ? " other is" : " others are") +
+          " as fast within 1 % and not simpler");
+    if (!it.tooLarge.empty())
+      add(std::to_string(it.tooLarge.size()) + " faster by the account did not fit as compiled");
+    return text.empty() ? "it is the only one" : text;
+  }
+
+  void printLoser(llvm::StringRef title, const Candidate &loser) {
+    double more = loser.prediction.seconds() / it.compared.prediction.seconds() - 1;
+    line(title);
+    out << loser.layout.text() << ": " << timeText(loser.prediction.seconds()) << " ("
+        << (more >= 0 ? "+" : "") << llvm::format("%.1f", more * 100) << " %"
+        << reasonOf(loser, it.compared) << "), " << sizeText(double(loser.bytes())) << '\n';
+  }
+
+  void printLosers() {
+    llvm::StringRef title = "losers";
+    auto show = [&](const Candidate &loser) {
+      printLoser(title, loser);
+      title = "";
+    };
+    int64_t shown = 0;
+    for (const Candidate &other : it.search.best)
+      if (shown < top && !(other.layout == *it.layout)) {
+        show(other);
+        ++shown;
+      }
+    for (const Candidate &other : it.search.kinds)
+      if (!llvm::any_of(it.search.best,
+                        [&](const Candidate &best) { return best.layout == other.layout; }))
+        show(other);
+    if (it.folklore && !(it.folklore->layout == *it.layout))
+      printLoser("folklore", *it.folklore);
+  }
+
+  void printBound() {
+    line("bound");
+    if (!it.search.isComplete) {
+      out << "none: the budget ended after " << it.search.simulated << " of " << it.search.layouts
+          << " layouts\n";
+      return;
+    }
+    double best = it.search.best.front().prediction.seconds();
+    double gap = it.compared.prediction.seconds() / best - 1;
+    out << "by the account none of " << it.search.layouts << " layouts that fit is faster than "
+        << timeText(best) << "; this one, " << timeText(it.compared.prediction.seconds())
+        << " by it, is within " << llvm::format("%.1f", gap * 100) << " % (" << it.search.simulated
+        << " simulated, " << it.compiledPrograms << " small programs compiled)\n";
+  }
+
+  void printMisfit() {
+    line("fits");
+    out << "nothing";
+    if (it.search.smallest)
+      out << ": of " << it.search.layouts << " layouts " << it.search.smallest->layout.text()
+          << " needs least, " << sizeText(double(it.search.smallest->bytes())) << " of "
+          << sizeText(double(it.deviceBytes));
+    else if (it.search.layouts == 0)
+      out << ": no layout of " << it.devices << " devices divides a batch of " << it.batch
+          << " as was asked";
+    out << '\n';
+    for (const auto &[layout, bytes] : it.tooLarge)
+      out << "          " << layout.text() << " needs " << sizeText(double(bytes))
+          << " as compiled\n";
+    llvm::StringRef title = "helps";
+    for (const Relaxation &relaxation : it.relaxations) {
+      line(title);
+      title = "";
+      out << relaxation.change << ": " << relaxation.candidate.layout.text() << ", "
+          << timeText(relaxation.candidate.prediction.seconds()) << ", "
+          << sizeText(double(relaxation.candidate.bytes())) << '\n';
+    }
+    if (it.relaxations.empty())
+      out << "helps     nothing alone that was tried: devices, memory, what was fixed or "
+             "forbidden\n";
+  }
+
+  const Choice &it;
+  int64_t top;
+  llvm::raw_ostream &out;
+};
+
+void writeLayout(llvm::json::OStream &json, const Candidate &candidate) {
+  const Layout &layout = candidate.layout;
+  json.object([&] {
+    json.attribute("mesh", layout.mesh());
+    json.attribute("microbatches", layout.microbatches);
+    if (layout.size(Role::Stages) > 1)
+      json.attribute("schedule", layout.schedule);
+    json.attribute("zero", layout.zero);
+    json.attribute("recompute", planner::nameOf(layout.recompute));
+    json.attribute("sequence_parallel", layout.sequenceParallel);
+    json.attribute("step_seconds", candidate.prediction.seconds());
+    json.attribute("memory_bytes", candidate.bytes());
+  });
+}
+
+} // namespace
+
+void driver::printText(const Choice &choice, int64_t top, llvm::raw_ostream &out) {
+  Text(choice, top, out).print();
+}
+
+void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
+  llvm::json::OStream json(out, 1);
+  auto list = [&](llvm::StringRef name, const std::vector<Candidate> &candidates) {
+    json.attributeArray(name, [&] {
+      for (const Candidate &candidate : candidates)
+        writeLayout(json, candidate);
+    });
+  };
+  json.object([&] {
+    json.attribute("version", 1);
+    json.attribute("model", llvm::json::fixUTF8(it.model));
+    json.attribute("cluster", llvm::json::fixUTF8(it.clusterName));
+    json.attribute("devices", it.devices);
+    json.attribute("batch", it.batch);
+    json.attribute("device_bytes", it.deviceBytes);
+    json.attribute("fits", it.isFound());
+    if (it.isFound()) {
+      json.attributeBegin("choice");
+      writeLayout(json, it.compared);
+      json.attributeEnd();
+      json.attribute("step_seconds", it.evaluation.prediction.seconds());
+      json.attribute("memory_bytes", it.evaluation.memoryBytes());
+      json.attribute("memory_is_exact", it.evaluation.isScheduled);
+      json.attribute("bound_seconds", it.search.best.front().prediction.seconds());
+    }
+    json.attribute("layouts", it.search.layouts);
+    json.attribute("simulated", it.search.simulated);
+    json.attribute("complete", it.search.isComplete);
+    list("best", it.search.best);
+    list("kinds", it.search.kinds);
+    if (it.folklore) {
+      json.attributeBegin("folklore");
+      writeLayout(json, *it.folklore);
+      json.attributeEnd();
+    }
+    if (it.search.smallest && !it.isFound()) {
+      json.attributeBegin("smallest");
+      writeLayout(json, *it.search.smallest);
+      json.attributeEnd();
+    }
+    json.attributeArray("relaxations", [&] {
+      for (const Relaxation &relaxation : it.relaxations)
+        json.object([&] {
+          json.attribute("change", relaxation.change);
+          json.attributeBegin("layout");
+          writeLayout(json, relaxation.candidate);
+          json.attributeEnd();
+        });
+    });
+  });
+  out << '\n';
+}

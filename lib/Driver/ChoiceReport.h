@@ -1,0 +1,17 @@
+// The answer of weft-plan to what to choose, for people and as JSON.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_DRIVER_CHOICEREPORT_H
+#define WEFT_LIB_DRIVER_CHOICEREPORT_H
+
+#include "Choose.h"
+
+namespace weft::driver {
+
+/// One screen; `top`: so many of the best beside the choice.
+void printText(const Choice &choice, int64_t top, llvm::raw_ostream &out);
+/// docs/plan.md describes the fields.
+void printJson(const Choice &choice, llvm::raw_ostream &out);
+
+} // namespace weft::driver
+
+#endif // WEFT_LIB_DRIVER_CHOICEREPORT_H

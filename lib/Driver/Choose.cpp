@@ -1,0 +1,395 @@
+// Asks the search, and has its finalists judged by the compiler itself.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Choose.h"
+
+#include "Report.h"
+#include "weft/Account/ProgramAccount.h"
+#include "weft/Cost/CostModel.h"
+#include "weft/Planning/Sampler.h"
+#include "weft/Support/OutputFile.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace weft;
+using namespace weft::driver;
+using planner::Candidate;
+using planner::Layout;
+using planner::Role;
+
+namespace {
+
+/// Plans whose times differ by less than that are as fast: the simpler one is taken.
+constexpr double kTie = 0.01;
+/// Models of more ops at `graph` are compiled as a whole once, if that fits; smaller ones so often.
+constexpr int64_t kManyOps = 1500;
+constexpr size_t kFinalists = 5, kFinalistsOfMesh = 2;
+/// A search in which no finalist fits is repeated with their memory as measured, so often.
+constexpr int kRounds = 3;
+
+void setLayout(PhaseOptions &phases, const Layout &layout) {
+  std::string mesh = layout.mesh();
+  phases.mesh = mesh.empty() ? Mesh() : *Mesh::parse(mesh);
+  phases.microbatches = layout.microbatches;
+  phases.schedule = layout.schedule;
+  phases.zero = {unsigned(layout.zero), ""};
+  phases.recompute = planner::nameOf(layout.recompute);
+  phases.sequenceParallel = layout.sequenceParallel;
+}
+
+class Chooser {
+public:
+  Chooser(Compilation &program, const Options &options, const Question &question,
+          const Messages &messages, Choice &choice)
+      : program(program), options(options), question(question), messages(messages), choice(choice) {
+  }
+
+  int run() {
+    if (int code = begin())
+      return code;
+    sampler.emplace(program);
+    choice.batch = sampler->batch();
+    if (int code = setSpace())
+      return code;
+    if (int code = find())
+      return code;
+    choice.compiledPrograms = sampler->compiled();
+    if (!choice.isFound()) {
+      relax();
+      return Ok;
+    }
+    compareWithFolklore();
+    advise();
+    return Ok;
+  }
+
+private:
+  int begin() {
+    program.options.phases.mesh = {};
+    if (failed(program.runTo(Phase::Graph)))
+      return messages.failed(program.compilerIsToBlame());
+    FailureOr<CostModel> costs = costModelOf(program.getModule(), Mesh());
+    if (failed(costs))
+      return messages.failed(false);
+    cluster = costs->cluster();
+    choice.model = llvm::sys::path::filename(options.model).str();
+    choice.clusterName = cluster.name;
+    choice.uncertainty = cluster.uncertainty;
+    choice.deviceBytes = options.compile.memoryLimit > 0 ? options.compile.memoryLimit
+                                                         : int64_t(cluster.device.usableBytes());
+    choice.trains = options.compile.phases.train;
+    choice.devices = question.devices;
+    choice.objective = question.objective;
+    if (choice.devices == 0)
+      return tell("how many devices of cluster '" + cluster.name + "'? give --devices N", Usage);
+    return Ok;
+  }
+
+  bool isGiven(llvm::StringRef flag) const {
+    return llvm::any_of(options.given, [&](const GivenFlag &given) { return given.flag == flag; });
+  }
+
+  int setSpace() {
+    const PhaseOptions &phases = options.compile.phases;
+    for (const char *flag : {"--place", "--batch-axes"})
+      if (isGiven(flag))
+        return tell(std::string(flag) + " names axes of a mesh, which is to be chosen; leave it "
+                                        "out, or ask about a mesh with --evaluate",
+                    Usage);
+    space.devices = choice.devices;
+    space.batch = choice.batch;
+    space.trains = choice.trains;
+    space.blocks = sampler->blocks();
+    space.ordersMatter =
+        cluster.levels.size() > 1 && cluster.levels.front().devices < choice.devices;
+    if (isGiven("--microbatches"))
+      space.allowedMicrobatches = {phases.microbatches};
+    if (isGiven("--zero"))
+      space.allowedZero = {int64_t(phases.zero.stage)};
+    if (isGiven("--schedule"))
+      space.schedules = {phases.schedule};
+    if (isGiven("--sequence-parallel"))
+      space.allowedSequenceParallel = {phases.sequenceParallel};
+    for (size_t kind = 0; kind < planner::kRecomputeCount; ++kind)
+      if (isGiven("--recompute") && phases.recompute == planner::nameOf(planner::Recompute(kind)))
+        space.allowedRecompute = {planner::Recompute(kind)};
+    apply(question, space);
+    return Ok;
+  }
+
+  static void apply(const Question &question, planner::Space &space) {
+    for (size_t role = 0; role < planner::kRoleCount; ++role) {
+      if (auto fixed = question.fixed.find(planner::nameOf(Role(role)));
+          fixed != question.fixed.end())
+        space.allowedSizes[role] = {fixed->second};
+      if (question.forbidden.count(planner::nameOf(Role(role))))
+        space.allowedSizes[role] = {1};
+    }
+    if (question.forbidden.count("zero"))
+      space.allowedZero = {0};
+    if (question.forbidden.count("recompute"))
+      space.allowedRecompute = {planner::Recompute::None};
+    if (question.forbidden.count("sp"))
+      space.allowedSequenceParallel = {false};
+    if (question.forbidden.count("microbatches"))
+      space.allowedMicrobatches = {1};
+  }
+
+  planner::Options searchOptions() const {
+    planner::Options search;
+    search.objective = question.objective;
+    search.deviceBytes = choice.deviceBytes;
+    search.wanted = std::max<size_t>(4, size_t(question.top) + 1);
+    search.budget = question.budget;
+    search.bucketBytes = options.compile.phases.bucketBytes;
+    return search;
+  }
+
+  /// Searches until a finalist fits as it is compiled, or nothing does.
+  int find() {
+    planner::Options search = searchOptions();
+    for (int round = 0; round < kRounds && !choice.isFound(); ++round) {
+      choice.search = planner::search(space, cluster, *sampler, search);
+      if (choice.search.best.empty())
+        return Ok;
+      double worst = search.memoryScale;
+      if (int code = judge(worst))
+        return code;
+      if (worst == search.memoryScale)
+        break;
+      search.memoryScale = worst;
+    }
+    return Ok;
+  }
+
+  /// Whether `a` is to be taken rather than `b`, which is known.
+  bool isBetter(const Layout &layout, const Evaluation &evaluation) const {
+    if (!choice.isFound())
+      return true;
+    auto measureOf = [&](const Evaluation &of) {
+      return question.objective == planner::Objective::Time ? of.prediction.seconds()
+                                                            : double(of.memoryBytes());
+    };
+    double mine = measureOf(evaluation), its = measureOf(choice.evaluation);
+    if (std::abs(mine - its) <= kTie * its)
+      return layout.complexity() < choice.layout->complexity() ||
+             (layout.complexity() == choice.layout->complexity() && mine < its);
+    return mine < its;
+  }
+
+  /// The best, and the best of each kind: the fast account may be wrong about a kind.
+  std::vector<Candidate> finalists() const {
+    std::vector<Candidate> all = choice.search.best;
+    for (const Candidate &candidate : choice.search.kinds)
+      if (llvm::none_of(all,
+                        [&](const Candidate &other) { return other.layout == candidate.layout; }))
+        all.push_back(candidate);
+    if (question.objective == planner::Objective::Time)
+      llvm::stable_sort(all, [](const Candidate &a, const Candidate &b) {
+        return a.prediction.picoseconds < b.prediction.picoseconds;
+      });
+    return all;
+  }
+
+  /// Compiles finalists, until the next cannot be better than the best so far if the account is
+  /// right about it. `worst`: the most by which memory exceeded the account's.
+  int judge(double &worst) {
+    size_t judged = 0;
+    std::map<std::string, size_t> judgedOf;
+    for (const Candidate &candidate : finalists()) {
+      bool isWorse = choice.isFound() && question.objective == planner::Objective::Time &&
+                     candidate.prediction.seconds() > choice.evaluation.prediction.seconds();
+      if (isWorse || judged == kFinalists || (choice.isFound() && isLarge()))
+        break;
+      if (judgedOf[candidate.layout.mesh()] == kFinalistsOfMesh)
+        continue;
+      Evaluation evaluation;
+      std::optional<int> code = evaluateQuietly(candidate.layout, evaluation);
+      if (!code)
+        continue;
+      if (*code != Ok)
+        return *code;
+      ++judged;
+      ++judgedOf[candidate.layout.mesh()];
+      evaluation.deviceBytes = choice.deviceBytes;
+      if (!evaluation.fits()) {
+        choice.tooLarge.push_back({candidate.layout, evaluation.memoryBytes()});
+        worst = std::max(worst, double(evaluation.memoryBytes()) /
+                                    double(std::max<int64_t>(1, candidate.bytes())));
+        continue;
+      }
+      choice.parameters = evaluation.parameters;
+      choice.stateBytes = evaluation.stateBytes;
+      if (!isBetter(candidate.layout, evaluation))
+        continue;
+      choice.layout = candidate.layout;
+      choice.evaluation = std::move(evaluation);
+      choice.compared = candidate;
+    }
+    if (choice.isFound())
+      for (const Candidate &candidate : choice.search.best)
+        choice.ties +=
+            !(candidate.layout == *choice.layout) &&
+            std::abs(candidate.prediction.seconds() - choice.compared.prediction.seconds()) <=
+                kTie * choice.compared.prediction.seconds();
+    return Ok;
+  }
+
+  bool isLarge() const {
+    int64_t ops = 0;
+    account::leadProgram(program.getModule()).walk([&](Operation *) { ++ops; });
+    return ops > kManyOps;
+  }
+
+  /// Nothing if the compiler refuses the layout, as it may where shapes do not divide.
+  std::optional<int> evaluateQuietly(const Layout &layout, Evaluation &evaluation) {
+    Compilation copy = program.clone();
+    setLayout(copy.options.phases, layout);
+    {
+      ScopedDiagnosticHandler quiet(&program.getContext(), [](Diagnostic &) { return success(); });
+      if (failed(copy.runTo(Phase::Staged)))
+        return std::nullopt;
+    }
+    return evaluate(copy, options, "", messages, evaluation);
+  }
+
+  std::optional<Candidate> simulate(const planner::Space &where, const Layout &layout) {
+    return planner::simulate(where, layout, cluster, *sampler, searchOptions());
+  }
+
+  void compareWithFolklore() {
+    int64_t node = cluster.levels.size() > 1 ? cluster.levels.front().devices : choice.devices;
+    int64_t tensor = std::gcd(node, choice.devices);
+    if (choice.devices > 1 && sampler->blocks() > 1)
+      for (int64_t stages = 1; stages <= choice.devices / tensor && !choice.folklore; ++stages) {
+        planner::Space narrow = space;
+        apply(question, narrow);
+        if ((choice.devices / tensor) % stages != 0 || stages > space.blocks ||
+            !narrow.allowedSizes[size_t(Role::Tensor)].empty() ||
+            !narrow.allowedSizes[size_t(Role::Stages)].empty())
+          continue;
+        narrow.allowedSizes = {std::vector<int64_t>{stages}, {}, {tensor}};
+        narrow.ordersMatter = false;
+        narrow.schedules = {"1f1b"};
+        planner::Options search = searchOptions();
+        search.wanted = 1;
+        planner::Result found = planner::search(narrow, cluster, *sampler, search);
+        if (!found.best.empty())
+          choice.folklore = found.best.front();
+      }
+    Layout alone;
+    alone.microbatches = choice.batch;
+    if (choice.trains)
+      alone.recompute = planner::Recompute::Full;
+    if (choice.devices > 1)
+      choice.oneDevice = simulate(space, alone);
+  }
+
+  static double bubbleOf(const Candidate &candidate) {
+    return double(candidate.prediction.causes.bubble) / double(candidate.prediction.picoseconds);
+  }
+
+  void advise() {
+    auto percent = [](double share) { return std::to_string(int(std::lround(100 * share))); };
+    constexpr double kMuch = 0.1;
+    if (double bubble = bubbleOf(choice.compared); bubble > kMuch) {
+      // A larger batch in microbatches of the same size.
+      planner::Space larger = space;
+      Layout layout = *choice.layout;
+      larger.batch *= 2;
+      layout.microbatches *= 2;
+      if (std::optional<Candidate> with = simulate(larger, layout))
+        choice.advice.push_back("the bubble is " + percent(bubble) +
+                                " %: " + std::to_string(layout.microbatches) +
+                                " microbatches, of a batch of " + std::to_string(larger.batch) +
+                                ", would give " + percent(bubbleOf(*with)) + " %");
+    }
+    const cost::Causes &causes = choice.compared.prediction.causes;
+    for (auto [axis, time] : llvm::zip(choice.evaluation.account.axes, causes.exposed))
+      if (double share = double(time) / double(choice.compared.prediction.picoseconds);
+          share > 2 * kMuch)
+        choice.advice.push_back(percent(share) + " % of the time devices wait for what goes over " +
+                                axis.name + ": faster links, or a larger batch, would help");
+  }
+
+  /// One constraint at a time, each by as little as helps.
+  void relax() {
+    auto attempt = [&](const planner::Space &wider, int64_t deviceBytes,
+                       const std::string &change) {
+      planner::Options search = searchOptions();
+      search.wanted = 1;
+      search.deviceBytes = deviceBytes;
+      planner::Result found = planner::search(wider, cluster, *sampler, search);
+      if (found.best.empty())
+        return false;
+      choice.relaxations.push_back({change, found.best.front()});
+      return true;
+    };
+    constexpr int kDoublings = 10;
+    planner::Space wider = space;
+    for (int i = 0; i < kDoublings; ++i) {
+      wider.devices *= 2;
+      if (attempt(wider, choice.deviceBytes, std::to_string(wider.devices) + " devices"))
+        break;
+    }
+    if (choice.search.smallest)
+      attempt(space, choice.search.smallest->bytes(),
+              "devices of " + explain::sizeText(double(choice.search.smallest->bytes())));
+    struct Lift {
+      const char *what;
+      void (*lift)(planner::Space &);
+    };
+    for (const Lift &lift : std::initializer_list<Lift>{
+             {"tensor parallelism (tp)",
+              [](planner::Space &to) { to.allowedSizes[size_t(Role::Tensor)].clear(); }},
+             {"stages (pp)",
+              [](planner::Space &to) { to.allowedSizes[size_t(Role::Stages)].clear(); }},
+             {"splitting the batch (dp)",
+              [](planner::Space &to) { to.allowedSizes[size_t(Role::Data)].clear(); }},
+             {"splitting state (ZeRO)", [](planner::Space &to) { to.allowedZero.clear(); }},
+             {"recomputation", [](planner::Space &to) { to.allowedRecompute.clear(); }},
+             {"other numbers of microbatches",
+              [](planner::Space &to) { to.allowedMicrobatches.clear(); }},
+             {"sequence parallelism",
+              [](planner::Space &to) { to.allowedSequenceParallel.clear(); }}}) {
+      planner::Space lifted = space;
+      lift.lift(lifted);
+      if (lifted.layouts().size() != space.layouts().size())
+        attempt(lifted, choice.deviceBytes, std::string("to allow ") + lift.what);
+    }
+  }
+
+  Compilation &program;
+  const Options &options;
+  const Question &question;
+  const Messages &messages;
+  Choice &choice;
+  Cluster cluster;
+  std::optional<Sampler> sampler;
+  planner::Space space;
+};
+
+} // namespace
+
+int driver::choose(Compilation &program, const Options &options, const Question &question,
+                   const Messages &messages, Choice &choice) {
+  return Chooser(program, options, question, messages, choice).run();
+}
+
+planner::Plan driver::planOf(const Choice &choice) {
+  planner::Plan plan = planner::planOf(*choice.layout, choice.trains);
+  plan.model = choice.model;
+  plan.cluster = choice.clusterName;
+  plan.stepSeconds = choice.evaluation.prediction.seconds();
+  plan.memoryBytes = choice.evaluation.memoryBytes();
+  return plan;
+}
+
+llvm::Error driver::writePlan(const Choice &choice, const std::string &path) {
+  OutputFile file;
+  if (llvm::Error wrong = file.open(path))
+    return wrong;
+  file.os() << planner::writePlan(planOf(choice));
+  return file.commit();
+}

@@ -1,0 +1,63 @@
+// Which layout a program should have: the question, and what was found.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_DRIVER_CHOOSE_H
+#define WEFT_LIB_DRIVER_CHOOSE_H
+
+#include "Evaluate.h"
+#include "weft/Driver/Plan.h"
+#include "weft/Planner/Plan.h"
+#include "weft/Planner/Search.h"
+
+namespace weft::driver {
+
+/// A change of the question under which something fits.
+struct Relaxation {
+  std::string change; // "16 devices"
+  planner::Candidate candidate;
+};
+
+/// What was found.
+struct Choice {
+  std::string model, clusterName;
+  double uncertainty = 0;
+  bool trains = false;
+  int64_t devices = 1, batch = 1, parameters = 0, stateBytes = 0, deviceBytes = 0;
+  planner::Objective objective = planner::Objective::Time;
+
+  /// The choice: its layout, and what it costs as weft-plan --evaluate says. Nothing fits: none.
+  std::optional<planner::Layout> layout;
+  Evaluation evaluation;
+  /// Layouts that are as fast as can be told, and less simple.
+  int64_t ties = 0;
+  /// Finalists that the account says fit, and do not when they are compiled.
+  std::vector<std::pair<planner::Layout, int64_t>> tooLarge;
+  /// The same layout by the account that layouts are compared with; all others are below.
+  planner::Candidate compared;
+  planner::Result search;
+  /// What a data sheet would say: weights over the links of a machine, stages until it fits, the
+  /// batch over the rest.
+  std::optional<planner::Candidate> folklore;
+  /// One device, a sample at a time, everything recomputed; nothing where that is asked about.
+  std::optional<planner::Candidate> oneDevice;
+  /// Sentences: what more microbatches or devices would change.
+  std::vector<std::string> advice;
+  /// If nothing fits: what would help, the least change first.
+  std::vector<Relaxation> relaxations;
+  int64_t compiledPrograms = 0;
+
+  bool isFound() const { return layout.has_value(); }
+};
+
+/// Finds the layout of a program that has been loaded and prepared for `options`, none of which
+/// says a mesh; flags that split otherwise, as --zero, are obeyed. Returns an exit code; that
+/// nothing fits is an answer.
+int choose(Compilation &program, const Options &options, const Question &question,
+           const Messages &messages, Choice &choice);
+
+/// The choice as a plan, with what it was made for and what is predicted.
+planner::Plan planOf(const Choice &choice);
+llvm::Error writePlan(const Choice &choice, const std::string &path);
+
+} // namespace weft::driver
+
+#endif // WEFT_LIB_DRIVER_CHOOSE_H

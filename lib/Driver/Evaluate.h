@@ -1,0 +1,20 @@
+// What one layout of a program costs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_LIB_DRIVER_EVALUATE_H
+#define WEFT_LIB_DRIVER_EVALUATE_H
+
+#include "Messages.h"
+#include "PlanReport.h"
+
+namespace weft::driver {
+
+/// Takes the program on to `staged`, as its options say, and finds out what that costs; of the
+/// command line it reads what the program is called. With the text of a profile
+/// (weft/Cost/Profile.h) costs are those of other software. Returns an exit code; what failed has
+/// been told.
+int evaluate(Compilation &compilation, const Options &options, const std::string &profile,
+             const Messages &messages, Evaluation &evaluation);
+
+} // namespace weft::driver
+
+#endif // WEFT_LIB_DRIVER_EVALUATE_H
