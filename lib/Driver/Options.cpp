@@ -489,7 +489,11 @@ std::string check(const Options &options, bool resumes) {
   if (!options.writeDevices.empty() && options.until < Phase::Sharded)
     return "--write-devices needs the placements of phase sharded; give --compile-to sharded or a "
            "later one";
-  return checkProgram(options);
+  Options asked = options;
+  // Any mesh that may be chosen.
+  if (options.isAuto)
+    asked.compile.phases.mesh = *Mesh::parse("dp=2");
+  return checkProgram(asked);
 }
 
 } // namespace

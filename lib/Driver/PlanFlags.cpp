@@ -160,7 +160,11 @@ std::string check(const PlanOptions &options) {
   for (const GivenFlag &given : options.program.given)
     if (!chooses && llvm::is_contained(kOfChoice, given.flag))
       return given.flag + " is for choosing, and --evaluate says the layout; leave one out";
-  return checkProgram(options.program);
+  Options asked = options.program;
+  // Any mesh that may be chosen.
+  if (chooses)
+    asked.compile.phases.mesh = *Mesh::parse("dp=2");
+  return checkProgram(asked);
 }
 
 } // namespace

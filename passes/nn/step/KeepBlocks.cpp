@@ -100,7 +100,7 @@ struct KeepBlocks : step::impl::StepKeepBlocksBase<KeepBlocks> {
     if (failed(blocks) || blocks->count <= int64_t(keep))
       return markAllAnalysesPreserved();
     if (keep == 0 || failed(keepBlocks(getOperation(), keep))) {
-      getOperation().emitError() << "of " << blocks->count << " blocks " << keep
+      getOperation().emitError() << "of " << blocks->count << " blocks " << int64_t(keep)
                                  << " cannot be kept; keep one at least";
       signalPassFailure();
     }
