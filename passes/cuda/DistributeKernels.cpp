@@ -1,6 +1,7 @@
 // Kernels of tensors become functions of a GPU.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GridNests.h"
+#include "MergeReductions.h"
 #include "passes/cuda/Passes.h"
 #include "passes/kernels/KernelForm.h"
 #include "weft/Interfaces/KernelAttributes.h"
@@ -257,6 +258,7 @@ static void settleOrder(gpu::GPUFuncOp function) {
 
 LogicalResult KernelLowering::run() {
   separateRows(kernel);
+  mergeReductions(kernel);
   makeFunction();
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());
@@ -286,6 +288,7 @@ LogicalResult KernelLowering::run() {
   }
   remarkOnRows(*tiling);
   code.setInsertionPointToEnd(&function.getBody().front());
+  elements.keepCode();
   if (tiling->together)
     emitFlat(*tiling, elements, results);
   else

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -44,32 +45,76 @@ static llvm::MaybeAlign alignmentOf(VectorType type) {
   return llvm::Align(std::min(bytes, kAccessBytes));
 }
 
+/// Code is emitted in order, so that what stands in a block around this one was computed.
+bool GridElements::isAround(Value value) const {
+  Block *block = value.getParentBlock();
+  for (Block *at = builder.getInsertionBlock(); at;
+       at = at->getParentOp() ? at->getParentOp()->getBlock() : nullptr)
+    if (at == block)
+      return true;
+  return false;
+}
+
+Operation *GridElements::copyOp(Operation &op, IRMapping &operands) {
+  Operation *copy = builder.clone(op, operands);
+  if (!keeps || op.getNumResults() == 0 || !isPure(copy))
+    return copy;
+  auto flags = OperationEquivalence::IgnoreLocations;
+  auto &equal = copies[unsigned(OperationEquivalence::computeHash(
+      copy, OperationEquivalence::directHashValue, OperationEquivalence::ignoreHashValue, flags))];
+  for (Operation *known : equal)
+    if (isAround(known->getResult(0)) &&
+        OperationEquivalence::isEquivalentTo(copy, known, OperationEquivalence::exactValueMatch,
+                                             nullptr, flags)) {
+      copy->erase();
+      return known;
+    }
+  equal.push_back(copy);
+  return copy;
+}
+
+/// The place as a value, moved into the memory where nobody knows whether the element is wanted.
+Value GridElements::within(Value memory, AffineExpr place, int64_t count, Location loc) {
+  Value index = space.materialize(builder, loc, place);
+  int64_t last = cast<MemRefType>(memory.getType()).getDimSize(0) / count * count - count;
+  auto range = space.range(place);
+  if (unsure == 0 || (range && range->first >= 0 && range->second <= last))
+    return index;
+  Value least = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value most = arith::ConstantIndexOp::create(builder, loc, last);
+  return arith::MinSIOp::create(builder, loc, arith::MaxSIOp::create(builder, loc, index, least),
+                                most);
+}
+
 Value GridElements::loadAt(const Storage &from, AffineExpr place, Location loc) {
-  if (!laneDim || !isWide(place, *laneDim))
-    return memref::LoadOp::create(builder, loc, from.pointer,
-                                  space.materialize(builder, loc, place));
-  AffineExpr first = firstPlace(place, *laneDim);
-  // Code is emitted in order, so that what stands in a block around this one was computed.
-  auto isAround = [&](Value value) {
-    Block *block = value.getParentBlock();
-    for (Block *at = builder.getInsertionBlock(); at;
-         at = at->getParentOp() ? at->getParentOp()->getBlock() : nullptr)
-      if (at == block)
-        return true;
-    return false;
+  int64_t size = cast<MemRefType>(from.pointer.getType()).getDimSize(0);
+  Type element = memoryType(from.element);
+  if (unsure > 0 && size == 0) // never wanted
+    return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+  bool isVector = laneDim && space.dims[*laneDim].extent <= size && isWide(place, *laneDim);
+  bool isKept =
+      keeps && !from.isMutable && (isVector || !laneDim || !place.isFunctionOfDim(*laneDim));
+  AffineExpr first = isVector ? firstPlace(place, *laneDim) : place;
+  auto lanesOf = [&](Value read) -> Value {
+    return isVector ? vector::ExtractOp::create(builder, loc, read, lane).getResult() : read;
   };
-  Value vector;
-  for (const Vector &known : vectors)
-    if (known.memory == from.pointer && known.place == first && isAround(known.value))
-      vector = known.value;
-  if (!vector || from.isMutable) {
-    auto type = VectorType::get({space.dims[*laneDim].extent}, memoryType(from.element));
-    vector = vector::LoadOp::create(builder, loc, type, from.pointer,
-                                    ValueRange{space.materialize(builder, loc, first)},
-                                    /*nontemporal=*/false, alignmentOf(type));
-    vectors.push_back({from.pointer, first, vector});
+  for (const Read &known : reads)
+    if (isKept && known.memory == from.pointer && known.place == first &&
+        isa<VectorType>(known.value.getType()) == isVector && isAround(known.value))
+      return lanesOf(known.value);
+  Value read;
+  if (isVector) {
+    auto type = VectorType::get({space.dims[*laneDim].extent}, element);
+    read =
+        vector::LoadOp::create(builder, loc, type, from.pointer,
+                               ValueRange{within(from.pointer, first, type.getNumElements(), loc)},
+                               /*nontemporal=*/false, alignmentOf(type));
+  } else {
+    read = memref::LoadOp::create(builder, loc, from.pointer, within(from.pointer, place, 1, loc));
   }
-  return vector::ExtractOp::create(builder, loc, vector, lane);
+  if (isKept)
+    reads.push_back({from.pointer, first, read});
+  return lanesOf(read);
 }
 
 void GridElements::storeAt(const Storage &to, AffineExpr place, Value value, Location loc) {

@@ -28,27 +28,38 @@ public:
   void storeLanes(const kernels::Storage &to, llvm::ArrayRef<mlir::AffineExpr> indices,
                   unsigned dim, llvm::ArrayRef<mlir::Value> values, mlir::Location loc);
 
+  /// From here on code is emitted that stays, in order: what was computed and read in blocks around
+  /// is known, and conditions are chosen late, so that lanes read together.
+  void keepCode() { keeps = choosesLate = true; }
+
   /// What was read may have been written since.
-  void forgetVectors() { vectors.clear(); }
+  void forgetReads() { reads.clear(); }
 
   mlir::Value loadAt(const kernels::Storage &from, mlir::AffineExpr place,
                      mlir::Location loc) override;
   void storeAt(const kernels::Storage &to, mlir::AffineExpr place, mlir::Value value,
                mlir::Location loc) override;
 
+  mlir::Operation *copyOp(mlir::Operation &op, mlir::IRMapping &operands) override;
+
 private:
+  bool isAround(mlir::Value value) const;
   bool isWide(mlir::AffineExpr place, unsigned dim) const;
   mlir::AffineExpr firstPlace(mlir::AffineExpr place, unsigned dim) const;
+  mlir::Value within(mlir::Value memory, mlir::AffineExpr place, int64_t count, mlir::Location loc);
 
+  bool keeps = false;
   std::optional<unsigned> laneDim;
   int64_t lane = 0;
-  struct Vector {
+  struct Read {
     mlir::Value memory;
     mlir::AffineExpr place;
     mlir::Value value;
   };
-  /// Vectors that were loaded, for the lanes to come.
-  llvm::SmallVector<Vector> vectors;
+  /// Vectors for the lanes to come, and elements that all lanes have.
+  llvm::SmallVector<Read> reads;
+  /// Copies of ops of bodies, by their hash.
+  llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Operation *>> copies;
 };
 
 } // namespace weft::cuda

@@ -158,6 +158,7 @@ void GridNestEmitter::emitElements(MutableArrayRef<LoopNest> nests, unsigned lan
 }
 
 void GridNestEmitter::emitTogether(MutableArrayRef<LoopNest> nests) {
+  elements.forgetReads();
   int64_t lanes = 1;
   for (LoopNest &nest : nests)
     lanes = std::max(lanes, lanesOf(nest, /*together=*/true));
@@ -224,8 +225,14 @@ SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among
   SmallVector<unsigned> reduced;
   SmallVector<AffineExpr> loops = genericLoops(generic, indices, reduced);
   SmallVector<int64_t> extents = generic.getStaticLoopRanges();
-  unsigned innermost = reduced.pop_back_val();
-  int64_t extent = extents[innermost], lanes = lanesOfReduction(nest, extent / among.count);
+  // All loops that are reduced are one, so that runs go on where one of them ends.
+  SmallVector<int64_t> whole;
+  int64_t extent = 1;
+  for (unsigned loop : reduced) {
+    whole.push_back(extents[loop]);
+    extent *= extents[loop];
+  }
+  int64_t lanes = lanesOfReduction(nest);
   size_t results = nest.values.size();
   Location loc = nest.loc();
 
@@ -233,7 +240,10 @@ SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among
   unsigned numberDim = space.dims.size() - 1;
   AffineExpr lane = space.addDim(lanes, false);
   unsigned laneDim = space.dims.size() - 1;
-  loops[innermost] = space.add(space.multiply(number, lanes), lane);
+  SmallVector<AffineExpr> parts;
+  space.delinearize(space.add(space.multiply(number, lanes), lane), whole, parts);
+  for (auto [loop, part] : llvm::zip_equal(reduced, parts))
+    loops[loop] = part;
   auto shared = [&](ValueRange sums) {
     Value bound = arith::ConstantIndexOp::create(builder, loc, extent / lanes);
     auto loop = scf::ForOp::create(
@@ -252,21 +262,11 @@ SmallVector<Value> GridNestEmitter::reduceTogether(LoopNest &nest, Threads among
         });
     return SmallVector<Value>(loop.getResults());
   };
-  std::function<SmallVector<Value>(ArrayRef<unsigned>, ValueRange)> reduce =
-      [&](ArrayRef<unsigned> which, ValueRange sums) {
-        if (which.empty())
-          return shared(sums);
-        loops[which.front()] = space.addDim(extents[which.front()], false);
-        unsigned dim = space.dims.size() - 1;
-        return elements.loop(loc, dim, nullptr, sums, [&](ValueRange arguments) {
-          return reduce(which.drop_front(), arguments);
-        });
-      };
   SmallVector<Value> carried;
   for (int64_t at = 0; at < lanes; ++at)
     for (Operation *combiner : combiners)
       carried.push_back(neutralOf(builder, combiner));
-  carried = reduce(reduced, carried);
+  carried = shared(carried);
   SmallVector<Value> totals;
   for (size_t result = 0; result < results; ++result) {
     Operation *combiner = combiners[result];
@@ -351,7 +351,7 @@ bool GridNestEmitter::emitReduction(LoopNest &nest) {
 }
 
 bool GridNestEmitter::emit(LoopNest &nest) {
-  elements.forgetVectors();
+  elements.forgetReads();
   if (nest.kind == LoopNest::Kind::Reduction)
     return emitReduction(nest);
   if (nest.kind == LoopNest::Kind::Rows) {

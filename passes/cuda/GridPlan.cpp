@@ -68,19 +68,6 @@ int64_t weft::cuda::lanesOf(const LoopNest &nest, bool together) {
   return lanes;
 }
 
-int64_t weft::cuda::lanesOfReduction(const LoopNest &nest, int64_t share) {
-  int64_t extent = cast<linalg::GenericOp>(nest.op).getStaticLoopRanges().back();
-  int64_t most = kAccessBytes / leastBytes(nest), lanes = 1;
-  while (lanes * 2 <= std::min(most, share) && extent % (lanes * 2) == 0)
-    lanes *= 2;
-  return lanes;
-}
-
-bool weft::cuda::isShared(linalg::GenericOp generic) {
-  return generic.getIteratorTypesArray().back() == utils::IteratorType::reduction &&
-         combinersOf(generic).has_value();
-}
-
 static int64_t reductionExtent(linalg::GenericOp generic) {
   int64_t extent = 1;
   for (auto [kind, size] :
@@ -90,22 +77,35 @@ static int64_t reductionExtent(linalg::GenericOp generic) {
   return extent;
 }
 
+int64_t weft::cuda::lanesOfReduction(const LoopNest &nest) {
+  int64_t extent = reductionExtent(cast<linalg::GenericOp>(nest.op));
+  int64_t most = kAccessBytes / leastBytes(nest), lanes = 1;
+  while (lanes * 2 <= most && extent % (lanes * 2) == 0)
+    lanes *= 2;
+  return lanes;
+}
+
+bool weft::cuda::isShared(linalg::GenericOp generic) {
+  return generic.getIteratorTypesArray().back() == utils::IteratorType::reduction &&
+         combinersOf(generic).has_value();
+}
+
 int64_t weft::cuda::threadsPerElement(const LoopNest &nest, int64_t threads) {
   auto generic = cast<linalg::GenericOp>(nest.op);
-  if (!isShared(generic) || generic.getStaticLoopRanges().back() < kWarp)
+  if (!isShared(generic) || reductionExtent(generic) < kWarp)
     return 1;
   return nest.boxElements() == 1 ? threads : kWarp;
 }
 
 int64_t weft::cuda::threadsOf(const KernelTiling &tiling) {
-  constexpr int64_t kMostThreads = 512;
+  // A thread may then have all the registers that code can name.
+  constexpr int64_t kMostThreads = 256;
   int64_t wanted = kWarp;
   for (const LoopNest &nest : tiling.nests) {
     int64_t elements = nest.boxElements();
     if (nest.kind == LoopNest::Kind::Reduction && threadsPerElement(nest, kMostThreads) > 1) {
-      auto generic = cast<linalg::GenericOp>(nest.op);
-      wanted = std::max(wanted, elements == 1 ? generic.getStaticLoopRanges().back() / 4
-                                              : elements * kWarp);
+      int64_t extent = reductionExtent(cast<linalg::GenericOp>(nest.op));
+      wanted = std::max(wanted, elements == 1 ? extent / lanesOfReduction(nest) : elements * kWarp);
       continue;
     }
     wanted = std::max(wanted, elements / lanesOf(nest));

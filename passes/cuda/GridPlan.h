@@ -20,10 +20,10 @@ double operationCost(mlir::Operation &op);
 /// are computed one by one.
 int64_t lanesOf(const kernels::LoopNest &nest, bool together = false);
 
-/// The same along the innermost loop of a reduction, of which a thread takes `share` elements.
-int64_t lanesOfReduction(const kernels::LoopNest &nest, int64_t share);
+/// The same along the loops that a reduction shares among threads, of which all are one.
+int64_t lanesOfReduction(const kernels::LoopNest &nest);
 
-/// The innermost loop of a reduction may be shared among threads: each result is combined by an
+/// What a reduction goes over may be shared among threads: each result is combined by an
 /// operation whose order does not count, or of which the body says so.
 bool isShared(mlir::linalg::GenericOp generic);
 

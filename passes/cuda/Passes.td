@@ -34,6 +34,10 @@ def DistributeKernels : Pass<"cuda-distribute-kernels", "::mlir::ModuleOp"> {
     any other by a thread for each element, in the order of the loops. Temporaries lie in workgroup memory, those of one
     element in registers. What must be sequential (`scf.forall`) is so, a thread a row, with a remark.
 
+    A long sum that is a sum of pieces for the CPU is one (`passes/cuda/MergeReductions.h`), because threads make
+    pieces of their own. A condition whose branches only read is chosen late: both are computed, and what may lie outside of its
+    memory is read from within, so that lanes read together.
+
     Nothing here depends on the GPU's model, so neither do bits.
 
     Example: `test/passes/cuda/distribute-kernels.mlir`.

@@ -225,7 +225,8 @@ Value ElementEmitter::resolve(Value old, Region &region) {
   // Only constants are captured from outside.
   auto constant = old.getDefiningOp<arith::ConstantOp>();
   assert(constant && "a body captured something else than a constant");
-  return builder.clone(*constant)->getResult(0);
+  IRMapping none;
+  return copyOp(*constant, none)->getResult(0);
 }
 
 std::optional<AffineExpr> ElementEmitter::indexOf(Value old, Region &region) {
@@ -346,6 +347,22 @@ bool ElementEmitter::foldComparison(Operation &op, Region &region) {
   return true;
 }
 
+Operation *ElementEmitter::copyOp(Operation &op, IRMapping &operands) {
+  return builder.clone(op, operands);
+}
+
+/// Neither branch writes, or has a loop.
+static bool onlyReads(scf::IfOp ifOp) {
+  if (ifOp.getNumResults() == 0 || llvm::any_of(ifOp.getResultTypes(), llvm::IsaPred<TensorType>))
+    return false;
+  WalkResult found = ifOp.walk([&](Operation *op) {
+    bool isRead = isa<scf::IfOp, tensor::ExtractOp>(op) || op->hasTrait<OpTrait::IsTerminator>() ||
+                  isPure(op);
+    return isRead ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !found.wasInterrupted();
+}
+
 void ElementEmitter::emitIf(Operation &op, Region &region) {
   auto ifOp = cast<scf::IfOp>(op);
   auto mapResults = [&](ArrayRef<Value> yielded, scf::YieldOp terminator) {
@@ -363,6 +380,17 @@ void ElementEmitter::emitIf(Operation &op, Region &region) {
       return;
     SmallVector<Value> yielded = emitBlock(*block, region);
     mapResults(yielded, cast<scf::YieldOp>(block->getTerminator()));
+    return;
+  }
+  if (choosesLate && onlyReads(ifOp)) {
+    Value condition = resolve(ifOp.getCondition(), region);
+    ++unsure;
+    SmallVector<Value> first = emitBlock(*ifOp.thenBlock(), region);
+    SmallVector<Value> second = emitBlock(*ifOp.elseBlock(), region);
+    --unsure;
+    for (auto [old, one, other] : llvm::zip_equal(ifOp.getResults(), first, second))
+      region.values.map(
+          old, arith::SelectOp::create(builder, op.getLoc(), condition, one, other).getResult());
     return;
   }
   SmallVector<Type> types;
@@ -468,7 +496,7 @@ void ElementEmitter::emitOp(Operation &op, Region &region) {
   IRMapping operands;
   for (Value operand : op.getOperands())
     operands.map(operand, resolve(operand, region));
-  Operation *copy = builder.clone(op, operands);
+  Operation *copy = copyOp(op, operands);
   region.values.map(op.getResults(), copy->getResults());
 }
 

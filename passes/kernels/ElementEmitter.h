@@ -69,6 +69,9 @@ public:
   Recorder *recorder = nullptr;
   /// Whether LLVM may unroll loops of more than a few iterations.
   bool unrollLongLoops = false;
+  /// Whether conditions of which both branches only read are computed both ways, and one is chosen:
+  /// what is read where the condition does not hold may be any element, but lies in the memory.
+  bool choosesLate = false;
   /// Product of the extents of the open loops.
   double points = 1;
 
@@ -88,6 +91,9 @@ public:
   virtual mlir::Value loadAt(const Storage &from, mlir::AffineExpr place, mlir::Location loc);
   virtual void storeAt(const Storage &to, mlir::AffineExpr place, mlir::Value value,
                        mlir::Location loc);
+
+  /// A copy of an op of a body, which has no regions, or one that is known to be equal.
+  virtual mlir::Operation *copyOp(mlir::Operation &op, mlir::IRMapping &operands);
 
   /// Scalar operations to compute one element of `tensor` from what nests compute, 64 at most.
   double inlineCost(mlir::Value tensor) const;
@@ -129,6 +135,10 @@ public:
   /// Elements computed between the two are forgotten after.
   void pushScope() { scopes.emplace_back(); }
   void popScope() { scopes.pop_back(); }
+
+protected:
+  /// How many conditions of those chosen late are open: places may lie outside of their memory.
+  unsigned unsure = 0;
 
 private:
   mlir::Value resolve(mlir::Value old, Region &region);

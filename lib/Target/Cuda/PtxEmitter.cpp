@@ -42,7 +42,10 @@ std::string weft::cuda::emitPtx(llvm::Module &module, const Chip &chip, unsigned
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder passes(machine.get());
+  // Lanes are unrolled already; more would cost registers and the time of the assembler.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder passes(machine.get(), tuning);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(graphs);
   passes.registerFunctionAnalyses(functions);

@@ -56,3 +56,34 @@ func.func @in_place(%x: tensor<8xf32>) -> tensor<8xf32> attributes {rt.in_place 
   %0 = nn.mul %x, %x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// Conditions of which both branches only read are chosen late, so that lanes read together: outside of the operand the
+// place is moved into it, and the element not used.
+// CHECK-LABEL: gpu.func @padded(
+// CHECK-NOT: memref.load
+// CHECK: %[[LOW:.+]] = arith.maxsi
+// CHECK: %[[PLACE:.+]] = arith.minsi %[[LOW]]
+// CHECK: vector.load %{{.+}}[%[[PLACE]]] {alignment = 16 : i64} : memref<4096xbf16>, vector<8xbf16>
+// CHECK-NOT: memref.load
+// CHECK: arith.select
+// CHECK: vector.store
+func.func @padded(%x: tensor<64x64xbf16>) -> tensor<64x128xbf16> {
+  %0 = nn.pad %x low = [0, 32] high = [0, 32] value = 0.000000e+00 : bf16 : tensor<64x64xbf16> -> tensor<64x128xbf16>
+  return %0 : tensor<64x128xbf16>
+}
+
+// A long sum is a sum of pieces for the CPU, here of 393 elements, which no vector divides. Threads make pieces of
+// their own: there is one loop, over runs of eight.
+// CHECK-LABEL: gpu.func @long_sum(
+// CHECK-SAME: weft.grid = 16 : i64
+// CHECK: %[[RUNS:.+]] = arith.constant 6288 : index
+// CHECK: scf.for %{{.+}} to %[[RUNS]]
+// CHECK-NOT: scf.for
+// CHECK: vector.load {{.*}}vector<8xbf16>
+// CHECK-NOT: scf.for
+// CHECK: gpu.return
+func.func @long_sum(%x: tensor<16x50304xbf16>) -> tensor<16xf32> {
+  %0 = nn.cast %x : (tensor<16x50304xbf16>) -> tensor<16x50304xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<16x50304xf32> -> tensor<16xf32>
+  return %1 : tensor<16xf32>
+}

@@ -1,0 +1,81 @@
+// Finds sums of sums.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "MergeReductions.h"
+
+#include "GridPlan.h"
+#include "GroupReduce.h"
+
+using namespace mlir;
+using namespace weft::cuda;
+
+/// The one op that combines, of a reduction of one operand and one result that is shared.
+static Operation *combinerOf(linalg::GenericOp generic) {
+  if (!generic || generic.getNumDpsInputs() != 1 || generic->getNumResults() != 1 ||
+      generic.getNumReductionLoops() == 0 || !isShared(generic))
+    return nullptr;
+  return combinersOf(generic)->front();
+}
+
+/// The value that all elements of a reduction's result start with.
+static Operation *startOf(linalg::GenericOp generic) {
+  auto fill = generic.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  return fill ? fill.value().getDefiningOp() : nullptr;
+}
+
+/// `outer` reduces what `inner` gives, as it is.
+static bool areOne(linalg::GenericOp outer, linalg::GenericOp inner) {
+  Operation *combiner = combinerOf(outer), *innerCombiner = combinerOf(inner);
+  if (!combiner || !innerCombiner || combiner->getName() != innerCombiner->getName() ||
+      !inner->hasOneUse() || outer.getBody()->getOperations().size() != 2 ||
+      !outer.getMatchingIndexingMap(outer.getDpsInputOperand(0)).isPermutation())
+    return false;
+  // What the pieces start with is counted as often as there are pieces, unless it is the start of
+  // the whole, too, and changes nothing.
+  Operation *start = startOf(outer), *innerStart = startOf(inner);
+  auto flags = OperationEquivalence::IgnoreLocations;
+  return start && innerStart &&
+         OperationEquivalence::isEquivalentTo(
+             start, innerStart, OperationEquivalence::exactValueMatch, nullptr, flags);
+}
+
+static void merge(linalg::GenericOp outer, linalg::GenericOp inner) {
+  // Loops of the inner one; those of its result are loops of the outer one.
+  AffineMap innerResult = inner.getMatchingIndexingMap(inner.getDpsInitOperand(0));
+  AffineMap outerInput = outer.getMatchingIndexingMap(outer.getDpsInputOperand(0));
+  AffineMap outerResult = outer.getMatchingIndexingMap(outer.getDpsInitOperand(0));
+  SmallVector<utils::IteratorType> kinds = inner.getIteratorTypesArray();
+  SmallVector<AffineExpr> loopOf(outer.getNumLoops());
+  for (auto [own, its] : llvm::zip_equal(innerResult.getResults(), outerInput.getResults())) {
+    unsigned loop = cast<AffineDimExpr>(its).getPosition();
+    kinds[cast<AffineDimExpr>(own).getPosition()] = outer.getIteratorTypesArray()[loop];
+    loopOf[loop] = own;
+  }
+  SmallVector<AffineExpr> results;
+  for (AffineExpr expr : outerResult.getResults())
+    results.push_back(loopOf[cast<AffineDimExpr>(expr).getPosition()]);
+  OpBuilder builder(outer);
+  AffineMap maps[] = {inner.getMatchingIndexingMap(inner.getDpsInputOperand(0)),
+                      AffineMap::get(inner.getNumLoops(), 0, results, builder.getContext())};
+  auto whole = linalg::GenericOp::create(builder, outer.getLoc(), outer.getResultTypes(),
+                                         inner.getDpsInputs(), outer.getDpsInits(), maps, kinds);
+  whole.getRegion().takeBody(inner.getRegion());
+  outer->replaceAllUsesWith(whole);
+  outer.erase();
+  inner.erase();
+}
+
+void weft::cuda::mergeReductions(func::FuncOp kernel) {
+  for (bool found = true; found;) {
+    found = false;
+    for (auto outer : llvm::make_early_inc_range(kernel.getOps<linalg::GenericOp>())) {
+      if (outer.getNumDpsInputs() != 1)
+        continue;
+      auto inner = outer.getDpsInputs()[0].getDefiningOp<linalg::GenericOp>();
+      if (!inner || !areOne(outer, inner))
+        continue;
+      merge(outer, inner);
+      found = true;
+      break;
+    }
+  }
+}
