@@ -29,4 +29,7 @@ program gpt2 gpt2:layers=1,hidden=256,heads=4,vocab=1024,seq=128 batch=4,seq=128
 program llama llama:layers=1,hidden=256,heads=4,kv_heads=2,ffn=512,vocab=1024,seq=128 batch=4,seq=128 \
   cuda:sm_80 cuda:sm_90 cuda:sm_100 --quiet
 program gpt2-usual gpt2:layers=1,hidden=768,heads=12,vocab=50304,seq=1024 batch=8,seq=1024 cuda --hot "$hot"
+training="--train --loss softmax_cross_entropy:logits,labels --optimizer sgd:lr=0.1,momentum=0.9"
+program vit vit:layers=1,hidden=256,heads=4,image=64,patch=16,classes=16 batch=4 cuda --quiet
+program resnet resnet:layers=18,hidden=16,image=64,classes=16 batch=4 cuda --quiet
 exit $failed
