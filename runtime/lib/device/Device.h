@@ -72,6 +72,7 @@ struct DeviceOptions {
   bool spin = false;                                 // they may wait actively
   std::vector<int> cores;                            // for threads of the host; none: all
   int64_t numLocalRanks = 1;                         // that share the machine's memory
+  int64_t localRank = 0;                             // among these
   size_t traceCapacity = 0;                          // trace events of a stream; 0 = none
   FailureSink *failures = nullptr;
 };

@@ -5,6 +5,8 @@
 #include "comm/collectives/TransportCollectives.h"
 #include "device/host/HostDevice.h"
 
+#include <cstdio>
+
 using namespace weft::runtime;
 
 // Before any constructor runs, so that kinds may be added in any order.
@@ -25,6 +27,12 @@ const DeviceKind *DeviceKind::find(const std::string &name, std::string &known) 
     known += std::string(", ") + kind->name;
   }
   return nullptr;
+}
+
+std::string weft::runtime::gibibytes(uint64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / (1024.0 * 1024 * 1024));
+  return text;
 }
 
 Status weft::runtime::makeDevice(const std::string &name, const DeviceOptions &options,

@@ -29,6 +29,9 @@ private:
 Status makeDevice(const std::string &name, const DeviceOptions &options,
                   std::unique_ptr<Device> &device);
 
+/// "1.25 GiB", for messages.
+std::string gibibytes(uint64_t bytes);
+
 } // namespace weft::runtime
 
 #endif // WEFT_RUNTIME_LIB_DEVICE_DEVICES_H

@@ -11,8 +11,9 @@ using namespace weft::runtime;
 
 static uint64_t alignUp(uint64_t value) { return (value + 63) / 64 * 64; }
 
-RankContext::RankContext(SessionShared &shared, int64_t rank, const std::vector<int> &cores)
-    : shared(shared), processRank(rank), cores(cores),
+RankContext::RankContext(SessionShared &shared, int64_t rank, int64_t localRank,
+                         const std::vector<int> &cores)
+    : shared(shared), processRank(rank), localRank(localRank), cores(cores),
       position(coordinatesOf(shared.program, rank)), groups(shared.comm), worker(cores) {
   stageIndex = unsigned(
       indexAlong(shared.program, shared.program.axes(shared.program.info().stageAxes), position));
@@ -27,6 +28,7 @@ Status RankContext::open(const std::string &kind) {
   options.spin = shared.spin;
   options.cores = cores;
   options.numLocalRanks = shared.numLocalRanks;
+  options.localRank = localRank;
   options.traceCapacity = shared.traceCapacity;
   options.failures = this;
   WEFT_TRY(makeDevice(kind, options, ownDevice));

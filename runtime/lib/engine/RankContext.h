@@ -35,8 +35,9 @@ struct SessionShared {
 
 class RankContext : private FailureSink {
 public:
-  /// Its threads stay on `cores`; none: on all.
-  RankContext(SessionShared &shared, int64_t rank, const std::vector<int> &cores);
+  /// Number `localRank` of its machine. Its threads stay on `cores`; none: on all.
+  RankContext(SessionShared &shared, int64_t rank, int64_t localRank,
+              const std::vector<int> &cores);
   /// Makes the device of that kind (Devices.h).
   Status open(const std::string &kind);
   RankContext(const RankContext &) = delete;
@@ -106,7 +107,7 @@ private:
   void makeIssuers(uint32_t events);
 
   SessionShared &shared;
-  int64_t processRank;
+  int64_t processRank, localRank;
   std::vector<int> cores;
   std::vector<int64_t> position;
   unsigned stageIndex = 0;

@@ -241,8 +241,8 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   const char *device = std::getenv("WEFT_DEVICE");
   for (int64_t i = 0; i < local; ++i) {
     share = shareCores(reports, session->firstRank + i);
-    session->ranks.push_back(std::make_unique<RankContext>(shared, session->firstRank + i,
-                                                           pin ? share.own : std::vector<int>()));
+    session->ranks.push_back(std::make_unique<RankContext>(
+        shared, session->firstRank + i, share.localRank, pin ? share.own : std::vector<int>()));
     WEFT_TRY(session->ranks.back()->open(device ? device : HostDevice::kName));
   }
   session->statistics.pinned_cores = pin ? uint32_t(share.own.size()) : 0;

@@ -61,7 +61,7 @@ names_tests() {
       lit:*) grep -qE "${test#lit:}" <<< "$lits" ;;
       *_[0-9]*) grep -qF "${test%_*}_\${" <<< "$ctests" ;;
       onnx_*) grep -qF "weft_add_onnx_cases(${test#onnx_} " <<< "$ctests" ;;
-      *) grep -qE "NAME $test( |\$)" <<< "$ctests" ;;
+      *) grep -qE "(NAME |weft_add_(far|cuda)_test\()$test( |\$)" <<< "$ctests" ;;
     esac || return 1
   done
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "device/host/HostDevice.h"
 
+#include "device/Devices.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -26,12 +28,6 @@ uint64_t availableMemory() {
       break;
   std::fclose(file);
   return uint64_t(kib) * 1024;
-}
-
-std::string gibibytes(uint64_t bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f GiB", double(bytes) / (1024.0 * 1024 * 1024));
-  return text;
 }
 
 /// Seconds that this thread had a core: on a machine that others use, too,

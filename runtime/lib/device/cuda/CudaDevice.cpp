@@ -1,0 +1,243 @@
+// Issues a rank's commands on the streams of a GPU.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/cuda/CudaDevice.h"
+
+#include "device/Devices.h"
+
+#include <cstdlib>
+#include <thread>
+
+using namespace weft::runtime;
+using namespace weft::runtime::cuda;
+
+static const DeviceKind kind(CudaDevice::kName, CudaDevice::make);
+
+Status CudaDevice::make(const DeviceOptions &options, std::unique_ptr<Device> &device) {
+  const Driver *driver = nullptr;
+  WEFT_TRY(Driver::open(driver));
+  int count = 0;
+  WEFT_CUDA_TRY(*driver, deviceCount(&count), "counting the GPUs");
+  if (options.numLocalRanks > count)
+    return Status::user("the machine has " + std::to_string(count) + " GPUs for " +
+                        std::to_string(options.numLocalRanks) +
+                        " ranks; use more machines, or compile for fewer ranks");
+  std::unique_ptr<CudaDevice> made(new CudaDevice(options, *driver, int(options.localRank)));
+  WEFT_TRY(made->open().prefix("GPU " + std::to_string(options.localRank)));
+  device = std::move(made);
+  return {};
+}
+
+Status CudaDevice::open() {
+  const char *wish = std::getenv("WEFT_CUDA_SYNC");
+  synchronous = wish && std::string(wish) == "1";
+  WEFT_CUDA_TRY(driver, retainContext(&context, gpu), "opening it");
+  WEFT_TRY(enter());
+  staging = std::make_unique<Staging>(driver);
+  return staging->open();
+}
+
+CudaDevice::~CudaDevice() {
+  if (!context)
+    return;
+  (void)enter();
+  for (const std::unique_ptr<HostQueue> &queue : queues)
+    if (queue)
+      queue->end();
+  for (const CudaStream &stream : streams)
+    if (stream.handle) {
+      (void)driver.synchronizeStream(stream.handle);
+      (void)driver.destroyStream(stream.handle);
+    }
+  for (Event event : events)
+    if (event)
+      (void)driver.destroyEvent(event);
+  if (arena)
+    (void)driver.free(arena);
+  queues.clear();
+  clocks.clear();
+  staging.reset();
+  (void)driver.releaseContext(gpu);
+}
+
+Status CudaDevice::enter() {
+  // Of this thread, which may serve several devices one after another.
+  static thread_local Context current = nullptr;
+  if (current == context)
+    return {};
+  current = context;
+  return driver.check(driver.setContext(context), "choosing it");
+}
+
+//===----------------------------------------------------------------------===//
+// Commands and memory
+//===----------------------------------------------------------------------===//
+
+PreparedCommandPtr CudaDevice::prepare(const PrepareContext &context, const Command &command,
+                                       Status &status) {
+  status = enter();
+  if (!status.ok())
+    return nullptr;
+  CudaContext own{context, driver, options.kernels};
+  CudaCommandPtr made = visitRecord(context.program, command, [&](const auto &record) {
+    return makeCudaCommand(own, command, record, status);
+  });
+  if (made && made->isOfHost()) {
+    hasHostCommands.resize(std::max<size_t>(hasHostCommands.size(), context.stream + 1));
+    hasHostCommands[context.stream] = true;
+  }
+  return made;
+}
+
+Status CudaDevice::chooseMemory(uint64_t wanted) {
+  size_t free = 0, total = 0;
+  WEFT_CUDA_TRY(driver, memoryInfo(&free, &total), "asking for its memory");
+  if (wanted > free)
+    return {StatusCode::DoesNotFit, "the program needs " + gibibytes(wanted) + " on GPU " +
+                                        std::to_string(gpu) + ", which has " + gibibytes(free) +
+                                        " of " + gibibytes(total) +
+                                        " available; use more ranks per model copy, or a lower "
+                                        "precision"};
+  uint64_t bytes = std::max<uint64_t>(wanted, 64);
+  WEFT_CUDA_TRY(driver, allocate(&arena, bytes), "allocating the arena");
+  // As memory of the host begins, so that a program does the same on both.
+  return staging->clear(arena, bytes);
+}
+
+Status CudaDevice::allocate(const DevicePlan &plan) {
+  WEFT_TRY(enter());
+  WEFT_TRY(chooseMemory(plan.bytes));
+  events.resize(plan.events);
+  for (Event &event : events)
+    WEFT_CUDA_TRY(driver, createEvent(&event, EventDisableTiming), "making an event");
+  hasHostCommands.resize(plan.streams.size());
+  char *start = reinterpret_cast<char *>(uintptr_t(arena));
+  for (const StreamPlan &planned : plan.streams) {
+    unsigned number = unsigned(streams.size());
+    CudaStream stream;
+    stream.arena = start;
+    stream.scratch = start + planned.scratch;
+    WEFT_CUDA_TRY(driver, createStream(&stream.handle, StreamNonBlocking), "making a stream");
+    streams.push_back(stream);
+    marks.push_back(planned.mark);
+    clocks.push_back(
+        std::make_unique<StreamClock>(driver, number == 0, planned.waits, options.traceCapacity));
+    WEFT_TRY(clocks.back()->open());
+    queues.push_back(nullptr);
+    if (!hasHostCommands[number])
+      continue;
+    queues.back().reset(new HostQueue(driver, *this, number)); // whose owner this is in private
+    WEFT_TRY(queues.back()->open());
+  }
+  return {};
+}
+
+Status CudaDevice::upload(uint64_t to, const void *from, uint64_t bytes) {
+  WEFT_TRY(enter());
+  return staging->upload(arena + to, static_cast<const char *>(from), bytes);
+}
+
+Status CudaDevice::download(void *to, uint64_t from, uint64_t bytes) {
+  WEFT_TRY(enter());
+  return staging->download(static_cast<char *>(to), arena + from, bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+void CudaDevice::begin(unsigned used) {
+  begun = enter();
+  for (unsigned s = 0; s < used && begun.ok(); ++s) {
+    begun = clocks[s]->begin(streams[s].handle, secondsSince(options.epoch));
+    marks[s]->command.store(0, std::memory_order_relaxed);
+    marks[s]->doing.store(Doing::Computing, std::memory_order_relaxed);
+    if (queues[s])
+      queues[s]->begin();
+  }
+}
+
+Status CudaDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepared) {
+  WEFT_TRY(begun);
+  auto &command = static_cast<CudaCommand &>(prepared);
+  CudaStream &stream = streams[s];
+  auto kind =
+      command.communicates() ? StreamClock::Kind::Communicates : StreamClock::Kind::Computes;
+  WEFT_TRY(clocks[s]->start(stream.handle, kind));
+  if (command.isOfHost())
+    WEFT_TRY(queues[s]->push(stream, place, command));
+  else
+    WEFT_TRY(command.issue(stream));
+  WEFT_TRY(clocks[s]->stop(stream.handle, place, kind, &command));
+  return synchronous ? settle(s) : Status();
+}
+
+Status CudaDevice::record(unsigned s, uint32_t event, uint64_t) {
+  WEFT_TRY(begun);
+  return driver.check(driver.recordEvent(events[event], streams[s].handle), "recording an event");
+}
+
+Status CudaDevice::wait(unsigned s, CommandPlace place, uint32_t event, uint64_t) {
+  WEFT_TRY(begun);
+  // All is issued in the order of the list, so the event's last record is the one that is meant.
+  Stream stream = streams[s].handle;
+  WEFT_TRY(clocks[s]->start(stream, StreamClock::Kind::Waits));
+  WEFT_CUDA_TRY(driver, waitEvent(stream, events[event], 0), "letting a stream wait");
+  return clocks[s]->stop(stream, place, StreamClock::Kind::Waits, nullptr);
+}
+
+Status CudaDevice::settle(unsigned s) {
+  Clock::time_point start = Clock::now();
+  for (int polls = 0;; ++polls) {
+    Result result = driver.queryStream(streams[s].handle);
+    if (result != NotReady)
+      return driver.check(result, "running commands");
+    if (options.world->aborted())
+      return World::stopped();
+    if (secondsSince(start) > options.world->timeoutSeconds())
+      return {StatusCode::Hang, "waited " + std::to_string(options.world->timeoutSeconds()) +
+                                    " s for stream " + std::to_string(s) + " of GPU " +
+                                    std::to_string(gpu)};
+    // At first it may be done any moment.
+    if (polls > kSpins)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+Status CudaDevice::synchronize(unsigned s) {
+  WEFT_TRY(begun);
+  return settle(s);
+}
+
+Status CudaDevice::finish(unsigned s) {
+  WEFT_TRY(begun);
+  WEFT_TRY(clocks[s]->end(streams[s].handle));
+  WEFT_TRY(settle(s));
+  if (queues[s])
+    queues[s]->end();
+  WEFT_TRY(clocks[s]->read());
+  marks[s]->doing.store(Doing::Nothing, std::memory_order_relaxed);
+  return {};
+}
+
+void CudaDevice::abandon() {
+  stopping.store(true);
+  for (const std::unique_ptr<HostQueue> &queue : queues)
+    if (queue)
+      queue->end();
+  // What the GPU cannot finish is left to the end of the process.
+  for (unsigned s = 0; s < streams.size(); ++s)
+    for (int i = 0; i < 2000 && driver.queryStream(streams[s].handle) == NotReady; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+Status CudaDevice::runOnHost(unsigned s, CommandPlace place, CudaCommand &command) {
+  marks[s]->command.store(place.command, std::memory_order_relaxed);
+  marks[s]->doing.store(Doing::Waiting, std::memory_order_relaxed);
+  WEFT_TRY(command.runOnHost(streams[s]));
+  marks[s]->doing.store(Doing::Computing, std::memory_order_relaxed);
+  return {};
+}
+
+void CudaDevice::failedOnHost(CommandPlace place, const Status &status) {
+  options.failures->commandFailed(place, status);
+}

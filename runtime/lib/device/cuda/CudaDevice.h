@@ -1,0 +1,77 @@
+// A GPU as a device, through the CUDA driver.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The rank's thread issues all streams and waits at the end. What only the host can do, such as a
+// collective over a transport, is run by a thread of its stream's own (HostQueue.h).
+// WEFT_CUDA_SYNC=1 waits after each command, so that a failure names the command that it is in.
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
+
+#include "device/cuda/commands/CudaCommand.h"
+#include "device/cuda/HostQueue.h"
+#include "device/cuda/Staging.h"
+#include "device/cuda/StreamClock.h"
+
+#include <atomic>
+
+namespace weft::runtime::cuda {
+
+class CudaDevice : public Device, private HostQueue::Owner {
+public:
+  static constexpr const char *kName = "cuda";
+
+  /// GPU number `options.localRank` of the machine.
+  static Status make(const DeviceOptions &options, std::unique_ptr<Device> &device);
+  ~CudaDevice() override;
+
+  PreparedCommandPtr prepare(const PrepareContext &context, const Command &command,
+                             Status &status) override;
+  Status allocate(const DevicePlan &plan) override;
+  Status upload(uint64_t to, const void *from, uint64_t bytes) override;
+  Status download(void *to, uint64_t from, uint64_t bytes) override;
+  Status makeResident() override { return {}; } // memory of a GPU always is
+
+  bool blocks() const override { return false; }
+  unsigned numThreads() const override { return unsigned(queues.size()); }
+  void begin(unsigned streams) override;
+  Status issue(unsigned stream, CommandPlace place, PreparedCommand &command) override;
+  Status record(unsigned stream, uint32_t event, uint64_t count) override;
+  Status wait(unsigned stream, CommandPlace place, uint32_t event, uint64_t count) override;
+  Status synchronize(unsigned stream) override;
+  Status finish(unsigned stream) override;
+  void abandon() override;
+  const Timeline &timeline(unsigned stream) const override { return clocks[stream]->timeline(); }
+
+private:
+  CudaDevice(const DeviceOptions &options, const Driver &driver, int gpu)
+      : options(options), driver(driver), gpu(gpu) {}
+  Status open();
+  Status chooseMemory(uint64_t wanted);
+  /// Waits for the stream with the patience of the world.
+  Status settle(unsigned stream);
+
+  Status enter() override;
+  bool isStopping() const override { return stopping.load() || options.world->aborted(); }
+  Status runOnHost(unsigned stream, CommandPlace place, CudaCommand &command) override;
+  void failedOnHost(CommandPlace place, const Status &status) override;
+
+  DeviceOptions options;
+  const Driver &driver;
+  const int gpu;
+  Context context = nullptr;
+  DevicePointer arena = 0;
+  bool synchronous = false;
+  Status begun; // of the run
+  std::vector<CudaStream> streams;
+  std::vector<StreamMark *> marks;
+  std::vector<Event> events;
+  std::vector<std::unique_ptr<StreamClock>> clocks;
+  std::vector<std::unique_ptr<HostQueue>> queues; // of streams that need one, else null
+  std::unique_ptr<Staging> staging;
+  std::vector<bool> hasHostCommands; // by stream, as commands are prepared
+  std::atomic<bool> stopping{false};
+};
+
+} // namespace weft::runtime::cuda
+
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H

@@ -1,0 +1,75 @@
+// Finds the CUDA driver and its functions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "device/cuda/Driver.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <string>
+#include <vector>
+
+using namespace weft::runtime;
+using namespace weft::runtime::cuda;
+
+static constexpr const char *kLibrary = "libcuda.so.1";
+static constexpr int kOldestVersion = 12000; // CUDA 12.0
+
+/// The library, and where it was looked for.
+static void *openLibrary(std::string &tried) {
+  std::vector<std::string> paths;
+  if (const char *folder = std::getenv("WEFT_CUDA_PATH"))
+    paths.push_back(std::string(folder) + "/" + kLibrary);
+  paths.push_back(kLibrary);
+  for (const std::string &path : paths) {
+    if (void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
+      return library;
+    tried += (tried.empty() ? "" : "; ") + std::string(dlerror());
+  }
+  return nullptr;
+}
+
+Status Driver::load() {
+  std::string tried;
+  void *library = openLibrary(tried);
+  if (!library)
+    return Status::user("the CUDA driver cannot be opened (" + tried +
+                        "); install NVIDIA's driver, or set WEFT_CUDA_PATH to the folder with " +
+                        kLibrary);
+  const char *missing = nullptr;
+#define WEFT_FIND(NAME, SYMBOL, PARAMETERS)                                                        \
+  NAME = reinterpret_cast<decltype(NAME)>(dlsym(library, SYMBOL));                                 \
+  if (!NAME && !missing)                                                                           \
+    missing = SYMBOL;
+  WEFT_CUDA_DRIVER(WEFT_FIND)
+#undef WEFT_FIND
+  declare = reinterpret_cast<decltype(declare)>(dlsym(library, "weft_emulated_declare"));
+  if (missing)
+    return Status::user(std::string("the CUDA driver ") + kLibrary + " has no " + missing +
+                        "; Weft needs one of CUDA 12 or newer");
+  int version = 0;
+  WEFT_TRY(check(driverVersion(&version), "asking for its version"));
+  if (version < kOldestVersion)
+    return Status::user("the CUDA driver is of CUDA " + std::to_string(version / 1000) + "." +
+                        std::to_string(version % 1000 / 10) +
+                        "; Weft needs one of CUDA 12 or newer");
+  return check(init(0), "starting it");
+}
+
+Status Driver::open(const Driver *&driver) {
+  static Driver only;
+  static const Status status = only.load();
+  driver = &only;
+  return status;
+}
+
+Status Driver::check(Result result, const char *what) const {
+  if (result == Success)
+    return {};
+  const char *name = nullptr, *text = nullptr;
+  if (errorName(result, &name) != Success || !name)
+    name = "an error that it has no name for";
+  if (errorText(result, &text) != Success || !text)
+    text = "no more is known";
+  StatusCode code = result == OutOfMemory ? StatusCode::DoesNotFit : StatusCode::UserError;
+  return {code, std::string("the CUDA driver failed at ") + what + ": " + name + " (" +
+                    std::to_string(int(result)) + "), " + text};
+}

@@ -1,0 +1,36 @@
+// A collective of the rank's provider as a command of a stream.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "comm/collectives/CollectiveProvider.h"
+#include "device/cuda/commands/CudaCommand.h"
+
+using namespace weft::runtime;
+using namespace weft::runtime::cuda;
+
+namespace {
+
+/// Over the transport, which moves operands through the host's memory.
+class CollectiveCommand : public CudaCommand {
+public:
+  CollectiveCommand(const CudaContext &context, const Command &command, Status &status)
+      : collective(context.collectives.prepare(context, command, status)) {}
+
+  bool communicates() const override { return true; }
+  Volume sent() const override { return collective->sent(); }
+  uint64_t scratchBytes() const override { return collective->scratchBytes(); }
+  bool isOfHost() const override { return true; }
+  Status issue(CudaStream &) override { return {}; }
+  Status runOnHost(const CudaStream &stream) override {
+    return collective->run(stream, stream.scratch);
+  }
+
+private:
+  std::unique_ptr<PreparedCollective> collective;
+};
+
+} // namespace
+
+CudaCommandPtr cuda::makeCudaCommand(const CudaContext &context, const Command &command,
+                                     const Collective &, Status &status) {
+  auto made = std::make_unique<CollectiveCommand>(context, command, status);
+  return status.ok() ? std::move(made) : nullptr;
+}

@@ -1,0 +1,47 @@
+// A command as a CUDA stream runs it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDACOMMAND_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDACOMMAND_H
+
+#include "device/Device.h"
+#include "device/cuda/Driver.h"
+
+namespace weft::runtime::cuda {
+
+/// What commands are prepared with, at load.
+struct CudaContext : PrepareContext {
+  const Driver &driver;
+  const weft_kernel_entry *const *kernels; // by kernel id
+};
+
+/// A stream while it runs.
+struct CudaStream : CommandFrame {
+  Stream handle = nullptr;
+  char *scratch = nullptr; // on the device
+  DevicePointer address(const ResolvedView &view) const {
+    return DevicePointer(uintptr_t(view.address(*this)));
+  }
+};
+
+class CudaCommand : public PreparedCommand {
+public:
+  /// Puts it on the stream. Allocates nothing.
+  virtual Status issue(CudaStream &stream) = 0;
+  /// What of it only the host can do: `issue` does nothing then, and a thread of the host calls
+  /// this when the stream has come to it. May wait for other ranks.
+  virtual bool isOfHost() const { return false; }
+  virtual Status runOnHost(const CudaStream &) { return {}; }
+};
+
+using CudaCommandPtr = std::unique_ptr<CudaCommand>;
+/// One for each record of the table of commands; null with `status` on failure, and null for
+/// events, which the device does itself, and calls, which it never sees.
+#define WEFT_MAKE(RECORD, NAME, VIEWS)                                                             \
+  CudaCommandPtr makeCudaCommand(const CudaContext &context, const Command &command,               \
+                                 const RECORD &record, Status &status);
+WEFT_COMMANDS(WEFT_MAKE)
+#undef WEFT_MAKE
+
+} // namespace weft::runtime::cuda
+
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDACOMMAND_H

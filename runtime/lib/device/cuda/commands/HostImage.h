@@ -1,0 +1,31 @@
+// The image of a kernel that a driver which emulates a GPU loads: a function of this process.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTIMAGE_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTIMAGE_H
+
+#include "weft/runtime/Program.h"
+
+#include <cstring>
+
+namespace weft::runtime::cuda {
+
+/// Where a cubin has its ELF header. A launch has one thread a block, and block b runs iterations
+/// [b * grain, (b + 1) * grain) as far as there are any. Its parameters are the pointers, then the
+/// scalars, 8 bytes each.
+struct HostImage {
+  static constexpr char kMagic[16] = "weft host image";
+
+  char magic[16];
+  weft_kernel_fn function = nullptr;
+  const char *name = nullptr;
+  int64_t extent = 0, grain = 1;
+  uint32_t pointers = 0, scalars = 0;
+
+  HostImage() { std::memcpy(magic, kMagic, sizeof magic); }
+  bool isOne() const { return std::memcmp(magic, kMagic, sizeof magic) == 0; }
+  int64_t blocks() const { return (extent + grain - 1) / grain; }
+};
+
+} // namespace weft::runtime::cuda
+
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTIMAGE_H
