@@ -2,10 +2,11 @@
 // in one of the orders that events allow.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Nothing that is put on a stream is done before the host waits or asks, and then work is drawn
-// from all streams that can go on, and done by a thread of the GPU's own. Two pieces of work that touch the same bytes, one writing,
-// without an order between them are an error in every order that is drawn. The host's threads
-// count as one: what any of them has waited for comes before what any of them issues later.
+// Nothing that is put on a stream is done before the host waits or asks. Then work is drawn from
+// all streams that can go on, and done by a thread of the GPU's own. Two pieces of work that touch
+// the same bytes, one writing, without an order between them are an error in every order that is
+// drawn. The host's threads count as one: what any of them has waited for comes before what any of
+// them issues later.
 //
 // From the environment: WEFT_EMULATED_SEED (of the orders), WEFT_EMULATED_GPUS (8),
 // WEFT_EMULATED_MEMORY (bytes of each, 1 GiB), WEFT_EMULATED_VERSION (13000).

@@ -7,10 +7,10 @@
 #ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
 #define WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDADEVICE_H
 
-#include "device/cuda/commands/CudaCommand.h"
 #include "device/cuda/HostQueue.h"
 #include "device/cuda/Staging.h"
 #include "device/cuda/StreamClock.h"
+#include "device/cuda/commands/CudaCommand.h"
 
 #include <atomic>
 

@@ -1,7 +1,7 @@
 // A command as a CUDA stream runs it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDACOMMAND_H
-#define WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDACOMMAND_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_CUDACOMMAND_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_CUDACOMMAND_H
 
 #include "device/Device.h"
 #include "device/cuda/Driver.h"
@@ -44,4 +44,4 @@ WEFT_COMMANDS(WEFT_MAKE)
 
 } // namespace weft::runtime::cuda
 
-#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_CUDACOMMAND_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_CUDACOMMAND_H

@@ -1,7 +1,7 @@
 // The image of a kernel that a driver which emulates a GPU loads: a function of this process.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTIMAGE_H
-#define WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTIMAGE_H
+#ifndef WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_HOSTIMAGE_H
+#define WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_HOSTIMAGE_H
 
 #include "weft/runtime/Program.h"
 
@@ -28,4 +28,4 @@ struct HostImage {
 
 } // namespace weft::runtime::cuda
 
-#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_HOSTIMAGE_H
+#endif // WEFT_RUNTIME_LIB_DEVICE_CUDA_COMMANDS_HOSTIMAGE_H
