@@ -79,6 +79,7 @@ static void buildBodies(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtSetTarget({options.target}));
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtSeparateNorms());
+  pm.addPass(rt::createRtSeparateSeeds());
 }
 
 void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t mostMicrobatches) {

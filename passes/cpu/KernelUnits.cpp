@@ -141,7 +141,8 @@ double CpuTiler::score() {
 
 llvm::Expected<KernelTiling> weft::cpu::tileKernel(func::FuncOp kernel, ElementEmitter &elements,
                                                    ArrayRef<Storage> resultStorages,
-                                                   int64_t stackLimit, bool mustBeTogether) {
+                                                   int64_t stackLimit,
+                                                   ArrayRef<const Storage *> overwritten) {
   TilingPrices prices = {kLanes, kLoopStart, kWorthAScalar, kWorthAnArray, kClearlyLess, "stack"};
-  return CpuTiler(kernel, elements, resultStorages, stackLimit, mustBeTogether, prices).run();
+  return CpuTiler(kernel, elements, resultStorages, stackLimit, overwritten, prices).run();
 }

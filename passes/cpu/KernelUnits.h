@@ -9,10 +9,10 @@ namespace weft::cpu {
 
 /// Tiles `kernel`, a function of tensors; results are in `resultStorages`. See
 /// kernels::KernelTiler.
-llvm::Expected<kernels::KernelTiling> tileKernel(mlir::func::FuncOp kernel,
-                                                 kernels::ElementEmitter &elements,
-                                                 llvm::ArrayRef<kernels::Storage> resultStorages,
-                                                 int64_t stackLimit, bool mustBeTogether);
+llvm::Expected<kernels::KernelTiling>
+tileKernel(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
+           llvm::ArrayRef<kernels::Storage> resultStorages, int64_t stackLimit,
+           llvm::ArrayRef<const kernels::Storage *> overwritten);
 
 } // namespace weft::cpu
 

@@ -193,19 +193,19 @@ LogicalResult KernelLowering::run() {
   };
   SmallVector<Storage> results = storeResults();
   // One pointer for both, so that loads and stores are seen to be of one place.
-  bool inPlace = false;
+  SmallVector<const Storage *> overwritten;
   if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
     for (auto [result, argument] : llvm::zip_equal(results, shared.asArrayRef()))
       if (argument >= 0) {
         elements.storage[kernel.getArgument(argument)] = result;
-        inPlace = true;
+        overwritten.push_back(&result);
       }
   placeConstants(elements);
-  auto tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
-  if (!tiling && !inPlace && shareLeadingDims(kernel)) {
+  auto tiling = tileKernel(kernel, elements, results, stackLimit, overwritten);
+  if (!tiling && overwritten.empty() && shareLeadingDims(kernel)) {
     consumeError(tiling.takeError());
     results = storeResults();
-    tiling = tileKernel(kernel, elements, results, stackLimit, inPlace);
+    tiling = tileKernel(kernel, elements, results, stackLimit, overwritten);
   }
   if (!tiling) {
     body.erase();

@@ -54,7 +54,8 @@ private:
   SmallVector<Storage> resultStorages(IndexSpace &space);
   void placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results);
   void emitFlat(KernelTiling &tiling, GridElements &elements, ArrayRef<Storage> results);
-  void emitUnits(KernelTiling &tiling, GridElements &elements, ArrayRef<Storage> results);
+  void emitUnits(KernelTiling &tiling, GridElements &elements, ArrayRef<Storage> results,
+                 bool overwrites);
   void setShape(int64_t threads, int64_t blocks);
   void remarkOnRows(const KernelTiling &tiling);
 };
@@ -193,7 +194,7 @@ void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
 
 /// A block a unit, or several in turn.
 void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
-                               ArrayRef<Storage> results) {
+                               ArrayRef<Storage> results, bool overwrites) {
   OpBuilder &code = elements.builder;
   int64_t threads = threadsOf(tiling), blocks = std::min(tiling.extent(), kMostBlocks);
   setShape(threads, blocks);
@@ -228,8 +229,9 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
     if (isUnread(nest))
       continue;
     placeNest(nest, elements, results);
-    // What others read next, or overwrite in the next turn, is written and read by all.
-    if ((emitter.emit(nest) && left > 0) || (left == 0 && inTurns))
+    // What others read next, or overwrite next or in the next turn, is written and read by all.
+    bool isReadNext = emitter.emit(nest) || overwrites;
+    if ((isReadNext && left > 0) || (left == 0 && inTurns))
       gpu::BarrierOp::create(code, loc);
   }
 }
@@ -267,19 +269,19 @@ LogicalResult KernelLowering::run() {
     elements.storage[argument] = denseStorage(function.getArgument(argument.getArgNumber()),
                                               cast<RankedTensorType>(argument.getType()), space);
   SmallVector<Storage> results = resultStorages(space);
-  bool inPlace = false;
+  SmallVector<const Storage *> overwritten;
   if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
     for (auto [result, argument] : llvm::zip_equal(results, shared.asArrayRef()))
       if (argument >= 0) {
         elements.storage[kernel.getArgument(argument)] = result;
-        inPlace = true;
+        overwritten.push_back(&result);
       }
   placeConstants(elements);
-  auto tiling = planGrid(kernel, elements, results, workgroupBytes, inPlace);
-  if (!tiling && !inPlace && shareLeadingDims(kernel)) {
+  auto tiling = planGrid(kernel, elements, results, workgroupBytes, overwritten);
+  if (!tiling && overwritten.empty() && shareLeadingDims(kernel)) {
     consumeError(tiling.takeError());
     results = resultStorages(space);
-    tiling = planGrid(kernel, elements, results, workgroupBytes, inPlace);
+    tiling = planGrid(kernel, elements, results, workgroupBytes, overwritten);
   }
   if (!tiling) {
     std::string why = llvm::toString(tiling.takeError());
@@ -292,7 +294,7 @@ LogicalResult KernelLowering::run() {
   if (tiling->together)
     emitFlat(*tiling, elements, results);
   else
-    emitUnits(*tiling, elements, results);
+    emitUnits(*tiling, elements, results, !overwritten.empty());
   gpu::ReturnOp::create(code, loc);
   settleOrder(function);
   kernel.erase();

@@ -191,7 +191,8 @@ private:
 
 llvm::Expected<KernelTiling> weft::cuda::planGrid(func::FuncOp kernel, ElementEmitter &elements,
                                                   ArrayRef<Storage> resultStorages,
-                                                  int64_t workgroupBytes, bool mustBeTogether) {
+                                                  int64_t workgroupBytes,
+                                                  ArrayRef<const Storage *> overwritten) {
   TilingPrices prices = {1, 0, 4, 24, 0.9, "workgroup memory"};
-  return GridTiler(kernel, elements, resultStorages, workgroupBytes, mustBeTogether, prices).run();
+  return GridTiler(kernel, elements, resultStorages, workgroupBytes, overwritten, prices).run();
 }

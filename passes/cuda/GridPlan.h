@@ -36,10 +36,10 @@ int64_t threadsOf(const kernels::KernelTiling &tiling);
 
 /// Cuts `kernel` into units of one block each, with temporaries in workgroup memory. See
 /// kernels::KernelTiler.
-llvm::Expected<kernels::KernelTiling> planGrid(mlir::func::FuncOp kernel,
-                                               kernels::ElementEmitter &elements,
-                                               llvm::ArrayRef<kernels::Storage> resultStorages,
-                                               int64_t workgroupBytes, bool mustBeTogether);
+llvm::Expected<kernels::KernelTiling>
+planGrid(mlir::func::FuncOp kernel, kernels::ElementEmitter &elements,
+         llvm::ArrayRef<kernels::Storage> resultStorages, int64_t workgroupBytes,
+         llvm::ArrayRef<const kernels::Storage *> overwritten);
 
 } // namespace weft::cuda
 

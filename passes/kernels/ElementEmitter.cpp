@@ -129,7 +129,7 @@ AffineExpr ElementEmitter::placeOf(const Storage &at, ArrayRef<AffineExpr> indic
   for (auto [index, stride] : llvm::zip_equal(indices, at.strides))
     place = space.add(place, space.multiply(index, stride));
   if (recorder)
-    recorder->accesses.push_back({place, isStore});
+    recorder->accesses.push_back({place, isStore, at.isTemporary ? Value() : at.pointer});
   return place;
 }
 

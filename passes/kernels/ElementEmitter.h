@@ -23,6 +23,8 @@ struct Storage {
   mlir::Value scalar;
   /// Written while it is read, so that loads may not be remembered.
   bool isMutable = false;
+  /// Of the kernel's own: neither argument nor result.
+  bool isTemporary = false;
 };
 
 /// What was met while code was emitted.
@@ -30,6 +32,7 @@ struct Recorder {
   struct Access {
     mlir::AffineExpr address; // in elements
     bool isStore;
+    mlir::Value pointer; // of an argument or result; null for a temporary
   };
   struct Read {
     mlir::Value tensor;

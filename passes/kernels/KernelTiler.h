@@ -38,15 +38,17 @@ class KernelTiler {
 public:
   /// `kernel` is a function of tensors. `elements` has storages for the arguments; its builder
   /// stands where scrap code may refer to them. A unit's temporaries may take `stackLimit` bytes.
+  /// `overwritten` are those results that lie where an argument does: a unit reads of it what it
+  /// writes itself, and before.
   KernelTiler(mlir::func::FuncOp kernel, ElementEmitter &elements,
-              llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit, bool mustBeTogether,
-              const TilingPrices &prices)
+              llvm::ArrayRef<Storage> resultStorages, int64_t stackLimit,
+              llvm::ArrayRef<const Storage *> overwritten, const TilingPrices &prices)
       : kernel(kernel), elements(elements), space(elements.space), resultStorages(resultStorages),
-        stackLimit(stackLimit), mustBeTogether(mustBeTogether), prices(prices),
+        stackLimit(stackLimit), overwritten(overwritten), prices(prices),
         terminator(llvm::cast<mlir::func::ReturnOp>(kernel.getBody().front().getTerminator())) {}
   virtual ~KernelTiler() = default;
 
-  /// Fails if temporaries do not fit, or a kernel that must be together is not.
+  /// Fails if temporaries do not fit, or no way to cut the kernel reads before it overwrites.
   llvm::Expected<KernelTiling> run();
 
 protected:
@@ -63,7 +65,7 @@ protected:
   IndexSpace &space;
   llvm::ArrayRef<Storage> resultStorages;
   int64_t stackLimit;
-  bool mustBeTogether;
+  llvm::ArrayRef<const Storage *> overwritten;
   TilingPrices prices;
   mlir::func::ReturnOp terminator;
   KernelTiling tiling;
@@ -80,11 +82,19 @@ private:
   llvm::DenseMap<mlir::Value, Demand> visits;
   /// Every nest read other nests at its own indices only.
   bool readsInPlace = true;
+  /// What a unit writes at each pointer of `overwritten`, during an analysis: addresses from
+  /// `least` to `greatest` behind `base`, which depends on unit loops only.
+  struct Overwritten {
+    mlir::AffineExpr base;
+    int64_t least, greatest;
+  };
+  llvm::DenseMap<mlir::Value, Overwritten> writes;
 
   void makeNests();
   void grow(Demand &demand, mlir::Value tensor, const Recorder::Read &read);
   bool place(LoopNest &nest, const Demand &demand);
   mlir::Value findWorthKeeping(bool isOneElement = false);
+  bool readsBeforeWrites(const LoopNest &nest, const NestReport &report);
   bool settle(llvm::ArrayRef<UnitDim> units);
   bool isElementwise();
   bool tileTogether();

@@ -123,7 +123,7 @@ bool KernelTiler::tileTogether() {
     if (!isElementwise() || !analyse({}) || !readsInPlace)
       return false;
     // One nest computes what several results need once, whatever it costs.
-    Value value = findWorthKeeping(mustBeTogether);
+    Value value = findWorthKeeping(/*isOneElement=*/!overwritten.empty());
     if (!value)
       break;
     if (cast<RankedTensorType>(value.getType()).getNumElements() != 1)
@@ -243,7 +243,63 @@ bool KernelTiler::place(LoopNest &nest, const Demand &demand) {
 // Analysis of one way to cut
 //===----------------------------------------------------------------------===//
 
+/// Two values of one nest: one box for both.
+static void joinBoxes(Demand &demand, const Demand &with, IndexSpace &space) {
+  for (auto [own, other] : llvm::zip_equal(demand.box, with.box)) {
+    if (own.base == other.base && own.width == other.width)
+      continue;
+    own = {space.constant(0), own.size ? own.size : other.size, own.size};
+    own.width = own.size;
+  }
+}
+
+/// Whether a nest, of which all later ones were seen, reads what is overwritten before a later nest
+/// or another unit writes it: the nest that writes it reads each element for the same element only
+/// (all are read before one is written), and others stand before it and read the part that its unit
+/// writes. Nests of one loop read each element for the same element only.
+bool KernelTiler::readsBeforeWrites(const LoopNest &nest, const NestReport &report) {
+  auto isSame = [&](AffineExpr a, AffineExpr b) {
+    auto distance = dyn_cast<AffineConstantExpr>(space.add(a, space.multiply(b, -1)));
+    return distance && distance.getValue() == 0;
+  };
+  auto partOf = [&](AffineExpr address) -> std::optional<Overwritten> {
+    AffineExpr base, rest;
+    if (!space.separate(address, base, rest))
+      return std::nullopt;
+    auto range = space.range(rest);
+    return range ? std::optional(Overwritten{base, range->first, range->second}) : std::nullopt;
+  };
+  for (const Storage *shared : overwritten) {
+    AffineExpr own;
+    if (tiling.together && nest.shape().size() == shared->strides.size()) {
+      own = shared->offset;
+      for (auto [index, stride] : llvm::zip_equal(report.valueIndices, shared->strides))
+        own = space.add(own, space.multiply(index, stride));
+    }
+    for (const Recorder::Access &access : report.seen.accesses)
+      if (!tiling.together && access.isStore && access.pointer == shared->pointer) {
+        own = access.address;
+        std::optional<Overwritten> part = partOf(own);
+        if (!part || part->greatest - part->least + 1 != nest.boxElements())
+          return false;
+        writes[shared->pointer] = *part;
+      }
+    for (const Recorder::Access &access : report.seen.accesses) {
+      if (access.isStore || access.pointer != shared->pointer ||
+          (own && isSame(access.address, own)))
+        continue;
+      auto later = writes.find(shared->pointer);
+      std::optional<Overwritten> part = partOf(access.address);
+      if (own || !part || later == writes.end() || !isSame(part->base, later->second.base) ||
+          part->least < later->second.least || part->greatest > later->second.greatest)
+        return false;
+    }
+  }
+  return true;
+}
+
 bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
+  writes.clear();
   space.dims.clear();
   space.symbols.clear();
   visits.clear();
@@ -293,13 +349,7 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
         demand = found->second;
         continue;
       }
-      // Two values of one nest: one box for both.
-      for (auto [own, other] : llvm::zip_equal(demand.box, found->second.box)) {
-        if (own.base == other.base && own.width == other.width)
-          continue;
-        own = {space.constant(0), own.size ? own.size : other.size, own.size};
-        own.width = own.size;
-      }
+      joinBoxes(demand, found->second, space);
     }
     if (nest.isTemporary() && !demand.any)
       continue; // nothing reads it after all
@@ -329,6 +379,8 @@ bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
     if (nest.kind != LoopNest::Kind::Copy)
       for (Value value : nest.values)
         elements.storage.erase(value);
+    if (!readsBeforeWrites(nest, report))
+      return false;
     for (const Recorder::Read &read : report.seen.demands) {
       grow(demands[read.tensor], read.tensor, read);
       bool isOne = cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
@@ -399,12 +451,10 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
   bool empty = llvm::any_of(terminator.getOperandTypes(), [](Type type) {
     return cast<RankedTensorType>(type).getNumElements() == 0;
   });
-  if (!empty && tileTogether()) {
-    tiling.together = true;
+  tiling.together = true;
+  if (!empty && tileTogether())
     return std::move(tiling);
-  }
-  if (mustBeTogether && !empty)
-    return llvm::createStringError("overwrites an argument, but is not one loop nest");
+  tiling.together = false;
   kept.clear();
   makeNests();
   SmallVector<SmallVector<UnitDim>> ways = candidates();
@@ -423,6 +473,11 @@ llvm::Expected<KernelTiling> KernelTiler::run() {
   }
   // Boxes refer to the loops of their own analysis.
   SmallVector<UnitDim> units = best ? best->units : SmallVector<UnitDim>();
+  if (!best && !overwritten.empty())
+    return llvm::createStringError("in every way to cut the kernel something reads an argument "
+                                   "that was overwritten, or temporaries of the fused ops need "
+                                   "more than " +
+                                   Twine(stackLimit) + " bytes of " + prices.temporaryMemory);
   if (!best || !settle(units))
     return llvm::createStringError("temporaries of the fused ops need more than " +
                                    Twine(stackLimit) + " bytes of " + prices.temporaryMemory +

@@ -21,6 +21,7 @@ Storage weft::kernels::temporaryStorage(const LoopNest &nest, Value value, Value
                                         IndexSpace &space) {
   Storage storage;
   storage.pointer = pointer;
+  storage.isTemporary = true;
   storage.element = getElementTypeOrSelf(value);
   storage.offset = space.constant(0);
   storage.strides.assign(nest.box.size(), 0);

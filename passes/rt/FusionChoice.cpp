@@ -28,13 +28,7 @@ constexpr unsigned kMostViews = 64;
 
 int64_t elementsOf(Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 
-using Cuts = SmallVector<int64_t>;
-
-Cuts intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
-  Cuts result;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
-  return result;
-}
+using Cuts = FusionChoice::Cuts;
 
 /// Factors of a tensor's leading dims, as long as they are parallel.
 SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &tensor,
@@ -50,9 +44,9 @@ SmallVector<int> leadingFactors(const FactorRule &rule, const TensorFactors &ten
   return result;
 }
 
-/// The numbers of pieces into which `op` can be cut such that piece i of each
-/// result needs piece i of `operand` only (-1: of no operand in particular).
-Cuts cutsOf(Operation *op, int operand) {
+} // namespace
+
+Cuts weft::rt::cutsOf(Operation *op, int operand) {
   Cuts cuts{1};
   auto kernel = dyn_cast<KernelOpInterface>(op);
   auto shardable = dyn_cast<ShardableOpInterface>(op);
@@ -81,7 +75,11 @@ Cuts cutsOf(Operation *op, int operand) {
   return cuts;
 }
 
-} // namespace
+Cuts FusionChoice::intersect(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  Cuts result;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(result));
+  return result;
+}
 
 bool weft::rt::isFree(Operation *op) { return isViewOrConstant(op); }
 
@@ -161,6 +159,7 @@ FusionChoice::FusionChoice(Block &block, const Target &target) : target(target) 
   classify(block);
   demandLayouts(block);
   formGroups(block);
+  joinTurns(block);
   copyCheapOps(block);
   sortNodes(block);
 }
@@ -369,7 +368,7 @@ std::optional<FusionChoice::Obstacle> FusionChoice::whyApart(unsigned from, unsi
   return std::nullopt;
 }
 
-void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
+std::pair<Operation *, Cuts> FusionChoice::edgeTo(Operation *consumer, unsigned operand) const {
   Cuts edge = cutsOf(consumer, operand);
   Operation *producer = consumer->getOperand(operand).getDefiningOp();
   while (producer && classes.lookup(producer) == FusionClass::Free &&
@@ -379,6 +378,13 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
   }
   if (!producer || classes.lookup(producer) != FusionClass::Kernel ||
       cast<KernelOpInterface>(producer).getLibraryCall())
+    return {nullptr, edge};
+  return {producer, edge};
+}
+
+void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
+  auto [producer, edge] = edgeTo(consumer, operand);
+  if (!producer)
     return;
   unsigned from = groupOf.lookup(producer), into = groupOf.lookup(consumer);
   if (from == into) {
@@ -389,19 +395,22 @@ void FusionChoice::tryMerge(Operation *consumer, unsigned operand) {
   if (!areOfOneTime(producer, consumer) || isSharedNumber(producer, consumer) ||
       joinsGradients(producer, consumer))
     return;
-  Group &a = groups[from], &b = groups[into];
-  Cuts cuts = intersect(intersect(a.cuts, b.cuts), edge);
-  if (std::optional<Obstacle> obstacle = whyApart(from, into, cuts)) {
+  Cuts cuts = intersect(intersect(groups[from].cuts, groups[into].cuts), edge);
+  if (std::optional<Obstacle> obstacle = whyApart(from, into, cuts))
     refused.insert({{producer, consumer}, *obstacle});
-    return;
-  }
-  // Keep the earlier group's number; ops stay in program order.
+  else
+    join(from, into, cuts);
+}
+
+/// Keeps the earlier group's number; ops stay in program order.
+void FusionChoice::join(unsigned from, unsigned into, Cuts cuts) {
+  Group &a = groups[from], &b = groups[into];
   for (Operation *op : b.ops)
     groupOf[op] = from;
   llvm::append_range(a.ops, b.ops);
   llvm::sort(a.ops,
              [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
-  a.cuts = cuts;
+  a.cuts = std::move(cuts);
   a.bytes += b.bytes;
   a.elements = std::max(a.elements, b.elements);
   a.size += b.size;

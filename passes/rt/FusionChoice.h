@@ -56,6 +56,10 @@ bool isRowMajor(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> strides);
 /// A view of its operand, or a value without operands: FusionClass::Free wherever it stands.
 bool isFree(mlir::Operation *op);
 
+/// The numbers of pieces into which `op` can be cut such that piece i of each result needs piece i
+/// of `operand` only (-1: of no operand in particular), ascending.
+llvm::SmallVector<int64_t> cutsOf(mlir::Operation *op, int operand);
+
 /// Whether an element is computed about as soon as it is read: an elementwise op of one operation.
 bool isCheap(mlir::Operation *op);
 
@@ -73,13 +77,17 @@ bool isCheap(mlir::Operation *op);
 /// ones, and those that are copied into the readers of their result because that moves fewer bytes
 /// (FusionCopies.cpp). Forward pass, backward pass and optimizer form groups of their own, so does
 /// each update (it overwrites its states): one number that many of them read, and the sum over all
-/// gradients, stays outside.
+/// gradients, stays outside. Where the forward pass turns into the backward pass, groups of both
+/// join (FusionTurn.cpp).
 ///
 /// Worked example, `b x s x n`: bias add -> layer_norm over n. The norm's rule
 /// is `(b)(s)(n), (n), (n) -> (b)(s)(n) whole n`, so the edge allows 1, b and
 /// b*s pieces; the group runs in b*s rows and the sum never leaves the cache.
 class FusionChoice {
 public:
+  /// Ascending numbers of pieces.
+  using Cuts = llvm::SmallVector<int64_t>;
+
   FusionChoice(mlir::Block &block, const Target &target);
 
   struct Node {
@@ -117,8 +125,13 @@ private:
   void demandLayouts(mlir::Block &block);
   void formGroups(mlir::Block &block);
   void sortNodes(mlir::Block &block);
+  static Cuts intersect(llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b);
+  void joinTurns(mlir::Block &block);
   void copyCheapOps(mlir::Block &block);
   void tryMerge(mlir::Operation *consumer, unsigned operand);
+  /// The kernel op behind views that makes an operand, if any, and the cuts that the edge allows.
+  std::pair<mlir::Operation *, Cuts> edgeTo(mlir::Operation *consumer, unsigned operand) const;
+  void join(unsigned from, unsigned into, Cuts cuts);
   std::optional<Obstacle> whyApart(unsigned from, unsigned into,
                                    llvm::ArrayRef<int64_t> cuts) const;
   bool wouldCycle(unsigned from, unsigned into) const;
@@ -133,7 +146,7 @@ private:
   struct Group {
     std::vector<mlir::Operation *> ops;
     llvm::SetVector<mlir::Operation *> copies;
-    llvm::SmallVector<int64_t> cuts; // possible numbers of pieces, ascending
+    Cuts cuts;                       // possible numbers of pieces
     int64_t bytes = 0, elements = 0; // sum over dear results; largest tensor
     unsigned size = 0;               // as TargetTraits::mostKernelOps counts
   };
@@ -149,6 +162,7 @@ private:
   llvm::DenseSet<mlir::Value> readByCopies;
 
   friend class FusionCopies;
+  friend class FusionTurn;
 };
 
 } // namespace weft::rt

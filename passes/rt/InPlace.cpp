@@ -1,7 +1,8 @@
-// Pointwise kernels, and who reads a value.
+// Kernels that may overwrite what they read, and who reads a value.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/InPlace.h"
 #include "passes/rt/CommandBuilder.h"
+#include "passes/rt/FusionChoice.h"
 
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/KernelAttributes.h"
@@ -44,18 +45,77 @@ bool weft::rt::isPointwise(Operation *op) {
   return true;
 }
 
-bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned result) {
-  if (kernel.isExternal() || argument >= kernel.getNumArguments() ||
-      result >= kernel.getNumResults() ||
-      kernel.getArgumentTypes()[argument] != kernel.getResultTypes()[result] ||
-      !llvm::all_equal(llvm::map_range(kernel.getResultTypes(), [](Type type) {
-        return cast<RankedTensorType>(type).getShape();
-      })))
+static ArrayRef<int64_t> shapeOf(Type type) { return cast<RankedTensorType>(type).getShape(); }
+
+/// All ops are pointwise, all results of one shape.
+static bool isOnePass(func::FuncOp kernel) {
+  return llvm::all_equal(llvm::map_range(kernel.getResultTypes(), shapeOf)) &&
+         llvm::all_of(kernel.getBody().front().without_terminator(),
+                      [](Operation &op) { return op.getNumRegions() == 0 && isPointwise(&op); });
+}
+
+/// A reduction is done before what it makes is read; a look-up would read its operand by then.
+static bool sumsUp(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  return shardable && shardable.getComputeClass() == ComputeClass::Reduction &&
+         llvm::all_of(shardable.getOwnFactorRule().factors,
+                      [](const Factor &factor) { return factor.kind != Factor::Kind::Whole; });
+}
+
+/// The numbers of pieces, more than one, into which leading dims that the argument and all results
+/// share can cut the kernel. Piece by piece: the argument is read for the same piece of the results
+/// only.
+static SmallVector<int64_t> piecesOf(func::FuncOp kernel, unsigned argument) {
+  SmallVector<int64_t> pieces;
+  int64_t product = 1;
+  for (auto [dim, size] : llvm::enumerate(shapeOf(kernel.getArgumentTypes()[argument]))) {
+    if (!llvm::all_of(kernel.getResultTypes(), [&, dim = dim, size = size](Type type) {
+          return dim < shapeOf(type).size() && shapeOf(type)[dim] == size;
+        }))
+      break;
+    product *= size;
+    if (product > 1)
+      pieces.push_back(product);
+  }
+  return pieces;
+}
+
+/// The last op makes the last result, from elements of the argument with the same indices and from
+/// sums over a piece of it that are done by then. So nothing reads the argument after it was
+/// overwritten.
+static bool overwritesPieces(func::FuncOp kernel, unsigned argument, unsigned result) {
+  Block &body = kernel.getBody().front();
+  Operation *end = body.getTerminator();
+  Value made = end->getOperand(result);
+  if (result + 1 != kernel.getNumResults() || made.getDefiningOp() != end->getPrevNode())
     return false;
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (op.getNumRegions() != 0 || !isPointwise(&op))
+  SmallVector<int64_t> pieces = piecesOf(kernel, argument);
+  llvm::DenseSet<Value> elements{body.getArgument(argument)}, all = elements;
+  for (Operation &op : body.without_terminator()) {
+    if (op.getNumRegions() != 0 || !isa<KernelOpInterface>(op) || op.getNumResults() != 1)
       return false;
-  return true;
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (!all.contains(operand.get()))
+        continue;
+      SmallVector<int64_t> cuts = cutsOf(&op, operand.getOperandNumber());
+      llvm::erase_if(pieces, [&](int64_t count) { return !llvm::is_contained(cuts, count); });
+      all.insert(op.getResult(0));
+    }
+    if (!llvm::any_of(op.getOperands(), [&](Value value) { return elements.contains(value); }))
+      continue;
+    if (isPointwise(&op))
+      elements.insert(op.getResult(0));
+    else if (!sumsUp(&op))
+      return false;
+  }
+  return !pieces.empty() && elements.contains(made);
+}
+
+bool weft::rt::mayOverwrite(func::FuncOp kernel, unsigned argument, unsigned result) {
+  return !kernel.isExternal() && argument < kernel.getNumArguments() &&
+         result < kernel.getNumResults() &&
+         kernel.getArgumentTypes()[argument] == kernel.getResultTypes()[result] &&
+         (isOnePass(kernel) || overwritesPieces(kernel, argument, result));
 }
 
 bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {

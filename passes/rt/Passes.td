@@ -36,6 +36,21 @@ def RtSeparateNorms : Pass<"rt-separate-norms", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 
+def RtSeparateSeeds : Pass<"rt-separate-seeds", "::mlir::ModuleOp"> {
+  let summary = "Let gradients compute for themselves the numbers that they start from";
+  let description = [{
+    **Requires** programs of the phase `local`. **Ensures** that a number of the forward pass that gradients read, and that
+    is made without library calls (a count of labels, by which the loss is divided), is made for gradients by ops which nothing else reads.
+    Communication in between stays one; what it sends is made so.
+
+    What the loss needs as well (which labels count) would be made by the loss's kernel, for which the gradient would wait: so it could
+    not be part of that kernel (`rt-fuse-kernels`), and logits would be read twice.
+
+    **Example**: test/passes/rt/separate-seeds.mlir.
+  }];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
 def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
   let summary = "Make routines of what repeats, called once a microbatch and a block";
   let description = [{
@@ -159,6 +174,9 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     What kernels make for other kernels alone is not written where they can
     compute it from fewer bytes: casts, differences from the mean of a row
     (FusionCopies.cpp). Each reader then has copies of such ops.
+
+    Forward and backward pass have fusions of their own, but where one turns into the other: a gradient joins the
+    kernel that it reads from, if no library op stands between them (FusionTurn.cpp). So a loss and its gradient are one.
 
     Ops with role `optimizer` make fusions of their own, one an update, so that
     it can overwrite its states and run as soon as its gradient is there.

@@ -87,3 +87,18 @@ func.func @long_sum(%x: tensor<16x50304xbf16>) -> tensor<16xf32> {
   %1 = nn.reduce sum %0 dims = [1] : tensor<16x50304xf32> -> tensor<16xf32>
   return %1 : tensor<16xf32>
 }
+
+// A row is overwritten when all threads have read it for its sum: a barrier stands between.
+// CHECK-LABEL: gpu.func @rows_in_place(
+// CHECK-SAME: %{{[^:]+}}: memref<4096xf32>{{[^%]*}}%[[BOTH:[^:]+]]: memref<4096xf32>
+// CHECK: vector.load %[[BOTH]]
+// CHECK: gpu.barrier
+// CHECK: vector.load %[[BOTH]]
+// CHECK: vector.store %{{.*}}, %[[BOTH]]
+func.func @rows_in_place(%x: tensor<32x128xf32>) -> tensor<32x128xf32> attributes {rt.in_place = array<i64: 0>} {
+  %0 = nn.exp %x : (tensor<32x128xf32>) -> tensor<32x128xf32>
+  %1 = nn.reduce sum %0 dims = [1] : tensor<32x128xf32> -> tensor<32xf32>
+  %2 = nn.broadcast %1 dims = [0] : tensor<32xf32> -> tensor<32x128xf32>
+  %3 = nn.div %0, %2 : tensor<32x128xf32>
+  return %3 : tensor<32x128xf32>
+}

@@ -91,12 +91,12 @@ func.func @dear(%x: tensor<512x256xbf16>) -> (tensor<512xf32>, tensor<256xf32>) 
 func.func @windows(%x: tensor<64x4096xbf16>) -> (tensor<64x4094xf32>, tensor<64xf32>) {
   %0 = nn.cast %x : (tensor<64x4096xbf16>) -> tensor<64x4096xf32>
   %1 = nn.reduce sum %0 dims = [1] : tensor<64x4096xf32> -> tensor<64xf32>
-  %2 = nn.reduce_window max %0 {nn.role = "input_gradient", window = array<i64: 1, 3>, strides = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : tensor<64x4096xf32> -> tensor<64x4094xf32>
+  %2 = nn.reduce_window max %0 {rt.microbatch = 1 : i64, window = array<i64: 1, 3>, strides = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>} : tensor<64x4096xf32> -> tensor<64x4094xf32>
   return %2, %1 : tensor<64x4094xf32>, tensor<64xf32>
 }
 func.func @no_windows(%x: tensor<64x4096xbf16>) -> (tensor<64xf32>, tensor<64xf32>) {
   %0 = nn.cast %x : (tensor<64x4096xbf16>) -> tensor<64x4096xf32>
   %1 = nn.reduce sum %0 dims = [1] : tensor<64x4096xf32> -> tensor<64xf32>
-  %2 = nn.reduce max %0 dims = [1] {nn.role = "input_gradient"} : tensor<64x4096xf32> -> tensor<64xf32>
+  %2 = nn.reduce max %0 dims = [1] {rt.microbatch = 1 : i64} : tensor<64x4096xf32> -> tensor<64xf32>
   return %2, %1 : tensor<64xf32>, tensor<64xf32>
 }
