@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/runtime/Communicator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -72,6 +73,9 @@ std::string rankList(const Group &group, const std::vector<bool> &arrived, bool 
   return text.empty() ? "none" : text;
 }
 
+/// Seconds between two looks at requests that do not come at once.
+constexpr double kLeastSleep = 50e-6, kMostSleep = 1e-3;
+
 /// Waits for all requests with the host's patience.
 int32_t waitAll(Group &group, weft_status *status) {
   std::vector<MPI_Request> &requests = group.requests;
@@ -83,16 +87,14 @@ int32_t waitAll(Group &group, weft_status *status) {
       return 0;
     if (spins < 2000)
       continue;
-    // Ranks may share cores: let the others run.
-    if (spins < 4000)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    if ((spins & 63) != 0)
-      continue;
+    // Ranks may share cores: let the others run. On a full machine a thread that yields comes back
+    // after many milliseconds, and one that sleeps when it asked to; who has waited long may wait a
+    // little longer, as polls of many ranks fill the cores.
+    double waited = std::chrono::duration<double>(Clock::now() - start).count();
+    std::this_thread::sleep_for(
+        std::chrono::duration<double>(std::min(std::max(waited / 16, kLeastSleep), kMostSleep)));
     if (group.backend->host.aborted(group.backend->host.context))
       return fail(status, StatusCode::RankFailed, "stopped because another rank failed");
-    double waited = std::chrono::duration<double>(Clock::now() - start).count();
     if (waited <= group.backend->host.timeout_seconds)
       continue;
     // Testall leaves those that are done alone unless all are; this does not.
