@@ -100,8 +100,7 @@ double tolerance(Type element) {
   return 0;
 }
 
-/// The worst error of one result; infinite if special values differ.
-static double compare(const HostTensor &actual, const HostTensor &expected) {
+double worstError(const HostTensor &actual, const HostTensor &expected) {
   if (!expected.isFloat())
     return actual.integers == expected.integers ? 0 : INFINITY;
   Distance distance(Specials::MayAgree);
@@ -169,7 +168,7 @@ static CaseResult runCase(const KernelCase &kernelCase, func::FuncOp function,
     auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
     ArrayRef<char> bytes(whole.buffers[arguments.size() + i]);
     HostTensor actual = decodeHostTensor(type, bytes.drop_back(64));
-    double error = compare(actual, expected[i]);
+    double error = worstError(actual, expected[i]);
     result.error = std::max(result.error, error);
     if (error > kernelCase.slack * tolerance(type.getElementType()) && result.failure.empty()) {
       llvm::raw_string_ostream os(result.failure);

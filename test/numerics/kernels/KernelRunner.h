@@ -45,6 +45,9 @@ std::vector<HostTensor> evaluate(mlir::func::FuncOp function, llvm::ArrayRef<Hos
 /// The error that the charter allows for one op, or a chain, of this type.
 double tolerance(mlir::Type element);
 
+/// The worst error of one result; infinite if special values differ.
+double worstError(const HostTensor &actual, const HostTensor &expected);
+
 mlir::DialectRegistry testRegistry();
 
 /// Cases to compile for one processor.

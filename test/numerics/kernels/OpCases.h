@@ -1,4 +1,4 @@
-// Generators of random kernels of one op each.
+// Generators of kernels: of one op each, random graphs, pieces of models.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef WEFT_TEST_NUMERICS_KERNELS_OPCASES_H
 #define WEFT_TEST_NUMERICS_KERNELS_OPCASES_H
@@ -14,6 +14,14 @@ std::vector<KernelCase> reductionCases(unsigned count, uint64_t seed);
 std::vector<KernelCase> indexCases(unsigned count, uint64_t seed);
 std::vector<KernelCase> contractCases(unsigned count, uint64_t seed);
 std::vector<KernelCase> compositeCases(unsigned count, uint64_t seed);
+
+/// Random graphs of ops, whose values stay small; elements take turns.
+std::vector<KernelCase> randomGraphs(unsigned count, uint64_t seed,
+                                     const std::vector<std::string> &elements = {"f64", "f32",
+                                                                                 "f32"});
+/// What fused pieces of a transformer look like, with sizes that exercise chunks, remainders and
+/// temporaries.
+std::vector<KernelCase> modelFusions();
 
 using Shape = std::vector<int64_t>;
 
