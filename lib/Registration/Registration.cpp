@@ -26,8 +26,10 @@
 #include "passes/nn/step/Passes.h"
 #include "passes/onnx/Passes.h"
 #include "passes/rt/Passes.h"
+#include "passes/twin/Passes.h"
 #include "weft/Target/Cpu/CpuTarget.h"
 #include "weft/Target/Cuda/CudaTarget.h"
+#include "weft/Target/Twin/TwinTarget.h"
 
 void weft::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
@@ -46,6 +48,7 @@ void weft::registerAllTargets() {
   registerTarget(cpu::createCpuTarget());
   for (std::unique_ptr<Target> &target : cuda::createCudaTargets())
     registerTarget(std::move(target));
+  registerTarget(twin::createTwinTarget(*lookupTarget("cuda"), *lookupTarget(kDefaultTarget)));
 }
 
 void weft::registerAllPasses() {
@@ -66,4 +69,6 @@ void weft::registerAllPasses() {
   mlir::registerViewOpGraph();
   rt::registerRtPasses();
   step::registerStepPasses();
+  twin::registerTwinPasses();
+  twin::registerTwinPipeline();
 }

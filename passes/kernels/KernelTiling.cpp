@@ -296,215 +296,217 @@ bool KernelTiler::readsBeforeWrites(const LoopNest &nest, const NestReport &repo
     }
   }
   return true;
-  /// Whether elementwise kernels may have the read: of a number, or of the element that is computed.
-  /// Temporaries come before all results, so they read none, even if these are numbers, too.
-  static bool isReadInPlace(ArrayRef<LoopNest> nests, const LoopNest &nest,
-                            const Recorder::Read &read, ArrayRef<AffineExpr> own) {
-    bool isOfResult = llvm::any_of(nests, [&](const LoopNest &other) {
-      return !other.isTemporary() && llvm::is_contained(other.values, read.tensor);
-    });
-    if (nest.isTemporary() && isOfResult)
+}
+
+/// Whether elementwise kernels may have the read: of a number, or of the element that is computed.
+/// Temporaries come before all results, so they read none, even if these are numbers, too.
+static bool isReadInPlace(ArrayRef<LoopNest> nests, const LoopNest &nest,
+                          const Recorder::Read &read, ArrayRef<AffineExpr> own) {
+  bool isOfResult = llvm::any_of(nests, [&](const LoopNest &other) {
+    return !other.isTemporary() && llvm::is_contained(other.values, read.tensor);
+  });
+  if (nest.isTemporary() && isOfResult)
+    return false;
+  bool isOne = cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
+  return isOne || (ArrayRef<AffineExpr>(read.indices) == own && !nest.isTemporary());
+}
+
+bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
+  writes.clear();
+  space.dims.clear();
+  space.symbols.clear();
+  visits.clear();
+  readsInPlace = true;
+  tiling.units.assign(units.begin(), units.end());
+  tiling.unitExtents.clear();
+  tiling.stackBytes = 0;
+  tiling.unitCost = 0;
+  // Any value serves as induction variable of scrap code.
+  Value placeholder = arith::ConstantIndexOp::create(elements.builder, kernel.getLoc(), 0);
+  auto groupSize = [](const LoopNest &nest, unsigned group) {
+    int64_t size = 1;
+    for (int64_t dim : nest.groups[group])
+      size *= nest.shape()[dim];
+    return size;
+  };
+  const LoopNest *anyResult =
+      &*llvm::find_if(tiling.nests, [](LoopNest &nest) { return !nest.isTemporary(); });
+  SmallVector<AffineExpr> bases;
+  for (const UnitDim &unit : units) {
+    int64_t extent = llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
+    tiling.unitExtents.push_back(extent);
+    AffineExpr dim = space.addDim(extent, true, placeholder);
+    bases.push_back(space.multiply(dim, unit.chunk));
+  }
+  for (LoopNest &nest : tiling.nests) {
+    nest.box.clear();
+    if (nest.isTemporary())
+      continue;
+    for (unsigned group = 0; group < nest.groups.size(); ++group) {
+      int64_t size = groupSize(nest, group);
+      nest.box.push_back({space.constant(0), size, size});
+    }
+    for (auto [unit, base] : llvm::zip_equal(units, bases))
+      nest.box[unit.group] = {base, unit.chunk, nest.box[unit.group].size};
+  }
+
+  DenseMap<Value, Demand> demands;
+  LoopNestEmitter emitter(elements);
+  for (LoopNest &nest : llvm::reverse(tiling.nests)) {
+    Demand demand;
+    for (Value value : nest.values) {
+      auto found = demands.find(value);
+      if (found == demands.end() || nest.kind == LoopNest::Kind::Copy)
+        continue;
+      if (!demand.any) {
+        demand = found->second;
+        continue;
+      }
+      joinBoxes(demand, found->second, space);
+    }
+    if (nest.isTemporary() && !demand.any)
+      continue; // nothing reads it after all
+    for (auto [dim, box] : llvm::enumerate(demand.box))
+      box.size = nest.shape()[dim];
+    if (!place(nest, demand))
       return false;
-    bool isOne = cast<RankedTensorType>(read.tensor.getType()).getNumElements() == 1;
-    return isOne || (ArrayRef<AffineExpr>(read.indices) == own && !nest.isTemporary());
-  }
-
-  bool KernelTiler::analyse(ArrayRef<UnitDim> units) {
-    writes.clear();
-    space.dims.clear();
-    space.symbols.clear();
-    visits.clear();
-    readsInPlace = true;
-    tiling.units.assign(units.begin(), units.end());
-    tiling.unitExtents.clear();
-    tiling.stackBytes = 0;
-    tiling.unitCost = 0;
-    // Any value serves as induction variable of scrap code.
-    Value placeholder = arith::ConstantIndexOp::create(elements.builder, kernel.getLoc(), 0);
-    auto groupSize = [](const LoopNest &nest, unsigned group) {
-      int64_t size = 1;
-      for (int64_t dim : nest.groups[group])
-        size *= nest.shape()[dim];
-      return size;
-    };
-    const LoopNest *anyResult =
-        &*llvm::find_if(tiling.nests, [](LoopNest &nest) { return !nest.isTemporary(); });
-    SmallVector<AffineExpr> bases;
-    for (const UnitDim &unit : units) {
-      int64_t extent = llvm::divideCeil(groupSize(*anyResult, unit.group), unit.chunk);
-      tiling.unitExtents.push_back(extent);
-      AffineExpr dim = space.addDim(extent, true, placeholder);
-      bases.push_back(space.multiply(dim, unit.chunk));
-    }
-    for (LoopNest &nest : tiling.nests) {
-      nest.box.clear();
-      if (nest.isTemporary())
-        continue;
-      for (unsigned group = 0; group < nest.groups.size(); ++group) {
-        int64_t size = groupSize(nest, group);
-        nest.box.push_back({space.constant(0), size, size});
-      }
-      for (auto [unit, base] : llvm::zip_equal(units, bases))
-        nest.box[unit.group] = {base, unit.chunk, nest.box[unit.group].size};
-    }
-
-    DenseMap<Value, Demand> demands;
-    LoopNestEmitter emitter(elements);
-    for (LoopNest &nest : llvm::reverse(tiling.nests)) {
-      Demand demand;
-      for (Value value : nest.values) {
-        auto found = demands.find(value);
-        if (found == demands.end() || nest.kind == LoopNest::Kind::Copy)
-          continue;
-        if (!demand.any) {
-          demand = found->second;
-          continue;
+    // The nest writes somewhere while it is probed; others must still see that
+    // its values are read.
+    if (nest.kind != LoopNest::Kind::Copy && !nest.isScalar())
+      for (auto [value, result] : llvm::zip_equal(nest.values, nest.results))
+        elements.storage[value] =
+            result >= 0 ? resultStorages[result]
+                        : temporaryStorage(nest, value, resultStorages[0].pointer, space);
+    NestReport report;
+    for (unsigned round = 0; round < 6; ++round) {
+      report = emitter.probe(nest);
+      bool cut = false;
+      for (auto split : report.wantedSplits)
+        if (!llvm::is_contained(nest.splits, split)) {
+          nest.splits.push_back(split);
+          cut = true;
         }
-        joinBoxes(demand, found->second, space);
-      }
-      if (nest.isTemporary() && !demand.any)
-        continue; // nothing reads it after all
-      for (auto [dim, box] : llvm::enumerate(demand.box))
-        box.size = nest.shape()[dim];
-      if (!place(nest, demand))
-        return false;
-      // The nest writes somewhere while it is probed; others must still see that
-      // its values are read.
-      if (nest.kind != LoopNest::Kind::Copy && !nest.isScalar())
-        for (auto [value, result] : llvm::zip_equal(nest.values, nest.results))
-          elements.storage[value] =
-              result >= 0 ? resultStorages[result]
-                          : temporaryStorage(nest, value, resultStorages[0].pointer, space);
-      NestReport report;
-      for (unsigned round = 0; round < 6; ++round) {
-        report = emitter.probe(nest);
-        bool cut = false;
-        for (auto split : report.wantedSplits)
-          if (!llvm::is_contained(nest.splits, split)) {
-            nest.splits.push_back(split);
-            cut = true;
-          }
-        if (!cut)
-          break;
-      }
-      if (nest.kind != LoopNest::Kind::Copy)
-        for (Value value : nest.values)
-          elements.storage.erase(value);
-      if (!readsBeforeWrites(nest, report))
-        return false;
-      for (const Recorder::Read &read : report.seen.demands) {
-        grow(demands[read.tensor], read.tensor, read);
-        readsInPlace &= isReadInPlace(tiling.nests, nest, read, report.valueIndices);
-      }
-      for (const Recorder::Read &read : report.seen.visits)
-        grow(visits[read.tensor], read.tensor, read);
-      double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
-      tiling.unitCost +=
-          work / (report.contiguous ? prices.lanes : 1) + prices.loopStart * report.starts;
-      tiling.stackBytes += stackBytesOf(nest);
+      if (!cut)
+        break;
     }
-    return true;
-  }
-
-  /// A value that is computed in place more often than it has elements, and
-  /// costs enough; the one nearest to the results. Only one of one element if so
-  /// asked.
-  Value KernelTiler::findWorthKeeping(bool isOneElement) {
-    for (Operation &op : llvm::reverse(kernel.getBody().front())) {
-      if (op.getNumResults() != 1)
-        continue;
-      Value value = op.getResult(0);
-      auto found = visits.find(value);
-      if (found == visits.end() || refused.contains(value) || kept.contains(value))
-        continue;
-      if (isOneElement && cast<RankedTensorType>(value.getType()).getNumElements() != 1)
-        continue;
-      double count = 1;
-      for (const BoxDim &dim : found->second.box)
-        count *= dim.width;
-      if (found->second.points < 1.5 * count)
-        continue;
-      if (elements.inlineCost(value) >= (count == 1 ? prices.worthAScalar : prices.worthAnArray))
-        return value;
+    if (nest.kind != LoopNest::Kind::Copy)
+      for (Value value : nest.values)
+        elements.storage.erase(value);
+    if (!readsBeforeWrites(nest, report))
+      return false;
+    for (const Recorder::Read &read : report.seen.demands) {
+      grow(demands[read.tensor], read.tensor, read);
+      readsInPlace &= isReadInPlace(tiling.nests, nest, read, report.valueIndices);
     }
-    return nullptr;
+    for (const Recorder::Read &read : report.seen.visits)
+      grow(visits[read.tensor], read.tensor, read);
+    double work = report.seen.work + double(report.seen.accesses.size()) * nest.boxElements();
+    tiling.unitCost +=
+        work / (report.contiguous ? prices.lanes : 1) + prices.loopStart * report.starts;
+    tiling.stackBytes += stackBytesOf(nest);
   }
+  return true;
+}
 
-  /// Analyses until no further value is worth a temporary and all fit.
-  bool KernelTiler::settle(ArrayRef<UnitDim> units) {
-    for (;;) {
-      makeNests();
-      if (!analyse(units))
-        return false;
-      if (tiling.stackBytes > stackLimit) {
-        // Give up the greatest temporary that can be computed in place.
-        LoopNest *greatest = nullptr;
-        for (LoopNest &nest : tiling.nests)
-          if (nest.kind == LoopNest::Kind::Elementwise && nest.isTemporary() &&
-              (!greatest || stackBytesOf(nest) > stackBytesOf(*greatest)))
-            greatest = &nest;
-        if (!greatest)
-          return false;
-        kept.erase(greatest->values[0]);
-        refused.insert(greatest->values[0]);
-        continue;
-      }
-      Value value = findWorthKeeping();
-      if (!value)
-        return true;
-      kept.insert(value);
-    }
+/// A value that is computed in place more often than it has elements, and
+/// costs enough; the one nearest to the results. Only one of one element if so
+/// asked.
+Value KernelTiler::findWorthKeeping(bool isOneElement) {
+  for (Operation &op : llvm::reverse(kernel.getBody().front())) {
+    if (op.getNumResults() != 1)
+      continue;
+    Value value = op.getResult(0);
+    auto found = visits.find(value);
+    if (found == visits.end() || refused.contains(value) || kept.contains(value))
+      continue;
+    if (isOneElement && cast<RankedTensorType>(value.getType()).getNumElements() != 1)
+      continue;
+    double count = 1;
+    for (const BoxDim &dim : found->second.box)
+      count *= dim.width;
+    if (found->second.points < 1.5 * count)
+      continue;
+    if (elements.inlineCost(value) >= (count == 1 ? prices.worthAScalar : prices.worthAnArray))
+      return value;
   }
+  return nullptr;
+}
 
-  llvm::Expected<KernelTiling> KernelTiler::run() {
-    // Temporaries are chosen for units as small as possible, then units for them.
-    bool empty = llvm::any_of(terminator.getOperandTypes(), [](Type type) {
-      return cast<RankedTensorType>(type).getNumElements() == 0;
-    });
-    tiling.together = true;
-    if (!empty && tileTogether())
-      return std::move(tiling);
-    tiling.together = false;
-    kept.clear();
+/// Analyses until no further value is worth a temporary and all fit.
+bool KernelTiler::settle(ArrayRef<UnitDim> units) {
+  for (;;) {
     makeNests();
-    SmallVector<SmallVector<UnitDim>> ways = candidates();
-    if (empty)
-      ways.assign(1, {});
-    std::optional<KernelTiling> best;
-    double bestScore = 0;
-    for (auto &units : ways) {
-      if (!settle(units))
-        continue;
-      double score = this->score();
-      if (!best || score < prices.clearlyLess * bestScore) {
-        best = tiling;
-        bestScore = score;
-      }
+    if (!analyse(units))
+      return false;
+    if (tiling.stackBytes > stackLimit) {
+      // Give up the greatest temporary that can be computed in place.
+      LoopNest *greatest = nullptr;
+      for (LoopNest &nest : tiling.nests)
+        if (nest.kind == LoopNest::Kind::Elementwise && nest.isTemporary() &&
+            (!greatest || stackBytesOf(nest) > stackBytesOf(*greatest)))
+          greatest = &nest;
+      if (!greatest)
+        return false;
+      kept.erase(greatest->values[0]);
+      refused.insert(greatest->values[0]);
+      continue;
     }
-    // Boxes refer to the loops of their own analysis.
-    SmallVector<UnitDim> units = best ? best->units : SmallVector<UnitDim>();
-    if (!best && !overwritten.empty())
-      return llvm::createStringError("in every way to cut the kernel something reads an argument "
-                                     "that was overwritten, or temporaries of the fused ops need "
-                                     "more than " +
-                                     Twine(stackLimit) + " bytes of " + prices.temporaryMemory);
-    if (!best || !settle(units))
-      return llvm::createStringError("temporaries of the fused ops need more than " +
-                                     Twine(stackLimit) + " bytes of " + prices.temporaryMemory +
-                                     " in every way to cut the kernel");
-    return std::move(tiling);
+    Value value = findWorthKeeping();
+    if (!value)
+      return true;
+    kept.insert(value);
   }
+}
 
-  unsigned KernelTiler::sharedDims(SmallVectorImpl<ArrayRef<int64_t>> & shapes) {
-    for (Value value : terminator.getOperands())
-      shapes.push_back(cast<RankedTensorType>(value.getType()).getShape());
-    unsigned shared = 0;
-    auto isShared = [&](unsigned dim) {
-      return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
-        return dim < shape.size() && shape[dim] == shapes[0][dim];
-      });
-    };
-    while (isShared(shared))
-      ++shared;
-    return shared;
+llvm::Expected<KernelTiling> KernelTiler::run() {
+  // Temporaries are chosen for units as small as possible, then units for them.
+  bool empty = llvm::any_of(terminator.getOperandTypes(), [](Type type) {
+    return cast<RankedTensorType>(type).getNumElements() == 0;
+  });
+  tiling.together = true;
+  if (!empty && tileTogether())
+    return std::move(tiling);
+  tiling.together = false;
+  kept.clear();
+  makeNests();
+  SmallVector<SmallVector<UnitDim>> ways = candidates();
+  if (empty)
+    ways.assign(1, {});
+  std::optional<KernelTiling> best;
+  double bestScore = 0;
+  for (auto &units : ways) {
+    if (!settle(units))
+      continue;
+    double score = this->score();
+    if (!best || score < prices.clearlyLess * bestScore) {
+      best = tiling;
+      bestScore = score;
+    }
   }
+  // Boxes refer to the loops of their own analysis.
+  SmallVector<UnitDim> units = best ? best->units : SmallVector<UnitDim>();
+  if (!best && !overwritten.empty())
+    return llvm::createStringError("in every way to cut the kernel something reads an argument "
+                                   "that was overwritten, or temporaries of the fused ops need "
+                                   "more than " +
+                                   Twine(stackLimit) + " bytes of " + prices.temporaryMemory);
+  if (!best || !settle(units))
+    return llvm::createStringError("temporaries of the fused ops need more than " +
+                                   Twine(stackLimit) + " bytes of " + prices.temporaryMemory +
+                                   " in every way to cut the kernel");
+  return std::move(tiling);
+}
+
+unsigned KernelTiler::sharedDims(SmallVectorImpl<ArrayRef<int64_t>> &shapes) {
+  for (Value value : terminator.getOperands())
+    shapes.push_back(cast<RankedTensorType>(value.getType()).getShape());
+  unsigned shared = 0;
+  auto isShared = [&](unsigned dim) {
+    return llvm::all_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return dim < shape.size() && shape[dim] == shapes[0][dim];
+    });
+  };
+  while (isShared(shared))
+    ++shared;
+  return shared;
+}

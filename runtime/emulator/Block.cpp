@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 using namespace weft::emulator;
 
@@ -60,7 +61,24 @@ void Launch::fail(int64_t block, const std::string &what) {
         "kernel '" + std::string(kernel.name) + "', block " + std::to_string(block) + ": " + what;
 }
 
+static bool isMultiple(const void *address, int64_t alignment) {
+  return reinterpret_cast<uintptr_t>(address) % uintptr_t(alignment) == 0;
+}
+
+bool Launch::argumentsAreAligned() {
+  for (int64_t i = 0; i < kernel.num_arguments; ++i)
+    if (int64_t promised = kernel.buffers[i].alignment; !isMultiple(arguments[i], promised)) {
+      fail(0, "argument " + std::to_string(i) + " starts at an address that is no multiple of " +
+                  std::to_string(promised));
+      return false;
+    }
+  return true;
+}
+
 void Launch::run(int64_t begin, int64_t end) {
+  end = std::min(end, kernel.blocks);
+  if (!argumentsAreAligned())
+    return;
   std::vector<int64_t> blocks(size_t(std::max<int64_t>(0, end - begin)));
   std::iota(blocks.begin(), blocks.end(), begin);
   if (order == Order::Backward)
@@ -172,31 +190,42 @@ bool Launch::releaseWarp(int64_t first) {
   return true;
 }
 
+/// The lane that a lane asks, as PTX's shfl defines it; none: its segment does not have it.
+static std::optional<int64_t> partner(int64_t lane, const Exchange &exchange) {
+  int64_t first = lane & -int64_t(exchange.width), last = first + exchange.width - 1;
+  int64_t offset = exchange.offset & (Launch::kWarp - 1);
+  int64_t from = lane;
+  switch (exchange.mode) {
+  case WEFT_SHUFFLE_XOR:
+    from = lane ^ offset;
+    break;
+  case WEFT_SHUFFLE_UP:
+    from = lane - offset;
+    return from >= first ? std::optional(from) : std::nullopt;
+  case WEFT_SHUFFLE_DOWN:
+    from = lane + offset;
+    break;
+  default:
+    from = first | (offset & (exchange.width - 1));
+  }
+  return from <= last ? std::optional(from) : std::nullopt;
+}
+
 void Launch::exchange(int64_t first, int64_t last) {
   for (int64_t i = first; i < last; ++i) {
     Thread &thread = threads[i];
-    int64_t lane = i - first, from = lane;
-    // Of the offset PTX takes five bits for xor and idx; up and down clamp.
-    switch (thread.mode) {
-    case WEFT_SHUFFLE_XOR:
-      from = lane ^ thread.offset;
-      break;
-    case WEFT_SHUFFLE_UP:
-      from = lane - thread.offset;
-      break;
-    case WEFT_SHUFFLE_DOWN:
-      from = lane + thread.offset;
-      break;
-    default:
-      from = thread.offset;
-    }
-    bool isThere = from >= 0 && from < kWarp;
-    if (isThere && first + from >= last)
+    int32_t width = thread.exchange.width;
+    if (width < 1 || width > kWarp || (width & (width - 1)))
+      return fail(thread.block, "thread " + std::to_string(i) + " shuffles in segments of " +
+                                    std::to_string(width) +
+                                    " lanes, which is no power of two up to 32");
+    std::optional<int64_t> from = partner(i - first, thread.exchange);
+    if (from && first + *from >= last)
       return fail(thread.block, "thread " + std::to_string(i) + " shuffles with lane " +
-                                    std::to_string(from) + ", which a block of " +
+                                    std::to_string(*from) + ", which a block of " +
                                     std::to_string(kernel.threads) + " threads does not have");
-    int32_t value = threads[isThere ? first + from : i].value;
-    thread.received = int64_t(uint32_t(value)) | int64_t(isThere) << 32;
+    int32_t value = threads[from ? first + *from : i].exchange.value;
+    thread.received = int64_t(uint32_t(value)) | int64_t(from.has_value()) << 32;
   }
 }
 
@@ -243,29 +272,35 @@ void Launch::barrier(Thread &thread, int32_t site) {
   thread.fiber.pause();
 }
 
-int64_t Launch::shuffle(Thread &thread, int32_t site, int32_t mode, int32_t value, int32_t offset) {
+int64_t Launch::shuffle(Thread &thread, int32_t site, const Exchange &exchange) {
   thread.state = Thread::State::AtShuffle;
   thread.site = site;
-  thread.mode = mode;
-  thread.value = value;
-  thread.offset = offset;
+  thread.exchange = exchange;
   thread.fiber.pause();
   return thread.received;
 }
 
-void Launch::access(Thread &thread, const char *address, int64_t bytes, Access access) {
-  if (order == Order::Preempted && random() % 8 == 0)
-    thread.fiber.pause();
-  if (thread.fiber.owns(address))
-    return;
+/// Of an access; empty: it may be done.
+std::string Launch::judge(const Thread &thread, const char *address, int64_t bytes,
+                          int64_t alignment, Access access) {
   std::string error =
       shadow.note({thread.block, int32_t(thread.thread), epoch}, address, bytes, access);
-  if (error.empty())
-    return;
-  fail(thread.block, error);
-  // The fiber is left here for good, with nothing to destroy.
-  error = std::string();
-  thread.fiber.pause();
+  if (error.empty() && !isMultiple(address, alignment))
+    error = "thread " + std::to_string(thread.thread) + " accesses " + std::to_string(bytes) +
+            " bytes of " + shadow.nameOf(address) + " at an address that is no multiple of " +
+            std::to_string(alignment);
+  return error;
+}
+
+void Launch::access(Thread &thread, const char *address, int64_t bytes, int64_t alignment,
+                    Access access) {
+  if (order == Order::Preempted && random() % 8 == 0)
+    thread.fiber.pause();
+  if (std::string error = judge(thread, address, bytes, alignment, access); !error.empty())
+    fail(thread.block, error);
+  // With nothing to destroy, as a fiber that failed is left here for good.
+  if (!message.empty())
+    thread.fiber.pause();
 }
 
 void Launch::outside(Thread &thread, const char *base, int64_t dim, int64_t index, int64_t size) {

@@ -16,6 +16,11 @@ namespace weft::emulator {
 
 class Launch;
 
+/// What a lane gives to a shuffle and asks of it.
+struct Exchange {
+  int32_t mode, value, offset, width;
+};
+
 /// A thread as kernels see it, and as a fiber.
 struct Thread : weft_emulated_thread {
   enum class State { Ready, AtBarrier, AtShuffle, Ended };
@@ -25,8 +30,8 @@ struct Thread : weft_emulated_thread {
   State state;
   /// Of the barrier or shuffle that it waits at.
   int32_t site;
-  /// Of the shuffle: what this lane gives and asks for, and what it gets.
-  int32_t mode, value, offset;
+  Exchange exchange;
+  /// Of the last shuffle: as `weft_emulator_shuffle` returns it.
   int64_t received;
 };
 
@@ -45,11 +50,12 @@ public:
 
   // On a fiber:
   void barrier(Thread &thread, int32_t site);
-  int64_t shuffle(Thread &thread, int32_t site, int32_t mode, int32_t value, int32_t offset);
-  void access(Thread &thread, const char *address, int64_t bytes, Access access);
+  int64_t shuffle(Thread &thread, int32_t site, const Exchange &exchange);
+  void access(Thread &thread, const char *address, int64_t bytes, int64_t alignment, Access access);
   void outside(Thread &thread, const char *base, int64_t dim, int64_t index, int64_t size);
 
 private:
+  bool argumentsAreAligned();
   bool beginBlock(int64_t block);
   void runBlock();
   /// Lets those go on whom nobody has to wait for any more. False: nobody can.
@@ -58,6 +64,8 @@ private:
   void exchange(int64_t first, int64_t last);
   void explainStop();
   Thread &next();
+  std::string judge(const Thread &thread, const char *address, int64_t bytes, int64_t alignment,
+                    Access access);
   void checkGuards(int64_t block);
   /// The first error counts.
   void fail(int64_t block, const std::string &what);

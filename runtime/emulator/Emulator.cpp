@@ -79,13 +79,14 @@ void weft_emulator_barrier(weft_emulated_thread *thread, int32_t site) {
 }
 
 int64_t weft_emulator_shuffle(weft_emulated_thread *thread, int32_t site, int32_t mode,
-                              int32_t value, int32_t offset) {
-  return of(thread).launch->shuffle(of(thread), site, mode, value, offset);
+                              int32_t value, int32_t offset, int32_t width) {
+  return of(thread).launch->shuffle(of(thread), site, {mode, value, offset, width});
 }
 
 void weft_emulator_access(weft_emulated_thread *thread, const void *address, int64_t bytes,
-                          int32_t kind) {
-  of(thread).launch->access(of(thread), static_cast<const char *>(address), bytes, Access(kind));
+                          int64_t alignment, int32_t kind) {
+  of(thread).launch->access(of(thread), static_cast<const char *>(address), bytes, alignment,
+                            Access(kind));
 }
 
 void weft_emulator_outside(weft_emulated_thread *thread, const void *base, int64_t dim,

@@ -13,9 +13,11 @@
 // - an access outside of the buffers, or by an index that its dim does not have;
 // - two threads touch the same bytes without a barrier between them, and one writes (blocks of a
 //   launch have no barrier between them). Atomic updates may meet each other;
-// - shared memory is read that no thread of the block has written (it starts as 0xFF or 0xA5);
+// - an address is no multiple of what an access, or an argument, promises;
 // - threads of a block do not all come to the same barrier, or those of a warp to the same
 //   shuffle; a shuffle reads a lane that the block does not have.
+// Shared memory starts as bytes of 0xFF or 0xA5, as the seed will: a result that depends on what no
+// thread has written differs between seeds.
 namespace weft::emulator {
 
 /// In which order threads run, and blocks.

@@ -10,7 +10,6 @@ using namespace boost::context::detail;
 static constexpr size_t kPageBytes = 4096;
 
 void Fiber::start(char *stack, Body what, void *with) {
-  top = stack;
   body = what;
   data = with;
   ended = false;
@@ -28,11 +27,6 @@ void Fiber::enter(transfer_t from) {
 void Fiber::resume() { own = jump_fcontext(own, this).fctx; }
 
 void Fiber::pause() { host = jump_fcontext(host, nullptr).fctx; }
-
-bool Fiber::owns(const void *address) const {
-  auto *byte = static_cast<const char *>(address);
-  return byte >= top - kStackBytes && byte < top;
-}
 
 Stacks::~Stacks() {
   if (memory)

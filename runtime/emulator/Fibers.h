@@ -26,14 +26,11 @@ public:
   /// On the fiber: goes back to the host thread.
   void pause();
   bool hasEnded() const { return ended; }
-  /// Whether the address lies on the fiber's stack.
-  bool owns(const void *address) const;
 
 private:
   static void enter(boost::context::detail::transfer_t from);
 
   boost::context::detail::fcontext_t own = nullptr, host = nullptr;
-  char *top = nullptr;
   Body body = nullptr;
   void *data = nullptr;
   bool ended = true;

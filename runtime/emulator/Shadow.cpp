@@ -156,9 +156,6 @@ std::string Shadow::noteCell(const Place &who, const Part &part, int64_t granule
   bool joins = access == Access::Atomic && cell.isAtomic;
   if (!joins && !cell.writes.areBefore(who))
     return meets(cell.writes, cell.isAtomic ? "updates" : "writes");
-  if (access != Access::Write && part.region.isShared && !cell.writes.any)
-    return "thread " + std::to_string(who.thread) + " reads " + where() +
-           ", which no thread of the block has written";
   if (access == Access::Read) {
     cell.reads.add(who);
     return {};

@@ -140,14 +140,21 @@ static bool emitTableObject(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelI
   return true;
 }
 
-/// libweft_runtime.a, or an error.
-static std::string findRuntime(const LinkOptions &options, std::string &error) {
-  llvm::SmallString<128> full(options.runtimeDirectory);
-  llvm::sys::path::append(full, "libweft_runtime.a");
-  if (!llvm::sys::fs::exists(full))
-    error = "cannot find the runtime library '" + full.str().str() +
-            "'; build the target 'weft_runtime' or say where it is with --runtime-dir";
-  return full.str().str();
+/// `others` of the runtime's folder, which may need libweft_runtime.a, and that; or an error.
+static std::vector<std::string> findArchives(llvm::ArrayRef<llvm::StringRef> others,
+                                             const LinkOptions &options, std::string &error) {
+  llvm::SmallVector<llvm::StringRef> names(others);
+  names.push_back("weft_runtime");
+  std::vector<std::string> paths;
+  for (llvm::StringRef name : names) {
+    llvm::SmallString<128> full(options.runtimeDirectory);
+    llvm::sys::path::append(full, "lib" + name + ".a");
+    if (!llvm::sys::fs::exists(full))
+      error = "cannot find the runtime library '" + full.str().str() + "'; build the target '" +
+              name.str() + "' or say where it is with --runtime-dir";
+    paths.push_back(full.str().str());
+  }
+  return paths;
 }
 
 /// The folder of the runtime as any other folder sees it.
@@ -158,11 +165,12 @@ static std::string pluginDirectory(const LinkOptions &options) {
   return folder.str().str();
 }
 
-bool weft::checkLinker(const LinkOptions &options, std::string &error) {
+bool weft::checkLinker(const LinkOptions &options, std::string &error,
+                       llvm::ArrayRef<llvm::StringRef> archives) {
   error.clear();
   findLinker(options.linker, error);
   if (error.empty())
-    findRuntime(options, error);
+    findArchives(archives, options, error);
   return error.empty();
 }
 
@@ -222,9 +230,11 @@ static bool writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t> progr
 }
 
 bool weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
-                          const LinkOptions &options, llvm::raw_ostream &out, std::string &error) {
+                          const LinkOptions &options, llvm::raw_ostream &out, std::string &error,
+                          llvm::ArrayRef<llvm::StringRef> archives) {
   error.clear();
-  std::string linker = findLinker(options.linker, error), runtime = findRuntime(options, error);
+  std::string linker = findLinker(options.linker, error);
+  std::vector<std::string> libraries = findArchives(archives, options, error);
   if (!error.empty())
     return false;
   ScratchDirectory scratch(error);
@@ -243,7 +253,7 @@ bool weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelIma
       return false;
     args.push_back(file);
   }
-  args.push_back(runtime);
+  args.insert(args.end(), libraries.begin(), libraries.end());
   for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack",
                            "-Wl,--export-dynamic-symbol=weft_*", "-s", "-pthread", "-ldl", "-lm"})
     args.push_back(flag);

@@ -66,25 +66,11 @@ static LogicalResult lower(ModuleOp module, weft::KernelImage &kernel) {
   return success();
 }
 
-FailureOr<std::vector<weft::KernelImage>> weft::cpu::compileKernels(ModuleOp module,
-                                                                    const KernelOptions &options) {
-  MLIRContext *context = module.getContext();
-  // Loading dialects is not possible while threads run.
-  DialectRegistry registry;
-  registerKernelDialects(registry);
-  context->appendDialectRegistry(registry);
-  for (StringRef name : registry.getDialectNames())
-    context->getOrLoadDialect(name);
-  if (failed(ObjectEmitter::check(options, module.getLoc())))
+FailureOr<std::vector<weft::KernelImage>>
+weft::cpu::compileObjects(Location loc, ArrayRef<OwningOpRef<ModuleOp>> modules,
+                          const KernelOptions &options, LowerKernel lower) {
+  if (failed(ObjectEmitter::check(options, loc)))
     return failure();
-
-  std::vector<OwningOpRef<ModuleOp>> modules;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isExternal())
-      continue;
-    modules.emplace_back(ModuleOp::create(function.getLoc()));
-    modules.back()->push_back(function.clone());
-  }
   std::vector<weft::KernelImage> kernels(modules.size());
   auto compile = [&](size_t number) -> LogicalResult {
     ModuleOp one = *modules[number];
@@ -99,7 +85,27 @@ FailureOr<std::vector<weft::KernelImage>> weft::cpu::compileKernels(ModuleOp mod
       return one.emitError("LLVM IR of this kernel could not be made");
     return ObjectEmitter(options).emit(*llvmModule, kernel.bytes, one.getLoc());
   };
-  if (failed(failableParallelForEachN(context, 0, modules.size(), compile)))
+  if (failed(failableParallelForEachN(loc.getContext(), 0, modules.size(), compile)))
     return failure();
   return kernels;
+}
+
+FailureOr<std::vector<weft::KernelImage>> weft::cpu::compileKernels(ModuleOp module,
+                                                                    const KernelOptions &options) {
+  MLIRContext *context = module.getContext();
+  // Loading dialects is not possible while threads run.
+  DialectRegistry registry;
+  registerKernelDialects(registry);
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+
+  std::vector<OwningOpRef<ModuleOp>> modules;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    modules.emplace_back(ModuleOp::create(function.getLoc()));
+    modules.back()->push_back(function.clone());
+  }
+  return compileObjects(module.getLoc(), modules, options, lower);
 }

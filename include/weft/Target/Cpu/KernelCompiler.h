@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
@@ -33,6 +34,17 @@ namespace weft::cpu {
 /// fusion whose temporaries do not fit must be outlined in smaller pieces.
 mlir::FailureOr<std::vector<KernelImage>> compileKernels(mlir::ModuleOp module,
                                                          const KernelOptions &options = {});
+
+/// Turns the one kernel of a module into the LLVM dialect, and tells its name and shape. On failure
+/// an error has been emitted. Called on several threads.
+using LowerKernel = llvm::function_ref<mlir::LogicalResult(mlir::ModuleOp, KernelImage &)>;
+
+/// What `compileKernels` does once it has a module for each kernel: `lower`, LLVM's optimizer and
+/// code generator, an object. Dialects have been loaded; `loc` is where wrong options are told. For
+/// other ways to run kernels here.
+mlir::FailureOr<std::vector<KernelImage>>
+compileObjects(mlir::Location loc, llvm::ArrayRef<mlir::OwningOpRef<mlir::ModuleOp>> modules,
+               const KernelOptions &options, LowerKernel lower);
 
 /// Adds the dialects and translations that compilation needs. Call it on the
 /// registry of a context before `compileKernels`.

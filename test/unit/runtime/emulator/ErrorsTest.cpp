@@ -32,12 +32,11 @@ TEST(Errors, ReadsWithoutABarrier) {
       [](weft_emulated_thread *t, Pointers arguments, Pointers shared) {
         store(t, shared[0], t->thread, 1);
         if (t->thread == 9)
-          weft_emulator_access(t, static_cast<int32_t *>(shared[0]) + 4, 4, WEFT_ACCESS_READ);
+          weft_emulator_access(t, static_cast<int32_t *>(shared[0]) + 4, 4, 4, WEFT_ACCESS_READ);
       },
       "kernel 'k', block [01]: thread (9 reads byte 16 of shared buffer 0, which thread 4 writes "
       "without a barrier between them|4 writes byte 16 of shared buffer 0, which thread 9 reads "
-      "without a barrier between them|9 reads byte 16 of shared buffer 0, which no thread of the "
-      "block has written)");
+      "without a barrier between them)");
 }
 
 TEST(Errors, WritesWithoutABarrier) {
@@ -93,7 +92,7 @@ TEST(Errors, BarriersShufflesAndAtomicsOrderWhatTheyOrder) {
   expectError(
       [](weft_emulated_thread *t, Pointers, Pointers shared) {
         store(t, shared[0], t->thread, 1);
-        weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 1);
+        weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 1, 32);
         load(t, shared[0], t->thread ^ 1);
       },
       ".*shared buffer 0.*without a barrier between them");
@@ -125,7 +124,8 @@ TEST(Errors, OutsideOfBuffers) {
               "kernel 'k', block [01]: thread [0-9]+ writes 4 bytes outside of all its buffers");
   expectError(
       [](weft_emulated_thread *t, Pointers arguments, Pointers) {
-        weft_emulator_access(t, static_cast<int32_t *>(arguments[0]) + 127, 16, WEFT_ACCESS_READ);
+        weft_emulator_access(t, static_cast<int32_t *>(arguments[0]) + 127, 16, 4,
+                             WEFT_ACCESS_READ);
       },
       "kernel 'k', block [01]: thread [0-9]+ reads 16 bytes at byte 508 of argument 0, which has "
       "512");
@@ -150,16 +150,25 @@ TEST(Errors, OutsideOfBuffers) {
       "kernel 'k', block [01]: bytes before shared buffer 0 were written");
 }
 
-TEST(Errors, SharedMemoryThatNobodyWrote) {
+TEST(Errors, AddressesThatAreNoMultiples) {
   expectError(
       [](weft_emulated_thread *t, Pointers, Pointers shared) {
-        if (t->thread < 63)
-          store(t, shared[0], t->thread, 1);
-        weft_emulator_barrier(t, 0);
-        load(t, shared[0], t->thread);
+        weft_emulator_access(t, static_cast<int32_t *>(shared[0]) + 4 * t->thread % 60 + 1, 8, 8,
+                             WEFT_ACCESS_WRITE);
       },
-      "kernel 'k', block [01]: thread 63 reads byte 252 of shared buffer 0, which no thread of the "
-      "block has written");
+      "kernel 'k', block [01]: thread [0-9]+ accesses 8 bytes of shared buffer 0 at an address "
+      "that is no multiple of 8");
+  static std::string error;
+  error.clear();
+  setErrorHandler([](const char *sentence) { error = sentence; });
+  alignas(16) int32_t data[8] = {};
+  weft_emulated_buffer buffers[] = {{16, 4, 16}};
+  weft_emulated_kernel kernel{"k", [](auto *, auto, auto) {}, 1, 1, 1, 0, buffers};
+  void *arguments[] = {data + 1};
+  weft_emulator_launch(&kernel, 0, 1, arguments);
+  setErrorHandler(nullptr);
+  EXPECT_EQ(error,
+            "kernel 'k', block 0: argument 0 starts at an address that is no multiple of 16");
 }
 
 TEST(Errors, DivergentBarriers) {
@@ -184,7 +193,7 @@ TEST(Errors, InactiveLanesOfShuffles) {
   expectError(
       [](weft_emulated_thread *t, Pointers, Pointers) {
         if (t->thread != 35)
-          weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 1);
+          weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 1, 32);
       },
       "kernel 'k', block [01]: thread 34 waits at shuffle 0, 35 ended");
   expectError(
@@ -192,16 +201,22 @@ TEST(Errors, InactiveLanesOfShuffles) {
         if (t->thread == 0)
           weft_emulator_barrier(t, 4);
         else
-          weft_emulator_shuffle(t, 2, WEFT_SHUFFLE_XOR, 0, 1);
+          weft_emulator_shuffle(t, 2, WEFT_SHUFFLE_XOR, 0, 1, 32);
       },
       "kernel 'k', block [01]: thread 0 waits at barrier 4, 1 waits at shuffle 2");
   expectError(
       [](weft_emulated_thread *t, Pointers, Pointers) {
-        weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 16);
+        weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 16, 32);
       },
       "kernel 'k', block [01]: thread 32 shuffles with lane 16, which a block of 40 threads does "
       "not have",
       {2, 40, 128, 0});
+  expectError(
+      [](weft_emulated_thread *t, Pointers, Pointers) {
+        weft_emulator_shuffle(t, 0, WEFT_SHUFFLE_XOR, 0, 1, 33);
+      },
+      "kernel 'k', block [01]: thread (0|32) shuffles in segments of 33 lanes, which is no power "
+      "of two up to 32");
 }
 
 TEST(Errors, AnInPlaceResultIsItsOperand) {
@@ -210,7 +225,7 @@ TEST(Errors, AnInPlaceResultIsItsOperand) {
   error.clear();
   setErrorHandler([](const char *sentence) { error = sentence; });
   int32_t data[64] = {};
-  weft_emulated_buffer buffers[] = {{256, 4}, {256, 4}};
+  weft_emulated_buffer buffers[] = {{256, 4, 4}, {256, 4, 4}};
   auto shift = [](weft_emulated_thread *t, Pointers arguments, Pointers) {
     store(t, arguments[1], t->thread, load(t, arguments[0], (t->thread + 1) % 64));
   };
@@ -237,7 +252,7 @@ TEST(Errors, ALaunchAfterAnErrorIsAsTheFirst) {
 
 TEST(ErrorsDeathTest, EndTheProcessWithAFaultOfOurs) {
   auto outside = [] {
-    weft_emulated_buffer buffers[] = {{4, 4}};
+    weft_emulated_buffer buffers[] = {{4, 4, 4}};
     auto code = [](weft_emulated_thread *t, Pointers arguments, Pointers) {
       store(t, arguments[0], 1, 1);
     };

@@ -12,19 +12,19 @@ namespace weft::emulator::test {
 
 inline int32_t load(weft_emulated_thread *thread, void *buffer, int64_t index) {
   int32_t *at = static_cast<int32_t *>(buffer) + index;
-  weft_emulator_access(thread, at, 4, WEFT_ACCESS_READ);
+  weft_emulator_access(thread, at, 4, 4, WEFT_ACCESS_READ);
   return *at;
 }
 
 inline void store(weft_emulated_thread *thread, void *buffer, int64_t index, int32_t value) {
   int32_t *at = static_cast<int32_t *>(buffer) + index;
-  weft_emulator_access(thread, at, 4, WEFT_ACCESS_WRITE);
+  weft_emulator_access(thread, at, 4, 4, WEFT_ACCESS_WRITE);
   *at = value;
 }
 
 inline void add(weft_emulated_thread *thread, void *buffer, int64_t index, int32_t value) {
   int32_t *at = static_cast<int32_t *>(buffer) + index;
-  weft_emulator_access(thread, at, 4, WEFT_ACCESS_ATOMIC);
+  weft_emulator_access(thread, at, 4, 4, WEFT_ACCESS_ATOMIC);
   *at += value;
 }
 
@@ -40,7 +40,7 @@ struct Launcher {
     setOrder(order, seed);
     setErrorHandler([](const char *sentence) { error = sentence; });
     data.resize(size_t(elements));
-    weft_emulated_buffer buffers[] = {{elements * 4, 4}, {shared * 4, 4}};
+    weft_emulated_buffer buffers[] = {{elements * 4, 4, 4}, {shared * 4, 4, 4}};
     weft_emulated_kernel kernel{"k", code, blocks, threads, 1, 1, buffers};
     void *arguments[] = {data.data()};
     weft_emulator_launch(&kernel, 0, blocks, arguments);

@@ -34,7 +34,7 @@ TEST(Orders, SharedMemoryAndBarriers) {
 static void sums(weft_emulated_thread *t, void *const *arguments, void *const *shared) {
   int32_t value = load(t, arguments[0], t->block * 64 + t->thread);
   for (int32_t distance = 16; distance > 0; distance /= 2)
-    value += int32_t(weft_emulator_shuffle(t, distance, WEFT_SHUFFLE_XOR, value, distance));
+    value += int32_t(weft_emulator_shuffle(t, distance, WEFT_SHUFFLE_XOR, value, distance, 32));
   if (t->thread % 32 == 0)
     store(t, shared[0], t->thread / 32, value);
   weft_emulator_barrier(t, 0);
@@ -53,26 +53,30 @@ TEST(Orders, ShufflesAndBarriers) {
 }
 
 static void shuffleModes(weft_emulated_thread *t, void *const *arguments, void *const *) {
-  auto value = int32_t(t->thread);
-  auto put = [&](int mode, int32_t offset, int64_t row) {
-    int64_t got = weft_emulator_shuffle(t, int32_t(row), mode, value, offset);
-    store(t, arguments[0], row * 32 + t->thread, int32_t(got) + (got >> 32 & 1 ? 1000 : 0));
-  };
-  put(WEFT_SHUFFLE_XOR, 1, 0);
-  put(WEFT_SHUFFLE_UP, 3, 1);
-  put(WEFT_SHUFFLE_DOWN, 3, 2);
-  put(WEFT_SHUFFLE_IDX, 7, 3);
+  int32_t row = 0;
+  for (int32_t width : {32, 8})
+    for (auto [mode, offset] : {std::pair(WEFT_SHUFFLE_XOR, 9), std::pair(WEFT_SHUFFLE_UP, 3),
+                                std::pair(WEFT_SHUFFLE_DOWN, 3), std::pair(WEFT_SHUFFLE_IDX, 15)}) {
+      int64_t got = weft_emulator_shuffle(t, row, mode, int32_t(t->thread), offset, width);
+      store(t, arguments[0], row * 32 + t->thread, int32_t(got) + (got >> 32 & 1 ? 1000 : 0));
+      ++row;
+    }
 }
 
 TEST(Orders, ModesOfShuffles) {
   std::vector<int32_t> data;
-  ASSERT_EQ((Launcher{1, 32, 128, 0}.run(shuffleModes, data)), "");
+  ASSERT_EQ((Launcher{1, 32, 256, 0}.run(shuffleModes, data)), "");
   for (int lane = 0; lane < 32; ++lane) {
-    EXPECT_EQ(data[lane], 1000 + (lane ^ 1));
-    // Who asks beyond the warp has its own value, and is told so.
+    // Who asks beyond its segment has its own value, and is told so.
+    EXPECT_EQ(data[lane], 1000 + (lane ^ 9));
     EXPECT_EQ(data[32 + lane], lane >= 3 ? 1000 + lane - 3 : lane);
     EXPECT_EQ(data[64 + lane], lane < 29 ? 1000 + lane + 3 : lane);
-    EXPECT_EQ(data[96 + lane], 1007);
+    EXPECT_EQ(data[96 + lane], 1015);
+    // In segments of eight, an xor reaches segments before its own.
+    EXPECT_EQ(data[128 + lane], lane / 8 % 2 ? 1000 + (lane ^ 9) : lane);
+    EXPECT_EQ(data[160 + lane], lane % 8 >= 3 ? 1000 + lane - 3 : lane);
+    EXPECT_EQ(data[192 + lane], lane % 8 < 5 ? 1000 + lane + 3 : lane);
+    EXPECT_EQ(data[224 + lane], 1000 + lane / 8 * 8 + 7);
   }
 }
 
@@ -120,7 +124,7 @@ TEST(Orders, SharedMemoryStartsPoisonedInEachBlock) {
 
 TEST(Orders, OfTheEnvironment) {
   auto launch = [] {
-    weft_emulated_buffer buffers[] = {{16, 4}};
+    weft_emulated_buffer buffers[] = {{16, 4, 4}};
     weft_emulated_kernel kernel{"k", [](auto *, auto, auto) {}, 1, 1, 1, 0, buffers};
     int32_t data[4];
     void *arguments[] = {data};

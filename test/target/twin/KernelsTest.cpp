@@ -1,0 +1,75 @@
+// Every op, random graphs and pieces of models: CUDA's kernels under all orders against the CPU's.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "TwinRunner.h"
+
+#include <gtest/gtest.h>
+
+using namespace weft::test;
+
+static unsigned volume(unsigned reduced, unsigned all) {
+  const char *full = std::getenv("WEFT_TEST_FULL");
+  return full && std::string(full) == "1" ? all : reduced;
+}
+
+static void check(const std::vector<KernelCase> &cases, size_t leastExact) {
+  mlir::MLIRContext context(twinRegistry());
+  size_t failures = 0, exact = 0;
+  std::vector<CaseResult> results = runTwins(context, cases, 31, exact);
+  ASSERT_EQ(results.size(), cases.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].failure.empty() && ++failures <= 10)
+      ADD_FAILURE() << results[i].name << ": " << results[i].failure << "\n" << cases[i].text;
+  std::printf("%zu kernels in %zu orders, %zu with the CPU's bits, %zu failures\n", results.size(),
+              turns(0).size(), exact, failures);
+  EXPECT_EQ(failures, 0u);
+  EXPECT_GE(exact, leastExact);
+}
+
+/// Sizes around what a thread, a warp and a block take at a time.
+static const std::vector<int64_t> kSizes = {0,  1,  2,  3,  4,  5,  6,  7,  8,   9,   10,   11,
+                                            12, 13, 14, 15, 16, 17, 31, 33, 255, 257, 1023, 4099};
+
+static std::vector<KernelCase> tails() {
+  CaseBuilder b(1);
+  std::vector<KernelCase> cases;
+  std::vector<std::string> elements = floatTypes;
+  elements.insert(elements.end(), integerTypes.begin(), integerTypes.end());
+  for (const std::string &element : elements)
+    for (int64_t size : kSizes) {
+      std::string flat = CaseBuilder::type({size}, element);
+      cases.push_back(b.one("add of " + std::to_string(size), {flat, flat},
+                            "nn.add %0, %1 : (" + flat + ", " + flat + ") -> " + flat, {flat},
+                            {{-9, 9}}));
+      std::string rows = CaseBuilder::type({3, size}, element),
+                  sums = CaseBuilder::type({3}, element);
+      cases.push_back(b.one("maxima of " + std::to_string(size), {rows},
+                            "nn.reduce max %0 dims = [1] : " + rows + " -> " + sums, {sums},
+                            {{-9, 9}}));
+      std::string columns = CaseBuilder::type({size, 3}, element);
+      cases.push_back(b.one("column sums of " + std::to_string(size), {columns},
+                            "nn.reduce sum %0 dims = [0] : " + columns + " -> " + sums, {sums},
+                            {{0, 2}}));
+    }
+  for (const std::string &element : floatTypes)
+    for (int64_t size : kSizes) {
+      if (size == 0)
+        continue;
+      std::string rows = CaseBuilder::type({5, size}, element);
+      cases.push_back(b.one("softmax of " + std::to_string(size), {rows},
+                            "nn.softmax %0 dim = 1 : (" + rows + ") -> " + rows, {rows},
+                            {{-3, 3}}));
+    }
+  return cases;
+}
+
+TEST(TwinKernels, Tails) { check(tails(), 200); }
+TEST(TwinKernels, Elementwise) { check(elementwiseCases(volume(1, 4), 1), 300); }
+TEST(TwinKernels, Layout) { check(layoutCases(volume(4, 60), 2), 30); }
+TEST(TwinKernels, Reductions) { check(reductionCases(volume(3, 40), 3), 20); }
+TEST(TwinKernels, IndexedAndOrdered) { check(indexCases(volume(3, 40), 4), 10); }
+TEST(TwinKernels, ContractAndConvolution) { check(contractCases(volume(2, 30), 5), 1); }
+TEST(TwinKernels, Composite) { check(compositeCases(volume(3, 40), 6), 1); }
+TEST(TwinKernels, RandomGraphs) {
+  check(randomGraphs(volume(60, 600), 21, {"f32", "f64", "f32", "bf16"}), 10);
+}
+TEST(TwinKernels, OfModels) { check(modelFusions(), 4); }
