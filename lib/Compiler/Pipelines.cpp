@@ -144,8 +144,9 @@ static void buildBetween(OpPassManager &pm, Phase phase, const PhaseOptions &opt
   case Phase::Scheduled:
     return buildScheduled(pm);
   case Phase::Staged:
-    return pm.addPass(createOnMesh(
-        [&](OpPassManager &pm) { pm.addPass(dist::createDistCutStages({options.schedule})); }));
+    return pm.addPass(createOnMesh([&](OpPassManager &pm) {
+      pm.addPass(dist::createDistCutStages({options.schedule, options.stages}));
+    }));
   case Phase::Import:
   case Phase::Executable:
     return;

@@ -1,6 +1,7 @@
 // The flags of weft-compile.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Driver/Options.h"
+#include "passes/dist/StageChoice.h"
 #include "weft/Cost/Cluster.h"
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Generate.h"
@@ -223,6 +224,16 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
             return takeSchedule(text, options.compile.phases.schedule);
           },
           scheduleNames()));
+  acts.at(
+      Phase::Staged,
+      flags.value("--stages", "REGEX;..|blocks:N,..",
+                  "where the model is cut for a pipeline (pp): the first node of each chunk but "
+                  "the first, or how many of its equal blocks each has, as blocks:5,7,7,5; "
+                  "default: chunks of about equal time",
+                  [&options](const std::string &text) {
+                    options.compile.phases.stages = text;
+                    return llvm::toString(dist::checkStages(text));
+                  }));
   acts.at(Phase::Sharded,
           flags.toggle(
               "--allow-idle-axes",
@@ -441,12 +452,11 @@ std::string checkExplain(const Options &options) {
 /// Calls of stages are not made so far.
 std::string checkStages(const Options &options, bool resumes) {
   if (stageAxisOf(options.compile.phases).empty()) {
-    bool orders = llvm::any_of(options.given,
-                               [](const GivenFlag &flag) { return flag.flag == "--schedule"; });
-    return orders && !resumes && !options.isAuto
-               ? "--schedule orders the stages of a pipeline, and there are none; "
-                 "cut the model with --mesh pp=N, or leave --schedule out"
-               : "";
+    for (const GivenFlag &given : options.given)
+      if (!resumes && !options.isAuto && (given.flag == "--schedule" || given.flag == "--stages"))
+        return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
+               "with --mesh pp=N, or leave " + given.flag + " out";
+    return "";
   }
   if (options.compile.phases.routines == Routines::Unrolled)
     return "";

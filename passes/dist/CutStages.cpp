@@ -150,7 +150,7 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
       StageAssignment chunks(function, place);
       if (index > 0)
         chunks.follow(homes);
-      else if (failed(chunks.cut(*costs, homes)))
+      else if (failed(chunks.cut(*costs, stages, homes)))
         return signalPassFailure();
       StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }

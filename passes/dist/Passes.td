@@ -242,7 +242,8 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
     of the model on a stage, `dist.place` says the stage of each, and `dist.chunks` of which an op is.
 
     The line of the program that updates state, or else of the first, is cut: its forward ops that depend on both weights
-    and inputs, in program order, into pieces of about equal seconds and, among these, where the fewest bytes cross. The rest follows. A weight
+    and inputs, in program order, where `stages` says, or into pieces of about equal seconds and, among these, where the fewest bytes
+    cross. The rest follows. A weight
     is held by the stages whose ops read it, and the optimizer's state and ops with it; a tied one by several. Masks, positions and casts
     are made wherever they are read. Gradients take the line back: each op runs at the latest stage, not behind the
     gradients it reads, that has the weights and activations it reads. Other programs go by where their weights are. Inputs and scalars are
@@ -250,7 +251,11 @@ def DistCutStages : Dist_Pass<"dist-cut-stages"> {
 
     **Example** in test/passes/dist/cut-stages.mlir.
   }];
-  let options = [Dist_ScheduleOption];
+  let options = [
+    Dist_ScheduleOption,
+    Option<"stages", "stages", "std::string", "\"\"",
+           "Where chunks begin: the first node of each but the first (REGEX;REGEX), or how many of the model's equal blocks each has "
+           "(blocks:5,7); default: about equal seconds; set it where measured times are others">];
 }
 
 def DistPartition : Dist_Pass<"dist-partition"> {

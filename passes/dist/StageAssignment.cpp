@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/StageAssignment.h"
 
+#include "passes/dist/StageChoice.h"
 #include "passes/dist/StageCut.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <numeric>
 
 using namespace mlir;
 
@@ -148,13 +152,36 @@ LogicalResult StageAssignment::tellShort(int64_t ops) {
   return diagnostic;
 }
 
-LogicalResult StageAssignment::cut(const CostModel &costs, StateHomes &found) {
+/// Whatever the schedule is, ranks wait for the longest stage.
+void StageAssignment::tellUneven(ArrayRef<double> seconds) {
+  double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const double *longest = llvm::max_element(seconds);
+  double idle = 100 * (1 - sum / (*longest * double(seconds.size())));
+  if (idle > 50)
+    function.emitWarning() << "stage " << (longest - seconds.begin()) << " takes "
+                           << llvm::formatv("{0:f0} % of the time of all {1} stages, so that they "
+                                            "idle {2:f0} % of a step on average",
+                                            100 * *longest / sum, seconds.size(), idle)
+                                  .str()
+                           << "; use fewer stages";
+}
+
+LogicalResult StageAssignment::cut(const CostModel &costs, StringRef said, StateHomes &found) {
   homes = &found;
   classify();
   std::vector<Operation *> ops = line();
   if (int64_t(ops.size()) < all)
     return tellShort(ops.size());
-  std::vector<int64_t> chunks = cutLine(ops, costs, place);
+  std::vector<int64_t> chunks;
+  if (said.empty()) {
+    chunks = cutLine(ops, costs, place);
+  } else {
+    llvm::Expected<std::vector<int64_t>> chosen = cutAsSaid(ops, costs, all, said);
+    if (!chosen)
+      return function.emitError() << "--stages " << llvm::toString(chosen.takeError());
+    chunks = std::move(*chosen);
+  }
+  tellUneven(stageSeconds(ops, costs, place, chunks));
   for (auto [op, chunk] : llvm::zip_equal(ops, chunks))
     placed[op] = {chunk};
   findHomes(found);

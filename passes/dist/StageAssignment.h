@@ -42,10 +42,10 @@ public:
   StageAssignment(mlir::func::FuncOp function, llvm::ArrayRef<int32_t> place)
       : function(function), place(place), all(place.size()) {}
 
-  /// Cuts the line into pieces of about equal seconds, with the fewest bytes across borders
-  /// among those, and gives `homes` the chunks of each state. Fails, with the reason told, if the
-  /// line has fewer ops than there are chunks.
-  mlir::LogicalResult cut(const CostModel &costs, StateHomes &homes);
+  /// Cuts the line where `said` says (cutAsSaid), or else into pieces of about equal seconds, with
+  /// the fewest bytes across borders among those, and gives `homes` the chunks of each state.
+  /// Fails, with the reason told, if the line has fewer ops than there are chunks, or other places.
+  mlir::LogicalResult cut(const CostModel &costs, llvm::StringRef said, StateHomes &homes);
   /// Places a program by where its state is.
   void follow(const StateHomes &homes);
 
@@ -57,6 +57,7 @@ public:
 
 private:
   mlir::LogicalResult tellShort(int64_t ops);
+  void tellUneven(llvm::ArrayRef<double> seconds);
   void classify();
   StageClass classOfOp(mlir::Operation *op) const;
   std::vector<mlir::Operation *> line();

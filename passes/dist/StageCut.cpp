@@ -19,14 +19,28 @@ double globalBytes(Value value) {
   return double(bytesOf(cast<RankedTensorType>(globalType(value.getType()))));
 }
 
+/// Of the whole op: how it is split is the same for all, nearly.
+double secondsOf(Operation *op, const CostModel &costs) {
+  FactorRule rule = globalRuleOf(op);
+  double flops = 1, bytes = 0;
+  for (const Factor &factor : rule.factors)
+    flops *= double(factor.size);
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  flops *= shardable ? shardable.getFlopsPerPoint() : 0;
+  for (Value operand : op->getOperands())
+    bytes += globalBytes(operand);
+  for (Value result : op->getResults())
+    bytes += globalBytes(result);
+  return costs.seconds(flops, bytes, arithmeticOf(op->getResult(0).getType()));
+}
+
 class LineCutter {
 public:
   LineCutter(ArrayRef<Operation *> line, const CostModel &costs, ArrayRef<int32_t> place)
-      : line(line), costs(costs), place(place) {
+      : line(line), place(place), crossing(crossingSeconds(line, costs)) {
     sums.push_back(0);
     for (Operation *op : line)
-      sums.push_back(sums.back() + secondsOf(op));
-    findCrossing();
+      sums.push_back(sums.back() + secondsOf(op, costs));
   }
 
   std::vector<int64_t> run() {
@@ -46,43 +60,6 @@ public:
   }
 
 private:
-  /// Of the whole op: how it is split is the same for all, nearly.
-  double secondsOf(Operation *op) const {
-    FactorRule rule = globalRuleOf(op);
-    double flops = 1, bytes = 0;
-    for (const Factor &factor : rule.factors)
-      flops *= double(factor.size);
-    auto shardable = dyn_cast<ShardableOpInterface>(op);
-    flops *= shardable ? shardable.getFlopsPerPoint() : 0;
-    for (Value operand : op->getOperands())
-      bytes += globalBytes(operand);
-    for (Value result : op->getResults())
-      bytes += globalBytes(result);
-    return costs.seconds(flops, bytes, arithmeticOf(op->getResult(0).getType()));
-  }
-
-  /// Seconds to send what is alive between op i - 1 and op i from one stage to the next.
-  void findCrossing() {
-    AxisList axis = {*costs.mesh().stageAxis()};
-    llvm::DenseMap<Operation *, size_t> number;
-    for (auto [i, op] : llvm::enumerate(line))
-      number[op] = i;
-    std::vector<double> change(line.size() + 1, 0);
-    for (auto [i, op] : llvm::enumerate(line))
-      for (Value result : op->getResults()) {
-        size_t last = i;
-        for (Operation *reader : result.getUsers())
-          if (auto found = number.find(reader); found != number.end())
-            last = std::max(last, found->second);
-        double seconds = costs.seconds(TransitionKind::Move, axis, globalBytes(result), 0);
-        change[i + 1] += seconds;
-        change[last + 1] -= seconds;
-      }
-    double alive = 0;
-    for (double each : change)
-      crossing.push_back(alive += each);
-  }
-
   /// Seconds until a piece that begins with op `begin` has what it reads.
   double received(size_t piece, size_t begin) const {
     return piece > 0 && place[piece] == place[piece - 1] ? 0 : crossing[begin];
@@ -126,12 +103,40 @@ private:
   }
 
   ArrayRef<Operation *> line;
-  const CostModel &costs;
   ArrayRef<int32_t> place;
   std::vector<double> sums, crossing;
 };
 
 } // namespace
+
+std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel &costs) {
+  AxisList axis = {*costs.mesh().stageAxis()};
+  llvm::DenseMap<Operation *, size_t> number;
+  for (auto [i, op] : llvm::enumerate(line))
+    number[op] = i;
+  std::vector<double> crossing(line.size() + 1, 0);
+  for (auto [i, op] : llvm::enumerate(line))
+    for (Value result : op->getResults()) {
+      size_t last = i;
+      for (Operation *reader : result.getUsers())
+        if (auto found = number.find(reader); found != number.end())
+          last = std::max(last, found->second);
+      double seconds = costs.seconds(TransitionKind::Move, axis, globalBytes(result), 0);
+      crossing[i + 1] += seconds;
+      crossing[last + 1] -= seconds;
+    }
+  for (size_t i = 1; i < crossing.size(); ++i)
+    crossing[i] += crossing[i - 1];
+  return crossing;
+}
+
+std::vector<double> stageSeconds(ArrayRef<Operation *> line, const CostModel &costs,
+                                 ArrayRef<int32_t> place, ArrayRef<int64_t> chunkOf) {
+  std::vector<double> seconds(size_t(*llvm::max_element(place)) + 1, 0);
+  for (auto [op, chunk] : llvm::zip_equal(line, chunkOf))
+    seconds[size_t(place[size_t(chunk)])] += secondsOf(op, costs);
+  return seconds;
+}
 
 std::vector<int64_t> cutLine(ArrayRef<Operation *> line, const CostModel &costs,
                              ArrayRef<int32_t> place) {

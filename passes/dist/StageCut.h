@@ -24,6 +24,14 @@ inline constexpr double kStageSlack = 1.05;
 std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
                              llvm::ArrayRef<int32_t> place);
 
+/// By position on `line`, and its end: seconds to send what is alive in front of the op there from
+/// one stage to the next.
+std::vector<double> crossingSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs);
+
+/// Seconds of the ops of each stage, whose chunks are `chunkOf` as cutLine has them.
+std::vector<double> stageSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
+                                 llvm::ArrayRef<int32_t> place, llvm::ArrayRef<int64_t> chunkOf);
+
 } // namespace weft::dist
 
 #endif // WEFT_PASSES_DIST_STAGECUT_H

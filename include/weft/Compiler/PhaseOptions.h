@@ -48,6 +48,8 @@ struct PhaseOptions {
   std::optional<std::vector<std::string>> batchAxes;
   /// In which order stages of a pipeline run microbatches: a name, or the text of a schedule.
   std::string schedule = "1f1b";
+  /// Where its chunks begin, as dist::cutAsSaid reads it; "": where that takes the least time.
+  std::string stages;
   /// Parts that the batch is taken in.
   int64_t microbatches = 1;
   /// Let processes repeat the work of others where an axis splits nothing.

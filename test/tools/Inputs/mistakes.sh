@@ -89,7 +89,7 @@ sed 's/weft.phase = "step"/weft.phase = "step", weft.cluster = 4 : i64/' step.ml
 says 1 "'weft.cluster' must be a string of text protobuf" weft-compile cluster.mlir --mesh tp=2 -o x
 sed 's/weft.phase = "step"/weft.phase = "step", weft.target = 4 : i64/' step.mlir >target.mlir
 says 1 "'weft.target' must be a string, not 4 : i64" weft-compile target.mlir -o x
-says 2 "--schedule orders the stages of a pipeline, and there are none" weft-compile mlp.onnx --bind batch=8 --mesh dp=2 --schedule gpipe -o x
+says 2 "--schedule is for the stages of a pipeline, and there are none" weft-compile mlp.onnx --bind batch=8 --mesh dp=2 --schedule gpipe -o x
 printf 'weft schedule 1\nrank 0\n' >ranks
 says 1 "is 'ranks', as in 'ranks 4 chunks 4 microbatches 8'" weft-schedule file:ranks
 printf 'weft schedule 1\nranks 1 chunks 1 microbatches 1\nrank 0\n' >place
