@@ -449,19 +449,14 @@ std::string checkExplain(const Options &options) {
   return "";
 }
 
-/// Calls of stages are not made so far.
 std::string checkStages(const Options &options, bool resumes) {
-  if (stageAxisOf(options.compile.phases).empty()) {
-    for (const GivenFlag &given : options.given)
-      if (!resumes && !options.isAuto && (given.flag == "--schedule" || given.flag == "--stages"))
-        return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
-               "with --mesh pp=N, or leave " + given.flag + " out";
+  if (!stageAxisOf(options.compile.phases).empty())
     return "";
-  }
-  if (options.compile.phases.routines == Routines::Unrolled)
-    return "";
-  return "--mesh '" + toString(options.compile.phases.mesh) +
-         "': stages of a pipeline (pp) are not called in routines yet; leave --routines out";
+  for (const GivenFlag &given : options.given)
+    if (!resumes && !options.isAuto && (given.flag == "--schedule" || given.flag == "--stages"))
+      return given.flag + " is for the stages of a pipeline, and there are none; cut the model " +
+             "with --mesh pp=N, or leave " + given.flag + " out";
+  return "";
 }
 
 /// Whether the planner is asked, and can be.

@@ -1,16 +1,13 @@
 // Cuts programs into segments and makes routines of them, called once a microbatch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/nn/IR/Nn.h"
+#include "passes/rt/Cuts.h"
 #include "passes/rt/FusionChoice.h"
 #include "passes/rt/InPlace.h"
-#include "passes/rt/Microbatches.h"
 #include "passes/rt/Passes.h"
-#include "passes/rt/RoutineTable.h"
-#include "passes/rt/Segments.h"
 #include "weft/Interfaces/KernelAttributes.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace weft::rt {
 #define GEN_PASS_DEF_RTFORMROUTINES
@@ -22,49 +19,6 @@ using namespace weft;
 using namespace weft::rt;
 
 namespace {
-
-/// What a segment's routine reads and makes, in terms of the program.
-struct Interface {
-  llvm::SetVector<Value> arguments, results;
-  /// Constants that are not the same in all periods of the stretch: arguments.
-  llvm::SmallDenseSet<Value> varying;
-  /// By result: the state that it is the new value of, or null.
-  SmallVector<Value> states;
-};
-
-struct Cut {
-  Segment segment;
-  /// Sums over microbatches that get their addend here.
-  SmallVector<unsigned> sums;
-  Interface interface;
-  RoutineUse start, run; // which makes sums of nothing, and which does the work and adds to them
-};
-
-/// Ops of one block between loops, or of a loop's body.
-struct Stretch {
-  std::vector<Operation *> ops;
-  std::optional<Microbatches> microbatches;
-  std::vector<Cut> cuts;
-  /// What the program itself brings together of the loop's results: sums whose addend no segment
-  /// makes, and rows.
-  SmallVector<unsigned> broughtTogether;
-};
-
-/// The name of a routine: what its ops are for.
-StringRef nameOf(const Segment &segment) {
-  bool forward = false, backward = false, update = false;
-  for (Operation *op : segment.ops) {
-    auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
-    forward |= !role;
-    update |= role && role.getValue() == nn::kRoleOptimizer;
-    backward |= role && role.getValue() != nn::kRoleOptimizer;
-  }
-  if (segment.ops.empty())
-    return "sum";
-  if (update)
-    return "update";
-  return !backward ? "forward" : !forward ? "backward" : "both";
-}
 
 class Former {
 public:
@@ -98,11 +52,17 @@ private:
     return stretch.microbatches && stretch.microbatches->isNumbered(op);
   }
 
+  static Attribute sectionOf(Operation *op) { return op->getAttr(dist::kSectionAttr); }
+
+  /// No segment is of two sections: between them a stage hears of others.
   void findStretches() {
     stretches.emplace_back();
     for (Operation &op : body.without_terminator()) {
       auto loop = dyn_cast<dist::RepeatOp>(op);
       if (!loop) {
+        if (!stretches.back().ops.empty() &&
+            sectionOf(stretches.back().ops.back()) != sectionOf(&op))
+          stretches.emplace_back();
         stretches.back().ops.push_back(&op);
         continue;
       }
@@ -111,29 +71,50 @@ private:
       stretches.back().microbatches->forgetSums();
       for (Operation &inner : loop.getBody().front().without_terminator())
         stretches.back().ops.push_back(&inner);
+      findSteps(stretches.back());
       stretches.emplace_back();
     }
     for (Stretch &stretch : stretches)
       cut(stretch);
   }
 
+  void findSteps(Stretch &stretch) {
+    dist::RepeatOp loop = stretch.microbatches->getLoop();
+    if (std::optional<ArrayRef<int64_t>> steps = loop.getSteps()) {
+      for (size_t i = 0; i < steps->size(); i += 2)
+        stretch.steps.push_back({builder.getI64IntegerAttr((*steps)[i]), (*steps)[i + 1]});
+      return;
+    }
+    for (int64_t i = 0; i < stretch.microbatches->size(); ++i)
+      stretch.steps.push_back({Attribute(), i});
+  }
+
   void cut(Stretch &stretch) {
+    bool hasSections = !stretch.steps.empty() && stretch.steps.front().first;
+    llvm::MapVector<Attribute, std::vector<Operation *>> bySection;
+    for (Operation *op : stretch.ops)
+      bySection[hasSections ? sectionOf(op) : Attribute()].push_back(op);
+    for (const auto &[section, ops] : bySection)
+      cutSection(stretch, section, ops);
+    if (stretch.microbatches)
+      addSums(stretch);
+  }
+
+  void cutSection(Stretch &stretch, Attribute section, ArrayRef<Operation *> ops) {
     Segments segments(
-        stretch.ops, stretch.microbatches.has_value(), bucketBytes,
-        [&](Operation *op) { return isNumbered(stretch, op); },
+        ops, stretch.microbatches.has_value(), bucketBytes,
+        [&](Operation *op) { return isNumbered(stretch, op) || dist::crossesStages(op); },
         [&](Value value) {
           auto argument = dyn_cast<BlockArgument>(value);
           return argument ? nn::isState(function, argument.getArgNumber())
                           : stretch.microbatches.has_value();
         });
     for (const Segment &segment : segments.list())
-      stretch.cuts.push_back({segment, {}, {}, {}, {}});
-    if (stretch.microbatches)
-      addSums(stretch);
+      stretch.cuts.push_back({segment, section, {}, {}, {}, {}});
   }
 
   /// Sums of what communication makes that stays out of routines have routines of their own: at the
-  /// end, where none of the communication is waited for yet.
+  /// end of the section, where none of the communication is waited for yet.
   void addSums(Stretch &stretch) {
     llvm::MapVector<Value, SmallVector<unsigned>> sumsOf; // by what makes their addends
     for (auto [number, addend] : llvm::enumerate(stretch.microbatches->addends()))
@@ -143,6 +124,8 @@ private:
         stretch.broughtTogether.push_back(number);
     std::vector<Cut> own;
     for (Cut &cut : stretch.cuts) {
+      if (!isInOrder(stretch, cut.section))
+        continue;
       SmallVector<unsigned> sums;
       for (Operation *op : cut.segment.ops)
         for (Value result : op->getResults())
@@ -151,19 +134,12 @@ private:
       if (cut.segment.isRoutine)
         cut.sums = sums;
       else if (!sums.empty())
-        own.push_back({{{}, true, std::nullopt}, sums, {}, {}, {}});
+        own.push_back({{{}, true, std::nullopt}, cut.section, sums, {}, {}, {}});
     }
     llvm::append_range(stretch.cuts, own);
     for (auto &[maker, sums] : sumsOf)
       llvm::append_range(stretch.broughtTogether, sums);
     llvm::sort(stretch.broughtTogether);
-  }
-
-  static Value rootOf(Value value) {
-    while (value.getDefiningOp() && isSource(value.getDefiningOp()) &&
-           value.getDefiningOp()->getNumOperands() > 0)
-      value = value.getDefiningOp()->getOperand(0);
-    return value;
   }
 
   //===--------------------------------------------------------------------===//
@@ -177,17 +153,6 @@ private:
           findInterface(stretch, cut);
     }
     findUpdates();
-  }
-
-  /// Calls `each` for what the ops read, through sources, which it may decline to look into.
-  static void forEachRead(ArrayRef<Value> values, llvm::function_ref<bool(Value)> each) {
-    SmallVector<Value> work(llvm::reverse(values));
-    while (!work.empty()) {
-      Value value = work.pop_back_val();
-      Operation *maker = value.getDefiningOp();
-      if (each(value) && maker && isSource(maker))
-        llvm::append_range(work, llvm::reverse(maker->getOperands()));
-    }
   }
 
   SmallVector<Value> readBy(const Stretch &stretch, const Cut &cut) const {
@@ -247,33 +212,9 @@ private:
     });
     for (Operation *op : cut.segment.ops)
       for (Value result : op->getResults())
-        if (isReadOutside(stretch, result, own))
+        if (isReadOutside(cut, result, own))
           interface.results.insert(result);
     interface.states.resize(interface.results.size());
-  }
-
-  /// What ends a loop reads addends, of which the routine makes sums, and rows, which it does not
-  /// put in place: that is different in each microbatch.
-  static bool isReadOutside(const Stretch &stretch, Value value,
-                            const llvm::SmallPtrSet<Operation *, 16> &own) {
-    SmallVector<OpOperand *> uses;
-    auto follow = [&](Value read) {
-      for (OpOperand &use : read.getUses())
-        uses.push_back(&use);
-    };
-    follow(value);
-    while (!uses.empty()) {
-      OpOperand *use = uses.pop_back_val();
-      Operation *user = use->getOwner();
-      bool isSum =
-          isa<dist::AccumulateOp>(user) && stretch.microbatches->isSum(use->getOperandNumber());
-      if (own.contains(user) || isSum)
-        continue;
-      if (!isSource(user))
-        return true;
-      follow(user->getResult(0));
-    }
-    return false;
   }
 
   /// Results that are new values of states overwrite them, if nothing reads the old ones later.
@@ -412,14 +353,15 @@ private:
 
   /// The value that now stands for an old one; sources are made anew where they are read.
   Value valueOf(Value value) {
-    if (Value found = inner.lookupOrNull(value))
-      return found;
+    if (current)
+      if (Value found = inner[microbatch].lookupOrNull(value))
+        return found;
     if (Value found = outer.lookupOrNull(value))
       return found;
     Operation *maker = value.getDefiningOp();
     if (!maker)
       return value;
-    IRMapping &map = maker->getBlock() == &body ? outer : inner;
+    IRMapping &map = maker->getBlock() == &body ? outer : inner[microbatch];
     [[maybe_unused]] LogicalResult copied = copy(*maker, map);
     assert(succeeded(copied) && "no source is communication over microbatches");
     return map.lookup(value);
@@ -474,43 +416,77 @@ private:
         if (!cut.sums.empty() && !isSum(cut))
           cut.start = buildStart(stretch, cut);
       }
-    std::vector<Value> sums(stretch.microbatches->addends().size());
     current = &*stretch.microbatches;
-    for (microbatch = 0; microbatch < current->size(); ++microbatch)
-      if (failed(emitMicrobatch(stretch, sums)))
+    inner.assign(current->size(), IRMapping());
+    sums.assign(current->addends().size(), Value());
+    nextOf.assign(sums.size(), 0);
+    reached.assign(sums.size(), llvm::DenseSet<int64_t>());
+    for (auto [section, i] : stretch.steps) {
+      microbatch = i;
+      if (failed(emitStep(stretch, section)))
         return failure();
+      if (!section)
+        inner[i] = IRMapping();
+    }
+    inner.clear();
     current = nullptr;
     for (auto [sum, result] : llvm::zip(sums, stretch.microbatches->getLoop().getResults()))
       outer.map(result, sum);
     return success();
   }
 
-  LogicalResult emitMicrobatch(Stretch &stretch, std::vector<Value> &sums) {
-    inner = IRMapping();
+  LogicalResult emitStep(Stretch &stretch, Attribute section) {
     Operation *before = builder.getInsertionPoint()->getPrevNode();
     for (Cut &cut : stretch.cuts) {
+      if (cut.section != section)
+        continue;
       if (cut.segment.isRoutine)
-        emitCall(cut, sums);
+        emitCall(cut);
       else
         for (Operation *op : cut.segment.ops)
-          if (failed(copy(*op, inner)))
+          if (failed(copy(*op, inner[microbatch])))
             return failure();
     }
-    for (unsigned sum : stretch.broughtTogether)
-      sums[sum] =
-          current->combine(builder, sums[sum], valueOf(current->addends()[sum]), sum, microbatch);
-    Block::iterator first = before ? std::next(before->getIterator()) : body.begin();
-    for (Operation &op : llvm::make_range(first, builder.getInsertionPoint()))
-      if (!called.contains(&op))
-        op.setAttr(kMicrobatchAttr, builder.getI64IntegerAttr(microbatch));
-    inner = IRMapping();
+    mark(before, section);
+    for (unsigned number : stretch.broughtTogether)
+      if (Operation *maker = rootOf(current->addends()[number]).getDefiningOp();
+          !section || !isInLoop(maker) || sectionOf(maker) == section)
+        bringTogether(number, section);
     return success();
+  }
+
+  bool isInLoop(Operation *op) const { return op && op->getParentOp() == current->getLoop(); }
+
+  /// What is the same in all microbatches is there at once; sums take microbatches in order.
+  void bringTogether(unsigned number, Attribute section) {
+    int64_t own = microbatch;
+    reached[number].insert(own);
+    for (int64_t &next = nextOf[number]; reached[number].contains(next); ++next) {
+      microbatch = next;
+      Operation *before = builder.getInsertionPoint()->getPrevNode();
+      sums[number] = current->combine(builder, sums[number], valueOf(current->addends()[number]),
+                                      number, next);
+      mark(before, section);
+    }
+    microbatch = own;
+  }
+
+  /// Says of what was made behind `before` what it belongs to.
+  void mark(Operation *before, Attribute section) {
+    Block::iterator first = before ? std::next(before->getIterator()) : body.begin();
+    for (Operation &op : llvm::make_range(first, builder.getInsertionPoint())) {
+      if (called.contains(&op))
+        continue;
+      op.setAttr(kMicrobatchAttr, builder.getI64IntegerAttr(microbatch));
+      if (section)
+        op.setAttr(dist::kSectionAttr, section);
+    }
   }
 
   /// It only adds up what communication brought, and so is set by the first of that.
   static bool isSum(const Cut &cut) { return cut.segment.ops.empty(); }
 
-  void emitCall(const Cut &cut, std::vector<Value> &sums) {
+  void emitCall(const Cut &cut) {
     if (microbatch == 0 && isSum(cut)) {
       for (unsigned sum : cut.sums)
         sums[sum] = valueOf(current->addends()[sum]);
@@ -524,7 +500,7 @@ private:
       arguments.push_back(sums[sum]);
     CallOp made = call(cut.run, arguments);
     size_t count = cut.interface.results.size();
-    inner.map(cut.interface.results.getArrayRef(), made.getResults().take_front(count));
+    inner[microbatch].map(cut.interface.results.getArrayRef(), made.getResults().take_front(count));
     for (auto [sum, value] : llvm::zip(cut.sums, made.getResults().drop_front(count)))
       sums[sum] = value;
   }
@@ -535,7 +511,11 @@ private:
   Block &body;
   OpBuilder builder;
   std::vector<Stretch> stretches;
-  IRMapping outer, inner; // inner: of one microbatch
+  IRMapping outer;
+  std::vector<IRMapping> inner; // by microbatch
+  std::vector<Value> sums;      // by addend, of the loop that is written
+  std::vector<int64_t> nextOf;  // by addend: the first microbatch that is not in the sum
+  std::vector<llvm::DenseSet<int64_t>> reached; // by addend: microbatches that have it
   llvm::DenseSet<Operation *> called;
   const Microbatches *current = nullptr;
   int64_t microbatch = 0;

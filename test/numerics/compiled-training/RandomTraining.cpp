@@ -4,7 +4,8 @@
 // weft-random-training [--seed N] [--count N] [--routines inlined|called] [--stages]:
 // with --seed one case is run and told, with --routines bits are those of microbatches
 // written out, in a drawn precision; with --stages bits of states are those of one
-// stage, in a pipeline and by a schedule that are drawn, of one to three chunks a rank.
+// stage, in a pipeline and by a schedule that are drawn, of one to three chunks a rank;
+// with both, the pipeline's routines are called.
 // A case is a model, a loss, an optimizer and a layout; after three steps losses, norms
 // and every state are compared. Models that amplify rounding (a norm over two elements,
 // statistics of four) are rejected, at most one in twenty.
@@ -143,7 +144,8 @@ void runSeed(uint64_t seed, bool tell, Against against, Routines routines, Total
     if (tell)
       (llvm::outs() << random.trial.model << ' ' << random.trial.flags.text() << '\n').flush();
     if (outcome.message.empty())
-      outcome = random.trial.run(context);
+      outcome =
+          random.trial.run(context, against == Against::Stages ? routines : Routines::Unrolled);
     if (outcome.message.empty() || std::isfinite(outcome.distance)) {
       if (against == Against::Routines)
         compareBits(random, context, routines, outcome, totals);
@@ -235,7 +237,7 @@ int main(int argc, char **argv) {
       tell = true;
       given = 1;
     } else if (flag == "--routines" && (value == "inlined" || value == "called")) {
-      against = Against::Routines;
+      against = against == Against::Stages ? against : Against::Routines;
       routines = value == "called" ? Routines::Called : Routines::Inlined;
     } else if (unsigned number; flag == "--count" && !value.getAsInteger(10, number)) {
       given = number;
