@@ -218,6 +218,9 @@ void FusionChoice::absorbSum(Operation *op) {
   Operation *sum = use.getOwner();
   if (!isWeightGradient(sum) || !isSum(sum) || !areOfOneTime(op, sum))
     return;
+  // Of two products one adds, or each would wait for the other.
+  if (classes.lookup(sum) == FusionClass::Absorbed)
+    return;
   Value addend = sum->getOperand(1 - use.getOperandNumber());
   auto layout = layoutOf(addend, [&](Operation *def) { return isRoot(def); });
   Operation *maker = layout ? layout->root.getDefiningOp() : nullptr;

@@ -127,6 +127,21 @@ func.func @sum_of_gradients(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>, %sum: te
   return %4 : tensor<16x16xf32>
 }
 
+// Of two products one adds, so that none waits for the other.
+// CHECK-LABEL: func.func @sum_of_two_gradients
+// CHECK: %[[FIRST:.+]] = rt.fusion library(%arg0, %arg1 :
+// CHECK: rt.fusion library(%arg0, %arg1, %[[FIRST]] :
+// CHECK: nn.add
+// CHECK-NOT: rt.fusion
+func.func @sum_of_two_gradients(%a: tensor<16x8xf32>, %b: tensor<8x16xf32>) -> tensor<16x16xf32> {
+  %0 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %1 = nn.contract %a, %b lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 {nn.role = "weight_gradient"}
+    : (tensor<16x8xf32>, tensor<8x16xf32>) -> tensor<16x16xf32>
+  %2 = nn.add %0, %1 {nn.role = "weight_gradient"} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  return %2 : tensor<16x16xf32>
+}
+
 // Not so: what is read twice, what is of another microbatch, another op, a sum that lies in another
 // order, one that rounds more often than its product, and sums of the network.
 // CHECK-LABEL: func.func @other_sums

@@ -140,7 +140,6 @@ TEST(TwinMutants, AreCaught) {
       ++all;
       ++total;
       byEmulator += !outcomes.back().error.empty();
-      // One that computes the same, as where each thread reads only what it wrote itself.
       if (!isCaught)
         std::printf("not seen in %s: %s, %s\n", function.getName().str().c_str(),
                     mutant.kind.c_str(), mutant.name.c_str());
@@ -151,6 +150,8 @@ TEST(TwinMutants, AreCaught) {
     std::printf("%-28s %u of %u\n", kind.c_str(), counts.first, counts.second);
   std::printf("%u mutants, of which the emulator names %u\n", total, byEmulator);
   EXPECT_GE(seen, 200u);
+  // A narrower shuffle in softmax and a barrier in residual: whether these compute the same as the
+  // right kernels was not shown (issue 14).
   EXPECT_LE(total - seen, 2u);
   EXPECT_EQ(caughtOf.size(), 9u);
 }

@@ -284,8 +284,8 @@ TEST_F(AccountTest, SchedulesThatDoNotFitAreErrors) {
     ASSERT_FALSE(bool(account));
     error = llvm::toString(account.takeError());
   })));
-  EXPECT_EQ(error, "schedule 'zb-v' wants 2 chunks of the model on each stage, but each stage is "
-                   "one; use 1f1b or zb-h1");
+  EXPECT_EQ(error, "'zb-v' has 4 chunks on 2 stages; plans are made for one chunk a stage "
+                   "so far: choose 1f1b or zb-h1");
 }
 
 } // namespace
