@@ -135,11 +135,17 @@ private:
         << reasonOf(loser, it.compared) << "), " << sizeText(double(loser.bytes())) << '\n';
   }
 
+  /// Of these only the account is known, so they are compared with that of the choice.
   void printLosers() {
-    llvm::StringRef title = "losers";
+    bool isFirst = true;
     auto show = [&](const Candidate &loser) {
-      printLoser(title, loser);
-      title = "";
+      if (isFirst) {
+        line("losers");
+        out << "by the account, which has the choice at "
+            << timeText(it.compared.prediction.seconds()) << ":\n";
+      }
+      isFirst = false;
+      printLoser("", loser);
     };
     int64_t shown = 0;
     for (const Candidate &other : it.search.best)

@@ -300,7 +300,11 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
               },
               routines));
   acts.between(Phase::Local, Phase::Local, Phase::Executable,
-               flags.value("--target", "NAME", "what it runs on (default cpu)",
+               flags.value("--target", "NAME",
+                           "what it runs on: cpu (default); cuda:CHIP (sm_80, sm_90, sm_90a, "
+                           "sm_100, sm_120; cuda is sm_90), of which there are kernels but no "
+                           "executables yet; or cuda:host, CUDA's kernels executed by this "
+                           "processor, slowly, with every access checked",
                            [&options](const std::string &text) -> std::string {
                              options.compile.phases.target = text;
                              if (lookupTarget(text))
