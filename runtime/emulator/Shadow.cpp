@@ -98,10 +98,10 @@ const Shadow::Part *Shadow::find(const char *address) const {
   auto after =
       std::upper_bound(parts.begin(), parts.end(), address,
                        [](const char *at, const Part &part) { return at < part.region.begin; });
-  if (after == parts.begin() || !holds(*--after))
+  if (after == parts.begin() || !holds(*std::prev(after)))
     return nullptr;
-  lastFound = size_t(after - parts.begin());
-  return &*after;
+  lastFound = size_t(after - parts.begin()) - 1;
+  return &parts[lastFound];
 }
 
 std::string Shadow::nameOf(const void *address) const {

@@ -16,7 +16,7 @@ std::unique_ptr<CollectiveProvider> Device::makeCollectives(GroupTable &groups) 
   return std::make_unique<TransportCollectives>(groups, *this);
 }
 
-DeviceKind::DeviceKind(const char *name, Make make) : name(name), make(make), next(kinds) {
+DeviceKind::DeviceKind(const char *name, Make make) noexcept : name(name), make(make), next(kinds) {
   kinds = this;
 }
 

@@ -15,7 +15,7 @@ class DeviceKind {
 public:
   using Make = Status (*)(const DeviceOptions &options, std::unique_ptr<Device> &device);
 
-  DeviceKind(const char *name, Make make);
+  DeviceKind(const char *name, Make make) noexcept;
   static const DeviceKind *find(const std::string &name, std::string &known);
 
   const char *const name;

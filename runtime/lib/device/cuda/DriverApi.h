@@ -40,7 +40,7 @@ enum Flag : unsigned {
   WaitValueGeq = 0,       // int32(value in memory - wanted) >= 0
 };
 
-enum MemoryKind : int { HostMemory = 1, DeviceMemory = 2 };
+enum MemoryKind : int { NoMemory = 0, HostMemory = 1, DeviceMemory = 2 };
 
 /// Rows of `width` bytes: CUDA_MEMCPY2D.
 struct Copy2D {
