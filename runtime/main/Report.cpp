@@ -10,6 +10,7 @@
 #include "program/commands/Issued.h"
 #include "weft/runtime/Metadata.h"
 #include "weft/runtime/OutputFile.h"
+#include "weft/runtime/Terminal.h"
 
 #include <cerrno>
 #include <cmath>
@@ -28,9 +29,7 @@ void weft::runtime::say(bool speaks, const char *format, ...) {
     return;
   va_list arguments;
   va_start(arguments, format);
-  std::fputs("weft: ", stderr);
-  std::vfprintf(stderr, format, arguments);
-  std::fputc('\n', stderr);
+  tellLine(format, arguments);
   va_end(arguments);
 }
 

@@ -50,6 +50,17 @@ bool weft::runtime::coloursOnStderr() {
 std::string weft::runtime::errorWord() { return coloured("31", "error: "); }
 std::string weft::runtime::warningWord() { return coloured("33", "warning: "); }
 
+void weft::runtime::tellLine(const char *format, va_list arguments) {
+  va_list again;
+  va_copy(again, arguments);
+  int size = std::vsnprintf(nullptr, 0, format, arguments);
+  std::string text(size_t(std::max(size, 0)), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
+  text = "weft: " + text + '\n';
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 Progress::Progress(bool speaks, std::string what, uint64_t total, Unit unit,
                    const std::atomic<uint64_t> *counter)
     : speaks(speaks), what(std::move(what)), total(total), unit(unit),

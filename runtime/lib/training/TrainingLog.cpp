@@ -130,9 +130,7 @@ void TrainingLog::note(const char *format, ...) {
   Progress::hide();
   va_list arguments;
   va_start(arguments, format);
-  std::fputs("weft: ", stderr);
-  std::vfprintf(stderr, format, arguments);
-  std::fputc('\n', stderr);
+  tellLine(format, arguments);
   va_end(arguments);
 }
 

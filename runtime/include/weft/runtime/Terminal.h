@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdarg>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -20,6 +21,9 @@ bool coloursOnStderr();
 /// "error: " or "warning: ", in colour where there are colours.
 std::string errorWord();
 std::string warningWord();
+/// "weft: ", the text and the line's end on stderr, in one write: a launcher puts together piece by
+/// piece what streams and ranks write.
+void tellLine(const char *format, va_list arguments);
 
 /// Tells on stderr how far something is that takes long: nothing for two
 /// seconds, then a bar on a terminal, and elsewhere a line now and then, each
