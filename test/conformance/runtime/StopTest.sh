@@ -44,6 +44,52 @@ for comm in "${comms[@]}"; do
   expect 0 'resumed after step [1-9][0-9]*[05]0, ' "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/$comm"
 done
 
+# What a terminal sends to all that is in front of it: the running step is saved, and told once.
+# at_terminal CODE COMMAND...: mpirun has an exit code of its own for a signal.
+at_terminal() {
+  local code=$1 done
+  shift
+  rm -rf "$work/front" "$work/front.jsonl"
+  setsid "$@" "${forever[@]}" --log-every 1000000 --save "$work/front" --log "$work/front.jsonl" >"$work/told" 2>&1 &
+  job=$!
+  timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/front.jsonl'; do sleep 0.02; done"
+  kill -INT -- -$job
+  ends "$code" 8
+  expect 0 '^1$' grep -c 'weft: stopped after' "$work/told"
+  expect 0 '^0$' echo "$(grep -c 'error:' "$work/told")"
+  done=$(grep -oE 'stopped after [0-9]+' "$work/told" | grep -oE '[0-9]+')
+  expect 0 "resumed after step $done, " "$two" --data-tokens "$text:byte" --steps 1 --resume "$work/front"
+}
+for comm in "${comms[@]}"; do
+  at_terminal 130 "$run" --comm "$comm" "$two"
+  expect 0 '^0$' echo "$(grep -c '^---' "$work/told")"
+done
+if [ "$mpi" = mpi ]; then
+  root=()
+  [ "$(id -u)" != 0 ] || root=(--allow-run-as-root)
+  # It tells ranks after so many seconds, and kills them after as many again.
+  at_terminal 1 mpirun "${root[@]}" --oversubscribe --mca odls_base_sigkill_timeout 2 -n 2 "$two"
+
+  # weft-run leaves a step more time than mpirun's second: here its log is not read for that long.
+  mkfifo "$work/pipe"
+  exec 9<>"$work/pipe"
+  timeout 0.5 cat /dev/zero >&9
+  rm "$work/told"
+  "$run" --comm mpi "$two" "${forever[@]}" --save "$work/slow" --log "$work/pipe" >"$work/told" 2>&1 9<&- &
+  job=$!
+  awaits '^step +0 '
+  kill -INT $job
+  sleep 1.3
+  cat <&9 >/dev/null &
+  reader=$!
+  ends 130 4
+  kill $reader
+  exec 9<&-
+  rm "$work/pipe"
+  told 'weft: stopped after 2 of'
+  expect 0 "resumed after step 2, " "$two" --data-tokens "$text:byte" --steps 2 --resume "$work/slow"
+fi
+
 # A step that hangs ends by the first wish, too: with its log, or with another rank.
 hangs() {
   awaits 'the running step does not end; stopping at once'
@@ -140,4 +186,4 @@ voices() { # RANKS_OF_A_MACHINE; 0 = the launcher does not say
 expect 0 '^1$' echo "$(voices 4)"
 expect 0 '^2$' echo "$(voices 2)"
 expect 0 '^4$' echo "$(voices 0)"
-finish 34
+finish 40
