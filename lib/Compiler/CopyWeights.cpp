@@ -32,9 +32,9 @@ llvm::Error weft::copyWeights(ModuleOp module, emit::SourceFiles &sources,
         pieces.push_back(copy);
         continue;
       }
-      std::string why;
-      auto bytes = sources.bytesOf(piece, why);
-      assert(bytes && "hashing has mapped the file");
+      auto bytes = sources.bytesOf(piece);
+      if (!bytes)
+        return bytes.takeError();
       out.write_zeros(llvm::alignTo(out.tell(), 64) - out.tell());
       int64_t offset = out.tell();
       out << StringRef(bytes->data(), bytes->size());

@@ -13,8 +13,7 @@ using namespace mlir;
 using namespace weft;
 
 /// `folder` as an executable in another names it: what lies beside it or below it moves with it,
-/// and
-/// the executable's bytes do not depend on where both are.
+/// and the executable's bytes do not depend on where both are.
 static std::string seenFrom(StringRef executableFolder, StringRef folder) {
   SmallString<256> from, to;
   if (llvm::sys::fs::real_path(executableFolder, from) || llvm::sys::fs::real_path(folder, to))
@@ -41,9 +40,8 @@ public:
     blob.modelName = llvm::sys::path::filename(model).str();
     blob.modelDirectory = llvm::sys::path::parent_path(model).str();
     emit::SourceFiles sources(blob.modelDirectory, blob.modelName);
-    std::string why;
-    if (!emit::hashSources(module, sources, blob.hashes, why))
-      return llvm::createStringError(why);
+    if (llvm::Error wrong = emit::hashSources(module, sources, blob.hashes))
+      return wrong;
     SmallString<256> output(emit.output);
     llvm::sys::fs::make_absolute(output);
     StringRef outputDirectory = llvm::sys::path::parent_path(output);
@@ -70,9 +68,9 @@ public:
     OutputFile executable;
     if (llvm::Error wrong = executable.open(emit.output, /*isProgram=*/true))
       return wrong;
-    std::string why;
-    if (!emit::linkExecutable(artifact, executable.os(), {emit.linker, emit.runtimeDirectory}, why))
-      return llvm::createStringError(why);
+    if (llvm::Error wrong =
+            emit::linkExecutable(artifact, executable.os(), {emit.linker, emit.runtimeDirectory}))
+      return wrong;
     // The weights first: an executable never names those of another one.
     if (bundle)
       if (llvm::Error wrong = bundle->commit())

@@ -48,14 +48,13 @@ static int checkPlaces(const Options &options) {
 
 /// Whether the target can be compiled and linked for.
 static int checkTarget(const Options &options, const std::string &program) {
-  std::string error;
   // --target was checked when it was read.
   const Target &target = *lookupTarget(options.compile.phases.target);
-  if (!target.checkOptions(options.compile.kernels, error))
-    return tell("--processor: " + error, Usage);
-  if (makesExecutable(options) &&
-      !target.checkLink({options.linker, runtimeDirectory(options, program)}, error))
-    return tell(error, UserError);
+  if (llvm::Error wrong = target.checkOptions(options.compile.kernels))
+    return tell("--processor: " + llvm::toString(std::move(wrong)), Usage);
+  if (makesExecutable(options))
+    if (llvm::Error wrong = target.checkLink({options.linker, runtimeDirectory(options, program)}))
+      return tell(llvm::toString(std::move(wrong)), UserError);
   return Ok;
 }
 

@@ -31,7 +31,7 @@ FailureOr<Artifact> emit::emitArtifact(ModuleOp module, const KernelOptions &ker
   return Artifact{target, std::move(*blob), std::move(*images)};
 }
 
-bool emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
-                          const LinkOptions &options, std::string &error) {
-  return artifact.target->link(artifact.blob, artifact.images, options, out, error);
+llvm::Error emit::linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
+                                 const LinkOptions &options) {
+  return artifact.target->link(artifact.blob, artifact.images, options, out);
 }

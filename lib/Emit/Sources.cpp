@@ -25,10 +25,10 @@ SmallVector<rt::StateOp> emit::statesOf(ModuleOp module) {
   return states;
 }
 
-SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
+llvm::Expected<const SourceFiles::Mapping &> SourceFiles::open(StringRef name) {
   std::unique_ptr<Mapping> &mapping = files[name];
   if (mapping)
-    return mapping.get();
+    return *mapping;
   // What the user named may be a link; what it names itself is its folder's.
   SmallString<256> folder(directory), file(name);
   if (llvm::sys::path::is_absolute(name) || name == modelName) {
@@ -38,19 +38,15 @@ SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
       llvm::sys::path::append(full, name);
     }
     SmallString<256> real;
-    if (std::error_code code = llvm::sys::fs::real_path(full, real)) {
-      error = "'" + full.str().str() + "': " + code.message();
-      return nullptr;
-    }
+    if (std::error_code code = llvm::sys::fs::real_path(full, real))
+      return llvm::createStringError("'" + full.str() + "': " + code.message());
     folder = llvm::sys::path::parent_path(real);
     file = llvm::sys::path::filename(real);
   }
   ConfinedFile opened;
-  if (llvm::Error wrong = opened.open(folder, file)) {
-    error =
-        "'" + name.str() + "' in '" + folder.str().str() + "': " + llvm::toString(std::move(wrong));
-    return nullptr;
-  }
+  if (llvm::Error wrong = opened.open(folder, file))
+    return llvm::createStringError("'" + name + "' in '" + folder.str() +
+                                   "': " + llvm::toString(std::move(wrong)));
   std::error_code code;
   if (opened.getSize() == 0)
     code = std::make_error_code(std::errc::no_message_available);
@@ -58,28 +54,25 @@ SourceFiles::Mapping *SourceFiles::open(StringRef name, std::string &error) {
     mapping = std::make_unique<Mapping>(opened.getDescriptor(), Mapping::readonly, opened.getSize(),
                                         0, code);
   if (!code)
-    return mapping.get();
+    return *mapping;
   mapping.reset();
-  error = "'" + name.str() + "' is empty or cannot be mapped";
-  return nullptr;
+  return llvm::createStringError("'" + name + "' is empty or cannot be mapped");
 }
 
-std::optional<ArrayRef<char>> SourceFiles::bytesOf(rt::PieceAttr piece, std::string &error) {
-  Mapping *file = open(piece.getFile().getValue(), error);
+llvm::Expected<ArrayRef<char>> SourceFiles::bytesOf(rt::PieceAttr piece) {
+  auto file = open(piece.getFile().getValue());
   if (!file)
-    return std::nullopt;
+    return file.takeError();
   auto type = cast<RankedTensorType>(piece.getType());
   uint64_t bytes = weft::bytesOf(type);
   uint64_t begin = piece.getOffset();
-  if (begin > file->size() || bytes > file->size() - begin) {
-    error = "they end after the end of '" + piece.getFile().getValue().str() + "'";
-    return std::nullopt;
-  }
+  if (begin > file->size() || bytes > file->size() - begin)
+    return llvm::createStringError("they end after the end of '" + piece.getFile().getValue() +
+                                   "'");
   return ArrayRef<char>(file->const_data() + begin, bytes);
 }
 
-bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes,
-                       std::string &error) {
+llvm::Error emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes) {
   struct Block {
     ArrayRef<char> source;
     uint64_t number;
@@ -90,11 +83,10 @@ bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes
     for (auto piece : state.getPieces().getAsRange<rt::PieceAttr>()) {
       if (!isInFile(piece) || !hashes.try_emplace(piece).second)
         continue;
-      auto bytes = files.bytesOf(piece, error);
-      if (!bytes) {
-        error = "the weights of '" + state.getSymName().str() + "' cannot be read: " + error;
-        return false;
-      }
+      auto bytes = files.bytesOf(piece);
+      if (!bytes)
+        return llvm::createStringError("the weights of '" + state.getSymName() +
+                                       "' cannot be read: " + llvm::toString(bytes.takeError()));
       sources.push_back({piece, *bytes});
     }
   // No entry is added any more, so that the vectors stay where they are.
@@ -108,5 +100,5 @@ bool emit::hashSources(ModuleOp module, SourceFiles &files, SourceHashes &hashes
   parallelForEach(module.getContext(), blocks, [](const Block &block) {
     *block.hash = runtime::hashSourceBlock(block.source.data(), block.source.size(), block.number);
   });
-  return true;
+  return llvm::Error::success();
 }

@@ -56,10 +56,9 @@ struct Artifact {
 mlir::FailureOr<Artifact> emitArtifact(mlir::ModuleOp module, const KernelOptions &kernels,
                                        const BlobOptions &options);
 
-/// Writes the executable, as the artifact's target makes it. On failure returns
-/// false and tells in `error` what to do.
-bool linkExecutable(const Artifact &artifact, llvm::raw_ostream &out, const LinkOptions &options,
-                    std::string &error);
+/// Writes the executable, as the artifact's target makes it. An error says what to do.
+llvm::Error linkExecutable(const Artifact &artifact, llvm::raw_ostream &out,
+                           const LinkOptions &options);
 
 } // namespace weft::emit
 

@@ -22,11 +22,11 @@ public:
       : directory(std::move(modelDirectory)), modelName(std::move(modelName)) {}
 
   /// The bytes of a piece that is in a file.
-  std::optional<llvm::ArrayRef<char>> bytesOf(rt::PieceAttr piece, std::string &error);
+  llvm::Expected<llvm::ArrayRef<char>> bytesOf(rt::PieceAttr piece);
 
 private:
   using Mapping = llvm::sys::fs::mapped_file_region;
-  Mapping *open(llvm::StringRef file, std::string &error);
+  llvm::Expected<const Mapping &> open(llvm::StringRef file);
 
   std::string directory, modelName;
   llvm::StringMap<std::unique_ptr<Mapping>> files;
@@ -39,8 +39,7 @@ bool isInFile(rt::PieceAttr piece);
 llvm::SmallVector<rt::StateOp> statesOf(mlir::ModuleOp module);
 
 /// Hashes what the states of `module` refer to, on all threads of its context.
-bool hashSources(mlir::ModuleOp module, SourceFiles &files, SourceHashes &hashes,
-                 std::string &error);
+llvm::Error hashSources(mlir::ModuleOp module, SourceFiles &files, SourceHashes &hashes);
 
 } // namespace weft::emit
 

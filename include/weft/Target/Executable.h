@@ -7,18 +7,16 @@
 
 namespace weft {
 
-/// Whether there is a linker and the runtime to link with, and archives beside it: "NAME" is
-/// libNAME.a.
-bool checkLinker(const LinkOptions &options, std::string &error,
-                 llvm::ArrayRef<llvm::StringRef> archives = {});
+/// An error if a linker, the runtime to link with or one of the archives beside it is not there:
+/// "NAME" is libNAME.a.
+llvm::Error checkLinker(const LinkOptions &options, llvm::ArrayRef<llvm::StringRef> archives = {});
 
 /// Links the blob, kernels whose bytes are relocatable objects that define their symbol as a
 /// `weft_kernel_fn`, archives of the runtime's folder and libweft_runtime.a into one sealed
-/// executable (weft/runtime/Seal.h), and writes it to `out`. On failure returns false and tells in
-/// `error` what to do.
-bool linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
-                    const LinkOptions &options, llvm::raw_ostream &out, std::string &error,
-                    llvm::ArrayRef<llvm::StringRef> archives = {});
+/// executable (weft/runtime/Seal.h), and writes it to `out`. An error says what to do.
+llvm::Error linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
+                           const LinkOptions &options, llvm::raw_ostream &out,
+                           llvm::ArrayRef<llvm::StringRef> archives = {});
 
 } // namespace weft
 

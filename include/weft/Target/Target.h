@@ -9,6 +9,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdint>
@@ -124,8 +125,8 @@ public:
   /// The dialects and translations that `compile` needs.
   virtual void registerDialects(mlir::DialectRegistry &registry) const = 0;
 
-  /// Whether kernels can be compiled so; else `error` says why not and what would be possible.
-  virtual bool checkOptions(const KernelOptions &options, std::string &error) const = 0;
+  /// An error if kernels cannot be compiled so: why not, and what would be possible.
+  virtual llvm::Error checkOptions(const KernelOptions &options) const = 0;
 
   /// Compiles each `func.func` of `module` that has a body: `nn` ops on tensors without
   /// encodings, where results may overwrite arguments (`rt.in_place`). The module is left as it
@@ -133,14 +134,13 @@ public:
   virtual mlir::FailureOr<KernelImages> compile(mlir::ModuleOp module,
                                                 const KernelOptions &options) const = 0;
 
-  /// Whether `link` has the tools that it needs; else `error` says what to install.
-  virtual bool checkLink(const LinkOptions &options, std::string &error) const = 0;
+  /// An error if `link` lacks tools that it needs: what to install.
+  virtual llvm::Error checkLink(const LinkOptions &options) const = 0;
 
-  /// Writes the executable of a program (blob, see weft/runtime/Program.h) and its kernels. On
-  /// failure returns false and tells in `error` what to do.
-  virtual bool link(llvm::ArrayRef<uint8_t> blob, const KernelImages &kernels,
-                    const LinkOptions &options, llvm::raw_ostream &out,
-                    std::string &error) const = 0;
+  /// Writes the executable of a program (blob, see weft/runtime/Program.h) and its kernels. An
+  /// error says what to do.
+  virtual llvm::Error link(llvm::ArrayRef<uint8_t> blob, const KernelImages &kernels,
+                           const LinkOptions &options, llvm::raw_ostream &out) const = 0;
 };
 
 /// Makes the target known by its name. Not while others look one up.

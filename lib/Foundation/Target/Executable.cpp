@@ -29,16 +29,15 @@ namespace {
 /// A folder that is gone when the object is.
 class ScratchDirectory {
 public:
-  explicit ScratchDirectory(std::string &error) {
-    if (auto code = llvm::sys::fs::createUniqueDirectory("weft", path)) {
-      error = "cannot make a temporary folder: " + code.message();
-      return;
-    }
+  llvm::Error make() {
+    if (auto code = llvm::sys::fs::createUniqueDirectory("weft", path))
+      return llvm::createStringError("cannot make a temporary folder: " + code.message());
     // Whoever still writes into it may need a second try.
     cleanup.emplace([this] {
       for (int tries = 0; tries < 10 && llvm::sys::fs::exists(path); ++tries)
         llvm::sys::fs::remove_directories(path);
     });
+    return llvm::Error::success();
   }
   ~ScratchDirectory() {
     if (!path.empty())
@@ -55,7 +54,7 @@ private:
   std::optional<OnInterrupt> cleanup;
 };
 
-bool writeFile(const std::string &path, llvm::StringRef bytes, std::string &error) {
+llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
   std::error_code code;
   llvm::raw_fd_ostream stream(path, code);
   if (!code) {
@@ -65,38 +64,39 @@ bool writeFile(const std::string &path, llvm::StringRef bytes, std::string &erro
     stream.clear_error();
   }
   if (code)
-    error = "cannot write '" + path + "': " + code.message();
-  return !code;
+    return llvm::createStringError("cannot write '" + path + "': " + code.message());
+  return llvm::Error::success();
 }
 
-/// The program that links; empty, with the reason in `error`, if there is none.
-std::string findLinker(llvm::StringRef wanted, std::string &error) {
+/// The program that links.
+llvm::Expected<std::string> findLinker(llvm::StringRef wanted) {
   llvm::SmallVector<llvm::StringRef> names{"c++", "g++", "clang++-22", "clang++"};
   if (!wanted.empty())
     names = {wanted};
   for (llvm::StringRef name : names)
     if (auto found = llvm::sys::findProgramByName(name))
       return *found;
-  error = "no program to link with: looked for " + llvm::join(names, ", ") +
-          " in PATH; install one (apt-get install g++)";
-  return "";
+  return llvm::createStringError("no program to link with: looked for " + llvm::join(names, ", ") +
+                                 " in PATH; install one (apt-get install g++)");
 }
 
 } // namespace
 
 /// The relocatable object that holds the blob and the kernel table, with the symbols of
 /// runtime/include/weft/runtime/Program.h. `pluginDirectory` is where communicators are looked for.
-static bool emitTableObject(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
-                            llvm::StringRef pluginDirectory, llvm::SmallVectorImpl<char> &object,
-                            std::string &error) {
+static llvm::Error emitTableObject(llvm::ArrayRef<uint8_t> blob,
+                                   llvm::ArrayRef<KernelImage> kernels,
+                                   llvm::StringRef pluginDirectory,
+                                   llvm::SmallVectorImpl<char> &object) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::LLVMContext context;
   llvm::Module module("weft", context);
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  std::string why;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!target)
-    return false;
+    return llvm::createStringError(why);
   std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, "", "", llvm::TargetOptions(), llvm::Reloc::PIC_));
   module.setTargetTriple(triple);
@@ -132,17 +132,15 @@ static bool emitTableObject(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelI
 
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
-    error = "this target cannot write object files";
-    return false;
-  }
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError("this target cannot write object files");
   passes.run(module);
-  return true;
+  return llvm::Error::success();
 }
 
-/// `others` of the runtime's folder, which may need libweft_runtime.a, and that; or an error.
-static std::vector<std::string> findArchives(llvm::ArrayRef<llvm::StringRef> others,
-                                             const LinkOptions &options, std::string &error) {
+/// `others` of the runtime's folder, which may need libweft_runtime.a, and that.
+static llvm::Expected<std::vector<std::string>> findArchives(llvm::ArrayRef<llvm::StringRef> others,
+                                                             const LinkOptions &options) {
   llvm::SmallVector<llvm::StringRef> names(others);
   names.push_back("weft_runtime");
   std::vector<std::string> paths;
@@ -150,8 +148,9 @@ static std::vector<std::string> findArchives(llvm::ArrayRef<llvm::StringRef> oth
     llvm::SmallString<128> full(options.runtimeDirectory);
     llvm::sys::path::append(full, "lib" + name + ".a");
     if (!llvm::sys::fs::exists(full))
-      error = "cannot find the runtime library '" + full.str().str() + "'; build the target '" +
-              name.str() + "' or say where it is with --runtime-dir";
+      return llvm::createStringError("cannot find the runtime library '" + full.str() +
+                                     "'; build the target '" + name +
+                                     "' or say where it is with --runtime-dir");
     paths.push_back(full.str().str());
   }
   return paths;
@@ -165,13 +164,11 @@ static std::string pluginDirectory(const LinkOptions &options) {
   return folder.str().str();
 }
 
-bool weft::checkLinker(const LinkOptions &options, std::string &error,
-                       llvm::ArrayRef<llvm::StringRef> archives) {
-  error.clear();
-  findLinker(options.linker, error);
-  if (error.empty())
-    findArchives(archives, options, error);
-  return error.empty();
+llvm::Error weft::checkLinker(const LinkOptions &options,
+                              llvm::ArrayRef<llvm::StringRef> archives) {
+  if (llvm::Error wrong = findLinker(options.linker).takeError())
+    return wrong;
+  return findArchives(archives, options).takeError();
 }
 
 /// As a line of a response file: whatever the name holds, it is one argument.
@@ -186,8 +183,7 @@ static std::string quoted(llvm::StringRef argument) {
 }
 
 /// Runs the linker in a process group of its own, which ends with us.
-static bool runLinker(const std::string &linker, const ScratchDirectory &scratch,
-                      std::string &error) {
+static llvm::Error runLinker(const std::string &linker, const ScratchDirectory &scratch) {
   std::string log = scratch.file("link.log"), responseArg = "@" + scratch.file("link.rsp"), message;
   std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(""), llvm::StringRef(log),
                                                 llvm::StringRef(log)};
@@ -201,65 +197,69 @@ static bool runLinker(const std::string &linker, const ScratchDirectory &scratch
     code = llvm::sys::Wait(started, std::nullopt, &message).ReturnCode;
   }
   if (code == 0)
-    return true;
+    return llvm::Error::success();
   auto text = llvm::MemoryBuffer::getFile(log);
-  error = "'" + linker + "' failed with code " + std::to_string(code) +
-          (message.empty() ? "" : ": " + message) + (text ? "\n" + (*text)->getBuffer().str() : "");
-  return false;
+  return llvm::createStringError("'" + linker + "' failed with code " + std::to_string(code) +
+                                 (message.empty() ? "" : ": " + message) +
+                                 (text ? "\n" + (*text)->getBuffer().str() : ""));
 }
 
 /// Writes the linked file and the seal behind it.
-static bool writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t> program,
-                        llvm::raw_ostream &out, std::string &error) {
+static llvm::Error writeSealed(const std::string &linked, llvm::ArrayRef<uint8_t> program,
+                               llvm::raw_ostream &out) {
   auto file =
       llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!file) {
-    error = "cannot read what was linked, '" + linked + "': " + file.getError().message();
-    return false;
-  }
+  if (!file)
+    return llvm::createStringError("cannot read what was linked, '" + linked +
+                                   "': " + file.getError().message());
   llvm::StringRef bytes = (*file)->getBuffer();
   llvm::StringRef blob(reinterpret_cast<const char *>(program.data()), program.size());
   size_t offset = bytes.find(blob);
-  if (offset == llvm::StringRef::npos) {
-    error = "the linked file does not hold the program as it is; is '--linker' one that packs?";
-    return false;
-  }
+  if (offset == llvm::StringRef::npos)
+    return llvm::createStringError(
+        "the linked file does not hold the program as it is; is '--linker' one that packs?");
   runtime::Seal seal = runtime::makeSeal(bytes.data(), bytes.size(), offset, blob.size());
   out << bytes << llvm::StringRef(reinterpret_cast<const char *>(&seal), sizeof seal);
-  return true;
+  return llvm::Error::success();
 }
 
-bool weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
-                          const LinkOptions &options, llvm::raw_ostream &out, std::string &error,
-                          llvm::ArrayRef<llvm::StringRef> archives) {
-  error.clear();
-  std::string linker = findLinker(options.linker, error);
-  std::vector<std::string> libraries = findArchives(archives, options, error);
-  if (!error.empty())
-    return false;
-  ScratchDirectory scratch(error);
-  if (!error.empty())
-    return false;
+llvm::Error weft::linkExecutable(llvm::ArrayRef<uint8_t> blob, llvm::ArrayRef<KernelImage> kernels,
+                                 const LinkOptions &options, llvm::raw_ostream &out,
+                                 llvm::ArrayRef<llvm::StringRef> archives) {
+  llvm::Expected<std::string> linker = findLinker(options.linker);
+  if (!linker)
+    return linker.takeError();
+  auto libraries = findArchives(archives, options);
+  if (!libraries)
+    return libraries.takeError();
+  ScratchDirectory scratch;
+  if (llvm::Error wrong = scratch.make())
+    return wrong;
   llvm::SmallVector<char> table;
-  if (!emitTableObject(blob, kernels, pluginDirectory(options), table, error) ||
-      !writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size()), error))
-    return false;
+  if (llvm::Error wrong = emitTableObject(blob, kernels, pluginDirectory(options), table))
+    return wrong;
+  if (llvm::Error wrong =
+          writeFile(scratch.file("table.o"), llvm::StringRef(table.data(), table.size())))
+    return wrong;
   // Names do not get into the output, so that its bytes do not depend on the scratch folder.
   std::vector<std::string> args{"-o", scratch.file("out"), scratch.file("table.o")};
   for (size_t i = 0; i < kernels.size(); ++i) {
     const auto &object = kernels[i].bytes;
     std::string file = scratch.file("kernel" + std::to_string(i) + ".o");
-    if (!writeFile(file, llvm::StringRef(object.data(), object.size()), error))
-      return false;
+    if (llvm::Error wrong = writeFile(file, llvm::StringRef(object.data(), object.size())))
+      return wrong;
     args.push_back(file);
   }
-  args.insert(args.end(), libraries.begin(), libraries.end());
+  args.insert(args.end(), libraries->begin(), libraries->end());
   for (const char *flag : {"-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack",
                            "-Wl,--export-dynamic-symbol=weft_*", "-s", "-pthread", "-ldl", "-lm"})
     args.push_back(flag);
   std::string response;
   for (const std::string &argument : args)
     response += quoted(argument);
-  return writeFile(scratch.file("link.rsp"), response, error) &&
-         runLinker(linker, scratch, error) && writeSealed(scratch.file("out"), blob, out, error);
+  if (llvm::Error wrong = writeFile(scratch.file("link.rsp"), response))
+    return wrong;
+  if (llvm::Error wrong = runLinker(*linker, scratch))
+    return wrong;
+  return writeSealed(scratch.file("out"), blob, out);
 }

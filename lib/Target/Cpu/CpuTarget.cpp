@@ -98,27 +98,22 @@ public:
     cpu::registerKernelDialects(registry);
   }
 
-  bool checkOptions(const KernelOptions &options, std::string &error) const override {
-    return cpu::checkProcessor(options.processor, error);
+  llvm::Error checkOptions(const KernelOptions &options) const override {
+    return cpu::checkProcessor(options.processor);
   }
 
   FailureOr<KernelImages> compile(ModuleOp module, const KernelOptions &options) const override {
     auto kernels = cpu::compileKernels(module, options);
     if (failed(kernels))
       return failure();
-    // Without kernels of its own a program runs wherever the runtime does.
-    std::string features = kernels->empty() ? "" : cpu::neededFeatures(options.processor);
-    return KernelImages{std::move(*kernels), cpu::resolveProcessor(options.processor).name,
-                        std::move(features)};
+    return cpu::imagesFor(options.processor, std::move(*kernels));
   }
 
-  bool checkLink(const LinkOptions &options, std::string &error) const override {
-    return checkLinker(options, error);
-  }
+  llvm::Error checkLink(const LinkOptions &options) const override { return checkLinker(options); }
 
-  bool link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
-            raw_ostream &out, std::string &error) const override {
-    return linkExecutable(blob, kernels.kernels, options, out, error);
+  llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
+                   raw_ostream &out) const override {
+    return linkExecutable(blob, kernels.kernels, options, out);
   }
 
 private:

@@ -4,6 +4,7 @@
 
 #include "ObjectEmitter.h"
 #include "passes/cpu/Passes.h"
+#include "weft/Target/Cpu/Processor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -88,6 +89,12 @@ weft::cpu::compileObjects(Location loc, ArrayRef<OwningOpRef<ModuleOp>> modules,
   if (failed(failableParallelForEachN(loc.getContext(), 0, modules.size(), compile)))
     return failure();
   return kernels;
+}
+
+weft::KernelImages weft::cpu::imagesFor(StringRef processor, std::vector<KernelImage> kernels) {
+  // Without kernels of its own a program runs wherever the runtime does.
+  std::string features = kernels.empty() ? "" : neededFeatures(processor);
+  return {std::move(kernels), resolveProcessor(processor).name, std::move(features)};
 }
 
 FailureOr<std::vector<weft::KernelImage>> weft::cpu::compileKernels(ModuleOp module,

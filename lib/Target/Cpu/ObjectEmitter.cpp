@@ -18,17 +18,18 @@
 using namespace mlir;
 using namespace weft::cpu;
 
-static std::unique_ptr<llvm::TargetMachine> makeMachine(const weft::KernelOptions &options,
-                                                        std::string &why) {
+static llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+makeMachine(const weft::KernelOptions &options) {
   static std::once_flag initialized;
   std::call_once(initialized, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  std::string why;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!target)
-    return nullptr;
+    return llvm::createStringError("cannot generate code for this machine: " + why);
   Processor processor = resolveProcessor(options.processor);
   llvm::TargetOptions targetOptions;
   // Products and sums fuse only where a body allows it for itself.
@@ -39,18 +40,20 @@ static std::unique_ptr<llvm::TargetMachine> makeMachine(const weft::KernelOption
 }
 
 LogicalResult ObjectEmitter::check(const KernelOptions &options, Location loc) {
-  std::string why;
-  if (!checkProcessor(options.processor, why) || !makeMachine(options, why))
-    return emitError(loc) << why;
+  llvm::Error wrong = checkProcessor(options.processor);
+  if (!wrong)
+    wrong = makeMachine(options).takeError();
+  if (wrong)
+    return emitError(loc) << llvm::toString(std::move(wrong));
   return success();
 }
 
 LogicalResult ObjectEmitter::emit(llvm::Module &module, llvm::SmallVectorImpl<char> &object,
                                   Location loc) {
-  std::string why;
-  std::unique_ptr<llvm::TargetMachine> machine = makeMachine(options, why);
-  if (!machine)
-    return emitError(loc) << "cannot generate code for this machine: " << why;
+  auto made = makeMachine(options);
+  if (!made)
+    return emitError(loc) << llvm::toString(made.takeError());
+  llvm::TargetMachine *machine = made->get();
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
 
@@ -68,7 +71,7 @@ LogicalResult ObjectEmitter::emit(llvm::Module &module, llvm::SmallVectorImpl<ch
   tuning.LoopVectorization = options.optLevel >= 2;
   tuning.SLPVectorization = false; // loops are where the time goes
   tuning.LoopInterleaving = options.optLevel >= 2;
-  llvm::PassBuilder passes(machine.get(), tuning);
+  llvm::PassBuilder passes(machine, tuning);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(graphs);
   passes.registerFunctionAnalyses(functions);

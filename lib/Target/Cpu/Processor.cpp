@@ -17,13 +17,14 @@
 using namespace weft;
 using namespace weft::cpu;
 
-static std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const Processor &processor,
-                                                        std::string &error) {
+static llvm::Expected<std::unique_ptr<llvm::MCSubtargetInfo>>
+subtarget(const Processor &processor) {
   llvm::InitializeNativeTarget();
   llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  std::string why;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!target)
-    return nullptr;
+    return llvm::createStringError("cannot generate code for this machine: " + why);
   return std::unique_ptr<llvm::MCSubtargetInfo>(
       target->createMCSubtargetInfo(triple, processor.name, processor.features));
 }
@@ -38,13 +39,20 @@ Processor cpu::resolveProcessor(llvm::StringRef name) {
   return {llvm::sys::getHostCPUName().str(), features};
 }
 
+/// Whether it has them all; false on machines for which no code can be generated.
+static bool hasFeatures(const Processor &processor, const std::string &features) {
+  auto info = subtarget(processor);
+  if (info)
+    return (*info)->checkFeatures(features);
+  llvm::consumeError(info.takeError());
+  return false;
+}
+
 /// Of this machine's kind: LLVM's table has its whole history.
 static bool fitsMachine(llvm::StringRef name) {
   if (!llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86_64())
     return true;
-  std::string error;
-  auto info = subtarget({name.str(), ""}, error);
-  return info && info->checkFeatures("+64bit");
+  return hasFeatures({name.str(), ""}, "+64bit");
 }
 
 /// Names that differ from `name` by little, or that it abbreviates.
@@ -63,36 +71,29 @@ static std::string nearest(const llvm::MCSubtargetInfo &info, llvm::StringRef na
   return llvm::join(llvm::make_second_range(near), ", ");
 }
 
-bool cpu::checkProcessor(llvm::StringRef name, std::string &error) {
+llvm::Error cpu::checkProcessor(llvm::StringRef name) {
   if (name == "native")
-    return true;
-  auto info = subtarget({"", ""}, error);
-  if (!info) {
-    error = "cannot generate code for this machine: " + error;
-    return false;
+    return llvm::Error::success();
+  auto info = subtarget({"", ""});
+  if (!info)
+    return info.takeError();
+  if (!(*info)->isCPUStringValid(name)) {
+    std::string near = nearest(**info, name);
+    return llvm::createStringError("'" + name + "' is no processor that LLVM knows; " +
+                                   (near.empty() ? "" : "names near it: " + near + "; ") +
+                                   "x86-64-v3 suits most machines since 2015, native is this one");
   }
-  if (!info->isCPUStringValid(name)) {
-    std::string near = nearest(*info, name);
-    error = "'" + name.str() + "' is no processor that LLVM knows; " +
-            (near.empty() ? "" : "names near it: " + near + "; ") +
-            "x86-64-v3 suits most machines since 2015, native is this one";
-    return false;
-  }
-  if (!fitsMachine(name)) {
-    error = "'" + name.str() +
-            "' is a 32-bit processor; executables are for "
-            "64 bits: x86-64 and later";
-    return false;
-  }
-  return true;
+  if (!fitsMachine(name))
+    return llvm::createStringError(
+        "'" + name + "' is a 32-bit processor; executables are for 64 bits: x86-64 and later");
+  return llvm::Error::success();
 }
 
 std::string cpu::neededFeatures(llvm::StringRef name) {
-  std::string error;
-  auto info = subtarget(resolveProcessor(name), error);
+  Processor processor = resolveProcessor(name);
   std::vector<llvm::StringRef> needed;
   for (std::string_view feature : runtime::processorFeatures())
-    if (info && info->checkFeatures("+" + std::string(feature)))
+    if (hasFeatures(processor, "+" + std::string(feature)))
       needed.push_back(feature);
   return llvm::join(needed, ",");
 }
@@ -100,8 +101,9 @@ std::string cpu::neededFeatures(llvm::StringRef name) {
 std::vector<std::string> cpu::executableLevels() {
   std::vector<std::string> levels;
   for (llvm::StringRef level : {"x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
-    std::string error;
-    if (checkProcessor(level, error) && runtime::missingFeatures(neededFeatures(level)).empty())
+    if (llvm::Error wrong = checkProcessor(level))
+      llvm::consumeError(std::move(wrong));
+    else if (runtime::missingFeatures(neededFeatures(level)).empty())
       levels.push_back(level.str());
   }
   return levels;

@@ -50,15 +50,11 @@ public:
     registerKernelDialects(registry);
   }
 
-  bool checkOptions(const KernelOptions &options, std::string &error) const override {
-    if (options.processor != "native") {
-      error = "'" + options.processor + "': the chip is a part of --target, as in cuda:sm_90";
-      return false;
-    }
-    llvm::Expected<std::string> assembler = findAssembler();
-    if (!assembler)
-      error = llvm::toString(assembler.takeError());
-    return error.empty();
+  llvm::Error checkOptions(const KernelOptions &options) const override {
+    if (options.processor != "native")
+      return llvm::createStringError("'" + options.processor +
+                                     "': the chip is a part of --target, as in cuda:sm_90");
+    return findAssembler().takeError();
   }
 
   FailureOr<KernelImages> compile(ModuleOp module, const KernelOptions &options) const override {
@@ -68,15 +64,15 @@ public:
     return KernelImages{std::move(*kernels), chip.name.str(), ""};
   }
 
-  bool checkLink(const LinkOptions &, std::string &error) const override {
-    error = "no executable for '" + ownName +
-            "' yet: the runtime has no device for it; --compile-to scheduled gives its commands";
-    return false;
+  llvm::Error checkLink(const LinkOptions &) const override {
+    return llvm::createStringError(
+        "no executable for '" + ownName +
+        "' yet: the runtime has no device for it; --compile-to scheduled gives its commands");
   }
 
-  bool link(ArrayRef<uint8_t>, const KernelImages &, const LinkOptions &options, raw_ostream &,
-            std::string &error) const override {
-    return checkLink(options, error);
+  llvm::Error link(ArrayRef<uint8_t>, const KernelImages &, const LinkOptions &options,
+                   raw_ostream &) const override {
+    return checkLink(options);
   }
 
 private:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "weft/Target/Twin/TwinTarget.h"
 
-#include "weft/Target/Cpu/Processor.h"
+#include "weft/Target/Cpu/KernelCompiler.h"
 #include "weft/Target/Executable.h"
 #include "weft/Target/Twin/KernelCompiler.h"
 
@@ -28,26 +28,24 @@ public:
     twin::registerKernelDialects(registry);
   }
 
-  bool checkOptions(const KernelOptions &options, std::string &error) const override {
-    return host.checkOptions(options, error);
+  llvm::Error checkOptions(const KernelOptions &options) const override {
+    return host.checkOptions(options);
   }
 
   FailureOr<KernelImages> compile(ModuleOp module, const KernelOptions &options) const override {
     auto kernels = twin::compileKernels(module, options);
     if (failed(kernels))
       return failure();
-    std::string features = kernels->empty() ? "" : cpu::neededFeatures(options.processor);
-    return KernelImages{std::move(*kernels), cpu::resolveProcessor(options.processor).name,
-                        std::move(features)};
+    return cpu::imagesFor(options.processor, std::move(*kernels));
   }
 
-  bool checkLink(const LinkOptions &options, std::string &error) const override {
-    return checkLinker(options, error, {kEmulator});
+  llvm::Error checkLink(const LinkOptions &options) const override {
+    return checkLinker(options, {kEmulator});
   }
 
-  bool link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
-            raw_ostream &out, std::string &error) const override {
-    return linkExecutable(blob, kernels.kernels, options, out, error, {kEmulator});
+  llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &kernels, const LinkOptions &options,
+                   raw_ostream &out) const override {
+    return linkExecutable(blob, kernels.kernels, options, out, {kEmulator});
   }
 
 private:

@@ -68,12 +68,11 @@ static std::string runTrial(Trial &trial, const std::string &folder, const std::
   auto artifact = trial.compile(true);
   if (failed(artifact))
     return "does not compile: " + why;
-  why.clear();
   OutputFile file;
   if (llvm::Error error = file.open(executable, /*isProgram=*/true))
     return llvm::toString(std::move(error));
-  if (!emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}, why))
-    return why;
+  if (llvm::Error error = emit::linkExecutable(*artifact, file.os(), {"", WEFT_RUNTIME_DIRECTORY}))
+    return llvm::toString(std::move(error));
   if (llvm::Error error = file.commit())
     return llvm::toString(std::move(error));
   std::vector<std::string> inproc{executable, "--comm", "inproc"},

@@ -49,10 +49,11 @@ public:
                     math::MathDialect, scf::SCFDialect, tensor::TensorDialect>();
   }
 
-  bool checkOptions(const KernelOptions &options, std::string &error) const override {
+  llvm::Error checkOptions(const KernelOptions &options) const override {
     if (options.processor != "native")
-      error = "'" + options.processor + "' is no processor; the toy has none";
-    return options.processor == "native";
+      return llvm::createStringError("'" + options.processor +
+                                     "' is no processor; the toy has none");
+    return llvm::Error::success();
   }
 
   FailureOr<KernelImages> compile(ModuleOp module, const KernelOptions &) const override {
@@ -75,24 +76,22 @@ public:
     return images;
   }
 
-  bool checkLink(const LinkOptions &, std::string &) const override { return true; }
+  llvm::Error checkLink(const LinkOptions &) const override { return llvm::Error::success(); }
 
-  bool link(ArrayRef<uint8_t> blob, const KernelImages &images, const LinkOptions &,
-            raw_ostream &out, std::string &error) const override {
+  llvm::Error link(ArrayRef<uint8_t> blob, const KernelImages &images, const LinkOptions &,
+                   raw_ostream &out) const override {
     // The program format is one for all targets; its reader wants aligned bytes.
     std::vector<uint64_t> words((blob.size() + 7) / 8);
     std::memcpy(words.data(), blob.data(), blob.size());
     runtime::ProgramView view;
-    if (auto status = runtime::ProgramView::open(words.data(), blob.size(), view); !status.ok()) {
-      error = status.text();
-      return false;
-    }
+    if (auto status = runtime::ProgramView::open(words.data(), blob.size(), view); !status.ok())
+      return llvm::createStringError(status.text());
     out << "toy program, " << view.numRanks() << " ranks, " << blob.size() << " bytes of commands, "
         << images.kernels.size() << " kernels\n";
     for (const KernelImage &kernel : images.kernels)
       out << "toy image of " << kernel.symbol << ", " << kernel.shape.extent << " units\n"
           << StringRef(kernel.bytes.data(), kernel.bytes.size());
-    return true;
+    return llvm::Error::success();
   }
 
 private:

@@ -46,6 +46,9 @@ mlir::FailureOr<std::vector<KernelImage>>
 compileObjects(mlir::Location loc, llvm::ArrayRef<mlir::OwningOpRef<mlir::ModuleOp>> modules,
                const KernelOptions &options, LowerKernel lower);
 
+/// Kernels for `processor`, and what a machine must have to run them.
+KernelImages imagesFor(llvm::StringRef processor, std::vector<KernelImage> kernels);
+
 /// Adds the dialects and translations that compilation needs. Call it on the
 /// registry of a context before `compileKernels`.
 void registerKernelDialects(mlir::DialectRegistry &registry);

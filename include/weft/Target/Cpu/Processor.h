@@ -4,6 +4,7 @@
 #define WEFT_TARGET_CPU_PROCESSOR_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 #include <string>
 #include <vector>
@@ -17,9 +18,8 @@ struct Processor {
 };
 Processor resolveProcessor(llvm::StringRef name);
 
-/// Whether code can be generated for it; else `error` says why not and what
-/// names come near.
-bool checkProcessor(llvm::StringRef name, std::string &error);
+/// An error if no code can be generated for it: why not, and what names come near.
+llvm::Error checkProcessor(llvm::StringRef name);
 
 /// Features that code for it uses and that a machine may lack: names of
 /// weft::runtime::processorFeatures, comma-separated.
