@@ -4,7 +4,7 @@
 #include "KernelUnits.h"
 #include "passes/cpu/Passes.h"
 #include "passes/kernels/KernelForm.h"
-#include "weft/Interfaces/KernelAttributes.h"
+#include "passes/kernels/KernelPlacement.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -43,10 +43,8 @@ private:
 
   func::FuncOp makeBody(std::string name);
   void makeEntry(func::FuncOp body, const KernelTiling &tiling);
-  void placeConstants(ElementEmitter &elements);
-  void placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results,
-                 OpBuilder &atEntry);
-  void emitUnits(KernelTiling &tiling, ElementEmitter &elements, ArrayRef<Storage> results,
+  Value makeTable(DenseElementsAttr table, unsigned number, OpBuilder &code);
+  void emitUnits(KernelTiling &tiling, ElementEmitter &elements, KernelPlacement &placement,
                  func::FuncOp body);
 };
 
@@ -86,88 +84,53 @@ void KernelLowering::makeEntry(func::FuncOp body, const KernelTiling &tiling) {
   func::ReturnOp::create(builder, loc);
 }
 
-/// Constants that are not one number lie in read-only memory.
-void KernelLowering::placeConstants(ElementEmitter &elements) {
-  unsigned number = 0;
-  for (auto constant : kernel.getOps<arith::ConstantOp>()) {
-    DenseElementsAttr dense = tableOf(constant);
-    if (!dense)
-      continue;
-    auto type = cast<RankedTensorType>(constant.getType());
-    Type array = LLVM::LLVMArrayType::get(memoryType(type.getElementType()), type.getNumElements());
-    std::string name = (kernel.getName() + ".constant" + Twine(number++)).str();
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(kernel);
-    auto global = LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/true,
-                                         LLVM::Linkage::Internal, name, dense, /*alignment=*/64);
-    Value address = LLVM::AddressOfOp::create(elements.builder, loc, pointer, global.getSymName());
-    elements.storage[constant] = denseStorage(address, type, elements.space);
-  }
-}
-
-/// Gives the values of a nest their memory.
-void KernelLowering::placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results,
-                               OpBuilder &atEntry) {
-  if (nest.kind == LoopNest::Kind::Copy)
-    return;
-  for (auto [value, result] : llvm::zip_equal(nest.values, nest.results)) {
-    if (result >= 0) {
-      elements.storage[value] = results[result];
-      continue;
-    }
-    if (nest.isScalar())
-      continue;
-    Value count = LLVM::ConstantOp::create(
-        atEntry, loc, atEntry.getI64IntegerAttr(std::max<int64_t>(1, nest.boxElements())));
-    Value memory = LLVM::AllocaOp::create(atEntry, loc, pointer,
-                                          memoryType(getElementTypeOrSelf(value)), count,
-                                          /*alignment=*/64);
-    elements.storage[value] = temporaryStorage(nest, value, memory, elements.space);
-  }
+/// The address of read-only memory that holds the table.
+Value KernelLowering::makeTable(DenseElementsAttr table, unsigned number, OpBuilder &code) {
+  Type array = LLVM::LLVMArrayType::get(memoryType(table.getElementType()), table.getNumElements());
+  std::string name = (kernel.getName() + ".constant" + Twine(number)).str();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(kernel);
+  auto global = LLVM::GlobalOp::create(builder, loc, array, /*isConstant=*/true,
+                                       LLVM::Linkage::Internal, name, table, /*alignment=*/64);
+  return LLVM::AddressOfOp::create(code, loc, pointer, global.getSymName());
 }
 
 void KernelLowering::emitUnits(KernelTiling &tiling, ElementEmitter &elements,
-                               ArrayRef<Storage> results, func::FuncOp body) {
+                               KernelPlacement &placement, func::FuncOp body) {
   Block &entry = body.getBody().front();
   OpBuilder &code = elements.builder;
   code.setInsertionPointToEnd(&entry);
   OpBuilder atEntry = OpBuilder::atBlockBegin(&entry);
+  auto allocate = [&](Type element, int64_t count) -> Value {
+    Value elements = LLVM::ConstantOp::create(atEntry, loc, atEntry.getI64IntegerAttr(count));
+    return LLVM::AllocaOp::create(atEntry, loc, pointer, element, elements, /*alignment=*/64);
+  };
   Value one = arith::ConstantIndexOp::create(code, loc, 1);
   auto units = scf::ForOp::create(code, loc, body.getArgument(0), body.getArgument(1), one);
   {
     OpBuilder::InsertionGuard guard(code);
     code.setInsertionPoint(units.getBody()->getTerminator());
-    // The unit's number in row-major order, taken apart.
-    Value rest = units.getInductionVar();
-    for (int dim = int(tiling.unitExtents.size()) - 1; dim >= 0; --dim) {
-      if (dim == 0) {
-        elements.space.dims[0].iv = rest;
-        break;
-      }
-      Value extent = arith::ConstantIndexOp::create(code, loc, tiling.unitExtents[dim]);
-      elements.space.dims[dim].iv = arith::RemUIOp::create(code, loc, rest, extent);
-      rest = arith::DivUIOp::create(code, loc, rest, extent);
-    }
+    setUnit(tiling, units.getInductionVar(), elements);
     LoopNestEmitter emitter(elements);
     MutableArrayRef<LoopNest> all(tiling.nests);
     if (tiling.together) {
       while (!all.empty() && all.front().isTemporary()) {
-        if (!all.front().box.empty() || all.front().groups.empty())
+        if (!isUnread(all.front()))
           emitter.emit(all.front());
         all = all.drop_front();
       }
       auto joint = all.take_while(
           [](const LoopNest &nest) { return nest.kind == LoopNest::Kind::Elementwise; });
       for (LoopNest &nest : joint)
-        placeNest(nest, elements, results, atEntry);
+        placement.place(nest, allocate);
       if (!joint.empty())
         emitter.emitTogether(joint);
       all = all.drop_front(joint.size());
     }
     for (LoopNest &nest : all) {
-      if (nest.isTemporary() && nest.box.empty() && !nest.groups.empty())
-        continue; // nothing reads it
-      placeNest(nest, elements, results, atEntry);
+      if (isUnread(nest))
+        continue;
+      placement.place(nest, allocate);
       emitter.emit(nest);
     }
   }
@@ -181,32 +144,12 @@ LogicalResult KernelLowering::run() {
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());
   ElementEmitter elements(code, space, operationCost);
-  for (BlockArgument argument : kernel.getArguments())
-    elements.storage[argument] = denseStorage(body.getArgument(2 + argument.getArgNumber()),
-                                              cast<RankedTensorType>(argument.getType()), space);
-  auto storeResults = [&] {
-    SmallVector<Storage> results;
-    for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
-      results.push_back(denseStorage(body.getArgument(2 + kernel.getNumArguments() + number),
-                                     cast<RankedTensorType>(type), space));
-    return results;
-  };
-  SmallVector<Storage> results = storeResults();
-  // One pointer for both, so that loads and stores are seen to be of one place.
-  SmallVector<const Storage *> overwritten;
-  if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
-    for (auto [result, argument] : llvm::zip_equal(results, shared.asArrayRef()))
-      if (argument >= 0) {
-        elements.storage[kernel.getArgument(argument)] = result;
-        overwritten.push_back(&result);
-      }
-  placeConstants(elements);
-  auto tiling = tileKernel(kernel, elements, results, stackLimit, overwritten);
-  if (!tiling && overwritten.empty() && shareLeadingDims(kernel)) {
-    consumeError(tiling.takeError());
-    results = storeResults();
-    tiling = tileKernel(kernel, elements, results, stackLimit, overwritten);
-  }
+  KernelPlacement placement(kernel, body.getArguments().drop_front(2), elements);
+  placement.placeConstants(
+      [&](DenseElementsAttr table, unsigned number) { return makeTable(table, number, code); });
+  auto tiling = placement.tile([&](ArrayRef<Storage> results, auto overwritten) {
+    return tileKernel(kernel, elements, results, stackLimit, overwritten);
+  });
   if (!tiling) {
     body.erase();
     return kernel.emitError(llvm::toString(tiling.takeError()));
@@ -217,7 +160,7 @@ LogicalResult KernelLowering::run() {
         << ("runs on one thread, for about " + Twine(int64_t(nanosecondsOfUnit(*tiling) / 1000)) +
             " us: no dim of its results can be cut")
                .str();
-  emitUnits(*tiling, elements, results, body);
+  emitUnits(*tiling, elements, placement, body);
   makeEntry(body, *tiling);
   kernel.erase();
   return success();

@@ -4,6 +4,7 @@
 #include "MergeReductions.h"
 #include "passes/cuda/Passes.h"
 #include "passes/kernels/KernelForm.h"
+#include "passes/kernels/KernelPlacement.h"
 #include "weft/Interfaces/KernelAttributes.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -50,12 +51,9 @@ private:
 
   Value makeWorkgroupMemory(Type element, int64_t count);
   void makeFunction();
-  void placeConstants(ElementEmitter &elements);
-  SmallVector<Storage> resultStorages(IndexSpace &space);
-  void placeNest(LoopNest &nest, ElementEmitter &elements, ArrayRef<Storage> results);
-  void emitFlat(KernelTiling &tiling, GridElements &elements, ArrayRef<Storage> results);
-  void emitUnits(KernelTiling &tiling, GridElements &elements, ArrayRef<Storage> results,
-                 bool overwrites);
+  Value makeTable(DenseElementsAttr table, unsigned number, OpBuilder &code);
+  void emitFlat(KernelTiling &tiling, GridElements &elements, KernelPlacement &placement);
+  void emitUnits(KernelTiling &tiling, GridElements &elements, KernelPlacement &placement);
   void setShape(int64_t threads, int64_t blocks);
   void remarkOnRows(const KernelTiling &tiling);
 };
@@ -91,14 +89,6 @@ void KernelLowering::makeFunction() {
   builder.setInsertionPointToStart(&function.getBody().front());
 }
 
-SmallVector<Storage> KernelLowering::resultStorages(IndexSpace &space) {
-  SmallVector<Storage> results;
-  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes()))
-    results.push_back(denseStorage(function.getArgument(kernel.getNumArguments() + number),
-                                   cast<RankedTensorType>(type), space));
-  return results;
-}
-
 Value KernelLowering::makeWorkgroupMemory(Type element, int64_t count) {
   auto space = gpu::AddressSpaceAttr::get(builder.getContext(), gpu::AddressSpace::Workgroup);
   auto type = MemRefType::get({count}, element, MemRefLayoutAttrInterface(), space);
@@ -109,39 +99,14 @@ Value KernelLowering::makeWorkgroupMemory(Type element, int64_t count) {
   return memory;
 }
 
-/// Constants that are not one number lie in read-only memory.
-void KernelLowering::placeConstants(ElementEmitter &elements) {
-  unsigned number = 0;
-  for (auto constant : kernel.getOps<arith::ConstantOp>()) {
-    DenseElementsAttr table = tableOf(constant);
-    if (!table)
-      continue;
-    auto type = MemRefType::get(table.getType().getShape(), table.getElementType());
-    std::string name = ("constant" + Twine(number++)).str();
-    OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
-    memref::GlobalOp::create(atStart, loc, name, atStart.getStringAttr("private"), type, table,
-                             /*constant=*/true, atStart.getI64IntegerAttr(kAccessBytes));
-    Value memory = memref::GetGlobalOp::create(elements.builder, loc, type, name);
-    elements.storage[constant] =
-        denseStorage(memory, cast<RankedTensorType>(constant.getType()), elements.space);
-  }
-}
-
-/// Gives the values of a nest their memory.
-void KernelLowering::placeNest(LoopNest &nest, ElementEmitter &elements,
-                               ArrayRef<Storage> results) {
-  if (nest.kind == LoopNest::Kind::Copy)
-    return;
-  for (auto [value, result] : llvm::zip_equal(nest.values, nest.results)) {
-    if (result >= 0)
-      elements.storage[value] = results[result];
-    else if (!nest.isScalar())
-      elements.storage[value] =
-          temporaryStorage(nest, value,
-                           makeWorkgroupMemory(memoryType(getElementTypeOrSelf(value)),
-                                               std::max<int64_t>(1, nest.boxElements())),
-                           elements.space);
-  }
+/// Read-only memory that holds the table.
+Value KernelLowering::makeTable(DenseElementsAttr table, unsigned number, OpBuilder &code) {
+  auto type = MemRefType::get(table.getType().getShape(), table.getElementType());
+  std::string name = ("constant" + Twine(number)).str();
+  OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
+  memref::GlobalOp::create(atStart, loc, name, atStart.getStringAttr("private"), type, table,
+                           /*constant=*/true, atStart.getI64IntegerAttr(kAccessBytes));
+  return memref::GetGlobalOp::create(code, loc, type, name);
 }
 
 void KernelLowering::setShape(int64_t threads, int64_t blocks) {
@@ -150,14 +115,9 @@ void KernelLowering::setShape(int64_t threads, int64_t blocks) {
   function->setAttr(kGridAttr, builder.getI64IntegerAttr(blocks));
 }
 
-/// Nothing reads it.
-static bool isUnread(const LoopNest &nest) {
-  return nest.isTemporary() && nest.box.empty() && !nest.groups.empty();
-}
-
 /// All nests but single elements are one, and all threads share it.
 void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
-                              ArrayRef<Storage> results) {
+                              KernelPlacement &placement) {
   OpBuilder &code = elements.builder;
   MutableArrayRef<LoopNest> all(tiling.nests);
   auto isNumber = [](const LoopNest &nest) { return nest.isTemporary(); };
@@ -183,8 +143,9 @@ void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
   MutableArrayRef<LoopNest> joint = all.drop_while(isCopy).empty()
                                         ? MutableArrayRef<LoopNest>()
                                         : all.take_while(std::not_fn(isCopy));
+  auto allocate = [&](Type element, int64_t count) { return makeWorkgroupMemory(element, count); };
   for (LoopNest &nest : joint)
-    placeNest(nest, elements, results);
+    placement.place(nest, allocate);
   if (!joint.empty())
     emitter.emitTogether(joint);
   // A copy reads what the same thread has written.
@@ -194,7 +155,7 @@ void KernelLowering::emitFlat(KernelTiling &tiling, GridElements &elements,
 
 /// A block a unit, or several in turn.
 void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
-                               ArrayRef<Storage> results, bool overwrites) {
+                               KernelPlacement &placement) {
   OpBuilder &code = elements.builder;
   int64_t threads = threadsOf(tiling), blocks = std::min(tiling.extent(), kMostBlocks);
   setShape(threads, blocks);
@@ -210,27 +171,17 @@ void KernelLowering::emitUnits(KernelTiling &tiling, GridElements &elements,
     code.setInsertionPoint(turns.getBody()->getTerminator());
     unit = turns.getInductionVar();
   }
-  // The unit's number in row-major order, taken apart.
-  for (int dim = int(tiling.unitExtents.size()) - 1; dim >= 0; --dim) {
-    if (dim == 0) {
-      elements.space.dims[0].iv = unit;
-      break;
-    }
-    Value extent = arith::ConstantIndexOp::create(code, loc, tiling.unitExtents[dim]);
-    elements.space.dims[dim].iv = arith::RemUIOp::create(code, loc, unit, extent);
-    unit = arith::DivUIOp::create(code, loc, unit, extent);
-  }
-  GridNestEmitter emitter(elements, {thread, step, threads}, [&](Type element, int64_t count) {
-    return makeWorkgroupMemory(element, count);
-  });
+  setUnit(tiling, unit, elements);
+  auto allocate = [&](Type element, int64_t count) { return makeWorkgroupMemory(element, count); };
+  GridNestEmitter emitter(elements, {thread, step, threads}, allocate);
   size_t left = tiling.nests.size();
   for (LoopNest &nest : tiling.nests) {
     --left;
     if (isUnread(nest))
       continue;
-    placeNest(nest, elements, results);
+    placement.place(nest, allocate);
     // What others read next, or overwrite next or in the next turn, is written and read by all.
-    bool isReadNext = emitter.emit(nest) || overwrites;
+    bool isReadNext = emitter.emit(nest) || placement.overwrites();
     if ((isReadNext && left > 0) || (left == 0 && inTurns))
       gpu::BarrierOp::create(code, loc);
   }
@@ -265,24 +216,12 @@ LogicalResult KernelLowering::run() {
   OpBuilder code = builder;
   IndexSpace space(kernel.getContext());
   GridElements elements(code, space, operationCost);
-  for (BlockArgument argument : kernel.getArguments())
-    elements.storage[argument] = denseStorage(function.getArgument(argument.getArgNumber()),
-                                              cast<RankedTensorType>(argument.getType()), space);
-  SmallVector<Storage> results = resultStorages(space);
-  SmallVector<const Storage *> overwritten;
-  if (auto shared = kernel->getAttrOfType<DenseI64ArrayAttr>(weft::kInPlaceAttr))
-    for (auto [result, argument] : llvm::zip_equal(results, shared.asArrayRef()))
-      if (argument >= 0) {
-        elements.storage[kernel.getArgument(argument)] = result;
-        overwritten.push_back(&result);
-      }
-  placeConstants(elements);
-  auto tiling = planGrid(kernel, elements, results, workgroupBytes, overwritten);
-  if (!tiling && overwritten.empty() && shareLeadingDims(kernel)) {
-    consumeError(tiling.takeError());
-    results = resultStorages(space);
-    tiling = planGrid(kernel, elements, results, workgroupBytes, overwritten);
-  }
+  KernelPlacement placement(kernel, function.getArguments(), elements);
+  placement.placeConstants(
+      [&](DenseElementsAttr table, unsigned number) { return makeTable(table, number, code); });
+  auto tiling = placement.tile([&](ArrayRef<Storage> results, auto overwritten) {
+    return planGrid(kernel, elements, results, workgroupBytes, overwritten);
+  });
   if (!tiling) {
     std::string why = llvm::toString(tiling.takeError());
     module.erase();
@@ -292,9 +231,9 @@ LogicalResult KernelLowering::run() {
   code.setInsertionPointToEnd(&function.getBody().front());
   elements.keepCode();
   if (tiling->together)
-    emitFlat(*tiling, elements, results);
+    emitFlat(*tiling, elements, placement);
   else
-    emitUnits(*tiling, elements, results, !overwritten.empty());
+    emitUnits(*tiling, elements, placement);
   gpu::ReturnOp::create(code, loc);
   settleOrder(function);
   kernel.erase();
