@@ -53,6 +53,7 @@ public:
     printOneDevice();
     printChoice();
     printLosers();
+    printRefused();
     printBound();
     for (const std::string &advice : it.advice) {
       line("advice");
@@ -124,6 +125,8 @@ private:
           " as fast within 1 % and not simpler");
     if (!it.tooLarge.empty())
       add(std::to_string(it.tooLarge.size()) + " faster by the account did not fit as compiled");
+    if (!it.refused.empty())
+      add(std::to_string(it.refused.size()) + " faster by the account cannot be compiled");
     return text.empty() ? "it is the only one" : text;
   }
 
@@ -161,6 +164,13 @@ private:
       printLoser("folklore", *it.folklore);
   }
 
+  void printRefused() {
+    for (const auto &[layout, error] : it.refused) {
+      line("refused");
+      out << layout.text() << ": " << error << '\n';
+    }
+  }
+
   void printBound() {
     line("bound");
     if (!it.search.isComplete) {
@@ -185,11 +195,13 @@ private:
           << sizeText(double(it.deviceBytes));
     else if (it.search.layouts == 0)
       out << ": no layout of " << it.devices << " devices divides a batch of " << it.batch
-          << " as was asked";
+          << " as was asked; stages are cut between blocks that repeat, of which the model has "
+          << it.blocks;
     out << '\n';
     for (const auto &[layout, bytes] : it.tooLarge)
       out << "          " << layout.text() << " needs " << sizeText(double(bytes))
           << " as compiled\n";
+    printRefused();
     llvm::StringRef title = "helps";
     for (const Relaxation &relaxation : it.relaxations) {
       line(title);
@@ -269,6 +281,20 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
       writeLayout(json, *it.search.smallest);
       json.attributeEnd();
     }
+    json.attributeArray("too_large", [&] {
+      for (const auto &[layout, bytes] : it.tooLarge)
+        json.object([&, &layout = layout, &bytes = bytes] {
+          json.attribute("layout", layout.text());
+          json.attribute("memory_bytes", bytes);
+        });
+    });
+    json.attributeArray("refused", [&] {
+      for (const auto &[layout, error] : it.refused)
+        json.object([&, &layout = layout, &error = error] {
+          json.attribute("layout", layout.text());
+          json.attribute("error", llvm::json::fixUTF8(error));
+        });
+    });
     json.attributeArray("relaxations", [&] {
       for (const Relaxation &relaxation : it.relaxations)
         json.object([&] {

@@ -100,7 +100,7 @@ private:
     space.devices = choice.devices;
     space.batch = choice.batch;
     space.trains = choice.trains;
-    space.blocks = sampler->blocks();
+    choice.blocks = space.blocks = sampler->blocks();
     space.ordersMatter =
         cluster.levels.size() > 1 && cluster.levels.front().devices < choice.devices;
     if (isGiven("--microbatches"))
@@ -242,14 +242,21 @@ private:
     return ops > kManyOps;
   }
 
-  /// Nothing if the compiler refuses the layout, as it may where shapes do not divide.
+  /// Nothing if the compiler refuses the layout.
   std::optional<int> evaluateQuietly(const Layout &layout, Evaluation &evaluation) {
     Compilation copy = program.clone();
     setLayout(copy.options.phases, layout);
     {
-      ScopedDiagnosticHandler quiet(&program.getContext(), [](Diagnostic &) { return success(); });
-      if (failed(copy.runTo(Phase::Staged)))
+      std::string error;
+      ScopedDiagnosticHandler first(&program.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+          error = diagnostic.str();
+        return success();
+      });
+      if (failed(copy.runTo(Phase::Staged))) {
+        choice.refused.push_back({layout, error});
         return std::nullopt;
+      }
     }
     return evaluate(copy, options, "", messages, evaluation);
   }

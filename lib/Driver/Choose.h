@@ -21,7 +21,7 @@ struct Choice {
   std::string model, clusterName;
   double uncertainty = 0;
   bool trains = false;
-  int64_t devices = 1, batch = 1, parameters = 0, stateBytes = 0, deviceBytes = 0;
+  int64_t devices = 1, batch = 1, blocks = 0, parameters = 0, stateBytes = 0, deviceBytes = 0;
   planner::Objective objective = planner::Objective::Time;
 
   /// The choice: its layout, and what it costs as weft-plan --evaluate says. Nothing fits: none.
@@ -31,6 +31,8 @@ struct Choice {
   int64_t ties = 0;
   /// Finalists that the account says fit, and do not when they are compiled.
   std::vector<std::pair<planner::Layout, int64_t>> tooLarge;
+  /// Finalists that the compiler refuses, as it may where shapes do not divide, and why.
+  std::vector<std::pair<planner::Layout, std::string>> refused;
   /// The same layout by the account that layouts are compared with; all others are below.
   planner::Candidate compared;
   planner::Result search;

@@ -26,14 +26,14 @@ public:
   void placeConstants(
       llvm::function_ref<mlir::Value(mlir::DenseElementsAttr table, unsigned number)> makeTable);
 
-  /// What `plan` makes of the kernel and its results; where it finds nothing, of the kernel with the
-  /// same leading dims for all results.
+  /// What `plan` makes of the kernel and its results; where it finds nothing, of the kernel with
+  /// the same leading dims for all results.
   using Plan = llvm::function_ref<llvm::Expected<KernelTiling>(
       llvm::ArrayRef<Storage> results, llvm::ArrayRef<const Storage *> overwritten)>;
   llvm::Expected<KernelTiling> tile(Plan plan);
 
-  /// Gives the values of a nest their memory; `allocate` makes that of temporaries, as many elements
-  /// of the type.
+  /// Gives the values of a nest their memory; `allocate` makes that of temporaries, as many
+  /// elements of the type.
   void place(LoopNest &nest,
              llvm::function_ref<mlir::Value(mlir::Type element, int64_t count)> allocate);
 

@@ -60,6 +60,7 @@ void ForwardPass::findCuts() {
     for (Value result : op->getResults())
       if (isActivation(result) && lastUse(result))
         alive.insert(result);
+    only.push_back(alive.size() == 1 ? *alive.begin() : Value());
     if (alive.size() == 1 && (narrow.empty() || isWorthKeeping(*alive.begin())) &&
         (narrow.empty() || narrow.back().value != *alive.begin()))
       narrow.push_back({*alive.begin(), i});
@@ -103,13 +104,52 @@ llvm::DenseSet<Value> ForwardPass::blockBorders() const {
   return kept;
 }
 
+/// By what stands for an op in `signatures`.
+bool ForwardPass::areAlike(size_t op, size_t other) const {
+  return line[op]->getName() == line[other]->getName() &&
+         line[op]->getResult(0).getType() == line[other]->getResult(0).getType();
+}
+
+/// The borders of blocks of which the first begins with op `first`.
+SmallVector<ForwardPass::Cut> ForwardPass::bordersFrom(size_t first, size_t period,
+                                                       size_t end) const {
+  SmallVector<Cut> borders;
+  for (size_t at = first; at <= end && at > 0; at += period) {
+    Value value = only[at - 1];
+    if (!value || (!borders.empty() && value.getType() != borders.front().value.getType()))
+      return {};
+    borders.push_back({value, at - 1});
+  }
+  return borders;
+}
+
 SmallVector<ForwardPass::Cut> ForwardPass::repeatedBorders() const {
   Repeat blocks = longestRepeat(signatures());
-  SmallVector<Cut> borders;
-  if (blocks.length == 0 || blocks.from == 0)
-    return borders;
+  if (blocks.length == 0)
+    return {};
   // Cut i ends segment i.
-  for (size_t end = blocks.from; end <= blocks.from + blocks.length; end += blocks.period)
-    borders.push_back(narrow[end - 1]);
-  return borders;
+  size_t begin = blocks.from == 0 ? 0 : narrow[blocks.from - 1].position + 1;
+  size_t period = narrow[blocks.from + blocks.period - 1].position + 1 - begin;
+  size_t end = narrow[blocks.from + blocks.length - 1].position + 1;
+  // The first block shares its first segment with what is before it.
+  while (begin > 0 && areAlike(begin - 1, begin - 1 + period))
+    --begin;
+  while (end < line.size() && areAlike(end, end - period))
+    ++end;
+  llvm::DenseSet<Value> cutValues;
+  for (const Cut &cut : narrow)
+    cutValues.insert(cut.value);
+  SmallVector<Cut> best;
+  bool isBestOfCuts = false;
+  for (size_t first = begin; first < begin + period; ++first) {
+    SmallVector<Cut> borders = bordersFrom(first, period, end);
+    bool areCuts = llvm::all_of(llvm::drop_begin(borders, !borders.empty()),
+                                [&](const Cut &cut) { return cutValues.contains(cut.value); });
+    if (borders.size() > best.size() ||
+        (borders.size() == best.size() && areCuts && !isBestOfCuts)) {
+      best = std::move(borders);
+      isBestOfCuts = areCuts;
+    }
+  }
+  return best.size() > 2 ? best : SmallVector<Cut>();
 }

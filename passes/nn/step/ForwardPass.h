@@ -33,8 +33,9 @@ public:
   /// The cuts that lie between repeated blocks: of the period that covers most
   /// (the shortest of those), one cut a period; outside of it every cut.
   llvm::DenseSet<mlir::Value> blockBorders() const;
-  /// Of the blocks of that period the cut before the first, and the last cut of each; nothing if
-  /// none repeats or there is no cut before them.
+  /// Of the blocks of that period, as many as there are op by op, the value that the first one
+  /// reads and those that each makes: where one begins is chosen so that all these are all that
+  /// goes on, of one type. Nothing if there are not two.
   llvm::SmallVector<Cut> repeatedBorders() const;
 
 private:
@@ -43,11 +44,14 @@ private:
   void findCuts();
   std::optional<size_t> lastUse(mlir::Value value) const;
   std::vector<unsigned> signatures() const;
+  bool areAlike(size_t op, size_t other) const;
+  llvm::SmallVector<Cut> bordersFrom(size_t first, size_t period, size_t end) const;
 
   llvm::DenseSet<mlir::Value> ofState, ofInput;
   std::vector<mlir::Operation *> line;
   llvm::DenseMap<mlir::Operation *, size_t> position;
   llvm::SmallVector<Cut> narrow;
+  std::vector<mlir::Value> only; ///< behind each op, the activation that goes on, if it is one
 };
 
 } // namespace weft::step

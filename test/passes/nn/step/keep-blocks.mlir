@@ -43,6 +43,36 @@ func.func @chain(%x: tensor<4x6xf32> {nn.name = "x"}, %s: tensor<4x6xf32> {nn.na
 
 // -----
 
+// What is added to the embedding, positions say, is no product and no sum of activations, and yet a block begins behind it:
+// there are three.
+// CHECK-LABEL: func.func @positions
+// CHECK-SAME: nn.name = "w2"
+// CHECK-NOT: nn.name = "w3"
+// CHECK-COUNT-2: nn.tanh
+// CHECK-NOT: nn.tanh
+// ALL-LABEL: func.func @positions
+// ALL-COUNT-3: nn.tanh
+func.func @positions(%x: tensor<4x6xf32> {nn.name = "x"},
+    %e: tensor<6x6xf32> {nn.name = "embed", nn.initial = 1.0 : f32}, %p: tensor<4x6xf32> {nn.name = "positions", nn.initial = 1.0 : f32},
+    %w1: tensor<6x6xf32> {nn.name = "w1", nn.initial = 1.0 : f32}, %w2: tensor<6x6xf32> {nn.name = "w2", nn.initial = 1.0 : f32},
+    %w3: tensor<6x6xf32> {nn.name = "w3", nn.initial = 1.0 : f32}) -> tensor<4x6xf32> {
+  %n = nn.contract %x, %e lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %0 = nn.add %n, %p : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %1 = nn.tanh %0 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %2 = nn.contract %1, %w1 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %3 = nn.add %0, %2 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %4 = nn.tanh %3 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %5 = nn.contract %4, %w2 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %6 = nn.add %3, %5 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %7 = nn.tanh %6 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  %8 = nn.contract %7, %w3 lhs = [0, 1] rhs = [1, 2] result = [0, 2] accumulate = f32 : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+  %9 = nn.add %6, %8 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+  %10 = nn.exp %9 : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  return %10 : tensor<4x6xf32>
+}
+
+// -----
+
 // What a block makes is a result of the program: it is no line of blocks, and stays.
 // CHECK-LABEL: func.func @leaves
 // CHECK-COUNT-3: nn.tanh
