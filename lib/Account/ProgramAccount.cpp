@@ -9,6 +9,7 @@
 #include "passes/dist/StageSchedule.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Interfaces/TensorTypes.h"
+#include "weft/Pipeline/Generate.h"
 
 using namespace mlir;
 using namespace weft;
@@ -208,19 +209,6 @@ private:
   ItemList forward, backward, weight, update, gathers, sums;
 };
 
-/// One microbatch after the other.
-pipeline::Schedule withoutStages(int64_t microbatches) {
-  pipeline::Schedule schedule;
-  schedule.microbatches = int32_t(microbatches);
-  schedule.place = {0};
-  schedule.ranks.resize(1);
-  for (int32_t i = 0; i < microbatches; ++i) {
-    schedule.ranks[0].push_back({Kind::Forward, 0, i});
-    schedule.ranks[0].push_back({Kind::Both, 0, i});
-  }
-  return schedule;
-}
-
 bool splitsWeights(const pipeline::Schedule &schedule) {
   return llvm::any_of(schedule.ranks, [](const std::vector<pipeline::Action> &actions) {
     return llvm::any_of(actions,
@@ -267,7 +255,7 @@ llvm::Expected<cost::StepAccount> account::accountOf(ModuleOp module, const Opti
     stages = mesh.size(*axis);
   }
   if (stages == 1) {
-    account.schedule = withoutStages(microbatches);
+    account.schedule = pipeline::withoutStages(microbatches);
   } else {
     llvm::Expected<pipeline::Schedule> schedule =
         dist::scheduleOf(options.schedule, stages, microbatches);

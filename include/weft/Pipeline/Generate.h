@@ -30,6 +30,9 @@ bool fits(const Generator &generator, int64_t ranks, int64_t chunksPerRank, int6
 /// What to say of more chunks and microbatches than kMostPairs: what these ranks may have.
 std::string mostPairs(int64_t ranks, int64_t chunksPerRank);
 
+/// One chunk on one rank, a microbatch forward and back after the other.
+Schedule withoutStages(int64_t microbatches);
+
 /// Round and round: chunk c on rank c mod `ranks`.
 std::vector<int32_t> loopPlace(int32_t ranks, int32_t chunksPerRank);
 /// There and back: 0 1 2 2 1 0, so that the first and the last chunk share a rank.

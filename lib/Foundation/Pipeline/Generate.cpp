@@ -336,6 +336,18 @@ bool weft::pipeline::fits(const Generator &generator, int64_t ranks, int64_t chu
   return false;
 }
 
+Schedule weft::pipeline::withoutStages(int64_t microbatches) {
+  Schedule schedule;
+  schedule.microbatches = int32_t(microbatches);
+  schedule.place = {0};
+  schedule.ranks.resize(1);
+  for (int32_t i = 0; i < schedule.microbatches; ++i) {
+    schedule.ranks[0].push_back({Kind::Forward, 0, i});
+    schedule.ranks[0].push_back({Kind::Both, 0, i});
+  }
+  return schedule;
+}
+
 double weft::pipeline::interleavedBubble(double ranks, double chunksPerRank, double microbatches,
                                          double work, double transfer) {
   double bubble =

@@ -23,18 +23,6 @@ int64_t positionOf(const std::vector<cost::Axis> &axes, Role role) {
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-pipeline::Schedule withoutStages(int64_t microbatches) {
-  pipeline::Schedule schedule;
-  schedule.microbatches = int32_t(microbatches);
-  schedule.place = {0};
-  schedule.ranks.resize(1);
-  for (int32_t i = 0; i < microbatches; ++i) {
-    schedule.ranks[0].push_back({pipeline::Kind::Forward, 0, i});
-    schedule.ranks[0].push_back({pipeline::Kind::Both, 0, i});
-  }
-  return schedule;
-}
-
 class Assembler {
 public:
   Assembler(const ModelAccount &model, const Layout &layout, const Assembly &options)
@@ -62,7 +50,7 @@ public:
 private:
   bool setSchedule(int64_t stages, std::string &error) {
     if (stages == 1) {
-      account.schedule = withoutStages(layout.microbatches);
+      account.schedule = pipeline::withoutStages(layout.microbatches);
       return true;
     }
     const pipeline::Generator *generator = pipeline::findGenerator(layout.schedule);

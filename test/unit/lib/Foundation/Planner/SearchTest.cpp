@@ -168,14 +168,19 @@ TEST(Search, PrunedIsExhaustive) {
   EXPECT_GT(spared, 20);
 }
 
+Space spaceOf(const MadeUp &models, int64_t devices) {
+  Space space;
+  space.devices = devices;
+  space.batch = 16;
+  space.blocks = models.blockCount();
+  return space;
+}
+
 TEST(Search, SaysWhatNeedsLeast) {
   std::mt19937_64 random(3);
   Cluster cluster = clusterOf(random);
   MadeUp models(random, 16);
-  Space space;
-  space.devices = 4;
-  space.batch = 16;
-  space.blocks = models.blockCount();
+  Space space = spaceOf(models, 4);
   Options options;
   options.deviceBytes = 1000;
   Result result = search(space, cluster, models, options);
@@ -188,10 +193,7 @@ TEST(Search, ABudgetThatEndsIsSaid) {
   std::mt19937_64 random(4);
   Cluster cluster = clusterOf(random);
   MadeUp models(random, 16);
-  Space space;
-  space.devices = 8;
-  space.batch = 16;
-  space.blocks = models.blockCount();
+  Space space = spaceOf(models, 8);
   Options options;
   options.deviceBytes = int64_t(1) << 50;
   options.budget = 3;
