@@ -472,9 +472,9 @@ std::optional<Prediction> cost::simulateStep(const StepAccount &account, const C
       prediction.fullest = player;
   }
   prediction.bytesByAxis.assign(account.axes.size(), 0);
-  for (const std::vector<int64_t> &stage : program.bytes)
+  for (const std::vector<double> &stage : program.bytes)
     for (size_t axis = 0; axis < stage.size(); ++axis)
-      prediction.bytesByAxis[axis] = std::max(prediction.bytesByAxis[axis], stage[axis]);
+      prediction.bytesByAxis[axis] = std::max(prediction.bytesByAxis[axis], int64_t(stage[axis]));
   prediction.remarks = std::move(program.remarks);
   return prediction;
 }

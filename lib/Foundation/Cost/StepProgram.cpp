@@ -32,7 +32,7 @@ public:
 
   StepProgram run() {
     size_t stages = account.schedule.ranks.size();
-    program.bytes.assign(stages, std::vector<int64_t>(account.axes.size(), 0));
+    program.bytes.assign(stages, std::vector<double>(account.axes.size(), 0));
     for (size_t c = 0; c < account.chunks.size(); ++c)
       program.chunks.push_back(priceChunk(c));
     program.remarks.assign(remarks.begin(), remarks.end());
@@ -63,7 +63,7 @@ private:
   int64_t transfer(size_t from, size_t to, int64_t bytes) {
     if (from == to)
       return 0;
-    program.bytes[from][size_t(account.stages)] += bytes * account.schedule.microbatches;
+    program.bytes[from][size_t(account.stages)] += double(bytes) * account.schedule.microbatches;
     return picosecondsOf(secondsOfTransfer(account.axes, account.stages, int64_t(from), int64_t(to),
                                            double(bytes), cluster));
   }
@@ -112,8 +112,8 @@ private:
     entry.axis = uint16_t(axes.front());
     entry.picoseconds = picosecondsOf(groups[number].seconds(communication.kind, bytes, remarks));
     program.bytes[stage][entry.axis] +=
-        times *
-        int64_t(runtime::ringBytes(communication.kind, groups[number].members(), bytes, bytes));
+        double(times) *
+        runtime::ringBytes(communication.kind, groups[number].members(), bytes, bytes);
     return entry;
   }
 

@@ -39,7 +39,7 @@ struct StepProgram {
   std::vector<std::vector<int32_t>> axesOf;
   std::vector<std::string> remarks;
   /// Bytes that a device of each stage sends over each axis in a step.
-  std::vector<std::vector<int64_t>> bytes;
+  std::vector<std::vector<double>> bytes;
 };
 
 /// Prices everything once.

@@ -336,6 +336,7 @@ private:
 
   /// One or two weights on an axis that is not of the batch.
   void drawPlacements() {
+    flags.allowIdleAxes = true; // what is placed in few parts may be read whole
     auto candidates = weights;
     for (int64_t i = random.between(1, 2); i > 0 && !candidates.empty(); --i) {
       auto *chosen = candidates.begin() + random.below(candidates.size());
