@@ -61,14 +61,17 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
 
 /// Between weft-run and mpirun: whatever becomes of weft-run, mpirun ends. It
 /// gets the time to clean up behind its ranks, but not to hang over it.
-[[noreturn]] void keepLauncher(char *const *command, const Signals &signals, const Board &board) {
+[[noreturn]] void keepLauncher(char *const *command, const Signals &signals, Job &job) {
+  const Board &board = job.board;
   pid_t weftRun = getppid();
   pid_t launcher = fork();
   if (launcher == 0) {
     signals.shield();
+    job.folder.setVariables();
     execvp(command[0], command);
     _exit(127);
   }
+  board.header().setLauncher(launcher);
   setpgid(0, 0);
   constexpr int kPeriodMs = 20, kPatienceMs = 1000;
   int result = 0, alone = -1; // for so many milliseconds
@@ -92,6 +95,8 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
     else if (!asked && (!began || alone > kPatienceMs / 2))
       asked = kill(launcher, SIGTERM) == 0;
   }
+  if (alone >= 0)
+    job.folder.remove();
   _exit(WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result));
 }
 
@@ -152,10 +157,11 @@ Status weft::runtime::startMpi(const std::vector<std::string> &command, int64_t 
   words.insert(words.end(), command.begin(), command.end());
   std::vector<char *> pointers = pointersTo(words);
   WEFT_TRY(makeBoard(ranks, job));
+  WEFT_TRY(job.folder.make());
   job.underMpirun = true;
   pid_t child = fork();
   if (child == 0)
-    keepLauncher(pointers.data(), signals, job.board);
+    keepLauncher(pointers.data(), signals, job);
   if (child < 0)
     return failure("mpirun cannot be started");
   job.children.push_back(child);

@@ -23,9 +23,6 @@ constexpr double kGraceSeconds = 0.3, kLauncherSeconds = 0.7;
 constexpr useconds_t kPeriod = 10 * 1000;
 constexpr double kLookSeconds = 0.03;
 
-/// By a signal or a debugger, as /proc tells it.
-bool isStopped(char state) { return state == 'T' || state == 't'; }
-
 std::string signalText(int signal) {
   return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
@@ -82,8 +79,15 @@ bool Supervisor::isLeft() const {
   return aRankIsLeft();
 }
 
-/// mpirun ends when its ranks have, and cleans up behind them; unless it hangs, as version 4.1 does
-/// now and then.
+bool Supervisor::launcherIsStopped() const {
+  if (!job.underMpirun || job.children[0] == 0)
+    return false;
+  // Between weft-run and mpirun is another one, which nobody should stop, either.
+  return job.board.header().launcherIsStopped() || isStopped(processState(job.children[0], 0));
+}
+
+/// mpirun ends when its ranks have, and cleans up behind them; unless it is stopped or hangs, as
+/// version 4.1 does now and then.
 void Supervisor::endIdleLauncher() {
   if (!failing || aRankIsLeft()) {
     aloneSince = {};
@@ -91,7 +95,7 @@ void Supervisor::endIdleLauncher() {
   }
   if (aloneSince == Clock::time_point{})
     aloneSince = Clock::now();
-  if (secondsSince(aloneSince) > kLauncherSeconds)
+  if (secondsSince(aloneSince) > kLauncherSeconds || launcherIsStopped())
     killChildren();
 }
 
@@ -217,6 +221,15 @@ void Supervisor::lookAtBoard() {
     isStuckFor(started, 0);
   // Ranks notice a stopped one when they wait for it; nobody does if all are stopped.
   const double slack = onlyStoppedAreLeft() ? 0 : 0.5;
+  auto watchStopped = [&](bool isStopped, Clock::time_point &since) {
+    if (!isStopped)
+      since = {};
+    else if (since == Clock::time_point{})
+      since = Clock::now();
+    else
+      isStuckFor(since, slack);
+  };
+  watchStopped(launcherIsStopped(), launcherStopped);
   for (int64_t rank = 0; rank < job.board.ranks(); ++rank) {
     const BoardSlot &slot = job.board.slot(rank);
     int32_t pid = slot.pid.load();
@@ -227,13 +240,7 @@ void Supervisor::lookAtBoard() {
     char state = slot.processState();
     if (state == 0 && job.underMpirun)
       noteLost(rank);
-    Clock::time_point &since = stoppedSince[size_t(rank)];
-    if (!isStopped(state))
-      since = {};
-    else if (since == Clock::time_point{})
-      since = Clock::now();
-    else
-      isStuckFor(since, slack);
+    watchStopped(isStopped(state), stoppedSince[size_t(rank)]);
   }
 }
 
@@ -339,7 +346,7 @@ std::string Supervisor::describeAbsent(const Death &death) const {
 
 /// Which ranks do nothing, as somebody stopped them, or their launcher.
 std::string Supervisor::stoppedRanks() const {
-  std::string names;
+  std::string names = launcherStopped != Clock::time_point{} ? "the launcher" : "";
   for (size_t rank = 0; rank < stoppedSince.size(); ++rank)
     if (stoppedSince[rank] != Clock::time_point{})
       names += (names.empty() ? "rank " : ", rank ") + std::to_string(rank);

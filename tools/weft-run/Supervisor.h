@@ -4,6 +4,7 @@
 #define WEFT_TOOLS_WEFT_RUN_SUPERVISOR_H
 
 #include "Exits.h"
+#include "MpiFolder.h"
 
 #include "job/Board.h"
 #include "job/World.h"
@@ -17,6 +18,7 @@ namespace weft::runtime {
 
 struct Job {
   Board board;
+  MpiFolder folder; // under mpirun
   /// A process for each rank, or mpirun alone; 0 = has ended.
   std::vector<pid_t> children;
   bool underMpirun = false;
@@ -82,6 +84,7 @@ private:
   bool aRankIsLeft() const;
   bool onlyStoppedAreLeft() const;
   bool aRankCame() const;
+  bool launcherIsStopped() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   bool wasWished() const;
   bool neverRan() const;
@@ -106,6 +109,7 @@ private:
   Clock::time_point started = Clock::now(), failedAt, looked;
   Clock::time_point aloneSince; // mpirun is, after a failure
   std::vector<Clock::time_point> stoppedSince;
+  Clock::time_point launcherStopped;
   Exits exits; // of mpirun's ranks
   std::vector<bool> watched;
 };

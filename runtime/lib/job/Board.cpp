@@ -84,6 +84,16 @@ char weft::runtime::processState(int32_t pid, uint64_t started) {
   return isAnother ? char(0) : facts.state;
 }
 
+void BoardHeader::setLauncher(int32_t pid) {
+  launcherStarted = processStart(pid);
+  launcher.store(pid);
+}
+
+bool BoardHeader::launcherIsStopped() const {
+  int32_t pid = launcher.load();
+  return pid != 0 && isStopped(processState(pid, launcherStarted));
+}
+
 void BoardSlot::enter() {
   started.store(processStart(getpid()));
   pid.store(getpid());

@@ -57,13 +57,19 @@ struct BoardSlot {
 struct BoardHeader {
   uint64_t magic;
   int64_t ranks;
-  int32_t supervisor;          // process id of weft-run, 0 = none: it tells failures
-  uint64_t supervisorStarted;  // see processStart
-  char host[64];               // name of the machine
-  std::atomic<int32_t> stop;   // signal that asks training to end; 0 = none
-  std::atomic<int32_t> failed; // some rank has, so nobody need go on
-  std::atomic<int32_t> teller; // rank + 1 of who tells the failure
-  std::atomic<int32_t> told;   // it did
+  int32_t supervisor;            // process id of weft-run, 0 = none: it tells failures
+  uint64_t supervisorStarted;    // see processStart
+  std::atomic<int32_t> launcher; // of MPI ranks, without which they cannot end; 0 = none
+  uint64_t launcherStarted;      // see processStart; written before `launcher`
+  char host[64];                 // name of the machine
+  std::atomic<int32_t> stop;     // signal that asks training to end; 0 = none
+  std::atomic<int32_t> failed;   // some rank has, so nobody need go on
+  std::atomic<int32_t> teller;   // rank + 1 of who tells the failure
+  std::atomic<int32_t> told;     // it did
+
+  void setLauncher(int32_t pid);
+  /// By a signal or a debugger.
+  bool launcherIsStopped() const;
 };
 
 /// Nanoseconds of a clock that all processes of a machine share.
@@ -78,6 +84,9 @@ uint64_t processStart(int32_t pid);
 /// than `started` is not the one that is meant: the system gave its number away
 /// again.
 char processState(int32_t pid, uint64_t started);
+
+/// By a signal or a debugger, of a state as processState tells it.
+inline bool isStopped(char state) { return state == 'T' || state == 't'; }
 
 /// Memory without a name in any file system: it goes with the last process that
 /// uses it. Others open it by its maker's descriptor.

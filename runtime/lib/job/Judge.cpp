@@ -54,7 +54,15 @@ std::string stateOf(const BoardSlot &slot) {
   if (slot.presence.load() == Presence::Gone)
     return "has ended";
   char state = slot.beat.load() == 0 ? char(0) : slot.processState();
-  return state == 'T' || state == 't' ? "is stopped" : "does not come";
+  return isStopped(state) ? "is stopped" : "does not come";
+}
+
+std::string stoppedLauncher(const Board &board) {
+  const BoardHeader &header = board.header();
+  return header.launcherIsStopped()
+             ? "the launcher (pid " + std::to_string(header.launcher.load()) + " on " +
+                   header.host + ") is stopped"
+             : "";
 }
 
 std::string placeOf(const ProgramView &program, const BoardSlot &slot) {
@@ -123,13 +131,15 @@ Status weft::runtime::judge(const Board &board, const ProgramView &program, int6
   if (hang && guilty.empty() && isBusy(board.slot(witness)))
     own.push_back(witness);
   const std::vector<int64_t> &told = own.empty() ? guilty : own;
-  if (told.empty())
+  // It takes what ranks print and answers them when they meet and part; a rank may wait for that.
+  std::string launcher = hang && dead.empty() ? stoppedLauncher(board) : "";
+  if (told.empty() && launcher.empty())
     return failure;
   constexpr size_t kMost = 4; // in words
-  std::string text;
+  std::string text = launcher;
   for (size_t i = 0; i < std::min(told.size(), kMost); ++i) {
     const BoardSlot &slot = board.slot(told[i]);
-    text += (i ? "; " : "") + nameOf(board, told[i]) + " " +
+    text += (text.empty() ? "" : "; ") + nameOf(board, told[i]) + " " +
             (dead.empty() ? stateOf(slot) : "ended without a word") + placeOf(program, slot);
   }
   if (told.size() > kMost)

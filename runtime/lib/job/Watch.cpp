@@ -7,6 +7,7 @@
 #include "weft/runtime/Terminal.h"
 
 #include <cstdio>
+#include <poll.h>
 #include <unistd.h>
 
 using namespace weft::runtime;
@@ -68,6 +69,13 @@ void Watch::look() {
   if (other >= 0 && !world.aborted() && isLost(board.slot(other)))
     world.abort(judge(board, program, rank, World::stopped(), world.timeoutSeconds()));
   const BoardHeader &header = board.header();
+  if (!header.launcherIsStopped())
+    launcherStopped = {};
+  else if (launcherStopped == Clock::time_point{})
+    launcherStopped = Clock::now();
+  else if (!world.aborted() && secondsSince(launcherStopped) > world.timeoutSeconds())
+    world.abort(judge(board, program, rank, {StatusCode::Hang, "the launcher is stopped"},
+                      world.timeoutSeconds()));
   if (header.supervisor != 0 && processState(header.supervisor, header.supervisorStarted) == 0)
     _exit(int(StatusCode::RankFailed)); // nobody is left to tell
   if (board.header().failed.load() != 0 && !world.aborted())
@@ -105,7 +113,10 @@ void weft::runtime::tellFailure(const Board &board, int64_t rank, const Status &
     pause();
   int32_t nobody = 0;
   if (isFirst && header.teller.compare_exchange_strong(nobody, int32_t(rank) + 1)) {
-    if (!status.text().empty())
+    // Who should read it may be what hangs.
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    constexpr int kReaderMs = 500;
+    if (!status.text().empty() && poll(&out, 1, kReaderMs) > 0)
       std::fprintf(stderr, "weft: %s%s\n", errorWord().c_str(), status.text().c_str());
     std::fflush(stderr);
     header.told.store(1);

@@ -35,7 +35,7 @@ private:
   World &world;
   int64_t rank;
   Presence presence = Presence::Absent; // as seen last, and since when
-  Clock::time_point since, failed;
+  Clock::time_point since, failed, launcherStopped;
   bool failing = false, ending = false;
   std::mutex mutex;
   std::condition_variable changed;

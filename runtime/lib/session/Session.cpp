@@ -106,6 +106,14 @@ void enter(weft_session &session, Board board, int64_t rank, Presence presence) 
       std::make_unique<Watch>(session.shared.board, session.view(), session.world, rank);
 }
 
+/// Of ranks that no weft-run started.
+Status makeBoard(int64_t ranks, Launcher::Kind kind, Board &board) {
+  WEFT_TRY(Board::make(ranks, board));
+  if (kind == Launcher::Kind::Mpi)
+    board.header().setLauncher(getppid());
+  return {};
+}
+
 /// Before the processes meet: on weft-run's board if it started them.
 Status enterBoard(weft_session &session, const Launcher &launch) {
   int64_t ranks = session.view().numRanks();
@@ -113,14 +121,14 @@ Status enterBoard(weft_session &session, const Launcher &launch) {
   const char *address = std::getenv(kBoardVariable);
   Board board;
   if (!address || session.firstRank >= ranks || !Board::open(address, ranks, board))
-    WEFT_TRY(Board::make(std::max(ranks, session.firstRank + 1), board));
+    WEFT_TRY(makeBoard(std::max(ranks, session.firstRank + 1), launch.kind, board));
   enter(session, std::move(board), session.firstRank, Presence::Meeting);
   return {};
 }
 
 /// Ranks that no weft-run started share the board of rank 0, as far as they are
 /// on its machine.
-Status shareBoard(weft_session &session, int64_t processes) {
+Status shareBoard(weft_session &session, int64_t processes, Launcher::Kind kind) {
   struct Address {
     char text[128];
   } mine{};
@@ -128,7 +136,7 @@ Status shareBoard(weft_session &session, int64_t processes) {
   Board board;
   bool alone = shared.board.header().supervisor == 0;
   if (alone) {
-    WEFT_TRY(Board::make(processes, board));
+    WEFT_TRY(makeBoard(processes, kind, board));
     enter(session, std::move(board), session.firstRank, Presence::Meeting);
   }
   std::snprintf(mine.text, sizeof mine.text, "%s", shared.board.address().c_str());
@@ -211,7 +219,7 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
                                      "weft-run --comm tcp"};
     }
     WEFT_TRY(openProcessGroup(*session));
-    WEFT_TRY(shareBoard(*session, processes));
+    WEFT_TRY(shareBoard(*session, processes, launch.kind));
     // Before anything else is: what differs may be how much is exchanged.
     WEFT_TRY(agreeOn(*session, describeProgram(p) + (options.agreement ? options.agreement : "")));
     if (processes != p.numRanks())

@@ -167,6 +167,34 @@ told 'stopped before the evaluation was done'
 told "saved $work/last/step-00000003"
 expect 0 'eval_loss [0-9.]+ over' "$run" --comm tcp "${last[@]}" --eval-batches 5
 
+# Whoever is stopped, launcher or rank, the job ends in its time limit, says who, and leaves nothing.
+if [ "$mpi" = mpi ]; then
+  for who in launcher rank; do
+    for starts in weft-run mpirun; do
+      start=("$run" --comm mpi)
+      [ $starts = weft-run ] || start=(mpirun "${root[@]}" --oversubscribe -n 2)
+      rm -f "$work/told"
+      "${start[@]}" "$two" "${forever[@]}" --log-every 20 --timeout 2 >"$work/told" 2>&1 &
+      job=$!
+      awaits '^step +39 '
+      if [ $who = rank ]; then victim=$(rank_pid "$two" mpi 1); else victim=$(launcher_pid); fi
+      begin=$EPOCHREALTIME
+      kill -STOP "$victim"
+      # A stopped launcher does not take notice of the dead.
+      timeout 20 sh -c "while grep -qs '^State:.[^ZX]' /proc/$(rank_pid "$two" mpi 0)/status; do sleep 0.02; done"
+      expect 0 '^soon$' awk "BEGIN {print ($EPOCHREALTIME - $begin < 4) ? \"soon\" : \"late\"}"
+      # Who is stopped cannot end; of mpirun's words those of its ranks come when it goes on.
+      [ $starts = weft-run ] || kill -CONT "$victim" 2>/dev/null
+      ends 4 5
+      name=rank\ 1
+      [ $who = rank ] || name='the launcher'
+      told "error: no progress for 2 s: $name \(pid $victim on .*\) is stopped"
+      expect 0 '^1$' grep -c 'error:' "$work/told"
+      expect 0 '^0$' echo "$(find /dev/shm -maxdepth 1 -name "weft-mpi-$job-*" | wc -l)"
+    done
+  done
+fi
+
 # A launcher that starts no rank is not waited for, either.
 mkdir "$work/idle"
 printf '#!/bin/sh\nexec sleep 100\n' >"$work/idle/mpirun"

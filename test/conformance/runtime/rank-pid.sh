@@ -1,4 +1,4 @@
-# The processes of the ranks that a script starts, for scripts that source this after expect.sh.
+# The processes of the jobs that a script starts, for scripts that source this after expect.sh.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 export WEFT_TRIAL=$work # tells them from those of others
 
@@ -12,5 +12,15 @@ rank_pid() {
     tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -qx "WEFT_TRIAL=$work" || continue
     [ "$2" = inproc ] || tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -qx "$name=$3" || continue
     echo "${process#/proc/}"
+  done
+}
+
+# launcher_pid: of mpirun, which a script started itself or by weft-run.
+launcher_pid() {
+  local launcher
+  launcher=$(realpath "$(command -v mpirun)")
+  for process in /proc/[0-9]*; do
+    [ "$(readlink "$process/exe")" = "$launcher" ] || continue
+    tr '\0' '\n' <"$process/environ" 2>/dev/null | grep -qx "WEFT_TRIAL=$work" && echo "${process#/proc/}"
   done
 }

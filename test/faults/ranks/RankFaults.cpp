@@ -120,7 +120,10 @@ private:
     update(fault, [](Count &count) { ++count.trials; });
     if (victims.empty() && !fault.stalls())
       return; // it was over before
-    bool shares = !trial.leftovers().empty();
+    std::vector<std::string> files = trial.leftovers();
+    bool shares = std::any_of(files.begin(), files.end(), [](const std::string &name) {
+      return name.find("_segment") != std::string::npos;
+    });
     for (pid_t pid : victims)
       kill(pid, fault.signal);
     double limit = (fault.stops() ? 3 : 2) + slack;

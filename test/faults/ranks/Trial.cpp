@@ -57,8 +57,8 @@ void faults::sleepFor(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-static std::string makeFolder(const fs::path &place) {
-  std::string name = (place / "weft-trial-XXXXXX").string();
+static std::string makeFolder() {
+  std::string name = (fs::temp_directory_path() / "weft-trial-XXXXXX").string();
   const char *made = mkdtemp(name.data());
   if (!made) {
     std::perror(name.c_str());
@@ -68,13 +68,11 @@ static std::string makeFolder(const fs::path &place) {
 }
 
 Trial::Trial(const Setting &setting, const std::string &comm, double timeout)
-    : setting(setting), comm(comm), folder(makeFolder(fs::temp_directory_path())),
-      shared(makeFolder("/dev/shm")), timeout(timeout) {}
+    : setting(setting), comm(comm), folder(makeFolder()), timeout(timeout) {}
 
 Trial::~Trial() {
   std::error_code ignored;
   fs::remove_all(folder, ignored);
-  fs::remove_all(shared, ignored);
 }
 
 std::vector<std::string> Trial::command() const {
@@ -106,10 +104,9 @@ std::vector<std::string> Trial::command() const {
           std::to_string(timeout)};
 }
 
-/// The job's mark, and for what MPI shares a folder of the job's own.
+/// The job's mark.
 std::vector<std::string> Trial::environment() const {
-  std::vector<std::string> variables{"WEFT_TRIAL=" + folder,
-                                     "OMPI_MCA_btl_vader_backing_directory=" + shared};
+  std::vector<std::string> variables{"WEFT_TRIAL=" + folder};
   for (char **variable = environ; *variable; ++variable)
     variables.emplace_back(*variable);
   return variables;
@@ -177,8 +174,14 @@ std::vector<pid_t> Trial::rankPids(int64_t rank) const {
 std::vector<std::string> Trial::leftovers() const {
   std::vector<std::string> names;
   std::error_code ignored;
-  for (const auto &entry : fs::directory_iterator(shared, ignored))
-    names.push_back(entry.path().filename());
+  std::string own = "weft-mpi-" + std::to_string(job) + "-";
+  for (const auto &entry : fs::directory_iterator("/dev/shm", ignored)) {
+    if (entry.path().filename().string().compare(0, own.size(), own) != 0)
+      continue;
+    names.push_back(entry.path());
+    for (const auto &inner : fs::recursive_directory_iterator(entry.path(), ignored))
+      names.push_back(inner.path());
+  }
   return names;
 }
 

@@ -35,7 +35,7 @@ public:
   pid_t pid() const { return job; }
   /// Of this job's processes that run the executable: of a rank, -1 = all.
   std::vector<pid_t> rankPids(int64_t rank) const;
-  /// What the job left in shared memory: names of files.
+  /// What the job left in shared memory: its folder, and what is in it.
   std::vector<std::string> leftovers() const;
   /// Until there is a checkpoint, or one is being written; false if the job ended before.
   bool waitForSave(bool beingWritten);
@@ -59,7 +59,7 @@ private:
   std::vector<pid_t> processes() const;
 
   const Setting &setting;
-  std::string comm, folder, shared; // a folder in shared memory
+  std::string comm, folder;
   double timeout;
   pid_t job = 0;
   int exitCode = -1;
