@@ -47,8 +47,11 @@ void addWhere(FlagTable &flags, CommandLine &line) {
                "keep each rank's threads on cores of its own, where there are "
                "enough (default on)",
                line.pin, {"on", "off"});
-  flags.number("--timeout", "SECONDS", "a rank that waits longer for others reports a hang (600)",
-               line.timeout, 1e9);
+  flags.number(
+      "--timeout", "SECONDS",
+      "a rank that waits longer for others reports a hang (600; in a step of training, from the "
+      "sixth on, 20 times the slowest so far, but at least 30)",
+      line.timeout, 1e9);
   flags.text("--model-dir", "DIR", "where the weights' files are, if they moved",
              line.modelDirectory);
   flags.text("--inject", "RANK:COMMAND[:stall]", "", line.inject);

@@ -72,6 +72,12 @@ bool Supervisor::aRankIsLeft() const {
   return false;
 }
 
+/// What ranks wait for each other just now.
+double Supervisor::timeout() const {
+  double seconds = job.board.header().timeout.load();
+  return seconds > 0 ? seconds : job.timeout;
+}
+
 bool Supervisor::isLeft() const {
   for (pid_t child : job.children)
     if (child != 0)
@@ -212,7 +218,7 @@ void Supervisor::lookAtBoard() {
     watchRanks();
   // Those that came tell whom they miss.
   auto isStuckFor = [&](Clock::time_point since, double slack) {
-    if (secondsSince(since) <= job.timeout + slack)
+    if (secondsSince(since) <= timeout() + slack)
       return;
     isStuck |= !failing;
     fail();
@@ -353,7 +359,7 @@ std::string Supervisor::stoppedRanks() const {
   if (names.empty() && aRankCame())
     return "the launcher ended before its ranks did";
   char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%g", job.timeout);
+  std::snprintf(seconds, sizeof seconds, "%g", timeout());
   return "no progress for " + std::string(seconds) +
          (names.empty() ? " s; no rank has started" : " s; stopped: " + names);
 }

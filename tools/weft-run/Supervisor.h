@@ -22,9 +22,9 @@ struct Job {
   /// A process for each rank, or mpirun alone; 0 = has ended.
   std::vector<pid_t> children;
   bool underMpirun = false;
-  bool inOneProcess = false; // which has all ranks, and answers signals itself
-  bool training = false;     // ends in good order when it is asked to
-  double timeout = 600;      // of the ranks' patience, in seconds
+  bool inOneProcess = false;     // which has all ranks, and answers signals itself
+  bool training = false;         // ends in good order when it is asked to
+  double timeout = kLongestWait; // of the ranks' patience at the start, in seconds
 };
 
 /// The signals that weft-run answers instead of its ranks, which are in groups
@@ -84,6 +84,7 @@ private:
   bool aRankIsLeft() const;
   bool onlyStoppedAreLeft() const;
   bool aRankCame() const;
+  double timeout() const;
   bool launcherIsStopped() const;
   const BoardSlot *toldFailure(bool consequence, bool hang) const;
   bool wasWished() const;

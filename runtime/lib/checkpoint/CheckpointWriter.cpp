@@ -405,7 +405,7 @@ Status CheckpointWriter::Implementation::collectParts() {
     while (!readFile(path, kManifestLimit, text).ok()) {
       if (cancelled.load() || session.world.aborted())
         return World::stopped();
-      if (secondsSince(start) > session.world.timeoutSeconds())
+      if (secondsSince(start) > session.world.mostSeconds())
         return {StatusCode::Hang, "'" + path + "' did not appear in time"};
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }

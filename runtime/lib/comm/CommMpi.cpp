@@ -1,5 +1,7 @@
 // The `mpi` communicator: a plugin, built where MPI is found.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "job/World.h"
+
 #include "weft/runtime/Communicator.h"
 
 #include <algorithm>
@@ -16,10 +18,9 @@
 using weft::runtime::StatusCode;
 using weft::runtime::Traffic;
 using weft::runtime::Volume;
+using weft::runtime::Waited;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Backend {
   weft_comm_host host;
@@ -79,7 +80,7 @@ constexpr double kLeastSleep = 50e-6, kMostSleep = 1e-3;
 /// Waits for all requests with the host's patience.
 int32_t waitAll(Group &group, weft_status *status) {
   std::vector<MPI_Request> &requests = group.requests;
-  Clock::time_point start = Clock::now();
+  Waited time;
   for (unsigned spins = 0;; ++spins) {
     int done = 0;
     CHECK_MPI(MPI_Testall(int(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
@@ -90,12 +91,13 @@ int32_t waitAll(Group &group, weft_status *status) {
     // Ranks may share cores: let the others run. On a full machine a thread that yields comes back
     // after many milliseconds, and one that sleeps when it asked to; who has waited long may wait a
     // little longer, as polls of many ranks fill the cores.
-    double waited = std::chrono::duration<double>(Clock::now() - start).count();
+    double waited = time.seconds();
     std::this_thread::sleep_for(
         std::chrono::duration<double>(std::min(std::max(waited / 16, kLeastSleep), kMostSleep)));
     if (group.backend->host.aborted(group.backend->host.context))
       return fail(status, StatusCode::RankFailed, "stopped because another rank failed");
-    if (waited <= group.backend->host.timeout_seconds)
+    const double limit = group.backend->host.timeout_seconds(group.backend->host.context);
+    if (waited <= limit)
       continue;
     // Testall leaves those that are done alone unless all are; this does not.
     int some = 0;
@@ -107,7 +109,7 @@ int32_t waitAll(Group &group, weft_status *status) {
       if (requests[i] != MPI_REQUEST_NULL)
         arrived[size_t(group.peers[i])] = false;
     char patience[32];
-    std::snprintf(patience, sizeof patience, "%g", group.backend->host.timeout_seconds);
+    std::snprintf(patience, sizeof patience, "%g", limit);
     return fail(status, StatusCode::Hang,
                 std::string("no progress for ") + patience +
                     " s; arrived: " + rankList(group, arrived, true) +

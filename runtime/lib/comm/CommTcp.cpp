@@ -134,7 +134,7 @@ void skip(Flow &flow) {
 Status waitAll(Group &group) {
   // Most waits are over within a few system calls.
   constexpr int kTries = 20;
-  Clock::time_point begin = Clock::now();
+  Waited waited;
   for (int idle = 0;;) {
     bool moved = false, finished = true;
     group.waits.clear();
@@ -159,7 +159,7 @@ Status waitAll(Group &group) {
     for (size_t m = 0; m < group.members.size(); ++m)
       if (!group.members[m].out.finished() || !group.members[m].in.finished())
         missing.push_back(group.ranks[m]);
-    WEFT_TRY(group.links->checkWait(secondsSince(begin), missing));
+    WEFT_TRY(group.links->checkWait(waited.seconds(), missing));
   }
 }
 

@@ -329,10 +329,11 @@ Status TcpLinks::checkWait(double waited, const std::vector<int64_t> &missing) {
                 ? "stopped because " + (rank == 0 ? std::string("another rank") : who) + " failed"
                 : who + " ended without a word"};
   }
-  if (waited <= host.timeout_seconds)
+  const double limit = host.timeout_seconds(host.context);
+  if (waited <= limit)
     return {};
   char patience[32];
-  std::snprintf(patience, sizeof patience, "%g", host.timeout_seconds);
+  std::snprintf(patience, sizeof patience, "%g", limit);
   return {StatusCode::Hang,
           std::string("no progress for ") + patience + " s; missing: " + rankList(missing)};
 }

@@ -15,7 +15,8 @@
 
 using namespace weft::runtime;
 
-static_assert(std::atomic<int64_t>::is_always_lock_free, "processes share atomics, but no locks");
+static_assert(std::atomic<int64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free,
+              "processes share atomics, but no locks");
 static_assert(sizeof(BoardHeader) <= 256, "slots begin behind the header");
 
 namespace {

@@ -59,12 +59,12 @@ void Watch::look() {
     since = Clock::now();
   }
   // Libraries meet and leave in calls of their own, under no clock but this.
-  if (presence != Presence::Working && secondsSince(since) > world.timeoutSeconds() + kMeetingSlack)
+  if (presence != Presence::Working && secondsSince(since) > world.mostSeconds() + kMeetingSlack)
     giveUp(
         judge(board, program, rank,
               {StatusCode::Hang, presence == Presence::Meeting ? "the ranks did not meet in time"
                                                                : "the ranks did not part in time"},
-              world.timeoutSeconds()));
+              world.mostSeconds()));
   int64_t other = neighbour();
   if (other >= 0 && !world.aborted() && isLost(board.slot(other)))
     world.abort(judge(board, program, rank, World::stopped(), world.timeoutSeconds()));

@@ -18,16 +18,41 @@ inline double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Seconds that a rank waits for others where nobody says it.
+constexpr double kLongestWait = 600;
+
+/// How long a thread has waited. It looks many times a second; in a longer pause between two looks
+/// it was itself stopped (by a user, a debugger, or with the machine), which is nobody's delay: of
+/// that a second counts.
+class Waited {
+public:
+  double seconds() {
+    constexpr double kMostPause = 1;
+    Clock::time_point now = Clock::now();
+    double pause = std::chrono::duration<double>(now - last).count();
+    total += pause < kMostPause ? pause : kMostPause;
+    last = now;
+    return total;
+  }
+
+private:
+  Clock::time_point last = Clock::now();
+  double total = 0;
+};
+
 class World {
 public:
-  explicit World(double timeoutSeconds) : timeout(timeoutSeconds) {}
+  explicit World(double timeoutSeconds) : most(timeoutSeconds), timeout(timeoutSeconds) {}
 
   /// Waiting threads may keep their cores busy for a while: there is one for
   /// each. Set before any rank runs.
   void setSpin(bool value) { spinning = value; }
   bool spins() const { return spinning; }
 
-  double timeoutSeconds() const { return timeout; }
+  /// Of a wait for other ranks; and the most that it ever is, for what may take long.
+  double timeoutSeconds() const { return timeout.load(std::memory_order_relaxed); }
+  double mostSeconds() const { return most; }
+  void setTimeout(double seconds) { timeout.store(seconds, std::memory_order_relaxed); }
   bool aborted() const { return failed.load(std::memory_order_acquire); }
 
   /// The first failure counts; the ranks that it stops report RankFailed.
@@ -48,7 +73,8 @@ public:
   }
 
 private:
-  double timeout;
+  const double most;
+  std::atomic<double> timeout;
   bool spinning = false;
   std::atomic<bool> failed{false};
   mutable std::mutex mutex;
@@ -86,13 +112,13 @@ Wait waitFor(World &world, std::unique_lock<std::mutex> &lock, std::condition_va
              Ready ready, double more = 0) {
   if (ready())
     return Wait::Done;
-  Clock::time_point start = Clock::now();
+  Waited waited;
   while (true) {
     if (condition.wait_for(lock, std::chrono::milliseconds(20), ready))
       return Wait::Done;
     if (world.aborted())
       return Wait::Aborted;
-    if (secondsSince(start) > world.timeoutSeconds() + more)
+    if (waited.seconds() > world.timeoutSeconds() + more)
       return Wait::TimedOut;
   }
 }

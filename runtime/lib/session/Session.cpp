@@ -174,7 +174,7 @@ Status gatherReports(weft_session &session, std::vector<CoreReport> &reports) {
 Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,
                    uint64_t numKernels, const weft_options &options,
                    std::unique_ptr<weft_session> &session) {
-  double timeout = options.timeout_seconds > 0 ? options.timeout_seconds : 600;
+  double timeout = options.timeout_seconds > 0 ? options.timeout_seconds : kLongestWait;
   session = std::make_unique<weft_session>(timeout);
   SessionShared &shared = session->shared;
   session->options = options;
@@ -199,7 +199,8 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   } else {
     weft_comm_host host{
         &session->world,
-        [](void *context) { return int32_t(static_cast<World *>(context)->aborted()); }, timeout};
+        [](void *context) { return int32_t(static_cast<World *>(context)->aborted()); },
+        [](void *context) { return static_cast<World *>(context)->timeoutSeconds(); }};
     // Before MPI is: it changes the variables.
     Launcher launch;
     WEFT_TRY(detectLauncher(launch));
@@ -283,14 +284,19 @@ void closeSession(weft_session *session) {
 }
 } // namespace
 
-void weft_session::abortIfLate(Clock::time_point &since) {
+void weft_session::setTimeout(double seconds) {
+  world.setTimeout(seconds > 0 ? seconds : world.mostSeconds());
+  shared.board.header().timeout.store(world.timeoutSeconds(), std::memory_order_relaxed);
+}
+
+void weft_session::abortIfLate(std::optional<Waited> &waited) {
   auto done = std::find_if(ranks.begin(), ranks.end(),
                            [](const auto &rank) { return rank->thread().waitFor(0); });
   if (done == ranks.end())
     return;
-  if (since == Clock::time_point{})
-    since = Clock::now();
-  if (secondsSince(since) > world.timeoutSeconds())
+  if (!waited)
+    waited.emplace();
+  if (waited->seconds() > world.timeoutSeconds())
     world.abort((*done)->judged({StatusCode::Hang, "the other ranks did not end in time"}));
 }
 

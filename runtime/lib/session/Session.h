@@ -10,6 +10,7 @@
 #include "weft/runtime/Runtime.h"
 
 #include <cstdio>
+#include <optional>
 
 struct weft_session {
   /// After a failure the others get this long to notice it and stop.
@@ -52,7 +53,8 @@ struct weft_session {
           },
           &pairs[i]);
     }
-    weft::runtime::Clock::time_point failed{}, waiting{};
+    weft::runtime::Clock::time_point failed{};
+    std::optional<weft::runtime::Waited> waiting;
     for (std::unique_ptr<weft::runtime::RankContext> &rank : ranks)
       while (!rank->thread().waitFor(0.1)) {
         if (!world.aborted()) {
@@ -80,8 +82,12 @@ struct weft_session {
   }
 
   /// Ranks that are done with a job wait for the others no longer than ranks that are processes do;
-  /// `since` is when the first one was seen to.
-  void abortIfLate(weft::runtime::Clock::time_point &since);
+  /// `waited` begins when the first one is seen to.
+  void abortIfLate(std::optional<weft::runtime::Waited> &waited);
+
+  /// How long ranks wait for each other from here on; 0 = as long as ever. All processes call it
+  /// with the same number.
+  void setTimeout(double seconds);
 
   /// Calls what waits for other processes, between runs.
   template <typename Call> weft::runtime::Status waiting(Call call) {

@@ -9,6 +9,7 @@
 #include "session/Generation.h"
 #include "session/SentMeter.h"
 #include "training/BatchFeed.h"
+#include "training/StepLimit.h"
 #include "training/TrainingLog.h"
 
 #include "weft/runtime/Checkpoint.h"
@@ -320,6 +321,7 @@ private:
     for (std::unique_ptr<RankContext> &rank : session.ranks)
       rank->slot().steps.store(info.step + 1);
     WEFT_TRY(steps.take());
+    WEFT_TRY(meetForStep());
     int64_t next = info.samples + steps.batch();
     if (info.step + 1 < options.steps)
       steps.start(next);
@@ -344,6 +346,8 @@ private:
                       : 0;
     Report all{};
     WEFT_TRY(agree(mine, all));
+    session.setTimeout(0);
+    limit.took(all.seconds);
     heed(int(all.stop), mine.seconds);
     record.step = info.step;
     record.steps = options.steps;
@@ -361,6 +365,16 @@ private:
     record.epoch = info.samples / steps.samples();
     info.step += 1;
     info.samples = next;
+    return {};
+  }
+
+  /// In a step ranks wait for each other, and for nothing else that may take long: a batch, or a
+  /// file, terminal or pipe that takes what rank 0 tells. So all have these behind them first.
+  Status meetForStep() {
+    const double nothing = 0;
+    WEFT_TRY(processes.exchange(&nothing, 1));
+    if (session.options.timeout_seconds == 0)
+      session.setTimeout(limit.seconds());
     return {};
   }
 
@@ -545,6 +559,7 @@ private:
   bool resumes = false;                            // from a checkpoint that is there
   bool trains = false, evaluates = false, evaluated = false, stopped = false;
   double peakBytes = 0;
+  StepLimit limit; // where no --timeout was given
   int64_t savedStep = -1;
   Status saveFailure;
 };

@@ -174,9 +174,11 @@ if [ "$mpi" = mpi ]; then
       start=("$run" --comm mpi)
       [ $starts = weft-run ] || start=(mpirun "${root[@]}" --oversubscribe -n 2)
       rm -f "$work/told"
-      "${start[@]}" "$two" "${forever[@]}" --log-every 20 --timeout 2 >"$work/told" 2>&1 &
+      # Evaluations make steps slow, as its 1000th would end it.
+      "${start[@]}" "$two" "${forever[@]}" --eval-data-tokens "$text:byte" --eval-every 1 --eval-batches 20 \
+        --log-every 5 --timeout 2 >"$work/told" 2>&1 &
       job=$!
-      awaits '^step +39 '
+      awaits '^step +9 '
       if [ $who = rank ]; then victim=$(rank_pid "$two" mpi 1); else victim=$(launcher_pid); fi
       begin=$EPOCHREALTIME
       kill -STOP "$victim"
@@ -194,6 +196,21 @@ if [ "$mpi" = mpi ]; then
     done
   done
 fi
+
+# Who stops all of it for a while, as by Ctrl-Z, has not made any rank late.
+rm -f "$work/told"
+"$two" "${forever[@]}" --log-every 1000000 --timeout 2 --log "$work/paused.jsonl" >"$work/told" 2>&1 &
+job=$!
+steps() { wc -l 2>/dev/null <"$work/paused.jsonl"; }
+timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/paused.jsonl'; do sleep 0.02; done"
+kill -STOP $job
+sleep 3.5
+before=$(steps)
+kill -CONT $job
+for _ in $(seq 200); do [ "$(steps)" -gt $((before + 5)) ] && break; sleep 0.05; done
+kill -TERM $job
+ends 143 5
+told 'stopped after [0-9]+ of'
 
 # A launcher that starts no rank is not waited for, either.
 mkdir "$work/idle"
@@ -214,4 +231,4 @@ voices() { # RANKS_OF_A_MACHINE; 0 = the launcher does not say
 expect 0 '^1$' echo "$(voices 4)"
 expect 0 '^2$' echo "$(voices 2)"
 expect 0 '^4$' echo "$(voices 0)"
-finish 40
+finish 44

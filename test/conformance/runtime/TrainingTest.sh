@@ -18,6 +18,16 @@ equal() {
 }
 curve() { grep -oE '"step":[0-9]+|"(eval_)?loss":[^,]*|"grad_norm":[^,]*|"lr":[^,]*' "$1"; }
 
+# A rank is stopped in a fast step: where no --timeout is given, that takes half a minute, in which all else is tried.
+# shellcheck source=test/conformance/runtime/rank-pid.sh
+. "$(dirname "$0")/rank-pid.sh"
+"$run" --comm tcp "$two" --data-tokens "$text:byte" --steps 100000000 --log-every 1000000 --log "$work/hung.jsonl" >"$work/hung" 2>&1 &
+hung=$!
+timeout 60 sh -c "until [ -s '$work/hung.jsonl' ]; do sleep 0.02; done"
+stopped=$(rank_pid "$two" tcp 1) hung_since=$EPOCHREALTIME
+timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/hung.jsonl'; do sleep 0.02; done"
+kill -STOP "$stopped"
+
 train=(--data-tokens "$text:byte" --steps 40)
 bytes=(--shuffle 7 --eval-data-tokens "$text:byte" --eval-every 15
        --generate 'The ' --tokens 12 --top-k 5 --seed 3)
@@ -197,4 +207,11 @@ else
   echo 'SKIPPED: the checks of --comm mpi, MPI was not found'
 fi
 
-finish 73
+# At 600 s it would still be there.
+while kill -0 $hung 2>/dev/null && awk "BEGIN {exit !($EPOCHREALTIME - $hung_since < 90)}"; do sleep 0.2; done
+kill -KILL $hung "$stopped" 2>/dev/null
+wait $hung
+equal "exit code of a hang in a fast step" 4 $?
+expect 0 "error: no progress for 30 s.*rank 1 .*is stopped|error: no progress for 30 s; stopped: rank 1" cat "$work/hung"
+
+finish 75

@@ -51,7 +51,7 @@ public:
   Test(const char *comm, int64_t ranks, double patience)
       : comm(comm), ranks(ranks), patience(patience), world(patience),
         host{&world, [](void *w) { return int32_t(static_cast<World *>(w)->aborted()); },
-             patience} {}
+             [](void *w) { return static_cast<World *>(w)->timeoutSeconds(); }} {}
 
   Status open() {
     Launcher launch;

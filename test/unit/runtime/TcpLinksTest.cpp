@@ -16,6 +16,7 @@ using namespace weft::runtime;
 namespace {
 
 int32_t never(void *) { return 0; }
+double twoSeconds(void *) { return 2; }
 
 /// A socket that listens on a free port of this machine.
 int listenAnywhere(uint16_t &port) {
@@ -54,7 +55,7 @@ TEST(TcpLinks, NamesOnlyWhoStaysAway) {
     job.port = port;
     job.token = {1, 2};
     job.listener = rank == 0 ? listener : -1;
-    links.push_back(std::make_unique<TcpLinks>(job, weft_comm_host{nullptr, never, 2}));
+    links.push_back(std::make_unique<TcpLinks>(job, weft_comm_host{nullptr, never, twoSeconds}));
   }
   onThreads(kRanks, [&](size_t rank) { met[rank] = links[rank]->open(); });
   onThreads(kAbsent, [&](size_t rank) {

@@ -5,6 +5,7 @@
 #include "../../conformance/runtime/TrainingSample.h"
 #include "base/Philox.h"
 #include "training/BatchFeed.h"
+#include "training/StepLimit.h"
 
 #include "weft/runtime/Training.h"
 
@@ -23,6 +24,31 @@ namespace {
 using sample::kBatch;
 using sample::kSequence;
 using sample::TrainingSample;
+
+TEST(StepLimit, FollowsTheSlowestStep) {
+  StepLimit limit;
+  for (int64_t step = 0; step < StepLimit::kSteps; ++step) {
+    EXPECT_EQ(limit.seconds(), 600) << step;
+    limit.took(0.01);
+  }
+  EXPECT_EQ(limit.seconds(), 30);
+  limit.took(1.5);
+  EXPECT_EQ(limit.seconds(), 30);
+  limit.took(4);
+  EXPECT_EQ(limit.seconds(), 80);
+  limit.took(0.01); // one that was slow may be again
+  EXPECT_EQ(limit.seconds(), 80);
+  limit.took(1000);
+  EXPECT_EQ(limit.seconds(), 600);
+}
+
+TEST(Waited, CountsLittleOfALongPause) {
+  Waited waited;
+  std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+  EXPECT_EQ(waited.seconds(), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GE(waited.seconds(), 1.02);
+}
 
 // The published known answers of Philox4x32-10.
 TEST(Order, PhiloxIsPhilox) {

@@ -14,7 +14,7 @@
 
 extern "C" {
 
-constexpr uint32_t kWeftCommunicatorVersion = 3;
+constexpr uint32_t kWeftCommunicatorVersion = 4;
 
 /// A run of bytes.
 struct weft_block {
@@ -33,7 +33,8 @@ struct weft_comm_host {
   void *context;
   /// Non-zero once a local rank failed: give up waiting.
   int32_t (*aborted)(void *context);
-  double timeout_seconds;
+  /// How long a wait may last; it may be another number each time.
+  double (*timeout_seconds)(void *context);
 };
 
 /// One rank's end of a group of ranks. Calls on it come from one thread at a

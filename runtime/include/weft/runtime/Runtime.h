@@ -22,9 +22,9 @@ typedef struct weft_status {
 } weft_status;
 
 typedef struct weft_options {
-  const char *comm;            // "inproc" (default, also null), "mpi" or "tcp"
-  uint32_t threads_per_rank;   // 0 = the program's, else cores / local ranks
-  double timeout_seconds;      // 0 = 600; a rank waits this long for others
+  const char *comm;          // "inproc" (default, also null), "mpi" or "tcp"
+  uint32_t threads_per_rank; // 0 = the program's, else cores / local ranks
+  double timeout_seconds; // a rank waits this long for others; 0 = 600, less in steps of training
   const char *model_directory; // null = the program's
   uint32_t trace_commands;     // room for so many trace events a stream; 0 = off
   int64_t inject_rank;         // for tests of failures: this rank fails or stalls

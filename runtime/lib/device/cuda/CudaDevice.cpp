@@ -186,14 +186,14 @@ Status CudaDevice::wait(unsigned s, CommandPlace place, uint32_t event, uint64_t
 }
 
 Status CudaDevice::settle(unsigned s) {
-  Clock::time_point start = Clock::now();
+  Waited waited;
   for (int polls = 0;; ++polls) {
     Result result = driver.queryStream(streams[s].handle);
     if (result != NotReady)
       return driver.check(result, "running commands");
     if (options.world->aborted())
       return World::stopped();
-    if (secondsSince(start) > options.world->timeoutSeconds())
+    if (waited.seconds() > options.world->timeoutSeconds())
       return {StatusCode::Hang, "waited " + std::to_string(options.world->timeoutSeconds()) +
                                     " s for stream " + std::to_string(s) + " of GPU " +
                                     std::to_string(gpu)};
