@@ -54,7 +54,7 @@ void addWhere(FlagTable &flags, CommandLine &line) {
       line.timeout, 1e9);
   flags.text("--model-dir", "DIR", "where the weights' files are, if they moved",
              line.modelDirectory);
-  flags.text("--inject", "RANK:COMMAND[:stall]", "", line.inject);
+  flags.text("--inject", "RANK:COMMAND[:stall]|RANK:STEP:flip", "", line.inject);
 }
 
 void addRestarts(FlagTable &flags, CommandLine &line) {

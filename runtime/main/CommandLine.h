@@ -29,7 +29,7 @@ struct CommandLine {
   bool bench = false, benchJson = false, quiet = false;
   bool info = false, dump = false, countRanks = false;
   std::string showPlacement; // of this state, input or output
-  std::string inject;        // RANK:COMMAND[:stall]
+  std::string inject;        // RANK:COMMAND[:stall] or RANK:STEP:flip
   long maxRestarts = 0;      // weft-run only
   std::vector<FlagTable::Given> given;
   TrainingOptions training;

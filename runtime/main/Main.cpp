@@ -52,11 +52,13 @@ Status parseInjection(const std::string &text, weft_options &options) {
   long long rank = -1, command = -1;
   char rest[16] = "";
   int fields = std::sscanf(text.c_str(), "%lld:%lld:%15s", &rank, &command, rest);
-  if (fields < 2 || (fields == 3 && std::strcmp(rest, "stall") != 0))
-    return {StatusCode::Usage, "--inject wants RANK:COMMAND[:stall]"};
+  bool stalls = fields == 3 && std::strcmp(rest, "stall") == 0,
+       flips = fields == 3 && std::strcmp(rest, "flip") == 0;
+  if (fields < 2 || (fields == 3 && !stalls && !flips))
+    return {StatusCode::Usage, "--inject wants RANK:COMMAND[:stall] or RANK:STEP:flip"};
   options.inject_rank = rank;
-  options.inject_command = command;
-  options.inject_stall = fields == 3;
+  (flips ? options.inject_flip : options.inject_command) = command;
+  options.inject_stall = stalls;
   return {};
 }
 

@@ -81,6 +81,15 @@ void weft::runtime::addTrainingFlags(FlagTable &flags, TrainingOptions &options)
               1);
   table.file("--save", "DIR", "save a checkpoint at the end", options.save);
   table.count("--every", "K", "... and every K steps", options.saveEvery, 1);
+  flags.optional("--check-replicas", "N",
+                 "every N steps (100), at the end and before each save compare the states that "
+                 "several ranks hold alike; where they differ, end with exit code 3",
+                 [&options](const std::string &text) -> std::string {
+                   options.replicasEvery = 100;
+                   return text.empty() ? ""
+                                       : FlagTable::parseCount(text, 1, int64_t(1) << 48,
+                                                               options.replicasEvery);
+                 });
   // Alone it says which weights a single run takes.
   flags.value("--resume", "DIR",
               "go on from a checkpoint, of whatever layout; a DIR that --save "
@@ -126,6 +135,8 @@ Status weft::runtime::checkTrainingFlags(const CommandLine &options) {
   const TrainingOptions &training = options.training;
   if (options.maxRestarts > 0 && training.save.empty())
     return usage("--max-restarts wants --save DIR, from where it goes on");
+  if (training.replicasEvery > 0 && training.steps == 0)
+    return usage("--check-replicas wants --steps N");
   if (!training.wanted)
     return {};
   if (training.generation.tuned && !training.generation.wanted)

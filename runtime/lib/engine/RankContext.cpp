@@ -123,6 +123,18 @@ Status RankContext::loadState() {
   return {};
 }
 
+void RankContext::flipOnce() {
+  for (const State &state : shared.program.States()) {
+    if (hasFlipped || !holds(state) || map(state.placement).numValid() == 0)
+      continue;
+    hasFlipped = true;
+    char byte = 0;
+    const uint64_t place = buffer(state).offset;
+    if (ownDevice->download(&byte, place, 1).ok())
+      (void)ownDevice->upload(place, &(byte ^= 0x40), 1);
+  }
+}
+
 void RankContext::issue(Issuer &issuer) {
   const PreparedBody &body = bodies[current.load(std::memory_order_relaxed)];
   issuer.status =

@@ -46,6 +46,8 @@ public:
   /// called on the rank's own thread.
   Status prepare();
   Status loadState();
+  /// For tests of corruption: another bit in the first state, the first time that it is called.
+  void flipOnce();
   Status runProgram(uint32_t program, const Injection &injection);
 
   int64_t rank() const { return processRank; }
@@ -125,6 +127,7 @@ private:
   // The run in work.
   std::atomic<uint32_t> current{kNone};
   Injection injection;
+  bool hasFlipped = false;
   double seconds = 0;
   Overlap overlap;
   Worker worker; // the rank's thread; last, so that it ends first

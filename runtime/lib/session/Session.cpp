@@ -39,6 +39,8 @@ void runJob(weft_session &session, RankContext &rank) {
   if (session.options.inject_rank == rank.rank()) {
     injection.command = session.options.inject_command;
     injection.stall = session.options.inject_stall != 0;
+    if (rank.slot().steps.load() == session.options.inject_flip + 1)
+      rank.flipOnce();
   }
   rank.status = rank.runProgram(session.program, injection);
 }
@@ -362,7 +364,7 @@ Status weft::runtime::reduceMax(weft_session &session, double local, double &res
 
 void weft_options_init(weft_options *options) {
   *options = {};
-  options->inject_rank = options->inject_command = -1;
+  options->inject_rank = options->inject_command = options->inject_flip = -1;
 }
 
 int32_t weft_open(const void *blob, uint64_t bytes, const weft_kernel_entry *kernels,

@@ -9,6 +9,7 @@
 #include "session/Generation.h"
 #include "session/SentMeter.h"
 #include "training/BatchFeed.h"
+#include "training/Replicas.h"
 #include "training/StepLimit.h"
 #include "training/TrainingLog.h"
 
@@ -130,6 +131,8 @@ private:
       WEFT_TRY(findScalar("step", "loss", outputs[0]));
       WEFT_TRY(findScalar("step", "grad_norm", outputs[1]));
       WEFT_TRY(findScalar("step", "lr", outputs[2]));
+      if (options.replicasEvery > 0)
+        replicas.emplace(session);
     }
     if (evaluates) {
       WEFT_TRY(feed(evaluation, options.evalData, options.evalDataTokens));
@@ -301,7 +304,10 @@ private:
         options.onStep(record.step);
       if (!std::isfinite(record.loss))
         return spoiled(record);
-      if (writer && (last || (options.saveEvery > 0 && info.step % options.saveEvery == 0)))
+      bool saves = writer && (last || isDue(options.saveEvery));
+      if (replicas && (last || saves || isDue(options.replicasEvery)))
+        WEFT_TRY(compareReplicas(record.step));
+      if (saves)
         WEFT_TRY(save(last));
     }
     // What asked in the last step came too late to stop anything.
@@ -314,6 +320,22 @@ private:
       log.note("stopped after %lld of %lld steps", static_cast<long long>(info.step),
                static_cast<long long>(options.steps));
     return {};
+  }
+
+  /// What is done every so many steps, 0 = never, behind the one that was done.
+  bool isDue(int64_t every) const { return every > 0 && info.step % every == 0; }
+
+  Status compareReplicas(int64_t step) {
+    Status status = replicas->compare(step);
+    if (status.ok() && replicas->numCompared() == 0 && log.isSpeaking() && !replicasTold)
+      log.warning("--check-replicas: no two ranks hold the same elements of a state; there is "
+                  "nothing to compare");
+    replicasTold = true;
+    // All that was saved was compared before.
+    if (status.ok() || !writer || !writer->finish().ok() || writer->lastCommitted().empty())
+      return status;
+    return {status.code(),
+            status.text() + "; --resume " + writer->lastCommitted() + " has the last that agreed"};
   }
 
   Status oneStep(StepRecord &record) {
@@ -554,6 +576,8 @@ private:
   BatchFeed steps, evaluation;
   Generator generator;
   std::unique_ptr<CheckpointWriter> writer;
+  std::optional<Replicas> replicas; // to be compared
+  bool replicasTold = false;        // that there are none
   CheckpointInfo info;
   ScalarOutput outputs[Report::kValues], evalLoss; // loss, grad_norm, lr
   bool resumes = false;                            // from a checkpoint that is there

@@ -119,6 +119,21 @@ head -c 400 "$text" >"$work/words"
 expect 1 "sample [0-9]+, element [0-9]+: [0-9]+ is not a token of the vocabulary: these are 0 to 255 \(input 'tokens'\)" \
   "$two" --data-tokens "$work/words:u32" --steps 3
 
+# What several ranks hold alike is compared: a bit that flipped in one of them is found, and never saved.
+comms=(inproc tcp)
+[ "$mpi" != mpi ] || comms+=(mpi)
+for comm in "${comms[@]}"; do
+  expect 3 "error: step 7: replicas of state 'table' differ: rank 1 has other bytes than rank 0 \([1-9][0-9]* of [1-9][0-9]* states that several ranks hold differ\); --resume $work/$comm/step-0*5 has the last that agreed" \
+    "$run" --comm "$comm" "$two" "${train[@]}" --inject 1:6:flip --check-replicas=4 --save "$work/$comm" --every 5
+done
+expect 3 "step 9: .*rank 2 has other bytes than rank 0, rank 1, rank 3 .*; --resume .*/step-0*5 " "$run" "$grid" "${train[@]}" --inject 2:6:flip --check-replicas --save "$work/checked" --every 5
+expect 3 "step 39: .*rank 3 has other bytes than rank 0, rank 1, rank 2 \(" "$run" "$four" "${train[@]}" --inject 3:6:flip --check-replicas
+expect 0 "step +39" "$run" "$grid" "${train[@]}" --check-replicas=3
+expect 0 "step +39" "$run" "$two" "${train[@]}" --inject 1:6:flip
+expect 0 "warning: --check-replicas: no two ranks hold the same elements of a state" "$one" "${train[@]}" --check-replicas
+expect 2 "check-replicas wants --steps" "$one" --check-replicas
+expect 2 "check-replicas wants a whole number of at least 1, not '0'" "$one" "${train[@]}" --check-replicas=0
+
 # Stopped and resumed, on one layout and on others: the same curve, on with the
 # same shuffle. The log goes on, too.
 resume() { # NAME FIRST SECOND, commands
@@ -214,4 +229,4 @@ wait $hung
 equal "exit code of a hang in a fast step" 4 $?
 expect 0 "error: no progress for 30 s.*rank 1 .*is stopped|error: no progress for 30 s; stopped: rank 1" cat "$work/hung"
 
-finish 75
+finish 85

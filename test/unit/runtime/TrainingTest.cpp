@@ -5,6 +5,7 @@
 #include "../../conformance/runtime/TrainingSample.h"
 #include "base/Philox.h"
 #include "training/BatchFeed.h"
+#include "training/Replicas.h"
 #include "training/StepLimit.h"
 
 #include "weft/runtime/Training.h"
@@ -40,6 +41,36 @@ TEST(StepLimit, FollowsTheSlowestStep) {
   EXPECT_EQ(limit.seconds(), 80);
   limit.took(1000);
   EXPECT_EQ(limit.seconds(), 600);
+}
+
+TEST(Replicas, NameThoseThatAreFewer) {
+  int64_t compared = 0;
+  auto differenceIn = [&](std::vector<Replicas::Print> prints, std::vector<std::string> states) {
+    return Replicas::differenceIn(prints, states, compared);
+  };
+  // Four ranks: 'w' on all of them, 'm' in halves that two hold each, 's' on the last one alone.
+  std::vector<Replicas::Print> prints = {{1, 10}, {2, 20}, {0, 0}, {1, 10}, {3, 30}, {0, 0},
+                                         {1, 10}, {2, 20}, {0, 0}, {1, 10}, {3, 30}, {4, 40}};
+  EXPECT_EQ(differenceIn(prints, {"w", "m", "s"}), "");
+  EXPECT_EQ(compared, 2);
+  prints[3].bytes = 11;
+  EXPECT_EQ(
+      differenceIn(prints, {"w", "m", "s"}),
+      "replicas of state 'w' differ: rank 1 has other bytes than rank 0, rank 2, rank 3 (1 of "
+      "2 states that several ranks hold differ)");
+  // Of as many the first is taken to be right.
+  prints[3].bytes = 10;
+  prints[1].bytes = 21;
+  EXPECT_EQ(differenceIn(prints, {"w", "m", "s"}),
+            "replicas of state 'm' differ: rank 2 has other bytes than rank 0 (1 of 2 states that "
+            "several ranks hold differ)");
+  prints[0].bytes = 12;
+  prints[9].bytes = 13;
+  EXPECT_EQ(differenceIn(prints, {"w", "m", "s"}),
+            "replicas of state 'w' differ: rank 0, rank 3 have other bytes than rank 1, rank 2 (2 "
+            "of 2 states that several ranks hold differ)");
+  EXPECT_EQ(differenceIn({{1, 1}, {2, 2}}, {"w"}), "");
+  EXPECT_EQ(compared, 0);
 }
 
 TEST(Waited, CountsLittleOfALongPause) {

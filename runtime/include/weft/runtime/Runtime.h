@@ -30,6 +30,7 @@ typedef struct weft_options {
   int64_t inject_rank;         // for tests of failures: this rank fails or stalls
   int64_t inject_command;      // before this command of a run; -1 = never
   uint32_t inject_stall;       // stall for ever instead of failing
+  int64_t inject_flip;         // or flips a bit of a state before this step; -1 = never
   uint32_t no_pin;             // let the system move ranks' threads between cores
   /* Lines "name<TAB>value" that all processes must have alike, beside the
      program itself; null = none. weft_open fails where they differ. */

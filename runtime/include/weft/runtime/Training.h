@@ -41,7 +41,8 @@ struct TrainingOptions {
   int64_t evalEvery = 0;   // 0 = once, at the end
   int64_t evalBatches = 0; // the first so many; 0 = all
   std::string save, resume;
-  int64_t saveEvery = 0; // 0 = once, at the end
+  int64_t saveEvery = 0;     // 0 = once, at the end
+  int64_t replicasEvery = 0; // compare what several ranks hold; 0 = never
   GenerationOptions generation;
 
   // Not of the command line.
