@@ -25,8 +25,8 @@ public:
   /// States that more than one rank holds; known on the first process once they were compared.
   int64_t numCompared() const { return compared; }
 
-  /// What is wrong with `prints`, by rank and then by state, in words; empty = nothing. Of the ranks
-  /// that differ those that are fewer are named.
+  /// What is wrong with `prints`, by rank and then by state, in words; empty = nothing. Of the
+  /// ranks that differ those that are fewer are named.
   static std::string differenceIn(const std::vector<Print> &prints,
                                   const std::vector<std::string> &states, int64_t &compared);
 
