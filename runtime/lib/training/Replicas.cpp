@@ -49,8 +49,8 @@ std::string ranksText(const std::vector<int64_t> &ranks) {
 
 using RanksByHash = std::map<uint64_t, std::vector<int64_t>>;
 
-/// "rank 1 has other bytes than rank 0, rank 2": who is right is not known, most ranks are taken for
-/// it, and of as many the first.
+/// "rank 1 has other bytes than rank 0, rank 2": who is right is not known; most ranks are taken
+/// for it, and of as many the first.
 std::string describe(const RanksByHash &groups) {
   auto isFewer = [](const auto &a, const auto &b) {
     const std::vector<int64_t> &x = a.second, &y = b.second;
