@@ -128,14 +128,14 @@ private:
     return clone->getResult(0);
   }
 
-  std::optional<Assignment> assign(Operation *op, const AssignmentQuery &query, std::string &why) {
+  llvm::Expected<Assignment> assign(Operation *op, const AssignmentQuery &query) {
     auto fixed = op->getAttrOfType<ArrayAttr>(kOperandsAttr);
     if (!fixed)
       return chooseAssignment(search, query);
     AssignmentQuery settled = query;
     SmallVector<Placement, 2> operands = settledOperands(query, fixed);
     settled.operands = operands;
-    return assignmentFromOperands(search, settled, &why);
+    return assignmentFromOperands(search, settled);
   }
 
   LogicalResult placeOp(Operation *op) {
@@ -169,11 +169,11 @@ private:
         shardable ? shardable.getFlopsPerPoint() : 0,
         op->getNumResults() > 0 ? arithmeticOf(op->getResult(0).getType()) : Arithmetic::Integer,
         op->getNumResults() == 1 && readerAddsUp(op, op->getResult(0), ReduceKind::Sum)};
-    std::string why;
-    std::optional<Assignment> chosen = assign(op, query, why);
+    llvm::Expected<Assignment> chosen = assign(op, query);
     if (!chosen)
       return op->emitError() << "'" << nodeName(op)
-                             << "' cannot read its operands as dist.operands asks: " << why;
+                             << "' cannot read its operands as dist.operands asks: "
+                             << llvm::toString(chosen.takeError());
     OpBuilder builder(op);
     for (auto [index, operand] : llvm::enumerate(op->getOpOperands()))
       operand.set(

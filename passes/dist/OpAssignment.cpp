@@ -188,12 +188,13 @@ Assignment chooseAssignment(ReshardSearch &search, const AssignmentQuery &query)
   return Chooser(search, query).choose();
 }
 
-std::optional<Assignment> assignmentFromOperands(ReshardSearch &search,
-                                                 const AssignmentQuery &query, std::string *why) {
+llvm::Expected<Assignment> assignmentFromOperands(ReshardSearch &search,
+                                                  const AssignmentQuery &query) {
+  std::string why;
   std::optional<OpSharding> sharding =
-      shardingFromOperands(search.mesh(), *query.rule, query.partialRules, query.operands, why);
+      shardingFromOperands(search.mesh(), *query.rule, query.partialRules, query.operands, &why);
   if (!sharding)
-    return std::nullopt;
+    return llvm::createStringError(why);
   Chooser chooser(search, query);
   // Operands settle the factors that they have, whole ones included.
   for (auto [tensor, request] : llvm::zip_equal(query.rule->results, query.requests)) {

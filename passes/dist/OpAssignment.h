@@ -6,6 +6,8 @@
 #include "weft/Search/Reshard.h"
 #include "weft/Sharding/Projection.h"
 
+#include "llvm/Support/Error.h"
+
 namespace weft::dist {
 
 /// The question: an op, where its operands are, and where its results are requested.
@@ -35,8 +37,8 @@ struct Assignment {
 Assignment chooseAssignment(ReshardSearch &search, const AssignmentQuery &query);
 
 /// The split that `operands` imply exactly; factors that no operand has follow the requests.
-std::optional<Assignment> assignmentFromOperands(ReshardSearch &search,
-                                                 const AssignmentQuery &query, std::string *why);
+llvm::Expected<Assignment> assignmentFromOperands(ReshardSearch &search,
+                                                  const AssignmentQuery &query);
 
 /// `placement` with its partial axes reduced.
 Placement reduced(Placement placement);

@@ -228,14 +228,14 @@ void GraphConverter::convertNode(NodeOp node, const Scope &scope) {
   auto walk = controlFlow().find(node.getOpType());
   bool isWalked = node.getCanonicalDomain().empty() && walk != controlFlow().end();
   bool isGradient = node.getCanonicalDomain() == kTrainingDomain && node.getOpType() == "Gradient";
-  std::string problem;
-  const Handler *handler =
-      isWalked || isGradient
-          ? nullptr
-          : Registry::get().find(node.getCanonicalDomain(), node.getOpType(), *opset, problem);
-  if (!problem.empty()) {
-    error(loc) << problem;
-    return;
+  const Handler *handler = nullptr;
+  if (!isWalked && !isGradient) {
+    auto found = Registry::get().find(node.getCanonicalDomain(), node.getOpType(), *opset);
+    if (!found) {
+      error(loc) << llvm::toString(found.takeError());
+      return;
+    }
+    handler = &*found;
   }
   const Schema *schema = checkNode(node, *opset, scope, loc);
   if (!schema)

@@ -50,8 +50,8 @@ void Registry::refuseDomain(llvm::StringRef domain, llvm::StringRef reason) {
   refusedDomains[domain.str()] = reason.str();
 }
 
-const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op, int64_t version,
-                              std::string &problem) const {
+llvm::Expected<const Handler &> Registry::find(llvm::StringRef domain, llvm::StringRef op,
+                                               int64_t version) const {
   auto name = [&] {
     return "operator '" + op.str() + "' of " +
            (domain.empty() ? std::string("opset ") : "domain '" + domain.str() + "', version ") +
@@ -59,26 +59,25 @@ const Handler *Registry::find(llvm::StringRef domain, llvm::StringRef op, int64_
   };
   auto found = entries.find({domain.str(), op.str()});
   if (found == entries.end()) {
-    problem = name() + " is not supported";
+    std::string problem = name() + " is not supported";
     auto reason = refused.find(op.str());
     if (domain.empty() && reason != refused.end())
       problem += ": " + reason->second;
     if (auto whole = refusedDomains.find(domain.str()); whole != refusedDomains.end())
       problem += ": " + whole->second;
-    return nullptr;
+    return llvm::createStringError(problem);
   }
   int64_t oldest = found->second.front().from, newest = 0;
   for (const Entry &entry : found->second) {
     oldest = std::min(oldest, entry.from);
     newest = std::max(newest, entry.to);
     if (version >= entry.from && version <= entry.to)
-      return &entry.handler;
+      return entry.handler;
   }
   if (version > newest)
-    problem = name() + " is newer than " + std::to_string(newest) +
-              ", the newest whose definition is supported; export the model "
-              "with that opset";
-  else
-    problem = name() + " is not supported; its definition is from opset " + std::to_string(oldest);
-  return nullptr;
+    return llvm::createStringError(name() + " is newer than " + std::to_string(newest) +
+                                   ", the newest whose definition is supported; export the model "
+                                   "with that opset");
+  return llvm::createStringError(name() + " is not supported; its definition is from opset " +
+                                 std::to_string(oldest));
 }

@@ -5,6 +5,8 @@
 
 #include "passes/onnx/NodeContext.h"
 
+#include "llvm/Support/Error.h"
+
 #include <map>
 
 namespace weft::onnx {
@@ -35,9 +37,9 @@ public:
   /// The same for all operators of a domain.
   void refuseDomain(llvm::StringRef domain, llvm::StringRef reason);
 
-  /// The handler, or null with the reason in `problem`.
-  const Handler *find(llvm::StringRef domain, llvm::StringRef op, int64_t version,
-                      std::string &problem) const;
+  /// The handler, or why there is none.
+  llvm::Expected<const Handler &> find(llvm::StringRef domain, llvm::StringRef op,
+                                       int64_t version) const;
 
 private:
   struct Entry {

@@ -478,17 +478,16 @@ mlir::OwningOpRef<mlir::ModuleOp> weft::onnx::importModel(llvm::StringRef path,
   context->loadDialect<OnnxDialect>();
   Location loc = mlir::FileLineColLoc::get(context, path, 0, 0);
   MappedFile file;
-  std::string error;
-  if (!file.open(path, error)) {
-    mlir::emitError(loc) << "cannot be read: " << error;
+  if (llvm::Error wrong = file.open(path)) {
+    mlir::emitError(loc) << "cannot be read: " << llvm::toString(std::move(wrong));
     return {};
   }
   ScanLimits limits;
   if (options.inlineData)
     limits.inlineBytes = UINT64_MAX;
   Skeleton skeleton;
-  if (!prescanModel(file.getBytes(), limits, skeleton, error)) {
-    mlir::emitError(loc) << "is not a valid model: " << error;
+  if (llvm::Error wrong = prescanModel(file.getBytes(), limits, skeleton)) {
+    mlir::emitError(loc) << "is not a valid model: " << llvm::toString(std::move(wrong));
     return {};
   }
   if (skeleton.numUnknownFields)

@@ -21,11 +21,9 @@ Error toText(MemoryBuffer &input, raw_ostream &os) {
   onnx::ScanLimits limits;
   limits.inlineBytes = UINT64_MAX;
   onnx::Skeleton scanned;
-  std::string fault;
   onnx::Model model;
-  if (!onnx::prescanModel(input.getBuffer(), limits, scanned, fault))
-    return createStringError(inconvertibleErrorCode(), "%s: error: %s", name.c_str(),
-                             fault.c_str());
+  if (Error wrong = onnx::prescanModel(input.getBuffer(), limits, scanned))
+    return createStringError(name + ": error: " + toString(std::move(wrong)));
   if (!model.ParseFromString(scanned.bytes))
     return createStringError(inconvertibleErrorCode(),
                              "%s: error: protobuf cannot read the model; files "

@@ -31,16 +31,15 @@ void addEntry(onnx::Tensor &tensor, const char *key, const std::string &value) {
 
 Error ModelFile::open(const std::string &path) {
   onnx::MappedFile file;
-  std::string error;
-  if (!file.open(path, error))
-    return fail("cannot read '%s': %s", path.c_str(), error.c_str());
+  if (Error wrong = file.open(path))
+    return fail("cannot read '%s': %s", path.c_str(), toString(std::move(wrong)).c_str());
   onnx::Skeleton skeleton;
   onnx::ScanLimits limits;
   limits.inlineBytes = UINT64_MAX; // a message is below 2 GiB
   if (file.getBytes().size() > kMessageLimit)
     return fail("'%s' has more than 2 GiB, which no protobuf message has", path.c_str());
-  if (!onnx::prescanModel(file.getBytes(), limits, skeleton, error))
-    return fail("'%s' is not a model file: %s", path.c_str(), error.c_str());
+  if (Error wrong = onnx::prescanModel(file.getBytes(), limits, skeleton))
+    return fail("'%s' is not a model file: %s", path.c_str(), toString(std::move(wrong)).c_str());
   numUnknown = skeleton.numUnknownFields;
   if (!model.ParseFromString(skeleton.bytes))
     return fail("'%s' is not a model file", path.c_str());

@@ -4,7 +4,7 @@
 #define WEFT_PYTHON_FREE_FRONTEND_WIRE_MAPPEDFILE_H
 
 #include "llvm/ADT/StringRef.h"
-#include <string>
+#include "llvm/Support/Error.h"
 
 namespace weft::onnx {
 
@@ -16,8 +16,8 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
   ~MappedFile();
 
-  /// False, with a reason, if `path` is not a readable regular file.
-  bool open(llvm::StringRef path, std::string &error);
+  /// An error if `path` is not a readable regular file.
+  llvm::Error open(llvm::StringRef path);
 
   llvm::StringRef getBytes() const { return bytes; }
 

@@ -34,11 +34,15 @@ struct PathPart {
 
 class Scanner {
 public:
-  Scanner(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton, std::string &error)
-      : file(file), limits(limits), skeleton(skeleton), error(error),
+  Scanner(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton)
+      : file(file), limits(limits), skeleton(skeleton),
         memoryLimit(std::max<uint64_t>(limits.memoryBytes, 4 * file.size())) {}
 
-  bool scanMessage(const Descriptor *type, size_t begin, size_t end, unsigned depth);
+  llvm::Error scan() {
+    if (scanMessage(Model::descriptor(), 0, file.size(), 0))
+      return llvm::Error::success();
+    return llvm::createStringError(error);
+  }
 
 private:
   struct Field {
@@ -50,6 +54,7 @@ private:
     uint64_t varint; // value of a varint
   };
 
+  bool scanMessage(const Descriptor *type, size_t begin, size_t end, unsigned depth);
   const MessageInfo &infoOf(const Descriptor *type);
   bool readVarint(size_t &at, size_t end, uint64_t &value);
   bool readField(size_t at, size_t end, Field &field);
@@ -68,7 +73,7 @@ private:
   llvm::StringRef file;
   const ScanLimits &limits;
   Skeleton &skeleton;
-  std::string &error;
+  std::string error; ///< the first
   uint64_t memory = 0, memoryLimit;
   llvm::SmallVector<PathPart> path;
   llvm::DenseMap<const Descriptor *, MessageInfo> infos;
@@ -297,7 +302,7 @@ bool Scanner::scanMessage(const Descriptor *type, size_t begin, size_t end, unsi
   return true;
 }
 
-bool weft::onnx::prescanModel(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton,
-                              std::string &error) {
-  return Scanner(file, limits, skeleton, error).scanMessage(Model::descriptor(), 0, file.size(), 0);
+llvm::Error weft::onnx::prescanModel(llvm::StringRef file, const ScanLimits &limits,
+                                     Skeleton &skeleton) {
+  return Scanner(file, limits, skeleton).scan();
 }

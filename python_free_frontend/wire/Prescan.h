@@ -4,6 +4,7 @@
 #define WEFT_PYTHON_FREE_FRONTEND_WIRE_PRESCAN_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -47,10 +48,8 @@ struct Skeleton {
 /// Walks the serialised model in `file` and checks it against schema and
 /// limits: every length within its message, no deep nesting, no known field of
 /// the wrong kind, no node without an operator, no more parts than the limits
-/// allow. Takes time linear in what is not payload. On failure says what and
-/// where in `error`.
-bool prescanModel(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton,
-                  std::string &error);
+/// allow. Takes time linear in what is not payload. An error says what and where.
+llvm::Error prescanModel(llvm::StringRef file, const ScanLimits &limits, Skeleton &skeleton);
 
 } // namespace weft::onnx
 
