@@ -88,11 +88,10 @@ private:
       printText(choice, 0, llvm::errs());
       return DoesNotFit;
     }
-    Options planned;
-    std::string error;
-    if (!parseOptions(settledFlags(planOf(choice)), planned, error))
-      return tell(error, OurBug);
-    options = planned;
+    llvm::Expected<Options> planned = parseOptions(settledFlags(planOf(choice)));
+    if (!planned)
+      return tell(llvm::toString(planned.takeError()), OurBug);
+    options = std::move(*planned);
     if (!options.quiet)
       llvm::errs() << "plan: " << choice.layout->text() << '\n';
     return Ok;
@@ -176,17 +175,16 @@ private:
 int weft::driver::compileMain(const std::vector<std::string> &arguments,
                               const std::string &program) {
   registerAllTargets();
-  Options options;
-  std::string error;
-  if (!parseOptions(arguments, options, error))
-    return tell(error, Usage);
-  if (!options.answer.empty()) {
-    llvm::outs() << options.answer;
+  llvm::Expected<Options> options = parseOptions(arguments);
+  if (!options)
+    return tell(llvm::toString(options.takeError()), Usage);
+  if (!options->answer.empty()) {
+    llvm::outs() << options->answer;
     return Ok;
   }
   // A file that may not grow any more is an error to tell, not our end.
   std::signal(SIGXFSZ, SIG_IGN);
-  int code = Run(options, arguments, program).run();
+  int code = Run(*options, arguments, program).run();
   if (llvm::Error lost = flushStandardOutput()) {
     llvm::errs() << "weft-compile: error: " << llvm::toString(std::move(lost)) << '\n';
     return code == Ok ? UserError : code;

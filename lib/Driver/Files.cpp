@@ -57,43 +57,34 @@ static std::vector<std::pair<StringRef, std::string>> outputsOf(const Options &o
 }
 
 /// What the system would say of the file is less than what is known of its folder.
-static bool checkFolder(StringRef flag, StringRef output, std::string &error) {
+static llvm::Error checkFolder(StringRef flag, StringRef output) {
   std::string name = (flag + " '" + output + "'").str();
-  if (llvm::sys::fs::is_directory(output)) {
-    error = name + " is a folder; name a file in it";
-    return false;
-  }
+  if (llvm::sys::fs::is_directory(output))
+    return llvm::createStringError(name + " is a folder; name a file in it");
   StringRef folder = llvm::sys::path::parent_path(output);
   if (llvm::sys::fs::exists(output) || folder.empty() ||
       !llvm::sys::fs::access(folder, llvm::sys::fs::AccessMode::Write))
-    return true;
-  error = name + " cannot be written: folder '" + folder.str() +
-          (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist");
-  return false;
+    return llvm::Error::success();
+  return llvm::createStringError(
+      name + " cannot be written: folder '" + folder +
+      (llvm::sys::fs::exists(folder) ? "' is not writable" : "' does not exist"));
 }
 
-ExitCode driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs,
-                              std::string &error) {
-  if (makesExecutable(options) && options.output == "-") {
-    error = "-o - is for text, with --compile-to; an executable is a file";
-    return Usage;
-  }
+llvm::Error driver::checkOutputs(const Options &options, ArrayRef<std::string> inputs) {
   for (const auto &[flag, output] : outputsOf(options)) {
     for (const std::string &input : inputs)
-      if (llvm::sys::fs::equivalent(output, input)) {
-        error = flag.str() + " '" + output + "' is " +
-                (input == options.model ? "the model itself" : "'" + input + "', which is read") +
-                "; name another file";
-        return UserError;
-      }
-    if (output != "-" && !checkFolder(flag, output, error))
-      return UserError;
-    if (llvm::Error wrong = checkOutput(output)) {
-      error = llvm::toString(std::move(wrong));
-      return UserError;
-    }
+      if (llvm::sys::fs::equivalent(output, input))
+        return llvm::createStringError(
+            flag + " '" + output + "' is " +
+            (input == options.model ? "the model itself" : "'" + input + "', which is read") +
+            "; name another file");
+    if (output != "-")
+      if (llvm::Error wrong = checkFolder(flag, output))
+        return wrong;
+    if (llvm::Error wrong = checkOutput(output))
+      return wrong;
   }
-  return Ok;
+  return llvm::Error::success();
 }
 
 std::string driver::flagsText(ModuleOp module) {

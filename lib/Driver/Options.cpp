@@ -3,6 +3,7 @@
 #include "weft/Driver/Options.h"
 #include "passes/dist/StageChoice.h"
 #include "weft/Cost/Cluster.h"
+#include "weft/Driver/Driver.h"
 #include "weft/Pipeline/Check.h"
 #include "weft/Pipeline/Generate.h"
 #include "weft/Sharding/Mesh.h"
@@ -489,6 +490,8 @@ std::string check(const Options &options, bool resumes) {
     return "no model given; write weft-compile MODEL.onnx -o OUT, or --help";
   if (std::string wrong = checkAuto(options); !wrong.empty())
     return wrong;
+  if (makesExecutable(options) && options.output == "-")
+    return "-o - is for text, with --compile-to; an executable is a file";
   if (!resumes && !isModelFile(options.model))
     return "";
   if (std::string wrong = checkExplain(options); !wrong.empty())
@@ -532,34 +535,34 @@ std::string weft::driver::takeMesh(const std::string &text, Mesh &target) {
   return "";
 }
 
-bool weft::driver::parseOptions(const std::vector<std::string> &arguments, Options &options,
-                                std::string &error, bool resumes) {
-  ActsTable acts;
-  FlagTable flags = tableFor(options, acts);
-  error = flags.parse(arguments);
-  if (error.empty() && !options.planFile.empty() && !flags.answers()) {
-    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh");
-    if (merged) {
-      options = Options();
-      return parseOptions(*merged, options, error, resumes);
-    }
-    error = llvm::toString(merged.takeError());
-  }
-  for (const FlagTable::Given &given : flags.given())
-    options.given.push_back({given.name, given.value, given.alone});
-  if (flags.answers() && error.empty())
-    options.answer = flags.answer();
-  else if (error.empty())
-    error = check(options, resumes);
-  return error.empty();
-}
-
-bool weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments,
-                                     PhaseOptions &phases, std::string &error) {
+llvm::Expected<Options> weft::driver::parseOptions(const std::vector<std::string> &arguments,
+                                                   bool resumes) {
   Options options;
   ActsTable acts;
   FlagTable flags = tableFor(options, acts);
-  error = flags.parse(arguments);
+  if (std::string wrong = flags.parse(arguments); !wrong.empty())
+    return llvm::createStringError(wrong);
+  for (const FlagTable::Given &given : flags.given())
+    options.given.push_back({given.name, given.value, given.alone});
+  if (flags.answers()) {
+    options.answer = flags.answer();
+    return options;
+  }
+  if (!options.planFile.empty()) {
+    auto merged = withPlan(arguments, options.planFile, flags.given(), "--mesh");
+    return merged ? parseOptions(*merged, resumes) : merged.takeError();
+  }
+  if (std::string wrong = check(options, resumes); !wrong.empty())
+    return llvm::createStringError(wrong);
+  return options;
+}
+
+llvm::Expected<PhaseOptions>
+weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments) {
+  Options options;
+  ActsTable acts;
+  FlagTable flags = tableFor(options, acts);
+  std::string error = flags.parse(arguments);
   if (error.empty() && (flags.answers() || !options.model.empty()))
     error = "only flags that say what is made";
   for (const FlagTable::Given &given : flags.given())
@@ -570,8 +573,9 @@ bool weft::driver::parsePhaseOptions(const std::vector<std::string> &arguments,
     error = checkProgram(options);
   if (error.empty() && options.compile.phases.recompute == kAutoRecompute)
     error = "--recompute auto needs trials, which passes cannot make; choose selective or full";
-  phases = std::move(options.compile.phases);
-  return error.empty();
+  if (!error.empty())
+    return llvm::createStringError(error);
+  return std::move(options.compile.phases);
 }
 
 std::string weft::driver::helpText() {

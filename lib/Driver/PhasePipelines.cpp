@@ -10,9 +10,8 @@
 using namespace mlir;
 using namespace weft;
 
-/// `train mesh=dp=2 loss="mse:y,t"` as a command line: --train --mesh=dp=2 ... What is wrong with
-/// it goes into `error`.
-static std::vector<std::string> argumentsOf(StringRef text, std::string &error) {
+/// `train mesh=dp=2 loss="mse:y,t"` as a command line: --train --mesh=dp=2 ...
+static llvm::Expected<std::vector<std::string>> argumentsOf(StringRef text) {
   std::vector<std::string> arguments;
   while (!(text = text.ltrim()).empty()) {
     size_t end = std::min(text.find_first_of("= "), text.size());
@@ -22,16 +21,12 @@ static std::vector<std::string> argumentsOf(StringRef text, std::string &error) 
       StringRef value;
       if (StringRef quote = text.take_front(1); quote == "'" || quote == "\"") {
         size_t close = text.find(quote, 1);
-        if (close == StringRef::npos) {
-          error = argument + ": the quote is not closed";
-          return {};
-        }
+        if (close == StringRef::npos)
+          return llvm::createStringError(argument + ": the quote is not closed");
         value = text.slice(1, close);
         text = text.drop_front(close + 1);
-        if (!text.empty() && !text.starts_with(" ")) {
-          error = argument + ": a blank must follow the closing quote";
-          return {};
-        }
+        if (!text.empty() && !text.starts_with(" "))
+          return llvm::createStringError(argument + ": a blank must follow the closing quote");
       } else {
         std::tie(value, text) = text.split(' ');
       }
@@ -52,15 +47,15 @@ void driver::registerPipelines() {
                               .str();
     auto build = [phase](OpPassManager &pm, StringRef text,
                          llvm::function_ref<LogicalResult(const Twine &)> fail) -> LogicalResult {
-      PhaseOptions options;
-      std::string error;
-      std::vector<std::string> arguments = argumentsOf(text, error);
-      if (!error.empty() || !parsePhaseOptions(arguments, options, error))
-        return fail("weft-" + phaseName(phase) + "-pipeline: " + error);
+      auto arguments = argumentsOf(text);
+      auto options = arguments ? parsePhaseOptions(*arguments) : arguments.takeError();
+      if (!options)
+        return fail("weft-" + phaseName(phase) +
+                    "-pipeline: " + llvm::toString(options.takeError()));
       // A text may have been edited since its phase ended; which that is has to be known first.
-      pm.addPass(createBeginPhase(phase, options));
+      pm.addPass(createBeginPhase(phase, *options));
       buildBorder(pm, Phase(unsigned(phase) - 1));
-      buildPhase(pm, phase, options);
+      buildPhase(pm, phase, *options);
       return success();
     };
     // `--help` of weft-opt lists no options here: those of weft-compile does.

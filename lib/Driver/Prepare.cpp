@@ -59,11 +59,10 @@ static int checkTarget(const Options &options, const std::string &program) {
 }
 
 int driver::checkCommandLine(const Options &options, const std::string &program) {
-  std::string error;
   if (int code = checkPlaces(options))
     return code;
-  if (ExitCode code = checkOutputs(options, inputFiles(options), error))
-    return tell(error, code);
+  if (llvm::Error wrong = checkOutputs(options, inputFiles(options)))
+    return tell(llvm::toString(std::move(wrong)), UserError);
   // The text of a phase says itself for which target it is.
   return isModelFile(options.model) ? checkTarget(options, program) : int(Ok);
 }
@@ -145,10 +144,11 @@ static int settleCluster(const Compilation &compilation, Options &options) {
 int driver::prepare(Compilation &compilation, const std::vector<std::string> &arguments,
                     Options &options, const std::string &program) {
   ModuleOp module = compilation.getModule();
-  std::string error;
   if (!isModelFile(options.model)) {
-    if (!resumeOptions(module, compilation.getPhase(), arguments, options, error))
-      return tell(error, Usage);
+    auto resumed = resumeOptions(module, compilation.getPhase(), arguments, options);
+    if (!resumed)
+      return tell(llvm::toString(resumed.takeError()), Usage);
+    options = std::move(*resumed);
     if (int code = settleTarget(compilation, options))
       return code;
     if (int code = checkTarget(options, program))
@@ -156,8 +156,8 @@ int driver::prepare(Compilation &compilation, const std::vector<std::string> &ar
   }
   std::vector<std::string> data = dataFiles(module);
   data.push_back(compilation.getModelPath());
-  if (ExitCode code = checkOutputs(options, data, error))
-    return tell(error, code);
+  if (llvm::Error wrong = checkOutputs(options, data))
+    return tell(llvm::toString(std::move(wrong)), UserError);
   const PhaseOptions &phases = options.compile.phases;
   if (onnx::getMainGraph(module) && phases.train && phases.usesModelStep() &&
       !onnx::hasModelStep(module))

@@ -115,10 +115,9 @@ void weft::driver::recordCommandLine(ModuleOp module, const std::string &model,
     module->setAttr(kClusterAttr, builder.getStringAttr(options.cluster));
 }
 
-bool weft::driver::resumeOptions(ModuleOp module, Phase at,
-                                 const std::vector<std::string> &arguments, Options &options,
-                                 std::string &error) {
-  const Options given = options;
+llvm::Expected<Options> weft::driver::resumeOptions(ModuleOp module, Phase at,
+                                                    const std::vector<std::string> &arguments,
+                                                    const Options &given) {
   std::optional<FlagList> recorded = recordedFlags(module);
   std::vector<std::string> merged;
   for (const GivenFlag &entry : recorded.value_or(FlagList()))
@@ -131,17 +130,13 @@ bool weft::driver::resumeOptions(ModuleOp module, Phase at,
     }
   for (const GivenFlag &entry : given.given)
     if (isOfTheProgram(entry.flag))
-      if (error = whyTooLate(entry.flag, module, at, given, recorded); !error.empty())
-        return false;
-  if (error = whyOtherCluster(module, at, given); !error.empty())
-    return false;
-  if (given.until < at) {
-    error = ("--compile-to " + phaseName(given.until) + ": '" + given.model + "' is at phase '" +
-             phaseName(at) + "' already")
-                .str();
-    return false;
-  }
+      if (std::string why = whyTooLate(entry.flag, module, at, given, recorded); !why.empty())
+        return llvm::createStringError(why);
+  if (std::string why = whyOtherCluster(module, at, given); !why.empty())
+    return llvm::createStringError(why);
+  if (given.until < at)
+    return llvm::createStringError("--compile-to " + phaseName(given.until) + ": '" + given.model +
+                                   "' is at phase '" + phaseName(at) + "' already");
   merged.insert(merged.end(), arguments.begin(), arguments.end());
-  options = Options();
-  return parseOptions(merged, options, error, /*resumes=*/true);
+  return parseOptions(merged, /*resumes=*/true);
 }

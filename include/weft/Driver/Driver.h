@@ -32,8 +32,7 @@ std::vector<std::string> inputFiles(const Options &options);
 std::vector<std::string> dataFiles(mlir::ModuleOp model);
 /// Found out before work that would be lost: whether all that is asked for can be
 /// written, and takes the place of none of `inputs`.
-ExitCode checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs,
-                      std::string &error);
+llvm::Error checkOutputs(const Options &options, llvm::ArrayRef<std::string> inputs);
 /// The flags that the module records (recordCommandLine), for people to read.
 std::string flagsText(mlir::ModuleOp module);
 

@@ -67,15 +67,14 @@ struct Options {
   std::string answer; // to --help or --version; then nothing else counts
 };
 
-/// Parses `arguments` (without the program's name). On failure tells in `error`
-/// what is wrong and what to write instead. Whether flags fit together is only
-/// known of a program in text form when its own flags are (`resumes`).
-bool parseOptions(const std::vector<std::string> &arguments, Options &options, std::string &error,
-                  bool resumes = false);
+/// Parses `arguments` (without the program's name). An error says what is wrong and what to write
+/// instead. Whether flags fit together is only known of a program in text form when its own flags
+/// are (`resumes`).
+llvm::Expected<Options> parseOptions(const std::vector<std::string> &arguments,
+                                     bool resumes = false);
 
 /// Parses flags that say what phases make, as the pipelines of weft-opt have them.
-bool parsePhaseOptions(const std::vector<std::string> &arguments, PhaseOptions &phases,
-                       std::string &error);
+llvm::Expected<PhaseOptions> parsePhaseOptions(const std::vector<std::string> &arguments);
 /// One of fp32, bf16, fp16 and fp64; returns what is wrong, or nothing.
 std::string takePrecisionAmong(const std::string &text, Precision &target);
 /// Of --batch-stats.

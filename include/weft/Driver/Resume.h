@@ -14,10 +14,11 @@ namespace weft::driver {
 void recordCommandLine(mlir::ModuleOp module, const std::string &model, const Options &options);
 
 /// The options of a program that goes on from `at`: what its text says, and what was
-/// given now where that can still be chosen. A flag that would have had to be
-/// given earlier is told in `error`.
-bool resumeOptions(mlir::ModuleOp module, Phase at, const std::vector<std::string> &arguments,
-                   Options &options, std::string &error);
+/// `given` now where that can still be chosen. A flag that would have had to be
+/// given earlier is an error.
+llvm::Expected<Options> resumeOptions(mlir::ModuleOp module, Phase at,
+                                      const std::vector<std::string> &arguments,
+                                      const Options &given);
 
 } // namespace weft::driver
 
