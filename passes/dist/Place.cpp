@@ -7,6 +7,7 @@
 #include "passes/dist/OpQueries.h"
 #include "passes/dist/SignatureAttributes.h"
 #include "weft/Support/Nearest.h"
+#include "weft/Support/ValueNames.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
@@ -273,6 +274,8 @@ private:
   /// A node, its value as model files name it, and the outputs that it is.
   static SmallVector<std::string> namesOf(Operation *op) {
     SmallVector<std::string> names{nodeName(op)};
+    if (StringRef value = valueName(op->getLoc()); !value.empty())
+      names.push_back(value.str());
     if (!isNodeOutput(op))
       return names;
     names.push_back(names[0] + "_output_0");
@@ -285,13 +288,15 @@ private:
     return names;
   }
 
-  /// The node that the op comes from, and those that became parts of it.
+  /// The node that the op comes from, and those that became parts of it, with their values.
   static SmallVector<StringRef> nodesOf(Operation *op) {
     SmallVector<StringRef> nodes;
     op->getLoc()->walk([&](Location loc) {
       auto name = dyn_cast<NameLoc>(loc);
       if (name)
         nodes.push_back(name.getName());
+      if (StringRef value = valueName(loc); !value.empty())
+        nodes.push_back(value);
       // Inside is the operator's name.
       return name ? WalkResult::skip() : WalkResult::advance();
     });

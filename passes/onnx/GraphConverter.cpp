@@ -4,6 +4,8 @@
 
 #include "dialects/nn/IR/NnTraining.h"
 #include "dialects/onnx/IR/TensorData.h"
+#include "weft/Support/Diagnostics.h"
+#include "weft/Support/ValueNames.h"
 #include "weft/runtime/Metadata.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -171,10 +173,24 @@ bool GraphConverter::lookupInputs(NodeOp node, SmallVectorImpl<Value> &inputs) {
   return true;
 }
 
+/// Models from elsewhere name values as they like, and Netron shows these names. What follows from
+/// the node's is not written down.
+static void nameValue(NodeOp node, unsigned index, Value value, Location loc) {
+  Operation *op = value.getDefiningOp();
+  llvm::StringRef name = node.getOutputName(index), rest = name;
+  // An op of another node's has a name already.
+  if (!op || op->getNumResults() != 1 || op->getLoc() != loc || name.empty())
+    return;
+  if (!rest.consume_front(nodeName(loc)) || (!rest.empty() && rest != "_output_0"))
+    op->setLoc(withValueName(loc, name));
+}
+
 void GraphConverter::setResults(NodeOp node, llvm::ArrayRef<Value> results, Location loc) {
   for (auto [index, output] : llvm::enumerate(node.getResults())) {
     if (index < results.size() && results[index]) {
       values[output] = results[index];
+      if (loc == node.getLoc()) // not within a function or loop, where names are local
+        nameValue(node, index, results[index], loc);
       continue;
     }
     if (output.use_empty() && index > 0 && !b.hasFailed())

@@ -10,6 +10,7 @@
 #include "passes/rt/Passes.h"
 
 #include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Support/ValueNames.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -124,8 +125,8 @@ private:
     SmallVector<Location> locs;
     // The last node names the fusion.
     for (Operation *op : llvm::reverse(ops))
-      if (!llvm::is_contained(locs, op->getLoc()))
-        locs.push_back(op->getLoc());
+      if (Location loc = withoutValueName(op->getLoc()); !llvm::is_contained(locs, loc))
+        locs.push_back(loc);
     return locs.size() == 1 ? locs[0] : FusedLoc::get(builder.getContext(), locs);
   }
 
