@@ -80,6 +80,7 @@ static void buildBodies(OpPassManager &pm, const PhaseOptions &options) {
   pm.addPass(rt::createRtMaterializeDeviceBodies());
   pm.addPass(rt::createRtSeparateNorms());
   pm.addPass(rt::createRtSeparateSeeds());
+  pm.addPass(rt::createRtSettleLayouts());
 }
 
 void weft::buildFusible(OpPassManager &pm, const PhaseOptions &options, int64_t mostMicrobatches) {

@@ -69,10 +69,15 @@ Operation *weft::rt::libraryOpOf(FusionOp fusion) {
 std::optional<LibraryEnd> weft::rt::libraryEndOf(FusionOp fusion) {
   LibraryEnd end;
   Operation *op = libraryOpOf(fusion), *next = op->getNextNode();
-  if (next && !next->hasTrait<OpTrait::IsTerminator>() && stridesBehindPermutation(next)) {
-    end.permutation = op = next;
-    next = next->getNextNode();
-  }
+  ResultRange results = op->getResults();
+  for (; next && isPlacing(next); next = next->getNextNode())
+    end.placed = op = next;
+  // What it is made of has its place in it, and nothing else has.
+  if (end.placed && (std::max(1u, end.placed->getNumOperands()) != results.size() ||
+                     !llvm::all_of(results, [&](Value value) {
+                       return layoutBehind(value, end.placed).has_value();
+                     })))
+    return std::nullopt;
   if (next && isSum(next)) {
     end.addend = dyn_cast<BlockArgument>(next->getOperand(next->getOperand(0) == op->getResult(0)));
     if (!end.addend)
@@ -264,16 +269,17 @@ private:
     Operation *libraryOp = libraryOpOf(fusion);
     std::optional<LibraryEnd> end = libraryEndOf(fusion);
     if (!end) {
-      libraryOp->emitOpError("is followed by more than a library call does: a permutation of its "
-                             "result, the sum of that and an input");
+      libraryOp->emitOpError(
+          "is followed by more than a library call does: to place its results in "
+          "one, to add an input to that");
       return nullptr;
     }
+    SmallVector<ValueLayout> written;
     SmallVector<SmallVector<int64_t, 4>> resultStrides;
-    for (Type type : libraryOp->getResultTypes())
-      resultStrides.push_back(rowMajorStrides(cast<RankedTensorType>(type).getShape()));
-    if (end->permutation)
-      resultStrides = {*stridesBehindPermutation(end->permutation)};
-
+    for (Value result : libraryOp->getResults()) {
+      written.push_back(end->placed ? *layoutBehind(result, end->placed) : denseLayout(result));
+      resultStrides.push_back(written.back().strides);
+    }
     SmallVector<ValueLayout> layouts;
     SmallVector<SmallVector<int64_t, 4>> strides;
     for (Value operand : libraryOp->getOperands()) {
@@ -301,8 +307,9 @@ private:
                                         plan->operands[i].strides, layouts[i].offset));
     };
     addOperands(plan->call.reads);
-    for (auto [output, part] : llvm::zip_equal(fusion.getOutputs(), plan->results))
-      state.operands.push_back(window(bufferOf(output), part.sizes, part.strides, 0));
+    for (auto [i, part] : llvm::enumerate(plan->results))
+      state.operands.push_back(window(bufferOf(fusion.getOutputs()[end->placed ? 0 : i]),
+                                      part.sizes, part.strides, written[i].offset));
     addOperands(plan->call.mayLack);
     if (plan->addend) {
       ValueLayout layout = specLayout(fusion.getInputs()[end->addend.getArgNumber()]);

@@ -30,10 +30,11 @@ llvm::StringRef nameForMessages(mlir::Operation *op);
 /// The op for which a library fusion calls the library.
 mlir::Operation *libraryOpOf(FusionOp fusion);
 
-/// What the call does to that op's result, null where it does not: the view that writes it
-/// permuted, the input that is added to it. Nothing if the fusion does more than that.
+/// What the call does to that op's results, null where it does not: the view or concatenation as
+/// which it writes them (layoutBehind), the input that is added to it. Nothing if the fusion does
+/// more than that.
 struct LibraryEnd {
-  mlir::Operation *permutation = nullptr;
+  mlir::Operation *placed = nullptr;
   mlir::BlockArgument addend;
 };
 std::optional<LibraryEnd> libraryEndOf(FusionOp fusion);

@@ -208,6 +208,36 @@ void FusionChoice::absorbPermutation(Operation *op) {
     absorbedBy.erase(op);
 }
 
+/// The results of a library op may be the parts of one value, which it can then write at once: so
+/// gradients of queries, keys and values are packed without a copy.
+void FusionChoice::absorbConcat(Operation *op) {
+  SmallVector<Operation *, 2> placing;
+  for (Value value : op->getResults())
+    while (value.hasOneUse()) {
+      Operation *user = *value.user_begin();
+      if (!isPlacing(user) || !areOfOneTime(op, user) || llvm::is_contained(placing, user))
+        break;
+      placing.push_back(user);
+      if (user->getNumOperands() > 1)
+        break;
+      value = user->getResult(0);
+    }
+  llvm::sort(placing,
+             [&](Operation *x, Operation *y) { return position.lookup(x) < position.lookup(y); });
+  // As many results as operands, each of which leads to it: there is nothing else in it.
+  if (placing.empty() || placing.back()->getNumOperands() != op->getNumResults() ||
+      !llvm::all_of(op->getResults(),
+                    [&](Value result) { return layoutBehind(result, placing.back()); }))
+    return;
+  absorbedBy[op] = placing;
+  if (!layoutOfLibrary(op, /*adds=*/false)) {
+    absorbedBy.erase(op);
+    return;
+  }
+  for (Operation *later : placing)
+    classes[later] = FusionClass::Absorbed;
+}
+
 /// A gradient may be added to the sum of those before it by the product that makes it. Not so in
 /// the network itself: there a sum is computed by the kernel that reads it next.
 void FusionChoice::absorbSum(Operation *op) {
@@ -245,7 +275,8 @@ std::optional<LibraryLayout> FusionChoice::layoutOfLibrary(Operation *op, bool a
   for (Value result : op->getResults())
     results.push_back(denseStrides(result));
   if (!absorbed(op).empty())
-    results = {*stridesBehindPermutation(absorbed(op).front())};
+    for (auto [result, strides] : llvm::zip(op->getResults(), results))
+      strides = layoutBehind(result, absorbed(op).back())->strides;
   return libraryLayout(target, op, operands, results, adds);
 }
 
@@ -268,6 +299,8 @@ void FusionChoice::demandLayouts(Block &block) {
         if (Operation *view = op.getOperand(i).getDefiningOp();
             view && !isRoot(view) && !view->hasTrait<OpTrait::ConstantLike>())
           demandDense(&op, i);
+      if (op.getNumResults() > 1)
+        absorbConcat(&op);
       absorbPermutation(&op);
       absorbSum(&op);
     } else if (kind == FusionClass::Opaque) {

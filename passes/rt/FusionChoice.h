@@ -27,7 +27,7 @@ enum class FusionClass {
   Free,     // a view, a constant, or a value without operands: no command of its own
   Kernel,   // generated code, together with the rest of its group
   Library,  // one library command
-  Absorbed, // what a library op does to its result: writes it permuted, adds to it
+  Absorbed, // what a library op does to its results: writes them permuted or packed, adds to them
 };
 
 /// Row-major order of a value's elements in the dense buffer of `root`.
@@ -103,8 +103,8 @@ public:
   bool isCopiedFor(mlir::Operation *reader, mlir::Operation *op) const;
   /// Whether what copies are made of is read from memory, beside what the program itself reads.
   bool isReadByCopies(mlir::Value value) const { return readByCopies.contains(value); }
-  /// What a library op does to its result, in order: the view that it writes it through, the op
-  /// that adds to it.
+  /// What a library op does to its results, in order: the views that it writes them through, the
+  /// concatenation that all of them are, the op that adds to it.
   llvm::ArrayRef<mlir::Operation *> absorbed(mlir::Operation *library) const;
   enum class Limit { Ops, Bytes, Pieces, Order };
   /// What kept an op out of a kernel: how much of it there would be, and what the target allows.
@@ -140,6 +140,7 @@ private:
   bool isRoot(mlir::Operation *op) const { return classes.lookup(op) != FusionClass::Free; }
   void demandDense(mlir::Operation *user, unsigned operand);
   void absorbPermutation(mlir::Operation *library);
+  void absorbConcat(mlir::Operation *library);
   void absorbSum(mlir::Operation *library);
   std::optional<LibraryLayout> layoutOfLibrary(mlir::Operation *library, bool adds) const;
 

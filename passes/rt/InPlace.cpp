@@ -129,7 +129,7 @@ bool weft::rt::mayOverwrite(FusionOp fusion, unsigned input, unsigned result) {
   Value argument = fusion.getBody().getArgument(input);
   bool isOverwritten = end->addend
                            ? end->addend == argument
-                           : operand && op->getOperand(*operand) == argument && !end->permutation;
+                           : operand && op->getOperand(*operand) == argument && !end->placed;
   return isOverwritten && argument.hasOneUse() &&
          argument.getType() == withoutEncoding(fusion.getResult(0).getType());
 }

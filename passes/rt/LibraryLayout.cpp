@@ -1,8 +1,8 @@
 // Collapses the dims of library calls into the runtime's commands.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/LibraryLayout.h"
-#include "passes/rt/FusionChoice.h"
 
+#include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
 #include "mlir/IR/BuiltinTypes.h"
@@ -191,32 +191,77 @@ bool weft::rt::isSum(Operation *op) {
          elementwise.evaluateScalar({zero, one}).real == 1;
 }
 
-std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {
+/// The strides that the view's operand has in memory where its result has `resultStrides`. Every
+/// dim of the operand is part of one dim of the result.
+static std::optional<SmallVector<int64_t, 4>> stridesBehindView(Operation *view,
+                                                                ArrayRef<int64_t> resultStrides) {
   auto kernel = dyn_cast<KernelOpInterface>(view);
   if (!kernel || view->getNumOperands() != 1 || view->getNumResults() != 1)
     return std::nullopt;
   auto from = cast<RankedTensorType>(view->getOperand(0).getType());
   auto to = cast<RankedTensorType>(view->getResult(0).getType());
-  SmallVector<int64_t, 4> source = rowMajorStrides(from.getShape()),
-                          target = rowMajorStrides(to.getShape());
+  SmallVector<int64_t, 4> source = rowMajorStrides(from.getShape());
   SmallVector<int64_t> strides;
   int64_t offset = 0;
-  if (from.getRank() != to.getRank() || from.getNumElements() != to.getNumElements() ||
-      !kernel.getView(source, strides, offset) || offset != 0)
+  if (from.getNumElements() != to.getNumElements() || !kernel.getView(source, strides, offset) ||
+      offset != 0)
     return std::nullopt;
   SmallVector<int64_t, 4> result(from.getRank(), 0);
-  SmallVector<bool> taken(to.getRank(), false);
   for (int64_t d = 0; d < from.getRank(); ++d) {
-    if (from.getDimSize(d) == 1)
+    int64_t size = from.getDimSize(d), stride = source[d];
+    if (size == 1)
       continue;
     bool found = false;
     for (int64_t e = 0; e < to.getRank() && !found; ++e)
-      if (!taken[e] && to.getDimSize(e) == from.getDimSize(d) && strides[e] == source[d]) {
-        taken[e] = found = true;
-        result[d] = target[e];
+      if (strides[e] > 0 && to.getDimSize(e) != 1 && stride % strides[e] == 0 &&
+          stride * size <= strides[e] * to.getDimSize(e)) {
+        found = true;
+        result[d] = stride / strides[e] * resultStrides[e];
       }
     if (!found)
       return std::nullopt;
   }
   return result;
+}
+
+std::optional<SmallVector<int64_t, 4>> weft::rt::stridesBehindPermutation(Operation *view) {
+  if (view->getNumOperands() != 1 || view->getNumResults() != 1)
+    return std::nullopt;
+  auto from = cast<RankedTensorType>(view->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(view->getResult(0).getType());
+  if (from.getRank() != to.getRank())
+    return std::nullopt;
+  return stridesBehindView(view, rowMajorStrides(to.getShape()));
+}
+
+bool weft::rt::isPlacing(Operation *op) {
+  return isa<nn::ConcatOp>(op) || (isFree(op) && op->getNumOperands() == 1);
+}
+
+std::optional<ValueLayout> weft::rt::layoutBehind(Value value, Operation *last) {
+  SmallVector<OpOperand *> uses;
+  do {
+    if (!value.hasOneUse())
+      return std::nullopt;
+    uses.push_back(&*value.use_begin());
+    Operation *user = uses.back()->getOwner();
+    if (!isPlacing(user))
+      return std::nullopt;
+    value = user->getResult(0);
+  } while (value.getDefiningOp() != last);
+  ValueLayout layout = denseLayout(value);
+  for (OpOperand *use : llvm::reverse(uses)) {
+    if (auto concat = dyn_cast<nn::ConcatOp>(use->getOwner())) {
+      for (Value before : concat.getInputs().take_front(use->getOperandNumber()))
+        layout.offset += cast<RankedTensorType>(before.getType()).getDimSize(concat.getDim()) *
+                         layout.strides[concat.getDim()];
+      continue;
+    }
+    std::optional<SmallVector<int64_t, 4>> strides =
+        stridesBehindView(use->getOwner(), layout.strides);
+    if (!strides)
+      return std::nullopt;
+    layout.strides = std::move(*strides);
+  }
+  return layout;
 }

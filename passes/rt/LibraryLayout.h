@@ -3,6 +3,7 @@
 #ifndef WEFT_PASSES_RT_LIBRARYLAYOUT_H
 #define WEFT_PASSES_RT_LIBRARYLAYOUT_H
 
+#include "passes/rt/FusionChoice.h"
 #include "weft/Target/Target.h"
 
 #include "mlir/IR/Operation.h"
@@ -38,6 +39,18 @@ bool isSum(mlir::Operation *op);
 /// If `view` only permutes its operand's elements: the strides that the operand
 /// has in a dense buffer of the view's result.
 std::optional<llvm::SmallVector<int64_t, 4>> stridesBehindPermutation(mlir::Operation *view);
+
+/// Whether the op is a view, or puts values one after the other: a command that makes its operands
+/// could write its result at once.
+bool isPlacing(mlir::Operation *op);
+
+/// Where `value` lies in the dense buffer of the result of `last`, to which all that reads it leads
+/// through placing ops, each with one reader; nothing if sizes and strides cannot say it.
+///
+/// Worked example, q of [b, h, s, d]: a transpose to [b, s, h, d], a reshape to [b, s, h d] and a
+/// concatenation with two more of its size along the last dim. In that buffer q has the strides
+/// [3 s h d, d, 3 h d, 1], and the offset of its place in a row.
+std::optional<ValueLayout> layoutBehind(mlir::Value value, mlir::Operation *last);
 
 } // namespace weft::rt
 

@@ -33,7 +33,7 @@ public:
   mlir::LogicalResult verifyLifetimes();
   /// No view that the command writes shares bytes with one it reads, unless
   /// the two are the same bytes and in `allowed` as (read, written); no two
-  /// views that it writes share bytes. Different buffers may share bytes in a
+  /// views that it writes share elements. Different buffers may share bytes in a
   /// call: their lifetimes say whether they do so one after the other.
   mlir::LogicalResult
   verifyNoOverlap(CommandInterface command,

@@ -51,6 +51,23 @@ def RtSeparateSeeds : Pass<"rt-separate-seeds", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::nn::NnDialect"];
 }
 
+def RtSettleLayouts : Pass<"rt-settle-layouts", "::mlir::ModuleOp"> {
+  let summary = "Let library calls write values as all their readers want them";
+  let description = [{
+    **Requires** functions of the phase `local`. **Ensures** two forms which `rt-fuse-kernels` lets library calls write
+    without a copy. A sum of values with zeros around them that tile it along one dim, as gradients of the parts of a
+    value come, is the concatenation of them. And what a library call makes has one reader if one of several
+    permutes it and needs that in memory, such as the heads that a product reads as one dim: the others read the
+    permutation, turned back. They see through views; so one value is kept, not two.
+
+    Nothing is done that would need a copy elsewhere. A concatenation keeps the sign of zeros that a sum with zeros loses.
+    Before routines are formed, so that these take and give one value, too.
+
+    **Example**: test/passes/rt/settle-layouts.mlir.
+  }];
+  let dependentDialects = ["::weft::nn::NnDialect"];
+}
+
 def RtFormRoutines : Pass<"rt-form-routines", "::mlir::ModuleOp"> {
   let summary = "Make routines of what repeats, called once a microbatch and a block";
   let description = [{
@@ -168,7 +185,8 @@ def RtFuseKernels : Pass<"rt-fuse-kernels", "::mlir::ModuleOp"> {
     consumer have in common, so that no value is computed twice for that and a
     piece stays in the cache (FusionChoice.h); views are cloned into the fusions that
     read them. A library op stands alone in its fusion; if its result is only
-    permuted, the permutation is taken in and the library writes that order.
+    permuted, the permutation is taken in and the library writes that order; if
+    its results are only the parts of a concatenation, the library writes that.
     Ops without KernelOpInterface are never moved across each other.
 
     What kernels make for other kernels alone is not written where they can

@@ -40,6 +40,52 @@ func.func @heads(%p: tensor<2x8x192xf32>, %w: tensor<64x64xf32>) -> tensor<2x8x6
   return %o : tensor<2x8x64xf32>
 }
 
+// Gradients of heads that are the parts of one value are written into it at once, whatever their order.
+// CHECK-LABEL: func.func @packed
+func.func @packed(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32>) -> tensor<2x8x192xf32> {
+  // CHECK: %[[ALL:.+]] = rt.fusion library(%arg0, %arg1 : {{.*}}) -> (tensor<2x8x192xf32>)
+  // CHECK: %[[Q:.+]], %[[K:.+]], %[[V:.+]] = nn.attention_grad
+  // CHECK: nn.transpose %[[V]]
+  // CHECK: %[[P:.+]] = nn.concat
+  // CHECK-NEXT: rt.yield %[[P]]
+  // CHECK-NOT: rt.fusion
+  // CHECK: return %[[ALL]]
+  %dq, %dk, %dv = nn.attention_grad %q, %k, %k, %q, %q scale = 0.25
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %0 = nn.transpose %dv permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %1 = nn.transpose %dk permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %2 = nn.transpose %dq permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %3 = nn.reshape %0 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %4 = nn.reshape %1 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %5 = nn.reshape %2 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %6 = nn.concat %5, %4, %3 dim = 2 : (tensor<2x8x64xf32>, tensor<2x8x64xf32>, tensor<2x8x64xf32>) -> tensor<2x8x192xf32>
+  return %6 : tensor<2x8x192xf32>
+}
+
+// Not so: with another value among them, where one is read again, where one is of another microbatch.
+// CHECK-LABEL: func.func @unpacked
+// CHECK-COUNT-3: rt.fusion library({{.*}}) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+// CHECK: return
+func.func @unpacked(%q: tensor<2x4x8x16xf32>) -> (tensor<2x4x32x16xf32>, tensor<2x4x24x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x24x16xf32>) {
+  %0, %1, %2 = nn.attention_grad %q, %q, %q, %q, %q scale = 0.25
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %3 = nn.concat %0, %1, %2, %q dim = 2
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x32x16xf32>
+  %4, %5, %6 = nn.attention_grad %q, %q, %q, %q, %q scale = 0.5
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %7 = nn.concat %4, %5, %6 dim = 2
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x24x16xf32>
+  %8, %9, %10 = nn.attention_grad %q, %q, %q, %q, %q scale = 0.75 {rt.microbatch = 0 : i64}
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %11 = nn.concat %8, %9, %10 dim = 2 {rt.microbatch = 1 : i64}
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x24x16xf32>
+  return %3, %7, %6, %11 : tensor<2x4x32x16xf32>, tensor<2x4x24x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x24x16xf32>
+}
+
 // A transpose in front of an elementwise op is read through, not copied.
 // CHECK-LABEL: func.func @transposed_read
 func.func @transposed_read(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor<16x8xf32> {

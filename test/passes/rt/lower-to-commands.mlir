@@ -27,6 +27,29 @@ func.func @forward(%x: tensor<4x8xf32> {nn.name = "x"},
   return %1 : tensor<4x4xf32>
 }
 
+// What a library call makes as parts of one value are views of its buffer, which share no element.
+// CHECK-LABEL: rt.program @packed
+// CHECK: %[[Y:.+]] = rt.buffer "y" output : memref<2x8x192xf32>
+// CHECK-DAG: %[[Q:.+]] = rt.view %[[Y]] : memref<2x8x192xf32> to memref<2x4x8x16xf32, strided<[1536, 16, 192, 1]>>
+// CHECK-DAG: %[[K:.+]] = rt.view %[[Y]] : memref<2x8x192xf32> to memref<2x4x8x16xf32, strided<[1536, 16, 192, 1], offset: 64>>
+// CHECK-DAG: %[[V:.+]] = rt.view %[[Y]] : memref<2x8x192xf32> to memref<2x4x8x16xf32, strided<[1536, 16, 192, 1], offset: 128>>
+// CHECK: rt.attention_grad {{.*}} -> %[[Q]], %[[K]], %[[V]]
+// CHECK-NOT: rt.launch
+// CHECK: rt.output "y" %[[Y]]
+func.func @packed(%q: tensor<2x4x8x16xf32> {nn.name = "q"}) -> (tensor<2x8x192xf32> {nn.name = "y"}) {
+  %dq, %dk, %dv = nn.attention_grad %q, %q, %q, %q, %q scale = 0.25
+    : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+    -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %0 = nn.transpose %dq permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %1 = nn.transpose %dk permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %2 = nn.transpose %dv permutation = [0, 2, 1, 3] : tensor<2x4x8x16xf32> -> tensor<2x8x4x16xf32>
+  %3 = nn.reshape %0 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %4 = nn.reshape %1 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %5 = nn.reshape %2 : tensor<2x8x4x16xf32> -> tensor<2x8x64xf32>
+  %6 = nn.concat %3, %4, %5 dim = 2 : (tensor<2x8x64xf32>, tensor<2x8x64xf32>, tensor<2x8x64xf32>) -> tensor<2x8x192xf32>
+  return %6 : tensor<2x8x192xf32>
+}
+
 // Rows are copied into a part of the output's buffer, in which they lie from the first on.
 // CHECK-LABEL: rt.program @rows
 // CHECK: %[[A:.+]] = rt.buffer "a" activation : memref<2x2x2xf32>
