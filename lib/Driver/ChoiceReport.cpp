@@ -165,10 +165,14 @@ private:
   }
 
   void printRefused() {
-    for (const auto &[layout, error] : it.refused) {
+    auto print = [&](llvm::StringRef what, llvm::StringRef error) {
       line("refused");
-      out << layout.text() << ": " << error << '\n';
-    }
+      out << what << ": " << error << '\n';
+    };
+    for (const auto &[group, error] : it.failures)
+      print(group, error);
+    for (const auto &[layout, error] : it.refused)
+      print(layout.text(), error);
   }
 
   void printBound() {
@@ -289,11 +293,16 @@ void driver::printJson(const Choice &it, llvm::raw_ostream &out) {
         });
     });
     json.attributeArray("refused", [&] {
-      for (const auto &[layout, error] : it.refused)
-        json.object([&, &layout = layout, &error = error] {
-          json.attribute("layout", layout.text());
+      auto write = [&](const std::string &what, const std::string &error) {
+        json.object([&] {
+          json.attribute("layout", what);
           json.attribute("error", llvm::json::fixUTF8(error));
         });
+      };
+      for (const auto &[group, error] : it.failures)
+        write(group, error);
+      for (const auto &[layout, error] : it.refused)
+        write(layout.text(), error);
     });
     json.attributeArray("relaxations", [&] {
       for (const Relaxation &relaxation : it.relaxations)

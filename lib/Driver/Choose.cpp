@@ -48,13 +48,16 @@ public:
   int run() {
     if (int code = begin())
       return code;
-    sampler.emplace(program);
     choice.batch = sampler->batch();
     if (int code = setSpace())
       return code;
     if (int code = find())
       return code;
     choice.compiledPrograms = sampler->compiled();
+    for (const auto &failure : sampler->failures())
+      if (llvm::none_of(choice.failures,
+                        [&](const auto &told) { return told.second == failure.second; }))
+        choice.failures.push_back({planner::textOf(failure.first), failure.second});
     if (!choice.isFound()) {
       relax();
       return Ok;
@@ -67,8 +70,10 @@ public:
 private:
   int begin() {
     program.options.phases.mesh = {};
+    Compilation imported = program.clone();
     if (failed(program.runTo(Phase::Graph)))
       return messages.failed(program.compilerIsToBlame());
+    sampler.emplace(program, std::move(imported));
     FailureOr<CostModel> costs = costModelOf(program.getModule(), Mesh());
     if (failed(costs))
       return messages.failed(false);
@@ -103,7 +108,7 @@ private:
     choice.blocks = space.blocks = sampler->blocks();
     space.ordersMatter =
         cluster.levels.size() > 1 && cluster.levels.front().devices < choice.devices;
-    if (isGiven("--microbatches"))
+    if (isGiven("--microbatches") || sampler->hasBatchStatistics())
       space.allowedMicrobatches = {phases.microbatches};
     if (isGiven("--zero"))
       space.allowedZero = {int64_t(phases.zero.stage)};
@@ -246,19 +251,17 @@ private:
   std::optional<int> evaluateQuietly(const Layout &layout, Evaluation &evaluation) {
     Compilation copy = program.clone();
     setLayout(copy.options.phases, layout);
-    {
-      std::string error;
-      ScopedDiagnosticHandler first(&program.getContext(), [&](Diagnostic &diagnostic) {
-        if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
-          error = diagnostic.str();
-        return success();
-      });
-      if (failed(copy.runTo(Phase::Staged))) {
-        choice.refused.push_back({layout, error});
-        return std::nullopt;
-      }
-    }
-    return evaluate(copy, options, "", messages, evaluation);
+    std::string error;
+    ScopedDiagnosticHandler first(&program.getContext(), [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+        error = diagnostic.str();
+      return success();
+    });
+    FailureOr<int> code = evaluate(copy, options, "", evaluation);
+    if (succeeded(code))
+      return *code;
+    choice.refused.push_back({layout, error});
+    return std::nullopt;
   }
 
   std::optional<Candidate> simulate(const planner::Space &where, const Layout &layout) {
@@ -327,7 +330,10 @@ private:
       planner::Options search = searchOptions();
       search.wanted = 1;
       search.deviceBytes = deviceBytes;
-      planner::Result found = planner::search(wider, cluster, *sampler, search);
+      planner::Space possible = wider;
+      if (sampler->hasBatchStatistics())
+        possible.allowedMicrobatches = space.allowedMicrobatches;
+      planner::Result found = planner::search(possible, cluster, *sampler, search);
       if (found.best.empty())
         return false;
       choice.relaxations.push_back({change, found.best.front()});

@@ -4,6 +4,7 @@
 #define WEFT_LIB_DRIVER_CHOOSE_H
 
 #include "Evaluate.h"
+#include "Messages.h"
 #include "weft/Driver/Plan.h"
 #include "weft/Planner/Plan.h"
 #include "weft/Planner/Search.h"
@@ -33,6 +34,9 @@ struct Choice {
   std::vector<std::pair<planner::Layout, int64_t>> tooLarge;
   /// Finalists that the compiler refuses, as it may where shapes do not divide, and why.
   std::vector<std::pair<planner::Layout, std::string>> refused;
+  /// What could not be accounted because it does not compile: how the groups of devices split the
+  /// model, one for each error, and the error.
+  std::vector<std::pair<std::string, std::string>> failures;
   /// The same layout by the account that layouts are compared with; all others are below.
   planner::Candidate compared;
   planner::Result search;

@@ -43,31 +43,29 @@ constexpr int64_t kMostUnrolledOps = 60000;
 class Evaluator {
 public:
   Evaluator(Compilation &compilation, const Options &options, const std::string &profile,
-            const Messages &messages, Evaluation &evaluation)
-      : compilation(compilation), options(options), profileText(profile), messages(messages),
-        evaluation(evaluation) {}
+            Evaluation &evaluation)
+      : compilation(compilation), options(options), profileText(profile), evaluation(evaluation) {}
 
-  int run() {
-    if (failed(compilation.runTo(Phase::Staged)))
-      return messages.failed(compilation.compilerIsToBlame());
-    if (int code = describe())
-      return code;
-    if (int code = profileText.empty() ? account() : accountOfProfile())
+  FailureOr<int> run() {
+    if (failed(compilation.runTo(Phase::Staged)) || failed(describe()))
+      return failure();
+    FailureOr<int> code = profileText.empty() ? account() : accountOfProfile();
+    if (failed(code) || *code != Ok)
       return code;
     if (int code = simulate())
       return code;
     if (profileText.empty() && failed(measure()))
-      return messages.failed(compilation.compilerIsToBlame());
-    return Ok;
+      return failure();
+    return int(Ok);
   }
 
 private:
   /// What is asked of what: the model, its state, the cluster.
-  int describe() {
+  LogicalResult describe() {
     const PhaseOptions &phases = compilation.options.phases;
     FailureOr<CostModel> found = costModelOf(compilation.getModule(), phases.mesh);
     if (failed(found))
-      return messages.failed(false);
+      return failure();
     costs.emplace(std::move(*found));
     evaluation.model = llvm::sys::path::filename(options.model).str();
     evaluation.layout = phases.mesh.axes.empty() ? "none" : toString(phases.mesh);
@@ -97,10 +95,10 @@ private:
     }
     if (phases.train)
       evaluation.stateBytes += gradientBytes;
-    return Ok;
+    return success();
   }
 
-  int account() {
+  FailureOr<int> account() {
     std::string wrong;
     LogicalResult shown = compilation.inspectFusible([&](ModuleOp module) {
       module.walk([&](Operation *op) {
@@ -116,10 +114,10 @@ private:
         wrong = llvm::toString(found.takeError());
     });
     if (failed(shown))
-      return messages.failed(compilation.compilerIsToBlame());
+      return failure();
     if (!wrong.empty())
       return tell("--schedule: " + wrong, Usage);
-    return Ok;
+    return int(Ok);
   }
 
   /// Sizes of the transformer that the program is: its attention and its last product, which makes
@@ -216,14 +214,13 @@ private:
   Compilation &compilation;
   const Options &options;
   const std::string &profileText;
-  const Messages &messages;
   std::optional<CostModel> costs;
   Evaluation &evaluation;
 };
 
 } // namespace
 
-int driver::evaluate(Compilation &compilation, const Options &options, const std::string &profile,
-                     const Messages &messages, Evaluation &evaluation) {
-  return Evaluator(compilation, options, profile, messages, evaluation).run();
+FailureOr<int> driver::evaluate(Compilation &compilation, const Options &options,
+                                const std::string &profile, Evaluation &evaluation) {
+  return Evaluator(compilation, options, profile, evaluation).run();
 }

@@ -3,17 +3,18 @@
 #ifndef WEFT_LIB_DRIVER_EVALUATE_H
 #define WEFT_LIB_DRIVER_EVALUATE_H
 
-#include "Messages.h"
 #include "PlanReport.h"
+#include "weft/Driver/Options.h"
 
 namespace weft::driver {
 
 /// Takes the program on to `staged`, as its options say, and finds out what that costs; of the
 /// command line it reads what the program is called. With the text of a profile
-/// (weft/Cost/Profile.h) costs are those of other software. Returns an exit code; what failed has
-/// been told.
-int evaluate(Compilation &compilation, const Options &options, const std::string &profile,
-             const Messages &messages, Evaluation &evaluation);
+/// (weft/Cost/Profile.h) costs are those of other software. Returns an exit code, whose reason has
+/// been told if it is not that of success; fails, with a diagnostic, if the program does not
+/// compile so.
+mlir::FailureOr<int> evaluate(Compilation &compilation, const Options &options,
+                              const std::string &profile, Evaluation &evaluation);
 
 } // namespace weft::driver
 

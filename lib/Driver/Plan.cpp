@@ -43,7 +43,9 @@ public:
 private:
   int evaluateLayout() {
     Evaluation evaluation;
-    if (int code = evaluate(*compilation, options, asked.profile, messages, evaluation))
+    FailureOr<int> evaluated = evaluate(*compilation, options, asked.profile, evaluation);
+    int code = failed(evaluated) ? messages.failed(compilation->compilerIsToBlame()) : *evaluated;
+    if (code != Ok)
       return code;
     asked.isJson ? printJson(evaluation, llvm::outs()) : printText(evaluation, llvm::outs());
     return asked.trace.empty() ? int(Ok) : join(evaluation);

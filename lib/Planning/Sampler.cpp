@@ -49,30 +49,53 @@ int64_t batchOf(func::FuncOp function) {
 
 Sampler::~Sampler() = default;
 
-Sampler::Sampler(const Compilation &program) {
+Sampler::Sampler(const Compilation &program, Compilation atImport)
+    : imported(std::move(atImport)), precision(program.options.phases.precision) {
   func::FuncOp forward = account::leadProgram(program.getModule());
   wholeBatch = forward ? batchOf(forward) : 1;
+  if (forward)
+    for (unsigned i = 0; i < forward.getNumArguments(); ++i)
+      hasStatistics |= forward.getArgAttr(i, nn::kStatisticAttr) != nullptr;
   FailureOr<step::Blocks> blocks = failure();
   if (forward && llvm::hasSingleElement(program.getModule().getOps<func::FuncOp>()))
     blocks = step::findBlocks(forward);
-  programOf[Fewer].emplace(program.clone());
-  if (failed(blocks) || blocks->count <= kFewBlocks)
-    return;
-  blockCount = blocks->count;
-  borderElements = blocks->border.getNumElements();
-  partsOf = std::move(blocks->partsOf);
-  programOf[More].emplace(program.clone());
-  for (Size size : {Fewer, More}) {
-    func::FuncOp whole = account::leadProgram(programOf[size]->getModule());
-    [[maybe_unused]] LogicalResult kept = step::keepBlocks(whole, kFewBlocks + (size == More));
-    assert(succeeded(kept) && "blocks that were found are not there");
+  if (succeeded(blocks) && blocks->count > kFewBlocks) {
+    blockCount = blocks->count;
+    borderElements = blocks->border.getNumElements();
+    partsOf = std::move(blocks->partsOf);
   }
+  if (hasStatistics)
+    return;
+  for (Size size : {Fewer, More})
+    keepBlocksOf(graphs[{1, size}].emplace(program.clone()), size);
 }
 
-const Compilation *Sampler::stepped(planner::Recompute recompute, Size size) {
-  auto [found, isNew] = steps.try_emplace({recompute, size});
+void Sampler::keepBlocksOf(Compilation &program, Size size) const {
+  if (blockCount == 0)
+    return;
+  func::FuncOp whole = account::leadProgram(program.getModule());
+  [[maybe_unused]] LogicalResult kept = step::keepBlocks(whole, kFewBlocks + (size == More));
+  assert(succeeded(kept) && "blocks that were found are not there");
+}
+
+const Compilation *Sampler::graph(Parts parts, Size size) {
+  auto [found, isNew] = graphs.try_emplace({parts, size});
   if (isNew) {
-    found->second.emplace(programOf[size]->clone());
+    Compilation &made = found->second.emplace(imported.clone());
+    made.options.phases.microbatches = parts;
+    made.options.phases.batchStats = BatchStats::PerMicrobatch;
+    if (succeeded(made.runTo(Phase::Graph)))
+      keepBlocksOf(made, size);
+    else
+      found->second.reset();
+  }
+  return found->second ? &*found->second : nullptr;
+}
+
+const Compilation *Sampler::stepped(planner::Recompute recompute, Parts parts, Size size) {
+  auto [found, isNew] = steps.try_emplace({recompute, parts, size});
+  if (const Compilation *from = isNew ? graph(parts, size) : nullptr) {
+    found->second.emplace(from->clone());
     found->second->options.phases.recompute = planner::nameOf(recompute);
     found->second->options.phases.mesh = {};
     if (failed(found->second->runTo(Phase::Step)))
@@ -88,7 +111,6 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
     return account.takeError();
   Sample sample;
   sample.blocks = blockCount > 0 ? kFewBlocks + (size == More) : 0;
-  const PhaseOptions &phases = programOf[size]->options.phases;
   sample.chunk = std::move(account->chunks.front());
   func::FuncOp lead = account::leadProgram(module);
   for (BlockArgument argument : lead.getArguments()) {
@@ -110,19 +132,20 @@ llvm::Expected<Sample> Sampler::read(ModuleOp module, const Group &group, int64_
     if (!nn::updatedState(lead, result))
       if (auto type = dyn_cast<RankedTensorType>(lead.getResultTypes()[result]))
         sample.outputBytes += weft::bytesOf(type) / microbatches;
-  sample.borderBytes = borderElements / microbatches * elementBytesOf(phases.precision) /
+  sample.borderBytes = borderElements / microbatches * elementBytesOf(precision) /
                        (group.sequenceParallel ? group.tensor : 1);
   return sample;
 }
 
 std::optional<Sample> Sampler::sample(const Group &group, int64_t samples, Size size) {
   std::string error;
-  ScopedDiagnosticHandler quiet(&programOf[size]->getContext(), [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler quiet(&imported.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
       error = diagnostic.str();
     return success();
   });
-  const Compilation *from = stepped(group.recompute, size);
+  const Compilation *from =
+      stepped(group.recompute, hasStatistics ? wholeBatch / samples : 1, size);
   std::optional<Sample> result;
   if (from) {
     ++programs;
@@ -187,9 +210,4 @@ const ModelAccount *Sampler::of(const Group &group, int64_t samples) {
     if (std::optional<ModelAccount> account = find(group, samples))
       found->second = std::make_unique<ModelAccount>(std::move(*account));
   return found->second.get();
-}
-
-std::string Sampler::whyNot(const Group &group) const {
-  auto found = errors.find(group);
-  return found == errors.end() ? "" : found->second;
 }

@@ -20,6 +20,8 @@ struct Group {
   bool operator==(const Group &other) const { return !(*this < other) && !(other < *this); }
 };
 Group groupOf(const Layout &layout);
+/// "tp=2, sequence parallel, recompute full"; "one device".
+std::string textOf(const Group &group);
 
 /// Where accounts come from. Asking takes long, so that searches ask as little as they can.
 class Models {

@@ -18,35 +18,45 @@ namespace weft {
 /// blocks repeat it takes the model as it is.
 class Sampler : public planner::Models {
 public:
-  /// Of a program at `graph`, with the options that all layouts have in common. Blocks are not
-  /// looked for in a model with a training step of its own.
-  explicit Sampler(const Compilation &program);
+  /// Of a program at `graph`, and what it was at `import`, with the options that all layouts have
+  /// in common. Blocks are not looked for in a model with a training step of its own.
+  Sampler(const Compilation &program, Compilation imported);
   ~Sampler() override;
 
   /// Samples of the whole batch: the extent of the dimension that is split over the batch's axes.
   int64_t batch() const { return wholeBatch; }
   /// Blocks that stages can be made of; 0 if none repeat.
   int64_t blocks() const { return blockCount; }
+  /// Whether rows of the batch are read together, as batch normalization does. What a device has of
+  /// a batch is then accounted as a batch of its own, without the sums over devices, and only the
+  /// number of microbatches that the program was made for is possible.
+  bool hasBatchStatistics() const { return hasStatistics; }
   /// Programs compiled so far.
   int64_t compiled() const { return programs; }
 
   const planner::ModelAccount *of(const planner::Group &group, int64_t samples) override;
-  /// Why a group has no program: the first error of its compilation, or "".
-  std::string whyNot(const planner::Group &group) const;
+  /// Groups that have no programs, and the first error of each one's compilation.
+  const std::map<planner::Group, std::string> &failures() const { return errors; }
 
 private:
-  enum Size : unsigned { Fewer, More, kSizes };
-  const Compilation *stepped(planner::Recompute recompute, Size size);
+  enum Size : unsigned { Fewer, More };
+  using Parts = int64_t; ///< microbatches whose statistics are apart; 1 if there are none
+  void keepBlocksOf(Compilation &program, Size size) const;
+  const Compilation *graph(Parts parts, Size size);
+  const Compilation *stepped(planner::Recompute recompute, Parts parts, Size size);
   std::optional<planner::Sample> sample(const planner::Group &group, int64_t samples, Size size);
   std::optional<planner::ModelAccount> exact(const planner::Group &group, int64_t samples);
   std::optional<planner::ModelAccount> find(const planner::Group &group, int64_t samples);
   llvm::Expected<planner::Sample> read(mlir::ModuleOp module, const planner::Group &group,
                                        int64_t microbatches, Size size) const;
 
-  std::array<std::optional<Compilation>, kSizes> programOf;
+  Compilation imported;
+  Precision precision;
+  bool hasStatistics = false;
   int64_t wholeBatch = 1, blockCount = 0, programs = 0, borderElements = 0;
   llvm::StringMap<unsigned> partsOf;
-  std::map<std::pair<planner::Recompute, Size>, std::optional<Compilation>> steps;
+  std::map<std::pair<Parts, Size>, std::optional<Compilation>> graphs;
+  std::map<std::tuple<planner::Recompute, Parts, Size>, std::optional<Compilation>> steps;
   std::map<std::pair<planner::Group, int64_t>, std::optional<planner::ModelAccount>> exacts;
   std::map<std::pair<planner::Group, int64_t>, std::unique_ptr<planner::ModelAccount>> accounts;
   std::map<planner::Group, std::string> errors;

@@ -23,6 +23,15 @@ Group planner::groupOf(const Layout &layout) {
   return {layout.size(Role::Tensor), layout.sequenceParallel, layout.recompute};
 }
 
+std::string planner::textOf(const Group &group) {
+  std::string text = group.tensor > 1 ? "tp=" + std::to_string(group.tensor) : "one device";
+  if (group.sequenceParallel)
+    text += ", sequence parallel";
+  if (group.recompute != Recompute::None)
+    text += std::string(", recompute ") + nameOf(group.recompute);
+  return text;
+}
+
 namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
