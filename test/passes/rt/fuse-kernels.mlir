@@ -76,6 +76,7 @@ func.func @unpacked(%q: tensor<2x4x8x16xf32>) -> (tensor<2x4x32x16xf32>, tensor<
   %4, %5, %6 = nn.attention_grad %q, %q, %q, %q, %q scale = 0.5
     : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
     -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
+  %read = nn.exp %6 : (tensor<2x4x8x16xf32>) -> tensor<2x4x8x16xf32>
   %7 = nn.concat %4, %5, %6 dim = 2
     : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x24x16xf32>
   %8, %9, %10 = nn.attention_grad %q, %q, %q, %q, %q scale = 0.75 {rt.microbatch = 0 : i64}
@@ -83,7 +84,7 @@ func.func @unpacked(%q: tensor<2x4x8x16xf32>) -> (tensor<2x4x32x16xf32>, tensor<
     -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
   %11 = nn.concat %8, %9, %10 dim = 2 {rt.microbatch = 1 : i64}
     : (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>) -> tensor<2x4x24x16xf32>
-  return %3, %7, %6, %11 : tensor<2x4x32x16xf32>, tensor<2x4x24x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x24x16xf32>
+  return %3, %7, %read, %11 : tensor<2x4x32x16xf32>, tensor<2x4x24x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x24x16xf32>
 }
 
 // A transpose in front of an elementwise op is read through, not copied.

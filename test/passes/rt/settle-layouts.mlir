@@ -22,10 +22,10 @@ func.func @parts(%a: tensor<2x3xf32>, %b: tensor<2x4xf32>, %c: tensor<2x5xf32>) 
 // CHECK-LABEL: func.func @no_parts
 // CHECK-NOT: nn.concat
 // CHECK: return
-func.func @no_parts(%a: tensor<4x4xf32>, %b: tensor<4x5xf32>, %c: tensor<5x4xf32>)
+func.func @no_parts(%a: tensor<4x4xf32>)
     -> (tensor<4x8xf32>, tensor<4x9xf32>, tensor<4x9xf32>, tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
   %low = nn.pad %a low = [0, 0] high = [0, 4] value = 0.0 : f32 : tensor<4x4xf32> -> tensor<4x8xf32>
-  %over = nn.pad %b low = [0, 3] high = [0, 0] value = 0.0 : f32 : tensor<4x5xf32> -> tensor<4x8xf32>
+  %over = nn.pad %a low = [0, 3] high = [0, 1] value = 0.0 : f32 : tensor<4x4xf32> -> tensor<4x8xf32>
   %0 = nn.add %low, %over : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   %first = nn.pad %a low = [0, 0] high = [0, 5] value = 0.0 : f32 : tensor<4x4xf32> -> tensor<4x9xf32>
   %last = nn.pad %a low = [0, 5] high = [0, 0] value = 0.0 : f32 : tensor<4x4xf32> -> tensor<4x9xf32>
