@@ -97,6 +97,8 @@ std::vector<char *> pointersTo(std::vector<std::string> &words) {
   }
   if (alone >= 0)
     job.folder.remove();
+  else if (WIFSIGNALED(result))
+    board.header().launcherSignal.store(WTERMSIG(result));
   _exit(WIFEXITED(result) ? WEXITSTATUS(result) : 128 + WTERMSIG(result));
 }
 

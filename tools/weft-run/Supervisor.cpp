@@ -400,6 +400,12 @@ Outcome Supervisor::verdict() const {
   }
   if (job.inOneProcess)
     return verdictOnOne();
+  // Its ranks died of that. By another signal it may have died over theirs, as it does at times.
+  const BoardHeader &header = job.board.header();
+  if (!ended && header.launcherSignal.load() == SIGKILL)
+    return {int(StatusCode::RankFailed),
+            "the launcher (pid " + std::to_string(header.launcher.load()) + " on " + header.host +
+                ") was ended by " + signalText(SIGKILL) + ", and its ranks with it"};
   for (const Death &death : deaths)
     if ((death.signal != 0 || job.underMpirun) && (!hang || death.when < hang->when))
       return {int(StatusCode::RankFailed),

@@ -57,16 +57,17 @@ struct BoardSlot {
 struct BoardHeader {
   uint64_t magic;
   int64_t ranks;
-  int32_t supervisor;            // process id of weft-run, 0 = none: it tells failures
-  uint64_t supervisorStarted;    // see processStart
-  std::atomic<int32_t> launcher; // of MPI ranks, without which they cannot end; 0 = none
-  uint64_t launcherStarted;      // see processStart; written before `launcher`
-  char host[64];                 // name of the machine
-  std::atomic<int32_t> stop;     // signal that asks training to end; 0 = none
-  std::atomic<int32_t> failed;   // some rank has, so nobody need go on
-  std::atomic<int32_t> teller;   // rank + 1 of who tells the failure
-  std::atomic<int32_t> told;     // it did
-  std::atomic<double> timeout;   // of waits just now, in seconds; 0 = as at the start
+  int32_t supervisor;                  // process id of weft-run, 0 = none: it tells failures
+  uint64_t supervisorStarted;          // see processStart
+  std::atomic<int32_t> launcher;       // of MPI ranks, without which they cannot end; 0 = none
+  uint64_t launcherStarted;            // see processStart; written before `launcher`
+  std::atomic<int32_t> launcherSignal; // that ended it; 0 = none
+  char host[64];                       // name of the machine
+  std::atomic<int32_t> stop;           // signal that asks training to end; 0 = none
+  std::atomic<int32_t> failed;         // some rank has, so nobody need go on
+  std::atomic<int32_t> teller;         // rank + 1 of who tells the failure
+  std::atomic<int32_t> told;           // it did
+  std::atomic<double> timeout;         // of waits just now, in seconds; 0 = as at the start
 
   void setLauncher(int32_t pid);
   /// By a signal or a debugger.

@@ -11,6 +11,8 @@ run=$1 text=$2 mpi=$3 two=$4 grid=$5 # dp=2; dp=2 tp=2
 comms=(inproc tcp)
 if [ "$mpi" = mpi ]; then comms+=(mpi); else echo 'SKIPPED: stops under mpi, MPI was not found'; fi
 forever=(--data-tokens "$text:byte" --steps 100000000)
+# The sample's 1000th step ends it. Evaluations keep that away.
+slowly=("${forever[@]}" --eval-data-tokens "$text:byte" --eval-every 1 --eval-batches 20)
 # awaits PATTERN: a line of what the job told; what the job before it told must be gone when it starts.
 awaits() { timeout 60 sh -c "until grep -qsE '$1' '$work/told'; do sleep 0.02; done"; }
 told() { expect 0 "$1" cat "$work/told"; }
@@ -50,7 +52,7 @@ at_terminal() {
   local code=$1 done
   shift
   rm -rf "$work/front" "$work/front.jsonl"
-  setsid "$@" "${forever[@]}" --log-every 1000000 --save "$work/front" --log "$work/front.jsonl" >"$work/told" 2>&1 &
+  setsid "$@" "${slowly[@]}" --log-every 1000000 --save "$work/front" --log "$work/front.jsonl" >"$work/told" 2>&1 &
   job=$!
   timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/front.jsonl'; do sleep 0.02; done"
   kill -INT -- -$job
@@ -174,9 +176,7 @@ if [ "$mpi" = mpi ]; then
       start=("$run" --comm mpi)
       [ $starts = weft-run ] || start=(mpirun "${root[@]}" --oversubscribe -n 2)
       rm -f "$work/told"
-      # Evaluations make steps slow, as its 1000th would end it.
-      "${start[@]}" "$two" "${forever[@]}" --eval-data-tokens "$text:byte" --eval-every 1 --eval-batches 20 \
-        --log-every 5 --timeout 2 >"$work/told" 2>&1 &
+      "${start[@]}" "$two" "${slowly[@]}" --log-every 5 --timeout 2 >"$work/told" 2>&1 &
       job=$!
       awaits '^step +9 '
       if [ $who = rank ]; then victim=$(rank_pid "$two" mpi 1); else victim=$(launcher_pid); fi
@@ -197,9 +197,23 @@ if [ "$mpi" = mpi ]; then
   done
 fi
 
+# A launcher that is killed, as by a system without memory, is to blame for its ranks' end.
+if [ "$mpi" = mpi ]; then
+  rm -f "$work/told"
+  "$run" --comm mpi "$two" "${slowly[@]}" >"$work/told" 2>&1 &
+  job=$!
+  awaits '^step +20 '
+  victim=$(launcher_pid)
+  kill -KILL "$victim"
+  ends 3 2
+  told "error: the launcher \(pid $victim on .*\) was ended by signal 9 \(Killed\), and its ranks with it"
+  expect 0 '^1$' grep -c 'error:' "$work/told"
+  expect 0 '^0$' echo "$(find /dev/shm -maxdepth 1 -name "weft-mpi-$job-*" | wc -l)"
+fi
+
 # Who stops all of it for a while, as by Ctrl-Z, has not made any rank late.
 rm -f "$work/told"
-"$two" "${forever[@]}" --log-every 1000000 --timeout 2 --log "$work/paused.jsonl" >"$work/told" 2>&1 &
+"$two" "${slowly[@]}" --log-every 1000000 --timeout 2 --log "$work/paused.jsonl" >"$work/told" 2>&1 &
 job=$!
 steps() { wc -l 2>/dev/null <"$work/paused.jsonl"; }
 timeout 60 sh -c "until grep -qs '^.\"step\":20,' '$work/paused.jsonl'; do sleep 0.02; done"
