@@ -4,6 +4,7 @@
 #include "StageKernels.h"
 
 #include "dialects/nn/IR/NnProgram.h"
+#include "dialects/rt/IR/Actions.h"
 #include "dialects/rt/IR/MeshAxes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Emit/Emit.h"
@@ -433,6 +434,8 @@ private:
     Builder_::On on(0, nodeName(op->getLoc()).str());
     if (auto command = dyn_cast<rt::CommandInterface>(op))
       on.stream = command.getStreamNumber();
+    if (auto action = op->getAttrOfType<StringAttr>(rt::kActionAttr))
+      on.action = action.str();
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
         .Case<rt::LaunchOp, rt::GemmOp, rt::ConvOp, rt::AttentionOp, rt::AttentionGradOp,
               rt::CollectiveOp, rt::SendOp, rt::RecvOp, rt::SliceOp, rt::RecordOp, rt::WaitOp,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/StageProgram.h"
 
+#include "dialects/dist/IR/Actions.h"
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/Reduction.h"
 
@@ -328,6 +329,40 @@ void StagePrograms::sortBySection(Block &block) {
     op->moveBefore(block.getTerminator());
 }
 
+/// The action of a section of a stage's loop, as "F1"; "" if it is of none.
+static std::string actionOf(const LoopSections &own, const pipeline::Schedule &schedule,
+                            int64_t section, int64_t stage) {
+  SmallVector<int64_t> chunks; // of the stage
+  for (auto [chunk, rank] : llvm::enumerate(schedule.place))
+    if (rank == stage)
+      chunks.push_back(int64_t(chunk));
+  for (auto [number, chunk] : llvm::enumerate(chunks)) {
+    if (section == own.forward(int64_t(number)))
+      return "F" + std::to_string(chunk);
+    if (section == own.backward(int64_t(number)) && own.hasBackward)
+      return (own.splitsWeights ? "B" : "D") + std::to_string(chunk);
+    if (section == own.weight(int64_t(number)) && own.hasBackward && own.splitsWeights)
+      return "W" + std::to_string(chunk);
+  }
+  return "";
+}
+
+/// Those of all sections, of the stage's own and of what it exchanges.
+static DictionaryAttr actionsOf(const LoopSections &own, const pipeline::Schedule &schedule,
+                                int64_t stage, Builder builder) {
+  NamedAttrList actions;
+  auto set = [&](int64_t section, const std::string &action) {
+    if (!action.empty())
+      actions.set(std::to_string(section), builder.getStringAttr(action));
+  };
+  for (int64_t section = own.base; section < own.late(); ++section)
+    set(section, actionOf(own, schedule, section, stage));
+  for (const Crossing &crossing : own.crossings)
+    if (crossing.from >= 0)
+      set(crossing.section, actionOf(own, schedule, crossing.after, crossing.from));
+  return actions.getDictionary(builder.getContext());
+}
+
 void StagePrograms::setSteps(RepeatOp loop, ArrayRef<Step> list) {
   llvm::DenseSet<int64_t> present;
   for (Operation &op : loop.getBody().front().without_terminator())
@@ -343,9 +378,12 @@ void StagePrograms::order(const pipeline::Schedule &schedule) {
   // Of loops by their first section.
   std::map<int64_t, const LoopSections *> loops;
   std::map<int64_t, std::vector<std::vector<Step>>> steps;
+  std::map<int64_t, std::vector<DictionaryAttr>> actions;
   for (const auto &[loop, own] : sections.loops()) {
     loops[own.base] = &own;
     steps[own.base] = stepsOf(own, schedule);
+    for (size_t stage = 0; stage < programs.size(); ++stage)
+      actions[own.base].push_back(actionsOf(own, schedule, int64_t(stage), Builder(loop)));
   }
   for (auto [stage, program] : llvm::enumerate(programs)) {
     Block &body = program.getBody().front();
@@ -354,6 +392,7 @@ void StagePrograms::order(const pipeline::Schedule &schedule) {
     for (auto loop : body.getOps<RepeatOp>()) {
       sinkSources(loop.getBody().front(), loops.at(sectionOf(loop)));
       setSteps(loop, steps.at(sectionOf(loop))[stage]);
+      loop->setAttr(kActionsAttr, actions.at(sectionOf(loop))[stage]);
     }
   }
 }

@@ -184,6 +184,7 @@ void StageSections::addLoop(RepeatOp loop) {
   if (splitsWeights)
     splitWeights(loop);
   LoopSections &sections = ofLoops[loop] = levels;
+  sections.splitsWeights = splitsWeights;
   sections.base = base;
   sections.end = base + most + 1;
   for (auto [key, level] : own) {

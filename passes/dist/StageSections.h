@@ -34,6 +34,7 @@ struct LoopSections {
   int64_t late() const { return base + 3 * width; }
   int64_t end;
   bool hasBackward = false;
+  bool splitsWeights = false;      ///< else gradients of weights are in the backward pass
   std::vector<Crossing> crossings; ///< in program order
 
   /// The latest section that is over whenever either of these begins, or one of them itself.

@@ -5,6 +5,7 @@
 #include "passes/rt/Routines.h"
 
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/rt/IR/Actions.h"
 #include "weft/Interfaces/OpInterfaces.h"
 #include "weft/Interfaces/Reduction.h"
 #include "weft/Sharding/TransitionOpInterface.h"
@@ -330,7 +331,10 @@ private:
 
 Operation *weft::rt::buildCommand(OpBuilder &builder, Operation *op, const SymbolTable &symbols,
                                   llvm::function_ref<Value(Value)> bufferOf) {
-  return CommandMaker(builder, op, symbols, bufferOf).make();
+  Operation *command = CommandMaker(builder, op, symbols, bufferOf).make();
+  if (Attribute action = op->getAttr(kActionAttr); action && command)
+    command->setAttr(kActionAttr, action);
+  return command;
 }
 
 Value weft::rt::createScratch(OpBuilder &builder, Location loc, ProgramOp routine) {

@@ -475,6 +475,7 @@ private:
   void mark(Operation *before, Attribute section) {
     Block::iterator first = before ? std::next(before->getIterator()) : body.begin();
     for (Operation &op : llvm::make_range(first, builder.getInsertionPoint())) {
+      current->setAction(&op, section, microbatch);
       if (called.contains(&op))
         continue;
       op.setAttr(kMicrobatchAttr, builder.getI64IntegerAttr(microbatch));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Actions.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/CommandBuilder.h"
 #include "passes/rt/FusionChoice.h"
@@ -145,6 +146,7 @@ private:
     stripTypes(copy);
     copy->removeAttr(kMicrobatchAttr);
     copy->removeAttr(dist::kSectionAttr);
+    copy->removeAttr(kActionAttr);
     if (op->hasTrait<OpTrait::ConstantLike>() && matchPattern(op, m_Constant(&value))) {
       auto type = withoutEncoding(value.getType());
       for (NamedAttribute attr : op->getAttrs())
@@ -192,6 +194,11 @@ private:
     if (outputs.empty())
       return; // whoever reads it computes it
     finish(FusionKind::Kernel, fusedLocation(node.ops), inputs, outputs, yielded, std::move(body));
+  }
+
+  static void keepAction(Operation *made, Operation *from) {
+    if (Attribute action = from->getAttr(kActionAttr))
+      made->setAttr(kActionAttr, action);
   }
 
   /// What each output is computed for, if any of them is not forward.
@@ -243,6 +250,7 @@ private:
     Value view = op->getResult(0);
     missed(op, "copied") << "is copied: what reads it cannot read the strides that it has";
     auto copy = DenseOp::create(builder, op->getLoc(), view.getType(), view);
+    keepAction(copy, op);
     view.replaceAllUsesExcept(copy, copy);
     return true;
   }
@@ -292,6 +300,7 @@ private:
     auto fusion = FusionOp::create(builder, loc, outputs.getTypes(), kind, inputs);
     fusion.getBody().push_back(body.release());
     keepRoles(fusion, outputs);
+    keepAction(fusion, outputs.front().getDefiningOp());
     for (auto [from, to] : llvm::zip(outputs, fusion.getOutputs()))
       Value(from).replaceAllUsesWith(to);
   }

@@ -1,5 +1,6 @@
 // Puts the ops of routines where they are called.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Actions.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/FusionChoice.h"
 #include "passes/rt/InPlace.h"
@@ -27,6 +28,8 @@ void inlineCall(CallOp call, func::FuncOp routine) {
     Operation *copy = builder.clone(op, map);
     if (IntegerAttr microbatch = call.getMicrobatchAttr())
       copy->setAttr(kMicrobatchAttr, microbatch);
+    if (Attribute action = call->getAttr(kActionAttr))
+      copy->setAttr(kActionAttr, action);
   }
   for (auto [result, value] : llvm::zip(call.getResults(), body.getTerminator()->getOperands()))
     result.replaceAllUsesWith(map.lookupOrDefault(value));

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/Microbatches.h"
 
+#include "dialects/dist/IR/Actions.h"
 #include "dialects/nn/IR/Nn.h"
+#include "dialects/rt/IR/Actions.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Interfaces/OpInterfaces.h"
 
@@ -173,6 +175,15 @@ Value Microbatches::combine(OpBuilder &builder, Value sofar, Value value, unsign
   if (!isSum(number))
     return put(builder, sofar, value, number, i);
   return sofar ? add(builder, sofar, value, number) : value;
+}
+
+void Microbatches::setAction(Operation *op, Attribute section, int64_t i) const {
+  auto actions = loop->getAttrOfType<DictionaryAttr>(dist::kActionsAttr);
+  auto number = dyn_cast_or_null<IntegerAttr>(section);
+  if (!actions || !number)
+    return;
+  if (auto action = actions.getAs<StringAttr>(std::to_string(number.getInt())))
+    op->setAttr(kActionAttr, StringAttr::get(op->getContext(), action.getValue() + "." + Twine(i)));
 }
 
 void Microbatches::forgetSums() {

@@ -1,5 +1,6 @@
 // Makes a private function of each kernel fusion, equal ones shared.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/rt/IR/Actions.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/rt/Passes.h"
 #include "weft/Support/Diagnostics.h"
@@ -55,8 +56,9 @@ public:
     builder.setInsertionPoint(fusion);
     auto call = CallOp::create(builder, fusion.getLoc(), fusion.getResultTypes(), found->second,
                                fusion.getInputs());
-    if (Attribute roles = fusion->getAttr(kRolesAttr))
-      call->setAttr(kRolesAttr, roles);
+    for (StringRef name : {StringRef(kRolesAttr), StringRef(kActionAttr)})
+      if (Attribute value = fusion->getAttr(name))
+        call->setAttr(name, value);
     fusion.replaceAllUsesWith(call.getOutputs());
     fusion.erase();
   }

@@ -104,6 +104,7 @@ private:
       op.setAttr(kMicrobatchAttr, builder.getI64IntegerAttr(i));
       if (section)
         op.setAttr(dist::kSectionAttr, section);
+      microbatches.setAction(&op, section, i);
     }
   }
 

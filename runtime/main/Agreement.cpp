@@ -18,7 +18,8 @@ constexpr const char *kOwn[] = {
 /// Their value is NAME=FILE, of which the name counts.
 constexpr const char *kFiles[] = {"--input", "--expect", "--data", "--eval-data"};
 /// A path of which it counts that it is given.
-constexpr const char *kPaths[] = {"--output-dir", "--trace", "--data-tokens", "--eval-data-tokens"};
+constexpr const char *kPaths[] = {"--output-dir", "--trace", "--pretend", "--data-tokens",
+                                  "--eval-data-tokens"};
 
 /// In one line, and otherwise than any other value.
 std::string inOneLine(const std::string &value) {

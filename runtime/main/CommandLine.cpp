@@ -89,6 +89,10 @@ void addWhat(FlagTable &flags, CommandLine &line) {
              "all ranks' commands of one timed run as Chrome/Perfetto JSON (open in "
              "ui.perfetto.dev)",
              line.trace);
+  flags.text("--pretend", "FILE",
+             "actions of a pipeline sleep instead of computing, as many seconds as FILE, written "
+             "like that of weft-schedule --costs, says; all else is real, but values are not",
+             line.pretend);
   flags.toggle("--info", "describe the program", line.info);
   flags.toggle("--dump", "print all of its commands", line.dump);
   flags.text("--show-placement", "NAME",

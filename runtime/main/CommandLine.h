@@ -30,6 +30,7 @@ struct CommandLine {
   bool info = false, dump = false, countRanks = false;
   std::string showPlacement; // of this state, input or output
   std::string inject;        // RANK:COMMAND[:stall] or RANK:STEP:flip
+  std::string pretend;       // a file
   long maxRestarts = 0;      // weft-run only
   std::vector<FlagTable::Given> given;
   TrainingOptions training;

@@ -278,6 +278,8 @@ private:
     settings.agreement = agreement.c_str();
     std::string directory = modelDirectory(options, p);
     settings.model_directory = directory.c_str();
+    if (!options.pretend.empty())
+      settings.pretend = options.pretend.c_str();
     if (!options.inject.empty())
       WEFT_TRY(parseInjection(options.inject, settings));
     if (!options.trace.empty())

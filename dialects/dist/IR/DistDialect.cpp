@@ -1,5 +1,6 @@
 // Registration of the `dist` dialect, its discardable attributes, and its types.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "dialects/dist/IR/Actions.h"
 #include "dialects/dist/IR/Dist.h"
 #include "weft/Interfaces/TensorTypes.h"
 
@@ -112,6 +113,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
                : op->emitError() << "'dist.chunks' must be a list of chunks";
   if (name == kPlaceAttr)
     return verifyPlace(op, attribute.getValue());
+  if (name == kActionsAttr)
+    return isa<RepeatOp>(op) && isa<DictionaryAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.actions' must be a dictionary on a loop";
   if (name == kScheduleAttr)
     return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
                ? success()

@@ -75,6 +75,8 @@ struct DeviceOptions {
   int64_t localRank = 0;                             // among these
   size_t traceCapacity = 0;                          // trace events of a stream; 0 = none
   FailureSink *failures = nullptr;
+  /// What computes sleeps so long instead, in seconds by CommandPlace; null: it computes.
+  const std::vector<std::vector<double>> *pretended = nullptr;
 };
 
 /// What is known of a stream when all commands are prepared.

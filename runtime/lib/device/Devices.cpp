@@ -40,7 +40,11 @@ Status weft::runtime::makeDevice(const std::string &name, const DeviceOptions &o
   if (name == HostDevice::kName)
     return HostDevice::make(options, device);
   std::string known = HostDevice::kName;
-  if (const DeviceKind *kind = DeviceKind::find(name, known))
+  const DeviceKind *kind = DeviceKind::find(name, known);
+  if (kind && options.pretended)
+    return {StatusCode::Usage, "--pretend lets the host's threads sleep; a device '" + name +
+                                   "' has none: unset WEFT_DEVICE"};
+  if (kind)
     return kind->make(options, device);
   return {StatusCode::Usage,
           "WEFT_DEVICE: there is no kind of device '" + name + "'; there is " + known};

@@ -31,6 +31,10 @@ Status RankContext::open(const std::string &kind) {
   options.localRank = localRank;
   options.traceCapacity = shared.traceCapacity;
   options.failures = this;
+  if (shared.pretended) {
+    WEFT_TRY(shared.pretended->spread(shared.program, stageIndex, pretended));
+    options.pretended = &pretended;
+  }
   WEFT_TRY(makeDevice(kind, options, ownDevice));
   collectives = ownDevice->makeCollectives(groups);
   return {};

@@ -9,6 +9,7 @@
 #include "device/HostCopy.h"
 #include "engine/Executor.h"
 #include "engine/Overlap.h"
+#include "engine/Pretend.h"
 #include "session/StateLoader.h"
 
 #include <map>
@@ -28,6 +29,7 @@ struct SessionShared {
   World *world = nullptr;
   Board board; // of this process's ranks at least
   CommBackend comm;
+  std::unique_ptr<PretendedCosts> pretended; // null: commands compute
   FileCache files;
   /// Of states, by weft_load_state and from checkpoints, while they are loaded.
   std::atomic<uint64_t> loadedBytes{0};
@@ -130,6 +132,7 @@ private:
   bool hasFlipped = false;
   double seconds = 0;
   Overlap overlap;
+  PretendedSeconds pretended;
   Worker worker; // the rank's thread; last, so that it ends first
 };
 

@@ -1,6 +1,8 @@
 // Writes the collected trace events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "checkpoint/CheckpointGroup.h"
+#include "engine/TraceActions.h"
+#include "program/Action.h"
 #include "program/ProgramText.h"
 #include "program/commands/Issued.h"
 
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <set>
 
 using namespace weft::runtime;
 
@@ -37,18 +40,6 @@ double epochOf(const weft_session &session) {
   return now.count() - secondsSince(session.shared.epoch);
 }
 
-/// What a command reads and writes, for its share of the memory's bandwidth.
-uint64_t bytesOf(const ProgramView &p, const Command &command) {
-  uint64_t bytes = 0;
-  for (const View &view : p.Views().slice(command.views)) {
-    uint64_t size = dtypeBytes(view.dtype);
-    for (size_t d = 0; d < p.ints(view.sizes).size(); ++d)
-      size *= p.ints(view.strides)[d] ? p.ints(view.sizes)[d] : 1;
-    bytes += size;
-  }
-  return bytes;
-}
-
 std::string titleOf(const ProgramView &p, const Command &command) {
   if (command.opcode == Opcode::Launch)
     return std::string(p.string(p.Kernels()[p.record<Launch>(command).kernel].symbol));
@@ -64,14 +55,20 @@ std::string argumentsOf(const ProgramView &p, const Issued &issued) {
   std::string text = "\"node\":\"" + quoted(issued.node(p)) +
                      "\",\"command\":" + std::to_string(issued.index) +
                      ",\"bytes\":" + std::to_string(bytesOf(p, *issued.command));
+  Action action;
+  bool isOfAction = parse(issued.action(p), action);
+  if (isOfAction)
+    text += ",\"action\":\"" + std::string(issued.action(p)) +
+            "\",\"microbatch\":" + std::to_string(action.microbatch);
   if (!issued.call)
     return text;
   const Invoke &call = p.record<Invoke>(*issued.call);
   text += ",\"call\":" + std::to_string(issued.callIndex) + ",\"routine\":\"" +
           quoted(p.string(p.Routines()[call.routine].name)) + "\",\"label\":\"" +
           quoted(p.string(call.label)) + "\"";
-  return call.microbatch == kNone ? text
-                                  : text + ",\"microbatch\":" + std::to_string(call.microbatch);
+  return call.microbatch == kNone || isOfAction
+             ? text
+             : text + ",\"microbatch\":" + std::to_string(call.microbatch);
 }
 
 /// Of a collective, what the rank sent: `,"axes":"tp","sent_bytes":8192,"sent_messages":1`.
@@ -99,15 +96,68 @@ std::string eventOf(const ProgramView &p, const Issued &issued, int64_t rank, si
          trafficText(p, command, interval.sent) + "}},";
 }
 
+std::vector<IssuedCommands> issuedBy(const ProgramView &p, const RankContext &rank) {
+  std::vector<IssuedCommands> issued; // by program
+  for (const Program &program : p.Programs())
+    issued.emplace_back(p, p.Bodies()[program.bodies.begin + rank.stage()]);
+  return issued;
+}
+
+/// A slice in the track of a rank or stage, of the process `pid` of the trace.
+std::string eventOf(const ProgramView &p, const ActionSlice &slice, int64_t pid, const char *kind) {
+  char numbers[192];
+  std::snprintf(numbers, sizeof numbers,
+                "\"ph\":\"X\",\"pid\":%lld,\"tid\":%lld,\"ts\":%.3f,\"dur\":%.3f,"
+                "\"args\":{\"run\":%u,",
+                static_cast<long long>(pid), static_cast<long long>(slice.rank), slice.begin * 1e6,
+                (slice.end - slice.begin) * 1e6, slice.run);
+  Action action;
+  parse(slice.action, action);
+  return "\n{\"name\":\"" + slice.action + "\",\"cat\":\"" + kind + "\"," + numbers +
+         "\"program\":\"" + quoted(p.string(p.Programs()[slice.program].name)) +
+         "\",\"microbatch\":" + std::to_string(action.microbatch) + "}},";
+}
+
+/// Of a pipeline two processes more, behind those of the ranks: its actions as they ran on each
+/// rank, and as the schedule has them on each stage. The first process of the job has all slices.
+std::string tracksOfActions(const weft_session &session, const std::vector<ActionSlice> &slices) {
+  if (slices.empty())
+    return "";
+  const ProgramView &p = session.view();
+  int64_t ran = p.numRanks(), predicted = ran + 1;
+  std::string text = nameEvent("process_name", ran, 0, "actions as they ran") +
+                     nameEvent("process_name", predicted, 0, "actions as scheduled");
+  for (int64_t rank = 0; rank < ran; ++rank)
+    text += nameEvent("thread_name", ran, size_t(rank), "rank " + std::to_string(rank));
+  for (size_t stage = 0; stage < p.Stages().size(); ++stage)
+    text += nameEvent("thread_name", predicted, stage, "stage " + std::to_string(stage));
+  std::set<std::pair<uint32_t, uint32_t>> runs;
+  for (const ActionSlice &slice : slices) {
+    text += eventOf(p, slice, ran, "action");
+    runs.insert({slice.program, slice.run});
+  }
+  for (auto [program, run] : runs)
+    for (const ActionSlice &slice : predictedSlices(p, program, run, slices))
+      text += eventOf(p, slice, predicted, "scheduled");
+  return text;
+}
+
+/// Of this process's ranks, as text.
+std::string slicesOf(const weft_session &session, double offset) {
+  std::string text;
+  for (const std::unique_ptr<RankContext> &rank : session.ranks)
+    text += textOf(actionSlices(session.view(), issuedBy(session.view(), *rank), rank->rank(),
+                                rank->device().timeline(0).trace, offset));
+  return text;
+}
+
 /// The events of this process's ranks, each with a comma behind it; `offset` is
 /// added to their times.
 std::string eventsOf(const weft_session &session, double offset) {
   const ProgramView &p = session.view();
   std::string text;
   for (const std::unique_ptr<RankContext> &rank : session.ranks) {
-    std::vector<IssuedCommands> issued; // by program
-    for (const Program &program : p.Programs())
-      issued.emplace_back(p, p.Bodies()[program.bodies.begin + rank->stage()]);
+    std::vector<IssuedCommands> issued = issuedBy(p, *rank);
     text += nameEvent("process_name", rank->rank(), 0, "rank " + std::to_string(rank->rank()));
     for (size_t s = 0; s < rank->numStreams(); ++s) {
       text += nameEvent("thread_name", rank->rank(), s, "stream " + std::to_string(s));
@@ -124,10 +174,15 @@ Status writeTrace(weft_session &session, const char *path) {
   std::string mine(reinterpret_cast<const char *>(&epoch), sizeof epoch);
   WEFT_TRY(broadcast(session, mine));
   std::memcpy(&first, mine.data(), sizeof first);
-  std::vector<std::string> all;
+  std::vector<std::string> all, actions;
   WEFT_TRY(gatherTexts(session, eventsOf(session, epoch - first), all));
+  WEFT_TRY(gatherTexts(session, slicesOf(session, epoch - first), actions));
   if (session.firstRank != 0)
     return {};
+  std::vector<ActionSlice> slices;
+  for (const std::string &part : actions)
+    readSlices(part, slices);
+  all.push_back(tracksOfActions(session, slices));
   OutputFile file(path);
   WEFT_TRY(file.open());
   std::string text = "{\"traceEvents\":[";

@@ -166,6 +166,8 @@ private:
       result += ")";
     if (c.stream)
       result += " stream " + num(c.stream);
+    if (!p.string(c.action).empty())
+      result += " action " + std::string(p.string(c.action));
     if (!p.string(c.node).empty())
       result += " // " + str(c.node);
     return result;

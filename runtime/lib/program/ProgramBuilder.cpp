@@ -271,6 +271,7 @@ void ProgramBuilder::append(const On &on, Opcode opcode, size_t params,
   command.opcode = opcode;
   command.stream = uint16_t(on.stream);
   command.node = string(on.node);
+  command.action = string(on.action);
   command.params = uint32_t(params);
   command.views = viewList(views);
   tables.Commands.push_back(command);

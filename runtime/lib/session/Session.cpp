@@ -181,12 +181,17 @@ Status openSession(const void *blob, uint64_t bytes, const weft_kernel_entry *ke
   SessionShared &shared = session->shared;
   session->options = options;
   session->options.model_directory = session->options.comm = session->options.agreement = nullptr;
+  session->options.pretend = nullptr;
   WEFT_TRY(ProgramView::open(blob, bytes, shared.program));
   const ProgramView &p = shared.program;
   WEFT_TRY(bindKernels(p, kernels, numKernels, shared.kernels));
   shared.modelDirectory = options.model_directory ? options.model_directory
                                                   : std::string(p.string(p.info().modelDirectory));
   shared.traceCapacity = options.trace_commands;
+  if (options.pretend) {
+    shared.pretended = std::make_unique<PretendedCosts>();
+    WEFT_TRY(PretendedCosts::read(options.pretend, *shared.pretended));
+  }
   std::string comm = options.comm ? options.comm : "inproc";
   int64_t local = p.numRanks();
   if (comm == "inproc" && local > kMaxLocalRanks)

@@ -680,6 +680,17 @@ func.func @no_number(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
 
 // -----
 
+#pp = #dist.mesh<[stages "pp"=2, temporal "mb"=2]>
+module attributes {dist.mesh = #pp} {
+func.func @no_loop(%x: tensor<8xf32, #dist.local<#pp, [8]>>) {
+  // expected-error @below {{'dist.actions' must be a dictionary on a loop}}
+  %0 = nn.exp %x {dist.actions = {"0" = "F0"}} : (tensor<8xf32, #dist.local<#pp, [8]>>) -> tensor<8xf32, #dist.local<#pp, [8]>>
+  return
+}
+}
+
+// -----
+
 #tp = #dist.mesh<["tp"=2]>
 module attributes {dist.mesh = #tp} {
 func.func @no_stages(%x: tensor<8xf32, #dist.local<#tp, [8]>>) {

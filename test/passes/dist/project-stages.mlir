@@ -26,7 +26,8 @@ module attributes {dist.mesh = #mesh, weft.model = "m.onnx"} {
 // CHECK-NEXT: %[[D:.+]] = dist.receive from 1 on "nn.contract#1" {dist.section = 6 : i64}
 // CHECK-NEXT: %[[P:.+]] = nn.contract %[[M]], %[[D]] {{.*}}dist.section = 2 : i64
 // CHECK-NEXT: dist.accumulate %[[P]] in [f32] :
-// CHECK-NEXT: }
+// Sections are actions of the schedule; what crosses is of the one that sends it.
+// CHECK-NEXT: } {dist.actions = {"1" = "F0", "2" = "D0", "5" = "F0", "6" = "D1"}
 // CHECK-NEXT: %[[U:.+]] = nn.sub %[[W0]], %[[G]]
 // CHECK-NEXT: return %[[U]] :
 // CHECK: module @stage1 attributes {dist.mesh = #mesh, weft.stage = 1 : i64}
@@ -40,6 +41,7 @@ module attributes {dist.mesh = #mesh, weft.model = "m.onnx"} {
 // CHECK-NEXT: nn.mul {{.*}}, %[[N]] {dist.section = 2 : i64
 // CHECK: %[[D:.+]] = nn.contract {{.*}}nn.role = "input_gradient"
 // CHECK-NEXT: dist.send %[[D]] to 0 on "nn.contract#1" {dist.section = 6 : i64}
+// CHECK: } {dist.actions = {"1" = "F1", "2" = "D1", "5" = "F0", "6" = "D1"}
 
 // In gpipe backward passes follow all forward passes.
 // GPIPE: steps [1, 0, 5, 0, 1, 1, 5, 1, 1, 2, 5, 2, 6, 0, 6, 1, 2, 0, 6, 2, 2, 1, 2, 2]
@@ -48,6 +50,7 @@ module attributes {dist.mesh = #mesh, weft.model = "m.onnx"} {
 // Where a schedule puts them elsewhere, gradients of weights are a section of their own (3).
 // ZERO: steps [1, 0, 5, 0, 1, 1, 5, 1, 6, 0, 6, 1, 3, 0, 1, 2, 5, 2, 3, 1, 6, 2, 3, 2]
 // ZERO: nn.role = "weight_gradient"
+// ZERO: } {dist.actions = {"1" = "F0", "2" = "B0", "3" = "W0", "5" = "F0", "6" = "B1"}
 // ZERO: steps [5, 0, 5, 1, 1, 0, 2, 0, 6, 0, 1, 1, 2, 1, 6, 1, 3, 0, 5, 2, 1, 2, 2, 2, 6, 2, 3, 1, 3, 2]
 // ZERO: dist.section = 3 : i64, nn.role = "weight_gradient"
 // ZERO: dist.section = 2 : i64, nn.role = "input_gradient"

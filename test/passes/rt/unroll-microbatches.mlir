@@ -89,14 +89,14 @@ func.func @few(%x: tensor<2xf32, #dist.local<#mesh, [4{"dp"}]>>) -> tensor<2xf32
 // -----
 
 // The steps of a stage: forward passes of two microbatches, and then backward passes, the second first. Sums take
-// microbatches in their order in any case.
+// microbatches in their order in any case. Where the loop says which actions its sections are, all that is made says it, too.
 // CHECK-LABEL: func.func @steps
-// CHECK: %[[F0:.+]] = rt.call @forward({{.*}}) {dist.section = 0 : i64, rt.microbatch = 0 : i64}
+// CHECK: %[[F0:.+]] = rt.call @forward({{.*}}) {dist.section = 0 : i64, rt.action = "F0.0", rt.microbatch = 0 : i64}
 // CHECK: dist.send %[[F0]] to 1 on "a" {dist.section = 2 : i64, rt.microbatch = 0 : i64}
-// CHECK: %[[F1:.+]] = rt.call @forward({{.*}}) {dist.section = 0 : i64, rt.microbatch = 1 : i64}
+// CHECK: %[[F1:.+]] = rt.call @forward({{.*}}) {dist.section = 0 : i64, rt.action = "F0.1", rt.microbatch = 1 : i64}
 // CHECK: dist.send %[[F1]] to 1 on "a"
-// CHECK: %[[R0:.+]] = dist.receive from 1 on "b" {dist.section = 3 : i64, rt.microbatch = 0 : i64}
-// CHECK: %[[R1:.+]] = dist.receive from 1 on "b" {dist.section = 3 : i64, rt.microbatch = 1 : i64}
+// CHECK: %[[R0:.+]] = dist.receive from 1 on "b" {dist.section = 3 : i64, rt.action = "D1.0", rt.microbatch = 0 : i64}
+// CHECK: %[[R1:.+]] = dist.receive from 1 on "b" {dist.section = 3 : i64, rt.action = "D1.1", rt.microbatch = 1 : i64}
 // CHECK: %[[B1:.+]] = rt.call @backward(%[[F1]], %[[R1]])
 // CHECK: %[[B0:.+]] = rt.call @backward(%[[F0]], %[[R0]])
 // CHECK-NEXT: %[[SUM:.+]] = nn.add %[[B0]], %[[B1]] {dist.section = 1 : i64, rt.microbatch = 1 : i64}
@@ -115,7 +115,7 @@ func.func @steps(%x: !all) -> !total {
     %3 = dist.receive from 1 on "b" {dist.section = 3 : i64} : !rows
     %4 = rt.call @backward(%2, %3) {dist.section = 1 : i64} : (!rows, !rows) -> !addend
     dist.accumulate %4 in [f32] : !addend
-  } : !total
+  } {dist.actions = {"0" = "F0", "3" = "D1"}} : !total
   return %0 : !total
 }
 func.func private @forward(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {

@@ -57,6 +57,19 @@ TEST(Devices, AnUnknownKindIsNamedBesideTheKnownOnes) {
     EXPECT_NE(status.text().find(kind), std::string::npos) << status.text();
 }
 
+TEST(Devices, OnlyTheHostPretends) {
+  std::vector<std::vector<double>> seconds;
+  World world(1);
+  DeviceOptions options;
+  options.world = &world;
+  options.pretended = &seconds;
+  std::unique_ptr<Device> device;
+  EXPECT_TRUE(makeDevice("host", options, device).ok());
+  Status status = makeDevice("far", options, device);
+  EXPECT_EQ(status.code(), StatusCode::Usage);
+  EXPECT_NE(status.text().find("a device 'far' has none"), std::string::npos) << status.text();
+}
+
 /// The proof that the tests on this device prove something.
 TEST(FarDevice, FaultsWhereTheHostTouchesIt) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";

@@ -94,6 +94,7 @@ struct Command {
   uint8_t reserved;
   uint16_t stream;
   StringId node;   // the model's node, for messages and traces
+  StringId action; // of a pipeline's schedule that it is part of, as "F0.3" (Action.h); "": of none
   uint32_t params; // in the section of the opcode's records
   Range views;     // Views
 };

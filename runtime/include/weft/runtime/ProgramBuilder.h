@@ -57,6 +57,7 @@ public:
     On(unsigned stream = 0, std::string node = {}) : stream(stream), node(std::move(node)) {}
     unsigned stream;
     std::string node;
+    std::string action = {}; // as Command's
   };
 
   struct LoadTransform {

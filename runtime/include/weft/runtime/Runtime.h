@@ -35,6 +35,7 @@ typedef struct weft_options {
   /* Lines "name<TAB>value" that all processes must have alike, beside the
      program itself; null = none. weft_open fails where they differ. */
   const char *agreement;
+  const char *pretend; // null, or a file: actions of a pipeline sleep as it says (Pretend.h)
 } weft_options;
 
 /// Fills in the defaults.

@@ -22,6 +22,7 @@ struct HostStream : CommandFrame {
   char *scratch = nullptr; // 64-byte aligned
   ThreadPool *pool = nullptr;
   StreamMark *mark = nullptr; // where it is, for reports
+  double owed = 0;            // seconds that it has yet to sleep, where it pretends
   Timeline timeline;
 };
 

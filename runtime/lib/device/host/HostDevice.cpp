@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <sys/mman.h>
+#include <thread>
 
 using namespace weft::runtime;
 
@@ -187,8 +188,24 @@ Status HostDevice::issue(unsigned s, CommandPlace place, PreparedCommand &prepar
   auto &command = static_cast<HostCommand &>(prepared);
   bool communicates = command.communicates();
   Measurement measurement(*this, stream, place, communicates);
-  WEFT_TRY(command.run(stream));
+  if (options.pretended && !communicates)
+    WEFT_TRY(pretend(stream, (*options.pretended)[place.program][place.command]));
+  else
+    WEFT_TRY(command.run(stream));
   measurement.end(communicates, s == 0, command.sent());
+  return {};
+}
+
+/// What a sleep lasted too long the next ones last less.
+Status HostDevice::pretend(HostStream &stream, double seconds) const {
+  constexpr double kLeast = 2e-4, kMost = 0.02; // worth a sleep; until an abort is noticed
+  for (stream.owed += seconds; stream.owed > kLeast;) {
+    if (options.world->aborted())
+      return World::stopped();
+    Clock::time_point start = Clock::now();
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(stream.owed, kMost)));
+    stream.owed -= secondsSince(start);
+  }
   return {};
 }
 

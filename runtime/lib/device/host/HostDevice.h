@@ -49,6 +49,7 @@ protected:
 private:
   class Measurement;
   Status map(uint64_t wanted);
+  Status pretend(HostStream &stream, double seconds) const;
   double now() const { return std::chrono::duration<double>(Clock::now() - options.epoch).count(); }
 
   Libraries libraries;

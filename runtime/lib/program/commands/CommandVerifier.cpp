@@ -1,5 +1,6 @@
 // Checks of the commands: what all of them must hold.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "program/Action.h"
 #include "program/commands/CommandRules.h"
 #include "program/commands/Issued.h"
 
@@ -97,6 +98,11 @@ std::string faultOf(const ProgramView &p, const CommandScope &scope, const Comma
   if (command.stream >= scope.streams || command.node >= p.Strings().size() ||
       !inRange(command.views, p.Views().size()))
     return "refers to something that does not exist";
+  if (command.action >= p.Strings().size())
+    return "refers to something that does not exist";
+  if (Action action; !p.string(command.action).empty() && !parse(p.string(command.action), action))
+    return "is of action '" + std::string(p.string(command.action)) +
+           "', which is none such as 'F0.3'";
   for (const View &view : p.Views().slice(command.views))
     if (std::string fault = faultOfView(p, scope, view); !fault.empty())
       return fault;

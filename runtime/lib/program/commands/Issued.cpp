@@ -34,6 +34,22 @@ std::string Issued::node(const ProgramView &p) const {
   return name;
 }
 
+uint64_t weft::runtime::bytesOf(const ProgramView &p, const Command &command) {
+  uint64_t bytes = 0;
+  for (const View &view : p.Views().slice(command.views)) {
+    uint64_t size = dtypeBytes(view.dtype);
+    for (size_t d = 0; d < p.ints(view.sizes).size(); ++d)
+      size *= p.ints(view.strides)[d] ? p.ints(view.sizes)[d] : 1;
+    bytes += size;
+  }
+  return bytes;
+}
+
+std::string_view Issued::action(const ProgramView &p) const {
+  std::string_view own = p.string(command->action);
+  return own.empty() && call ? p.string(call->action) : own;
+}
+
 /// " send to stage 1 on 'F1.x'".
 static std::string describe(const ProgramView &p, const Collective &c) {
   std::string text = std::string(" ") + collectiveKindName(c.kind);

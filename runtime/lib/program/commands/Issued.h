@@ -18,9 +18,14 @@ struct Issued {
 
   /// The name of the model's node; `{}` in it is what the call's label says.
   std::string node(const ProgramView &program) const;
+  /// The action of a pipeline's schedule that it, or the call, is part of; "" if there is none.
+  std::string_view action(const ProgramView &program) const;
   /// "command 3 (gemm of node '/h.5/attn/MatMul') in call 17 of F.block (h.5, microbatch 2)".
   std::string describe(const ProgramView &program) const;
 };
+
+/// Bytes that a command reads and writes, of the elements that its views show.
+uint64_t bytesOf(const ProgramView &program, const Command &command);
 
 /// "call 17 of F.block (h.5, microbatch 2)": the command of that number in a body.
 std::string describeCall(const ProgramView &program, const Command &call, uint32_t index);
