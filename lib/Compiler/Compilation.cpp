@@ -3,6 +3,7 @@
 #include "weft/Compiler/Compilation.h"
 
 #include "ChooseRecompute.h"
+#include "ChooseSchedule.h"
 #include "weft/Compiler/Phases.h"
 #include "weft/Emit/Memory.h"
 #include "weft/Registration/Registration.h"
@@ -58,6 +59,9 @@ LogicalResult Compilation::runNext() {
   Phase next = Phase(unsigned(phase) + 1);
   if (next == Phase::Step && options.phases.recompute == kAutoRecompute)
     if (failed(chooseRecompute(*this)))
+      return failure();
+  if (next == Phase::Staged && options.phases.schedule.empty() && options.memoryLimit > 0)
+    if (failed(chooseSchedule(*this)))
       return failure();
   LogicalResult ran = next == Phase::Local ? runLocal() : runPasses([&](OpPassManager &pm) {
     buildPhase(pm, next, options.phases);

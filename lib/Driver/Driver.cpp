@@ -62,6 +62,9 @@ private:
     compilation->onRecomputeTrial = [this](StringRef mode, double share, int64_t bytes) {
       report.recomputeTrial(mode, share, bytes);
     };
+    compilation->onScheduleTrial = [this](StringRef schedule, int64_t bytes) {
+      report.scheduleTrial(schedule, bytes);
+    };
     report.begin(*compilation, options.compile.phases.sequenceParallel);
     if (first == Phase::Import)
       return report.phaseEnded(*compilation, secondsSince(start));

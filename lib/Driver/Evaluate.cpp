@@ -47,6 +47,9 @@ public:
       : compilation(compilation), options(options), profileText(profile), evaluation(evaluation) {}
 
   FailureOr<int> run() {
+    // What accounts know best: stages with one chunk each.
+    if (compilation.options.phases.schedule.empty())
+      compilation.options.phases.schedule = "1f1b";
     if (failed(compilation.runTo(Phase::Staged)) || failed(describe()))
       return failure();
     FailureOr<int> code = profileText.empty() ? account() : accountOfProfile();

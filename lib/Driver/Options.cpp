@@ -218,9 +218,11 @@ void addSplitting(FlagTable &flags, ActsTable &acts, Options &options) {
       Phase::Local,
       flags.value(
           "--schedule", "NAME|file:F",
-          "in which order the stages of a pipeline (pp) run microbatches: 1f1b (default), gpipe, "
-          "zb-h1, zb-h2; with two chunks of the model on each stage zb-v, dualpipev, with V "
-          "interleaved:V; or what weft-schedule has written to a file",
+          "in which order the stages of a pipeline (pp) run microbatches: 1f1b, gpipe, zb-h1, "
+          "zb-h2; "
+          "with two chunks of the model on each stage zb-v, dualpipev, with V interleaved:V; or "
+          "what weft-schedule has written to a file; default: the one of the shortest step by "
+          "modelled times that fits --memory-limit (weft-plan: 1f1b)",
           [&options](const std::string &text) {
             return takeSchedule(text, options.compile.phases.schedule);
           },

@@ -123,3 +123,8 @@ void Report::recomputeTrial(StringRef mode, double share, int64_t bytes) {
   llvm::errs() << "recompute " << mode << (mode == "best" ? " " + percent : "") << ": " << bytes
                << " bytes a process\n";
 }
+
+void Report::scheduleTrial(StringRef schedule, int64_t bytes) {
+  if (!options.quiet)
+    llvm::errs() << "schedule " << schedule << ": " << bytes << " bytes a process\n";
+}

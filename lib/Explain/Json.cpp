@@ -36,6 +36,8 @@ public:
       });
       if (document.hasMemory)
         json.attributeObject("memory", [&] { write(document.memory); });
+      if (!document.schedule.empty())
+        text("schedule", document.schedule);
       if (!document.stages.empty())
         json.attributeArray(
             "stages", [&] { each(document.stages, [&](const Stage &stage) { write(stage); }); });

@@ -4,6 +4,7 @@
 #include "Reason.h"
 #include "weft/Explain/Explain.h"
 
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "dialects/rt/IR/Rt.h"
 #include "weft/Cost/CostModel.h"
 #include "weft/Emit/Memory.h"
@@ -341,6 +342,8 @@ void weft::explain::collectSchedule(ModuleOp module, Document &document) {
   bool isPipeline = modules.front() != module;
   if (isPipeline) {
     document.stages.resize(modules.size());
+    if (auto reason = module->getAttrOfType<StringAttr>(dist::kScheduleReasonAttr))
+      document.schedule = reason.str();
     if (std::optional<AxisId> axis = mesh.stageAxis())
       document.stageAxes = {mesh.axes[*axis].name};
   }

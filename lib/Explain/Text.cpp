@@ -413,6 +413,8 @@ static void printPeaks(const Memory &memory, llvm::raw_ostream &out) {
 
 /// What a rank of each stage holds, gives and gets.
 static void printStages(const Document &document, llvm::raw_ostream &out) {
+  if (!document.schedule.empty())
+    out << "schedule " << document.schedule << '\n';
   for (auto [number, stage] : llvm::enumerate(document.stages)) {
     out << "stage " << number << ": " << stage.states << " states of "
         << sizeText(double(stage.stateBytes)) << "; ";

@@ -3,9 +3,13 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "passes/dist/Reasons.h"
+#include "passes/dist/ScheduleRating.h"
 #include "passes/dist/StageAssignment.h"
 #include "passes/dist/StageSchedule.h"
+
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 
@@ -134,41 +138,67 @@ struct CutStages : impl::DistCutStagesBase<CutStages> {
     if (!axis || mesh.getValue().size(*axis) == 1)
       return markAllAnalysesPreserved();
     int64_t size = mesh.getValue().size(*axis);
+    FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
+    if (failed(costs))
+      return signalPassFailure();
+    std::vector<RatedSchedule> rated;
+    if (schedule.empty()) {
+      FailureOr<std::vector<RatedSchedule>> all = rateSchedules(getOperation(), *costs, stages);
+      if (failed(all))
+        return signalPassFailure();
+      rated = std::move(*all);
+    }
+    // Where none fits the cut tells why.
+    std::string name = schedule;
+    if (name.empty())
+      name = rated.empty() ? "1f1b" : rated.front().name;
     llvm::Expected<pipeline::Schedule> chosen =
-        scheduleOf(schedule, size, mesh.getValue().groupSize(mesh.getValue().temporalAxes()));
+        scheduleOf(name, size, mesh.getValue().groupSize(mesh.getValue().temporalAxes()));
     if (!chosen) {
       getOperation().emitError() << llvm::toString(chosen.takeError());
       return signalPassFailure();
     }
     ArrayRef<int32_t> place = chosen->place;
     setPlace(getOperation(), place, size);
-    FailureOr<CostModel> costs = costModelOf(getOperation(), mesh.getValue());
-    if (failed(costs))
-      return signalPassFailure();
     StateHomes homes;
-    for (auto [index, function] : llvm::enumerate(programs())) {
+    for (auto [index, function] : llvm::enumerate(programsByLead(getOperation()))) {
       StageAssignment chunks(function, place);
       if (index > 0)
         chunks.follow(homes);
       else if (failed(chunks.cut(*costs, stages, homes)))
         return signalPassFailure();
+      else
+        tell(rate(StringRef(name).contains('\n') ? "as written" : name, *chosen,
+                  chunkCosts(function, chunks, *costs)),
+             rated, chunks, *costs);
       StageWriter(function, mesh, *axis, place, chunks).run(homes);
     }
   }
 
-  /// The first that updates state leads, because it has the most to do.
-  SmallVector<func::FuncOp> programs() {
-    auto updates = [](func::FuncOp function) {
-      return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()), [&](unsigned result) {
-        return bool(nn::updatedState(function, result));
+private:
+  /// Leaves word of the schedule, for what comes later, and why it is this one.
+  void tell(const RatedSchedule &own, ArrayRef<RatedSchedule> all, StageAssignment &cut,
+            const CostModel &costs) {
+    cut.tellUneven(costs);
+    Builder builder(&getContext());
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    int64_t ranks = own.schedule.ranks.size(), chunks = own.schedule.place.size();
+    stream << own.name << " of " << ranks << " stages";
+    if (chunks != ranks)
+      stream << " with " << chunks << " chunks";
+    stream << llvm::format(": ranks idle %.1f %% of a step, %.1f %% of their own time",
+                           100 * own.wallBubble, 100 * own.spanBubble);
+    if (all.size() > 1) {
+      stream << "; longer by modelled times: ";
+      llvm::interleaveComma(all.drop_front(), stream, [&](const RatedSchedule &other) {
+        stream << other.name
+               << llvm::format(" by %.1f %%", 100 * (other.seconds / own.seconds - 1));
       });
-    };
-    SmallVector<func::FuncOp> list;
-    for (bool leads : {true, false})
-      for (auto function : getOperation().getOps<func::FuncOp>())
-        if (!function.isExternal() && updates(function) == leads)
-          list.push_back(function);
-    return list;
+    }
+    getOperation()->setAttr(kScheduleAttr,
+                            builder.getStringAttr(pipeline::writeSchedule(own.schedule)));
+    getOperation()->setAttr(kScheduleReasonAttr, builder.getStringAttr(text));
   }
 };
 

@@ -3,6 +3,7 @@
 #include "passes/dist/Passes.h"
 #include "passes/dist/RequireMesh.h"
 
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "dialects/nn/IR/NnProgram.h"
 #include "dialects/rt/IR/Rt.h"
 #include "passes/dist/StageProgram.h"
@@ -29,8 +30,11 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
     if (!axis || mesh.size(*axis) == 1)
       return markAllAnalysesPreserved();
     AxisList temporal = mesh.temporalAxes();
+    std::string text = schedule;
+    if (auto cut = getOperation()->getAttrOfType<StringAttr>(kScheduleAttr); cut && text.empty())
+      text = cut.str();
     llvm::Expected<pipeline::Schedule> chosen =
-        scheduleOf(schedule, mesh.size(*axis), mesh.groupSize(temporal));
+        scheduleOf(text, mesh.size(*axis), mesh.groupSize(temporal));
     if (!chosen) {
       emitInputError(getOperation()) << llvm::toString(chosen.takeError());
       return signalPassFailure();
@@ -44,9 +48,12 @@ struct ProjectStages : impl::DistProjectStagesBase<ProjectStages> {
       return signalPassFailure();
     }
     getOperation()->removeAttr(kPlaceAttr);
+    std::string written = pipeline::writeSchedule(*chosen);
+    if (auto cut = getOperation()->removeAttr(kScheduleAttr);
+        cut != StringAttr::get(&getContext(), written))
+      getOperation()->removeAttr(kScheduleReasonAttr);
     if (!temporal.empty())
-      getOperation()->setAttr(kScheduleAttr,
-                              StringAttr::get(&getContext(), pipeline::writeSchedule(*chosen)));
+      getOperation()->setAttr(kScheduleAttr, StringAttr::get(&getContext(), written));
     bool splitsWeights = llvm::any_of(chosen->ranks, [](const auto &actions) {
       return llvm::any_of(actions, [](const pipeline::Action &action) {
         return action.kind == pipeline::Kind::Weight;

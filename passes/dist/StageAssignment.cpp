@@ -58,6 +58,8 @@ StageClass StageAssignment::classOfOp(Operation *op) const {
 }
 
 void StageAssignment::classify() {
+  if (!classes.empty())
+    return;
   for (BlockArgument argument : function.getArguments()) {
     bool isState = nn::isState(function, argument.getArgNumber());
     depends[argument] = {isState, !isState};
@@ -81,6 +83,7 @@ void StageAssignment::classify() {
 }
 
 std::vector<Operation *> StageAssignment::line() {
+  classify();
   std::vector<Operation *> ops;
   for (Operation &op : function.getBody().front().without_terminator())
     if (classes.at(&op) == StageClass::Activation)
@@ -153,9 +156,14 @@ LogicalResult StageAssignment::tellShort(int64_t ops) {
 }
 
 /// Whatever the schedule is, ranks wait for the longest stage.
-void StageAssignment::tellUneven(ArrayRef<double> seconds) {
+void StageAssignment::tellUneven(const CostModel &costs) {
+  std::vector<Operation *> ops = line();
+  std::vector<int64_t> chunks;
+  for (Operation *op : ops)
+    chunks.push_back(placed.at(op).front());
+  std::vector<double> seconds = stageSeconds(ops, costs, place, chunks);
   double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  const double *longest = llvm::max_element(seconds);
+  auto longest = llvm::max_element(seconds);
   double idle = 100 * (1 - sum / (*longest * double(seconds.size())));
   if (idle > 50)
     function.emitWarning() << "stage " << (longest - seconds.begin()) << " takes "
@@ -168,7 +176,6 @@ void StageAssignment::tellUneven(ArrayRef<double> seconds) {
 
 LogicalResult StageAssignment::cut(const CostModel &costs, StringRef said, StateHomes &found) {
   homes = &found;
-  classify();
   std::vector<Operation *> ops = line();
   if (int64_t(ops.size()) < all)
     return tellShort(ops.size());
@@ -176,12 +183,11 @@ LogicalResult StageAssignment::cut(const CostModel &costs, StringRef said, State
   if (said.empty()) {
     chunks = cutLine(ops, costs, place);
   } else {
-    llvm::Expected<std::vector<int64_t>> chosen = cutAsSaid(ops, costs, all, said);
+    llvm::Expected<std::vector<int64_t>> chosen = cutAsSaid(ops, costs, place, said);
     if (!chosen)
       return function.emitError() << "--stages " << llvm::toString(chosen.takeError());
     chunks = std::move(*chosen);
   }
-  tellUneven(stageSeconds(ops, costs, place, chunks));
   for (auto [op, chunk] : llvm::zip_equal(ops, chunks))
     placed[op] = {chunk};
   findHomes(found);

@@ -46,6 +46,10 @@ public:
   /// the fewest bytes across borders among those, and gives `homes` the chunks of each state.
   /// Fails, with the reason told, if the line has fewer ops than there are chunks, or other places.
   mlir::LogicalResult cut(const CostModel &costs, llvm::StringRef said, StateHomes &homes);
+  /// Warns if one stage of the cut is so long that the others idle for most of the time.
+  void tellUneven(const CostModel &costs);
+  /// The ops that a cut parts, in program order.
+  std::vector<mlir::Operation *> line();
   /// Places a program by where its state is.
   void follow(const StateHomes &homes);
 
@@ -57,10 +61,8 @@ public:
 
 private:
   mlir::LogicalResult tellShort(int64_t ops);
-  void tellUneven(llvm::ArrayRef<double> seconds);
   void classify();
   StageClass classOfOp(mlir::Operation *op) const;
-  std::vector<mlir::Operation *> line();
   void findHomes(StateHomes &homes);
   void placeGradients();
   void placeOptimizer();

@@ -45,6 +45,11 @@ llvm::Error checkStages(StringRef text) {
   return llvm::Error::success();
 }
 
+int64_t chunksSaid(StringRef text) {
+  bool isBlocks = text.consume_front("blocks:");
+  return isBlocks ? text.count(',') + 1 : text.count(';') + 2;
+}
+
 namespace {
 
 std::string plural(size_t count, const char *word) {
@@ -54,13 +59,14 @@ std::string plural(size_t count, const char *word) {
 /// The positions on a line at which chunks but the first begin.
 class Choice {
 public:
-  Choice(ArrayRef<Operation *> line, const CostModel &costs, size_t chunks)
-      : line(line), costs(costs), chunks(chunks) {}
+  Choice(ArrayRef<Operation *> line, const CostModel &costs, ArrayRef<int32_t> place)
+      : line(line), costs(costs), chunks(place.size()),
+        stages(size_t(*llvm::max_element(place)) + 1) {}
 
   llvm::Expected<std::vector<size_t>> byNames(const std::vector<std::string> &patterns) const {
     if (patterns.size() + 1 != chunks)
       return llvm::createStringError("says where " + plural(patterns.size(), "chunk") +
-                                     " of the model begin, but of " + std::to_string(chunks) +
+                                     " of the model begin, but of " + count() +
                                      " all but the first want that: " + plural(chunks - 1, "name"));
     std::vector<size_t> begins;
     size_t from = 1;
@@ -82,8 +88,7 @@ public:
     size_t blocks = repeat.length / repeat.period;
     if (counts.size() != chunks)
       return llvm::createStringError("says of " + plural(counts.size(), "chunk") +
-                                     " how many blocks each has, but there are " +
-                                     std::to_string(chunks));
+                                     " how many blocks each has, but there are " + count());
     if (size_t sum = std::accumulate(counts.begin(), counts.end(), size_t(0)); sum != blocks)
       return llvm::createStringError("says where " + plural(sum, "block") + " go, but the model " +
                                      "repeats " + plural(blocks, "block") + nearest(blocks));
@@ -107,6 +112,12 @@ private:
            nodeName(line[from - 1]) + "', where the last chunk begins" +
            (isBefore ? ", but one before it: name them in the order of the model"
                      : "; the next ones are " + next);
+  }
+
+  /// Of chunks, and how they come about where the schedule has several on a stage.
+  std::string count() const {
+    std::string text = std::to_string(chunks);
+    return chunks == stages ? text : text + " (on " + std::to_string(stages) + " stages)";
   }
 
   std::string nearest(size_t blocks) const {
@@ -153,16 +164,16 @@ private:
 
   ArrayRef<Operation *> line;
   const CostModel &costs;
-  size_t chunks;
+  size_t chunks, stages;
 };
 
 } // namespace
 
 llvm::Expected<std::vector<int64_t>> cutAsSaid(ArrayRef<Operation *> line, const CostModel &costs,
-                                               int64_t chunks, StringRef text) {
+                                               ArrayRef<int32_t> place, StringRef text) {
   if (llvm::Error wrong = checkStages(text))
     return std::move(wrong);
-  Choice choice(line, costs, size_t(chunks));
+  Choice choice(line, costs, place);
   llvm::Expected<std::vector<size_t>> begins = std::vector<size_t>();
   if (StringRef counts = text; counts.consume_front("blocks:"))
     begins = choice.byBlocks(llvm::cantFail(readBlocks(counts)));

@@ -11,16 +11,13 @@ using namespace mlir;
 
 namespace weft::dist {
 
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
+static constexpr double kNever = std::numeric_limits<double>::infinity();
 
 double globalBytes(Value value) {
   return double(bytesOf(cast<RankedTensorType>(globalType(value.getType()))));
 }
 
-/// Of the whole op: how it is split is the same for all, nearly.
-double secondsOf(Operation *op, const CostModel &costs) {
+double secondsOf(Operation *op, const CostModel &costs, double parts) {
   FactorRule rule = globalRuleOf(op);
   double flops = 1, bytes = 0;
   for (const Factor &factor : rule.factors)
@@ -31,8 +28,10 @@ double secondsOf(Operation *op, const CostModel &costs) {
     bytes += globalBytes(operand);
   for (Value result : op->getResults())
     bytes += globalBytes(result);
-  return costs.seconds(flops, bytes, arithmeticOf(op->getResult(0).getType()));
+  return costs.seconds(flops / parts, bytes / parts, arithmeticOf(op->getResult(0).getType()));
 }
+
+namespace {
 
 class LineCutter {
 public:
@@ -109,7 +108,8 @@ private:
 
 } // namespace
 
-std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel &costs) {
+std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel &costs,
+                                    double parts) {
   AxisList axis = {*costs.mesh().stageAxis()};
   llvm::DenseMap<Operation *, size_t> number;
   for (auto [i, op] : llvm::enumerate(line))
@@ -121,7 +121,7 @@ std::vector<double> crossingSeconds(ArrayRef<Operation *> line, const CostModel 
       for (Operation *reader : result.getUsers())
         if (auto found = number.find(reader); found != number.end())
           last = std::max(last, found->second);
-      double seconds = costs.seconds(TransitionKind::Move, axis, globalBytes(result), 0);
+      double seconds = costs.seconds(TransitionKind::Move, axis, globalBytes(result) / parts, 0);
       crossing[i + 1] += seconds;
       crossing[last + 1] -= seconds;
     }

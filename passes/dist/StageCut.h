@@ -24,9 +24,17 @@ inline constexpr double kStageSlack = 1.05;
 std::vector<int64_t> cutLine(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
                              llvm::ArrayRef<int32_t> place);
 
+/// Of the whole value.
+double globalBytes(mlir::Value value);
+
+/// Modelled seconds of one of `parts` equal parts of an op: how it is split is the same for all
+/// ops, nearly.
+double secondsOf(mlir::Operation *op, const CostModel &costs, double parts = 1);
+
 /// By position on `line`, and its end: seconds to send what is alive in front of the op there from
-/// one stage to the next.
-std::vector<double> crossingSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs);
+/// one stage to the next, in `parts` equal parts, for one of them.
+std::vector<double> crossingSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,
+                                    double parts = 1);
 
 /// Seconds of the ops of each stage, whose chunks are `chunkOf` as cutLine has them.
 std::vector<double> stageSeconds(llvm::ArrayRef<mlir::Operation *> line, const CostModel &costs,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/dist/StageProgram.h"
 
-#include "dialects/dist/IR/Actions.h"
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "dialects/nn/IR/Nn.h"
 #include "weft/Interfaces/Reduction.h"
 

@@ -22,6 +22,8 @@ static std::string knownNames() {
 
 static llvm::Expected<pipeline::Schedule> generate(llvm::StringRef text, int64_t ranks,
                                                    int64_t microbatches) {
+  if (text.empty())
+    return llvm::createStringError("the program does not say its schedule; give --schedule");
   auto [name, number] = text.split(':');
   const pipeline::Generator *generator = pipeline::findGenerator(name.str());
   if (!generator)

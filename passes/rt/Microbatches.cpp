@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "passes/rt/Microbatches.h"
 
-#include "dialects/dist/IR/Actions.h"
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "dialects/nn/IR/Nn.h"
 #include "dialects/rt/IR/Actions.h"
 #include "dialects/rt/IR/Rt.h"

@@ -44,8 +44,8 @@ public:
   /// `number`.
   mlir::Value combine(mlir::OpBuilder &builder, mlir::Value sofar, mlir::Value value,
                       unsigned number, int64_t i) const;
-  /// Says of an op which action of the schedule it is part of, where the loop's section, may be null,
-  /// is one.
+  /// Says of an op which action of the schedule it is part of, if the loop's section, which may be
+  /// null, is one.
   void setAction(mlir::Operation *op, mlir::Attribute section, int64_t i) const;
   /// Takes the loop's axis from what values of the body await: in one microbatch nothing is added
   /// up over them, and what is added up has the type of its sum.

@@ -1,7 +1,7 @@
 // Registration of the `dist` dialect, its discardable attributes, and its types.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "dialects/dist/IR/Actions.h"
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/ScheduleAttrs.h"
 #include "weft/Interfaces/TensorTypes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -117,6 +117,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return isa<RepeatOp>(op) && isa<DictionaryAttr>(attribute.getValue())
                ? success()
                : op->emitError() << "'dist.actions' must be a dictionary on a loop";
+  if (name == kScheduleReasonAttr)
+    return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
+               ? success()
+               : op->emitError() << "'dist.schedule_reason' must be a text on a module";
   if (name == kScheduleAttr)
     return isa<ModuleOp>(op) && isa<StringAttr>(attribute.getValue())
                ? success()

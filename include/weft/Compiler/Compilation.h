@@ -20,7 +20,8 @@ struct CompileOptions {
   KernelOptions kernels;
   /// 0: cores / local ranks.
   unsigned threadsPerRank = 0;
-  /// Bytes of one process that `phases.recompute` = "auto" keeps to; 0: no limit.
+  /// Bytes of one process that the choice of a schedule and `phases.recompute` = "auto" keep to; 0:
+  /// no limit.
   int64_t memoryLimit = 0;
 };
 
@@ -95,10 +96,12 @@ public:
   CompileOptions options;
   /// Print the time of each pass on stderr.
   bool timesPasses = false;
-  /// Called on the way, each if it is set: within `local` as `inspectPartitioned` does, and after
-  /// each trial of recomputation with its mode, share and bytes of a process.
+  /// Called on the way, each if it is set: within `local` as `inspectPartitioned` does, after each
+  /// trial of recomputation with its mode, share and bytes of a process, and after each trial of a
+  /// schedule with its name and such bytes.
   std::function<void(mlir::ModuleOp)> onPartitioned;
   std::function<void(llvm::StringRef mode, double share, int64_t bytes)> onRecomputeTrial;
+  std::function<void(llvm::StringRef schedule, int64_t bytes)> onScheduleTrial;
 
 private:
   mlir::LogicalResult runPasses(llvm::function_ref<void(mlir::OpPassManager &)> build);

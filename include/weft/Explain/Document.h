@@ -162,6 +162,7 @@ struct Document {
   bool hasMemory = false;
   Memory memory;
   std::vector<Stage> stages; // of a pipeline that is scheduled
+  std::string schedule;      // of its microbatches, and why
   std::vector<std::string> stageAxes;
 
   int64_t ranks() const;

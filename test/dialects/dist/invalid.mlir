@@ -702,6 +702,12 @@ func.func @no_stages(%x: tensor<8xf32, #dist.local<#tp, [8]>>) {
 
 // -----
 
+// expected-error @below {{'dist.schedule_reason' must be a text on a module}}
+module attributes {dist.schedule_reason = 1} {
+}
+
+// -----
+
 // expected-error @below {{'dist.schedule' must be the text of a schedule on a module}}
 module attributes {dist.schedule = 1} {
 }

@@ -14,7 +14,7 @@ module attributes {dist.mesh = #mesh} {
 //--- after
 #mesh = #dist.mesh<[stages "pp"=2]>
 #reason = #dist.reason<maker = "nn.contract", readers = ["result 0"], reader_count = 1, role = "forward", from = <#mesh, [256, 1024], held = "pp"[0]>, to = <#mesh, [256, 1024], held = "pp"[1]>>
-module attributes {dist.mesh = #mesh} {
+module attributes {dist.mesh = #mesh, dist.schedule = "weft schedule 1\0Aranks 2  chunks 2  microbatches 1\0Aplace 0 1\0Arank 0: F0.0 D0.0\0Arank 1: F1.0 D1.0\0A", dist.schedule_reason = "1f1b of 2 stages: ranks idle 52.4 % of a step, 0.0 % of their own time"} {
   func.func @forward(%arg0: tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>, %arg1: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[0]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w0"}, %arg2: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[1]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w1"}) -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>> {
     %0 = nn.contract %arg0, %arg1 lhs = [0, 2] rhs = [2, 1] result = [0, 1] accumulate = f32 : (tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024]>>, tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[0]>>) -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[0]>>
     %1 = dist.reshard %0 {dist.reason = #reason} : tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[0]>> -> tensor<256x1024xf32, #dist.placement<#mesh, [256, 1024], held = "pp"[1]>>

@@ -4,12 +4,12 @@
 // Four products in four chunks. There and back, the first and the last chunk are on stage 0, the two between on stage 1: two
 // values cross. The weight that the first and the last read is held once. Round and round, each chunk is on another stage than
 // the one before, and three values cross.
-// CHECK: module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 1, 1, 0>}
+// CHECK: module attributes {dist.mesh = #mesh, dist.place = array<i64: 0, 1, 1, 0>, dist.schedule = "{{.*}}place 0 1 1 0\0A
 // CHECK-LABEL: func.func @four
 // CHECK-SAME: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[0]>> {nn.initial = 0.000000e+00 : f32, nn.name = "w"}
 // CHECK-SAME: tensor<1024x1024xf32, #dist.placement<#mesh, [1024, 1024], held = "pp"[1]>> {nn.initial = 0.000000e+00 : f32, nn.name = "v"}
 // ROUND: dist.place = array<i64: 0, 1, 0, 1>
-// ROUND-SAME: }
+// ROUND-SAME: dist.schedule = "{{.*}}place 0 1 0 1\0A
 func.func @four(%x: tensor<256x1024xf32> {nn.name = "x"}, %w: tensor<1024x1024xf32> {nn.name = "w", nn.initial = 0.0 : f32},
                 %v: tensor<1024x1024xf32> {nn.name = "v", nn.initial = 0.0 : f32}) -> (tensor<1024x1024xf32> {nn.updates = "w"}) {
   // CHECK: nn.exp {{.*}}dist.chunks = array<i64: 0>

@@ -51,6 +51,7 @@ protected:
     if (*wanted.mesh)
       options.mesh = *Mesh::parse(wanted.mesh);
     options.microbatches = wanted.microbatches;
+    options.schedule = "1f1b"; // accounts know one chunk a stage
     options.zero = {wanted.zero, ""};
     options.recompute = wanted.recompute;
     options.train = true;

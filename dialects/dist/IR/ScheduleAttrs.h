@@ -1,7 +1,7 @@
-// How loops of a pipeline's stages name the actions of their schedule.
+// What programs of a pipeline say of their schedule, beside its text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef WEFT_DIALECTS_DIST_IR_ACTIONS_H
-#define WEFT_DIALECTS_DIST_IR_ACTIONS_H
+#ifndef WEFT_DIALECTS_DIST_IR_SCHEDULEATTRS_H
+#define WEFT_DIALECTS_DIST_IR_SCHEDULEATTRS_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -11,7 +11,10 @@ namespace weft::dist {
 /// the section's number, as `{"5" = "F1"}`: the kind (F, B, W; D is B and W) and the chunk. What
 /// crosses stages is of the action that sends it.
 inline constexpr llvm::StringLiteral kActionsAttr = "dist.actions";
+/// On the module: one line for people that says which schedule it is, what it costs, and which
+/// others there were.
+inline constexpr llvm::StringLiteral kScheduleReasonAttr = "dist.schedule_reason";
 
 } // namespace weft::dist
 
-#endif // WEFT_DIALECTS_DIST_IR_ACTIONS_H
+#endif // WEFT_DIALECTS_DIST_IR_SCHEDULEATTRS_H

@@ -1,0 +1,151 @@
+// Simulates the schedules that a program's pipeline could run by.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "passes/dist/ScheduleRating.h"
+
+#include "passes/dist/StageAssignment.h"
+#include "passes/dist/StageChoice.h"
+#include "passes/dist/StageCut.h"
+#include "weft/Interfaces/OpInterfaces.h"
+#include "weft/Pipeline/Generate.h"
+#include "weft/Pipeline/Simulate.h"
+
+#include <limits>
+#include <map>
+
+using namespace mlir;
+
+namespace weft::dist {
+
+/// Times within this of each other are alike: models of costs are not better.
+static constexpr double kAlike = 1.01;
+
+static bool isWeightGradient(Operation *op) {
+  auto role = op->getAttrOfType<StringAttr>(nn::kRoleAttr);
+  return role && role.getValue() == nn::kRoleWeightGradient;
+}
+
+pipeline::Costs chunkCosts(func::FuncOp program, StageAssignment &chunks, const CostModel &costs) {
+  const Mesh &mesh = costs.mesh();
+  double parts = double(mesh.deviceCount() / mesh.size(*mesh.stageAxis()));
+  pipeline::Costs result;
+  result.chunks.resize(chunks.everywhere().size(), {0, 0, 0, 0, 0, 0, 0});
+  auto isGradient = [&](Operation *op) { return chunks.classOf(op) == StageClass::Gradient; };
+  for (Operation &op : program.getBody().front().without_terminator()) {
+    bool isForward = chunks.classOf(&op) == StageClass::Activation,
+         isWeight = isWeightGradient(&op);
+    if (!isForward && !isGradient(&op))
+      continue;
+    bool readByWeight = false, readByBackward = false;
+    for (Operation *reader : op.getUsers())
+      if (!reader->hasTrait<OpTrait::IsTerminator>() && isGradient(reader))
+        (isWeightGradient(reader) ? readByWeight : readByBackward) = true;
+    double bytes = 0;
+    for (Value value : op.getResults())
+      bytes += globalBytes(value) / parts;
+    for (int64_t number : chunks.of(&op)) {
+      pipeline::ChunkCosts &chunk = result.chunks[size_t(number)];
+      (isForward  ? chunk.forward
+       : isWeight ? chunk.weight
+                  : chunk.backward) += secondsOf(&op, costs, parts);
+      if (isForward && readByWeight)
+        chunk.keptForWeight += bytes;
+      else if (isForward && readByBackward)
+        chunk.keptForBackward += bytes;
+      else if (!isForward && !isWeight && readByWeight)
+        chunk.madeForWeight += bytes;
+    }
+  }
+  std::vector<Operation *> line = chunks.line();
+  std::vector<double> crossing = crossingSeconds(line, costs, parts);
+  for (size_t i = 1; i < line.size(); ++i)
+    if (int64_t before = chunks.of(line[i - 1]).front(); chunks.of(line[i]).front() != before)
+      result.chunks[size_t(before)].transfer = crossing[i];
+  return result;
+}
+
+RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks) {
+  RatedSchedule rated{std::move(name), std::move(schedule)};
+  pipeline::Schedule run = rated.schedule;
+  // A program without gradients has no way back, which would take the time of transfers.
+  if (llvm::all_of(chunks.chunks, [](const pipeline::ChunkCosts &chunk) {
+        return chunk.backward + chunk.weight == 0;
+      }))
+    for (std::vector<pipeline::Action> &actions : run.ranks)
+      llvm::erase_if(actions, [](const pipeline::Action &action) {
+        return action.kind != pipeline::Kind::Forward;
+      });
+  pipeline::Timing timing = *pipeline::simulate(run, chunks);
+  rated.seconds = timing.wall;
+  rated.wallBubble = std::max(0.0, pipeline::bubbleOf(chunks, rated.schedule, timing.wall));
+  rated.spanBubble = std::max(0.0, pipeline::bubbleOf(chunks, rated.schedule, timing.span));
+  rated.kept = *llvm::max_element(timing.peak);
+  return rated;
+}
+
+static void sortBestFirst(std::vector<RatedSchedule> &all) {
+  for (auto first = all.begin(); first != all.end(); ++first) {
+    double seconds = first->seconds, kept = std::numeric_limits<double>::infinity();
+    for (auto it = first; it != all.end(); ++it)
+      seconds = std::min(seconds, it->seconds);
+    for (auto it = first; it != all.end(); ++it)
+      if (it->seconds <= kAlike * seconds)
+        kept = std::min(kept, it->kept);
+    auto best = std::find_if(first, all.end(), [&](const RatedSchedule &rated) {
+      return rated.seconds <= kAlike * seconds && rated.kept <= kAlike * kept;
+    });
+    std::rotate(first, best, best + 1);
+  }
+}
+
+SmallVector<func::FuncOp> programsByLead(ModuleOp module) {
+  auto updates = [](func::FuncOp function) {
+    return llvm::any_of(llvm::seq<unsigned>(0, function.getNumResults()),
+                        [&](unsigned result) { return bool(nn::updatedState(function, result)); });
+  };
+  SmallVector<func::FuncOp> list;
+  for (bool leads : {true, false})
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() && updates(function) == leads)
+        list.push_back(function);
+  return list;
+}
+
+FailureOr<std::vector<RatedSchedule>> rateSchedules(ModuleOp module, const CostModel &costs,
+                                                    StringRef stages) {
+  std::vector<RatedSchedule> all;
+  SmallVector<func::FuncOp> programs = programsByLead(module);
+  if (programs.empty())
+    return all;
+  func::FuncOp program = programs.front();
+  const Mesh &mesh = costs.mesh();
+  int64_t ranks = mesh.size(*mesh.stageAxis()), microbatches = mesh.groupSize(mesh.temporalAxes());
+  int64_t most = StageAssignment(program, {0}).line().size();
+  // Schedules that place chunks alike share the cut.
+  std::map<std::vector<int32_t>, pipeline::Costs> cuts;
+  for (const pipeline::Generator &generator : pipeline::generators()) {
+    bool hasNumber = generator.leastChunksPerRank != generator.mostChunksPerRank;
+    int64_t perRank = generator.leastChunksPerRank;
+    if (hasNumber)
+      perRank = stages.empty() ? 2 : std::max<int64_t>(2, chunksSaid(stages) / ranks);
+    std::string why;
+    if (perRank * ranks > most || (!stages.empty() && perRank * ranks != chunksSaid(stages)) ||
+        !pipeline::fits(generator, ranks, perRank, microbatches, why))
+      continue;
+    std::vector<int32_t> place = generator.place(int32_t(ranks), int32_t(perRank));
+    auto [cut, isNew] = cuts.try_emplace(place);
+    if (isNew) {
+      StageAssignment chunks(program, place);
+      StateHomes homes;
+      if (failed(chunks.cut(costs, stages, homes)))
+        return failure();
+      cut->second = chunkCosts(program, chunks, costs);
+    }
+    all.push_back(rate(generator.name + (hasNumber ? ":" + std::to_string(perRank) : std::string()),
+                       generator.make(int32_t(ranks), int32_t(perRank), int32_t(microbatches)),
+                       cut->second));
+  }
+  sortBestFirst(all);
+  return all;
+}
+
+} // namespace weft::dist

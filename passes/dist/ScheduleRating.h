@@ -1,0 +1,51 @@
+// How good schedules of a pipeline are for a program, by modelled seconds.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef WEFT_PASSES_DIST_SCHEDULERATING_H
+#define WEFT_PASSES_DIST_SCHEDULERATING_H
+
+#include "weft/Cost/CostModel.h"
+#include "weft/Pipeline/Costs.h"
+#include "weft/Pipeline/Schedule.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace weft::dist {
+
+class StageAssignment;
+
+struct RatedSchedule {
+  std::string name; // as scheduleOf reads it
+  pipeline::Schedule schedule;
+  double seconds = 0; // of the passes of all microbatches, from the first start to the last end
+  /// The shares in which ranks idle: of these seconds, and of the longest time of a rank from its
+  /// own first action to its own last one.
+  double wallBubble = 0, spanBubble = 0;
+  /// The most bytes that a rank keeps from forward to backward passes, of values as they are before
+  /// any are computed again or overwritten: good for comparing schedules.
+  double kept = 0;
+};
+
+/// What the chunks of a program that is assigned cost: the modelled seconds of its ops and of what
+/// crosses, and the bytes of what gradients read of forward passes: for one device of a stage and
+/// one microbatch.
+pipeline::Costs chunkCosts(mlir::func::FuncOp program, StageAssignment &chunks,
+                           const CostModel &costs);
+
+/// Times the schedule, whose chunks cost `chunks`; forward passes alone if there is no way back.
+RatedSchedule rate(std::string name, pipeline::Schedule schedule, const pipeline::Costs &chunks);
+
+/// The programs of a module. The first one that updates state leads, as it has the most to do.
+llvm::SmallVector<mlir::func::FuncOp> programsByLead(mlir::ModuleOp module);
+
+/// All schedules with names for a module at `sharded` that has several stages, with one or two
+/// chunks on a rank or as many as `stages` tells of (cutAsSaid), the best first: that of the
+/// shortest time, and of those within a hundredth of it the one that keeps least, and of those the
+/// simplest. There are none if no schedule has as many chunks as `stages` tells of. Fails as
+/// StageAssignment::cut does.
+mlir::FailureOr<std::vector<RatedSchedule>>
+rateSchedules(mlir::ModuleOp module, const CostModel &costs, llvm::StringRef stages);
+
+} // namespace weft::dist
+
+#endif // WEFT_PASSES_DIST_SCHEDULERATING_H
