@@ -27,7 +27,8 @@ must "$translate" --build gpt2:layers=1,hidden=24,heads=4,vocab=64,seq=16,seed=3
 cat "$text" "$text" | tr -c 'a-z' '\0' | tr 'a-z' '\1-\32' >tokens
 points=$(seq 20)
 [ -n "${WEFT_TEST_FULL:-}" ] || points="1 8 20"
-layouts=("dp=1" "dp=2" "dp=3 --zero 1" "tp=2" "dp=2,tp=2 --zero 3" "dp=4 --zero 2 --precision bf16")
+layouts=("dp=1" "dp=2" "dp=3 --zero 1" "tp=2" "dp=2,tp=2 --zero 3" "dp=4 --zero 2 --precision bf16"
+  "pp=2 --microbatches 4 --schedule 1f1b" "pp=4 --microbatches 2 --schedule gpipe" "pp=2,dp=2 --zero 1 --microbatches 3 --schedule zb-v")
 for i in "${!layouts[@]}"; do
   read -r mesh flags <<<"${layouts[$i]}"
   out=m$i
@@ -49,17 +50,17 @@ for i in "${!layouts[@]}"; do
   done
 done
 # Every layout goes on from every other one's checkpoint; fp32 losses of the next steps agree.
-for from in 0 2 4; do
-  for to in 1 3 4; do
-    [ -d straight$from ] && [ -x m$to ] || continue
-    rm -rf other other.jsonl
-    must "$run" m$to --data-tokens tokens:byte --resume straight$from --steps 23 --save other --log other.jsonl || continue
-    checks=$((checks + 1))
-    curve other.jsonl | cut -d: -f3 | cut -d, -f1 >losses$to
-    [ -s first$from ] || cp losses$to first$from
-    paste losses$to first$from | awk '{d = $1 - $2; if (d < 0) d = -d; if (d > 1e-5) exit 1; n++} END {exit n != 3}' ||
-      fail "losses of layout $to resumed from layout $from: $(paste -sd' ' losses$to), $(paste -sd' ' first$from)"
-  done
+# By number, FROM:TO; 6 to 8 are pipelines.
+for pair in 0:1 0:3 0:4 2:1 2:3 2:4 4:1 4:3 4:4 6:7 6:8 6:1 7:6 7:8 8:6 8:7 0:6 1:7; do
+  from=${pair%:*} to=${pair#*:}
+  [ -d straight$from ] && [ -x m$to ] || continue
+  rm -rf other other.jsonl
+  must "$run" m$to --data-tokens tokens:byte --resume straight$from --steps 23 --save other --log other.jsonl || continue
+  checks=$((checks + 1))
+  curve other.jsonl | cut -d: -f3 | cut -d, -f1 >losses$to
+  [ -s first$from ] || cp losses$to first$from
+  paste losses$to first$from | awk '{d = $1 - $2; if (d < 0) d = -d; if (d > 1e-5) exit 1; n++} END {exit n != 3}' ||
+    fail "losses of layout $to resumed from layout $from: $(paste -sd' ' losses$to), $(paste -sd' ' first$from)"
 done
 # The trained model as a file: its first loss is that of the step after the checkpoint, whose
 # batch starts at sample 240.
@@ -76,5 +77,5 @@ if [ -d straight0 ]; then
     fail "the exported model's loss: $first, not $(grep -o '"loss":[^,]*' resumed.jsonl)"
 fi
 echo "$checks checks, $failures failures"
-[ $checks -ge 20 ] || fail "too few checks"
+[ $checks -ge 45 ] || fail "too few checks"
 [ $failures -eq 0 ]
