@@ -22,6 +22,7 @@ layouts=(
   "dp=2,tp=2,ZeRO-1 --mesh dp=2,tp=2 --zero 1"
   "recompute-full --recompute full"
   "dp=2,ZeRO-2,accumulate-4 --mesh dp=2 --zero 2 --microbatches 4"
+  "pp=2,dp=2,ZeRO-1 --mesh pp=2,dp=2 --microbatches 4 --zero 1"
 )
 steps=20
 if [ "${WEFT_TEST_FULL:-}" = 1 ]; then
@@ -33,6 +34,13 @@ if [ "${WEFT_TEST_FULL:-}" = 1 ]; then
     "ZeRO-3,dp=2,recompute-full --mesh dp=2 --zero 3 --recompute full"
     "accumulate-4 --microbatches 4" "dp=2,accumulate-4 --mesh dp=2 --microbatches 4"
     "tp=2,accumulate-4,recompute-full --mesh tp=2 --microbatches 4 --recompute full")
+  for stages in 2 4; do
+    for schedule in gpipe 1f1b interleaved:2 zb-h1 zb-h2 zb-v dualpipev; do
+      layouts+=("pp=$stages,$schedule --mesh pp=$stages --microbatches 8 --schedule $schedule")
+    done
+  done
+  layouts+=("pp=2,tp=2 --mesh pp=2,tp=2 --microbatches 4" "pp=2,dp=2,tp=2 --mesh pp=2,dp=2,tp=2 --microbatches 4"
+    "pp=2,ZeRO-3 --mesh pp=2,dp=2 --microbatches 4 --zero 3" "pp=3,recompute-full --mesh pp=3 --microbatches 4 --recompute full")
   for zero in 1 2 3; do
     for ranks in 2 4 8; do
       [ $zero$ranks = 34 ] || layouts+=("ZeRO-$zero,dp=$ranks --mesh dp=$ranks --zero $zero")
