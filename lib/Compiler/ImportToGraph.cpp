@@ -17,8 +17,10 @@ static void addSimplification(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-/// Simplifies, and raises idioms. `exact`: only those that are what they are taken for in f64 too.
-static void raiseIdioms(OpPassManager &passes, bool exact) {
+/// Simplifies, and raises idioms.
+static void raiseIdioms(OpPassManager &passes, const PhaseOptions &options) {
+  // Only those that are what they are taken for in f64 too.
+  bool exact = options.precision == Precision::F64;
   // Exporters compute statistics and rotated halves twice: what is equal must
   // be one value before it can match.
   addSimplification(passes);
@@ -28,7 +30,8 @@ static void raiseIdioms(OpPassManager &passes, bool exact) {
   functions.addPass(nn::createNnRaiseActivations({exact}));
   functions.addPass(nn::createNnRaiseNorms({exact}));
   functions.addPass(nn::createNnRaiseRope());
-  functions.addPass(nn::createNnRaiseAttention());
+  if (options.raiseAttention)
+    functions.addPass(nn::createNnRaiseAttention());
   addSimplification(passes);
 }
 
@@ -41,7 +44,7 @@ void weft::buildImportToGraph(OpPassManager &pm, const PhaseOptions &options) {
   convert.keepWeights = options.keepWeights;
   pm.addPass(onnx::createConvertOnnxToNn(options.bindings, std::move(convert)));
   if (options.raise)
-    raiseIdioms(pm, /*exact=*/options.precision == Precision::F64);
+    raiseIdioms(pm, options);
 }
 
 LogicalResult weft::lowerToGraph(ModuleOp module, const PhaseOptions &options) {

@@ -96,13 +96,15 @@ std::string takePrecision(const std::string &text, Precision &target) {
   return takePrecisionAmong(text, target);
 }
 
-std::string takeRoutines(const std::string &text, Routines &target,
-                         const std::vector<std::string> &names) {
-  auto found = llvm::find(names, text);
-  if (found == names.end())
-    return FlagTable::notAmong(text, names);
-  target = Routines(found - names.begin());
-  return "";
+/// The value of that number among the names.
+template <typename T> FlagTable::Take takeNumbered(T &target, std::vector<std::string> names) {
+  return [&target, names](const std::string &text) -> std::string {
+    auto found = llvm::find(names, text);
+    if (found == names.end())
+      return FlagTable::notAmong(text, names);
+    target = T(found - names.begin());
+    return "";
+  };
 }
 
 std::vector<std::string> phaseNames() {
@@ -282,6 +284,12 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                              return takePrecision(text, options.compile.phases.precision);
                            },
                            {"fp32", "bf16", "fp16", "fp64"}));
+  acts.at(Phase::Graph,
+          flags.value("--attention", "whole|decomposed",
+                      "whole (default): a library's or one kernel; decomposed: the model's "
+                      "products and softmax, with scores in memory, for targets that lack more",
+                      takeNumbered(options.compile.phases.raiseAttention, {"decomposed", "whole"}),
+                      {"whole", "decomposed"}));
   acts.at(Phase::Executable, flags.count("--threads-per-rank", "N", "default: cores / local ranks",
                                          options.compile.threadsPerRank, 0, kMostThreads));
   acts.at(Phase::Local, flags.value("--bucket-size", "SIZE",
@@ -291,23 +299,19 @@ void addComputing(FlagTable &flags, ActsTable &acts, Options &options) {
                                               ", or 0 for no buckets")));
   // In the order of their enumerators.
   std::vector<std::string> routines{"unrolled", "inlined", "called"};
-  acts.at(Phase::Local,
-          flags.value(
-              "--routines", "called|inlined|unrolled",
-              "what becomes of microbatches and layers that repeat: unrolled (default), their "
-              "commands are written out; called, they are there once, for many of them far "
-              "fewer and compiled faster, but kernels are cut at the border; inlined, cut so "
-              "and written out, to compare",
-              [&options, routines](const std::string &text) {
-                return takeRoutines(text, options.compile.phases.routines, routines);
-              },
-              routines));
+  acts.at(
+      Phase::Local,
+      flags.value("--routines", "called|inlined|unrolled",
+                  "what becomes of microbatches and layers that repeat: unrolled (default), their "
+                  "commands are written out; called, they are there once, for many of them far "
+                  "fewer and compiled faster, but kernels are cut at the border; inlined, cut so "
+                  "and written out, to compare",
+                  takeNumbered(options.compile.phases.routines, routines), routines));
   acts.between(Phase::Local, Phase::Local, Phase::Executable,
                flags.value("--target", "NAME",
                            "what it runs on: cpu (default); cuda:CHIP (sm_80, sm_90, sm_90a, "
-                           "sm_100, sm_120; cuda is sm_90), of which there are kernels but no "
-                           "executables yet; or cuda:host, CUDA's kernels executed by this "
-                           "processor, slowly, with every access checked",
+                           "sm_100, sm_120; cuda is sm_90), one GPU a rank; or cuda:host, CUDA's "
+                           "kernels executed by this processor, slowly, with every access checked",
                            [&options](const std::string &text) -> std::string {
                              options.compile.phases.target = text;
                              if (lookupTarget(text))

@@ -225,7 +225,7 @@ LogicalResult KernelLowering::run() {
   if (!tiling) {
     std::string why = llvm::toString(tiling.takeError());
     module.erase();
-    return kernel.emitError(why);
+    return kernel.emitError(why) << "; if it computes attention, --attention decomposed parts it";
   }
   remarkOnRows(*tiling);
   code.setInsertionPointToEnd(&function.getBody().front());

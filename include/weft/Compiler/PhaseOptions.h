@@ -41,6 +41,8 @@ struct PhaseOptions {
   onnx::Bindings bindings;
   /// Off for the oracle, which runs the program before idioms are raised.
   bool raise = true;
+  /// Attention becomes one op; else it stays the products and the softmax that the model says.
+  bool raiseAttention = true;
   /// Without axes: one device.
   Mesh mesh;
   std::vector<dist::PlacementRule> place;
