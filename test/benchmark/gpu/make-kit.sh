@@ -2,17 +2,20 @@
 # Builds the GPU kit into one folder, on a machine without a GPU; README.md says how it is used.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 set -euo pipefail
-usage="usage: make-kit.sh [-o FOLDER] [-j JOBS]
+usage="usage: make-kit.sh [-o FOLDER] [-j JOBS] [--weft BIN]
   -o FOLDER  where the kit goes (default: gpu-kit here); objects are kept beside it, in FOLDER.build
   -j JOBS    compilers at a time (default: all processors)
+  --weft BIN the folder of weft-compile, for part h: without it the kit has no executables to train
 Needs the CUDA toolkit with cuDNN's and NCCL's headers (CUDA_HOME, or nvcc on the PATH, or /usr/local/cuda), g++,
 nlohmann-json and mlir-opt-22. Exit code 77: one of them is missing, and is named."
 folder=gpu-kit
 jobs=$(nproc)
+weft=
 while [ $# -gt 0 ]; do
   case "$1" in
     -o) folder=${2:?$usage}; shift ;;
     -j) jobs=${2:?$usage}; shift ;;
+    --weft) weft=$(cd "${2:?$usage}" && pwd); shift ;;
     -h|--help) echo "$usage"; exit 0 ;;
     *) echo "$usage" >&2; exit 2 ;;
   esac
@@ -160,8 +163,31 @@ emulate ceilings Ceilings.cpp CublasLt.cpp Gemm.cpp
 emulate gemms Gemms.cpp CublasLt.cpp Gemm.cpp
 emulate attention Attention.cpp AttentionGraph.cpp AttentionReference.cpp Cudnn.cpp
 emulate collectives Collectives.cpp CollectiveRank.cpp CollectiveReference.cpp Nccl.cpp
-cp "$here/run.sh" "$here"/parts/*.py "$folder/"
-chmod +x "$folder/run.sh"
+cp "$here/run.sh" "$here"/parts/*.py "$here/parts/train.sh" "$folder/"
+chmod +x "$folder/run.sh" "$folder/train.sh"
+
+# --- Part h: trainings for the GPU, and what the CPU's executables say of them ----------------------------------------------
+mkdir -p "$folder/train"
+training() { # NAME PRECISION LIMIT CHIP
+  local name=$1 executable=$folder/train/$1.gpu
+  local compile=("$weft/weft-compile" -q "$objects/gpt.onnx" --bind batch=4,seq=64 --precision "$2" --attention decomposed
+    --train --loss softmax_cross_entropy:logits,labels --optimizer adamw:lr=0.003,clip=1 --copy-weights)
+  echo "--steps 10" > "$folder/train/$name.flags"
+  echo "$3" > "$folder/train/$name.limit"
+  "${compile[@]}" --target "cuda:$4" -o "$executable"
+  "${compile[@]}" -o "$objects/$name.cpu"
+  "$weft/weft-run" "$objects/$name.cpu" -q --data-tokens "$folder/train/data:byte" --steps 10 --log "$folder/train/$name.jsonl"
+}
+if [ -n "$weft" ]; then
+  cp "$here/../../../LICENSE" "$folder/train/data"
+  "$weft/weft-translate" --build gpt2:layers=2,hidden=64,heads=4,vocab=256,seq=64 -o "$objects/gpt.onnx"
+  # Another order of sums, and in bf16 functions of the GPU's own.
+  training gpt-fp64 fp64 1e-9 sm_90
+  training gpt-fp32 fp32 1e-4 sm_90
+  training gpt-bf16 bf16 2e-2 sm_90
+  # A newer GPU than the chip's assembles the text.
+  training gpt-text fp32 1e-4 sm_80
+fi
 
 bytes=$(du -sb "$folder" | cut -f1)
 echo "kit: $folder, $((bytes / 1000)) kB, built in $((SECONDS - start)) s"

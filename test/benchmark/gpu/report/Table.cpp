@@ -19,6 +19,7 @@ const std::map<std::string, std::string> titles = {
     {"e", "(e) PyTorch training steps"},
     {"f", "(f) NCCL ranks on one GPU"},
     {"g", "(g) Kernels made by mlir-opt"},
+    {"h", "(h) Executables of weft-compile"},
 };
 
 /// Three significant digits, four from 1000 on; never an exponent.
@@ -75,6 +76,11 @@ std::string rate(const Json &entry) {
 /// A number as a cell; null stands for NaN and infinity, which JSON lacks.
 std::string numberAt(const Json &object, const char *key) {
   return object.contains(key) && object[key].is_number() ? number(object[key].get<double>()) : "-";
+}
+
+std::string scientificAt(const Json &object, const char *key) {
+  return object.contains(key) && object[key].is_number() ? scientific(object[key].get<double>())
+                                                         : "-";
 }
 
 const Json &timesOf(const Json &entry) {
@@ -135,6 +141,8 @@ Row headOf(const std::string &part) {
             "p25-p75", "GPU idle share", "attention kernels", "error"};
   if (part == "f")
     return {"case", "correct", "ms per call", "p25-p75", "samples", "error"};
+  if (part == "h")
+    return {"training", "right", "steps", "largest difference of a loss", "allowed", "seconds"};
   return {"measurement", "rate", "ms", "p25-p75", "samples", "error"};
 }
 
@@ -167,6 +175,10 @@ Row rowOf(const std::string &part, const Json &entry) {
     return {cell(entry, "name"), isGood(entry) ? "yes" : "**no**",
             median(entry),       spread(entry),
             samples(entry),      error(entry)};
+  if (part == "h")
+    return {cell(entry, "name"),          isGood(entry) ? "yes" : "**no**",
+            cell(entry, "steps"),         scientificAt(entry, "largest_difference"),
+            scientificAt(entry, "limit"), numberAt(entry, "seconds")};
   return {cell(entry, "name"), rate(entry),    median(entry),
           spread(entry),       samples(entry), error(entry)};
 }
@@ -229,7 +241,10 @@ void writeSummary(const Json &results, std::ostream &out) {
       if (entry.value("status", "") == "failed")
         out << "failed, " << cell(entry, "message");
       else
-        out << (entry.contains("rate") ? rate(entry) : median(entry) + " ms")
+        out << (entry.contains("rate")    ? rate(entry)
+                : entry.contains("steps") ? cell(entry, "steps") + " steps, losses differ by " +
+                                                scientificAt(entry, "largest_difference")
+                                          : median(entry) + " ms")
             << (isGood(entry) ? "" : ", WRONG");
       out << '\n';
     }
@@ -274,7 +289,7 @@ void writeTables(const Json &results, std::ostream &out) {
     for (const Json &entry : part.value("results", Json::array())) {
       if (entry.value("status", "") == "failed")
         failures.push_back("- " + cell(entry, "name") + ": failed, " + cell(entry, "message"));
-      else if (entry.contains("ms"))
+      else if (entry.contains("ms") || entry.contains("steps"))
         rows.push_back(rowOf(name, entry));
     }
     if (!rows.empty())
